@@ -1,18 +1,20 @@
 //! The Tenure server.
 //!
 //! A request flows so:
-//!
+//! Flow of a request:
 //! 1. [`transport`] accepts the connection, ends TLS, bounds what it may hold, and hands HTTP/2 to tonic.
-//! 2. [`grpc`] finds out who calls ([`auth`]), checks every field, asks the policy, and makes a command of the request.
-//! 3. [`node`] finds the namespace, or opens it; its [`sequencer`] collects commands into a batch.
-//! 4. The core (`tenure_core`) decides each command against the replica of the table and says what happens: events.
-//! 5. [`store`] appends the events, if the log is still at the revision that the decisions were based on; else the sequencer
-//!    reads what other servers appended, and decides again. [`peer`] forwards commands to the server that appended last.
-//! 6. After the commit the events are applied to the replica, callers get their replies, and [`watch`] sends the events to its
-//!    subscribers.
-//!
+//! 1. [`transport`] accepts the connection, terminates TLS, enforces connection limits, and hands HTTP/2 to tonic.
+//! 2. [`grpc`] authenticates the caller ([`auth`]), validates every field, authorizes, and builds a command.
+//! 3. [`node`] finds or opens the namespace; its [`sequencer`] collects commands into a batch.
+//! 4. The core (`tenure_core`) decides each command against the replica of the table and returns events.
+//! 5. [`store`] appends the events if the log is still at the revision on which the decisions were based. Otherwise the
+//!    sequencer reads the events of other servers and decides again. [`peer`] forwards commands to the server that
+//!    appended last.
+//! 6. After the commit, the events are applied to the replica, callers receive replies, and [`watch`] sends the events
+//!    to its subscribers.
 //! Renewals stay in memory, for as long as the server's lease lasts ([`cluster`]). [`server`] puts the parts together.
-//! Modules import only those above them in this list:
+//! Renewals stay in memory for as long as the server's lease is valid ([`cluster`]). [`server`] is the composition
+//! root.
 
 pub mod telemetry;
 

@@ -1,37 +1,37 @@
-//! How `tenure` ends: its exit codes, and failures that say what to do next.
+//! The exit codes of `tenure`, and failures with a message and advice.
 
 use std::fmt;
 
-/// What was asked for has been done.
+/// The command succeeded.
 pub const OK: u8 = 0;
-/// Somebody else holds the lock, and does not hand it over in time; there are deadlocks; a config is not the expected one; a
-/// check of `doctor` failed. What `flock` uses, too.
+/// Another session holds the lock, and does not hand it over in time; there are deadlocks; a config is not the expected
+/// one; a check of `doctor` failed. `flock` uses this code, too.
 pub const CONFLICT: u8 = 1;
-/// The arguments make no sense, or are out of the service's bounds.
+/// The arguments are invalid, or out of the service's bounds.
 pub const USAGE: u8 = 2;
-/// No endpoint could be reached, or none could do it now.
+/// No endpoint was reachable and able to serve the call.
 pub const UNAVAILABLE: u8 = 69;
-/// The service refused, or something broke.
+/// The service rejected the call, or an internal error occurred.
 pub const REFUSED: u8 = 70;
-/// The hold was lost, or handed over, while CMD ran, and CMD was stopped.
+/// The hold was lost or handed over while CMD ran, and CMD was stopped.
 pub const HOLD_LOST: u8 = 75;
 /// CMD was found, but could not be run.
 pub const CANNOT_RUN: u8 = 126;
 /// CMD was not found.
 pub const NOT_FOUND: u8 = 127;
 
-/// What an exit code is called, and means.
+/// An exit code with its name and meaning.
 #[derive(Debug)]
 pub struct Meaning {
     /// The code.
     pub code: u8,
-    /// A word for programs.
+    /// The name, for programs.
     pub name: &'static str,
     /// When it is returned.
     pub meaning: &'static str,
 }
 
-/// All of them but those of CMD.
+/// All exit codes of `tenure` itself.
 pub const ALL: [Meaning; 8] = [
     Meaning { code: OK, name: "ok", meaning: "done" },
     Meaning {
@@ -61,13 +61,13 @@ pub const ALL: [Meaning; 8] = [
     Meaning { code: NOT_FOUND, name: "not-found", meaning: "lock, elect: CMD was not found" },
 ];
 
-/// What comes from CMD.
+/// The exit codes that come from CMD.
 pub const OF_CMD: &str = "lock and elect otherwise exit with the code of CMD, or 128+n if signal n ended it.";
 
-/// The exit codes, as help shows them.
+/// The exit codes as a help text.
 pub fn help() -> String {
     let lines = ALL.iter().map(|Meaning { code, meaning, .. }| {
-        // A line for each case, below each other.
+        // One line per case.
         format!("  {code:>3}  {}", meaning.replace("; ", ";\n       "))
     });
     format!("Exit codes:\n{}\n\n{OF_CMD}", lines.collect::<Vec<_>>().join("\n"))
@@ -78,16 +78,16 @@ pub fn of_signal(number: i32) -> u8 {
     u8::try_from(128 + number).unwrap_or(u8::MAX)
 }
 
-/// Why `tenure` could not do what was asked, and what to do next.
+/// The reason for which `tenure` failed, and advice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The exit code.
     pub code: u8,
-    /// The name of the service's error reason, if the service refused; for `--output json`.
+    /// The name of the service's error reason, if the service rejected the call; for `--output json`.
     pub reason: Option<String>,
-    /// What is wrong, in one sentence.
+    /// The error, in one sentence.
     pub message: String,
-    /// What to do next, if there is anything to do.
+    /// The advice, if there is any.
     pub next: Option<String>,
 }
 
@@ -97,20 +97,20 @@ impl Failure {
         Self { code, reason: None, message: message.into(), next: None }
     }
 
-    /// Says what to do next.
+    /// Sets the advice.
     #[must_use]
     pub fn next(mut self, next: impl Into<String>) -> Self {
         self.next = Some(next.into());
         self
     }
 
-    /// The reader of our output went away (`tenure ls | head`): no failure that anybody wants to read about.
+    /// Whether the reader of the output closed it (`tenure ls | head`), which is not reported.
     pub fn is_closed_pipe(&self) -> bool {
         self.code == OK
     }
 }
 
-/// What clap refuses: its first line says what is wrong.
+/// Converts an error of clap. Its first paragraph is the message.
 impl From<clap::Error> for Failure {
     fn from(error: clap::Error) -> Self {
         let text = error.render().to_string();

@@ -1,4 +1,4 @@
-//! The command line of Tenure. The binary `tenure` is this library's [`main`]; the library is there for tests.
+//! The command line of Tenure. The binary `tenure` is this library's [`main`]; it is a library for the sake of tests.
 
 mod args;
 pub mod child;
@@ -18,7 +18,7 @@ use exit::Failure;
 use output::Output;
 use rpc::Rpc;
 
-/// What a command needs to do its work.
+/// The environment of a command.
 struct Context {
     global: Global,
     output: Output,
@@ -43,12 +43,12 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The whole command line, for those who look what it has.
+/// The definition of the whole command line, for inspection.
 pub fn command() -> clap::Command {
     args::command()
 }
 
-/// What needs no server is done without anything that does.
+/// Runs commands that need no server, without starting a runtime or a client.
 fn of_itself(cli: Cli) -> Result<u8, Failure> {
     let output = Output::new(cli.global.output);
     match cli.command {
@@ -78,7 +78,7 @@ fn step_of_own(global: Global, step: Step) -> Result<u8, Failure> {
     match step {
         Step::Exec(args) => Err(child::exec(&args)),
         Step::Guard(args) => match (child::guard(&args)?, args.session) {
-            // Nobody works under the hold of the `tenure` that was killed: the next one may have it now.
+            // Nothing runs under the hold of the killed `tenure` any more, so the next waiter may have it now.
             (child::Left::Orphaned, Some(id)) => run(global, Command::Close(args::SessionIdArgs { id })),
             _ => Ok(exit::OK),
         },
@@ -92,7 +92,7 @@ fn run(global: Global, command: Command) -> Result<u8, Failure> {
         .build()
         .map_err(|error| Failure::new(exit::REFUSED, format!("cannot start: {error}")))?;
     let ended = runtime.block_on(dispatch(global, command));
-    // What still runs in the background has had its chance.
+    // Background tasks had their chance to finish; do not wait for them.
     runtime.shutdown_background();
     ended
 }

@@ -1,4 +1,4 @@
-//! Refusals of the service as failures that say what to do next.
+//! Converts rejections by the service into failures with advice.
 
 use tenure_client::Reason;
 use tonic::{Code, Status};
@@ -6,19 +6,19 @@ use tonic_types::StatusExt;
 
 use crate::exit::{self, Failure};
 
-/// Another endpoint may be able to do what this one could not.
+/// Another endpoint may be able to serve the call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskAnother {
-    /// Why, in words.
+    /// The reason, in readable form.
     pub why: String,
-    /// Whether the call surely had no effect.
+    /// Whether the call certainly had no effect.
     pub nothing_changed: bool,
 }
 
-/// What helps where it is not known whether something was done.
+/// The advice for a call whose outcome is not known.
 const UNKNOWN: &str = "it may or may not have taken effect: look with tenure get NAME before trying again";
 
-/// Whether this is no refusal, but a server that cannot answer now.
+/// Returns `Some` if the status is not a rejection, but comes from a server that cannot reply now.
 pub fn ask_another(status: &Status) -> Option<AskAnother> {
     let away = |why: &str, nothing_changed| Some(AskAnother { why: why.to_owned(), nothing_changed });
     match reason(status).as_deref() {
@@ -29,14 +29,14 @@ pub fn ask_another(status: &Status) -> Option<AskAnother> {
         _ => {}
     }
     match status.code() {
-        // A connection that breaks in the middle of an answer is told as unknown.
+        // A connection that breaks during a response yields the code unknown.
         Code::Unavailable | Code::Unknown => away(&format!("the connection broke: {}", status.message()), false),
         Code::DeadlineExceeded | Code::Cancelled => away("it did not answer in time", false),
         _ => None,
     }
 }
 
-/// A refusal as a failure.
+/// Converts a rejection into a failure.
 pub fn failure(status: &Status) -> Failure {
     let reason = reason(status);
     let known = reason.is_some();
@@ -48,7 +48,7 @@ pub fn failure(status: &Status) -> Failure {
     }
 }
 
-/// What helps against an obstacle to a transfer.
+/// The advice for an obstacle to a transfer.
 fn around(obstacle: &str) -> Option<&'static str> {
     match obstacle {
         "NOT_HELD" => Some("see who holds it, and with which token: tenure get NAME"),
@@ -60,7 +60,7 @@ fn around(obstacle: &str) -> Option<&'static str> {
     }
 }
 
-/// A refusal for `reason`, in the service's own words.
+/// A failure for `reason`, with the service's own message.
 pub fn of(reason: Option<String>, message: &str) -> Failure {
     let (code, next) = match reason.as_deref() {
         Some("INVALID_FIELD") => (exit::USAGE, None),
@@ -115,7 +115,7 @@ pub fn of(reason: Option<String>, message: &str) -> Failure {
     Failure { code, reason, message: message.to_owned(), next: next.map(str::to_owned) }
 }
 
-/// A refusal that did not come from the service itself: something in between, or another program.
+/// A rejection that did not come from the service itself: from an intermediary, or another program.
 fn by_code(status: &Status, failure: Failure) -> Failure {
     let (code, next) = match status.code() {
         Code::Unimplemented => {
@@ -135,13 +135,13 @@ pub fn reason(status: &Status) -> Option<String> {
     (info.domain == "tenure").then_some(info.reason)
 }
 
-/// One of the facts that come with the service's error reason.
+/// A fact from the metadata of the service's error reason.
 pub fn fact(status: &Status, name: &str) -> Option<String> {
     let info = status.get_details_error_info()?;
     info.metadata.get(name).filter(|_| info.domain == "tenure").cloned()
 }
 
-/// The contract's name of a reason.
+/// The name of a reason in the API.
 pub fn reason_name(reason: &Reason) -> Option<String> {
     let name = match reason {
         Reason::InvalidField => "INVALID_FIELD",

@@ -1,4 +1,4 @@
-//! Calls to the service: the endpoints in turn, and what to tell when none of them helps.
+//! Calls to the service: tries the endpoints in order, and reports why none of them served the call.
 
 use std::fmt::Write;
 use std::future::Future;
@@ -13,42 +13,42 @@ use crate::exit::{self, Failure};
 use crate::output::exact;
 use crate::refusal;
 
-/// How long one endpoint may take to connect before the next one is asked.
+/// How long connecting to one endpoint may take before the next one is tried.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// A call that may take longer ends after this: no clock counts to the end of time.
+/// The upper bound of a call's timeout, because instants have a limited range.
 const LONGEST_CALL: Duration = Duration::from_secs(10 * 365 * 86_400);
 
-/// Where the service is, and how long a call may take.
+/// The endpoints of the service, and the timeout of calls.
 #[derive(Debug, Clone)]
 pub struct Rpc {
     endpoints: Vec<String>,
     security: Security,
     timeout: Duration,
-    /// How long the service itself may take its time with a call, on top.
+    /// The time that the service may wait before it replies, in addition to the timeout.
     waits: Duration,
 }
 
 /// Whether a call that may have taken effect may be sent to the next endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repeat {
-    /// Yes: doing it twice is the same as doing it once.
+    /// Yes: the call is idempotent.
     Safe,
-    /// No: only if it surely had no effect.
+    /// No: only if it certainly had no effect.
     Unsafe,
 }
 
 impl Rpc {
-    /// Calls to one of `endpoints` that end after `timeout`, all endpoints together.
+    /// Calls to one of `endpoints`, with a `timeout` for all endpoints together.
     pub fn new(endpoints: Vec<String>, security: Security, timeout: Duration) -> Self {
         Self { endpoints, security, timeout, waits: Duration::ZERO }
     }
 
-    /// The endpoints, in the order in which they are asked.
+    /// The endpoints, in the order in which they are tried.
     pub fn endpoints(&self) -> &[String] {
         &self.endpoints
     }
 
-    /// The same, but to one endpoint only.
+    /// A copy that uses one endpoint only.
     #[must_use]
     pub fn only(&self, endpoint: &str) -> Self {
         Self { endpoints: vec![endpoint.to_owned()], ..self.clone() }
@@ -59,21 +59,22 @@ impl Rpc {
         &self.security
     }
 
-    /// How long a call may take.
+    /// The timeout of a call.
     pub fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// The same with more time, for calls that wait.
+    /// A copy with more time, for calls that wait.
     #[must_use]
     pub fn with_more_time(&self, more: Duration) -> Self {
         Self { waits: self.waits.saturating_add(more), ..self.clone() }
     }
 
-    /// Makes a call to the first endpoint that can answer it. A refusal is an answer; being away or draining is none.
+    /// Makes a call to the first endpoint that can reply. A rejection is a reply; an unreachable or draining server
+    /// gives none.
     ///
     /// # Errors
-    /// The refusal, or why no endpoint could answer.
+    /// The rejection, or why no endpoint could reply.
     pub async fn call<T, F>(&self, repeat: Repeat, call: impl Fn(Wire) -> F) -> Result<T, Failure>
     where
         F: Future<Output = Result<Response<T>, Status>>,
@@ -81,7 +82,7 @@ impl Rpc {
         let deadline = Instant::now() + self.timeout.saturating_add(self.waits).min(LONGEST_CALL);
         let mut tried = Vec::new();
         for (position, endpoint) in self.endpoints.iter().enumerate() {
-            // One that is silent must leave time for the others.
+            // A silent endpoint must leave time for the others.
             let left = deadline.saturating_duration_since(Instant::now());
             let others = u32::try_from(self.endpoints.len() - position).unwrap_or(u32::MAX);
             let share = left.saturating_sub(self.waits) / others;
@@ -118,7 +119,7 @@ impl Rpc {
     /// Connects to one endpoint.
     ///
     /// # Errors
-    /// Why it did not work, in words.
+    /// The cause, in readable form.
     pub async fn connect(&self, endpoint: &str) -> Result<Wire, String> {
         let server: Uri = endpoint.parse().map_err(|_| "this is no URL".to_owned())?;
         match timeout(CONNECT_TIMEOUT, transport::connect(&server, self.security.clone(), CONNECT_TIMEOUT)).await {
@@ -128,7 +129,7 @@ impl Rpc {
     }
 }
 
-/// Its deepest cause is told: "connection refused" rather than "transport error".
+/// The deepest cause of an error: "connection refused" rather than "transport error".
 fn words(problem: &str) -> String {
     if let Some(start) = problem.find("invalid peer certificate") {
         return problem[start..].to_owned();
@@ -137,7 +138,7 @@ fn words(problem: &str) -> String {
     deepest.split(" (os error").next().unwrap_or(deepest).to_lowercase()
 }
 
-/// The failure when no endpoint could answer, with each of them and why.
+/// The failure when no endpoint could reply, with the cause for each.
 pub fn unavailable(tried: &[(&str, String)]) -> Failure {
     let mut message = match tried {
         [_] => "the server cannot be reached, or cannot answer:".to_owned(),
@@ -157,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    /// A port that surely nobody listens on: it was just free, and it is given back.
+    /// A port without a listener: it was free a moment ago, and is released again.
     fn closed_port() -> String {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         format!("http://{}", listener.local_addr().unwrap())

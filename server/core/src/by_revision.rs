@@ -1,23 +1,23 @@
-//! A map by revision. What comes in is nearly always the newest, and often it is among the first to go.
+//! A map by revision, in which a new entry is nearly always the newest, and often among the first to be removed.
 
 use std::collections::BTreeMap;
 use std::mem::replace;
 
 use crate::model::Revision;
 
-/// How many entries fit into a block.
+/// The maximum number of entries in a block.
 const BLOCK: usize = 64;
 
 type Block<T> = Vec<(Revision, T)>;
 
-/// A sorted map in blocks, which are filled one after the other, and to the end. (A `BTreeMap` that grows at its end leaves half
-/// of each node empty, and the way to the newest entries is as long as to the oldest.)
+/// A sorted map in blocks, which are filled one after the other, and completely. (A `BTreeMap` that grows at its end
+/// leaves half of each node empty, and the path to the newest entries is as long as to the oldest.)
 #[derive(Debug)]
 pub(crate) struct ByRevision<T> {
-    /// Each by the revision from which on entries are its own. Seldom one is empty.
+    /// The blocks, each by the revision from which its entries start. A block is seldom empty.
     blocks: BTreeMap<Revision, Block<T>>,
     newest: Block<T>,
-    /// From here on entries belong to `newest`.
+    /// Entries from this revision on belong to `newest`.
     from: Revision,
 }
 
@@ -39,19 +39,19 @@ impl<T> ByRevision<T> {
         place(block, revision).ok().map(|place| &block[place].1)
     }
 
-    /// All in order.
+    /// All values, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.after(Revision(0))
     }
 
-    /// Those after a revision, in order.
+    /// The values after a revision, in order.
     pub(crate) fn after(&self, revision: Revision) -> impl Iterator<Item = &T> {
         let first = self.blocks.range(..=revision).next_back().map_or(Revision(0), |(from, _)| *from);
         let entries = self.blocks.range(first..).flat_map(|(_, block)| block).chain(&self.newest);
         entries.skip_while(move |(at, _)| *at <= revision).map(|(_, value)| value)
     }
 
-    /// Puts in what is not there.
+    /// Inserts an entry, which must not be present.
     pub(crate) fn insert(&mut self, revision: Revision, value: T) {
         let block = match revision < self.from {
             true => match self.blocks.range_mut(..=revision).next_back() {
@@ -77,7 +77,7 @@ impl<T> ByRevision<T> {
         self.insert(revision, value);
     }
 
-    /// Takes out what is there.
+    /// Removes an entry, if present.
     pub(crate) fn remove(&mut self, revision: &Revision) -> Option<T> {
         if *revision >= self.from {
             let place = place(&self.newest, revision).ok()?;
@@ -95,7 +95,7 @@ impl<T> ByRevision<T> {
     }
 }
 
-/// Where an entry is in a block, or is to be put.
+/// The index of an entry in a block, or the index to insert it at.
 fn place<T>(block: &[(Revision, T)], revision: &Revision) -> Result<usize, usize> {
     block.binary_search_by_key(revision, |(at, _)| *at)
 }
@@ -108,11 +108,11 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        /// So many come, one after the other.
+        /// Inserts this number of entries, one after the other.
         Come(u64),
-        /// The newest goes; so many from the end.
+        /// Removes the entry at this distance from the newest.
         GoNew(usize),
-        /// Any one goes, and comes back if that is undone.
+        /// Removes any entry, and inserts it again if undone.
         Go { place: usize, undone: bool },
     }
 
@@ -132,7 +132,7 @@ mod tests {
                 let mut go = None;
                 match step {
                     Step::Come(many) => for _ in 0..many {
-                        // Not every event makes an entry.
+                        // Not every event creates an entry.
                         next += 1 + next % 3;
                         map.insert(Revision(next), next);
                         plain.insert(Revision(next), next);
@@ -160,7 +160,7 @@ mod tests {
         }
     }
 
-    /// A map with these in it, which came in this order.
+    /// A map with these entries, inserted in this order.
     fn filled(numbers: impl IntoIterator<Item = u64>) -> ByRevision<u64> {
         let mut map = ByRevision::default();
         numbers.into_iter().for_each(|number| map.insert(Revision(number), number));

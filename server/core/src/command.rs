@@ -1,4 +1,4 @@
-//! Commands: what is asked, and what comes of it.
+//! Commands on a namespace, and their outcomes.
 
 use std::time::Duration;
 
@@ -7,18 +7,20 @@ use crate::group::{GroupCommand, GroupOutcome};
 use crate::model::{Attached, Claim, LockSettings, Metadata, Mode, Opening, Revision, ServerId, SessionSpec};
 use crate::names::{Names, Text};
 
-/// By what an Acquire came to the server that asks for it.
+/// How an Acquire reached the server that issues it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// A plain call, which waits for the claim there.
+    /// A plain call, which waits for the claim at that server.
     Call {
-        /// The revision that the server was at when it received the call. A cancel that was committed after it refuses it.
+        /// The server's revision when it received the call. The call is rejected if its cancel was committed after
+        /// that.
         received: Revision,
     },
     /// A client's stream.
     Stream {
-        /// If the session was attached to it: what was known of that then. The Acquire is refused if that has changed, or another
-        /// server is the home by now: it is late, and its client may be elsewhere.
+        /// The attachment as known when the request arrived, if the session was attached to the stream. The Acquire is
+        /// rejected if that has changed, or if another server is the home by now: it is stale, and its client may have
+        /// failed over.
         attached: Option<Attached>,
     },
 }
@@ -30,25 +32,25 @@ impl Default for Origin {
     }
 }
 
-/// The mode that an Acquire asks for.
+/// The mode that an Acquire requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AskedMode {
-    /// Shared with nobody.
+    /// Not shared.
     #[default]
     Exclusive,
     /// Shared with other shared claims.
     Shared,
-    /// So many permits of each lock.
+    /// A number of permits of each lock.
     Permits {
-        /// How many; at least 1.
+        /// The number of permits; at least 1.
         permits: u32,
-        /// The limit that the caller knows: it must be the lock's. `None`: whatever the lock's is.
+        /// The limit that the caller expects, which must equal the lock's. `None`: any limit.
         limit: Option<u32>,
     },
 }
 
 impl AskedMode {
-    /// Whether a claim of this mode is what was asked for.
+    /// Whether a claim of `mode` satisfies this request.
     pub(crate) fn is(self, mode: Mode) -> bool {
         match (self, mode) {
             (Self::Exclusive, Mode::Exclusive) | (Self::Shared, Mode::Shared) => true,
@@ -58,57 +60,57 @@ impl AskedMode {
     }
 }
 
-/// Who tells a holder to hand over.
+/// The initiator of a handoff.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Handoff {
-    /// The holder itself, which has stopped its work: at once.
+    /// The holder itself, which has stopped its work: the handoff is immediate.
     ByHolder {
         /// Its session.
         session: Text,
     },
-    /// An operator: when the holder has confirmed.
+    /// An operator: the handoff takes place when the holder has confirmed.
     ByOperator {
-        /// Who, and why.
+        /// The operator and the reason.
         by: Eviction,
-        /// For how long the holder may go on, to stop its work.
+        /// How long the holder may keep the lock while it stops its work.
         drain: Duration,
     },
 }
 
-/// How much an identity may have in a namespace at once: in sessions that were opened by it. `None`: any number. What is there already
-/// stays, however low its limit is set.
+/// Limits on what an identity may have in a namespace at once, counted over the sessions that it opened. `None`: no
+/// limit. Lowering a limit removes nothing that exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// How many sessions may be open.
+    /// The maximum number of open sessions.
     pub sessions: Option<u32>,
-    /// How many claims there may be, held or waiting; without those that linger.
+    /// The maximum number of claims, held or waiting; lingering ones do not count.
     pub claims: Option<u32>,
-    /// How many of those may wait.
+    /// The maximum number of waiting claims.
     pub waiters: Option<u32>,
-    /// How many memberships in groups.
+    /// The maximum number of group memberships.
     pub memberships: Option<u32>,
 }
 
 impl Limits {
-    /// As much as is asked for.
+    /// No limits.
     pub const NONE: Self = Self { sessions: None, claims: None, waiters: None, memberships: None };
 }
 
-/// What can be asked of a namespace. `home` is always the server that asks.
+/// A command on a namespace. `home` is always the server that issues it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Opens a session, or attaches the open one of this id to this home with this TTL and disconnect grace.
+    /// Opens a session, or attaches the open one with this id to this home with this TTL and disconnect grace.
     OpenSession {
         /// The session's id.
         session: Text,
-        /// What to open it with. Owner and metadata of a session that is open stay.
+        /// The parameters for opening it. A session that is open keeps its owner and metadata.
         opening: Opening,
         /// Its home.
         home: ServerId,
-        /// Its client's count of its attachments, this one included; 0: it does not count them. One that is smaller than what the
-        /// session has seen is late: its client has turned to another server since.
+        /// Its client's count of its attachments, including this one; 0: not counted. A count below the highest that
+        /// the session has seen is stale: its client has failed over since.
         attachment: u64,
-        /// The program that opens it. `None`: it is not compared.
+        /// The program that opens it. `None`: programs are not compared.
         client: Option<Text>,
     },
     /// Makes this home the home of an open session.
@@ -117,85 +119,90 @@ pub enum Command {
         session: Text,
         /// Its home.
         home: ServerId,
-        /// As of [`Command::OpenSession`].
+        /// See [`Command::OpenSession`].
         attachment: u64,
-        /// As of [`Command::OpenSession`].
+        /// See [`Command::OpenSession`].
         client: Option<Text>,
     },
-    /// Ends a session because its client says so. Repeating it is no error.
+    /// Ends a session at its client's request. Idempotent.
     CloseSession {
         /// The session's id.
         session: Text,
-        /// The program that closes it: a session that another one has opened stays open. `None`: it is not compared.
+        /// The program that closes it: a session opened by another program stays open. `None`: programs are not
+        /// compared.
         client: Option<Text>,
     },
-    /// Ends a session because its home says so. Does nothing unless that is still the session's home.
+    /// Ends a session at its home's request. Has no effect unless that is still the session's home.
     EndSession {
         /// The session's id.
         session: Text,
         /// The revision that opened it.
         opened: Revision,
-        /// The home that says so.
+        /// The server that issues the command.
         home: ServerId,
-        /// Why: expired or disconnected.
+        /// The reason: expired or disconnected.
         reason: EndReason,
     },
-    /// Asks for locks.
+    /// Requests locks.
     Acquire {
-        /// The session that asks.
+        /// The requesting session.
         session: Text,
-        /// Opens the session with this if it is not open, and sets its TTL and disconnect grace if it is.
+        /// Opens the session with this if it is not open; otherwise sets its TTL and disconnect grace.
         opening: Option<Opening>,
         /// The session's home from now on.
         home: ServerId,
-        /// By what it came there.
+        /// How the request reached the server.
         origin: Origin,
-        /// The session that is meant, by the revision that opened it: it is not opened. `None`: whichever has the id.
+        /// The intended session, by the revision that opened it; the command then opens none. `None`: any session with
+        /// this id.
         opened: Option<Revision>,
-        /// The locks: at least one, sorted, no name twice.
+        /// The locks: at least one, sorted, without duplicates.
         names: Names,
-        /// With whom they may be shared.
+        /// The mode in which to claim them.
         mode: AskedMode,
-        /// Whether to join the queue if they are not free.
+        /// Whether to queue if they are not free.
         queue: bool,
-        /// Higher goes first among waiters.
+        /// Waiters of higher priority are served first.
         priority: i32,
-        /// Free labels.
+        /// Arbitrary labels.
         metadata: Metadata,
         /// The minimum hold; zero for none.
         min_hold: Duration,
     },
-    /// Gives up an Acquire, whether it waits or was granted. Repeating it is no error.
+    /// Cancels an Acquire, whether waiting or granted. Idempotent.
     CancelAcquire {
-        /// The session that asked.
+        /// The session that requested the locks.
         session: Text,
-        /// If it came by a stream that the session was attached to: what was known of that then. It is refused if that has
-        /// changed: it is late. `None`: it came by a plain call, and refuses every call for these locks that a server received before.
+        /// The attachment as known when the request arrived, if it came by a stream that the session was attached to.
+        /// The cancel is stale, and rejected, if that has changed. `None`: it came by a plain call, and causes the
+        /// rejection of every call for these locks that a server received before.
         attached: Option<Attached>,
-        /// The locks it asked for, sorted.
+        /// The requested locks, sorted.
         names: Names,
     },
-    /// Ends a wait that has lasted long enough. Does nothing if the claim was granted meanwhile, or is awaited at another server by now.
+    /// Ends a wait that has timed out. Has no effect if the claim was granted meanwhile, or is awaited at another
+    /// server by now.
     EndWait {
         /// The claim.
         claim: Revision,
-        /// The home that says so.
+        /// The server that issues the command.
         home: ServerId,
     },
-    /// Ends a claim that nobody attends to any more, waiting or granted. Does nothing if it is awaited at another server by now.
+    /// Ends a claim, waiting or granted, that no caller attends to any more. Has no effect if it is awaited at another
+    /// server by now.
     Abandon {
         /// The claim.
         claim: Revision,
-        /// The server that says so.
+        /// The server that issues the command.
         home: ServerId,
     },
-    /// The session is about to be shown that it holds this claim, which a call to another server may have failed to return: from then
-    /// on that server does not cancel the grant. Does nothing unless the claim is held.
+    /// Records that the session is about to learn that it holds this claim, which a call to another server may have
+    /// failed to return: from then on that server does not cancel the grant. Has no effect unless the claim is held.
     Acknowledge {
         /// The claim.
         claim: Revision,
     },
-    /// Gives a hold back.
+    /// Releases a hold.
     Release {
         /// The session that holds it.
         session: Text,
@@ -204,20 +211,20 @@ pub enum Command {
         /// Its fencing token.
         token: Revision,
     },
-    /// Ends lingering: the minimum hold has passed. Does nothing unless this server counts it.
+    /// Ends a lingering claim whose minimum hold has passed. Has no effect unless this server counts it.
     EndLingering {
         /// The claim.
         claim: Revision,
-        /// The server that counts.
+        /// The server that counts the minimum hold.
         home: ServerId,
     },
-    /// Ends a hold against its holder's will, and lingering as well.
+    /// Ends the holds of a lock, lingering ones included, without the holders' consent.
     Evict {
         /// The lock.
         name: Text,
-        /// Only the hold with this token.
+        /// Restricts the eviction to the hold with this token.
         token: Option<Revision>,
-        /// Who evicts, and why.
+        /// The operator and the reason.
         eviction: Eviction,
     },
     /// Replaces the labels of a hold.
@@ -228,53 +235,52 @@ pub enum Command {
         name: Text,
         /// Its fencing token.
         token: Revision,
-        /// The labels from now on.
+        /// The new labels.
         metadata: Metadata,
     },
-    /// Hands a hold to a waiter, or asks the holder to do so.
+    /// Hands a hold over to a waiter, or asks the holder to do so.
     Transfer {
         /// One of the hold's names.
         name: Text,
-        /// Its fencing token. `None`: whoever holds the lock alone.
+        /// Its fencing token. `None`: the only hold of the lock.
         token: Option<Revision>,
-        /// The session that is to hold next, which must be waiting. `None`: whoever is first.
+        /// The session that is to hold next, which must be waiting. `None`: the first waiter.
         to: Option<Text>,
-        /// Who says so.
+        /// The initiator.
         by: Handoff,
     },
-    /// A waiter has waited long enough to preempt. Does nothing unless the lock allows it, it is next, it has a higher priority
-    /// than the holder, and this is its home.
+    /// Preempts the holder for a waiter that has settled. Has no effect unless the lock allows it, the waiter is next
+    /// and has a higher priority than the holder, and this is its home.
     Preempt {
         /// The waiter's claim.
         claim: Revision,
-        /// The home that says so.
+        /// The server that issues the command.
         home: ServerId,
     },
-    /// The holder has not confirmed in time: the transfer is off. Does nothing unless it is still that transfer, and this
+    /// Cancels a transfer that the holder has not confirmed in time. Has no effect unless it is still pending, and this
     /// is the holder's home.
     EndTransfer {
         /// The holder's claim.
         claim: Revision,
         /// The transfer.
         started: Revision,
-        /// The home that says so.
+        /// The server that issues the command.
         home: ServerId,
     },
-    /// Sets what claims to a lock have to go by, in place of what was set before. Waiters that ask for more permits than
-    /// there are then, are ended.
+    /// Replaces the settings of a lock. Ends waiters that request more permits than the new limit.
     ConfigureLock {
         /// The lock.
         name: Text,
-        /// What holds from now on.
+        /// The new settings.
         settings: LockSettings,
-        /// Who says so, and why.
+        /// The operator and the reason.
         by: Eviction,
     },
-    /// Does something to a group.
+    /// A command on a group.
     Group(GroupCommand),
-    /// Takes over what a dead server was the home of. Does nothing if there is nothing.
+    /// Takes over everything of which a dead server was the home. Has no effect if there is nothing to adopt.
     Adopt {
-        /// The server that is dead.
+        /// The dead server.
         dead: ServerId,
         /// The new home.
         by: ServerId,
@@ -282,7 +288,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// The same as a request of this identity, if there is one, which may have so much.
+    /// Makes this a request of `identity`, if there is one, subject to `limits`.
     #[must_use]
     pub fn by(mut self, identity: Option<&Text>, limits: Limits) -> Request {
         let actor = identity.map(|identity| Actor { identity: identity.clone(), limits });
@@ -292,7 +298,7 @@ impl Command {
         Request { actor, command: self }
     }
 
-    /// The session that asks, if it is one.
+    /// The session that issues the command, if any.
     #[must_use]
     pub fn session(&self) -> Option<&Text> {
         match self {
@@ -328,22 +334,22 @@ impl Command {
     }
 }
 
-/// A command, and who asks for it.
+/// A command and its actor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Who asks; `None`: the service itself, or somebody who has to prove nothing.
+    /// The caller; `None`: the service itself, or a caller that need not authenticate.
     pub actor: Option<Actor>,
-    /// What is asked for.
+    /// The command.
     pub command: Command,
 }
 
-/// Somebody who has proved who it is: a command is rejected that is about a session of somebody else, or gives the actor more than it
-/// may have.
+/// An authenticated caller. A command is rejected if it concerns the session of another identity, or would exceed the
+/// actor's limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Actor {
-    /// Who it is.
+    /// Its identity.
     pub identity: Text,
-    /// What it may have.
+    /// Its limits.
     pub limits: Limits,
 }
 
@@ -353,20 +359,21 @@ impl From<Command> for Request {
     }
 }
 
-/// The most claims that are copied for each who opens or attaches their session, in bytes by [`message_bytes`](crate::ClaimSpec::message_bytes).
+/// The maximum size of the claims that are copied into the outcome of opening or attaching a session, in bytes by
+/// [`message_bytes`](crate::ClaimSpec::message_bytes).
 pub const FEW_CLAIM_BYTES: usize = 4 * 1024;
 
-/// What came of a command that was not rejected.
+/// The outcome of a command that was not rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The session is open.
     Open {
-        /// What it was opened with, and what of that has changed since.
+        /// The parameters that it was opened with, with later changes.
         spec: SessionSpec,
         /// The revision of the event that opened it.
         opened: Revision,
-        /// What it holds and waits for, in the order in which it was asked for. `None` if that is more than [`FEW_CLAIM_BYTES`]: there may
-        /// be many outcomes at a time, and so each takes little. It is in the table.
+        /// Its claims, held and waiting, in the order of the requests. `None` if they exceed [`FEW_CLAIM_BYTES`]: many
+        /// outcomes may exist at a time, so each must be small. The claims are in the table.
         claims: Option<Vec<Claim>>,
     },
     /// The claim is held.
@@ -380,38 +387,38 @@ pub enum Outcome {
     Waiting {
         /// The claim.
         claim: Claim,
-        /// Who is in its way.
+        /// The claim that blocks it.
         blocker: Claim,
         /// The session's TTL.
         ttl: Duration,
     },
-    /// The locks are not free, and there is no claim.
+    /// The locks are not free, and the session has no claim to them.
     Busy {
-        /// Who is in the way.
+        /// The claim that blocks the request.
         blocker: Claim,
         /// The session's TTL, if it is open.
         ttl: Option<Duration>,
         /// The revision that opened the session, if it is open.
         opened: Option<Revision>,
     },
-    /// What came of a command about a group.
+    /// The outcome of a group command.
     Group(GroupOutcome),
-    /// These holds were evicted, as they were.
+    /// The evicted holds, as they were before.
     Evicted(Vec<Claim>),
     /// The holder has been asked to hand over.
     Transferring {
-        /// Its claim, with the transfer.
+        /// The holder's claim, with the transfer.
         claim: Claim,
     },
     /// The hold has been handed over.
     Transferred {
-        /// The hold that ended, as it was.
+        /// The hold that ended, as it was before.
         from: Claim,
         /// The hold that began.
         to: Claim,
     },
-    /// The claim is like this now.
+    /// The claim, with any update applied.
     Updated(Claim),
-    /// It is so now.
+    /// The command was carried out, and has no further result.
     Done,
 }

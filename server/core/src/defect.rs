@@ -1,69 +1,70 @@
-//! Deliberate defects. The simulation switches one on and must find it: so it is known what it would notice. Programs that are
-//! built without the feature `defects` have none.
+//! Deliberate defects. The simulation enables one and must find it, which shows what it would detect. Programs built
+//! without the feature `defects` have none.
 
-/// A way to be wrong.
+/// A deliberate defect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Defect {
-    /// A lock that is held is granted once more.
+    /// A held lock is granted once more.
     GrantBesideHolder,
-    /// A lock that one holds for itself is shared with others.
+    /// An exclusively held lock is shared with others.
     SharedBesideHolder,
-    /// One permit more than there are is given out.
+    /// One permit more than the limit is granted.
     OnePermitTooMany,
-    /// A waiter that is granted has its place in the queue as its token.
+    /// A granted waiter gets its place in the queue as its token.
     TokenFromPlace,
-    /// Whoever came last is granted first.
+    /// The last waiter is granted first.
     LastComesFirst,
-    /// A waiter of a session that ends goes on waiting.
+    /// A waiter whose session ends goes on waiting.
     WaiterOutlivesSession,
-    /// A holder of a session that ends goes on holding.
+    /// A holder whose session ends goes on holding.
     HolderOutlivesSession,
-    /// A renewal does not put off the end of a session.
+    /// A renewal does not extend the session.
     RenewalForgotten,
-    /// A renewal is answered whatever the session's time and home.
+    /// A renewal is accepted regardless of the session's time and home.
     RenewalUnchecked,
-    /// A session that moves here has no time left.
+    /// A session that moves to this server has no time left.
     NoFreshTtl,
-    /// A server answers renewals after its lease.
+    /// A server accepts renewals after its lease.
     LeaseIgnored,
-    /// Watchers are told of a batch before it is committed.
+    /// Watchers are notified of a batch before it is committed.
     PublishedEarly,
-    /// A batch of which it is not known whether it was committed counts as committed.
+    /// A batch with an unknown commit result counts as committed.
     UnknownIsCommitted,
-    /// A batch that came too late counts as committed.
+    /// A batch that was too late, and so conflicts, counts as committed.
     ConflictIsCommitted,
-    /// A batch of which it is not known whether it was committed counts as not committed.
+    /// A batch with an unknown commit result counts as not committed.
     UnknownIsRefused,
     /// A batch that was not committed counts as committed.
     RefusedIsCommitted,
-    /// Only the newest of several batches of the log is taken over.
+    /// Only the newest of several batches of the log is applied.
     PollSkips,
-    /// A watch that is resumed begins one event too late.
+    /// A resumed watch begins one event too late.
     WatchSkips,
-    /// A server is taken for dead while it may still answer renewals.
+    /// A server is considered dead while it may still accept renewals.
     ImpatientWithOthers,
     /// A disconnect grace is cut short.
     GraceCutShort,
-    /// After the database lost history, sessions end as if nobody else had renewed them.
+    /// After the database lost history, sessions end as if no other server had renewed them.
     NoFreshTtlAfterLoss,
-    /// What was due is done, whatever was committed meanwhile.
+    /// Due commands are carried out regardless of later commits.
     DueForEver,
-    /// A server loads its table once only while the database fails over again and again.
+    /// A server loads its table only once while the database fails over repeatedly.
     LoadsOnce,
     /// A hold from before the database lost history is confirmed with its old token.
     OldTokenAfterLoss,
-    /// Who lost a lock by the end of its session releases the next one's hold.
+    /// A caller that lost a lock by the end of its session releases the next holder's hold.
     ReleaseOfAnyHold,
     /// The session's home cancels claims whose calls are at other servers.
     CancelledAtHome,
     /// A wait by a plain call ends only at the session's home.
     WaitEndsAtHome,
-    /// A plain call that a server received before its cancel was committed, and that is decided after it, takes effect.
+    /// A plain call takes effect although it is decided after the commit of its cancel, which a server received it
+    /// before.
     CancelOvertaken,
 }
 
 impl Defect {
-    /// All of them.
+    /// Every defect.
     pub const ALL: [Self; 28] = [
         Self::GrantBesideHolder,
         Self::SharedBesideHolder,
@@ -95,7 +96,7 @@ impl Defect {
         Self::CancelOvertaken,
     ];
 
-    /// Whether this program has it.
+    /// Whether this defect is enabled.
     #[cfg(not(feature = "defects"))]
     #[inline]
     #[must_use]
@@ -103,20 +104,20 @@ impl Defect {
         false
     }
 
-    /// Whether this program has it.
+    /// Whether this defect is enabled.
     #[cfg(feature = "defects")]
     #[must_use]
     pub fn is_here(self) -> bool {
         HERE.load(std::sync::atomic::Ordering::Relaxed) == self as usize + 1
     }
 
-    /// From now on this program has it.
+    /// Enables this defect.
     #[cfg(feature = "defects")]
     pub fn bring(self) {
         HERE.store(self as usize + 1, std::sync::atomic::Ordering::Relaxed);
     }
 }
 
-/// The number of the one that is here, from 1.
+/// The number of the enabled defect, from 1; 0 if none is enabled.
 #[cfg(feature = "defects")]
 static HERE: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);

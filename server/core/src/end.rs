@@ -1,21 +1,21 @@
-//! Why claims and sessions end, and by whom.
+//! The reasons for the end of claims and sessions, and the operators behind them.
 
 use crate::names::Text;
 
 /// Why a claim or a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EndReason {
-    /// The holder released it, or the waiter gave up.
+    /// The holder released it, or the waiter cancelled.
     Released,
     /// The session's TTL passed without a renewal.
     Expired,
-    /// The session's stream broke and its grace passed, or nobody was there to receive a grant.
+    /// The session's stream broke and its grace passed, or no caller was left to receive a grant.
     Disconnected,
     /// The client closed the session.
     Closed,
     /// An operator ended it.
     Evicted,
-    /// It was handed to another waiter as planned.
+    /// It was handed over to another waiter by a planned handoff.
     Transferred,
 }
 
@@ -24,7 +24,7 @@ impl EndReason {
     pub const ALL: [Self; 6] =
         [Self::Released, Self::Expired, Self::Disconnected, Self::Closed, Self::Evicted, Self::Transferred];
 
-    /// The word for it, the same everywhere.
+    /// The canonical name, used everywhere.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ impl EndReason {
     }
 }
 
-/// The operator who did something, and why.
+/// The operator behind an action, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Eviction {
     /// The operator's name.

@@ -1,4 +1,4 @@
-//! Events: what happened. The only thing stored in history and the only thing watched.
+//! Events: the changes of a namespace, and the only data that is stored in history and watched.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,12 +8,12 @@ use crate::group::GroupChange;
 use crate::model::{ClaimSpec, LockSettings, Revision, ServerId, SessionSpec, metadata_bytes};
 use crate::names::{Names, Text};
 
-/// Something that happened in a namespace. Each tells all that a reader of history needs, without the table of its time.
+/// A change of a namespace. Each event contains all that a reader of history needs, without the table of its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A session was opened; it is `opened` at this event's revision.
     SessionOpened(Arc<SessionSpec>),
-    /// A session got this home, TTL, disconnect grace and count of attachments from now on.
+    /// A session was attached: it has this home, TTL, disconnect grace and attachment count from now on.
     SessionAttached {
         /// The session's id.
         session: Text,
@@ -25,7 +25,7 @@ pub enum Event {
         ttl: Duration,
         /// Its disconnect grace from now on.
         disconnect_grace: Option<Duration>,
-        /// Its client's count of its attachments from now on.
+        /// Its client's attachment count from now on.
         attachment: u64,
     },
     /// A session ended. The ends of its claims and memberships come before, in the same batch.
@@ -43,145 +43,147 @@ pub enum Event {
     ClaimGranted {
         /// The claim's id: this event's own revision if it never waited.
         claim: Revision,
-        /// What it was made with.
+        /// Its parameters.
         spec: Arc<ClaimSpec>,
     },
-    /// A hold is over, but its minimum hold is not.
+    /// A hold ended before its minimum hold has passed.
     ClaimLingering {
         /// The claim's id.
         claim: Revision,
         /// The fencing token it was held with.
         token: Revision,
-        /// What it was made with.
+        /// Its parameters.
         spec: Arc<ClaimSpec>,
-        /// Why the hold is over.
+        /// The reason for the end of the hold.
         reason: EndReason,
         /// The server that counts the minimum hold.
         home: ServerId,
-        /// Those of its names that others go on holding.
+        /// Those of its names that other claims still hold.
         still_held: Vec<Text>,
         /// How late the renewals were: see [`Home::tell_pauses`](crate::Home::tell_pauses).
         longest_pause: Option<Duration>,
     },
-    /// A claim is over and its locks are free for the next.
+    /// A claim ended, and its locks are free for the next waiter.
     ClaimEnded {
         /// The claim's id.
         claim: Revision,
         /// The fencing token it was held with; none if it was never granted.
         token: Option<Revision>,
-        /// What it was made with.
+        /// Its parameters.
         spec: Arc<ClaimSpec>,
         /// Why it ended.
         reason: EndReason,
-        /// Who evicted it, if that is why.
+        /// The operator who evicted it, if that is the reason.
         eviction: Option<Eviction>,
-        /// Those of its names that others go on holding, if it was held.
+        /// Those of its names that other claims still hold, if it was held.
         still_held: Vec<Text>,
         /// How late the renewals were: see [`Home::tell_pauses`](crate::Home::tell_pauses).
         longest_pause: Option<Duration>,
     },
-    /// The labels of a hold are others from now on.
+    /// The labels of a hold were replaced.
     ClaimUpdated {
         /// The claim's id.
         claim: Revision,
         /// Its fencing token.
         token: Revision,
-        /// What it was made with, and these labels.
+        /// Its parameters, with the new labels.
         spec: Arc<ClaimSpec>,
     },
-    /// A claim is awaited at another server from now on, or nobody has to return its grant any more. For the servers only.
+    /// A claim is awaited at another server from now on, or no server has to return its grant any more. For servers
+    /// only.
     ClaimAwaited {
         /// The claim's id.
         claim: Revision,
-        /// As in [`ClaimSpec::awaited_at`].
+        /// See [`ClaimSpec::awaited_at`].
         at: Option<ServerId>,
     },
-    /// A session cancelled what it had asked for by plain calls: those for these names that a server received before change nothing any
-    /// more. For the servers only.
+    /// A session cancelled its plain calls for these names: those that a server received before have no effect any
+    /// more. For servers only.
     AcquireCancelled {
         /// The session's id.
         session: Text,
         /// The locks.
         names: Names,
     },
-    /// A holder was asked to hand over; it holds on until it confirms.
+    /// A holder was asked to hand over; it keeps the lock until it confirms.
     TransferStarted {
         /// The holder's claim.
         claim: Revision,
         /// Its fencing token.
         token: Revision,
-        /// What it was made with.
+        /// Its parameters.
         spec: Arc<ClaimSpec>,
-        /// The waiting claim that is to hold next. `None`: whoever is first then.
+        /// The waiting claim that is to hold next. `None`: the first waiter at that time.
         to: Option<Revision>,
         /// The session of that claim.
         to_session: Option<Text>,
-        /// For how long the holder may go on.
+        /// How long the holder may keep the lock.
         drain: Duration,
-        /// Who asked. `None`: a waiter of higher priority, by the lock's settings.
+        /// The operator who asked. `None`: a waiter of higher priority, by the lock's settings.
         by: Option<Eviction>,
     },
-    /// A holder did not confirm in time: it holds on, and is no longer asked to hand over.
+    /// A holder did not confirm in time: it keeps the lock, and the transfer is cancelled.
     TransferCancelled {
         /// The holder's claim.
         claim: Revision,
         /// Its fencing token.
         token: Revision,
-        /// What it was made with.
+        /// Its parameters.
         spec: Arc<ClaimSpec>,
     },
-    /// A hold was handed over: one claim ended and another was granted, with this event's revision as its fencing token. Both
-    /// are the same session's if it asked for what it had held since before the database lost history.
+    /// A hold was handed over: one claim ended and another was granted, with this event's revision as its fencing
+    /// token. Both belong to the same session if it requested a hold that it has had since before the database lost
+    /// history.
     ClaimTransferred {
         /// The claim that ended.
         from: Revision,
         /// The fencing token it was held with.
         from_token: Revision,
-        /// What it was made with.
+        /// Its parameters.
         from_spec: Arc<ClaimSpec>,
-        /// Those of its names that others, the next aside, go on holding.
+        /// Those of its names that other claims, except the granted one, still hold.
         still_held: Vec<Text>,
         /// How late its renewals were: see [`Home::tell_pauses`](crate::Home::tell_pauses).
         longest_pause: Option<Duration>,
         /// The claim that was granted.
         claim: Revision,
-        /// What that was made with.
+        /// The parameters of the granted claim.
         spec: Arc<ClaimSpec>,
     },
-    /// An operator set what claims to a lock have to go by.
+    /// An operator changed the settings of a lock.
     LockConfigured {
         /// The lock.
         name: Text,
-        /// What holds from now on.
+        /// The new settings.
         settings: LockSettings,
-        /// Who set it, and why.
+        /// The operator and the reason.
         by: Eviction,
     },
-    /// Something happened to a group.
+    /// A group changed.
     Group {
         /// The revision of the event that created the group: this event's own if this one did.
         id: Revision,
         /// The group.
         group: Text,
-        /// What happened.
+        /// The change.
         change: GroupChange,
     },
-    /// All that had a dead server as home has a new one. Each such session lives on for a full TTL at least.
+    /// Everything that had a dead server as home has a new home. Each such session lives on for at least a full TTL.
     ServerAdopted {
-        /// The server that is dead.
+        /// The dead server.
         dead: ServerId,
-        /// The home from now on.
+        /// The new home.
         by: ServerId,
     },
-    /// A server does not wait any more for what it had passed to others: what of that was not decided before this event
-    /// never will be. Changes nothing else, and is there for the servers only.
+    /// A server no longer waits for the commands it forwarded: those that were not decided before this event never will
+    /// be. Changes nothing else. For servers only.
     PassesVoided {
-        /// The server that had passed it.
+        /// The server that forwarded them.
         by: ServerId,
     },
-    /// The database lost the events after `after`, or may have: whatever was handed out there is void. This event's
-    /// revision is beyond all of them. Who leads a group does so with it as token from now on, and who asks its home for
-    /// what it holds already is granted that anew.
+    /// The database lost the events after `after`, or may have: any grant among them is void. This event's revision is
+    /// greater than all of theirs. Every group leader has it as its token from now on, and a session that requests from
+    /// its home a hold that it has already is granted that anew.
     HistoryLost {
         /// The last revision before the loss.
         after: Revision,
@@ -189,7 +191,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// What the claims that it is about were made with: two of a handoff, one of most others.
+    /// The parameters of the claims that it is about: two for a handoff, one for most others.
     fn specs(&self) -> impl Iterator<Item = &ClaimSpec> {
         let (first, second) = match self {
             Self::ClaimQueued(spec)
@@ -214,7 +216,7 @@ impl Event {
         first.into_iter().chain(second)
     }
 
-    /// The locks that it happened to. Of a handoff between claims to several locks one may come twice.
+    /// The affected locks. A handoff between claims to several locks may yield one twice.
     pub fn locks(&self) -> impl Iterator<Item = &Text> {
         let configured = match self {
             Self::LockConfigured { name, .. } => Some(name),
@@ -223,13 +225,13 @@ impl Event {
         self.specs().flat_map(|spec| spec.names.iter()).chain(configured)
     }
 
-    /// Whether it happened to a claim to this name.
+    /// Whether it affects a claim to this name.
     #[must_use]
     pub fn is_about(&self, name: &str) -> bool {
         self.specs().any(|spec| spec.names.iter().any(|claimed| **claimed == *name))
     }
 
-    /// About how many bytes it takes in memory, what it shares with others included.
+    /// The approximate size in memory in bytes, including shared data.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let claims: usize = self.specs().map(ClaimSpec::bytes).sum();
@@ -248,7 +250,7 @@ impl Event {
     }
 }
 
-/// An event with the revision it made.
+/// An event and its revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
     /// The revision.
@@ -261,7 +263,7 @@ pub struct Recorded {
 mod tests {
     use super::*;
 
-    /// They are stored, and clients go by them.
+    /// The words are stored, and clients depend on them.
     #[test]
     fn the_words_for_reasons_stay_as_they_are() {
         let words = ["released", "expired", "disconnected", "closed", "evicted", "transferred"];

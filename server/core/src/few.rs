@@ -1,12 +1,12 @@
-//! A sorted set of which there are very many, each with few elements as a rule.
+//! A sorted set for very many instances, most of which have few elements.
 
 use std::collections::BTreeSet;
 use std::slice;
 
-/// Up to so many elements are in one row: to move them all costs less than to find a place in a tree.
+/// The maximum number of elements in one row: moving them all costs less than finding a place in a tree.
 const ROW: usize = 1_024;
 
-/// A sorted set that takes no memory of its own until it has a second element, and little then.
+/// A sorted set that allocates nothing until it has a second element, and little then.
 #[derive(Clone, Debug)]
 pub struct Few<T>(Inner<T>);
 
@@ -16,7 +16,7 @@ enum Inner<T> {
     None,
     One(T),
     Row(Box<Vec<T>>),
-    /// More than fit into a row, at some time.
+    /// The set has exceeded a row at some time.
     Tree(Box<BTreeSet<T>>),
 }
 
@@ -46,7 +46,7 @@ impl<T: Ord> Few<T> {
         row.iter().chain(tree.into_iter().flatten())
     }
 
-    /// How many elements there are.
+    /// The number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         match &self.0 {
@@ -57,7 +57,7 @@ impl<T: Ord> Few<T> {
         }
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -69,7 +69,7 @@ impl<T: Ord> Few<T> {
         self.iter().next()
     }
 
-    /// Whether this element is there.
+    /// Whether the set contains this element.
     #[must_use]
     pub fn contains(&self, element: &T) -> bool {
         match &self.0 {
@@ -80,7 +80,7 @@ impl<T: Ord> Few<T> {
         }
     }
 
-    /// Adds an element, unless it is there.
+    /// Adds an element, unless present.
     pub(crate) fn insert(&mut self, element: T) {
         match &mut self.0 {
             Inner::None => self.0 = Inner::One(element),
@@ -90,7 +90,7 @@ impl<T: Ord> Few<T> {
                 self.insert(element);
             }
             Inner::Row(row) => {
-                // Most come in order.
+                // Most insertions are in order.
                 let place = if row.last() < Some(&element) { Err(row.len()) } else { row.binary_search(&element) };
                 if let Err(place) = place {
                     row.insert(place, element);
@@ -105,14 +105,14 @@ impl<T: Ord> Few<T> {
         }
     }
 
-    /// Takes an element away, if it is there.
+    /// Removes an element, if present.
     pub(crate) fn remove(&mut self, element: &T) {
         match &mut self.0 {
             Inner::None => {}
             Inner::One(one) if one != element => {}
             Inner::One(_) => self.0 = Inner::None,
             Inner::Row(row) => {
-                // Many go soon after they came.
+                // Many elements are removed soon after their insertion.
                 let place = if row.last() == Some(element) { Ok(row.len() - 1) } else { row.binary_search(element) };
                 if let Ok(place) = place {
                     row.remove(place);
@@ -140,7 +140,7 @@ mod tests {
 
     use super::*;
 
-    /// Adds and takes away, and compares with a plain set.
+    /// Inserts and removes elements, and compares with a plain set.
     fn is_a_sorted_set(steps: Vec<(bool, u16)>) -> Result<(), TestCaseError> {
         let (mut few, mut set) = (Few::default(), BTreeSet::new());
         for (number, (add, element)) in steps.into_iter().enumerate() {

@@ -8,19 +8,20 @@ use crate::end::EndReason;
 use crate::model::{Attached, Metadata, Opening, Revision, ServerId, metadata_bytes};
 use crate::names::Text;
 
-/// The most members of one group. With what they attach and what is assigned to them, a group so fits into one message.
+/// The maximum number of members of one group. With this limit, a group fits into one message with its metadata and
+/// assignments.
 pub const MEMBERS: usize = 1_000;
 
-/// The most metadata that the members of one group attach, in bytes, keys and values together.
+/// The maximum size of the metadata of all members of one group, in bytes, keys and values together.
 pub const ATTACHED_BYTES: usize = 1024 * 1024;
 
-/// The most groups that one session is a member of.
+/// The maximum number of groups that one session is a member of.
 pub const MEMBERSHIPS: usize = 100;
 
-/// The most groups of one namespace: a group that has a config stays until that is cleared.
+/// The maximum number of groups of one namespace: a group with a config stays until that is cleared.
 pub const GROUPS: usize = 10_000;
 
-/// What a membership is made with.
+/// The parameters of a membership.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberSpec {
     /// The id of the session that joined.
@@ -29,31 +30,31 @@ pub struct MemberSpec {
     pub opened: Revision,
     /// The owner label of that session.
     pub owner: Text,
-    /// Free labels.
+    /// Arbitrary labels.
     pub metadata: Metadata,
 }
 
 /// One session's membership.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// The revision of the event that made it: rises in the order of joining.
+    /// The revision of the event that created it: increases in the order of joining.
     pub number: Revision,
-    /// What it was made with.
+    /// Its parameters.
     pub spec: Arc<MemberSpec>,
-    /// What the leader assigned to it last; none if that was before it joined.
+    /// The leader's last assignment to it; none if that was made before it joined.
     pub assignment: Option<Text>,
 }
 
-/// Who leads a group: the member that has been there longest.
+/// The leadership of a group: the member that joined first leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lead {
     /// The leader's number.
     pub member: Revision,
-    /// The revision of the event that made it the leader: greater than the token of every leader before.
+    /// The revision of the event that made it the leader: greater than the token of every previous leader.
     pub token: Revision,
 }
 
-/// The value that a group shares.
+/// The shared config of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The value.
@@ -62,7 +63,7 @@ pub struct Config {
     pub revision: Revision,
 }
 
-/// What assignments are computed from.
+/// The revisions that assignments are computed from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Basis {
     /// The group's membership revision.
@@ -76,24 +77,24 @@ pub struct Basis {
 pub struct Assigned {
     /// The revision of the event that made them.
     pub revision: Revision,
-    /// What they were computed from.
+    /// The revisions that they were computed from.
     pub basis: Basis,
 }
 
-/// A group with members, a config, or both. One that has neither is not kept.
+/// A group with members, a config, or both. A group with neither is not kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     /// The revision of the event that created it.
     pub id: Revision,
     /// Its name.
     pub name: Text,
-    /// Its members by number, which is in order of joining.
+    /// Its members by number, and so in order of joining.
     pub members: BTreeMap<Revision, Member>,
-    /// Who leads; none without members.
+    /// The leadership; none without members.
     pub lead: Option<Lead>,
-    /// The revision of the last event by which a member came or went; 0 if none ever did.
+    /// The revision of the last event by which a member joined or left; 0 if there was none.
     pub membership: Revision,
-    /// The value that it shares.
+    /// The shared config.
     pub config: Option<Config>,
     /// The last assignments.
     pub assigned: Option<Assigned>,
@@ -105,7 +106,7 @@ impl Group {
         Self { id, name, members, lead: None, membership, config: None, assigned: None }
     }
 
-    /// The group after a change; none if nothing is left of it.
+    /// The group after a change; none if it has neither members nor a config left.
     #[must_use]
     pub fn after(
         before: Option<Arc<Self>>,
@@ -155,33 +156,33 @@ impl Group {
         self.config.as_ref().map_or(Revision(0), |config| config.revision)
     }
 
-    /// What assignments have to be computed from now.
+    /// The current revisions, which new assignments must be computed from.
     #[must_use]
     pub fn basis(&self) -> Basis {
         Basis { membership: self.membership, config: self.config_revision() }
     }
 
-    /// Whether the assignments are those of the members that are there, computed from the config that is there.
+    /// Whether the assignments are those of the current members, computed from the current config.
     #[must_use]
     pub fn is_assigned(&self) -> bool {
         !self.members.is_empty() && self.assigned.is_some_and(|assigned| assigned.basis == self.basis())
     }
 
-    /// How much its members attach, in bytes.
+    /// The size of its members' metadata, in bytes.
     #[must_use]
     pub(crate) fn attached_bytes(&self) -> usize {
         self.members.values().map(|member| metadata_bytes(&member.spec.metadata)).sum()
     }
 }
 
-/// What happened to a group.
+/// A change of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupChange {
     /// A session became a member; its number is this event's revision.
     Joined {
-        /// What the membership was made with.
+        /// The parameters of the membership.
         spec: Arc<MemberSpec>,
-        /// Who leads from now on.
+        /// The leadership from now on.
         lead: Lead,
     },
     /// A member left.
@@ -194,9 +195,9 @@ pub enum GroupChange {
         opened: Revision,
         /// The owner label of that session.
         owner: Text,
-        /// Why it left: released, or why its session ended.
+        /// The reason: released, or the reason for the end of its session.
         reason: EndReason,
-        /// Who leads from now on; none if nobody is left.
+        /// The leadership from now on; none if no member is left.
         lead: Option<Lead>,
     },
     /// The config was set, or cleared.
@@ -204,13 +205,13 @@ pub enum GroupChange {
         /// The value; none if it was cleared.
         config: Option<Text>,
     },
-    /// The leader assigned something to every member.
+    /// The leader made an assignment to every member.
     Assigned {
-        /// The leader.
+        /// The leadership.
         lead: Lead,
-        /// What the assignments were computed from.
+        /// The revisions that the assignments were computed from.
         basis: Basis,
-        /// What was assigned, by the members' numbers.
+        /// The assignments, by the members' numbers.
         assignments: Assignments,
     },
 }
@@ -218,45 +219,46 @@ pub enum GroupChange {
 /// Assignments by the members' numbers.
 pub type Assignments = Arc<BTreeMap<Revision, Text>>;
 
-/// What can be asked of a group.
+/// A command on a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupCommand {
-    /// Makes a session a member. If it is one already, it stays the one that it is.
+    /// Makes a session a member. An existing membership stays unchanged.
     Join {
         /// The group.
         group: Text,
         /// The session.
         session: Text,
-        /// Opens the session with this if it is not open; if it is, sets its TTL and makes `home` its home.
+        /// Opens the session with this if it is not open; otherwise sets its TTL and disconnect grace and makes `home`
+        /// its home.
         opening: Option<Opening>,
-        /// The server that asks.
+        /// The server that issues the command.
         home: ServerId,
-        /// If it came by a stream that the session was attached to: what was known of that then.
+        /// The attachment as known when the request arrived, if it came by a stream that the session was attached to.
         attached: Option<Attached>,
-        /// As of [`Command::Acquire`](crate::Command::Acquire).
+        /// See [`Command::Acquire`](crate::Command::Acquire).
         opened: Option<Revision>,
-        /// Free labels.
+        /// Arbitrary labels.
         metadata: Metadata,
     },
-    /// Ends a membership. Repeating it is no error.
+    /// Ends a membership. Idempotent.
     Leave {
         /// The group.
         group: Text,
         /// The session.
         session: Text,
-        /// Only the membership of this number.
+        /// Restricts the command to the membership with this number.
         member: Option<Revision>,
     },
-    /// Sets the value that a group shares. Needs neither a session nor members.
+    /// Sets the config of a group. Requires neither a session nor members.
     Configure {
         /// The group.
         group: Text,
         /// The value; none clears it.
         config: Option<Text>,
-        /// Only if this is the revision of the config that is there; 0: only if there is none.
+        /// The required revision of the current config; 0: there must be none.
         expected: Option<Revision>,
     },
-    /// Assigns something to every member of a group, on behalf of its leader.
+    /// Makes an assignment to every member of a group, on behalf of its leader.
     Assign {
         /// The group.
         group: Text,
@@ -264,15 +266,15 @@ pub enum GroupCommand {
         session: Text,
         /// The leader's token.
         token: Revision,
-        /// What the assignments were computed from.
+        /// The revisions that the assignments were computed from.
         basis: Basis,
-        /// What is assigned: one for each member.
+        /// The assignments: one for each member.
         assignments: Assignments,
     },
 }
 
 impl GroupCommand {
-    /// The session that asks.
+    /// The session that issues the command.
     pub(crate) fn session(&self) -> Option<&Text> {
         match self {
             Self::Join { session, .. } | Self::Leave { session, .. } | Self::Assign { session, .. } => Some(session),
@@ -280,7 +282,7 @@ impl GroupCommand {
         }
     }
 
-    /// How much it brings along, in bytes.
+    /// The size of its payload, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         match self {
@@ -294,7 +296,7 @@ impl GroupCommand {
     }
 }
 
-/// What came of a command about a group.
+/// The outcome of a group command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupOutcome {
     /// The session is a member.
@@ -305,17 +307,17 @@ pub enum GroupOutcome {
         group: Arc<Group>,
         /// The session's TTL.
         ttl: Duration,
-        /// The namespace's revision at which this was so.
+        /// The namespace's revision at that time.
         revision: Revision,
     },
-    /// The session is no member with that number (any more).
+    /// The session is not, or no longer, a member with that number.
     Left,
-    /// The config is what was asked for.
+    /// The config is as requested.
     Configured {
         /// The revision of the event that set it; 0 if there is none.
         config: Revision,
     },
-    /// The assignments are what was asked for.
+    /// The assignments are as requested.
     Assigned {
         /// The revision of the event that made them.
         revision: Revision,

@@ -1,4 +1,4 @@
-//! The home of sessions: one server's timers. It takes renewals in memory, and says what is due.
+//! The home of sessions: one server's timers. It takes renewals in memory, and reports the commands that are due.
 
 mod due;
 mod floors;
@@ -31,19 +31,20 @@ use nanos::Nanos;
 pub use renewals::Renewals;
 use timers::{Timer, Timers};
 
-/// A moment on the server's service clock: how long it has been able to take renewals. Only differences count.
+/// A moment on the server's service clock, which counts the time that the server was able to take renewals. Only
+/// differences matter.
 pub type Tick = Duration;
 
 /// A client's stream, by a number that is unique in the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u64);
 
-/// Why a renewal is not taken.
+/// The reason why a renewal is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RenewError {
     /// This server is not the session's home.
     Elsewhere,
-    /// The session's time is up, and why: its end is under way, and nothing revives it.
+    /// The session's time is up, for this reason: its end is in progress, and nothing revives it.
     Over(EndReason),
     /// The session is attached to another stream, or to none.
     NotAttached,
@@ -53,28 +54,28 @@ pub enum RenewError {
 #[derive(Debug)]
 pub struct Home {
     me: ServerId,
-    /// How long a claim is kept that nobody attends to.
+    /// How long an unattended claim, whose grant no caller is present to receive, is kept.
     reattach: Duration,
     /// The longest lease of a server.
     longest_lease: Duration,
     floors: Floors,
     kept: Map<Text, Kept>,
-    /// The sessions with a disconnect grace, by the stream that they are attached to.
+    /// The sessions with a disconnect grace, by the stream they are attached to.
     graced: BTreeMap<StreamId, BTreeSet<Text>>,
-    /// Since when the claims that sessions hold are known here: their grant, or the move of their session to this home.
+    /// Since when held claims are known here: since their grant, or since their session moved to this home.
     held: ByRevision<Nanos>,
-    /// When claims that linger here may go.
+    /// When claims that linger here may end.
     lingering: Map<Revision, Nanos>,
-    /// When claims that nobody attends to are given up.
+    /// When unattended claims are cancelled.
     unattended: Map<Revision, Nanos>,
-    /// The claims that are being given up.
+    /// The claims that are being cancelled.
     given_up: BTreeSet<Revision>,
     handoffs: Handoffs,
     timers: Timers,
 }
 
 impl Home {
-    /// A home without sessions. A claim that nobody attends to is given up after `reattach`.
+    /// A home without sessions. An unattended claim is cancelled after `reattach`.
     #[must_use]
     pub fn new(me: ServerId, reattach: Duration) -> Self {
         Self {
@@ -99,7 +100,7 @@ impl Home {
         self.me
     }
 
-    /// Takes note of a committed event. `table` shows the state after the batch that the event is part of.
+    /// Processes a committed event. `table` is the state after the batch that the event is part of.
     pub fn observe(&mut self, recorded: &Recorded, table: &Table, now: Tick) {
         match &recorded.event {
             Event::HistoryLost { .. } => self.heard_of_loss(recorded.revision, now),
@@ -125,7 +126,7 @@ impl Home {
                         self.note_owner(&session.spec);
                     }
                     if let Some(session) = table.session(session).filter(|_| !comes && *attachment > 0) {
-                        // Who counts attachments is told by the answer to each what it holds.
+                        // A client that counts attachments learns from the reply to each of them what it holds.
                         self.keep_holds(session, table);
                     }
                     if let Some(session) = table.session(session).filter(|_| comes) {
@@ -148,7 +149,7 @@ impl Home {
             Event::ClaimAwaited { claim, at } if *at != Some(self.me) => {
                 self.stop_waiting_for(*claim);
             }
-            // Its session knows that it holds it.
+            // The session knows that it holds the claim.
             Event::ClaimUpdated { claim, .. } => {
                 self.stop_waiting_for(*claim);
             }
@@ -171,7 +172,8 @@ impl Home {
         self.observe_handoffs(recorded, table, now);
     }
 
-    /// Takes over whatever the table says has this home: with a fresh TTL what was not kept here before. Forgets the rest.
+    /// Takes over everything of which this is the home according to the table, with a fresh TTL if it was not kept here
+    /// before. Forgets the rest.
     pub fn rebuild(&mut self, table: &Table, now: Tick) {
         self.heard_of_loss(table.lost(), now);
         let me = self.me;
@@ -191,8 +193,8 @@ impl Home {
                 self.watch_over_waits(session, table, now);
             }
         }
-        // What was to be given up here is not if its session has gone: it may come back with its client. Of claims that
-        // the table does not have yet nothing is known.
+        // A claim is no longer cancelled here if its session has moved: the session may return with its client. Nothing
+        // is known of claims that the table does not have yet, so they stay.
         let kept = &self.kept;
         let is_here = |claim: &Revision| match table.claim(*claim) {
             Some(Claim { spec, .. }) => match spec.awaited_at {
@@ -220,9 +222,9 @@ impl Home {
         self.rebuild_handoffs(table, now);
     }
 
-    /// Takes note of a table that was loaded anew, which has skipped events: a claim is not cancelled here that is
-    /// awaited at another server by now, or whose grant was acknowledged. A grant for a stream is not cancelled either:
-    /// it looks the same.
+    /// Processes a table that was reloaded, which has skipped events: a claim is not cancelled here if it is awaited at
+    /// another server by now, or its grant was acknowledged. A grant for a stream is not cancelled either: it looks the
+    /// same.
     pub fn compare(&mut self, table: &Table) {
         let is_over = |claim: &Revision| {
             table.claim(*claim).is_some_and(|found| match found.spec.awaited_at {
@@ -236,16 +238,17 @@ impl Home {
         }
     }
 
-    /// How long a claim is kept that nobody attends to.
+    /// How long an unattended claim, whose grant no caller is present to receive, is kept.
     #[must_use]
     pub fn reattach(&self) -> Duration {
         self.reattach
     }
 
-    /// Renews a session for a caller without a stream: it lives for a full TTL from now, whatever becomes of its stream.
+    /// Renews a session for a caller without a stream: it lives for a full TTL from now, whatever happens to its
+    /// stream.
     ///
     /// # Errors
-    /// If this is not its home, or if its time was up already: nothing that is over is revived.
+    /// If this is not its home, or if its time was already up: an ended session is not revived.
     pub fn renew(&mut self, session: &str, now: Tick) -> Result<Duration, RenewError> {
         let kept = self.kept.get_mut(session).ok_or(RenewError::Elsewhere)?;
         if !Defect::RenewalUnchecked.is_here() {
@@ -255,8 +258,8 @@ impl Home {
         Ok(kept.ttl())
     }
 
-    /// Renews a session on the stream that it is attached to: it lives for a full TTL from now while the stream does, and for
-    /// its disconnect grace after that.
+    /// Renews a session on the stream it is attached to: it lives for a full TTL from now while the stream does, and
+    /// for its disconnect grace after that.
     ///
     /// # Errors
     /// As [`Self::renew`], and if the session is not attached to this stream.
@@ -270,7 +273,7 @@ impl Home {
         Ok(kept.ttl())
     }
 
-    /// How long a session that is kept here lives on at least.
+    /// The minimum time that a session that is kept here lives on.
     #[must_use]
     pub fn remaining(&self, session: &str, now: Tick) -> Option<Duration> {
         let kept = self.kept.get(session)?;
@@ -283,33 +286,33 @@ impl Home {
         self.kept.contains_key(session)
     }
 
-    /// How long ago a session that is kept here was renewed last.
+    /// The time since the last renewal of a session that is kept here.
     #[must_use]
     pub fn since_renewed(&self, session: &str, now: Tick) -> Option<Duration> {
         Some(now.saturating_sub(self.kept.get(session)?.renewed()))
     }
 
-    /// How many sessions are kept here.
+    /// The number of sessions that are kept here.
     #[must_use]
     pub fn session_count(&self) -> usize {
         self.kept.len()
     }
 
-    /// Whether a claim will be given up unless somebody comes back for it.
+    /// Whether a claim will be cancelled unless a caller reconnects for it.
     #[must_use]
     pub fn is_unattended(&self, claim: Revision) -> bool {
         self.unattended.contains_key(&claim)
     }
 
-    /// Somebody is there to receive the grant of this claim.
+    /// A caller is present to receive the grant of this claim.
     pub fn attend(&mut self, claim: Revision) {
         if self.stop_waiting_for(claim) {
             self.attend_settled(claim);
         }
     }
 
-    /// Nobody is there any more to receive the grant of this claim: it is given up, even if granted meanwhile, unless
-    /// somebody comes back for it soon.
+    /// No caller is left to receive the grant of this claim: it is cancelled after [`Self::reattach`], even if granted
+    /// meanwhile, unless a caller reconnects for it.
     pub fn leave(&mut self, claim: Revision, now: Tick) {
         self.stop_waiting_for(claim);
         let at = (now + self.reattach).into();
@@ -317,20 +320,22 @@ impl Home {
         self.timers.set(at, Timer::Unattended(claim));
     }
 
-    /// The server was not able to take renewals until now, so every session lives for a full TTL from now, or for its full
-    /// disconnect grace. But for those whose time was up before: their end may be under way, and nothing revives them.
+    /// The server was not able to take renewals until now, so every session lives for a full TTL from now, or for its
+    /// full disconnect grace. Sessions whose time was up before are excepted: their end may be in progress, and nothing
+    /// revives them.
     pub fn refresh(&mut self, now: Tick) {
         self.floors.raise(now);
     }
 
-    /// Takes note of a server's lease. The longest one is how long another server, cut off from the database, may go on
-    /// answering renewals for what the database has lost.
+    /// Records a server's lease. The longest lease is how long another server, cut off from the database, may go on
+    /// answering renewals for sessions that the database has lost.
     pub fn heed_lease(&mut self, lease: Duration) {
         self.longest_lease = self.longest_lease.max(lease);
     }
 
-    /// In what was lost, sessions may have been at another home, which has answered their renewals, and may do so for its
-    /// lease: each lives for a full TTL after that, also if its time was up: its end [stands](Self::stands) no more.
+    /// In the lost history, sessions may have had another home, which has answered their renewals, and may do so for
+    /// its lease. Each therefore lives for a full TTL after that, even if its time was up: its end no longer
+    /// [stands](Self::stands).
     fn heard_of_loss(&mut self, lost: Revision, now: Tick) {
         let is_ignored = Defect::NoFreshTtlAfterLoss.is_here();
         let floor = if is_ignored { Tick::default() } else { now + self.longest_lease };
@@ -357,7 +362,8 @@ impl Home {
         self.wake(session, now);
     }
 
-    /// Makes sure that a timer rings when the session's time is up. One that rings earlier does: the time is looked at then.
+    /// Ensures that a timer expires when the session's time is up. An earlier timer suffices: the deadline is checked
+    /// when it expires.
     fn wake(&mut self, session: &Text, now: Tick) {
         let Some(kept) = self.kept.get_mut(session) else { return };
         let deadline = kept.deadline(self.floors.of(kept.opened));
@@ -368,7 +374,7 @@ impl Home {
         }
     }
 
-    /// The session is not kept here any more.
+    /// Stops keeping a session here.
     fn forget(&mut self, session: &Text) {
         let Some(kept) = self.kept.swap_remove(session) else { return };
         self.timers.unset(kept.timer, Timer::Session(session.clone()));
@@ -377,7 +383,7 @@ impl Home {
         }
     }
 
-    /// The waits of a session that has just come here are given up unless somebody asks for them here.
+    /// The waits of a session that has just moved here are cancelled unless a caller requests them here.
     fn watch_over_waits(&mut self, session: &Session, table: &Table, now: Tick) {
         self.keep_holds(session, table);
         for claim in session.claims.iter().filter_map(|id| table.claim(*id)) {
@@ -387,12 +393,13 @@ impl Home {
         }
     }
 
-    /// Whether it is for the home of its session to cancel a claim that nobody attends to.
+    /// Whether the home of its session is responsible for cancelling an unattended claim.
     fn follows_home(&self, claim: &Claim) -> bool {
         claim.spec.awaited_at.is_none() || Defect::CancelledAtHome.is_here()
     }
 
-    /// What a session holds is its own, whatever was thought here before: its client may have heard of the grant elsewhere.
+    /// A session keeps its holds, even those that were to be cancelled here: its client may have learned of the grant
+    /// from another server.
     fn keep_holds(&mut self, session: &Session, table: &Table) {
         for claim in session.claims.iter().filter_map(|id| table.claim(*id)) {
             if claim.state != ClaimState::Waiting && self.follows_home(claim) {
@@ -401,7 +408,7 @@ impl Home {
         }
     }
 
-    /// Somebody attends to a claim, or there is nothing more to attend to. Says whether nobody did before.
+    /// A caller attends to a claim, or the claim needs no caller any more. Returns whether it was unattended.
     fn stop_waiting_for(&mut self, claim: Revision) -> bool {
         self.given_up.remove(&claim);
         let Some(at) = self.unattended.swap_remove(&claim) else { return false };

@@ -1,9 +1,11 @@
-//! Tenure's core: who holds what. Commands go in, events and rejections come out; nothing here waits, reads a clock,
-//! draws a random number or does I/O, so the same commands in the same order give the same table everywhere.
+//! The deterministic core of Tenure, which decides which sessions hold which locks. Commands go in, events and
+//! rejections come out. Nothing here blocks, reads a clock, draws a random number or does I/O, so the same commands in
+//! the same order produce the same table everywhere.
 //!
-//! - [`Table`] is the state of one namespace. [`Table::decide`] turns a [`Command`] into [`Event`]s (provisionally, until
-//!   they are known to be committed), [`Table::apply`] takes over events that others have committed. It holds no time.
-//! - [`Home`] keeps the timers of the sessions that one server takes renewals for. Time is an argument.
+//! - [`Table`] is the state of one namespace. [`Table::decide`] turns a [`Command`] into [`Event`]s, which are
+//!   provisional until they are known to be committed; [`Table::apply`] applies events that other servers committed. It
+//!   holds no time.
+//! - [`Home`] keeps the timers of the sessions whose renewals one server takes. Time is an argument.
 
 mod by_revision;
 mod command;

@@ -1,4 +1,4 @@
-//! A lock: who holds it, and who waits for it.
+//! A lock: its holders and its waiters.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::few::Few;
 use crate::model::{Claim, ClaimState, Rank, Revision};
 
-/// A name that is held or waited for. An idle one is not kept.
+/// A lock that is held or waited for. An idle one is not kept.
 #[derive(Clone, Debug, Default)]
 pub struct Lock {
     holders: Few<Revision>,
-    /// What there is beside one holder that has it for itself. Kept until the lock is idle.
+    /// The state beyond a sole holder. Kept until the lock is idle.
     crowd: Option<Box<Crowd>>,
 }
 
@@ -18,16 +18,16 @@ pub struct Lock {
 struct Crowd {
     permits: u64,
     waiters: BTreeSet<Rank>,
-    /// Which claim is whose: by the revision that opened the session. So nobody's claim is searched for among all.
+    /// The claims by the revision that opened their session, so that no lookup searches through all claims.
     claims: BTreeMap<Revision, Revision>,
-    /// The claims to permits: those that wait (true) behind those that hold or linger.
+    /// The claims to permits: waiting ones (true) after those that hold or linger.
     counted: BTreeSet<(bool, Rank)>,
 }
 
-/// The waiters of a lock that has none.
+/// The waiters of a lock without any.
 static NOBODY: BTreeSet<Rank> = BTreeSet::new();
 
-/// The crowd counts for what it says, not for being there.
+/// Compares the holders, permits and waiters, not whether a crowd is present.
 impl PartialEq for Lock {
     fn eq(&self, other: &Self) -> bool {
         self.holders == other.holders && self.permits() == other.permits() && self.waiters() == other.waiters()
@@ -37,30 +37,29 @@ impl PartialEq for Lock {
 impl Eq for Lock {}
 
 impl Lock {
-    /// The claims that hold it or linger on it: several only if they are all shared, or all to permits.
+    /// The claims that hold the lock or linger on it: several only if all are shared, or all are to permits.
     #[must_use]
     pub fn holders(&self) -> &Few<Revision> {
         &self.holders
     }
 
-    /// How many permits they have.
+    /// The number of permits that the holders have.
     #[must_use]
     pub fn permits(&self) -> u64 {
         self.crowd.as_ref().map_or(0, |crowd| crowd.permits)
     }
 
-    /// The claims that wait for it, in the order in which they will be served.
+    /// The waiting claims, in the order in which they will be served.
     #[must_use]
     pub fn waiters(&self) -> &BTreeSet<Rank> {
         self.crowd.as_ref().map_or(&NOBODY, |crowd| &crowd.waiters)
     }
 
-    /// Whether nobody has anything to do with it any more.
     pub(crate) fn is_idle(&self) -> bool {
         self.holders.is_empty() && self.waiters().is_empty()
     }
 
-    /// The one claim here that can be that of the session which was opened at this revision.
+    /// The only claim here that can belong to the session that was opened at this revision.
     pub(crate) fn claim_of(&self, opened: Revision) -> Option<Revision> {
         match &self.crowd {
             Some(crowd) => crowd.claims.get(&opened).copied(),
@@ -68,13 +67,13 @@ impl Lock {
         }
     }
 
-    /// The first of the claims to permits: of the holders, or else of the waiters.
+    /// The first of the claims to permits: a holder if there is any, else a waiter.
     pub(crate) fn first_counted(&self) -> Option<Revision> {
         let (_, rank) = self.crowd.as_ref()?.counted.first()?;
         Some(rank.1)
     }
 
-    /// Puts a claim where it belongs. `find` finds a claim that is here already.
+    /// Adds a claim. `find` looks up a claim that is already here.
     pub(crate) fn enter<'a>(&mut self, claim: &Claim, find: impl FnOnce(Revision) -> Option<&'a Claim>) {
         let holds = claim.state != ClaimState::Waiting;
         let alone = holds && self.holders.is_empty() && claim.spec.mode.permits() == 0;
@@ -135,7 +134,7 @@ impl Crowd {
     }
 }
 
-/// The place of a claim to permits: holders by their ids alone.
+/// The sort key of a claim to permits: holders sort by their ids alone.
 fn counted(claim: &Claim) -> (bool, Rank) {
     match claim.state {
         ClaimState::Waiting => (true, claim.rank()),
@@ -152,7 +151,7 @@ mod tests {
     use crate::model::{ClaimSpec, Mode, no_labels};
     use crate::names::Text;
 
-    /// A claim to permits, each of another session.
+    /// A claim to permits, each by another session.
     fn claim(id: u64, permits: u32, waits: bool) -> Claim {
         let mode = Mode::Permits { permits, limit: 9 };
         let (session, opened, names) = (Text::from("ann"), Revision(id), Text::from("a").into());

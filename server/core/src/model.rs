@@ -1,4 +1,4 @@
-//! The nouns of a namespace: sessions, locks, claims.
+//! The data model of a namespace: sessions, locks, claims.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -12,29 +12,30 @@ use crate::names::{Names, Text};
 /// Labels that a client attached to a session or claim.
 pub type Metadata = Arc<BTreeMap<String, String>>;
 
-/// No labels: the same for all who have none, of whom there are many.
+/// Empty metadata, shared by the many sessions and claims without labels.
 #[must_use]
 pub fn no_labels() -> Metadata {
     static NONE: LazyLock<Metadata> = LazyLock::new(Metadata::default);
     NONE.clone()
 }
 
-/// How many bytes labels take, keys and values together.
+/// The size of labels in bytes, keys and values together.
 #[must_use]
 pub fn metadata_bytes(metadata: &Metadata) -> usize {
     metadata.iter().map(|(key, value)| key.len() + value.len()).sum()
 }
 
-/// The most that the claims of one session take in a message, in bytes: all of them are in the answer to its attachment. They are some
-/// 10,000 claims to one lock each, or 40,000 locks in sets; to end them all takes a fraction of a second.
+/// The maximum size of one session's claims in a message, in bytes: the reply to its attachment contains all of them.
+/// This allows some 10,000 claims to one lock each, or 40,000 locks in sets; ending them all takes a fraction of a
+/// second.
 pub const CLAIM_BYTES: usize = 2 * 1024 * 1024;
 
-/// The counter of a namespace: each event has the next one. 0 is the namespace before its first event.
+/// The event counter of a namespace: each event has the next value. 0 is the namespace before its first event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Revision(pub u64);
 
 impl Revision {
-    /// The largest revision: what a database's signed 64-bit column takes.
+    /// The largest revision: the maximum of a database's signed 64-bit column.
     pub const MAX: Self = Self(i64::MAX as u64);
 
     /// The revision of the event after this one.
@@ -50,7 +51,7 @@ impl fmt::Display for Revision {
     }
 }
 
-/// One run of a server, as a number drawn at its start: 1 to 2^63 - 1. A server marked dead never comes back under it.
+/// One run of a server, as a number drawn at its start: 1 to 2^63 - 1. A server marked dead never uses it again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ServerId(pub u64);
 
@@ -60,55 +61,58 @@ impl fmt::Display for ServerId {
     }
 }
 
-/// How to open a session.
+/// The parameters for opening a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {
     /// How long it lives without a renewal.
     pub ttl: Duration,
-    /// How long it outlives its stream; none: until its TTL has passed.
+    /// How long it outlives its stream; `None`: until its TTL has passed.
     pub disconnect_grace: Option<Duration>,
-    /// Who it is, for people.
+    /// The owner, for human readers.
     pub owner: Text,
-    /// Free labels.
+    /// Arbitrary labels.
     pub metadata: Metadata,
-    /// Who opens it, as was proved: nobody else may use it. `None`: nobody had to prove anything, and whoever knows its id may.
+    /// The authenticated identity that opens it: no other may use it. `None`: no authentication was required, and any
+    /// caller that knows its id may use it.
     pub identity: Option<Text>,
 }
 
-/// What a session's home knew of it when a request came by the stream that it was attached to.
+/// The home's view of a session when a request came by the stream that the session was attached to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attached {
-    /// How often its client said to have attached it; 0 if it does not count.
+    /// The number of attachments that its client has reported; 0 if it does not count them.
     pub count: u64,
-    /// When the database had lost history last. Later attachments may be part of what it loses next, and forgotten.
+    /// The last history loss of the database. Later attachments may be lost, and so forgotten, in the next one.
     pub lost: Revision,
 }
 
-/// What a session is opened with.
+/// The parameters of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionSpec {
-    /// The session's id, unique among the open ones.
+    /// The session's id, unique among open sessions.
     pub id: Text,
     /// How long it lives without a renewal.
     pub ttl: Duration,
-    /// How long it outlives its stream; none: until its TTL has passed.
+    /// How long it outlives its stream; `None`: until its TTL has passed.
     pub disconnect_grace: Option<Duration>,
-    /// Who it is, for people.
+    /// The owner, for human readers.
     pub owner: Text,
-    /// Free labels.
+    /// Arbitrary labels.
     pub metadata: Metadata,
     /// The server that takes its renewals.
     pub home: ServerId,
-    /// The highest count of its attachments that its client has told; 0: none.
+    /// The highest attachment count that its client has reported; 0: none.
     pub attachment: u64,
-    /// Who opened it, as was proved; `None`: nobody had to prove anything.
+    /// The authenticated identity that opened it; `None`: no authentication was required.
     pub identity: Option<Text>,
-    /// The program that opened it, by the id that it has drawn: no other one may attach it. `None`: programs are not compared.
+    /// The program that opened it, by the id that it has drawn: no other program may attach it. `None`: programs are
+    /// not compared.
     pub client: Option<Text>,
 }
 
 impl SessionSpec {
-    /// Whether somebody may use it: who opened it, or anybody if nobody had to prove anything then, or has to now.
+    /// Whether a caller may use it: the identity that opened it, or any caller if authentication was not required then,
+    /// or is not required now.
     #[must_use]
     pub fn is_of(&self, identity: Option<&Text>) -> bool {
         match (&self.identity, identity) {
@@ -121,13 +125,13 @@ impl SessionSpec {
 /// An open session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
-    /// What it was opened with; `ttl`, `disconnect_grace`, `home` and `attachment` as they are now.
+    /// Its parameters, with current values of `ttl`, `disconnect_grace`, `home` and `attachment`.
     pub spec: SessionSpec,
     /// The revision of the event that opened it.
     pub opened: Revision,
-    /// The ids of its claims, in the order in which they were asked for.
+    /// The ids of its claims, in the order of the requests.
     pub claims: Few<Revision>,
-    /// How large its claims are together, by [`ClaimSpec::message_bytes`].
+    /// The total size of its claims, by [`ClaimSpec::message_bytes`].
     pub claim_bytes: usize,
 }
 
@@ -139,7 +143,7 @@ impl Session {
     }
 }
 
-/// What a claim is made with.
+/// The parameters of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimSpec {
     /// The id of the session that made it.
@@ -148,29 +152,30 @@ pub struct ClaimSpec {
     pub opened: Revision,
     /// The owner label of that session.
     pub owner: Text,
-    /// The locks claimed: at least one, sorted, no name twice.
+    /// The claimed locks: at least one, sorted, without duplicates.
     pub names: Names,
-    /// How they are claimed: each in the same mode.
+    /// The mode, the same for each lock.
     pub mode: Mode,
-    /// Higher goes first among waiters.
+    /// Waiters of higher priority are served first.
     pub priority: i32,
-    /// Free labels.
+    /// Arbitrary labels.
     pub metadata: Metadata,
-    /// For this long after the grant nobody is granted these locks, even if they are released earlier. Zero: no minimum.
+    /// For this long after the grant, the locks are not granted to others, even if released earlier. Zero: no minimum.
     pub min_hold: Duration,
-    /// The server that has the plain call that asked for it last. Only that server ends its wait, or cancels a grant that the call did
-    /// not return. `None`: a client's stream asked for it, or the session has acknowledged the grant; then its home does.
+    /// The server that received the last plain call for the claim. Only that server ends its wait, or cancels a grant
+    /// that the call did not return. `None`: the request came by a client's stream, or the session has acknowledged the
+    /// grant; then its home is responsible.
     pub awaited_at: Option<ServerId>,
 }
 
 impl ClaimSpec {
-    /// How many bytes it takes in a message, at the most.
+    /// The maximum size of the claim in a message, in bytes.
     #[must_use]
     pub fn message_bytes(&self) -> usize {
         claim_bytes([&self.session, &self.owner], &self.names, &self.metadata)
     }
 
-    /// About how many bytes its texts take.
+    /// The approximate size of its texts, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let names: usize = self.names.iter().map(|name| name.len()).sum();
@@ -178,7 +183,7 @@ impl ClaimSpec {
     }
 }
 
-/// How many bytes a claim takes in a message, at the most, with the texts of its session.
+/// The maximum size of a claim in a message, in bytes, with the texts of its session.
 pub(crate) fn claim_bytes(session: [&Text; 2], names: &[Text], metadata: &Metadata) -> usize {
     const NUMBERS: usize = 128;
     const ENTRY: usize = 16;
@@ -186,17 +191,17 @@ pub(crate) fn claim_bytes(session: [&Text; 2], names: &[Text], metadata: &Metada
     NUMBERS + ENTRY * (names.len() + metadata.len()) + texts
 }
 
-/// With whom a claim can share its locks.
+/// How a claim shares its locks with other claims.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// With nobody.
+    /// Not shared.
     #[default]
     Exclusive,
-    /// With other shared claims.
+    /// Shared with other shared claims.
     Shared,
-    /// With other claims to permits, as long as no more than the limit are out: a semaphore.
+    /// Shared with other claims to permits, up to the limit: a semaphore.
     Permits {
-        /// How many permits it takes of each lock: at least 1.
+        /// The number of permits that it takes of each lock; at least 1.
         permits: u32,
         /// The lock's limit when the claim was made; at least `permits`.
         limit: u32,
@@ -204,7 +209,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// How many permits it takes of each lock; 0 if it is no claim to permits.
+    /// The number of permits that it takes of each lock; 0 in the other modes.
     #[must_use]
     pub fn permits(self) -> u32 {
         match self {
@@ -214,12 +219,12 @@ impl Mode {
     }
 }
 
-/// What an operator has set on a lock. It outlives claims.
+/// The settings that an operator has made on a lock. They outlive claims.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LockSettings {
-    /// How many permits there are, whatever claims say; at least 1. `None`: what the claims that are there say.
+    /// The number of permits, overriding the claims; at least 1. `None`: the limit of the existing claims.
     pub limit: Option<u32>,
-    /// Whether and how a waiter of higher priority is handed the lock by the holder. `None`: it waits for its turn.
+    /// Whether and how a waiter of higher priority preempts the holder. `None`: it waits for its turn.
     pub preempt: Option<Preempt>,
 }
 
@@ -231,37 +236,38 @@ impl LockSettings {
     }
 }
 
-/// How a better candidate is handed a lock.
+/// The terms on which a better candidate preempts the holder of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preempt {
-    /// For how long it must have waited, as its home counts.
+    /// How long the candidate must have waited, as counted by its home.
     pub settling: Duration,
-    /// For how long the holder may go on, to stop its work.
+    /// How long the holder may keep the lock while it stops its work.
     pub drain: Duration,
 }
 
 /// A planned handoff that the holder has not confirmed yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// The waiting claim that is to hold next; the best one if that is gone by then. `None`: the best one.
+    /// The waiting claim that is to hold next, or the best one if that has gone by then. `None`: the best one.
     pub to: Option<Revision>,
     /// The revision of the event that started it.
     pub started: Revision,
-    /// For how long the holder may go on, as its home counts. Then the transfer is off.
+    /// How long the holder may keep the lock, as counted by its home. Then the transfer is cancelled.
     pub drain: Duration,
 }
 
-/// Where a claim stands.
+/// The state of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClaimState {
-    /// In the queue.
+    /// Queued.
     Waiting,
     /// Granted.
     Held {
         /// The fencing token: the revision of the grant.
         token: Revision,
     },
-    /// Over, but nobody is granted the locks until the minimum hold has passed. It no longer belongs to its session.
+    /// Ended, but the locks are not granted to others until the minimum hold has passed. The claim no longer belongs to
+    /// its session.
     Lingering {
         /// The fencing token it was held with.
         token: Revision,
@@ -270,21 +276,21 @@ pub enum ClaimState {
     },
 }
 
-/// One session's stake in one or more locks at once.
+/// One session's claim to one or more locks at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// The revision of the event that created it.
     pub id: Revision,
-    /// What it was made with.
+    /// Its parameters.
     pub spec: Arc<ClaimSpec>,
-    /// Where it stands.
+    /// Its state.
     pub state: ClaimState,
-    /// The handoff that its holder has been asked for. Only while held.
+    /// The handoff requested of its holder. Only while held.
     pub transfer: Option<Box<Transfer>>,
 }
 
 impl Claim {
-    /// A claim as it stands when nothing else is going on.
+    /// A claim without a pending transfer.
     #[must_use]
     pub fn new(id: Revision, spec: Arc<ClaimSpec>, state: ClaimState) -> Self {
         Self { id, spec, state, transfer: None }
@@ -299,13 +305,13 @@ impl Claim {
         }
     }
 
-    /// Whether it is over, but for its minimum hold.
+    /// Whether it has ended except for its minimum hold.
     #[must_use]
     pub fn lingers(&self) -> bool {
         matches!(self.state, ClaimState::Lingering { .. })
     }
 
-    /// Its place among waiters.
+    /// Its rank among waiters.
     #[must_use]
     pub fn rank(&self) -> Rank {
         Rank(Reverse(self.spec.priority), self.id)

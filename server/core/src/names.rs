@@ -1,13 +1,13 @@
-//! Text, and the names of a claim.
+//! Shared text, and the names of a claim.
 
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Text that many places share: names, ids, labels.
+/// Shared text: names, ids, labels.
 pub type Text = Arc<str>;
 
-/// Names of locks: nearly always one, which takes no memory of its own beside its text.
+/// Names of locks: nearly always one, which takes no memory besides its text.
 #[derive(Clone)]
 pub struct Names(Inner);
 
@@ -15,7 +15,7 @@ pub struct Names(Inner);
 #[expect(clippy::box_collection, reason = "a thin pointer leaves the whole as small as one text")]
 enum Inner {
     One(Text),
-    /// None, or at least two.
+    /// No name, or at least two.
     Several(Box<Vec<Text>>),
 }
 

@@ -1,4 +1,4 @@
-//! Rejections: why a command changes nothing.
+//! Rejections: the reasons why a command changes nothing.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use crate::group::Basis;
 use crate::model::Revision;
 use crate::names::Text;
 
-/// Why a command changes nothing.
+/// The reason why a command changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rejection {
-    /// No session of this id is open, and nobody remembers one.
+    /// No session of this id is open, and none is remembered.
     SessionNotFound {
         /// The id.
         session: Text,
@@ -32,28 +32,28 @@ pub enum Rejection {
         /// The id.
         session: Text,
     },
-    /// The session that is meant has ended, and another of the same id is open.
+    /// The intended session has ended, and another of the same id is open.
     SessionReopened {
         /// The id.
         session: Text,
-        /// The revision that opened the one that is open.
+        /// The revision that opened the session that is open.
         opened: Revision,
     },
-    /// A cancel of what the call asks for was committed after a server had received the call.
+    /// A cancel of the call was committed after a server had received the call.
     AcquireCancelled {
-        /// The session that asks.
+        /// The requesting session.
         session: Text,
     },
-    /// The session was opened by somebody else.
+    /// The session was opened by another identity.
     SessionOfAnother {
         /// The id.
         session: Text,
     },
-    /// Its client has counted a later attachment of the session.
+    /// Its client has reported a later attachment of the session.
     LateAttachment {
         /// The session's id.
         session: Text,
-        /// The highest count that it was told of.
+        /// The highest count that its client has reported.
         attachment: u64,
     },
     /// The session does not hold the lock, and did not with this token.
@@ -76,32 +76,32 @@ pub enum Rejection {
         /// Why it ended.
         reason: EndReason,
     },
-    /// The session holds the lock, under another token.
+    /// The session holds the lock, but with another token.
     TokenMismatch {
         /// The lock.
         name: Text,
         /// The session.
         session: Text,
-        /// The token that was given.
+        /// The given token.
         token: Revision,
     },
-    /// No token as high as this one was ever handed out.
+    /// No token as high as this one was ever issued.
     TokenFromFuture {
-        /// The token that was given.
+        /// The given token.
         token: Revision,
         /// The namespace's revision.
         revision: Revision,
     },
-    /// The limit that the caller knows is not the lock's, or it asks for more permits than there are.
+    /// The limit that the caller expects is not the lock's, or the caller requests more permits than the lock has.
     LimitMismatch {
         /// The lock.
         name: Text,
         /// Its limit.
         limit: u32,
-        /// The limit, or the number of permits, that was asked for.
+        /// The requested limit or number of permits.
         asked: u32,
     },
-    /// Permits were asked for without a limit, of a lock that has none.
+    /// Permits were requested without a limit, of a lock that has none.
     LimitUnknown {
         /// The lock.
         name: Text,
@@ -110,10 +110,10 @@ pub enum Rejection {
     TransferImpossible {
         /// The lock.
         name: Text,
-        /// Why.
+        /// The obstacle.
         obstacle: Obstacle,
     },
-    /// The holder has already been asked to hand over to somebody else.
+    /// The holder has already been asked to hand over to another session.
     TransferPending {
         /// The lock.
         name: Text,
@@ -122,7 +122,7 @@ pub enum Rejection {
     },
     /// The session has a claim to some, but not exactly these names, or in another mode.
     ClaimOverlap {
-        /// A name that is in both.
+        /// A name in both claims.
         name: Text,
         /// The session.
         session: Text,
@@ -133,61 +133,61 @@ pub enum Rejection {
         group: Text,
         /// The session.
         session: Text,
-        /// The token that was given.
+        /// The given token.
         token: Revision,
-        /// The session that leads.
+        /// The leader's session.
         leader: Option<Text>,
     },
     /// The group has changed since the assignments were computed.
     StaleAssignment {
         /// The group.
         group: Text,
-        /// What they would have to be computed from now.
+        /// The current revisions, which assignments must be computed from.
         basis: Basis,
     },
-    /// A member of the group is assigned nothing.
+    /// A member of the group has no assignment.
     MemberUnassigned {
         /// Its number.
         member: Revision,
     },
-    /// Something is assigned to who is no member of the group.
+    /// An assignment is for a number that no member of the group has.
     AssignedToStranger {
-        /// The number that no member has.
+        /// The number.
         member: Revision,
     },
     /// The group's config is not the expected one.
     ConfigConflict {
         /// The group.
         group: Text,
-        /// The revision of the config that is there; 0 if there is none.
+        /// The revision of the current config; 0 if there is none.
         revision: Revision,
     },
-    /// The session is no member of the group, and did not leave it lately.
+    /// The session is not a member of the group, and did not leave it recently.
     NotMember {
         /// The group.
         group: Text,
         /// The session.
         session: Text,
     },
-    /// A bound that keeps the state of a namespace within reason.
+    /// A limit on the state of a namespace is reached.
     LimitReached {
-        /// What there is too much of.
+        /// The limited quantity.
         limit: &'static str,
-        /// The most.
+        /// The bound.
         bound: usize,
     },
 }
 
-/// Why a hold cannot be handed over.
+/// The reason why a hold cannot be handed over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// Nobody holds the lock (with that token).
+    /// The lock is not held, or not with that token.
     NotHeld,
-    /// Several hold it, and no token says which is meant.
+    /// The lock has several holders, and no token selects one.
     SeveralHolders,
-    /// Nobody could hold it next.
+    /// No waiter could hold it next.
     NobodyWaits,
-    /// This session does not wait for it, or for other locks as well that are not free.
+    /// This session does not wait for it, or also waits for other locks that are not free.
     NotWaiting(Text),
     /// The hold has a minimum.
     MinHold,

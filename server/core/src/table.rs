@@ -1,4 +1,4 @@
-//! The table: the state of one namespace, without any time in it.
+//! The state of one namespace, without any time in it.
 
 mod acquire;
 mod apply;
@@ -34,36 +34,36 @@ use locks::Locks;
 use memory::Memory;
 pub use totals::Totals;
 
-/// How many there are of something at each server that has any.
+/// A count for each server that has any.
 type Counts = BTreeMap<ServerId, usize>;
 
-/// The state of one namespace: its open sessions, their claims, the locks that those are about, and its groups.
+/// The state of one namespace: its open sessions, their claims, the claimed locks, and its groups.
 #[derive(Debug, Default)]
 pub struct Table {
     revision: Revision,
-    /// The last time that the database lost history: what was granted before may have been given back since.
+    /// The last history loss of the database: earlier grants may have been released since.
     lost: Revision,
     sessions: Map<Text, Session>,
     opened: ByRevision<Text>,
     claims: ByRevision<Claim>,
     locks: Locks,
-    /// What operators have set, where that is not the default.
+    /// The settings made by operators, where they are not the default.
     settings: BTreeMap<Text, LockSettings>,
     groups: BTreeMap<Text, Arc<Group>>,
     memberships: Memberships,
     census: Census,
-    /// How many open sessions and lingering claims each server is the home of.
+    /// The number of open sessions and lingering claims that each server is the home of.
     homes: Counts,
-    /// How many claims are awaited by calls at each server.
+    /// The number of claims that are awaited by calls at each server.
     awaited: Counts,
-    /// What is counted of the [`Totals`].
+    /// The part of the [`Totals`] that is counted incrementally.
     counted: Totals,
     memory: Memory,
     journal: Vec<Undo>,
     journaling: bool,
 }
 
-/// Two tables are equal if they hold the same state. What they remember of the past is for explanations only.
+/// Two tables are equal if they hold the same state. Their memory of the past serves explanations only.
 impl PartialEq for Table {
     fn eq(&self, other: &Self) -> bool {
         self.revision == other.revision
@@ -179,12 +179,13 @@ impl Table {
         self.locks.after(prefix, after)
     }
 
-    /// The servers that are the home of something, and of how much: open sessions, and minimum holds to be counted.
+    /// The servers that are the home of open sessions or of minimum holds to be counted, and the number of these.
     pub fn homes(&self) -> impl Iterator<Item = (ServerId, usize)> {
         self.homes.iter().map(|(server, count)| (*server, *count))
     }
 
-    /// The servers that have something that another one has to adopt if they die: of which they are the home, or waits by calls.
+    /// The servers with anything to adopt if they die: sessions and minimum holds that they are the home of, or waiting
+    /// calls.
     pub fn servers(&self) -> impl Iterator<Item = ServerId> {
         self.homes.keys().chain(self.awaited.keys()).copied()
     }
@@ -195,12 +196,12 @@ impl Table {
         (claim.spec.opened == session.opened && !claim.lingers()).then_some(claim)
     }
 
-    /// The claim with which a session claims exactly these names.
+    /// The claim of a session to exactly these names.
     fn claim_of(&self, session: &Session, names: &[Text]) -> Option<&Claim> {
         self.claim_on(session, names.first()?).filter(|claim| *claim.spec.names == *names)
     }
 
-    /// Puts a session into the table.
+    /// Adds a session.
     fn admit(&mut self, session: Session) {
         self.move_home(None, Some(session.spec.home));
         self.census.add(session.spec.identity.as_ref(), Counted::Session);
@@ -217,12 +218,12 @@ impl Table {
         Some(session)
     }
 
-    /// Counts something that moves from one home to another, or comes, or goes.
+    /// Counts an item that moves from one home to another, is added, or is removed.
     fn move_home(&mut self, from: Option<ServerId>, to: Option<ServerId>) {
         count(&mut self.homes, from, to);
     }
 
-    /// Puts a claim where it belongs: into its session, and into its locks.
+    /// Adds a claim, also to its session and its locks.
     fn enter(&mut self, mut claim: Claim) {
         self.count_in(&claim);
         self.locks.enter(&claim, |id| self.claims.get(&id));
@@ -255,7 +256,7 @@ impl Table {
     }
 }
 
-/// Lets a claim that was read from somewhere have its texts in common with its session, as those that are made here do.
+/// Makes a loaded claim share its texts with its session, as claims that are made here do.
 fn share_texts(claim: &mut Arc<ClaimSpec>, session: &SessionSpec) {
     if !Arc::ptr_eq(&claim.session, &session.id) {
         let claim = Arc::make_mut(claim);
@@ -271,7 +272,7 @@ fn waits_at(claim: &Claim) -> Option<ServerId> {
     claim.spec.awaited_at.filter(|_| claim.state == ClaimState::Waiting)
 }
 
-/// Counts something that moves from one server to another, or comes, or goes.
+/// Counts an item that moves from one server to another, is added, or is removed.
 fn count(counts: &mut Counts, from: Option<ServerId>, to: Option<ServerId>) {
     if let Some(to) = to {
         *counts.entry(to).or_default() += 1;

@@ -1,4 +1,5 @@
-//! HTTP for operators, within bounds: whoever reaches the port must not take what clients of gRPC live on, descriptors and memory.
+//! Serves HTTP to operators within limits, so that its clients cannot exhaust the descriptors and memory that gRPC
+//! clients need.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -21,29 +22,31 @@ use crate::limits::Buffers;
 use crate::transport::metrics::Connections;
 use crate::transport::{self, Accounts, ConnectionLimits};
 
-/// How long the head of a request may take, and how long a connection may be without one.
+/// Timeout for a request head (in HTTP/1 including the idle time before it), and the interval and timeout of HTTP/2
+/// pings.
 const ASKING: Duration = Duration::from_secs(10);
 
-/// How many connections there may be. What looks at servers has a few; a proxy in front of a console has those of all who use it.
+/// Connection limits. A monitoring system needs few connections; a proxy in front of a console has those of all its
+/// users.
 const LIMITS: ConnectionLimits = ConnectionLimits { connections: 1_024, of_one_address: 256, greeting: ASKING };
 
-/// The most requests on one connection of HTTP/2.
+/// The maximum number of concurrent requests on one HTTP/2 connection.
 const STREAMS: u32 = 64;
 
-/// How long nothing is accepted when something could not be: as a rule there are no descriptors left.
+/// The pause after a failed accept, usually for lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Serves until `stop`, and then until what is under way is answered.
+/// Serves until `stop`, then completes the requests in progress.
 pub(super) async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) {
     let mut services = router.into_make_service_with_connect_info::<SocketAddr>();
-    // Balancers may look by HTTP/2.
+    // Load balancers may probe over HTTP/2.
     let mut http = auto::Builder::new(TokioExecutor::new());
     http.http1().timer(TokioTimer::new()).header_read_timeout(ASKING);
     http.http2().timer(TokioTimer::new()).keep_alive_interval(ASKING).keep_alive_timeout(ASKING);
     http.http2().max_concurrent_streams(STREAMS);
     let under_way = TaskTracker::new();
     {
-        // It is not one of the clients' connections that are counted.
+        // These connections are not part of the client connection metrics.
         let (counts, accounts) = (Connections::default(), Accounts::new(&Buffers::default()));
         let mut connections = pin!(transport::connections(listener, None, LIMITS, counts, accounts));
         while let Some(Some(connection)) = stop.run_until_cancelled(connections.next()).await {

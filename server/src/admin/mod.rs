@@ -1,5 +1,5 @@
-//! The port for operators: `/livez` says that the process runs, `/readyz` whether it can serve, and why not,
-//! `/metrics` what there is to count. With a console, that is there, too.
+//! The HTTP port for operators: `/livez` shows that the process runs, `/readyz` whether it can serve and why not,
+//! `/metrics` the metrics; optionally the console.
 
 pub mod console;
 mod http;
@@ -22,14 +22,14 @@ use crate::admin::console::Console;
 use crate::node::readiness::{Readiness, Unready};
 use crate::telemetry::metrics::{CLASSIC_MEDIA_TYPE, MEDIA_TYPE, Metrics};
 
-/// What `/readyz` answers.
+/// The body of `/readyz`.
 #[derive(Debug, Serialize)]
 struct Answer {
     ready: bool,
     reasons: Vec<String>,
 }
 
-/// The port, bound.
+/// The bound port.
 pub struct Admin {
     listener: TcpListener,
     readiness: watch::Receiver<Readiness>,
@@ -41,7 +41,7 @@ impl Admin {
     /// Binds the port. Connections wait until it is served.
     ///
     /// # Errors
-    /// If the address is not free.
+    /// If the address is not available.
     pub async fn bind(
         address: SocketAddr,
         readiness: watch::Receiver<Readiness>,
@@ -50,22 +50,22 @@ impl Admin {
         Ok(Self { listener: TcpListener::bind(address).await?, readiness, metrics, console: None })
     }
 
-    /// With a console.
+    /// Adds a console.
     #[must_use]
     pub fn with_console(self, console: Console) -> Self {
         Self { console: Some(console), ..self }
     }
 
-    /// The address that it is bound to.
+    /// The bound address.
     ///
     /// # Errors
-    /// As the operating system has them.
+    /// As returned by the operating system.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Serves until `stop`, and then until the requests under way are answered. To be given up on after a while: a client
-    /// may read as slowly as it likes.
+    /// Serves until `stop`, then completes the requests in progress. Callers should use a timeout, because a client may
+    /// read arbitrarily slowly.
     pub async fn serve(self, stop: CancellationToken) {
         let router = Router::new()
             .route("/livez", get(|| async { "alive\n" }))
@@ -77,7 +77,7 @@ impl Admin {
     }
 }
 
-/// Aside, since it looks at each watcher and at the system: nobody who is served waits for that.
+/// Runs on a blocking thread, since it visits every watcher and reads process statistics: clients must not wait for it.
 async fn metrics(State(metrics): State<Metrics>, headers: HeaderMap) -> impl IntoResponse {
     let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     let (kind, text): (_, fn(&Metrics) -> String) =
@@ -88,7 +88,7 @@ async fn metrics(State(metrics): State<Metrics>, headers: HeaderMap) -> impl Int
     }
 }
 
-/// Whether somebody asks for plain text, and does not know OpenMetrics.
+/// Whether the client accepts plain text but not OpenMetrics.
 fn wants_classic(accept: &str) -> bool {
     accept.contains("text/plain") && !accept.contains("application/openmetrics-text")
 }

@@ -1,4 +1,4 @@
-//! The audit log: who was let do what to which lock from where, and who was not.
+//! The audit log records who was allowed or denied which operation on which lock, and from which address.
 
 #[cfg(feature = "fuzzing")]
 pub(super) mod fuzzing;
@@ -17,33 +17,33 @@ use self::line::Line;
 use self::tally::Tally;
 use crate::auth::metrics::AuditLines;
 
-/// How many lines wait for the writer before more are lost.
+/// The capacity of the queue to the writer; further lines are lost.
 const WAITING: usize = 10_000;
 
-/// How often is looked whether all is written.
+/// The interval at which `settled` polls for pending lines.
 const SETTLING: Duration = Duration::from_millis(5);
 
-/// What is written, and where.
+/// Options of the audit log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditOptions {
-    /// A file, to which lines are added; `-`: standard output.
+    /// The file to append to; `-`: standard output.
     pub file: PathBuf,
-    /// Also what is no operator's act and was allowed: every call and every command of a stream but renewals.
+    /// Also record allowed calls and stream commands that are not operator actions, except renewals.
     pub everything: bool,
 }
 
-/// How much it matters that somebody was let do something.
+/// The importance of an allowed operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Weight {
-    /// It is about what others hold.
+    /// It affects what other callers hold.
     Operators,
-    /// It is not.
+    /// Any other operation except renewals.
     Usual,
-    /// It only says that somebody is still there.
+    /// It only keeps a session alive.
     Renewal,
 }
 
-/// Who does something, from where.
+/// The identity and address that perform an operation.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Actor<'a> {
     pub(crate) identity: Option<&'a str>,
@@ -58,10 +58,10 @@ pub(crate) struct Audit {
 }
 
 impl Audit {
-    /// Opens it.
+    /// Opens the audit log.
     ///
     /// # Errors
-    /// If its file cannot be written: which setting, and why.
+    /// If the file cannot be written: the setting and the reason.
     pub(crate) fn open(options: &AuditOptions, counts: &AuditLines) -> Result<Arc<Self>, String> {
         let problem = |error| format!("audit_log: {error}");
         let writer = writer::Writer::open(&options.file).map_err(problem)?;
@@ -77,17 +77,17 @@ impl Audit {
         (Self { everything, lines, tally: Arc::new(Tally::counting(counts.clone())) }, told)
     }
 
-    /// Whether what was allowed is written.
+    /// Whether allowed operations of this weight are recorded.
     pub(crate) fn is_for(&self, weight: Weight) -> bool {
         weight == Weight::Operators || (self.everything && weight == Weight::Usual)
     }
 
-    /// Somebody was let do this.
+    /// Records an allowed operation.
     pub(crate) fn allowed(&self, actor: Actor<'_>, act: &Act) {
         self.put(Line::new(actor, act, None));
     }
 
-    /// Somebody was not, by this rule.
+    /// Records an operation denied by `rule`.
     pub(crate) fn refused(&self, actor: Actor<'_>, act: &Act, rule: &str) {
         if self.tally.admits_refusal(actor, Instant::now()) {
             self.put(Line::new(actor, act, Some(rule)));
@@ -101,14 +101,14 @@ impl Audit {
         }
     }
 
-    /// Waits until all is written that was told so far; no longer than a second.
+    /// Waits until all lines queued so far are written, for at most one second.
     pub(crate) async fn settled(&self) {
         let settled = async {
             while self.tally.is_waiting() {
                 tokio::time::sleep(SETTLING).await;
             }
         };
-        // What a disk does not take by then is lost, and the log said so.
+        // Lines that the disk has not accepted by then are lost; the writer has logged the error.
         let _ = tokio::time::timeout(Duration::from_secs(1), settled).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Who calls, as far as is known.
+//! The caller of a request, with its identity, address and rights.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,24 +11,24 @@ use super::metrics::Refusals;
 use super::tokens::Hash;
 use super::{Access, Act, Actor, Allowance, Changes, Identity, Rights, Unidentified, Weight};
 
-/// However long it seems to be until then: the wall clock may be set.
+/// The longest pause between checks of a JWT, since the wall clock may be set.
 const LOOK: Duration = Duration::from_secs(30);
 
-/// However short it seems to be, or past already: the check may count in whole seconds.
+/// The shortest pause between checks, even past the expiry: the check may count in whole seconds.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// Who calls. Among the extensions of each request.
+/// The caller of a request, stored in the request's extensions.
 #[derive(Clone, Default)]
 pub struct Caller {
-    /// Who it is. `None`: nobody is asked, or this is open to everybody.
+    /// The identity. `None`: no credentials are required, or the endpoint is open to everyone.
     pub identity: Option<Identity>,
-    /// Where it calls from, unless it has gone already.
+    /// The address; `None` if the connection has already closed.
     pub address: Option<SocketAddr>,
     pub(super) shown: Shown,
     pub(super) access: Access,
 }
 
-/// What somebody has shown.
+/// The credentials that the caller presented.
 #[derive(Clone, Default)]
 pub(super) enum Shown {
     #[default]
@@ -42,30 +42,30 @@ pub(super) enum Shown {
 }
 
 impl Caller {
-    /// Whether anything has been shown that may come to count no more.
+    /// Whether the caller presented credentials that may be revoked.
     #[must_use]
     pub fn is_identified(&self) -> bool {
         self.identity.is_some()
     }
 
-    /// Where it is counted what it is refused.
+    /// Counts the caller's rejections.
     pub(crate) fn refusals(&self) -> &Refusals {
         self.access.refusals()
     }
 
-    /// Whether anything is written down of it.
+    /// Whether the caller's operations are audited.
     pub(crate) fn is_audited(&self) -> bool {
         self.access.audit.is_some()
     }
 
-    /// Writes down that it is let do this.
+    /// Records an allowed operation in the audit log.
     pub(crate) fn note_allowed(&self, weight: Weight, act: impl FnOnce() -> Act) {
         if let Some(audit) = self.access.audit.as_ref().filter(|audit| audit.is_for(weight)) {
             audit.allowed(self.actor(), &act());
         }
     }
 
-    /// Writes down that it is not let do this.
+    /// Records a denied operation in the audit log.
     pub(crate) fn note_refused(&self, rule: &str, act: impl FnOnce() -> Act) {
         if let Some(audit) = &self.access.audit {
             audit.refused(self.actor(), &act(), rule);
@@ -76,23 +76,23 @@ impl Caller {
         Actor { identity: self.identity.as_ref().map(Identity::as_str), address: self.address }
     }
 
-    /// What it may do now.
+    /// The caller's current rights.
     #[must_use]
     pub fn rights(&self) -> Rights {
         self.access.rights(self.identity.as_ref())
     }
 
-    /// How much it may have and ask for now. `None`: any number of anything.
+    /// The caller's current limits. `None`: unlimited.
     pub(crate) fn allowance(&self) -> Option<Allowance> {
         self.access.allowance(self.identity.as_ref())
     }
 
-    /// Tells when something may have been revoked.
+    /// Notifies when credentials may have been revoked.
     pub(crate) fn changes(&self) -> Changes {
         self.access.changes()
     }
 
-    /// Waits until what was shown counts no more: it is revoked, replaced or over.
+    /// Waits until the presented credentials are no longer valid: revoked, replaced or expired.
     pub async fn revoked(self) -> Unidentified {
         let mut changes = self.access.changes();
         loop {

@@ -1,4 +1,4 @@
-//! What is taken as proof of who somebody is, and what says what it may do.
+//! Options for authentication, authorization and the audit log.
 
 use std::path::PathBuf;
 
@@ -6,23 +6,23 @@ use super::policy::Policy;
 use super::tokens::Tokens;
 use super::{AuditOptions, JwtOptions};
 
-/// What is taken as proof of who somebody is: any of these.
+/// The accepted kinds of credentials; any one of them suffices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CredentialOptions {
-    /// Certificates, which were verified in the handshake.
+    /// Client certificates, verified in the handshake.
     pub certificates: bool,
-    /// The static tokens of this file.
+    /// Static tokens from this file.
     pub tokens_file: Option<PathBuf>,
     /// JSON Web Tokens.
     pub jwt: Option<JwtOptions>,
-    /// The policy of this file. `None`: whoever is known may do everything.
+    /// The policy file. `None`: every identified caller may do everything.
     pub policy: Option<PathBuf>,
-    /// Where it is written down who was let do what. `None`: nowhere.
+    /// The audit log. `None`: disabled.
     pub audit: Option<AuditOptions>,
 }
 
 impl CredentialOptions {
-    /// Whether anybody has to prove anything.
+    /// Whether callers must present credentials.
     #[must_use]
     pub fn are_wanted(&self) -> bool {
         self.certificates || self.tokens_file.is_some() || self.jwt.is_some()

@@ -1,4 +1,4 @@
-//! For fuzzers: what is read from files and shown by callers, without the files.
+//! Entry points for fuzzers: parse file contents and credentials without files.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -13,39 +13,39 @@ use super::{Identity, JwtOptions, Rights, Unidentified};
 pub struct Policy(policy::Policy);
 
 impl Policy {
-    /// Reads it.
+    /// Parses a policy.
     ///
     /// # Errors
-    /// If it is none: where, and why.
+    /// If the text is not a valid policy: the location and the reason.
     pub fn parse(text: &str) -> Result<Self, String> {
         policy::Policy::parse(text).map(Self)
     }
 
-    /// What somebody may do.
+    /// The rights of an identity.
     #[must_use]
     pub fn rights(&self, identity: &Identity) -> Rights {
         self.0.rights(identity)
     }
 }
 
-/// Takes JSON Web Tokens.
+/// Validates JSON Web Tokens.
 pub struct Taker(Jwt);
 
 impl Taker {
-    /// With these keys, whatever the options say about where they are.
+    /// Creates a validator with these keys, ignoring the key source in the options.
     ///
     /// # Errors
-    /// If they are no set of keys.
+    /// If the bytes are not a valid key set.
     pub fn new(options: JwtOptions, keys: &[u8]) -> Result<Self, String> {
         let jwt = Jwt::new(options);
         jwt.keys.store(Arc::new(serde_json::from_slice(keys).map_err(|error| error.to_string())?));
         Ok(Self(jwt))
     }
 
-    /// Whose token this is, and until when it counts.
+    /// The token's identity and expiry.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why the token is not valid.
     pub fn find(&self, token: &str) -> Result<(Identity, SystemTime), Unidentified> {
         self.0.find(token)
     }

@@ -1,49 +1,49 @@
-//! Who somebody is.
+//! Caller identities.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// The longest name that counts, in bytes: that of a SPIFFE ID (section 2.3 of its specification).
+/// The longest accepted name, in bytes: the limit for a SPIFFE ID (section 2.3 of its specification).
 const LONGEST: usize = 2_048;
 
-/// Who somebody is, and by what: `cert:` and the name in its certificate, `token:` and the token's name, `jwt:` and the subject.
-/// So nobody takes a name of another kind.
+/// An identity with its kind: `cert:` and the name in the certificate, `token:` and the token's name, or `jwt:` and the
+/// subject. The prefix keeps names of different kinds apart.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identity(Arc<str>);
 
 impl Identity {
-    /// Who has a certificate with this name. `None` if that is none that [counts](Self::counts).
+    /// The holder of a certificate with this name. `None` if the name is not [acceptable](Self::counts).
     #[must_use]
     pub fn of_certificate(name: &str) -> Option<Self> {
         Self::counts(name).then(|| Self(format!("cert:{name}").into()))
     }
 
-    /// Whether a name that somebody else has given is one to go by: 1 to 2,048 bytes without control characters, which databases
-    /// cannot keep and people cannot read.
+    /// Whether an externally assigned name is acceptable: 1 to 2,048 bytes without control characters, which databases
+    /// cannot store and people cannot read.
     #[must_use]
     pub fn counts(name: &str) -> bool {
         (1..=LONGEST).contains(&name.len()) && !name.chars().any(char::is_control)
     }
 
-    /// Who has a static token of this name.
+    /// The holder of a static token with this name.
     #[must_use]
     pub fn of_token(name: &str) -> Self {
         Self(format!("token:{name}").into())
     }
 
-    /// Whom a JSON Web Token is for.
+    /// The subject of a JSON Web Token.
     #[must_use]
     pub fn of_subject(subject: &str) -> Self {
         Self(format!("jwt:{subject}").into())
     }
 
-    /// As text that many places may share.
+    /// The identity as shared text.
     #[must_use]
     pub fn text(&self) -> Arc<str> {
         self.0.clone()
     }
 
-    /// As text.
+    /// The identity as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

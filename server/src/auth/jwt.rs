@@ -1,4 +1,4 @@
-//! JSON Web Tokens (RFC 7519), signed by somebody whose public keys are known (RFC 7517).
+//! Validates JSON Web Tokens (RFC 7519) against the issuer's public keys (RFC 7517).
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,40 +14,41 @@ use serde_json::{Map, Value};
 use super::{Identity, Unidentified};
 use crate::telemetry::redact::redacted;
 
-/// How far clocks may differ.
+/// Accepted clock skew.
 const LEEWAY: Duration = Duration::from_secs(30);
 
-/// How long it may take to fetch the keys.
+/// Timeout for fetching the keys.
 const FETCHING: Duration = Duration::from_secs(5);
 
-/// The largest set of keys that is taken, in bytes.
+/// The largest accepted key set, in bytes.
 const LARGEST: usize = 1024 * 1024;
 
-/// What tokens are taken.
+/// Which tokens are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JwtOptions {
-    /// The public keys: a set of JSON Web Keys.
+    /// The public keys: a JSON Web Key set.
     pub keys: KeySource,
-    /// Who must have issued them: `iss`.
+    /// Required issuer: `iss`.
     pub issuer: String,
-    /// For whom they must be: one of `aud`.
+    /// Required audience: one of `aud`.
     pub audience: String,
-    /// By what they may be signed. Only what has a public key: nobody who knows that key can sign.
+    /// Accepted signature algorithms. Only asymmetric ones, so that knowledge of the verification key does not allow
+    /// signing.
     pub algorithms: Vec<Algorithm>,
-    /// The claim that says who it is.
+    /// The claim that contains the identity.
     pub claim: String,
 }
 
-/// Where keys are.
+/// The source of the keys.
 #[derive(Clone, PartialEq, Eq)]
 pub enum KeySource {
-    /// In a file.
+    /// A file.
     File(PathBuf),
-    /// At a URL, https.
+    /// An https URL.
     Url(String),
 }
 
-/// Where they are, without the secrets that a URL may hold.
+/// The source without secrets that a URL may contain.
 impl fmt::Display for KeySource {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -63,7 +64,7 @@ impl fmt::Debug for KeySource {
     }
 }
 
-/// What may sign a token here.
+/// The supported signature algorithms.
 pub const ALGORITHMS: [(&str, Algorithm); 9] = [
     ("RS256", Algorithm::RS256),
     ("RS384", Algorithm::RS384),
@@ -76,22 +77,22 @@ pub const ALGORITHMS: [(&str, Algorithm); 9] = [
     ("EdDSA", Algorithm::EdDSA),
 ];
 
-/// Takes tokens.
+/// Validates tokens.
 pub(super) struct Jwt {
     options: JwtOptions,
     pub(super) keys: ArcSwap<JwkSet>,
 }
 
 impl Jwt {
-    /// With no keys yet.
+    /// Creates a validator without keys.
     pub(super) fn new(options: JwtOptions) -> Self {
         Self { options, keys: ArcSwap::from_pointee(JwkSet { keys: Vec::new() }) }
     }
 
-    /// Gets the keys. Says whether they have changed.
+    /// Loads the keys and returns whether they have changed.
     ///
     /// # Errors
-    /// If they cannot be had: then those from before stay in force.
+    /// If they cannot be loaded; the previous keys stay in force.
     pub(super) async fn reload(&self) -> Result<bool, String> {
         let text = match &self.options.keys {
             KeySource::File(file) => std::fs::read(file).map_err(|error| error.to_string()),
@@ -107,7 +108,7 @@ impl Jwt {
         Ok(has_changed)
     }
 
-    /// The same keys, if any token could be verified by one of them. Without any, all would be locked out.
+    /// Returns the keys if at least one can verify a token. A set without such a key would lock out all callers.
     fn checked(&self, keys: JwkSet) -> Result<JwkSet, String> {
         let verifies = |key: &Jwk| {
             let algorithms = &self.options.algorithms;
@@ -117,15 +118,15 @@ impl Jwt {
         if keys.keys.iter().any(verifies) { Ok(keys) } else { Err("no key for any of jwt_algorithms".to_owned()) }
     }
 
-    /// Whether there are any keys.
+    /// Whether any keys are loaded.
     pub(super) fn has_keys(&self) -> bool {
         !self.keys.load().keys.is_empty()
     }
 
-    /// Whose token this is, and until when it counts.
+    /// The token's identity and expiry.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why the token is not valid.
     pub(super) fn find(&self, token: &str) -> Result<(Identity, SystemTime), Unidentified> {
         let header = decode_header(token).map_err(|_| Unidentified::UnknownToken)?;
         if !self.options.algorithms.contains(&header.alg) {
@@ -157,14 +158,14 @@ impl Jwt {
     }
 }
 
-/// Whether a key may be used for that: one that names an algorithm is for no other (RFC 8725, section 3.1), and one for encryption
-/// signs nothing.
+/// Whether a key may verify this algorithm: a key that names an algorithm is for no other (RFC 8725, section 3.1), and
+/// an encryption key verifies no signatures.
 fn is_for(key: &Jwk, algorithm: Algorithm) -> bool {
     let signs = !matches!(key.common.public_key_use, Some(PublicKeyUse::Encryption));
     signs && key.common.key_algorithm.is_none_or(|named| named.to_string() == format!("{algorithm:?}"))
 }
 
-/// Whether a key is of the kind that an algorithm needs.
+/// Whether the key type matches the algorithm.
 fn is_kind(key: &Jwk, algorithm: Algorithm) -> bool {
     match &key.algorithm {
         AlgorithmParameters::RSA(_) => {

@@ -1,4 +1,4 @@
-//! Limits: how much each identity may have and ask for in a namespace.
+//! Limits on what each identity may hold and request in a namespace.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,22 +13,22 @@ use governor::{Quota, RateLimiter};
 use serde::Deserialize;
 use tenure_core::{Limits, Text};
 
-/// The limit of requests, as it is called in refusals and metrics.
+/// The request limit, as named in rejections and metrics.
 pub(crate) const REQUESTS: &str = "requests per second of this identity at this server";
 
-/// The limit of what is added to history.
+/// The limit on bytes added to history, as named in rejections and metrics.
 pub(crate) const HISTORY_BYTES: &str = "history bytes per second of this identity in the namespace at this server";
 
-/// Who, and in which namespace.
+/// An identity and a namespace.
 type Place = (Text, Text);
 
-/// What the policy says of some identities: each of them has so much of its own in each namespace.
+/// A limit from the policy. It applies to each matching identity and each namespace separately.
 #[derive(Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Limit {
-    /// Whom it is for.
+    /// The identity or prefix that the limit applies to.
     pub(super) identity: String,
-    /// Where. `None`: in every namespace.
+    /// The namespaces. `None`: every namespace.
     pub(super) namespaces: Option<Vec<String>>,
     sessions: Option<u32>,
     claims: Option<u32>,
@@ -43,7 +43,7 @@ pub(super) struct Limit {
     history: Rate<Place>,
 }
 
-/// How much of something each of these has had lately. It says nothing of what a policy is.
+/// A rate limiter by key. It is not part of a policy's value: all rates compare equal.
 struct Rate<K: Clone + Hash + Eq>(Option<RateLimiter<K, HashMapStateStore<K>, DefaultClock>>);
 
 impl<K: Clone + Hash + Eq> Rate<K> {
@@ -51,20 +51,20 @@ impl<K: Clone + Hash + Eq> Rate<K> {
         Self(bound.map(|bound| RateLimiter::hashmap(Quota::per_second(bound))))
     }
 
-    /// Takes so much of the bound, or all of it if that is less.
+    /// Takes `much` units of the quota, or the whole quota if that is less.
     ///
     /// # Errors
-    /// If there is not as much left.
+    /// If less is left.
     fn take(&self, key: &K, much: u32, bound: Option<NonZeroU32>, limit: &'static str) -> Result<(), TooFast> {
         let (Some(rate), Some(bound), Some(much)) = (&self.0, bound, NonZeroU32::new(much)) else { return Ok(()) };
         match rate.check_key_n(key, much.min(bound)) {
             Ok(Err(not_yet)) => Err(TooFast { limit, bound, wait: not_yet.wait_time_from(rate.clock().now()) }),
-            // No more than the bound is ever taken at once.
+            // At most the whole quota is taken at once.
             Ok(Ok(())) | Err(_) => Ok(()),
         }
     }
 
-    /// Forgets who has had nothing lately.
+    /// Drops the state of idle keys.
     fn forget(&self) {
         if let Some(rate) = &self.0 {
             rate.retain_recent();
@@ -94,7 +94,7 @@ impl<K: Clone + Hash + Eq> PartialEq for Rate<K> {
 impl<K: Clone + Hash + Eq> Eq for Rate<K> {}
 
 impl Limit {
-    /// The same, once it is known to be in order.
+    /// Validates the limit and starts its rate limiters.
     ///
     /// # Errors
     /// If it limits nothing.
@@ -115,14 +115,14 @@ impl Limit {
         self.namespaces.as_ref().is_none_or(|namespaces| namespaces.iter().any(|known| known == namespace))
     }
 
-    /// Forgets who has not asked lately.
+    /// Drops the state of idle identities.
     pub(super) fn forget(&self) {
         self.rate.forget();
         self.history.forget();
     }
 }
 
-/// How many watches each identity has at this server.
+/// The number of watches of each identity at this server.
 #[derive(Debug, Default)]
 pub(super) struct Watches(Mutex<HashMap<Place, u32>>);
 
@@ -132,7 +132,7 @@ impl Watches {
     }
 }
 
-/// A watch that is counted as long as this is there.
+/// A counted watch; dropping it ends the count.
 #[derive(Debug)]
 pub(crate) struct Watching(Arc<Watches>, Place);
 
@@ -148,28 +148,28 @@ impl Drop for Watching {
     }
 }
 
-/// What an identity may have and ask for.
+/// The limits of one identity.
 #[derive(Clone, Debug)]
 pub(crate) struct Allowance {
     pub(super) identity: Text,
-    /// All of them count: of each kind the lowest.
+    /// All of them apply: the lowest of each kind.
     pub(super) limits: Arc<[Arc<Limit>]>,
     pub(super) watches: Arc<Watches>,
 }
 
-/// It asks for more than it may.
+/// A rate limit is exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooFast {
-    /// Of what.
+    /// The name of the limit.
     pub(crate) limit: &'static str,
-    /// So much is allowed in a second.
+    /// The limit per second.
     pub(crate) bound: NonZeroU32,
-    /// When there is room again.
+    /// The time until the request would be accepted.
     pub(crate) wait: Duration,
 }
 
 impl Allowance {
-    /// How much it may have in a namespace, all servers taken together.
+    /// The identity's limits in a namespace, across all servers.
     pub(crate) fn limits(&self, namespace: &str) -> Limits {
         Limits {
             sessions: self.lowest(namespace, |limit| limit.sessions),
@@ -179,10 +179,10 @@ impl Allowance {
         }
     }
 
-    /// Counts a request of it at this server, which adds about so many bytes to history.
+    /// Counts a request at this server that adds about `history_bytes` to history.
     ///
     /// # Errors
-    /// If it asks too often, or has added too much lately.
+    /// If the request rate or the history rate is exceeded.
     pub(crate) fn ask(&self, namespace: &str, history_bytes: usize) -> Result<(), TooFast> {
         let bytes = u32::try_from(history_bytes).unwrap_or(u32::MAX);
         let place = (self.identity.clone(), namespace.into());
@@ -193,10 +193,10 @@ impl Allowance {
         Ok(())
     }
 
-    /// Counts a watch of it at this server, for as long as what it is given is kept.
+    /// Counts a watch at this server until the returned value is dropped.
     ///
     /// # Errors
-    /// The limit, if it has as many.
+    /// The limit, if it is reached.
     pub(crate) fn watch(&self, namespace: &str) -> Result<Option<Watching>, u32> {
         let Some(bound) = self.lowest(namespace, |limit| limit.watches) else { return Ok(None) };
         let place = (self.identity.clone(), namespace.into());
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn who_asks_too_often_is_told_when_to_ask_again() {
-        // One in a second: the test does not take so long, however slow it is.
+        // One per second: even a slow test finishes within the interval.
         let allowance = allowance(&["requests_per_second = 1"]);
         let mut refused = 0;
         for _ in 0..1_000 {

@@ -1,4 +1,4 @@
-//! Metrics of what is refused, and of the audit log.
+//! Metrics of rejections and of the audit log.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -7,7 +7,7 @@ use prometheus_client::registry::Registry;
 
 use crate::telemetry::metrics::MetricSet;
 
-/// Counts lines of the audit log.
+/// Counts audit log lines.
 #[derive(Clone, Default)]
 pub(crate) struct AuditLines {
     pub(crate) lost: Counter,
@@ -30,7 +30,7 @@ struct Limit {
     limit: &'static str,
 }
 
-/// Counts refusals: of calls, and of commands on streams.
+/// Counts rejected calls and stream commands.
 #[derive(Clone, Default)]
 pub(crate) struct Refusals {
     refused: Family<Reason, Counter>,
@@ -49,7 +49,7 @@ impl MetricSet for Refusals {
 }
 
 impl Refusals {
-    /// Counts one, and the limit that was the reason, if it was one.
+    /// Counts a rejection, and the limit that caused it, if any.
     pub(crate) fn count(&self, reason: &'static str, limit: Option<&'static str>) {
         self.refused.get_or_create(&Reason { reason }).inc();
         if let Some(limit) = limit {

@@ -1,4 +1,4 @@
-//! Who calls: by a certificate, or by a token that it shows. And what it may do, by the policy.
+//! Authenticates callers by certificate or token, and authorizes them by the policy.
 
 mod audit;
 mod caller;
@@ -44,7 +44,7 @@ use self::tokens::Tokens;
 use crate::telemetry::metrics::Metrics;
 use crate::transport::{Peer, Tls};
 
-/// Says who calls, and what it may do; and writes that down.
+/// Authenticates and authorizes callers, and writes the audit log.
 #[derive(Clone, Default)]
 pub struct Access {
     credentials: Option<Arc<Credentials>>,
@@ -57,18 +57,18 @@ struct Credentials {
     tls: Option<Arc<Tls>>,
     tokens: ArcSwap<Tokens>,
     jwt: Option<Jwt>,
-    /// Without one, whoever is known may do everything.
+    /// Without a policy, every identified caller may do everything.
     policy: Option<ArcSwap<Policy>>,
     watches: Arc<Watches>,
-    /// Changes with all that may revoke something.
+    /// Notified whenever credentials or rights may have been revoked.
     changed: watch::Sender<()>,
 }
 
-/// Tells when something may have been revoked.
+/// Notifies when credentials or rights may have been revoked.
 pub struct Changes(Option<watch::Receiver<()>>);
 
 impl Changes {
-    /// Waits for it.
+    /// Waits for the next notification; never returns if none can come.
     pub(crate) async fn changed(&mut self) {
         let has_changed = match &mut self.0 {
             Some(changes) => changes.changed().await.is_ok(),
@@ -79,7 +79,7 @@ impl Changes {
         }
     }
 
-    /// Whether it has happened since the last look.
+    /// Whether a notification has arrived since the last check.
     pub(crate) fn have_come(&mut self) -> bool {
         self.0.as_mut().is_some_and(|changes| {
             changes.has_changed().unwrap_or_default().then(|| changes.mark_unchanged()).is_some()
@@ -88,18 +88,18 @@ impl Changes {
 }
 
 impl Access {
-    /// Nobody is asked for credentials.
+    /// Requires no credentials.
     #[must_use]
     pub fn open() -> Self {
         Self::default()
     }
 
-    /// Takes these credentials, with certificates that this TLS has verified; if there are none, nobody is asked. Keys that cannot
-    /// be fetched now are fetched later: until then nobody is known by them. Refusals, and what the audit log loses, are counted in
-    /// `metrics`.
+    /// Accepts these credentials, with certificates verified by `tls`; if no kind is enabled, none are required. If
+    /// keys cannot be fetched from their URL now, they are fetched later; until then their tokens are rejected.
+    /// Rejections and lost audit lines are counted in `metrics`.
     ///
     /// # Errors
-    /// If a file cannot be used: its setting, and what is wrong.
+    /// If a file cannot be used: the setting and the reason.
     pub async fn load(options: CredentialOptions, tls: Option<Arc<Tls>>, metrics: &Metrics) -> Result<Self, String> {
         let lines: AuditLines = metrics.of();
         let audit = options.audit.as_ref().map(|options| Audit::open(options, &lines)).transpose()?;
@@ -123,23 +123,23 @@ impl Access {
         Ok(Self { credentials: Some(Arc::new(credentials)), audit, refusals })
     }
 
-    /// Whether nobody is asked.
+    /// Whether no credentials are required.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.credentials.is_none()
     }
 
-    /// Waits until the audit log is written as far as it goes; no longer than a second.
+    /// Waits until pending audit lines are written, for at most one second.
     pub(crate) async fn settled(&self) {
         if let Some(audit) = &self.audit {
             audit.settled().await;
         }
     }
 
-    /// Reads static tokens again. Says whether they have changed.
+    /// Reloads the static tokens and returns whether they have changed.
     ///
     /// # Errors
-    /// If they cannot be used: then those from before stay in force.
+    /// If they cannot be used; the previous tokens stay in force.
     pub fn reload_tokens(&self) -> Result<bool, String> {
         let Some(credentials) = &self.credentials else { return Ok(false) };
         let tokens = credentials.options.read_tokens()?;
@@ -151,10 +151,10 @@ impl Access {
         Ok(has_changed)
     }
 
-    /// Reads the policy again. Says whether it has changed.
+    /// Reloads the policy and returns whether it has changed.
     ///
     /// # Errors
-    /// If it cannot be used: then the one from before stays in force.
+    /// If it cannot be used; the previous policy stays in force.
     pub fn reload_policy(&self) -> Result<bool, String> {
         let Some(credentials) = &self.credentials else { return Ok(false) };
         let (Some(policy), Some(read)) = (&credentials.policy, credentials.options.read_policy()?) else {
@@ -172,14 +172,14 @@ impl Access {
         &self.refusals
     }
 
-    /// Writes down that somebody was refused of whom nobody knows who it is.
+    /// Records the rejection of an unidentified caller in the audit log.
     pub(crate) fn note_unidentified(&self, path: &str, peer: &Peer, why: Unidentified) {
         if let Some(audit) = &self.audit {
             audit.refused(Actor { identity: None, address: peer.address }, &Act::new("").called(path), why.rule());
         }
     }
 
-    /// What somebody may do now.
+    /// The identity's current rights.
     fn rights(&self, identity: Option<&Identity>) -> Rights {
         let policy = self.credentials.as_ref().and_then(|credentials| credentials.policy.as_ref());
         match (policy, identity) {
@@ -188,7 +188,7 @@ impl Access {
         }
     }
 
-    /// How much somebody may have and ask for now. `None`: any number of anything.
+    /// The identity's current limits. `None`: unlimited.
     fn allowance(&self, identity: Option<&Identity>) -> Option<Allowance> {
         let (credentials, identity) = (self.credentials.as_ref()?, identity?);
         let limits = credentials.policy.as_ref()?.load().limits(identity);
@@ -198,30 +198,30 @@ impl Access {
         Some(Allowance { identity: identity.text(), limits, watches: credentials.watches.clone() })
     }
 
-    /// Forgets who has not asked lately. To be called now and then.
+    /// Drops the state of idle identities. Call this periodically.
     pub(crate) fn forget_idle(&self) {
         if let Some(policy) = self.credentials.as_ref().and_then(|credentials| credentials.policy.as_ref()) {
             policy.load().forget();
         }
     }
 
-    /// Whether keys of JSON Web Tokens are in a file.
+    /// Whether the keys of JSON Web Tokens are in a file.
     #[must_use]
     pub fn has_near_keys(&self) -> bool {
         let jwt = self.credentials.as_ref().and_then(|credentials| credentials.options.jwt.as_ref());
         jwt.is_some_and(|jwt| matches!(jwt.keys, KeySource::File(_)))
     }
 
-    /// Whether there are keys of JSON Web Tokens, if there should be any.
+    /// Whether the keys of JSON Web Tokens are loaded, or none are configured.
     pub(crate) fn has_keys(&self) -> bool {
         let jwt = self.credentials.as_ref().and_then(|credentials| credentials.jwt.as_ref());
         jwt.is_none_or(Jwt::has_keys)
     }
 
-    /// Gets the keys of JSON Web Tokens again. Says whether they have changed.
+    /// Reloads the keys of JSON Web Tokens and returns whether they have changed.
     ///
     /// # Errors
-    /// If they cannot be had: then those from before stay in force.
+    /// If they cannot be loaded; the previous keys stay in force.
     pub async fn reload_keys(&self) -> Result<bool, String> {
         let Some(credentials) = &self.credentials else { return Ok(false) };
         let Some(jwt) = &credentials.jwt else { return Ok(false) };
@@ -232,18 +232,18 @@ impl Access {
         Ok(has_changed)
     }
 
-    /// Certificates may have been revoked.
+    /// Notifies that certificates may have been revoked.
     pub fn certificates_changed(&self) {
         if let Some(credentials) = &self.credentials {
             credentials.changed.send_replace(());
         }
     }
 
-    /// Who calls, by the headers of the call and by who is at the other end of the connection. A token, where one is shown, decides
-    /// alone: if it is wrong, the certificate does not make up for it.
+    /// Identifies the caller by the request headers and the connection's peer. A token, if present, is decisive: if it
+    /// is invalid, a valid certificate does not make up for it.
     ///
     /// # Errors
-    /// If that is not known.
+    /// If the caller cannot be identified.
     pub fn identify(&self, headers: &HeaderMap, peer: &Peer) -> Result<Caller, Unidentified> {
         let Some(credentials) = &self.credentials else {
             return Ok(self.nobody(peer));
@@ -257,12 +257,12 @@ impl Access {
         Ok(Caller { identity: Some(identity), address: peer.address, shown, access: self.clone() })
     }
 
-    /// Somebody who has shown nothing, and need not.
+    /// A caller without credentials, where none are required.
     pub(crate) fn nobody(&self, peer: &Peer) -> Caller {
         Caller { identity: None, address: peer.address, shown: Shown::Nothing, access: self.clone() }
     }
 
-    /// Whether what was shown still counts.
+    /// Whether the presented credentials are still valid.
     fn check(&self, shown: &Shown) -> Result<(), Unidentified> {
         let Some(credentials) = &self.credentials else { return Ok(()) };
         match shown {

@@ -1,4 +1,4 @@
-//! The policy: a file that says who may do what.
+//! Parses and evaluates the policy file, which grants rights and sets limits.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,19 +9,19 @@ use super::Identity;
 use super::limits::Limit;
 use super::rights::{Rights, Rule};
 
-/// Who may do what, and how much. Roles add up; what none of them allows is refused.
+/// Grants and limits. Roles add up; an operation that none of them allows is denied.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Policy {
     grants: Vec<(Whom, Vec<Arc<Rule>>)>,
     limits: Vec<(Whom, Arc<Limit>)>,
 }
 
-/// Whom something is granted to.
+/// The identities that an entry applies to.
 #[derive(Debug, PartialEq, Eq)]
 enum Whom {
     /// One identity.
     One(String),
-    /// Every one that begins like this.
+    /// Every identity with this prefix.
     All(String),
 }
 
@@ -61,11 +61,11 @@ struct Grant {
 }
 
 impl Policy {
-    /// Reads it: TOML with `[[roles.NAME]]` (`verbs`, and perhaps `names` and `namespaces`), `[[grants]]` (`identity`, `roles`) and
-    /// perhaps `[[limits]]` (`identity`, perhaps `namespaces`, and how much of what).
+    /// Parses TOML with `[[roles.NAME]]` (`verbs`, optionally `names` and `namespaces`), `[[grants]]` (`identity`,
+    /// `roles`) and optionally `[[limits]]` (`identity`, optionally `namespaces`, and the limits).
     ///
     /// # Errors
-    /// If it is none of that: where, and why.
+    /// If the text is not a valid policy: the location and the reason.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let File { roles, grants, limits } =
             toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
@@ -94,18 +94,18 @@ impl Policy {
         Ok(Self { grants: grants.collect::<Result<_, String>>()?, limits: limits.collect::<Result<_, String>>()? })
     }
 
-    /// What somebody may do.
+    /// The rights of an identity.
     pub(super) fn rights(&self, identity: &Identity) -> Rights {
         let granted = self.grants.iter().filter(|(whom, _)| whom.is(identity.as_str()));
         Rights(Some(granted.flat_map(|(_, rules)| rules.iter().cloned()).collect()))
     }
 
-    /// How much somebody may have and ask for: no more than any of these says.
+    /// The limits of an identity; all of them apply.
     pub(super) fn limits(&self, identity: &Identity) -> Arc<[Arc<Limit>]> {
         self.limits.iter().filter(|(whom, _)| whom.is(identity.as_str())).map(|(_, limit)| limit.clone()).collect()
     }
 
-    /// Forgets who has not asked lately.
+    /// Drops the state of idle identities.
     pub(super) fn forget(&self) {
         self.limits.iter().for_each(|(_, limit)| limit.forget());
     }

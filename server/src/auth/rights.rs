@@ -1,19 +1,19 @@
-//! Rights: what somebody may do, where, and to which names.
+//! Rights: which operations an identity may perform, on which names, in which namespaces.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// What somebody does.
+/// A kind of operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verb {
-    /// To ask for locks, hold them and give them back; to be a member of groups, and to assign as their leader.
+    /// Acquire, hold and release locks; be a member of groups, and assign as their leader.
     Acquire,
-    /// To look how locks, groups and sessions are, and how they were.
+    /// Read the current and past state of locks, groups and sessions.
     Read,
-    /// To be told what happens to locks and groups.
+    /// Watch the events of locks and groups.
     Watch,
-    /// To end or hand over what others hold, and to configure locks and groups.
+    /// End or hand over the claims of others, and configure locks and groups.
     Operate,
 }
 
@@ -28,12 +28,12 @@ impl fmt::Display for Verb {
     }
 }
 
-/// These verbs, on these names, in these namespaces.
+/// Allows these verbs on these names in these namespaces.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Rule {
     pub(super) verbs: Vec<Verb>,
-    /// Each stands for itself and all below it: `a` for `a` and `a/b`, not for `ab`. `None`: every name.
+    /// Each covers itself and everything below it: `a` covers `a` and `a/b`, not `ab`. `None`: every name.
     pub(super) names: Option<Vec<String>>,
     /// `None`: every namespace.
     pub(super) namespaces: Option<Vec<String>>,
@@ -49,7 +49,7 @@ impl Rule {
         self.names.as_ref().is_none_or(|names| names.iter().any(|top| is_at_or_below(name, top)))
     }
 
-    /// Whether every name is allowed that begins with this.
+    /// Whether every name with this prefix is allowed.
     fn has_prefix(&self, prefix: &str) -> bool {
         let covers = |top: &String| prefix.strip_prefix(top.as_str()).is_some_and(|rest| rest.starts_with('/'));
         self.names.as_ref().is_none_or(|names| names.iter().any(covers))
@@ -60,15 +60,15 @@ fn is_at_or_below(name: &str, top: &str) -> bool {
     name.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// What somebody may do.
+/// The rights of a caller.
 #[derive(Clone, Debug, Default)]
 pub struct Rights(
-    /// `None`: everything. Otherwise what one of these allows.
+    /// `None`: everything is allowed. Otherwise the union of these rules.
     pub(super) Option<Arc<[Arc<Rule>]>>,
 );
 
 impl Rights {
-    /// Whether nothing is forbidden.
+    /// Whether everything is allowed.
     #[must_use]
     pub fn are_all(&self) -> bool {
         self.0.is_none()
@@ -80,31 +80,32 @@ impl Rights {
         self.0.as_ref().is_some_and(|rules| rules.is_empty())
     }
 
-    /// Whether this may be done to a name.
+    /// Whether the verb is allowed on a name.
     #[must_use]
     pub fn allow(&self, verb: Verb, namespace: &str, name: &str) -> bool {
         self.any(verb, namespace, |rule| rule.has_name(name))
     }
 
-    /// Whether this may be done to every name that begins with this. Without a `/` at its end, `a` is the beginning of `ab`, too.
+    /// Whether the verb is allowed on every name with this prefix. Without a trailing `/`, the prefix `a` also covers
+    /// `ab`.
     #[must_use]
     pub fn allow_prefix(&self, verb: Verb, namespace: &str, prefix: &str) -> bool {
         self.any(verb, namespace, |rule| rule.has_prefix(prefix))
     }
 
-    /// Whether this may be done to any name there.
+    /// Whether the verb is allowed on at least one name in the namespace.
     #[must_use]
     pub fn allow_some(&self, verb: Verb, namespace: &str) -> bool {
         self.any(verb, namespace, |_| true)
     }
 
-    /// Whether this may be done to every name there.
+    /// Whether the verb is allowed on every name in the namespace.
     #[must_use]
     pub fn allow_every(&self, verb: Verb, namespace: &str) -> bool {
         self.any(verb, namespace, |rule| rule.names.is_none())
     }
 
-    /// The names to which this may be done, each with all below it. `None`: to all of them.
+    /// The names on which the verb is allowed, each with everything below it. `None`: all names.
     #[must_use]
     pub fn names(&self, verb: Verb, namespace: &str) -> Option<Vec<String>> {
         if self.allow_every(verb, namespace) {

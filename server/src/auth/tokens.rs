@@ -8,25 +8,25 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::Identity;
 
-/// What a hash begins with in the file.
+/// The prefix of a hash in the file.
 const HASHED: &str = "sha256:";
 
-/// What a token that was made here begins with, so that scanners for secrets know it.
+/// The prefix of tokens generated here, so that secret scanners recognize them.
 const MARK: &str = "tenure_";
 
 /// SHA-256 of a token.
 pub(super) type Hash = [u8; 32];
 
-/// The tokens that count, by their hashes.
+/// The accepted tokens, by their hashes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tokens(HashMap<Hash, Identity>);
 
 impl Tokens {
-    /// Reads them: a line each, as `NAME sha256:HASH`; the hash is SHA-256 of the token, in hex. Lines may be empty or begin with #.
-    /// A name may have several tokens, so that they can be changed one after the other.
+    /// Parses one `NAME sha256:HASH` per line; the hash is the SHA-256 of the token, in hex. Empty lines and lines that
+    /// begin with `#` are ignored. A name may have several tokens, so that they can be rotated one after the other.
     ///
     /// # Errors
-    /// If a line is none of that: which, and why.
+    /// If a line is invalid: its number and the reason.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut tokens = HashMap::new();
         for (number, line) in text.lines().enumerate() {
@@ -40,14 +40,14 @@ impl Tokens {
         Ok(Self(tokens))
     }
 
-    /// Whose token this is.
+    /// The hash and identity of a token.
     #[must_use]
     pub fn find(&self, token: &str) -> Option<(Hash, Identity)> {
         let hash = hash(token);
         Some((hash, self.0.get(&hash)?.clone()))
     }
 
-    /// Whether there is a token with this hash.
+    /// Whether a token with this hash is accepted.
     #[must_use]
     pub fn has(&self, hash: &Hash) -> bool {
         self.0.contains_key(hash)
@@ -72,7 +72,7 @@ fn entry(line: &str) -> Result<(&str, Hash), String> {
     Ok((name, hash))
 }
 
-/// Checks a name for a token: 1 to 128 letters, digits, and any of `-_./@:`.
+/// Checks a token's name: 1 to 128 letters, digits, and any of `-_./@:`.
 fn check_name(name: &str) -> Result<(), String> {
     let allowed = |letter: char| letter.is_ascii_alphanumeric() || "-_./@:".contains(letter);
     if name.is_empty() || name.len() > 128 || !name.chars().all(allowed) {
@@ -87,10 +87,10 @@ fn hash(token: &str) -> Hash {
     hash
 }
 
-/// A new token for this name, of 256 random bits, and its line for the file.
+/// Creates a token of 256 random bits for this name; returns it with its line for the file.
 ///
 /// # Errors
-/// If that is no name for a token.
+/// If the name is not valid.
 pub fn new_token(name: &str) -> Result<(String, String), String> {
     check_name(name)?;
     let token = format!("{MARK}{}", URL_SAFE_NO_PAD.encode(rand::random::<Hash>()));

@@ -1,51 +1,51 @@
-//! Why it is not known who calls.
+//! Authentication errors.
 
-/// Why it is not known who calls. Each is told as it is: it says nothing about what there is.
+/// The reason why a caller is not identified. It is returned to the caller as is, because it reveals no state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unidentified {
-    /// There is neither a certificate nor a token.
+    /// The caller presented neither a certificate nor a token.
     #[error("credentials are required: a client certificate, or a token in the authorization header")]
     CredentialsRequired,
-    /// The header is none of ours.
+    /// The authorization header has another format.
     #[error("the authorization header must be \"Bearer\" and a token")]
     NoBearer,
-    /// The token is not known, or not any more.
+    /// The token is unknown or was removed.
     #[error("the token is not known")]
     UnknownToken,
-    /// The token is signed by an algorithm that is not taken.
+    /// The token's signature algorithm is not accepted.
     #[error("the token is signed by an algorithm that is not allowed here")]
     TokenAlgorithm,
-    /// The token has extensions that whoever takes it must know, and which are not known here (RFC 7515, section 4.1.11).
+    /// The token has critical extensions that are not supported here (RFC 7515, section 4.1.11).
     #[error("the token has extensions that must be known to whoever takes it, and are not known here")]
     TokenExtension,
-    /// There is no key for the token.
+    /// No key matches the token.
     #[error("the token names no key that is known for its algorithm")]
     TokenKey,
-    /// The token's signature is wrong.
+    /// The token's signature is invalid.
     #[error("the token's signature is wrong")]
     TokenSignature,
-    /// Somebody else has issued the token.
+    /// The token has another issuer.
     #[error("the token is by another issuer")]
     TokenIssuer,
-    /// The token is meant for somebody else.
+    /// The token is for another audience.
     #[error("the token is for another audience")]
     TokenAudience,
-    /// The token is over, or does not count yet.
+    /// The token has expired or is not valid yet.
     #[error("the token has expired, or is not valid yet")]
     TokenTime,
-    /// The token names nobody.
+    /// The token has no subject.
     #[error("the token does not say who it is for: its subject is missing")]
     TokenSubject,
-    /// The certificate names nobody.
+    /// The certificate has no name.
     #[error("the client certificate has neither a URI nor a DNS name as subject alternative name")]
     NamelessCertificate,
-    /// The certificate does not count any more.
+    /// The certificate is no longer valid.
     #[error("the client certificate is not valid any more")]
     RevokedCertificate,
 }
 
 impl Unidentified {
-    /// The rule that refused, as one word.
+    /// The rule that rejected the caller, as one word.
     #[must_use]
     pub fn rule(self) -> &'static str {
         match self {

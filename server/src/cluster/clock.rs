@@ -1,15 +1,15 @@
-//! The clock that durations are measured by.
+//! The clock that measures durations.
 
 use std::time::Duration;
 
-/// A clock that never steps. Only differences between its readings count.
+/// A clock that never steps. Only differences between its readings are meaningful.
 pub trait Clock: Send + Sync + 'static {
-    /// The time since some fixed moment.
+    /// The time since an arbitrary fixed moment.
     fn now(&self) -> Duration;
 }
 
-/// The machine's monotonic clock that goes on while the machine is suspended (CLOCK_BOOTTIME): a lease must not outlive a
-/// suspended laptop or a migrated virtual machine. Where there is none, the ordinary monotonic clock.
+/// The monotonic clock that includes suspend (CLOCK_BOOTTIME): a lease must not outlive a suspended laptop or a
+/// migrated virtual machine. On platforms without it, the ordinary monotonic clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BootClock;
 

@@ -1,4 +1,4 @@
-//! The server's own lease, and the service clock that stands still without it.
+//! The server's own lease, and the service clock that advances only while the lease is valid.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,27 +8,27 @@ use tenure_core::defect::Defect;
 
 use crate::cluster::clock::Clock;
 
-/// The most that the service clock moves at once. Whoever looks at it at least this often sees it run; a server that was
-/// frozen in between could take no renewals, so that time counts for nobody.
+/// The largest step of the service clock. If read at least this often, it runs continuously; a server that was frozen
+/// in between could accept no renewals, so that time must not count.
 const LONGEST_STEP: Duration = Duration::from_millis(100);
 
-/// The right of this server to answer renewals, and how long it has been able to.
+/// The right of this server to answer renewals, and the time for which it was able to.
 pub struct Lease {
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
 }
 
 struct State {
-    /// Until when the lease holds, on the clock. `None`: it needs no renewal, because nobody else could adopt.
+    /// The expiry of the lease, on the clock. `None`: it needs no renewal, because no other server could adopt.
     until: Option<Duration>,
-    /// It was given up, whatever heartbeat may still be under way.
+    /// The lease has ended, even if a heartbeat is still in flight.
     over: bool,
     tick: Tick,
     looked: Duration,
 }
 
 impl Lease {
-    /// A lease that has yet to begin.
+    /// A lease that has not begun.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         let looked = clock.now();
@@ -36,13 +36,14 @@ impl Lease {
         Self { clock, state: Mutex::new(state) }
     }
 
-    /// The time now, to note when a heartbeat is sent.
+    /// The current time, to record when a heartbeat is sent.
     #[must_use]
     pub fn now(&self) -> Duration {
         self.clock.now()
     }
 
-    /// A heartbeat that was sent at `sent` has been committed: the lease holds for `validity` from then. Returns whether it had run out.
+    /// Extends the lease to `validity` after `sent`, once the heartbeat sent then is committed. Returns whether the
+    /// lease had lapsed.
     pub fn extend(&self, sent: Duration, validity: Duration) -> bool {
         let now = self.clock.now();
         let mut state = self.lock();
@@ -54,7 +55,7 @@ impl Lease {
         lapsed
     }
 
-    /// The lease holds for ever: no other server can adopt.
+    /// Makes the lease permanent, because no other server can adopt.
     pub fn hold_for_ever(&self) {
         let mut state = self.lock();
         if !state.over {
@@ -62,13 +63,13 @@ impl Lease {
         }
     }
 
-    /// The lease is over for good.
+    /// Ends the lease permanently.
     pub fn give_up(&self) {
         let mut state = self.lock();
         (state.until, state.over) = (Some(Duration::ZERO), true);
     }
 
-    /// The moment on the service clock, if the lease holds.
+    /// The time on the service clock, if the lease is valid.
     #[must_use]
     pub fn tick(&self) -> Option<Tick> {
         let now = self.clock.now();
@@ -76,7 +77,7 @@ impl Lease {
         (state.look(now) || Defect::LeaseIgnored.is_here()).then_some(state.tick)
     }
 
-    /// The moment on the service clock, whether or not the lease holds.
+    /// The time on the service clock, whether or not the lease is valid.
     #[must_use]
     pub fn standing_tick(&self) -> Tick {
         let now = self.clock.now();
@@ -85,7 +86,7 @@ impl Lease {
         state.tick
     }
 
-    /// How long the lease holds on; `None` if for ever.
+    /// The remaining time of the lease; `None` if it is permanent.
     #[must_use]
     pub fn left(&self) -> Option<Duration> {
         let now = self.clock.now();
@@ -98,7 +99,7 @@ impl Lease {
 }
 
 impl State {
-    /// Moves the service clock on; tells whether the lease holds.
+    /// Advances the service clock; returns whether the lease is valid.
     fn look(&mut self, now: Duration) -> bool {
         let served = self.until.map_or(now, |until| until.min(now));
         self.tick += served.saturating_sub(self.looked).min(LONGEST_STEP);

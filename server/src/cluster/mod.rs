@@ -1,4 +1,4 @@
-//! What a server knows of time and of the other servers: a clock, its own lease, and who else is there.
+//! Time and membership: the clock, the server's own lease, and the other servers.
 
 pub mod clock;
 pub mod lease;

@@ -1,4 +1,4 @@
-//! Acquire: asking, waiting, and being told.
+//! Implements Acquire: requests a claim, waits until it is granted, and returns the result.
 
 use std::time::Duration;
 
@@ -20,14 +20,14 @@ use crate::limits::{self, Share};
 use crate::sequencer::{Attendance, Decided, Namespace, Refusal, WaitEnd};
 use crate::telemetry::traces::Traced;
 
-/// How often in its TTL a call that waits renews its session.
+/// How many times per TTL a waiting call renews its session.
 const RENEWALS: u32 = 3;
 
-/// An Acquire that has passed its bounds.
+/// An Acquire whose fields have been validated.
 pub(super) struct Acquiring {
     session: Text,
     opening: Option<Opening>,
-    /// The session that is meant, if one is.
+    /// The revision that opened the session that the caller means, if given.
     opened: Option<Revision>,
     names: Names,
     mode: AskedMode,
@@ -35,22 +35,24 @@ pub(super) struct Acquiring {
     priority: i32,
     metadata: Metadata,
     min_hold: Duration,
-    /// Until when it may wait. `None`: for ever.
+    /// Deadline of the wait. `None`: waits forever.
     deadline: Option<Instant>,
-    /// Whether it came by a stream that its session is attached to. Then the answer says only what the caller does not know.
+    /// Whether the request came over the stream that its session is attached to. The response then omits data that the
+    /// caller knows.
     attached: bool,
-    /// The revision at which it was received, if it came by a call of its own.
+    /// The namespace's revision when the request was received, if it is a plain call.
     received: Option<Revision>,
     principal: Principal,
-    /// What it takes while it waits.
+    /// The share of the memory budget that it takes while it waits.
     share: Option<Share>,
 }
 
-/// How an Acquire stands after it was decided.
+/// State of an Acquire after its command was decided.
 pub(super) enum AcquireState {
-    /// It is answered; if something was granted, this is to be told that the answer was handed over.
+    /// The response is ready. If a claim was granted, the attendance is to be satisfied when the response has been
+    /// handed over.
     Answered(AcquireResponse, Option<Attendance>),
-    /// The claim waits.
+    /// The claim is queued.
     Waits(Decided),
 }
 
@@ -59,13 +61,13 @@ impl Acquiring {
         &self.session
     }
 
-    /// What whoever waits for it must be allowed.
+    /// The request that the policy must allow while the caller waits.
     pub(super) fn wanted(&self, namespace: &str) -> AcquireRequest {
         let names = self.names.iter().map(ToString::to_string).collect();
         AcquireRequest { namespace: namespace.to_owned(), names, ..AcquireRequest::default() }
     }
 
-    /// What to say right away, if there is something.
+    /// The response, if it is ready.
     pub(super) fn standing(&self, decided: Decided) -> Result<AcquireState, Problem> {
         let Decided { outcome, revision, attendance } = decided;
         match outcome {
@@ -94,10 +96,11 @@ impl Acquiring {
         }
     }
 
-    /// `attached` is what is known of the session, if it is attached to the stream by which this came.
+    /// The command for the core. `attached` is the known state of the session, if it is attached to the stream that
+    /// carried the request.
     ///
     /// # Errors
-    /// If that had to be, and is not so any more.
+    /// If the session had to be attached to that stream and no longer is.
     pub(super) fn request(&self, home: ServerId, attached: Option<Attached>) -> Result<Request, Problem> {
         if self.attached && attached.is_none() {
             return Err(Problem::NotAttached { session: self.session.clone() });
@@ -121,19 +124,19 @@ impl Acquiring {
     }
 }
 
-/// How the wait for a claim ended.
+/// Why the wait for a claim ended.
 enum End {
     Told(WaitEnd),
-    /// The time is up, or the caller gives up.
+    /// The deadline passed, or the caller cancelled.
     Over,
-    /// An earlier call for the same claim has given it up: ask again.
+    /// An earlier call for the same claim cancelled it: request it again.
     GivenUp,
-    /// This server starts over or stops. The place in the queue is kept for a while.
+    /// The node of this server restarts or stops. The queue position is kept for a while.
     NodeEnded,
 }
 
 impl Api {
-    /// Carries out an Acquire. `cancel` ends its wait.
+    /// Executes an Acquire. `cancel` ends its wait.
     pub(super) async fn acquire(
         &self,
         asked: Admitted<AcquireRequest>,
@@ -158,13 +161,13 @@ impl Api {
         if let Via::Stream(stream) = via
             && decided_session(&decided.outcome)
         {
-            // Fails if the session has moved on since: then whoever moved it goes on with it.
+            // Fails if the session has moved since; its new stream or server then continues with it.
             let _ = namespace.attach(&acquiring.session, stream);
         }
         Ok(decided)
     }
 
-    /// Goes on with an Acquire that was decided: waits, if that is what it has come to, and asks again where need be.
+    /// Continues an Acquire that was decided: waits if the claim is queued, and requests it again if necessary.
     pub(super) async fn conclude(
         &self,
         namespace: &Namespace,
@@ -176,7 +179,7 @@ impl Api {
         let queued = matches!(decided.outcome, Outcome::Waiting { .. });
         let concluded = self.wait_out(namespace, acquiring, decided, via, cancel).await;
         concluded.map_err(|problem| match problem {
-            // Not nothing was changed: it is in the queue, or may hold by now.
+            // `Unavailable` means that nothing was changed, but the claim is queued or may be held by now.
             Problem::Refused(Refusal::Unavailable(_)) if queued => Problem::Refused(Refusal::OutcomeUnknown),
             problem => problem,
         })
@@ -190,7 +193,7 @@ impl Api {
         via: Via,
         cancel: &CancellationToken,
     ) -> Result<AcquireResponse, Problem> {
-        // All but the wait takes memory only while it lasts: there may be very many that wait.
+        // Everything but the wait is boxed, so that it takes memory only while it runs: very many calls may wait.
         loop {
             if let Outcome::Held { claim, .. } = &decided.outcome {
                 Box::pin(self.ensure_held(namespace, acquiring, claim)).await?;
@@ -233,8 +236,8 @@ impl Api {
         }
     }
 
-    /// Makes sure that the grant that is about to be returned is not cancelled by another server, whose call for the same claim was not
-    /// answered.
+    /// Acknowledges the grant that is about to be returned, so that another server, whose call for the same claim was
+    /// not answered, does not cancel it.
     async fn ensure_held(&self, namespace: &Namespace, acquiring: &Acquiring, claim: &Claim) -> Result<(), Problem> {
         let me = self.node()?.id();
         if acquiring.received.is_none() || claim.spec.awaited_at.is_none_or(|at| at == me) {
@@ -245,13 +248,13 @@ impl Api {
             Ok(false) => {
                 Err(Problem::ClaimEnded { session: acquiring.session.clone(), reason: EndReason::Disconnected })
             }
-            // The claim is held all the same.
+            // The claim is still held.
             Err(Problem::Refused(Refusal::Unavailable(_))) => Err(Problem::Refused(Refusal::OutcomeUnknown)),
             Err(problem) => Err(problem),
         }
     }
 
-    /// An Acquire with its bounds checked. Its wait counts from now.
+    /// Validates an Acquire request. Its wait starts now.
     pub(super) fn acquiring(
         &self,
         request: AcquireRequest,
@@ -285,7 +288,7 @@ impl Api {
             min_hold: validate::min_hold(request.min_hold)?,
             deadline: match wait {
                 Wait::For(wait) => Some(Instant::now() + wait),
-                // Of a claim that waits already.
+                // Applies to a claim that is already queued.
                 Wait::Try => Some(Instant::now()),
                 Wait::Forever => None,
             },
@@ -296,7 +299,7 @@ impl Api {
         })
     }
 
-    /// Makes room for one that may wait.
+    /// Reserves memory for an Acquire that may wait.
     pub(super) fn make_room(&self, acquiring: &mut Acquiring, via: Via) -> Result<(), Problem> {
         let bytes = match via {
             Via::Call => limits::WAIT,
@@ -312,8 +315,8 @@ impl Api {
         Ok(())
     }
 
-    /// Renews the session if its home is here, so that nothing is granted to one whose time is up; on a stream, it must be
-    /// attached to that stream unless this opens it.
+    /// Renews the session if its home is here, so that no lock is granted to an expired session. On a stream, the
+    /// session must be attached to that stream unless this request opens it.
     async fn check_presence(&self, namespace: &Namespace, acquiring: &Acquiring, via: Via) -> Result<(), Problem> {
         match via {
             Via::Stream(stream) if acquiring.opening.is_none() => match keep(namespace, &acquiring.session, stream) {
@@ -330,7 +333,7 @@ pub(super) fn decided_session(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Held { .. } | Outcome::Waiting { .. } | Outcome::Busy { ttl: Some(_), .. })
 }
 
-/// Who waits for a claim.
+/// A caller that waits for a claim.
 struct Caller<'a> {
     namespace: &'a Namespace,
     acquiring: &'a Acquiring,
@@ -339,7 +342,7 @@ struct Caller<'a> {
 }
 
 impl Caller<'_> {
-    /// Waits for the claim. In a call of its own, that the caller is there renews its session.
+    /// Waits for the claim. A plain call renews its session while it waits.
     async fn wait_for(
         &self,
         attendance: &mut Attendance,
@@ -364,20 +367,21 @@ impl Caller<'_> {
         }
     }
 
-    /// Renews the session. If it has been renewed elsewhere, it returns to this server: its client may renew it no more.
+    /// Renews the session. If it has been renewed at another server, moves it back here: its client may no longer renew
+    /// it.
     fn stay(&self) {
         if let Ok(None) = self.namespace.renew(&self.acquiring.session) {
             let session = self.acquiring.session.clone();
             let attach = Command::AttachSession { session, home: self.home, attachment: 0, client: None };
             let (namespace, request) = (self.namespace.clone(), self.acquiring.principal.request(attach));
-            // If that cannot be decided, what becomes of the claim shows why.
+            // A failure is ignored: the end of the claim shows the reason.
             tokio::spawn(async move { namespace.decide(request).await.map(drop) });
         }
     }
 }
 
 impl Api {
-    /// Ends a wait whose time is up, unless the grant was faster. `None`: ask again.
+    /// Ends a wait that timed out or was cancelled, unless the grant came first. `None`: request the claim again.
     async fn end_wait(
         &self,
         caller: &Caller<'_>,
@@ -391,7 +395,7 @@ impl Api {
             let decided = in_time(async { Ok(caller.namespace.decide(command).await?) }).await?;
             (decided.outcome, decided.revision)
         } else {
-            // Who has come since waits on.
+            // A later caller still waits for the claim.
             let read = caller.namespace.read(move |table| (standing(table, id), table.revision()));
             in_time(async { Ok(read.await?) }).await?
         };
@@ -402,12 +406,13 @@ impl Api {
             }
             Outcome::Busy { blocker, ttl, opened } => busy(&caller.acquiring.session, &blocker, ttl, opened, revision),
             Outcome::Waiting { blocker, ttl, .. } => {
-                // A later call waits on, unless it has gone before this one: so the attendance ends unsatisfied.
+                // A later call still waits, unless it ended first: the attendance is dropped unsatisfied to cover that
+                // case.
                 let session = &caller.acquiring.session;
                 return Ok(Some(busy(session, &blocker, Some(ttl), Some(claim.spec.opened), revision)));
             }
             _ => match in_time(async { Ok(attendance.wait().await) }).await? {
-                // By this, which was committed elsewhere and decided here once more.
+                // Ended by this `EndWait`, which was committed elsewhere and decided here a second time.
                 Some(WaitEnd::Ended(EndReason::Released)) => {
                     let blocker = caller.holder().await?.unwrap_or_else(|| claim.clone());
                     busy(&caller.acquiring.session, &blocker, Some(ttl), Some(claim.spec.opened), revision)
@@ -423,7 +428,7 @@ impl Api {
 }
 
 impl Caller<'_> {
-    /// Who holds the first of the names that is held.
+    /// The holder of the first requested name that is held.
     async fn holder(&self) -> Result<Option<Claim>, Problem> {
         let names = self.acquiring.names.clone();
         let read = self.namespace.read(move |table| {
@@ -438,7 +443,7 @@ impl Caller<'_> {
     }
 }
 
-/// How a claim stands, as the outcome of asking for it.
+/// The current state of a claim, as the outcome of an Acquire.
 fn standing(table: &Table, claim: Revision) -> Outcome {
     let found = table.claim(claim).and_then(|claim| Some((claim, table.session(&claim.spec.session)?.spec.ttl)));
     let Some((claim, ttl)) = found else { return Outcome::Done };

@@ -1,4 +1,4 @@
-//! Says of each call who makes it, before anything else is done for it.
+//! Identifies the caller of each call, before any other work is done for it.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -14,21 +14,21 @@ use super::{forbidden_entirely, invalid_header, unidentified};
 use crate::auth::{Access, Act, Caller, Unidentified};
 use crate::transport::Peer;
 
-/// Open to everybody: whoever looks whether a server lives has no credentials.
+/// Open without credentials, because health checks have none.
 const OPEN: &str = "/grpc.health.v1.Health/";
 
-/// For other servers, who prove who they are in their own way: what is called looks at that.
+/// For other servers, which authenticate in their own way; the called service checks that.
 const PEERS: &str = "/tenure.internal.v1.PeerService/";
 
-/// What tells what can be called: only for those who may call something.
+/// Lists the methods: only for callers that may call some.
 const REFLECTION: &str = "/grpc.reflection.";
 
-/// Refuses calls of whom nobody knows, and puts a [`Caller`] into the extensions of the others.
+/// Rejects calls of unidentified callers, and adds a [`Caller`] to the extensions of the others.
 #[derive(Clone)]
 pub struct IdentifyLayer(Access);
 
 impl IdentifyLayer {
-    /// By these credentials.
+    /// Identifies callers by these credentials.
     #[must_use]
     pub fn new(access: Access) -> Self {
         Self(access)
@@ -43,7 +43,7 @@ impl<S> Layer<S> for IdentifyLayer {
     }
 }
 
-/// A service behind it.
+/// A service behind [`IdentifyLayer`].
 #[derive(Clone)]
 pub struct Identify<S> {
     access: Access,
@@ -69,7 +69,7 @@ impl<S> Identify<S> {
     }
 }
 
-/// Whether there is no more than one token: others on the way may take another one for the caller's than is taken here.
+/// Checks that there is at most one token: an intermediary may use a different one than this server.
 ///
 /// # Errors
 /// If there are more.
@@ -80,10 +80,10 @@ fn check_once(headers: &HeaderMap) -> Result<(), Status> {
     Ok(())
 }
 
-/// Whether it is known who calls this, before anything else is done for the call.
+/// Checks that the caller is identified, before any other work is done for the call.
 ///
 /// # Errors
-/// If not; that is written down and counted.
+/// If it is not; the rejection is written to the audit log and counted.
 pub(crate) fn check_identified(access: &Access, path: &str, headers: &HeaderMap, peer: &Peer) -> Result<(), Status> {
     check_once(headers)?;
     access.identify(headers, peer).map(drop).map_err(|why| refuse(access, path, peer, why))

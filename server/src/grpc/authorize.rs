@@ -1,5 +1,5 @@
-//! Admission: what is asked for is carried out only if whoever asks may have it. Each request says itself what it takes; one that
-//! does not cannot be admitted, and so cannot reach a namespace.
+//! Authorizes requests: a request is executed only if its caller has the rights. Each request type declares the rights
+//! that it requires; a type that does not cannot be admitted, and so cannot reach a namespace.
 
 mod table;
 
@@ -13,61 +13,61 @@ use super::validate;
 use crate::auth::{Act, Allowance, Caller, Changes, HISTORY_BYTES, Identity, Rights, TooFast, Verb, Watching, Weight};
 use crate::sequencer::{Namespace, Refusal};
 
-/// The rule that keeps sessions for those who opened them.
+/// The rule that only the identity that opened a session may use it.
 pub(super) const SESSION_OWNER: &str = "session-owner";
 
-/// Who asks, and what it may do.
+/// The caller of a request, with its rights and limits.
 #[derive(Clone)]
 pub(crate) struct Principal {
     identity: Option<Text>,
     rights: Rights,
     allowance: Option<Allowance>,
-    /// What it may have in the namespace that its request is about.
+    /// Its limits in the namespace of its request.
     limits: Limits,
     /// Whether its request may fill a new namespace.
     may_fill: bool,
 }
 
-/// A request that may be carried out.
+/// A request that has been authorized.
 pub(crate) struct Admitted<R> {
     request: R,
     principal: Principal,
 }
 
-/// What a request takes: said by each type of request.
+/// The requirements of a request, declared by each request type.
 pub(crate) trait Asks {
-    /// Whether it counts as one of the requests of which so many a second are allowed. What keeps something as it is, or gives it
-    /// back, does not.
+    /// Whether the request counts against the limit of requests per second. One that only keeps or releases something
+    /// does not.
     const IS_METERED: bool;
 
-    /// About how many bytes it adds to history, if it is metered: its own size, if it changes anything.
+    /// About how many bytes a metered request adds to history: its own size, if it changes anything.
     fn history_bytes(&self) -> usize;
 
-    /// Whether something may come of it in a namespace that is new, or it keeps one open. What only reads or gives back
+    /// Whether the request may create state in a new namespace, or keeps one open. One that only reads or releases
     /// opens none.
     const MAY_FILL: bool;
 
-    /// Where.
+    /// The namespace of the request.
     fn namespace(&self) -> &str;
 
-    /// What it is for those who read the audit log.
+    /// Its weight in the audit log.
     fn weight(&self) -> Weight;
 
-    /// What is written there.
+    /// Its entry in the audit log.
     fn act(&self) -> Act;
 
-    /// Whether these rights are enough.
+    /// Checks whether these rights are enough.
     ///
     /// # Errors
-    /// What is missing.
+    /// The missing right.
     fn check(&self, rights: &Here<'_>) -> Result<(), Missing>;
 }
 
-/// A right that somebody does not have.
+/// A right that the caller lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Missing {
     verb: Verb,
-    /// On what; empty: on anything.
+    /// The name that it lacks the right on; empty: any name.
     name: String,
 }
 
@@ -92,14 +92,14 @@ impl Here<'_> {
         if allowed { Ok(()) } else { Err(Missing { verb, name: format!("{}*", validate::shortened(prefix)) }) }
     }
 
-    /// Some name at least: which, is looked at later, or does not matter.
+    /// Requires the right on at least one name; the name itself is checked later, or does not matter.
     fn some(&self, verb: Verb) -> Result<(), Missing> {
         let allowed = self.rights.allow_some(verb, self.namespace);
         if allowed { Ok(()) } else { Err(Missing { verb, name: String::new() }) }
     }
 }
 
-/// Who has opened a stream, for all that it asks for on it.
+/// The caller that opened a stream, for all requests on it.
 pub(crate) struct Speaker {
     caller: Arc<Caller>,
     principal: Principal,
@@ -119,7 +119,7 @@ impl Speaker {
         &self.principal
     }
 
-    /// Admits a request, as it is now.
+    /// Admits a request under the current policy.
     ///
     /// # Errors
     /// If the policy does not allow it.
@@ -128,7 +128,7 @@ impl Speaker {
         self.principal.admit(&self.caller, request)
     }
 
-    /// Whether a request would be admitted; if not, that is written down. By whom it is.
+    /// Checks whether a request would be admitted, and returns its principal. A rejection is written to the audit log.
     ///
     /// # Errors
     /// If the policy does not allow it.
@@ -154,7 +154,7 @@ impl Principal {
         Self { identity, rights: caller.rights(), allowance: caller.allowance(), limits: Limits::NONE, may_fill: false }
     }
 
-    /// Admits a request, and writes that down.
+    /// Admits a request, and writes the decision to the audit log.
     fn admit<R: Asks>(&self, caller: &Caller, request: R) -> Result<Admitted<R>, Problem> {
         let limits = match self.check(&request).and_then(|()| self.meter(&request)) {
             Ok(limits) => limits,
@@ -167,7 +167,7 @@ impl Principal {
         Ok(Admitted { principal: Self { limits, may_fill: R::MAY_FILL, ..self.clone() }, request })
     }
 
-    /// Whether a request would be admitted.
+    /// Checks whether a request would be admitted.
     fn check(&self, request: &impl Asks) -> Result<(), Problem> {
         if self.rights.are_all() {
             return Ok(());
@@ -181,7 +181,7 @@ impl Principal {
         })
     }
 
-    /// Counts a request. How much its caller may have where it is about.
+    /// Counts a request, and returns its caller's limits in its namespace.
     fn meter<R: Asks>(&self, request: &R) -> Result<Limits, Problem> {
         let Some(allowance) = &self.allowance else { return Ok(Limits::NONE) };
         let namespace = validate::namespace(request.namespace())?;
@@ -196,7 +196,7 @@ impl Principal {
         self.may_fill
     }
 
-    /// Counts a watch, for as long as what it is given is kept.
+    /// Counts a watch, until the returned guard is dropped.
     pub(crate) fn watch(&self, namespace: &str) -> Result<Option<Watching>, Problem> {
         let Some(allowance) = &self.allowance else { return Ok(None) };
         allowance.watch(validate::namespace(namespace)?).map_err(|bound| Problem::LimitReached {
@@ -205,30 +205,30 @@ impl Principal {
         })
     }
 
-    /// The command, asked for by this one.
+    /// The command as a request of this principal.
     pub(crate) fn request(&self, command: Command) -> Request {
         command.by(self.identity.as_ref(), self.limits)
     }
 
-    /// Whether it may look at a name.
+    /// Whether it may read a name.
     pub(crate) fn may_read(&self, namespace: &str, name: &str) -> bool {
         self.rights.allow(Verb::Read, namespace, name)
     }
 
-    /// In which order a list of what begins with a prefix goes through what it may look at.
+    /// The ranges that a list of readable names with a prefix scans, in order.
     pub(crate) fn readable(&self, namespace: &str, prefix: &str) -> Vec<Piece> {
         pieces(self.rights.names(Verb::Read, namespace), prefix)
     }
 
-    /// Whether it may look at a session: its own, or anybody's if it may look at everything there.
+    /// Whether it may read a session: its own, or any if it may read every name in the namespace.
     pub(crate) fn may_see(&self, namespace: &str, session: &tenure_core::SessionSpec) -> bool {
         session.is_of(self.identity.as_ref()) || self.rights.allow_every(Verb::Read, namespace)
     }
 
-    /// Refuses to touch the session of somebody else, as far as that is known here; the decision looks at the log's head.
+    /// Rejects a session of another identity, as far as this server knows; the decision checks at the head of the log.
     ///
     /// # Errors
-    /// If it is one.
+    /// If the session is of another identity.
     pub(crate) fn check_owner(&self, namespace: &Namespace, session: &Text) -> Result<(), Problem> {
         match &self.identity {
             Some(identity) if namespace.is_of_another(session, identity) => Err(of_another(session)),
@@ -237,13 +237,13 @@ impl Principal {
     }
 }
 
-/// The refusal to touch somebody else's session.
+/// The error for a session of another identity.
 pub(crate) fn of_another(session: &Text) -> Problem {
     Problem::Refused(Refusal::Rejected(Rejection::SessionOfAnother { session: session.clone() }))
 }
 
 impl Problem {
-    /// Writes down that a request was refused by the policy, if that is what it was.
+    /// Writes to the audit log that the policy or a rate limit rejected a request, if that is the reason.
     fn note(&self, caller: &Caller, request: &impl Asks) {
         match self {
             Self::NotAllowed { .. } => caller.note_refused("policy", || request.act()),
@@ -257,14 +257,14 @@ impl Problem {
 }
 
 impl<R> Admitted<R> {
-    /// The request, and who asks.
+    /// The request, and its principal.
     pub(crate) fn into_parts(self) -> (R, Principal) {
         (self.request, self.principal)
     }
 }
 
 impl Caller {
-    /// Admits a request of this caller, and writes that down.
+    /// Admits a request of this caller, and writes the decision to the audit log.
     ///
     /// # Errors
     /// If the policy does not allow it.
@@ -272,10 +272,11 @@ impl Caller {
         Principal::of(self).admit(self, request)
     }
 
-    /// Carries out a request of this caller, if it is admitted; writes down if it is about the session of somebody else.
+    /// Executes a request of this caller, if it is admitted. A rejection due to a session of another identity is
+    /// written to the audit log.
     ///
     /// # Errors
-    /// If it is not admitted, and as of the work.
+    /// If the request is not admitted, or the work fails.
     pub(crate) async fn carry_out<R: Asks, T, F>(
         &self,
         request: R,
@@ -300,19 +301,19 @@ impl Caller {
         done
     }
 
-    /// Writes down that a command of a stream is about the session of somebody else, if that is why it was refused.
+    /// Writes to the audit log that a command of a stream was rejected due to a session of another identity, if it was.
     pub(crate) fn note_refusal(&self, problem: &Problem) {
         if let Some(session) = problem.session_of_another() {
             self.note_refused(SESSION_OWNER, || Act::new("tenure.v1.ClientService/Stream").by(session));
         }
     }
 
-    /// What is needed to see when it is [dismissed](Self::dismissed): nothing, if it has shown nothing.
+    /// The request to pass to [dismissed](Self::dismissed); `None` if the caller has no credentials.
     pub(crate) fn if_identified<R>(&self, request: impl FnOnce() -> R) -> Option<R> {
         self.is_identified().then(request)
     }
 
-    /// Waits until it may ask for this no more: what was shown counts no more, or the policy has changed.
+    /// Waits until the caller may no longer make this request: its credentials became invalid, or the policy changed.
     pub(crate) async fn dismissed(&self, request: Option<impl Asks>) -> Problem {
         let Some(request) = request else { return std::future::pending().await };
         tokio::select! {

@@ -1,4 +1,4 @@
-//! Who waits for whom.
+//! Lists waiting claims with the claims that block them.
 
 use std::ops::ControlFlow;
 
@@ -12,7 +12,7 @@ use super::{Api, convert, in_time, page_token, validate};
 use crate::limits;
 use crate::sequencer::View;
 
-/// The most claims that are named as in the way of one.
+/// Maximum number of blocking claims listed for a waiting one.
 const NAMED: usize = 100;
 
 impl Api {
@@ -35,7 +35,7 @@ impl Api {
             let mut search = DeadlockSearch::default();
             let (blocked, last) =
                 page_token::fill(table.claims_after(after), size, prost::Message::encoded_len, |claim| {
-                    // What is not searched comes in the next page.
+                    // Claims beyond the limit of the deadlock search are left to the next page.
                     if search.is_over() {
                         return ControlFlow::Break(());
                     }
@@ -51,8 +51,8 @@ impl Api {
     }
 }
 
-/// A claim that waits, and what is in its way as far as the reader may see it; nothing, if only deadlocks are wanted
-/// and it is in none.
+/// A waiting claim with the blocking claims that the reader may see. `None` if only deadlocks are requested and it is
+/// in none.
 fn blocked(
     claim: &Claim,
     view: &View<'_>,

@@ -1,4 +1,4 @@
-//! From the core's nouns to the contract's.
+//! Converts core types into messages.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ pub(crate) fn duration(value: Duration) -> prost_types::Duration {
     }
 }
 
-/// A moment in ms since 1970.
+/// Converts a time in ms since 1970.
 pub(crate) fn timestamp(at_ms: i64) -> prost_types::Timestamp {
     let nanos = i32::try_from(at_ms.rem_euclid(1_000) * 1_000_000).unwrap_or_default();
     prost_types::Timestamp { seconds: at_ms.div_euclid(1_000), nanos }
 }
 
-/// A claim, without what the table does not have of it.
+/// Converts a claim, without fields that are not part of [`Claim`].
 pub(crate) fn claim(claim: &Claim) -> v1::Claim {
     let state = match claim.state {
         ClaimState::Waiting => v1::ClaimState::Waiting,
@@ -56,12 +56,12 @@ pub(crate) fn claim(claim: &Claim) -> v1::Claim {
     }
 }
 
-/// A claim, with when it was granted, in ms since 1970, if that is known.
+/// Converts a claim with its grant time, in ms since 1970, if known.
 pub(crate) fn claim_since(claim: &Claim, granted_ms: Option<i64>) -> v1::Claim {
     v1::Claim { granted_at: granted_ms.map(timestamp), ..self::claim(claim) }
 }
 
-/// What an operator has set on a lock.
+/// Converts the settings that an operator has set on a lock.
 pub(crate) fn settings(settings: &LockSettings) -> v1::LockSettings {
     v1::LockSettings {
         limit: settings.limit.unwrap_or_default(),
@@ -72,7 +72,7 @@ pub(crate) fn settings(settings: &LockSettings) -> v1::LockSettings {
     }
 }
 
-/// A session and all of its claims.
+/// Converts a session with all of its claims.
 pub(crate) fn session(spec: &SessionSpec, opened: Revision, claims: Vec<v1::Claim>) -> v1::Session {
     v1::Session {
         id: spec.id.to_string(),
@@ -100,7 +100,7 @@ pub(crate) fn end_reason(reason: EndReason) -> v1::EndReason {
     }
 }
 
-/// A group as the table has it; an empty one if it has none.
+/// Converts a group of the table; an empty one if the table has none.
 pub(crate) fn group(name: &str, group: Option<&Group>) -> v1::Group {
     let Some(group) = group else { return v1::Group { name: name.to_owned(), ..v1::Group::default() } };
     let leader = group.lead.zip(group.leader()).map(|(lead, leader)| v1::GroupLeader {

@@ -1,6 +1,6 @@
-//! Ends calls whose deadline (`grpc-timeout`) has passed with the status that the contract has for that. The transport would end
-//! them, too, but as cancelled and without a reason; so its deadline is begun after this one, and comes after it. A deadline that
-//! cannot be read is rejected: its caller would wait without one.
+//! Ends calls whose deadline (`grpc-timeout`) has passed with the status defined for that. The transport would end
+//! them, too, but as cancelled and without a reason; so its deadline starts after this one, and passes after it. An
+//! unreadable deadline is rejected: its caller would wait without one.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -19,15 +19,15 @@ use crate::grpc;
 
 const HEADER: &str = "grpc-timeout";
 
-/// The most digits of a deadline.
+/// Maximum number of digits of a deadline.
 const DIGITS: usize = 8;
 
-/// Gives calls their deadlines.
+/// Enforces the deadlines of calls.
 #[derive(Clone)]
 pub(crate) struct DeadlineLayer(Refusals);
 
 impl DeadlineLayer {
-    /// Counts there what ends by its deadline.
+    /// Counts calls that end by their deadline in `refusals`.
     pub(crate) fn new(refusals: Refusals) -> Self {
         Self(refusals)
     }
@@ -41,7 +41,7 @@ impl<S> Layer<S> for DeadlineLayer {
     }
 }
 
-/// A service behind it.
+/// A service behind [`DeadlineLayer`].
 #[derive(Clone)]
 pub(crate) struct WithDeadline<S> {
     inner: S,
@@ -73,10 +73,10 @@ where
     }
 }
 
-/// How long a call may take, if its headers say it.
+/// The timeout of a call, if its headers have one.
 ///
 /// # Errors
-/// If that cannot be read, or is there twice.
+/// If it cannot be read, or is present twice.
 fn read(headers: &HeaderMap) -> Result<Option<Duration>, Status> {
     let mut values = headers.get_all(HEADER).iter();
     let Some(value) = values.next() else { return Ok(None) };
@@ -109,7 +109,7 @@ struct Deadline {
 }
 
 pin_project! {
-    /// A call until its answer begins.
+    /// A call until its response starts.
     pub(crate) struct Answering<F> {
         #[pin]
         inner: F,
@@ -129,7 +129,8 @@ where
             return Poll::Ready(answer);
         }
         let Some(deadline) = this.deadline else { return Poll::Pending };
-        // Looked at the clock as well: timers that are due together are not all seen at once, and the transport's is as near as can be.
+        // The clock is checked, too: timers due at the same time do not all fire at once, and the transport's is due
+        // almost at the same time.
         if deadline.sleep.as_mut().poll(context).is_pending() && Instant::now() < deadline.until {
             return Poll::Pending;
         }

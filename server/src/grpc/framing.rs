@@ -1,6 +1,6 @@
-//! gRPC messages as they go over the wire, for the streams that are served below the generated code: what is read and written
-//! here takes memory only while it is under way. (Each stream of the generated code has 16 KB for itself, and keeps what its
-//! largest message took.)
+//! Reads and writes gRPC messages for the streams that are served below the generated code. They take memory only while
+//! they are read or written. (Each stream of the generated code has 16 KB for itself, and keeps the memory of its
+//! largest message.)
 
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -18,26 +18,27 @@ use tonic::body::Body;
 use super::status::Problem;
 use crate::limits::MESSAGE;
 
-/// What precedes each message: whether it is compressed, and its length.
+/// Size of the prefix of each message: whether it is compressed, and its length.
 const PREFIX: usize = 5;
 
-/// Messages above this are looked through before they are decoded: two bytes may stand for hundreds.
+/// Messages above this are checked before they are decoded: two bytes may decode into hundreds.
 const LARGE: usize = 64 * 1024;
 
-/// The most fields in the requests of a large message, all commands together. A valid request has no more labels than one in 8 bytes.
+/// Maximum number of fields in the requests of a large message, over all commands. A valid request has at most one
+/// label in 8 bytes.
 const FIELDS: usize = MESSAGE / 8;
 
-/// Writes a message, with what precedes it.
+/// Appends a message with its prefix.
 pub(super) fn put(wire: &mut BytesMut, message: &impl Message) {
     let len = message.encoded_len();
     wire.reserve(PREFIX + len);
     wire.put_u8(0);
-    // No message comes near 4 GiB: groups and snapshots are told in parts.
+    // No message comes near 4 GiB: groups and snapshots are sent in parts.
     wire.put_u32(u32::try_from(len).unwrap_or(u32::MAX));
     message.encode_raw(wire);
 }
 
-/// The messages of what was written by [`put`], without what precedes them.
+/// Splits data written by [`put`] into messages without their prefixes.
 pub(super) fn messages(mut wire: Bytes) -> impl Iterator<Item = Bytes> {
     std::iter::from_fn(move || {
         let len = u32::from_be_bytes(wire.get(1..PREFIX)?.try_into().ok()?);
@@ -46,7 +47,7 @@ pub(super) fn messages(mut wire: Bytes) -> impl Iterator<Item = Bytes> {
     })
 }
 
-/// Looks whether a request is for this method, and in no encoding.
+/// Checks that a request is for this method, and not compressed.
 ///
 /// # Errors
 /// If it is not.
@@ -62,7 +63,7 @@ pub(super) fn check(request: &Request<Body>, method: &str) -> Result<(), Status>
     }
 }
 
-/// An answer with this body.
+/// A response with this body.
 pub(super) fn respond<B>(body: B) -> Response<Body>
 where
     B: http_body::Body<Data = Bytes, Error = Status> + Send + 'static,
@@ -72,7 +73,7 @@ where
     response
 }
 
-/// The last part of an answer.
+/// The trailers of a response.
 ///
 /// # Errors
 /// If the status cannot be written as headers.
@@ -85,12 +86,12 @@ pub(super) fn trailers(status: &Status) -> Result<Frame<Bytes>, Status> {
 /// The messages that a caller sends.
 pub(super) struct Requests<M> {
     body: Body,
-    /// What came last and is not read yet: as a rule whole messages, which are read where they are.
+    /// The last received data, not yet read: usually whole messages, which are read in place.
     rest: Bytes,
-    /// What came of a message that was not there as a whole, before `rest`. It is copied: what is left where it came keeps all in memory
-    /// that came together with it.
+    /// The start of an incomplete message, received before `rest`. It is copied: a slice would keep all data in memory
+    /// that was received together with it.
     joined: BytesMut,
-    /// How many commands a message may have.
+    /// Maximum number of commands in a message.
     commands: usize,
     message: PhantomData<fn() -> M>,
 }
@@ -100,15 +101,15 @@ impl<M: Message + Default> Requests<M> {
         Self { body, rest: Bytes::new(), joined: BytesMut::new(), commands: usize::MAX, message: PhantomData }
     }
 
-    /// The same, where messages have commands: so many at the most.
+    /// Requests whose messages have commands: at most this many each.
     pub(super) fn of_commands(body: Body, commands: usize) -> Self {
         Self { commands, ..Self::new(body) }
     }
 
-    /// The next one; none if the caller sends no more. May be dropped and called again.
+    /// The next message; `None` if the caller sends no more. Cancel safe.
     ///
     /// # Errors
-    /// If it cannot be read: then nothing after it can.
+    /// If it cannot be read: then no later message can be.
     pub(super) async fn next(&mut self) -> Option<Result<M, Status>> {
         std::future::poll_fn(|context| self.poll_next(context)).await
     }
@@ -131,7 +132,7 @@ impl<M: Message + Default> Requests<M> {
         }
     }
 
-    /// Adds what has come, when there is no whole message.
+    /// Adds received data, when there is no whole message.
     fn add(&mut self, data: Bytes) {
         if self.joined.is_empty() {
             self.rest = data;
@@ -144,14 +145,14 @@ impl<M: Message + Default> Requests<M> {
         self.rest.is_empty() && self.joined.is_empty()
     }
 
-    /// Keeps what has come of a message that is so long, as far as is known.
+    /// Keeps the received start of a message of this length, as far as it is known.
     fn keep(&mut self, len: usize) {
         let rest = std::mem::take(&mut self.rest);
         self.joined.reserve(len.saturating_sub(self.joined.len()).max(rest.len()));
         self.joined.extend_from_slice(&rest);
     }
 
-    /// Reads a message, if one is there as a whole.
+    /// Reads a message, if it has been received completely.
     fn read(&mut self) -> Result<Option<M>, Status> {
         let is_joined = !self.joined.is_empty();
         let come = if is_joined { &self.joined[..] } else { &self.rest[..] };
@@ -173,7 +174,7 @@ impl<M: Message + Default> Requests<M> {
         let mut message = if is_joined {
             let mut joined = std::mem::take(&mut self.joined);
             let message = joined.split_to(PREFIX + len).freeze();
-            // In memory of its own, so that a byte of the next message does not keep all of this one.
+            // Copied, so that a byte of the next message does not keep all of this one in memory.
             self.rest = Bytes::copy_from_slice(&joined);
             message
         } else {
@@ -186,7 +187,7 @@ impl<M: Message + Default> Requests<M> {
         codec::decode(message).map(Some)
     }
 
-    /// Refuses a message that takes very much more when it is decoded.
+    /// Rejects a message that takes far more memory when it is decoded.
     fn check(&self, message: &[u8]) -> Result<(), Status> {
         let (mut commands, mut fields) = (0, 0);
         each_field(message, |command| {
@@ -203,7 +204,8 @@ impl<M: Message + Default> Requests<M> {
     }
 }
 
-/// Calls this for each field of a message, as far as it can be read, with what it has if that is not a number.
+/// Calls `found` for each field of a message, up to the first unreadable one, with the field's content if it is
+/// length-delimited.
 fn each_field<'a>(mut message: &'a [u8], mut found: impl FnMut(&'a [u8])) {
     while let Ok((tag, kind)) = decode_key(&mut message) {
         let mut value: &[u8] = &[];
@@ -227,7 +229,7 @@ mod tests {
 
     use super::*;
 
-    /// What comes, in these pieces.
+    /// A body that arrives in these pieces.
     struct Pieces(VecDeque<Bytes>);
 
     impl http_body::Body for Pieces {

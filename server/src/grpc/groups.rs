@@ -1,4 +1,4 @@
-//! Groups: join, leave, configure, assign, read.
+//! Implements the group calls: join, leave, configure, assign, get and list.
 
 use prost::Message;
 use tenure_core::{Basis, Command, GroupCommand, GroupOutcome, Opening, Outcome, Revision, Text, no_labels};
@@ -45,7 +45,7 @@ impl Api {
         let command = GroupCommand::Join { group, session: session.clone(), opening, home, attached, opened, metadata };
         let (outcome, _) = decide(&namespace, &principal, command).await?;
         if let (Via::Stream(stream), true) = (via, opens) {
-            // Fails if the session has moved on since: then whoever moved it goes on with it.
+            // Fails if the session has moved since; its new stream or server then continues with it.
             let _ = namespace.attach(&session, stream);
         }
         let GroupOutcome::Joined { member, group, ttl, revision } = outcome else { return Err(unknown()) };
@@ -174,7 +174,7 @@ async fn decide(
     }
 }
 
-/// The outcome is not one of what was asked.
+/// The error for an outcome that does not match the command.
 fn unknown() -> Problem {
     Problem::Refused(Refusal::OutcomeUnknown)
 }

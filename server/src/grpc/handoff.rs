@@ -1,4 +1,4 @@
-//! Planned handoffs, and what holders and operators change about holds and locks.
+//! Implements planned handoffs, and changes to claims and locks by holders and operators.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use super::status::Problem;
 use super::{Api, convert, in_time, validate};
 use crate::sequencer::{Namespace, Refusal, View};
 
-/// How long after its drain a handoff is waited for: the home of the holder counts from a little later.
+/// How long to wait for a handoff after its drain: the holder's home starts counting a little later.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How the hold ended that was to be handed over.
+/// The result of a handoff.
 enum Handed {
     To(Claim, Revision),
     NotConfirmed,
@@ -114,7 +114,7 @@ fn response(from: &Claim, to: &Claim, revision: Revision) -> v1::TransferRespons
     }
 }
 
-/// Waits until the hold has been handed over, or will not be. What happens is read from the log, so nothing is missed.
+/// Waits until the hold has been handed over, or will not be. Reads the events from the log, so that none is missed.
 async fn handed(namespace: &Namespace, holder: &Claim, deadline: Instant) -> Result<Handed, Problem> {
     let mut head = namespace.hub().head();
     let started = holder.transfer.as_ref().map(|transfer| transfer.started).unwrap_or_default();
@@ -142,7 +142,7 @@ async fn handed(namespace: &Namespace, holder: &Claim, deadline: Instant) -> Res
     }
 }
 
-/// What an event means for the handoff of a hold, if anything.
+/// The result of a handoff, if this event decides it.
 fn outcome(recorded: &Recorded, holder: &Claim) -> Option<Handed> {
     match &recorded.event {
         Event::ClaimTransferred { from, claim, spec, .. } if *from == holder.id => {
@@ -160,7 +160,7 @@ fn outcome(recorded: &Recorded, holder: &Claim) -> Option<Handed> {
     }
 }
 
-/// The log has gone past what is kept in memory: only the present tells, and it cannot tell who was next.
+/// The log in memory starts after the cursor: only the current state is left, which does not show which claim was next.
 async fn ended_unseen(namespace: &Namespace, holder: &Claim) -> Result<Handed, Problem> {
     let name: Text = holder.spec.names.first().cloned().unwrap_or_else(|| "".into());
     let id = holder.id;

@@ -1,4 +1,4 @@
-//! History: who held a lock, page by page.
+//! Lists the history of a lock's holders, page by page.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -78,7 +78,7 @@ fn record(hold: HoldRecord, namespace: &Namespace) -> v1::HoldRecord {
     }
 }
 
-/// The time between two stamps: zero if they come from clocks that differ so much that it would be negative.
+/// The time between two timestamps; zero if their clocks differ so much that it would be negative.
 fn between(from_ms: Option<i64>, to_ms: Option<i64>) -> Option<Duration> {
     let ms = to_ms?.saturating_sub(from_ms?);
     Some(Duration::from_millis(u64::try_from(ms).unwrap_or_default()))

@@ -1,4 +1,5 @@
-//! Streams of renewals, below the generated code: that would keep for each of them what its largest message took.
+//! Serves KeepAlive streams below the generated code, which would keep the memory of its largest message for each
+//! stream.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -28,12 +29,12 @@ use crate::sequencer::Refusal;
 
 const METHOD: &str = "/tenure.v1.SessionService/KeepAlive";
 
-/// How many answers wait for a stream's reader before the stream waits for it.
+/// Maximum number of responses queued for a stream's reader before the stream waits for it.
 const ANSWERS: usize = 16;
 
 type Generated = SessionServiceServer<Api>;
 
-/// The calls about sessions.
+/// The session service.
 #[derive(Clone)]
 pub(super) struct KeepAliveCalls {
     api: Api,
@@ -41,7 +42,7 @@ pub(super) struct KeepAliveCalls {
 }
 
 impl KeepAliveCalls {
-    /// These, and by the generated code the others.
+    /// Serves KeepAlive, and passes the other calls to the generated code.
     pub(super) fn new(api: Api, others: Generated) -> Self {
         Self { api, others }
     }
@@ -81,12 +82,13 @@ fn begin(api: &Api, request: Request<Body>) -> Result<Response<Body>, Status> {
         }
         Err(status) => framing::trailers(&status),
     });
-    // What comes after a status is not looked at.
+    // Ignored if a status came before.
     let end = stream::once(async { framing::trailers(&Status::ok("")) });
     Ok(framing::respond(StreamBody::new(frames.chain(end))))
 }
 
-/// Answers until the stream ends. When the server drains, it ends with the advice to go on elsewhere.
+/// Replies until the stream ends. When the server drains, the stream ends with the advice to continue at another
+/// server.
 async fn run(
     api: Api,
     caller: Caller,
@@ -116,7 +118,7 @@ async fn run(
     tokio::select! {
         () = answer_all => {}
         () = api.draining().cancelled() => {
-            // A reader that has gone needs no advice; one that does not read gets none.
+            // A reader that has disconnected needs no advice; one that does not read gets none.
             let _ = sender.try_send(Err(Problem::Refused(Refusal::Draining).into()));
         }
         why = caller.clone().revoked(), if caller.is_identified() => {

@@ -1,4 +1,4 @@
-//! Locks: release, cancel, evict, read.
+//! Implements the lock calls: release, cancel, evict, get and list.
 
 use std::ops::ControlFlow;
 

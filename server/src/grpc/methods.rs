@@ -1,14 +1,14 @@
-//! What the messages of each method may be: how large, and how many.
+//! Bounds the request messages of each method: their size, and whether a call may send many.
 
 use super::validate::{ASSIGNMENTS_BYTES, CONFIG_BYTES, KEPT_AT_ONCE, NAME_BYTES, SESSION_ID_BYTES, WATCHED};
 use crate::limits;
 
-/// A method, as far as its callers' messages go.
+/// The limits of a method's request messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Method {
-    /// The largest message that it takes, in bytes.
+    /// Maximum size of a message, in bytes.
     pub(crate) largest: usize,
-    /// Whether its callers send messages for as long as they like.
+    /// Whether callers send messages for an unlimited time.
     pub(crate) is_stream: bool,
 }
 
@@ -20,16 +20,17 @@ const fn stream(largest: usize) -> Method {
     Method { largest, is_stream: true }
 }
 
-/// What the fields take that are bounded by some 255 bytes each, with up to 16 names and 4 KiB of metadata in any number of pieces.
+/// Size of the fields that are bounded by some 255 bytes each, with up to 16 names and 4 KiB of metadata in any number
+/// of labels.
 const FIELDS: usize = 64 * 1024;
 
-/// What precedes a text in a message, and in a map its key.
+/// Overhead of a text in a message, including its key in a map.
 const HEAD: usize = 16;
 
-/// The most members of a group, each of which has an assignment.
+/// Maximum number of members of a group, each of which has an assignment.
 const MEMBERS: usize = tenure_core::MEMBERS;
 
-/// All methods: what is described to clients, and what servers call at each other.
+/// All methods: those described to clients, and those that servers call on each other.
 const METHODS: &[(&str, Method)] = &[
     ("/tenure.v1.ClientService/Stream", stream(limits::MESSAGE)),
     ("/tenure.v1.SessionService/KeepAlive", stream(FIELDS + KEPT_AT_ONCE * (SESSION_ID_BYTES + HEAD))),
@@ -64,7 +65,7 @@ const METHODS: &[(&str, Method)] = &[
     ("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", stream(FIELDS)),
 ];
 
-/// The method of this path. What there is not takes no more than others.
+/// The method with this path. An unknown one gets the usual limit.
 pub(crate) fn method(path: &str) -> Method {
     METHODS.iter().find(|(known, _)| *known == path).map_or(once(FIELDS), |(_, method)| *method)
 }
@@ -89,7 +90,7 @@ mod tests {
             tonic_reflection::pb::v1::FILE_DESCRIPTOR_SET,
             tonic_reflection::pb::v1alpha::FILE_DESCRIPTOR_SET,
         ];
-        // What servers tell each other is not described to clients.
+        // The protocol between servers is not described to clients.
         let mut described = BTreeMap::from([("/tenure.internal.v1.PeerService/Pass".to_owned(), true)]);
         for file in sets.iter().flat_map(|set| FileDescriptorSet::decode(*set).expect("readable").file) {
             for service in &file.service {
@@ -105,7 +106,7 @@ mod tests {
         "x".repeat(len)
     }
 
-    /// As many labels as there is room for, each as small as can be: which takes most.
+    /// As many labels as fit, each as small as possible, which takes the most bytes.
     fn metadata() -> BTreeMap<String, String> {
         (0..METADATA_BYTES / 3).map(|at| (format!("{at:03x}"), String::new())).collect()
     }

@@ -1,5 +1,5 @@
-//! The gRPC service: converts a request, calls, converts what comes of it. Plain calls and the clients' stream share every
-//! operation.
+//! The gRPC service: converts requests, executes them, and converts the results. Plain calls and the clients' stream
+//! share every operation.
 
 mod acquire;
 pub(crate) mod authenticate;
@@ -47,10 +47,10 @@ pub(crate) use methods::{Method, method};
 use status::Problem;
 pub use validate::TtlBounds;
 
-/// How long a call that does not wait for a lock may take.
+/// Time limit of a call that does not wait for a lock.
 const CALL: Duration = Duration::from_secs(10);
 
-/// What all services share.
+/// The state that all services share.
 #[derive(Clone)]
 pub struct Api(Arc<Shared>);
 
@@ -59,21 +59,21 @@ struct Shared {
     ttl: TtlBounds,
     draining: CancellationToken,
     snapshot_turns: watch::Turns,
-    /// Of reads of sessions with many claims.
+    /// Limits concurrent reads of sessions with many claims.
     session_turns: Semaphore,
 }
 
-/// Which way a request came in.
+/// How a request arrived.
 #[derive(Clone, Copy, Debug)]
 enum Via {
-    /// A call of its own.
+    /// As a plain call.
     Call,
-    /// A client's stream.
+    /// On a client's stream.
     Stream(StreamId),
 }
 
 impl Via {
-    /// What is known of a session, if it is attached to the stream by which a request came.
+    /// The known state of a session, if it is attached to the stream that carried the request.
     fn attached(self, namespace: &Namespace, session: &str) -> Option<Attached> {
         match self {
             Self::Call => None,
@@ -83,14 +83,14 @@ impl Via {
 }
 
 impl Api {
-    /// Services without a node yet: every call is refused until there is one. `draining` ends their streams.
+    /// Services without a node yet: every call is rejected until there is one. `draining` ends their streams.
     #[must_use]
     pub fn new(ttl: TtlBounds, draining: CancellationToken) -> Self {
         let (snapshot_turns, session_turns) = (watch::Turns::default(), Semaphore::new(limits::SESSION_READS));
         Self(Arc::new(Shared { node: ArcSwapOption::empty(), ttl, draining, snapshot_turns, session_turns }))
     }
 
-    /// Goes on with this node: the first one, or the next because the one before was marked dead; or with none.
+    /// Sets the node that serves calls: the first one, a new one after the previous one was marked dead, or none.
     pub fn serve(&self, node: Option<Arc<Node>>) {
         self.0.node.store(node);
     }
@@ -113,10 +113,11 @@ impl Api {
         &self.0.draining
     }
 
-    /// Refuses what would tie a client to this server once it drains: another server takes it, and nothing was changed here.
+    /// Rejects requests that would bind a client to a draining server: another server takes them, and nothing was
+    /// changed here.
     ///
     /// # Errors
-    /// If it drains.
+    /// If this server is draining.
     fn check_stays(&self) -> Result<(), Problem> {
         if self.draining().is_cancelled() { Err(Problem::Refused(Refusal::Draining)) } else { Ok(()) }
     }
@@ -125,7 +126,7 @@ impl Api {
         &self.0.snapshot_turns
     }
 
-    /// A namespace, for one whose request has been admitted.
+    /// Opens the namespace of an admitted request.
     async fn namespace(&self, principal: &Principal, name: &str) -> Result<Namespace, Problem> {
         let name = validate::namespace(name)?;
         let node = self.node()?;
@@ -141,14 +142,14 @@ impl Api {
     }
 }
 
-/// The refusal of a call by nobody knows whom.
+/// The status of a call by an unidentified caller.
 pub(crate) fn unidentified(why: Unidentified, refusals: &Refusals) -> tonic::Status {
     let problem = Problem::Unidentified(why);
     problem.count(refusals);
     problem.into()
 }
 
-/// The refusal of a call by somebody who may do nothing at all.
+/// The status of a call by a caller without any right.
 pub(crate) fn forbidden_entirely(caller: &Caller) -> tonic::Status {
     let identity = caller.identity.as_ref().map_or_else(|| "".into(), Identity::text);
     let problem = Problem::NotAllowed { identity, verb: Verb::Read, name: String::new(), namespace: String::new() };
@@ -156,7 +157,7 @@ pub(crate) fn forbidden_entirely(caller: &Caller) -> tonic::Status {
     problem.into()
 }
 
-/// The end of a call whose own deadline has passed.
+/// The status of a call whose own deadline has passed.
 pub(crate) fn overdue(refusals: &Refusals) -> tonic::Status {
     let what = "the deadline of this call passed before it was answered: what it asked for may have been done";
     let problem = Problem::Overdue(what.to_owned());
@@ -164,27 +165,27 @@ pub(crate) fn overdue(refusals: &Refusals) -> tonic::Status {
     problem.into()
 }
 
-/// The refusal of a call of which this header is not as it should be.
+/// The status of a call with an invalid header.
 pub(crate) fn invalid_header(header: &str, bound: &str) -> tonic::Status {
     Problem::field(header, bound).into()
 }
 
-/// The refusal of a message that is too large.
+/// The status of a message that is too large.
 pub(crate) fn large_message(bytes: usize, largest: usize) -> tonic::Status {
     Problem::field("message", format!("at most {largest} bytes, not {bytes}")).into()
 }
 
-/// The refusal of a message for which there is no room.
+/// The status of a message that exceeds a memory limit.
 pub(crate) fn no_room(limit: &'static str, bound: usize) -> tonic::Status {
     Problem::LimitReached { limit, bound: bound.to_string() }.into()
 }
 
-/// The end of a call whose message takes too long.
+/// The status of a call whose message did not arrive in time.
 pub(crate) fn late_message(limit: Duration) -> tonic::Status {
     Problem::Overdue(format!("the message of this call did not arrive within {limit:?}: nothing was done")).into()
 }
 
-/// No call hangs: past its time it ends with a named error.
+/// Limits a call to [`CALL`]: no call hangs, a late one fails with a named error.
 async fn in_time<T>(call: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
     tokio::time::timeout(CALL, call).await.unwrap_or(Err(Problem::Refused(Refusal::OutcomeUnknown)))
 }

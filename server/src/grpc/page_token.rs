@@ -1,4 +1,5 @@
-//! Page tokens: where the next page begins, for whom it was made.
+//! Fills pages of lists, and encodes page tokens: the scope of a list and the position after which its next page
+//! starts.
 
 use std::ops::ControlFlow;
 
@@ -8,15 +9,15 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use super::status::Problem;
 use crate::limits;
 
-/// Separates what the list is about from where its next page begins; neither contains it.
+/// Separates the scope of a list from the position of its next page; neither contains this character.
 const SEPARATOR: char = '\u{1f}';
 
-/// The most entries that are looked at for one page. What is wanted of them may be few: a list of that goes through more in further
-/// pages, and never holds up what others ask for.
+/// Maximum number of entries examined for one page. Few of them may match: the list then continues in further pages,
+/// and never delays other requests.
 const LOOKED_AT: usize = 10_000;
 
-/// What is made of the wanted ones of these, for a page of this size and of about [`limits::PAGE`] bytes, of which each takes so many;
-/// and the last that was looked at, if there may be more after it. `Break` ends the page before an entry.
+/// Maps the matching entries into a page of at most `size` results and about [`limits::PAGE`] bytes, as counted by
+/// `bytes_of`. Also returns the last entry examined, if more may follow. `Break` ends the page before an entry.
 pub(crate) fn fill<T: Copy, R>(
     entries: impl Iterator<Item = T>,
     size: usize,
@@ -40,17 +41,17 @@ pub(crate) fn fill<T: Copy, R>(
     (page, None)
 }
 
-/// The token of the page after `last`, of a list about `scope`.
+/// The token of the page after `last`, for the list with this scope.
 pub(crate) fn token(scope: &str, last: &str) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(format!("{scope}{SEPARATOR}{last}"))
 }
 
-/// The refusal of a token that no list gave.
+/// The error for a token that no list returned.
 pub(crate) fn forged() -> Problem {
     Problem::field("page_token", "the next_page_token of the same list: with the same namespace, prefix or name")
 }
 
-/// Where the page of this token begins: after the returned place. `None` for the first page.
+/// Decodes a token: its page starts after the returned position. `None` for the first page.
 pub(crate) fn after(scope: &str, token: &str) -> Result<Option<String>, Problem> {
     if token.is_empty() {
         return Ok(None);

@@ -1,16 +1,17 @@
-//! Which names a list goes through: only those that may be read, so that neither the others nor how many there are matter.
+//! Computes the ranges of names that a list scans: only readable ones, so that neither other names nor their number
+//! matter.
 
-/// Names that follow each other in a list.
+/// A contiguous range of names in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// This one.
+    /// A single name.
     Name(String),
-    /// All that begin with this.
+    /// All names that start with this.
     Prefix(String),
 }
 
 impl Piece {
-    /// Where it begins, in byte order.
+    /// The start of the range, in byte order.
     pub(crate) fn start(&self) -> &str {
         match self {
             Self::Name(name) => name,
@@ -18,14 +19,14 @@ impl Piece {
         }
     }
 
-    /// Whether a name that begins as it does is part of it.
+    /// Whether a name that starts with [`start`](Self::start) is in the range.
     pub(crate) fn has(&self, name: &str) -> bool {
         matches!(self, Self::Prefix(_)) || self.start() == name
     }
 }
 
-/// The pieces of a list of what begins with `prefix`, in byte order, none part of another. `readable`: the names that may be read, each
-/// with all below it; `None`: all of them.
+/// The ranges of a list of names that start with `prefix`, in byte order and disjoint. `readable`: the names that may
+/// be read, each with everything below it; `None`: all names.
 pub(crate) fn pieces(readable: Option<Vec<String>>, prefix: &str) -> Vec<Piece> {
     let Some(tops) = readable else { return vec![Piece::Prefix(prefix.to_owned())] };
     let mut pieces = Vec::new();

@@ -1,5 +1,5 @@
-//! What callers send, before it is read: no message is larger than its method takes, each is there in time, and what has come of
-//! those that are not complete is bounded.
+//! Bounds request bodies before they are read: the size of each message by its method's limit, the time until it is
+//! complete, and the memory of incomplete messages.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::limits::MESSAGE_TIME;
 use crate::transport::frames::Frames;
 use crate::transport::{Account, Incomplete, Peer};
 
-/// Bounds what the caller sends.
+/// Bounds the body of a request.
 pub(crate) fn bounded(request: Request<Body>) -> Request<Body> {
     if request.body().is_end_stream() {
         return request;
@@ -39,19 +39,19 @@ struct RequestBody {
     frames: Frames,
     account: Option<Account>,
     incomplete: Option<Incomplete>,
-    /// `None`: a stream, between two messages.
+    /// Deadline of the message. `None`: a stream, between two messages.
     until: Option<Instant>,
-    /// Made when something is waited for: as a rule all is there at once.
+    /// Created when data is awaited: usually everything is there at once.
     late: Option<Pin<Box<Sleep>>>,
-    /// Closes the connection.
+    /// The task that closes the connection.
     end: Option<AbortOnDropHandle<()>>,
 }
 
 impl RequestBody {
-    /// Takes note of what has come.
+    /// Counts received data.
     ///
     /// # Errors
-    /// If it is too much.
+    /// If a message is too large, or exceeds the limit for incomplete messages.
     fn note(&mut self, data: &[u8]) -> Result<(), Status> {
         self.frames.count(data);
         let (longest, largest) = (self.frames.longest(), self.method.largest);
@@ -72,14 +72,15 @@ impl RequestBody {
         Ok(())
     }
 
-    /// Whether it is too late for what is there. For a stream it is not: that was perhaps not read because the caller does not read.
+    /// Whether received data is too late. Never for a stream: its data may be unread because the caller reads no
+    /// responses.
     fn is_over(&self) -> bool {
         !self.method.is_stream && self.until.is_some_and(|until| Instant::now() >= until)
     }
 
     fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Some(until) = self.until else { return Poll::Pending };
-        // A stream is not read, and so not found to be late, while its client takes no answers.
+        // A stream is not read, and so not found to be late, while its client reads no responses.
         if self.method.is_stream
             && self.end.is_none()
             && let Some(account) = self.account.clone()
@@ -101,7 +102,7 @@ impl http_body::Body for RequestBody {
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let this = &mut *self;
         match Pin::new(&mut this.body).poll_frame(context) {
-            // Who never stops sending is late, too.
+            // A caller that never stops sending is late, too.
             Poll::Ready(Some(Ok(frame))) if !this.is_over() => {
                 let noted = frame.data_ref().map_or(Ok(()), |data| this.note(data));
                 return Poll::Ready(Some(noted.map(|()| frame)));

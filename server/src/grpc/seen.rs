@@ -1,5 +1,5 @@
-//! What a read takes from the table. Nothing is decided meanwhile, so it takes what is there as it is, and leaves it to the reader
-//! to put it into the contract's words.
+//! Copies of table state that reads take. No command is decided meanwhile, so a read copies core types as they are, and
+//! leaves their conversion into messages to the reader.
 
 use tenure_core::{Claim, DeadlockSearch, Lock, LockSettings, Revision, Session, SessionSpec, Text, metadata_bytes};
 use tenure_proto::v1;
@@ -8,16 +8,16 @@ use super::convert;
 use crate::limits;
 use crate::sequencer::View;
 
-/// The most waiters, and the most holders, that are listed of one lock, and claims of one session in a list.
+/// Maximum number of waiters, and of holders, listed per lock, and of claims per session in a list.
 const LISTED: usize = 100;
 
-/// The most sessions of a deadlock that are listed.
+/// Maximum number of sessions listed per deadlock.
 const CIRCLE: usize = 100;
 
-/// About how many bytes a claim takes in a message beside its texts.
+/// Approximate size of a claim in a message without its texts, in bytes.
 const CLAIM: usize = 64;
 
-/// A lock as it was.
+/// A lock as of the read.
 pub(crate) struct SeenLock {
     name: Text,
     holders: Vec<SeenClaim>,
@@ -28,24 +28,24 @@ pub(crate) struct SeenLock {
     settings: Option<LockSettings>,
 }
 
-/// A claim as it was, with what only the table knows of it.
+/// A claim as of the read, with data that only the table has.
 pub(crate) struct SeenClaim {
     claim: Claim,
     /// When it was granted, in ms since 1970.
     granted_ms: Option<i64>,
-    /// The session that it is to be handed to.
+    /// The session that it is to be handed over to.
     to: Option<Text>,
     /// The sessions of the deadlock that it is in.
     deadlock: Vec<Text>,
 }
 
 impl SeenLock {
-    /// The lock of this name, be it idle.
+    /// The lock with this name, even if it is idle.
     pub(crate) fn named(name: &Text, view: &View<'_>, search: &mut DeadlockSearch) -> Self {
         Self::of(name, view.table.lock(name), view, search)
     }
 
-    /// The lock of this name as the table has it, if it has it.
+    /// The lock with this name, with its state in the table, if any.
     pub(crate) fn of(name: &Text, lock: Option<&Lock>, view: &View<'_>, search: &mut DeadlockSearch) -> Self {
         let table = view.table;
         let holders = lock.into_iter().flat_map(|lock| lock.holders().iter().copied());
@@ -61,14 +61,14 @@ impl SeenLock {
         }
     }
 
-    /// About how many bytes it takes in a message.
+    /// Approximate size in a message, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let claims = self.holders.iter().chain(&self.waiters).map(SeenClaim::bytes);
         CLAIM + self.name.len() + claims.sum::<usize>()
     }
 }
 
-/// A session as it was.
+/// A session as of the read.
 pub(crate) struct SeenSession {
     spec: SessionSpec,
     opened: Revision,
@@ -83,7 +83,7 @@ impl SeenSession {
         Self::with(session, listed(claims, limits::LISTED_CLAIMS, view, search))
     }
 
-    /// A session alone: with as many of its claims after that one as fit into a message.
+    /// A single session: with as many of its claims after `after` as fit into a message.
     pub(crate) fn after(after: Revision, session: &Session, view: &View<'_>) -> Self {
         let claims = session.claims.iter().copied().filter(|claim| *claim > after);
         Self::with(session, listed(claims, limits::PAGE, view, &mut DeadlockSearch::default()))
@@ -94,7 +94,7 @@ impl SeenSession {
         Self { spec, opened, claims, claim_count }
     }
 
-    /// About how many bytes it takes in a message.
+    /// Approximate size in a message, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let spec = &self.spec;
         let texts = spec.id.len() + spec.owner.len() + metadata_bytes(&spec.metadata);
@@ -102,7 +102,7 @@ impl SeenSession {
     }
 }
 
-/// These claims, until they take so many bytes.
+/// Copies these claims, up to `most` bytes but at least one.
 fn listed(
     claims: impl Iterator<Item = Revision>,
     most: usize,
@@ -120,7 +120,7 @@ fn listed(
 }
 
 impl SeenClaim {
-    /// A claim of the table that is viewed.
+    /// Copies a claim of the viewed table.
     pub(crate) fn of(claim: &Claim, view: &View<'_>, search: &mut DeadlockSearch) -> Self {
         let table = view.table;
         let session_of = |id| table.claim(id).map(|claim| claim.spec.session.clone());
@@ -134,7 +134,7 @@ impl SeenClaim {
         }
     }
 
-    /// About how many bytes it takes in a message.
+    /// Approximate size in a message, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         CLAIM + self.claim.spec.bytes() + self.deadlock.iter().map(|session| session.len()).sum::<usize>()
     }

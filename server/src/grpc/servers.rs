@@ -1,4 +1,4 @@
-//! The servers, for operators.
+//! Lists the servers, for operators.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,9 +31,9 @@ impl Api {
     }
 }
 
-/// The servers as a node has last seen them, with how many sessions each serves.
+/// The servers as last seen by a node, each with its number of sessions.
 fn seen_by(node: &Arc<Node>, homes: &BTreeMap<ServerId, usize>) -> v1::ListServersResponse {
-    let Some(sightings) = node.others().sightings() else { return v1::ListServersResponse::default() };
+    let Some(seen) = node.membership().heartbeats_seen() else { return v1::ListServersResponse::default() };
     let now = node.lease().now();
     let server = |(presence, since_heartbeat): &(Presence, Option<Duration>)| {
         let sessions = homes.get(&presence.server).copied().unwrap_or_default();
@@ -49,11 +49,11 @@ fn seen_by(node: &Arc<Node>, homes: &BTreeMap<ServerId, usize>) -> v1::ListServe
                 .filter(|_| heartbeats)
                 .map(|since_heartbeat| convert::duration(now.saturating_sub(since_heartbeat))),
             sessions: sessions as u64,
-            unreachable: node.others().unreachable(presence.server).filter(|_| !presence.dead).unwrap_or_default(),
+            unreachable: node.membership().unreachable(presence.server).filter(|_| !presence.dead).unwrap_or_default(),
         }
     };
-    let mut servers: Vec<v1::Server> = sightings.servers.iter().map(server).collect();
+    let mut servers: Vec<v1::Server> = seen.servers.iter().map(server).collect();
     servers.retain(|server| !server.dead || server.sessions > 0);
     servers.sort_by(|one, other| (&one.label, one.id).cmp(&(&other.label, other.id)));
-    v1::ListServersResponse { servers, heartbeat_took: Some(convert::duration(sightings.took)), ..Default::default() }
+    v1::ListServersResponse { servers, heartbeat_took: Some(convert::duration(seen.took)), ..Default::default() }
 }

@@ -1,4 +1,4 @@
-//! The plain calls, as tonic wants them.
+//! Implements tonic's service traits for the plain calls, on top of [`Api`].
 
 use tenure_proto::v1;
 use tenure_proto::v1::group_service_server::{GroupService, GroupServiceServer};
@@ -50,7 +50,7 @@ impl LockService for Api {
         tokio::select! {
             biased;
             answer = acquire => Ok(Response::new(answer?)),
-            // The place in the queue is kept for a while, for the call to another server that follows.
+            // The queue position is kept for a while, for the client's next call to another server.
             () = self.draining().cancelled() => Err(Problem::Refused(Refusal::Draining).into()),
             problem = caller.dismissed(watched) => Err(problem.into()),
         }
@@ -219,7 +219,7 @@ fn caller<T>(request: &Request<T>) -> Caller {
     request.extensions().get::<Caller>().cloned().unwrap_or_default()
 }
 
-/// Carries out what a call asks for, if it is admitted.
+/// Admits a request and executes it.
 async fn carry_out<R: Asks, T, F>(
     request: Request<R>,
     work: impl FnOnce(Admitted<R>) -> F,

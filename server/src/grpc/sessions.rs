@@ -1,4 +1,4 @@
-//! Sessions: open, renew, close, read.
+//! Implements the session calls: open, attach, renew, close, get and list.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -60,7 +60,7 @@ impl Api {
         decide_open(namespace, session, principal.request(command), via).await
     }
 
-    /// Renews a session at whatever server: this one makes sure that it is the home, or becomes it.
+    /// Renews a session at any server: this one verifies that it is the home, or becomes it.
     pub(super) async fn renew(&self, asked: Admitted<v1::RenewRequest>) -> Result<v1::RenewResponse, Problem> {
         let (request, principal) = asked.into_parts();
         let session = validate::session_id("session_id", &request.session_id)?;
@@ -76,10 +76,10 @@ impl Api {
         principal: &Principal,
     ) -> Result<Duration, Problem> {
         principal.check_owner(namespace, session)?;
-        // Taken before anything else, so that the time of the call counts; answered only if this is still the home.
+        // Renewed first, so that the time of the call counts; the caller gets a reply only if this is still the home.
         let renewed = match namespace.renew(session) {
             Err(Refusal::LeaseLost) => return Err(Refusal::LeaseLost.into()),
-            // Unless it is over, it may have moved.
+            // Any other result counts only if this is still the home: the session may have moved.
             renewed => renewed,
         };
         let me = self.node()?.id();
@@ -94,8 +94,9 @@ impl Api {
         namespace.renew(session)?.ok_or(Problem::NotNow("the session moved meanwhile: try again"))
     }
 
-    /// Takes note that a session's client is there: renews the session if it is at home here, and attaches it to the client's
-    /// stream at once, so that it does not end while its command is being decided. What comes late revives nothing.
+    /// Notes that a session's client is alive: renews the session if its home is here, and attaches it to the client's
+    /// stream at once, so that it does not end while its command is being decided. A late request does not revive an
+    /// ended session.
     pub(super) async fn note_presence(
         &self,
         namespace: &Namespace,
@@ -106,7 +107,7 @@ impl Api {
     ) -> Result<(), Problem> {
         principal.check_owner(namespace, session)?;
         if client.is_some_and(|client| namespace.is_of_another_client(session, client)) {
-            // The session stays where it is: the command is going to be rejected, unless that session has ended meanwhile.
+            // The session is not moved: the command will be rejected, unless that session has ended meanwhile.
             return Ok(());
         }
         let over = match via {
@@ -116,22 +117,22 @@ impl Api {
             },
             Via::Stream(stream) => match namespace.attach(session, stream) {
                 Err(RenewError::Over(reason)) => Refusal::over(session, reason),
-                // Attached once more when the command has been decided.
+                // Attached again when the command has been decided.
                 Ok(()) | Err(RenewError::Elsewhere | RenewError::NotAttached) => return Ok(()),
             },
         };
-        // It may live on elsewhere, and nobody has told this server yet.
+        // The session may be alive at another server, which this server has not learned yet.
         if in_time(self.is_home(namespace, session)).await? { Err(over.into()) } else { Ok(()) }
     }
 
-    /// Whether this server is the session's home, as the log's head has it.
+    /// Whether this server is the session's home at the head of the log.
     async fn is_home(&self, namespace: &Namespace, session: &Text) -> Result<bool, Problem> {
         let (me, id) = (self.node()?.id(), session.clone());
         let is_home = move |table: &Table| table.session(&id).is_some_and(|found| found.spec.home == me);
         Ok(namespace.read(is_home).await?)
     }
 
-    /// Renews sessions at whatever server.
+    /// Renews sessions at any server.
     pub(super) async fn keep_alive(
         &self,
         asked: Admitted<v1::KeepAliveRequest>,
@@ -202,7 +203,7 @@ impl Api {
     }
 }
 
-/// A session whose time is up is not revived by anything that comes late.
+/// Renews a session if its home is here. A late request does not revive an expired session.
 pub(super) fn renew_if_here(namespace: &Namespace, session: &Text) -> Result<(), Problem> {
     match namespace.renew(session) {
         Ok(_) | Err(Refusal::LeaseLost) => Ok(()),
@@ -210,7 +211,7 @@ pub(super) fn renew_if_here(namespace: &Namespace, session: &Text) -> Result<(),
     }
 }
 
-/// Decides a command that leaves a session open, and attaches the session to the stream that the command came by.
+/// Decides a command that leaves a session open, and attaches the session to the stream that carried the command.
 async fn decide_open(namespace: Namespace, id: Text, request: Request, via: Via) -> Result<Opened, Problem> {
     let decided = in_time(async { Ok(namespace.decide(request).await?) }).await?;
     attach(&namespace, &id, via)?;
@@ -220,7 +221,7 @@ async fn decide_open(namespace: Namespace, id: Text, request: Request, via: Via)
     Ok(Opened { namespace, spec, opened, claims, revision: decided.revision })
 }
 
-/// A session that is open, before its client is told what it holds.
+/// An open session, before its claims are returned to its client.
 pub(super) struct Opened {
     namespace: Namespace,
     spec: SessionSpec,
@@ -230,16 +231,16 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// How large the answer may be.
+    /// Upper bound of the size of the response, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let claims = self.claims.as_ref().map(|claims| claims.iter().map(|claim| claim.spec.message_bytes()).sum());
         limits::SESSION + claims.unwrap_or(CLAIM_BYTES)
     }
 
-    /// The session with all that it holds and waits for, and the revision at which this is so.
+    /// The session with all claims that it holds and waits for, and the revision of that state.
     pub(super) async fn read(self, api: &Api) -> Result<(v1::Session, u64), Problem> {
         let Self { namespace, spec, opened, claims, mut revision } = self;
-        // Held until it is put into the contract's words.
+        // Held until the session is converted into its message.
         let mut turn = None;
         let claims = match claims {
             Some(claims) => claims,
@@ -255,7 +256,8 @@ impl Opened {
                 claims
             }
         };
-        // The answer shows the session what it holds: a server that failed to return one of these grants must not cancel it any more.
+        // The response shows these grants to the session: a server that failed to return one of them must no longer
+        // cancel it.
         let unsure = claims.iter().filter(|claim| claim.token().is_some() && claim.spec.awaited_at.is_some());
         for claim in unsure {
             in_time(acknowledge(&namespace, claim)).await?;
@@ -267,8 +269,8 @@ impl Opened {
     }
 }
 
-/// Makes sure that a grant, which the session is about to be shown, is not cancelled as one that was not returned. `false`: it has been,
-/// or the hold has ended otherwise.
+/// Acknowledges a grant that is about to be shown to the session, so that it is not cancelled as one that was not
+/// returned. `false`: it has been cancelled, or the hold has ended otherwise.
 pub(super) async fn acknowledge(namespace: &Namespace, claim: &Claim) -> Result<bool, Problem> {
     let decided = namespace.decide(Command::Acknowledge { claim: claim.id }).await?;
     Ok(matches!(decided.outcome, Outcome::Updated(_)))

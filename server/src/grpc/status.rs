@@ -1,4 +1,4 @@
-//! Problems: why a call is refused, as callers see it.
+//! Converts the reasons why calls are rejected into statuses for callers.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -22,36 +22,36 @@ use crate::telemetry::log_throttle::LogThrottle;
 /// The domain of `google.rpc.ErrorInfo`.
 const DOMAIN: &str = "tenure";
 
-/// When callers are advised to try again.
+/// Retry delay advised to callers.
 const RETRY: Duration = Duration::from_millis(250);
 
-/// The same where something is full, and somebody has to give something back first.
+/// Retry delay if a limit is reached, and something must be released first.
 const RETRY_FULL: Duration = Duration::from_secs(1);
 
-/// Why calls are refused that the database cannot carry out is logged so often at the most.
+/// Minimum interval between log entries about calls rejected because of the database.
 const LOG: Duration = Duration::from_secs(10);
 
-/// That, for all calls.
+/// Throttles these log entries, for all calls.
 static OUTAGE: Mutex<LogThrottle> = Mutex::new(LogThrottle::every(LOG));
 
-/// Why a call is refused.
+/// Why a call is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Problem {
     /// A field is out of its bounds.
     InvalidField { field: String, bound: String },
-    /// The namespace does not do it.
+    /// The namespace rejected it.
     Refused(Refusal),
-    /// Not for now, for a reason that is not the database's.
+    /// Temporarily unavailable, for a reason other than the database.
     NotNow(&'static str),
     /// A limit is reached.
     LimitReached { limit: &'static str, bound: String },
-    /// It asks more often than it may.
+    /// The caller exceeds a rate limit.
     TooFast(TooFast),
     /// The claim ended while its Acquire was waiting.
     ClaimEnded { session: Text, reason: EndReason },
     /// A deadline has passed: the call's own, or that of its message.
     Overdue(String),
-    /// It is not known who calls.
+    /// The caller is not identified.
     Unidentified(Unidentified),
     /// The policy does not allow it.
     NotAllowed { identity: Text, verb: Verb, name: String, namespace: String },
@@ -66,7 +66,7 @@ impl Problem {
         Self::InvalidField { field: field.to_string(), bound: bound.into() }
     }
 
-    /// The session that is somebody else's, if that is why.
+    /// The session of another identity, if that is the reason.
     pub(crate) fn session_of_another(&self) -> Option<&Text> {
         match self {
             Self::Refused(Refusal::Rejected(Rejection::SessionOfAnother { session })) => Some(session),
@@ -74,12 +74,12 @@ impl Problem {
         }
     }
 
-    /// The status that it is told with.
+    /// The status code that it is returned with.
     pub(crate) fn code(&self) -> Code {
         self.kind().0
     }
 
-    /// Counts that it is told to somebody. What a caller is not shown of the database goes to the log.
+    /// Counts that it is returned to a caller. Database details that callers are not shown are logged.
     pub(crate) fn count(&self, refusals: &Refusals) {
         let (_, reason) = self.kind();
         if let Self::Refused(Refusal::Unavailable(why)) = self
@@ -90,7 +90,7 @@ impl Problem {
         refusals.count(reason_name(reason), self.limit());
     }
 
-    /// Which limit is reached, if that is why.
+    /// The limit that is reached, if that is the reason.
     fn limit(&self) -> Option<&'static str> {
         match self {
             Self::LimitReached { limit, .. }
@@ -100,7 +100,7 @@ impl Problem {
         }
     }
 
-    /// When callers are advised to try again, if that helps.
+    /// The retry delay advised to callers, if a retry helps.
     fn retry_after(&self, code: Code, reason: ErrorReason) -> Option<Duration> {
         match (self, code, reason) {
             (Self::TooFast(TooFast { wait, .. }), ..) => Some(Duration::from_millis(in_ms(*wait))),
@@ -110,7 +110,7 @@ impl Problem {
         }
     }
 
-    /// The same after a change that is committed: what cannot be said of it for now does not undo it.
+    /// The problem to return after a committed change: a temporary failure to report the change does not undo it.
     pub(crate) fn after_change(self) -> Self {
         match self {
             Self::Refused(Refusal::Draining | Refusal::Unavailable(_) | Refusal::LeaseLost) => {
@@ -120,7 +120,7 @@ impl Problem {
         }
     }
 
-    /// What callers decide by first.
+    /// The code and the reason, which callers decide by first.
     fn kind(&self) -> (Code, ErrorReason) {
         match self {
             Self::InvalidField { .. } => (Code::InvalidArgument, ErrorReason::InvalidField),
@@ -142,7 +142,7 @@ impl Problem {
         }
     }
 
-    /// What it is about.
+    /// Details in key-value form.
     fn facts(&self) -> Vec<(&'static str, String)> {
         match self {
             Self::InvalidField { field, bound } => vec![("field", field.clone()), ("bound", bound.clone())],
@@ -178,7 +178,7 @@ impl Problem {
             Self::Refused(Refusal::Rejected(
                 rejection @ (Rejection::MemberUnassigned { .. } | Rejection::AssignedToStranger { .. }),
             )) => format!("assignments: {rejection}"),
-            // Not why: that may name the database's address, its user, and what else drivers say.
+            // Without the reason: it may contain the database's address, its user, and other output of drivers.
             Self::Refused(Refusal::Unavailable(_)) => "the database cannot be reached: try again".to_owned(),
             Self::Refused(refusal) => refusal.to_string(),
             Self::NotNow(why) => (*why).to_owned(),
@@ -207,7 +207,7 @@ impl Problem {
         }
     }
 
-    /// The refusal inside an answer.
+    /// The problem as part of a response.
     pub(crate) fn to_refusal(&self) -> v1::Refusal {
         let ((code, reason), facts) = (self.kind(), self.facts());
         v1::Refusal {
@@ -219,7 +219,7 @@ impl Problem {
     }
 }
 
-/// Every rejection of the core, as callers see it.
+/// The code and reason of each rejection of the core.
 fn kind_of_rejection(rejection: &Rejection) -> (Code, ErrorReason) {
     match rejection {
         Rejection::SessionNotFound { .. } => (Code::NotFound, ErrorReason::SessionNotFound),
@@ -332,7 +332,7 @@ fn obstacle_name(obstacle: &Obstacle) -> &'static str {
     }
 }
 
-/// In whole milliseconds, rounded up: at least one, also where there is room again by the time of the answer.
+/// In whole milliseconds, rounded up: at least one, even if there is capacity again by the time of the response.
 fn in_ms(wait: Duration) -> u64 {
     u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX).max(1)
 }

@@ -1,4 +1,4 @@
-//! The bounds of every field that callers send. What is out of bounds is refused with the field's name and the bound.
+//! Validates every field that callers send. A field out of bounds is rejected with its name and the bound.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -10,7 +10,7 @@ use tenure_proto::v1;
 
 use super::status::Problem;
 
-/// The namespace of requests that name none.
+/// The namespace of requests without one.
 const DEFAULT_NAMESPACE: &str = "default";
 const NAMESPACE_BYTES: usize = 63;
 pub(super) const NAME_BYTES: usize = 255;
@@ -34,7 +34,7 @@ const DEFAULT_DRAIN: Duration = Duration::from_secs(10);
 const LONGEST_SETTLING: Duration = Duration::from_secs(24 * 60 * 60);
 const DEFAULT_SETTLING: Duration = Duration::from_secs(10);
 const LONGEST_MIN_HOLD: Duration = Duration::from_secs(24 * 60 * 60);
-/// Less would end sessions of clients that are well: they ping three times in a grace, and have to come back within it.
+/// Less would end sessions of healthy clients: they ping three times in a grace, and must reconnect within it.
 const SHORTEST_DISCONNECT_GRACE: Duration = Duration::from_millis(100);
 
 /// The bounds of TTLs.
@@ -49,11 +49,11 @@ pub struct TtlBounds {
 /// How long an Acquire may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// Not at all.
+    /// Does not wait.
     Try,
-    /// This long.
+    /// Waits this long.
     For(Duration),
-    /// For ever.
+    /// Waits forever.
     Forever,
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn namespace(value: &str) -> Result<&str, Problem> {
     }
 }
 
-/// A name that nobody has checked yet, for the refusal of what was asked: as much of it as a name may have.
+/// An unvalidated name for an error message: at most `NAME_BYTES` characters, and no control characters.
 pub(crate) fn shortened(name: &str) -> String {
     name.chars().filter(|letter| !letter.is_control()).take(NAME_BYTES).collect()
 }
@@ -162,7 +162,7 @@ fn duration(field: &str, value: prost_types::Duration, bound: &str) -> Result<Du
     Ok(Duration::new(seconds, nanos))
 }
 
-/// Whole ms are what is stored; less than one is rounded up, so that nothing lasts shorter than asked for.
+/// Rounds up to whole ms, which is the stored unit, so that nothing lasts shorter than requested.
 pub(crate) fn whole_ms(duration: Duration) -> Duration {
     let ms =
         duration.as_secs().saturating_mul(1_000).saturating_add(u64::from(duration.subsec_nanos().div_ceil(1_000_000)));
@@ -241,7 +241,7 @@ pub(crate) fn mode(mode: i32, permits: u32, limit: u32) -> Result<AskedMode, Pro
     Ok(AskedMode::Permits { permits, limit: (limit > 0).then_some(limit) })
 }
 
-/// A duration with a default.
+/// Validates a duration with a default.
 fn between(
     field: &str,
     value: Option<prost_types::Duration>,
@@ -292,13 +292,13 @@ pub(crate) fn token(value: u64) -> Result<Revision, Problem> {
     Ok(Revision(value))
 }
 
-/// The session that is meant, by the revision that opened it, if one is.
+/// The revision that opened the session that the caller means, if given.
 pub(crate) fn opened_revision(value: u64) -> Result<Option<Revision>, Problem> {
     let opened = revision("opened_revision", value, 0)?;
     Ok((opened != Revision(0)).then_some(opened))
 }
 
-/// The program that opens a session, if it says.
+/// The id of the program that opens a session, if given.
 pub(crate) fn client_id(value: &str) -> Result<Option<Text>, Problem> {
     text("client_id", value, 0, SESSION_ID_BYTES)?;
     Ok((!value.is_empty()).then(|| value.into()))
@@ -325,7 +325,7 @@ pub(crate) fn prefix(value: &str) -> Result<(), Problem> {
     text("prefix", value, 0, NAME_BYTES)
 }
 
-/// What a watch is about.
+/// Validates the names, prefixes and groups of a watch.
 pub(crate) fn watched(request: &v1::WatchRequest) -> Result<(), Problem> {
     let v1::WatchRequest { names, prefixes, groups, .. } = request;
     for (field, values, min) in [("names", names, 1), ("prefixes", prefixes, 0), ("groups", groups, 1)] {
@@ -347,7 +347,7 @@ pub(crate) fn revision(field: &str, value: u64, min: u64) -> Result<Revision, Pr
     Ok(Revision(value))
 }
 
-/// A text of several lines, perhaps, that programs attach to a group.
+/// Validates a text that programs attach to a group; it may have several lines.
 fn content(field: &str, value: &str, max: usize) -> Result<(), Problem> {
     if value.len() > max {
         return Err(Problem::field(field, format!("0 to {max} bytes, not {}", value.len())));
@@ -363,7 +363,7 @@ pub(crate) fn config(value: Option<String>) -> Result<Option<Text>, Problem> {
     value.map(|value| content("config", &value, CONFIG_BYTES).map(|()| value.into())).transpose()
 }
 
-/// What is assigned to the members of a group.
+/// Validates the assignments to the members of a group.
 pub(crate) fn assignments(values: BTreeMap<u64, String>) -> Result<Assignments, Problem> {
     let bytes: usize = values.values().map(String::len).sum();
     if bytes > ASSIGNMENTS_BYTES {

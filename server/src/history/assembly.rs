@@ -1,4 +1,4 @@
-//! Putting a page of history together from the events of a lock, without asking anybody.
+//! Assembles a page of history from the events of a lock, without I/O.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -10,31 +10,32 @@ use super::{Cursor, Entry, HoldEnd, HoldRecord, Loss};
 use crate::limits;
 use crate::store::Batch;
 
-/// About how many bytes a hold takes in a message beside its texts.
+/// Approximate size of a hold in a message beside its texts, in bytes.
 const HOLD: usize = 128;
 
-/// A page that is being put together from batches, newest first.
+/// A page that is being assembled from batches, newest first.
 ///
-/// What ended a hold is found by looking back; how it began is known by number, since a fencing token is the revision of
-/// the grant, a claim's id that of the event that made it. So the batches of these may be learnt of in any order.
+/// The end of a hold is found by reading backwards; its beginning is known by revision, since a fencing token is the
+/// revision of the grant, and a claim's id that of the event that created it. So the batches of these may be added in
+/// any order.
 pub(super) struct Assembly {
     name: Text,
     from: Cursor,
     listed: Vec<Listed>,
-    /// Where in `listed` a claim is.
+    /// The index of each claim in `listed`.
     claims: HashMap<Revision, usize>,
-    /// What is known of the events by which the holds and their sessions began.
+    /// The events by which the holds and their sessions began, as far as they are known.
     origins: BTreeMap<Revision, Origin>,
 }
 
 struct Listed {
     entry: Entry,
-    /// Where it stands in the log. None of a hold that lasts.
+    /// Position in the log. `None` for a current hold.
     place: Option<Place>,
 }
 
 impl Listed {
-    /// About how many bytes it takes in a message.
+    /// Approximate size in a message, in bytes.
     fn bytes(&self) -> usize {
         match &self.entry {
             Entry::Hold(hold) => HOLD + hold.spec.bytes(),
@@ -47,7 +48,7 @@ impl Listed {
 struct Place {
     batch: Revision,
     event: Revision,
-    /// Perhaps it was only the end of lingering, and the end of the hold comes further back.
+    /// The event may be only the end of lingering, with the end of the hold further back.
     perhaps_lingered: bool,
 }
 
@@ -57,18 +58,18 @@ enum Origin {
     Gone,
     Known {
         at_ms: i64,
-        /// If it opened a session.
+        /// The TTL, if the event opened a session.
         ttl: Option<Duration>,
     },
 }
 
 impl Assembly {
-    /// A page that begins here.
+    /// A page that begins at this cursor.
     pub(super) fn new(name: Text, from: Cursor) -> Self {
         Self { name, from, listed: Vec::new(), claims: HashMap::new(), origins: BTreeMap::new() }
     }
 
-    /// A hold that lasts, and when it was granted, if that is known: the log may not have it any more.
+    /// Adds a current hold, and when it was granted, if that is known: the log may no longer have it.
     pub(super) fn lasts(&mut self, claim: &Claim, granted_ms: Option<i64>) {
         if let Some(token) = claim.token() {
             if let Some(at_ms) = granted_ms {
@@ -78,7 +79,7 @@ impl Assembly {
         }
     }
 
-    /// Looks at the next older batch.
+    /// Adds the entries of the next older batch.
     pub(super) fn look_back(&mut self, batch: &Batch) {
         let before = self.from.before;
         for recorded in batch.events.iter().rev().filter(|recorded| recorded.revision < before) {
@@ -113,7 +114,7 @@ impl Assembly {
                 let loss = Loss { after: *after, revision: recorded.revision, at_ms };
                 self.listed.push(Listed { entry: Entry::Lost(loss), place: Some(place) });
             }
-            // A claim that ends without a token never was a hold.
+            // A claim that ends without a token was never a hold.
             Event::ClaimEnded { token: None, .. }
             | Event::ClaimQueued(_)
             | Event::ClaimGranted { .. }
@@ -137,7 +138,7 @@ impl Assembly {
             return;
         }
         match self.claims.get(&claim).and_then(|at| self.listed.get_mut(*at)) {
-            // What ended later was its lingering.
+            // The later event ended only its lingering.
             Some(Listed { entry: Entry::Hold(hold), .. }) => hold.end = Some(end),
             _ => self.list(claim, token, spec, Some(end), Some(place)),
         }
@@ -174,14 +175,14 @@ impl Assembly {
         }
     }
 
-    /// An event of which the batch is still to be learnt from: one of the first hold that lacks one, among those that last
-    /// and the next `most` entries.
+    /// An event whose batch is still needed: one of the first incomplete hold, among the current holds and the next
+    /// `most` entries.
     pub(super) fn wanted(&self, most: usize) -> Option<Revision> {
         let listed = self.listed.iter().take(self.lasting() + most);
         listed.flat_map(origins_of).find(|origin| self.lacks(*origin))
     }
 
-    /// How many entries behind the holds that last lack nothing.
+    /// Number of complete entries that follow the current holds.
     pub(super) fn complete_count(&self) -> usize {
         let complete = |listed: &&Listed| !origins_of(listed).any(|origin| self.lacks(origin));
         self.listed.iter().skip(self.lasting()).take_while(complete).count()
@@ -191,7 +192,7 @@ impl Assembly {
         matches!(self.origins.get(&origin), Some(Origin::Wanted))
     }
 
-    /// These events are not in the log any more.
+    /// Records that these events are no longer in the log.
     pub(super) fn gone(&mut self, from: Revision, to: Revision) {
         for (_, origin) in self.origins.range_mut(from..=to.max(from)) {
             if matches!(origin, Origin::Wanted) {
@@ -204,13 +205,13 @@ impl Assembly {
         self.listed.iter().take_while(|listed| listed.place.is_none()).count()
     }
 
-    /// How many entries there are beside the holds that last.
+    /// Number of entries beside the current holds.
     pub(super) fn ended_count(&self) -> usize {
         self.listed.len() - self.lasting()
     }
 
-    /// The page: the holds that last and at most `size` entries more, of about [`limits::PAGE`] bytes; and where the next one
-    /// begins, if there is one: what ends at `further` or before has not been looked at.
+    /// The page: the current holds and at most `size` more entries, of about [`limits::PAGE`] bytes; and where the next
+    /// page begins, if there is one. Batches that end at `further` or before have not been examined.
     pub(super) fn finish(mut self, size: usize, further: Option<Revision>) -> (Vec<Entry>, Option<Cursor>) {
         let lasting = self.lasting();
         let mut bytes = 0;
@@ -230,7 +231,7 @@ impl Assembly {
                 Entry::Hold(hold) => Some(hold.claim),
                 Entry::Lost(_) => None,
             });
-            // Nothing happened to a claim before it was made.
+            // A claim has no events before the one that created it.
             let listed = self.from.listed.iter().copied().chain(again).filter(|claim| *claim < before).collect();
             Cursor { until, before, listed }
         });
@@ -239,7 +240,7 @@ impl Assembly {
     }
 }
 
-/// The events of which a hold's times are known.
+/// The events that determine the times of a hold.
 fn origins_of(listed: &Listed) -> impl Iterator<Item = Revision> {
     let hold = match &listed.entry {
         Entry::Hold(hold) => Some(hold),

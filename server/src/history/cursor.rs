@@ -8,16 +8,16 @@ use tenure_core::Revision;
 /// Where a page begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor {
-    /// The batches that end at this revision or before are yet to be looked at ...
+    /// The batches that end at this revision or before are yet to be examined ...
     pub(super) until: Revision,
     /// ... and in them the events before this one.
     pub(super) before: Revision,
-    /// Claims of which an event before that one would look like the end of another hold, but has been listed already.
+    /// Claims that have been listed, and of which an event before that one would look like the end of another hold.
     pub(super) listed: Vec<Revision>,
 }
 
 impl Cursor {
-    /// Begins at a revision, with all that happened up to there.
+    /// Begins at a revision, and includes everything up to it.
     pub(super) fn at(until: Revision) -> Self {
         Self { until, before: until.next(), listed: Vec::new() }
     }

@@ -1,4 +1,4 @@
-//! Reading a page of history from the log: no more of it at a time than takes a moment.
+//! Reads a page of history from the log, in short steps.
 
 use std::time::Duration;
 
@@ -11,37 +11,38 @@ use crate::sequencer::{Namespace, Refusal, View};
 use crate::store::log_reader::LogError;
 use crate::store::{Older, StoreError};
 
-/// How many events a statement looks at: the first, which finds what a busy lock needs, and the longest, which takes some ms.
+/// Number of events that a statement examines: at first, enough for a busy lock, and at most, which takes some ms.
 const STEPS: (usize, usize) = (500, 2_000);
 
-/// After a step that found so much, in bytes, the next one is no longer.
+/// After a step that found this many bytes, the next one has the first size again.
 const MUCH: usize = 1024 * 1024;
 
-/// For how long a page looks back, and for how long it then looks up how what it found began. At least one step is made of each.
+/// How long a page looks back, and how long it then looks up the beginnings of what it found. At least one step is made
+/// of each.
 const LOOK_BACK: Duration = Duration::from_secs(1);
 const LOOK_UP: Duration = Duration::from_secs(1);
 
-/// The most holds that last which are listed.
+/// Maximum number of current holds that are listed.
 const LASTING: usize = 100;
 
 /// A page of a lock's history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// The first page begins with the holds that last (the 100 newest, newest first). Then what ended, newest first.
+    /// The first page begins with the current holds (the 100 newest, newest first). Ended entries follow, newest first.
     pub entries: Vec<Entry>,
     /// Where the next page begins, if there may be one.
     pub next: Option<Cursor>,
-    /// On the last page: the stamp of the oldest event that is left in the log, in ms since 1970.
+    /// On the last page: the timestamp of the oldest event left in the log, in ms since 1970.
     pub since_ms: Option<i64>,
     /// The namespace's revision before the page was read.
     pub revision: Revision,
 }
 
-/// Reads a page of the history of a lock: what lasts and at most `size` entries more. It has less, or nothing, if it would
-/// take too long to find them: then the next page goes on.
+/// Reads a page of the history of a lock: current holds and at most `size` more entries. It has fewer, or none, if
+/// finding them would take too long: then the next page continues.
 ///
 /// # Errors
-/// If the store cannot be asked.
+/// If the store cannot be read.
 pub async fn read(namespace: &Namespace, name: &Text, size: usize, cursor: Option<Cursor>) -> Result<Page, Refusal> {
     let first = cursor.is_none();
     let held = name.clone();
@@ -75,8 +76,8 @@ pub async fn read(namespace: &Namespace, name: &Text, size: usize, cursor: Optio
     Ok(Page { entries, next, since_ms, revision })
 }
 
-/// Looks up how the holds of the page began, one batch after the other. Returns how many entries the page can have: those
-/// that are not complete in time are left for the next one.
+/// Looks up how the holds of the page began, one batch at a time. Returns how many entries the page can have: those not
+/// completed in time are left to the next page.
 async fn look_up(namespace: &Namespace, page: &mut Assembly, size: usize) -> Result<usize, Refusal> {
     let started = Instant::now();
     while let Some(wanted) = page.wanted(size) {
@@ -86,7 +87,7 @@ async fn look_up(namespace: &Namespace, page: &mut Assembly, size: usize) -> Res
         match namespace.read_log(Revision(wanted.0.saturating_sub(1)), 1).await {
             Ok(batches) => {
                 batches.iter().for_each(|batch| page.learn(batch));
-                // If it is not there, it never will be.
+                // If the event is not in the log now, it never will be.
                 page.gone(wanted, wanted);
             }
             Err(LogError::Store(StoreError::Compacted(gone))) => page.gone(Revision(0), gone.max(wanted)),
@@ -96,7 +97,7 @@ async fn look_up(namespace: &Namespace, page: &mut Assembly, size: usize) -> Res
     Ok(size)
 }
 
-/// The claims that hold a lock now, the newest first, and when each was granted.
+/// The claims that hold a lock now, newest first, and when each was granted.
 fn holders(view: &View<'_>, name: &str) -> Vec<(Claim, Option<i64>)> {
     let table = view.table;
     let held = |claim: &&Claim| matches!(claim.state, ClaimState::Held { .. });

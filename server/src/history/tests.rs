@@ -1,4 +1,4 @@
-//! Histories of made-up logs.
+//! Tests of history with synthetic logs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,7 +63,7 @@ fn lingering(claim: u64, token: u64, spec: &Arc<ClaimSpec>) -> Event {
     Event::ClaimLingering { claim, token, spec, reason, home: ServerId(1), still_held: Vec::new(), longest_pause: None }
 }
 
-/// Batches of these events, one after the other, stamped with 100 times their last revision.
+/// Batches of these events, in order, stamped with 100 times their last revision.
 fn log(batches: Vec<Vec<Event>>) -> Vec<Batch> {
     let mut previous = 0;
     let batch = |events: Vec<Event>| {
@@ -78,7 +78,7 @@ fn log(batches: Vec<Vec<Event>>) -> Vec<Batch> {
     batches.into_iter().map(batch).collect()
 }
 
-/// A page of the history of `a` that begins here, where no more than `within` batches are looked at.
+/// A page of the history of `a` that begins at this cursor, with at most `within` batches examined.
 fn page(log: &[Batch], from: Cursor, lasting: &[Claim], size: usize, within: usize) -> (Vec<Entry>, Option<Cursor>) {
     let until = from.until;
     let mut page = Assembly::new("a".into(), from);
@@ -93,7 +93,7 @@ fn page(log: &[Batch], from: Cursor, lasting: &[Claim], size: usize, within: usi
     page.finish(size, back.get(within).map(|batch| batch.revision()))
 }
 
-/// All of the history of `a`, in pages of this size.
+/// The whole history of `a`, in pages of this size.
 fn all(log: &[Batch], size: usize, within: usize) -> Vec<Entry> {
     let mut next = Some(Cursor::at(Revision(1_000)));
     let mut entries = Vec::new();
@@ -102,7 +102,7 @@ fn all(log: &[Batch], size: usize, within: usize) -> Vec<Entry> {
         let (some, rest) = page(log, cursor, &[], size, within);
         assert!(some.len() <= size);
         entries.extend(some);
-        // As in a token.
+        // Encoded and parsed as in a page token.
         next = rest.map(|rest| rest.to_string().parse().expect("it reads back"));
     }
     entries
@@ -254,8 +254,8 @@ fn a_hold_ends_when_lingering_begins() {
         holds(entries).into_iter().map(end).collect()
     };
     assert_eq!(seen(all(&log, 100, 100)), expected);
-    // Wherever the page ends, none is listed twice. What an operator ended on another page than it lingered looks as if the
-    // hold had ended then.
+    // Wherever a page ends, no hold is listed twice. An eviction that is on another page than the start of lingering
+    // looks like the end of the hold.
     for (size, within) in [(1, 100), (1, 1), (3, 1), (3, 2)] {
         assert_eq!(tokens(all(&log, size, within)), [10, 8, 5, 2], "{size} at once, {within} batches at once");
     }

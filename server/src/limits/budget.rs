@@ -1,4 +1,4 @@
-//! Budgets: bounds on the bytes that one kind of buffer takes in this server, of all callers together.
+//! Budgets: bounds on the bytes that one kind of buffer takes in this server, for all callers together.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub(crate) struct Budget {
     counts: Buffer,
 }
 
-/// Bytes of a budget, until it is dropped.
+/// Bytes taken from a budget until dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
     permit: OwnedSemaphorePermit,
@@ -21,13 +21,13 @@ pub(crate) struct Share {
 }
 
 impl Budget {
-    /// A budget of so many bytes.
+    /// A budget of `limit` bytes.
     pub(crate) fn new(limit: usize, counts: Buffer) -> Self {
         counts.limit.set(i64::try_from(limit).unwrap_or(i64::MAX));
         Self { bytes: Arc::new(Semaphore::new(limit)), counts }
     }
 
-    /// Takes so many bytes. `None`: there are not so many left.
+    /// Takes bytes from the budget. `None` if fewer are left.
     pub(crate) fn try_take(&self, bytes: usize) -> Option<Share> {
         let permits = u32::try_from(bytes).unwrap_or(u32::MAX);
         match self.bytes.clone().try_acquire_many_owned(permits) {
@@ -51,18 +51,18 @@ impl Share {
         self.permit.num_permits().try_into().unwrap_or(i64::MAX)
     }
 
-    /// How many bytes it is.
+    /// Its size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.permit.num_permits()
     }
 
-    /// Takes so many bytes more, of the same budget. Whether there are so many left.
+    /// Takes more bytes from the same budget. `false` if fewer are left.
     pub(crate) fn try_grow(&mut self, budget: &Budget, bytes: usize) -> bool {
         let more = budget.try_take(bytes).and_then(|mut more| more.permit.split(more.bytes()));
         more.map(|more| self.permit.merge(more)).is_some()
     }
 
-    /// Gives back all but so many bytes.
+    /// Returns all but this many bytes to the budget.
     pub(crate) fn shrink_to(&mut self, bytes: usize) {
         let spare = self.bytes().saturating_sub(bytes);
         if let Some(permit) = self.permit.split(spare) {

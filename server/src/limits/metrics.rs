@@ -1,4 +1,4 @@
-//! What is held for callers, in bytes, and the bounds of that.
+//! Metrics of buffers for callers: bytes held, and their limits.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -14,7 +14,7 @@ struct Kind {
     buffer: &'static str,
 }
 
-/// Counts what buffers hold.
+/// Metrics of all kinds of buffers.
 #[derive(Clone, Default)]
 pub(crate) struct Buffers {
     bytes: Family<Kind, Gauge>,
@@ -22,7 +22,7 @@ pub(crate) struct Buffers {
     refused: Family<Kind, Counter>,
 }
 
-/// What one kind of buffer holds.
+/// Metrics of one kind of buffer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Buffer {
     pub(crate) bytes: Gauge,
@@ -42,7 +42,7 @@ impl MetricSet for Buffers {
 }
 
 impl Buffers {
-    /// The counts of this kind of buffer.
+    /// The metrics of this kind of buffer.
     pub(crate) fn of(&self, buffer: &'static str) -> Buffer {
         let kind = Kind { buffer };
         Buffer {

@@ -1,4 +1,4 @@
-//! The caretaker: marks servers dead that have been silent for a full lease, and adopts what they leave behind.
+//! Marks servers dead whose heartbeat has been silent for a full lease, and adopts their sessions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,19 +12,19 @@ use crate::node::heartbeat::Roll;
 use crate::sequencer::Refusal;
 use crate::telemetry::log_throttle::LogThrottle;
 
-/// What could not be done is tried again after this.
+/// The pause before a failed adoption is retried.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// That it cannot be done is told so often at the most.
+/// The interval at which failures are logged.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// What the caretaker may fail at for long.
+/// Log throttles for failures that may last.
 struct Throttles {
     marking_dead: LogThrottle,
     adopting: LogThrottle,
 }
 
-/// Looks after each roll that comes with a heartbeat. `hurry` asks for the next one at once.
+/// Acts on each roll that a heartbeat yields. `hurry` requests the next heartbeat immediately.
 pub(crate) async fn run(node: Arc<Node>, mut rolls: watch::Receiver<Roll>, hurry: Arc<Notify>) {
     let mut throttles =
         Throttles { marking_dead: LogThrottle::every(LOG_INTERVAL), adopting: LogThrottle::every(LOG_INTERVAL) };
@@ -44,7 +44,7 @@ pub(crate) async fn run(node: Arc<Node>, mut rolls: watch::Receiver<Roll>, hurry
     }
 }
 
-/// Marks the silent dead.
+/// Marks silent servers dead.
 async fn mark_dead(node: &Node, roll: &Roll, throttle: &mut LogThrottle) {
     for &(server, heartbeat) in &roll.silent {
         match node.store().mark_dead(server, heartbeat).await {
@@ -74,7 +74,7 @@ async fn adopt(
     {
         return Ok(());
     }
-    // Who lives is read after who is a home, so that a server that has just come is not taken for one that is gone.
+    // Live servers are read after the homes, so that a server that has just started is not mistaken for a dead one.
     hurry.notify_one();
     let Ok(roll) = rolls.wait_for(|roll| roll.sent >= asked).await.map(|roll| roll.clone()) else { return Ok(()) };
     let orphaning: Vec<ServerId> = homes.into_iter().filter(|home| !roll.lives(*home)).collect();

@@ -1,4 +1,4 @@
-//! Following what other servers append.
+//! Follows the events that other servers append.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use tenure_core::{Revision, Text};
 
 use crate::node::Node;
 
-/// How often the log is looked at when no other server is known to live.
+/// The polling interval while no other server is known to be live.
 const ALONE: Duration = Duration::from_secs(1);
 
-/// Looks for what other servers append: when the database tells, and from time to time.
+/// Checks for events of other servers, on notifications of the database and periodically.
 pub async fn run(node: Arc<Node>) {
     if node.store().exclusive() {
         return;
@@ -33,7 +33,7 @@ pub async fn run(node: Arc<Node>) {
         };
         for (name, revision) in heads {
             match node.namespaces().get(&name).await {
-                // What came here meanwhile is no news, and no loss.
+                // A revision that arrived meanwhile is not new, and no notification was missed.
                 Ok(namespace) if is_known(before.get(&name), revision, *namespace.hub().head().borrow()) => {}
                 Ok(namespace) => namespace.catch_up(revision),
                 Err(error) => tracing::debug!(%error, namespace = %name, "cannot open"),
@@ -42,7 +42,7 @@ pub async fn run(node: Arc<Node>) {
     }
 }
 
-/// Whether a namespace was shown at this revision here while its head was being asked for.
+/// Whether a namespace reached this revision here while its head was being read.
 fn is_known(before: Option<&Revision>, head: Revision, after: Revision) -> bool {
     head == after || head <= after && before.is_some_and(|before| head >= *before)
 }

@@ -1,4 +1,4 @@
-//! How things stand, looked up when it is asked for.
+//! Gauges of the node's state, computed when they are scraped.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,13 +15,13 @@ use crate::telemetry::metrics::MetricSet;
 use crate::node::Node;
 use crate::sequencer::Namespace;
 
-/// Whose state it is.
+/// The node whose state is exported.
 #[derive(Clone, Default)]
 pub(crate) struct State(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
-    /// None between two nodes, and before the first one.
+    /// Empty between two nodes, and before the first one.
     node: Mutex<Weak<Node>>,
     is_ready: AtomicBool,
 }
@@ -33,12 +33,12 @@ impl MetricSet for State {
 }
 
 impl State {
-    /// Goes on with this node, as long as it is there.
+    /// Switches to this node, for as long as it exists.
     pub(crate) fn is_of(&self, node: &Arc<Node>) {
         *self.0.node.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(node);
     }
 
-    /// Whether the server can do its work.
+    /// Sets whether the server is ready.
     pub(crate) fn set_ready(&self, is_ready: bool) {
         self.0.is_ready.store(is_ready, Ordering::Relaxed);
     }
@@ -54,7 +54,7 @@ impl fmt::Debug for State {
     }
 }
 
-/// What there is in all namespaces together.
+/// Totals over all namespaces.
 #[derive(Default)]
 struct Figures {
     namespaces: usize,
@@ -99,12 +99,12 @@ impl Figures {
 
 impl Collector for State {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        // Without a node there is nothing, and no lease.
+        // Without a node, all values are zero, and so is the lease.
         let now = self.node().map_or_else(Figures::default, |node| Figures::of(&node));
         let mut gauge = |name: &str, help: &str, value: f64| {
             encoder.encode_descriptor(name, help, None, MetricType::Gauge)?.encode_gauge(&value)
         };
-        // No count is so large that a float does not have it.
+        // Counts are small enough to be exact as floats.
         let ready = if self.0.is_ready.load(Ordering::Relaxed) { 1.0 } else { 0.0 };
         gauge("ready", "1 if this server can do its work, as /readyz says, and 0 if not.", ready)?;
         let help = "Seconds for which this server may go on answering renewals unless it sends another heartbeat. +Inf with SQLite, \

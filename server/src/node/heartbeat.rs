@@ -1,4 +1,4 @@
-//! This server's heartbeats, and what it sees of the others'.
+//! Sends this server's heartbeats and observes those of other servers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,88 +16,89 @@ use crate::node::Node;
 use crate::store::{Presence, StoreError, next_heartbeat};
 use crate::telemetry::log_throttle::LogThrottle;
 
-/// So many heartbeats are sent in a lease.
+/// The number of heartbeats per lease.
 const HEARTBEATS_PER_LEASE: u32 = 20;
 
-/// Between two tries of a heartbeat that failed.
+/// The pause before a failed heartbeat is retried.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// How often failed heartbeats are logged at most.
+/// The interval at which failed heartbeats are logged.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Why a node sends no more heartbeats.
+/// Why a node has stopped sending heartbeats.
 #[derive(Debug, PartialEq, Eq)]
 pub enum HeartbeatsEnd {
-    /// Others have marked it dead: the server must start over under another id.
+    /// Another server has marked it dead: the server must restart under another id.
     MarkedDead,
-    /// It has ended, and no heartbeat of it is under way.
+    /// The node has ended, and no heartbeat is in flight.
     NodeEnded,
 }
 
-/// All servers, as a heartbeat found them.
+/// All servers, as of one heartbeat.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Roll {
     /// When the heartbeat was sent, on this server's clock.
     pub(crate) sent: Duration,
     /// Every server's presence.
     pub(crate) servers: Vec<Presence>,
-    /// Those whose heartbeat has not changed for a full lease, and that heartbeat.
+    /// Servers whose heartbeat has not changed for a full lease, with that heartbeat.
     pub(crate) silent: Vec<(ServerId, u64)>,
 }
 
 impl Roll {
-    /// Whether a server is there and not dead.
+    /// Whether a server is registered and not dead.
     pub(crate) fn lives(&self, server: ServerId) -> bool {
         self.servers.iter().any(|other| other.server == server && !other.dead)
     }
 }
 
-/// What comes of a node's heartbeats, for other tasks than the one that sends them.
+/// A view of a node's heartbeats for tasks other than the sender.
 pub(crate) struct Outlook {
     rolls: watch::Receiver<Roll>,
     hurry: Arc<Notify>,
 }
 
 impl Outlook {
-    /// Waits for a heartbeat that is sent from now on, and asks for it at once.
+    /// Requests a heartbeat immediately, and waits for it.
     pub(crate) async fn next(&mut self, node: &Node) {
         let asked = node.lease().now();
         self.hurry.notify_one();
         if self.rolls.wait_for(|roll| roll.sent >= asked).await.is_err() {
-            // There are no more.
+            // No further heartbeats are sent.
             std::future::pending::<()>().await;
         }
     }
 }
 
-/// What this server has seen of another one's heartbeats.
+/// The observed heartbeat of another server.
 struct Seen {
     heartbeat: u64,
     since: Duration,
     lease: Duration,
 }
 
-/// The heartbeats of one node. Nothing but the store's answer to a heartbeat keeps them waiting.
+/// Sends the heartbeats of one node. Only the store's reply to a heartbeat delays them.
 pub struct Heartbeats {
     node: Arc<Node>,
     heartbeat: Arc<AtomicU64>,
     seen: HashMap<ServerId, Seen>,
     roll: watch::Sender<Roll>,
     hurry: Arc<Notify>,
-    /// When the next heartbeat is due, or was.
+    /// When the next heartbeat is or was due.
     due: Instant,
     counts: HeartbeatCounts,
     lives: Lives,
     throttle: LogThrottle,
 }
 
-/// How long a server may answer renewals after it sent a heartbeat: less than others wait for, by more than clock rates differ.
+/// How long a server may answer renewals after it sent a heartbeat: less than other servers wait, by more than the
+/// difference of clock rates.
 fn validity(lease: Duration) -> Duration {
     lease * 90 / 100
 }
 
-/// For how long a heartbeat must have been seen unchanged before its server is marked dead. What is left of the lease is for
-/// seeing the heartbeat and for adopting.
+/// How long a heartbeat must remain unchanged before its server is marked dead. The rest of the lease is for observing
+/// the heartbeat and for adopting.
 fn patience(lease: Duration) -> Duration {
     lease * 92 / 100
 }
@@ -106,7 +107,7 @@ impl Heartbeats {
     /// Registers the node with its first heartbeat.
     ///
     /// # Errors
-    /// If the store does not take it.
+    /// If the store does not accept it.
     pub async fn begin(node: Arc<Node>) -> Result<Self, StoreError> {
         let roll = watch::channel(Roll::default()).0;
         let due = Instant::now();
@@ -121,21 +122,21 @@ impl Heartbeats {
         }
     }
 
-    /// The number of the last heartbeat that was sent.
+    /// The number of the last heartbeat sent.
     #[must_use]
     pub fn last_heartbeat(&self) -> Arc<AtomicU64> {
         self.heartbeat.clone()
     }
 
-    /// What comes of them.
+    /// A view of the heartbeats for other tasks.
     pub(crate) fn outlook(&self) -> Outlook {
         Outlook { rolls: self.roll.subscribe(), hurry: self.hurry.clone() }
     }
 
-    /// Sends heartbeats while something else is done, which may take longer than a lease.
+    /// Sends heartbeats during other work that may take longer than a lease.
     ///
     /// # Errors
-    /// If the node sends no more heartbeats: then it is not done.
+    /// If the node stops sending heartbeats; the work is then incomplete.
     pub async fn during<T>(&mut self, work: impl Future<Output = T>) -> Result<T, HeartbeatsEnd> {
         let pause = self.next_heartbeat();
         self.due = Instant::now() + pause;
@@ -149,7 +150,7 @@ impl Heartbeats {
         }
     }
 
-    /// Sends heartbeats for as long as the node runs; its caretaker marks the silent dead and adopts what they leave behind.
+    /// Sends heartbeats while the node runs; its adoption task marks silent servers dead and adopts their sessions.
     pub async fn run(mut self) -> HeartbeatsEnd {
         let node = &self.node;
         node.tasks().spawn(crate::node::adoption::run(node.clone(), self.roll.subscribe(), self.hurry.clone()));
@@ -182,7 +183,8 @@ impl Heartbeats {
                 }
             };
             tokio::select! {
-                // No heartbeat is begun after the end, whoever has asked for one: it might be under way when the server is marked dead.
+                // No heartbeat begins after the end, even if requested: it might be in flight when the server is marked
+                // dead.
                 biased;
                 () = node.cancelled().cancelled() => return HeartbeatsEnd::NodeEnded,
                 () = tokio::time::sleep(pause) => {}
@@ -191,11 +193,11 @@ impl Heartbeats {
         }
     }
 
-    /// One heartbeat. False: this server was marked dead.
+    /// Sends one heartbeat. False: this server was marked dead.
     async fn heartbeat_once(&mut self) -> Result<bool, StoreError> {
         let node = self.node.clone();
         let (sent, begun) = (node.lease().now(), Instant::now());
-        // Nothing else changes it.
+        // Only this method changes it.
         let heartbeat = next_heartbeat(self.heartbeat.load(Ordering::Acquire), node.drains());
         self.heartbeat.store(heartbeat, Ordering::Release);
         let servers = node.store().heartbeat(&node.presence(heartbeat)).await?;
@@ -211,13 +213,13 @@ impl Heartbeats {
             node.refresh();
         }
         roll.silent = self.look_at(&roll.servers);
-        node.note_others(&roll.servers);
+        node.note_members(&roll.servers);
         node.membership().note_heartbeats_seen(self.heartbeats_seen(&roll, took));
         self.roll.send_replace(roll);
         Ok(true)
     }
 
-    /// Takes note of the others' heartbeats. Returns those that have been silent for a full lease.
+    /// Records the heartbeats of other servers. Returns those that have been silent for a full lease.
     fn look_at(&mut self, servers: &[Presence]) -> Vec<(ServerId, u64)> {
         let now = self.node.lease().now();
         let mut silent = Vec::new();
@@ -235,7 +237,7 @@ impl Heartbeats {
         silent
     }
 
-    /// What everybody may know of the heartbeat.
+    /// The public part of a heartbeat's result.
     fn heartbeats_seen(&self, roll: &Roll, took: Duration) -> HeartbeatsSeen {
         let seen = |server: &Presence| match self.seen.get(&server.server) {
             Some(seen) => Some(seen.since),
@@ -245,7 +247,8 @@ impl Heartbeats {
         HeartbeatsSeen { took, servers }
     }
 
-    /// When to send the next heartbeat: often enough for this server's lease, and just when the patience with a silent one ends.
+    /// The pause before the next heartbeat: short enough for this server's lease, and ending when a silent server's
+    /// patience ends.
     fn next_heartbeat(&self) -> Duration {
         let lease = self.node.options().lease;
         if self.node.store().exclusive() {
@@ -253,7 +256,7 @@ impl Heartbeats {
         }
         let now = self.node.lease().now();
         let ends = self.seen.values().map(|seen| (seen.since + patience(seen.lease)).saturating_sub(now));
-        // Who is silent for longer has been told of, and is again with each ordinary heartbeat.
+        // Servers silent for longer have been reported, and are again with each regular heartbeat.
         let ends = ends.filter(|end| !end.is_zero()).min();
         ends.unwrap_or(lease).min(lease / HEARTBEATS_PER_LEASE)
     }

@@ -1,4 +1,4 @@
-//! Metrics of heartbeats, of starting over, and of how much history there is.
+//! Metrics of heartbeats, restarts under a new id, and history size.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
@@ -27,19 +27,19 @@ impl MetricSet for HeartbeatCounts {
 }
 
 impl HeartbeatCounts {
-    /// A heartbeat was committed: so long after it was sent, and so long after it was due.
+    /// Counts a committed heartbeat, with the time since it was sent and since it was due.
     pub(crate) fn committed(&self, time: Duration, lateness: Duration) {
         self.times.took(time);
         self.lateness.took(lateness);
     }
 
-    /// A heartbeat failed.
+    /// Counts a failed heartbeat.
     pub(crate) fn failed(&self) {
         self.failures.inc();
     }
 }
 
-/// Counts the lives that ended before the process did.
+/// Counts nodes that ended before the process.
 #[derive(Clone, Default)]
 pub(crate) struct Lives {
     marked_dead: Counter,
@@ -56,18 +56,18 @@ impl MetricSet for Lives {
 }
 
 impl Lives {
-    /// Others have marked this server dead.
+    /// Counts that this server was marked dead.
     pub(crate) fn marked_dead(&self) {
         self.marked_dead.inc();
     }
 
-    /// A part of this server has failed.
+    /// Counts a failed task of this server.
     pub(crate) fn task_panicked(&self) {
         self.task_panics.inc();
     }
 }
 
-/// What is kept of history, as it was measured last.
+/// The size of the stored history, as last measured.
 #[derive(Clone, Default)]
 pub(crate) struct History {
     pub(crate) bytes: Gauge,

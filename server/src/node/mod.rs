@@ -1,4 +1,4 @@
-//! A node: one run of this server under one id, from its first heartbeat until it stops or finds itself marked dead.
+//! A node is one run of this server under one id, from its first heartbeat until it stops or is marked dead.
 
 mod adoption;
 pub mod follow;
@@ -32,26 +32,26 @@ use crate::store::log_reader::LogReader;
 use crate::store::{Presence, Store};
 use crate::telemetry::metrics::Metrics;
 
-/// What a node is started with.
+/// The options of a node.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
-    /// How long others wait for this server's heartbeat to change before they adopt its sessions.
+    /// How long other servers wait for a change of this server's heartbeat before they adopt its sessions.
     pub lease: Duration,
-    /// What people call it.
+    /// The display name of the server.
     pub label: String,
-    /// Where the other servers reach it, as host and port; empty if nowhere.
+    /// The host and port for other servers; empty if none.
     pub address: String,
-    /// The SHA-256 of the certificate that it shows them there, in hexadecimal; empty if it speaks no TLS.
+    /// The SHA-256 of the certificate that it presents to other servers, in hexadecimal; empty without TLS.
     pub certificate: String,
-    /// How long a claim is kept that nobody attends to.
+    /// How long a claim is kept without an attached client.
     pub reattach: Duration,
-    /// How often the log is looked at for what other servers appended, where the database does not tell.
+    /// The polling interval for events of other servers, where the database does not send notifications.
     pub poll_interval: Duration,
-    /// The most namespaces that requests may fill. What the database has already is always opened, and so is `default`.
+    /// The maximum number of namespaces that requests may create. Existing ones and `default` can always be opened.
     pub max_namespaces: usize,
     /// How long history is kept.
     pub history_retention: Duration,
-    /// How much history of each namespace is kept, in bytes of the events as they are stored.
+    /// The maximum history of each namespace, in bytes of the events as they are stored.
     pub history_max_bytes: u64,
 }
 
@@ -73,7 +73,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// A node that has yet to send its first heartbeat.
+    /// Creates a node that has not sent its first heartbeat.
     #[must_use]
     pub fn new(
         options: NodeOptions,
@@ -85,14 +85,14 @@ impl Node {
     ) -> Arc<Self> {
         // Never 0, and positive as a signed 64-bit number.
         let id = ServerId((rand::random::<u64>() >> 1).max(1));
-        let (lease, others) = (Arc::new(Lease::new(clock)), Arc::<Membership>::default());
+        let (lease, membership) = (Arc::new(Lease::new(clock)), Arc::<Membership>::default());
         let tasks = Tasks::new(lease.clone(), cancel.clone());
         let buffers: Buffers = metrics.of();
         let settings = Settings {
             me: id,
             reattach: options.reattach,
             lease: lease.clone(),
-            others: others.clone(),
+            membership: membership.clone(),
             peers,
             counts: metrics.of(),
             log_reader: LogReader::new(store.clone(), buffers.of("history")),
@@ -106,7 +106,7 @@ impl Node {
             options,
             store,
             lease,
-            others,
+            membership,
             watched: Budget::new(limits::WATCHED, buffers.of("watch_filters")),
             waits: Budget::new(limits::WAITS, buffers.of("waiting_acquires")),
             metrics,
@@ -120,94 +120,94 @@ impl Node {
         node
     }
 
-    /// Its id.
+    /// The node's id.
     #[must_use]
     pub fn id(&self) -> ServerId {
         self.id
     }
 
-    /// Its lease.
+    /// The node's lease.
     #[must_use]
     pub fn lease(&self) -> &Arc<Lease> {
         &self.lease
     }
 
-    /// Its store.
+    /// The node's store.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
 
-    /// What it was started with.
+    /// The node's options.
     #[must_use]
     pub fn options(&self) -> &NodeOptions {
         &self.options
     }
 
-    /// Of which the names and prefixes of watches are.
+    /// The memory budget for the names and prefixes of watches.
     pub(crate) fn watched(&self) -> &Budget {
         &self.watched
     }
 
-    /// What Acquires take that may wait.
+    /// The memory budget for Acquire calls that may wait.
     pub(crate) fn waits(&self) -> &Budget {
         &self.waits
     }
 
-    /// What it counts with.
+    /// The metrics of the server.
     #[must_use]
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// Ends with the node.
+    /// Cancelled when the node ends.
     #[must_use]
     pub fn cancelled(&self) -> &CancellationToken {
         &self.cancel
     }
 
-    /// Says with the next heartbeat, and all that follow, that it drains.
+    /// Announces with the next heartbeat, and all later ones, that the node is draining.
     pub(crate) fn set_draining(&self) {
         self.drains.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it drains.
+    /// Whether the node is draining.
     pub(crate) fn drains(&self) -> bool {
         self.drains.load(Ordering::Relaxed)
     }
 
-    /// The other servers that live.
+    /// The other live servers.
     #[must_use]
     pub fn membership(&self) -> &Membership {
         &self.membership
     }
 
-    /// A number for a new stream.
+    /// The id for a new stream.
     #[must_use]
     pub fn next_stream(&self) -> StreamId {
         StreamId(self.streams.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// The namespaces that are open here.
+    /// The namespaces that are open at this server.
     #[must_use]
     pub fn namespaces(&self) -> &Namespaces {
         &self.namespaces
     }
 
-    /// What runs for this node.
+    /// The tasks of this node.
     #[must_use]
     pub fn tasks(&self) -> &Tasks {
         &self.tasks
     }
 
-    /// This server's presence with this heartbeat.
+    /// This server's presence, with this heartbeat.
     pub(crate) fn presence(&self, heartbeat: u64) -> Presence {
         let NodeOptions { lease, label, address, certificate, .. } = self.options.clone();
         Presence { server: self.id, heartbeat, lease, label, address, certificate, dead: false }
     }
 
-    /// Takes note of all leases and of the other servers that live, according to the servers table.
-    pub(crate) fn note_others(&self, servers: &[Presence]) {
+    /// Records the leases of all servers and the other live servers, from the servers table.
+    pub(crate) fn note_members(&self, servers: &[Presence]) {
         servers.iter().for_each(|server| self.membership.note_lease(server.lease));
         let others = servers.iter().filter(|other| other.server != self.id && !other.dead);
         let staying = others.clone().filter(|other| !other.drains()).count();
@@ -216,14 +216,14 @@ impl Node {
         self.membership.note(others.map(|other| (other.server, member(other))).collect(), staying);
     }
 
-    /// The lease had run out and holds again: every session lives for a full TTL from now.
+    /// Extends every session to a full TTL from now, after a lapsed lease is valid again.
     pub(crate) fn refresh(&self) {
         for namespace in self.namespaces.all() {
             namespace.refresh();
         }
     }
 
-    /// The servers that have something in some namespace which another one adopts if they die, as far as is known here.
+    /// The servers that are the home of state which another server would adopt if they died, as far as known here.
     pub(crate) async fn homes(&self) -> Result<BTreeSet<ServerId>, Refusal> {
         let mut homes = BTreeSet::new();
         for namespace in self.namespaces.all() {
@@ -232,7 +232,7 @@ impl Node {
         Ok(homes)
     }
 
-    /// Takes over what dead servers were the home of.
+    /// Adopts the state whose home was one of these dead servers.
     pub(crate) async fn adopt(&self, dead: &[ServerId]) -> Result<(), Refusal> {
         for namespace in self.namespaces.all() {
             for &dead in dead {
@@ -242,7 +242,7 @@ impl Node {
         Ok(())
     }
 
-    /// Ends everything that runs for this node, and waits for it.
+    /// Ends all tasks of this node, and waits for them.
     pub async fn stop(&self) {
         self.tasks.stop().await;
     }

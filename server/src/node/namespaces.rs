@@ -1,4 +1,4 @@
-//! The namespaces that are open at this server.
+//! Opens, limits and closes the namespaces of this server.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,27 +17,27 @@ use crate::telemetry::log_throttle::LogThrottle;
 /// The namespace that always exists.
 const DEFAULT: &str = "default";
 
-/// That there are too many namespaces is logged so often at the most.
+/// The interval at which rejected new namespaces are logged.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Why a namespace cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NamespaceError {
-    /// There are too many of them.
+    /// The limit of namespaces is reached.
     #[error("namespaces: at most {0}, and there are as many: use one that exists, or raise max_namespaces")]
     TooMany(usize),
-    /// Its state cannot be loaded.
+    /// The state of the namespace cannot be loaded.
     #[error("{0}")]
     Store(#[from] StoreError),
 }
 
-/// Those that are open, or being opened.
+/// The namespaces that are open or being opened.
 pub struct Namespaces {
     store: Arc<dyn Store>,
-    /// What their sequencers have in common.
+    /// The common settings of their sequencers.
     settings: Settings,
     tasks: Tasks,
-    /// The most that requests may fill.
+    /// The maximum number that requests may create.
     max: usize,
     slots: Mutex<Slots>,
     full: Mutex<LogThrottle>,
@@ -46,29 +46,29 @@ pub struct Namespaces {
 
 type Slots = HashMap<Text, Arc<Slot>>;
 
-/// Where a namespace is kept once it is open.
+/// The slot of an open namespace, or of one being opened.
 #[derive(Default)]
 struct Slot {
     namespace: OnceCell<Namespace>,
-    /// It was opened by a request that may fill it.
+    /// It was opened by a request that may write to it.
     is_begun: AtomicBool,
 }
 
 impl Slot {
-    /// Whether it counts towards the most that there may be: what is only looked at does not.
+    /// Whether it counts towards the limit; an empty namespace opened only for reading does not.
     fn counts(&self) -> bool {
         self.is_begun.load(Ordering::Relaxed) || self.namespace.get().is_some_and(|open| open.revision() > Revision(0))
     }
 
-    /// Whether nothing has ever happened in it, and no request, stream or watch uses it.
+    /// Whether it is empty, and no request, stream or watch uses it.
     fn is_idle(self: &Arc<Self>) -> bool {
         let is_idle = |open: &Namespace| open.revision() == Revision(0) && open.is_unused();
-        // With the lock on the slots, under which clones are made.
+        // Under the lock on the slots, which is held when clones are made.
         Arc::strong_count(self) == 1 && self.namespace.get().is_some_and(is_idle)
     }
 }
 
-/// A namespace that is wanted open.
+/// A namespace being opened.
 struct Wanted<'a> {
     namespaces: &'a Namespaces,
     name: &'a str,
@@ -76,7 +76,8 @@ struct Wanted<'a> {
 }
 
 impl Drop for Wanted<'_> {
-    /// What could not be opened is removed, unless others want it, too: it must not count.
+    /// Removes the slot of a namespace that could not be opened, unless others are opening it, so that it does not
+    /// count.
     fn drop(&mut self) {
         if self.slot.namespace.initialized() {
             return;
@@ -89,13 +90,13 @@ impl Drop for Wanted<'_> {
 }
 
 impl Namespaces {
-    /// None is open yet.
+    /// Creates an empty set.
     pub(super) fn new(store: Arc<dyn Store>, settings: Settings, tasks: Tasks, max: usize) -> Self {
         let full = Mutex::new(LogThrottle::every(LOG_INTERVAL));
         Self { store, settings, tasks, max, slots: Mutex::default(), full, starts: AtomicU64::new(0) }
     }
 
-    /// A namespace, opened if it was not. One in which nothing ever happened is closed again when it is no longer used.
+    /// Returns a namespace, opening it if necessary. An empty namespace is closed when it is no longer used.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -103,15 +104,15 @@ impl Namespaces {
         self.open(name, self.slot(name)).await
     }
 
-    /// A namespace for a request that may fill it.
+    /// Returns a namespace for a request that may write to it.
     ///
     /// # Errors
-    /// If it is a new one, and there are as many as may be; or if the store cannot be read.
+    /// If it is new and the limit is reached, or if the store cannot be read.
     pub async fn get_to_fill(&self, name: &str) -> Result<Namespace, NamespaceError> {
         if let Some(slot) = self.slot_to_fill(name) {
             return Ok(self.open(name, slot).await?);
         }
-        // Another server may have begun it, or this one has not opened it yet.
+        // Another server may have created it, or this one has not opened it yet.
         if self.store.heads().await?.iter().any(|(known, _)| **known == *name) {
             return Ok(self.get(name).await?);
         }
@@ -124,13 +125,13 @@ impl Namespaces {
         Err(NamespaceError::TooMany(self.max))
     }
 
-    /// Those that are open.
+    /// The open namespaces.
     #[must_use]
     pub fn all(&self) -> Vec<Namespace> {
         self.slots().values().filter_map(|slot| slot.namespace.get().cloned()).collect()
     }
 
-    /// Opens all that the store has.
+    /// Opens all namespaces in the store.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -141,18 +142,18 @@ impl Namespaces {
         Ok(())
     }
 
-    /// Closes those in which nothing ever happened and that are not used. To be called now and then.
+    /// Closes empty namespaces that are not used. Call this periodically.
     pub(crate) fn close_idle(&self) {
         close_idle(&mut self.slots());
     }
 
     async fn open(&self, name: &str, slot: Arc<Slot>) -> Result<Namespace, StoreError> {
         let wanted = Wanted { namespaces: self, name, slot };
-        // In a box, so that the futures of those who find it open, which are all but one, are small.
+        // Boxed to keep the future small for callers that find the namespace open, which are all but one.
         Ok(wanted.slot.namespace.get_or_try_init(|| Box::pin(self.start(name))).await?.clone())
     }
 
-    /// Where a namespace is kept once it is open. Loading one keeps nobody from the others.
+    /// The slot of a namespace. The lock is not held while the namespace is loaded.
     fn slot(&self, name: &str) -> Arc<Slot> {
         let mut slots = self.slots();
         if let Some(found) = slots.get(name) {
@@ -162,7 +163,7 @@ impl Namespaces {
         slots.entry(name.into()).or_default().clone()
     }
 
-    /// The same for a request that may fill it. `None`: it is new, and there are as many as may be.
+    /// The slot for a request that may write. `None`: the namespace is new, and the limit is reached.
     fn slot_to_fill(&self, name: &str) -> Option<Arc<Slot>> {
         let mut slots = self.slots();
         if let Some(found) = slots.get(name).filter(|found| found.counts()) {

@@ -1,15 +1,15 @@
-//! Whether a server can do its work, and why not.
+//! Whether a server is ready, and the reasons if it is not.
 
 use std::fmt;
 
-/// Why a server cannot serve.
+/// A reason why a server is not ready.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unready {
-    /// It is not yet done with starting.
+    /// It is still starting.
     Starting,
-    /// The store does not answer; with what may be shown of that to anyone.
+    /// The store is unavailable; the text may be shown to anyone.
     Store(String),
-    /// The server's lease has run out.
+    /// The server's lease has lapsed.
     LeaseLost,
     /// It is shutting down.
     Draining,
@@ -26,24 +26,24 @@ impl fmt::Display for Unready {
     }
 }
 
-/// Whether a server can serve: it can if nothing speaks against it.
+/// Whether a server is ready: it is if there are no reasons against it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Readiness {
-    /// What speaks against it.
+    /// The reasons why it is not ready.
     pub reasons: Vec<Unready>,
 }
 
 impl Readiness {
-    /// It can.
+    /// The server is ready.
     pub const READY: Self = Self { reasons: Vec::new() };
 
-    /// It cannot, for one reason.
+    /// The server is not ready, for one reason.
     #[must_use]
     pub fn not(reason: Unready) -> Self {
         Self { reasons: vec![reason] }
     }
 
-    /// Whether it can.
+    /// Whether the server is ready.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.reasons.is_empty()

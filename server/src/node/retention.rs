@@ -1,8 +1,9 @@
-//! Retention: drops history that is older than it is to be kept, or more than is to be kept of a namespace.
+//! Drops history that is older than the retention time or exceeds the size limit of a namespace.
 //!
-//! Every server measures what was appended since it measured last, in small pieces, and remembers how large each piece is. So each
-//! batch is measured once by each server, and what is too much is known without asking. The whole log is measured once, piece by
-//! piece, after a start. Servers drop the same, oldest first, so it does not matter which of them does.
+//! Every server measures what was appended since its last measurement, in small pieces, and remembers the size of each
+//! piece. So each server measures each batch once, and knows the excess without a query. After a start, the whole log
+//! is measured once, piece by piece. Servers drop the same history, oldest first, so it does not matter which of them
+//! does.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -15,30 +16,30 @@ use super::metrics::History;
 use crate::node::Node;
 use crate::store::{Measured, Store, StoreError};
 
-/// How often history is trimmed that is too old.
+/// The interval at which expired history is dropped.
 const TRIM: Duration = Duration::from_secs(60);
 
-/// How often is looked at how much there is: so much longer than the bound a log may be as is appended meanwhile.
+/// The interval at which log sizes are measured. A log may exceed its limit by what is appended within it.
 const MEASURE: Duration = Duration::from_secs(10);
 
-/// How many batches are measured with one statement, which takes a few ms.
+/// The number of batches measured with one statement, which takes a few ms.
 const STEP: usize = 500;
 
-/// A namespace's log is remembered in so many pieces at least, if it is as large as it may be.
+/// The minimum number of pieces in which a log of the maximum size is remembered.
 const PIECES: u64 = 1024;
 
-/// How large the log of a namespace is.
+/// The size of a namespace's log.
 #[derive(Debug, Default)]
 struct Size {
-    /// Its pieces, oldest first. Of the first one a part may have been dropped.
+    /// The measured pieces, oldest first. Part of the first one may have been dropped.
     pieces: VecDeque<Measured>,
     bytes: u64,
-    /// Up to here it was measured.
+    /// The revision up to which it was measured.
     until: Revision,
 }
 
 impl Size {
-    /// Measures what follows, up to this head.
+    /// Measures the batches after the last measured one, up to this head.
     async fn measure(&mut self, store: &dyn Store, name: &str, head: Revision, most: u64) -> Result<(), StoreError> {
         while self.until < head
             && let Some(piece) = store.measure(name, self.until, STEP).await?
@@ -55,7 +56,7 @@ impl Size {
         Ok(())
     }
 
-    /// Up to where the log is to be dropped to have no more than so many bytes. 0: it has not.
+    /// The revision up to which the log must be dropped to have at most `most` bytes. 0: no drop is needed.
     fn too_much(&self, most: u64) -> Revision {
         let mut bytes = self.bytes;
         let too_many = self.pieces.iter().take_while(|piece| {
@@ -66,14 +67,14 @@ impl Size {
         too_many.last().map_or(Revision(0), |piece| piece.until)
     }
 
-    /// What ended here or before has been dropped.
+    /// Forgets pieces that end at or before the dropped revision.
     fn dropped(&mut self, gone: Revision) {
         let first_kept = self.pieces.partition_point(|piece| piece.until <= gone);
         self.bytes -= self.pieces.drain(..first_kept).map(|piece| piece.bytes).sum::<u64>();
     }
 }
 
-/// Drops history that is too old or too much, as long as the node lives.
+/// Drops history that is too old or too large, for as long as the node runs.
 pub async fn retain(node: Arc<Node>) {
     let most = node.options().history_max_bytes;
     let counts = node.metrics().of::<History>();
@@ -104,13 +105,13 @@ pub async fn retain(node: Arc<Node>) {
     }
 }
 
-/// The stamp of what has been kept for so long, in ms since 1970.
+/// The cutoff time of this retention, in ms since 1970.
 fn before_ms(retention: Duration) -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.saturating_sub(retention).as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Drops what is stamped before `before_ms`, and the oldest of what is more than `most` bytes.
+/// Drops history stamped before `before_ms`, and the oldest history beyond `most` bytes.
 async fn keep_within(
     store: &dyn Store,
     name: &str,
@@ -124,7 +125,7 @@ async fn keep_within(
     if until == Revision(0) && before_ms == i64::MIN {
         return Ok(());
     }
-    // The store drops only so much at a time.
+    // The store drops a limited number of batches at a time.
     let mut gone = Revision(0);
     loop {
         let more = store.trim(name, until, before_ms).await?;
@@ -152,7 +153,7 @@ mod tests {
         Batch { namespace: NAME.into(), previous, events, server: ServerId(2), number, at_ms: 0 }
     }
 
-    /// A database with batches of one event each, which are saved as rows up to a revision; and the bytes of one batch.
+    /// A database of one-event batches, saved as rows up to a revision, and the size of one batch in bytes.
     async fn database(batches: u64, rows: u64) -> (MemoryDatabase, u64) {
         let database = MemoryDatabase::new();
         append(&database, 0, batches).await;

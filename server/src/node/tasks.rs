@@ -1,4 +1,4 @@
-//! The tasks of a server: they end with it, and it ends with each of them that fails.
+//! The tasks of a server, which are cancelled with it; a panic of any of them ends the server.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// None yet. If one fails, the lease is given up, and `cancel` ends the others.
+    /// Creates an empty set. If a task fails, the lease ends, and `cancel` ends the others.
     pub(super) fn new(lease: Arc<Lease>, cancel: CancellationToken) -> Self {
         Self { lease, cancel, tracker: TaskTracker::new() }
     }
 
-    /// Runs a task until it or the server ends. If it panics, the server ends with it.
+    /// Runs a task until it or the server ends. A panic ends the server.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let tasks = self.clone();
         let task = AssertUnwindSafe(task).catch_unwind();
@@ -39,7 +39,7 @@ impl Tasks {
         });
     }
 
-    /// The server ends with this task, too, if that panics.
+    /// Ends the server if this task panics.
     pub(super) fn watch_over(&self, running: JoinHandle<()>) {
         let tasks = self.clone();
         self.tracker.spawn(async move {
@@ -50,7 +50,8 @@ impl Tasks {
         });
     }
 
-    /// Ends the server because a part of it is broken: while it sends heartbeats, no other server does what that part did.
+    /// Ends the server because one of its tasks has failed: as long as it sent heartbeats, no other server would take
+    /// over that task's work.
     fn fail(&self) {
         self.lease.give_up();
         self.cancel.cancel();

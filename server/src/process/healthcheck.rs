@@ -1,4 +1,4 @@
-//! Asks a running server whether it is ready, for containers that have no other HTTP client.
+//! Asks a running server whether it is ready, for containers without another HTTP client.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -7,16 +7,16 @@ use anyhow::{Context, bail};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// How long the server may take to answer.
+/// Timeout for the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The longest answer that is read.
+/// The maximum number of bytes read of the answer.
 const LONGEST: u64 = 64 * 1024;
 
-/// Asks `/readyz` of the server whose admin port is bound to `address`.
+/// Requests `/readyz` from the server whose admin port is bound to `address`.
 ///
 /// # Errors
-/// If it is not ready, with its reasons, or does not answer.
+/// If the server is not ready, with its reasons, or does not answer.
 pub async fn check(address: SocketAddr) -> anyhow::Result<()> {
     let address = reachable(address);
     let answer = tokio::time::timeout(PATIENCE, ask(address)).await;
@@ -40,7 +40,7 @@ async fn ask(address: SocketAddr) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
-/// A server that is bound to every address of its machine is reached by the local one.
+/// Maps an unspecified address to the loopback address.
 fn reachable(mut address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),

@@ -1,4 +1,4 @@
-//! Structured logs, on standard error.
+//! Structured logging to standard error.
 
 use std::io::{self, IsTerminal};
 
@@ -9,14 +9,14 @@ use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 
 use crate::config::{LogConfig, LogFormat};
 
-/// What these warn of, anyone who connects can have them log without end. A level for them in the settings comes later,
-/// and counts.
+/// Any client can trigger the warnings of these crates without limit. A level in the settings comes later and takes
+/// precedence.
 const QUIET: &str = "h2=error,rustls=error";
 
 /// Starts logging for the whole process.
 ///
 /// # Errors
-/// If logging was started before.
+/// If logging was already started.
 pub fn start(config: &LogConfig) -> Result<(), TryInitError> {
     let registry = tracing_subscriber::registry().with(filter(&config.level));
     match config.format {
@@ -36,7 +36,7 @@ fn filter(level: &str) -> EnvFilter {
 mod tests {
     use super::*;
 
-    /// Which of these two it logs: a warning of rustls, and one of this program.
+    /// Whether a warning of rustls and one of this program are logged.
     fn logged(level: &str) -> (bool, bool) {
         let subscriber = tracing_subscriber::registry().with(filter(level));
         tracing::subscriber::with_default(subscriber, || {

@@ -1,4 +1,4 @@
-//! The manual's page of the server, from what its help says.
+//! Generates the server's man page from its help texts.
 
 use std::io;
 
@@ -6,14 +6,14 @@ use clap::Command;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-/// The other ways to give a setting.
+/// The other sources of settings.
 const ENVIRONMENT: &str = "Each setting may also be given as a variable or as a line of the file that --config names: --min-ttl as \
     TENURE_MIN_TTL or min_ttl. A flag wins over a variable, which wins over the file.";
 
-/// The page, as man reads it.
+/// The page in roff format.
 ///
 /// # Errors
-/// None that are known: nothing is written but memory.
+/// None are expected, because the page is written to memory.
 pub fn page(command: &Command) -> io::Result<String> {
     let man = Man::new(command.clone()).manual("Tenure").section("8");
     let mut page = Vec::new();

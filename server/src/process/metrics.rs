@@ -1,4 +1,4 @@
-//! What is read from files, or fetched, again and again while the server runs.
+//! Metrics of files and keys that are reloaded while the server runs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use prometheus_client::registry::Registry;
 
 use crate::telemetry::metrics::MetricSet;
 
-/// What can be reloaded.
+/// The kinds of reloadable data.
 pub(crate) const RELOADED: [&str; 4] = ["certificates", "tokens", "keys", "policy"];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -50,23 +50,23 @@ impl MetricSet for Files {
 }
 
 impl Files {
-    /// Something has changed, and was taken over.
+    /// Counts a successful reload of changed data.
     pub(crate) fn reloaded(&self, what: &'static str) {
         self.done.get_or_create(&What { what }).inc();
     }
 
-    /// Something cannot be used as it is.
+    /// Counts a failed reload.
     pub(crate) fn refused(&self, what: &'static str) {
         self.refused.get_or_create(&What { what }).inc();
     }
 
-    /// The certificate that is served from now on, or one of those that come with it, expires then, in seconds since 1970.
+    /// Sets the earliest expiry of the served certificate chain, in seconds since 1970.
     pub(crate) fn expires(&self, at: i64) {
         self.expiry.0.store(at, Ordering::Relaxed);
     }
 }
 
-/// When the certificate expires; [`NEVER`] if none is served.
+/// The expiry of the certificate; [`NEVER`] if none is served.
 #[derive(Clone)]
 struct Expiry(Arc<AtomicI64>);
 

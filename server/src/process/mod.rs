@@ -1,4 +1,4 @@
-//! What makes a process of the server: signals and files to reload, the service manager, the log, and the pages of the manual.
+//! The server's process: signals, reloading, the service manager, logging, and man pages.
 
 pub mod healthcheck;
 pub mod logging;

@@ -1,4 +1,4 @@
-//! Takes over certificates, tokens, keys and policies that have changed, while the server runs.
+//! Reloads changed certificates, tokens, keys and policies while the server runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use super::metrics::{Files, RELOADED};
 use crate::auth::Access;
 use crate::transport::Tls;
 
-/// How often files are looked at.
+/// The polling interval of files.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// How often keys are fetched that may be elsewhere.
+/// The interval at which remote keys are fetched.
 const FETCH: Duration = Duration::from_secs(60);
 
-/// How often they are asked for as long as they cannot be had.
+/// The interval at which fetching keys is retried after a failure.
 const FETCH_AGAIN: Duration = Duration::from_secs(5);
 
-/// What was wrong with something when it was looked at last. It is told once.
+/// The last error of one kind of data. Each error is logged once.
 struct Watched {
     what: &'static str,
     counts: Files,
@@ -31,7 +31,7 @@ impl Watched {
         Self { what, counts: counts.clone(), told: None }
     }
 
-    /// Says what came of it, and whether it has changed.
+    /// Logs and counts the result of a reload; returns whether the data has changed.
     fn tell(&mut self, reloaded: Result<bool, String>) -> bool {
         let what = self.what;
         match reloaded {
@@ -55,7 +55,7 @@ impl Watched {
     }
 }
 
-/// Looks at the files every so often, and when it is asked to. Never ends.
+/// Reloads periodically and on request. Never returns.
 pub(crate) async fn keep_up(tls: Option<Arc<Tls>>, access: Access, counts: Files, asked: Arc<Notify>) {
     let [mut certificates, mut tokens, mut keys, mut policy] = RELOADED.map(|what| Watched::new(what, &counts));
     if let Some(tls) = &tls {

@@ -1,8 +1,8 @@
-//! Tells whoever supervises the process, such as systemd, how the server is: `sd_notify(3)`.
+//! Notifies the process supervisor, such as systemd, of the server's state: `sd_notify(3)`.
 //!
-//! READY=1 says that the server listens, whether or not its store answers: it waits for that by itself, and a supervisor that
-//! started it anew could do no better. STATUS= says in a line whether it can serve, and why not, as `/readyz` does. WATCHDOG=1
-//! says that it gets on. STOPPING=1 comes with the time that draining may take.
+//! READY=1 states that the server listens, whether or not its store is available: the server retries by itself, and a
+//! restart could do no better. STATUS= states in one line whether it can serve and why not, as `/readyz` does.
+//! WATCHDOG=1 states that it makes progress. STOPPING=1 is sent with the maximum duration of the drain.
 
 use std::io;
 use std::path::Path;
@@ -17,10 +17,10 @@ use tracing::warn;
 use crate::node::readiness::Readiness;
 use crate::process::watchdog::Watchdog;
 
-/// How long the supervisor may take to read. What it does not read is lost, and the server goes on.
+/// Timeout of a notification. One that the supervisor does not read in time is lost, and the server continues.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The supervisor of this process, or none: then nothing is told to anybody.
+/// The supervisor of this process; without one, notifications are discarded.
 #[derive(Clone, Debug)]
 pub struct SystemdNotifier {
     socket: Option<Arc<UnixDatagram>>,
@@ -28,11 +28,11 @@ pub struct SystemdNotifier {
 }
 
 impl SystemdNotifier {
-    /// What `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID` tell of it.
+    /// The supervisor given by `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`.
     ///
     /// # Errors
-    /// If the watchdog's variables are no numbers. A socket that cannot be reached is only warned of: the variable may stem
-    /// from the supervisor of a parent.
+    /// If the watchdog's variables are not numbers. An unreachable socket is only logged as a warning: the variable may
+    /// come from the supervisor of a parent.
     pub fn of_this_process() -> anyhow::Result<Self> {
         let number = |name: &str| -> anyhow::Result<Option<u64>> {
             let Some(text) = std::env::var_os(name) else { return Ok(None) };
@@ -49,11 +49,11 @@ impl SystemdNotifier {
         })
     }
 
-    /// The one that listens there: a path, or an abstract name after an @. It wants to hear within each `watchdog` interval that
-    /// the server gets on, if there is one.
+    /// The supervisor at this socket: a path, or an abstract name after an @. If `watchdog` is set, it expects a
+    /// notification of progress within each such interval.
     ///
     /// # Errors
-    /// If nobody listens there.
+    /// If the socket cannot be connected.
     pub fn at(socket: &Path, watchdog: Option<Duration>) -> anyhow::Result<Self> {
         let socket = connect(socket)?;
         socket.set_nonblocking(true)?;
@@ -61,23 +61,23 @@ impl SystemdNotifier {
         Ok(Self { socket, watchdog: watchdog.filter(|interval| !interval.is_zero()) })
     }
 
-    /// The server listens.
+    /// Notifies that the server listens.
     pub async fn ready(&self) {
         self.tell("READY=1").await;
     }
 
-    /// Whether it can serve, and why not.
+    /// Notifies whether the server can serve, and why not.
     pub async fn status(&self, readiness: &Readiness) {
         let reasons: Vec<String> = readiness.reasons.iter().map(ToString::to_string).collect();
         let status = match reasons.join("; ") {
             none if none.is_empty() => "serving".to_owned(),
             reasons => format!("not ready: {reasons}"),
         };
-        // A line ends an assignment, and what a database says may have several.
+        // A line break ends an assignment, and a database error may contain several.
         self.tell(&format!("STATUS={}", status.replace(char::is_control, " "))).await;
     }
 
-    /// The server drains and stops, within this time.
+    /// Notifies that the server drains and stops within this time.
     pub async fn stopping(&self, within: Duration) {
         self.tell(&format!("STOPPING=1\nEXTEND_TIMEOUT_USEC={}", within.as_micros())).await;
     }

@@ -6,14 +6,14 @@ use futures::future::BoxFuture;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// How often it signals.
+/// The interval of the signals.
 const PERIOD: Duration = Duration::from_millis(200);
 
-/// Changes while a task makes progress; closed when the task has ended.
+/// Changes while the task makes progress; closed when the task has ended.
 pub type Watchdog = watch::Receiver<()>;
 
-/// Signals progress of some work. The signal comes from the same task, so it stops with a runtime that hangs, and also where only this
-/// work hangs and the rest of the runtime goes on. Work that waits, for a database or for anything else, does not hang.
+/// Signals progress of `work`. The signal comes from the same task, so that it stops when the runtime hangs, and also
+/// when only this work hangs. Work that waits, for a database or for anything else, does not hang.
 pub fn watched(mut work: BoxFuture<'static, ()>) -> (Watchdog, impl Future<Output = ()> + Send) {
     let (signal, watchdog) = watch::channel(());
     let watched = async move {

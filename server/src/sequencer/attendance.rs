@@ -1,4 +1,4 @@
-//! Attendances: who is there for a claim, while it waits and while its grant is being handed over.
+//! Attendances: the callers registered for a claim, while it waits and while its grant is being handed over.
 
 use std::collections::HashMap;
 
@@ -13,12 +13,12 @@ use super::desk::{Desk, SharedDesk};
 pub enum WaitEnd {
     /// The claim is held.
     Granted(Claim),
-    /// The claim is over.
+    /// The claim has ended.
     Ended(EndReason),
 }
 
-/// A caller's presence at the desk for one claim. If all of them are dropped before any is satisfied, they leave a claim that
-/// nobody may know of, which the home gives up after a while.
+/// A caller's registration for one claim. If all registrations are dropped before one is satisfied, the claim may be
+/// unknown to any caller, and the home cancels it after a while.
 pub struct Attendance {
     desk: SharedDesk,
     claim: Revision,
@@ -27,11 +27,11 @@ pub struct Attendance {
 }
 
 enum Stage {
-    /// Until it is told.
+    /// Waits to be notified.
     Waiting { number: u64, told: oneshot::Receiver<WaitEnd> },
     /// Has a grant to hand over.
     Receiving,
-    /// There is nothing more to attend to.
+    /// Has nothing left to do.
     Over,
 }
 
@@ -42,7 +42,8 @@ impl Attendance {
         self.claim
     }
 
-    /// Waits until the claim is granted or over. `None`: ask again, for an earlier caller's giving up has ended it.
+    /// Waits until the claim is granted or has ended. `None`: request it again, since an earlier caller's cancellation
+    /// has ended it.
     pub async fn wait(&mut self) -> Option<WaitEnd> {
         let Stage::Waiting { told, .. } = &mut self.stage else { return None };
         let end = told.await.ok();
@@ -50,7 +51,7 @@ impl Attendance {
         end
     }
 
-    /// The caller is about to give up its wait. False: another has come for the claim since, and waits on.
+    /// Announces that the caller will cancel its wait. `false` if a later caller still waits for the claim.
     pub(crate) fn retire(&self) -> bool {
         match self.stage {
             Stage::Waiting { number, .. } => self.desk.lock().callers.retire(self.claim, number),
@@ -58,12 +59,12 @@ impl Attendance {
         }
     }
 
-    /// The answer has been handed over, so the claim needs no more attention.
+    /// Marks the reply as handed over: the claim needs no more attention.
     pub fn satisfied(mut self) {
         self.satisfied = true;
     }
 
-    /// The same, with the desk locked already. What is left is to be dropped without that lock.
+    /// Like [`Self::satisfied`], with the desk already locked. Drop the returned value without that lock.
     pub(super) fn settle(mut self, desk: &mut Desk) -> Self {
         self.satisfied = true;
         if let Stage::Receiving = self.stage {
@@ -82,7 +83,7 @@ impl Drop for Attendance {
         let desk = self.desk.clone();
         let mut desk = desk.lock();
         if let Stage::Waiting { number, told } = &mut self.stage {
-            // Looked at under the lock, so that nobody tells anything in between.
+            // Checked under the lock, so that no notification comes in between.
             match told.try_recv() {
                 Err(TryRecvError::Empty) => return desk.depart(self.claim, *number, self.satisfied),
                 told => self.stage = Stage::after(told.ok().as_ref()),
@@ -103,18 +104,18 @@ impl Stage {
     }
 }
 
-/// The callers that attend to claims.
+/// The callers that are registered for claims.
 #[derive(Default)]
 pub(super) struct Callers {
     waiting: HashMap<Revision, Vec<Waiting>>,
-    /// The grants that are being handed over, and by how many.
+    /// The grants that are being handed over, and by how many callers.
     receiving: HashMap<Revision, usize>,
     count: u64,
 }
 
 struct Waiting {
     number: u64,
-    /// It is about to give up, on behalf of those who came before as well.
+    /// The caller is about to cancel, on behalf of earlier callers as well.
     retires: bool,
     tell: oneshot::Sender<WaitEnd>,
 }
@@ -133,17 +134,17 @@ impl Callers {
         Attendance { desk, claim, stage: Stage::Receiving, satisfied: false }
     }
 
-    /// Whether anybody is there who has not handed over the claim's grant yet.
+    /// Whether a caller has yet to hand over the claim's grant.
     pub(super) fn attend_to(&self, claim: Revision) -> bool {
         self.waiting.contains_key(&claim) || self.receiving.contains_key(&claim)
     }
 
-    /// The claims that are waited for.
+    /// The claims that callers wait for.
     pub(super) fn waited_for(&self) -> Vec<Revision> {
         self.waiting.keys().copied().collect()
     }
 
-    /// Tells all who wait for a claim that it is granted. False: somebody waited, but nobody is there any more.
+    /// Notifies all callers that wait for a claim of its grant. `false` if callers waited, but none is left.
     pub(super) fn granted(&mut self, claim: &Claim) -> bool {
         let Some(callers) = self.waiting.remove(&claim.id) else { return true };
         let tell = |caller: Waiting| caller.tell.send(WaitEnd::Granted(claim.clone())).is_ok();
@@ -154,21 +155,21 @@ impl Callers {
         told > 0
     }
 
-    /// Tells all who wait for a claim that it is over: except those who came for it after the one whose giving up has ended it,
-    /// for they have not given up.
+    /// Notifies the callers that wait for a claim of its end, except those that came after the one whose cancellation
+    /// has ended it: they have not cancelled.
     pub(super) fn ended(&mut self, claim: Revision, reason: EndReason) {
         self.receiving.remove(&claim);
         let mut gave_up = false;
         for caller in self.waiting.remove(&claim).into_iter().flatten() {
             if !gave_up {
-                // Who does not wait any more need not know.
+                // A caller that no longer waits needs no notification.
                 let _ = caller.tell.send(WaitEnd::Ended(reason));
             }
             gave_up |= caller.retires;
         }
     }
 
-    /// Marks a caller as about to give up. False: another has come since, and waits on.
+    /// Marks a caller as about to cancel. `false` if a later caller still waits.
     fn retire(&mut self, claim: Revision, number: u64) -> bool {
         let Some(callers) = self.waiting.get_mut(&claim) else { return true };
         let Some(place) = callers.iter().position(|caller| caller.number == number) else { return true };
@@ -176,7 +177,7 @@ impl Callers {
         callers[place + 1..].iter().all(|later| later.retires)
     }
 
-    /// A caller does not wait any more. True: it was the last one.
+    /// Removes a caller that no longer waits. `true` if it was the last one.
     pub(super) fn depart(&mut self, claim: Revision, number: u64) -> bool {
         let Some(callers) = self.waiting.get_mut(&claim) else { return true };
         callers.retain(|caller| caller.number != number);
@@ -186,12 +187,12 @@ impl Callers {
         !self.waiting.contains_key(&claim)
     }
 
-    /// The grant was handed over.
+    /// Records that the grant was handed over.
     pub(super) fn received(&mut self, claim: Revision) {
         self.receiving.remove(&claim);
     }
 
-    /// One that was to hand over the grant cannot. True: so nobody has, and nobody will.
+    /// Records that a caller cannot hand over the grant. `true` if none has done so, and none will.
     pub(super) fn failed_to_receive(&mut self, claim: Revision) -> bool {
         let Some(count) = self.receiving.get_mut(&claim) else { return false };
         *count -= 1;
@@ -202,7 +203,7 @@ impl Callers {
         nobody
     }
 
-    /// Forgets the grants of claims that are no more.
+    /// Removes the grants of claims that no longer exist.
     pub(super) fn retain_grants(&mut self, is_there: impl Fn(Revision) -> bool) {
         self.receiving.retain(|claim, _| is_there(*claim));
     }

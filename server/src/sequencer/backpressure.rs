@@ -1,5 +1,6 @@
-//! Backpressure for commands that wait to be decided. Without room, what would make more work is refused at once: so what waits is
-//! decided before its askers have gone, and renewals, which never wait here, are answered in time.
+//! Backpressure for commands that wait to be decided. When the queue is full, commands that would make more work are
+//! rejected at once, so that queued commands are decided before their callers cancel, and renewals, which are never
+//! queued here, are answered in time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,10 +9,10 @@ use tenure_core::{Command, GroupCommand, metadata_bytes};
 
 use crate::limits;
 
-/// How many commands may wait. The fastest databases see so many decided within half a second.
+/// Maximum number of queued commands. The fastest databases commit this many within half a second.
 const QUEUE_LIMIT: usize = 16_384;
 
-/// How much waits, or is to wait.
+/// Size of commands that are or will be queued.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Load {
     commands: usize,
@@ -19,7 +20,7 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// That of these commands.
+    /// The load of these commands.
     pub(super) fn of<'a>(commands: impl IntoIterator<Item = &'a Command>) -> Self {
         commands.into_iter().fold(Self::default(), |load, command| Self {
             commands: load.commands + 1,
@@ -28,7 +29,7 @@ impl Load {
     }
 }
 
-/// Counts the commands of a namespace that wait.
+/// Counts the queued commands of a namespace.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Backpressure(Arc<Taken>);
 
@@ -39,35 +40,35 @@ struct Taken {
 }
 
 impl Backpressure {
-    /// Whether as much waits as may.
+    /// Whether the queue is full.
     pub(super) fn is_full(&self) -> bool {
         self.commands() >= QUEUE_LIMIT || self.0.bytes.load(Ordering::Relaxed) >= limits::QUEUE_BYTES
     }
 
-    /// Whether this command may wait. What gives something back, or ends a wait, always may.
+    /// Whether this command may be queued. Commands that release something or end a wait always may.
     pub(super) fn admits(&self, command: &Command) -> bool {
         !self.is_full() || !makes_work(command)
     }
 
-    /// How many commands wait.
+    /// Number of queued commands.
     pub(super) fn commands(&self) -> usize {
         self.0.commands.load(Ordering::Relaxed)
     }
 
-    /// So much waits from now on.
+    /// Adds a queued load.
     pub(super) fn take(&self, load: Load) {
         self.0.commands.fetch_add(load.commands, Ordering::Relaxed);
         self.0.bytes.fetch_add(load.bytes, Ordering::Relaxed);
     }
 
-    /// So much waits no more.
+    /// Removes a load that is no longer queued.
     pub(super) fn give_back(&self, load: Load) {
         self.0.commands.fetch_sub(load.commands, Ordering::Relaxed);
         self.0.bytes.fetch_sub(load.bytes, Ordering::Relaxed);
     }
 }
 
-/// How many bytes the texts of a command take: what it attaches, and its names.
+/// Bytes of the texts of a command: what it attaches, and its names.
 pub(super) fn text_bytes(command: &Command) -> usize {
     let (names, metadata, opening) = match command {
         Command::Group(command) => return command.bytes(),
@@ -82,7 +83,7 @@ pub(super) fn text_bytes(command: &Command) -> usize {
     names + attached.map(metadata_bytes).sum::<usize>()
 }
 
-/// Whether more comes of it: a hold to be ended, a session to be renewed.
+/// Whether the command leads to further work: a hold to end, a session to renew.
 fn makes_work(command: &Command) -> bool {
     matches!(command, Command::Acquire { .. } | Command::OpenSession { .. } | Command::Group(GroupCommand::Join { .. }))
 }

@@ -1,4 +1,4 @@
-//! Deciding a batch and making it durable.
+//! Decides a batch and makes it durable.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -17,19 +17,19 @@ use crate::limits;
 use crate::store::{Batch, Store, StoreError};
 use crate::telemetry::traces::Traced;
 
-/// Between two tries to find out what became of an append: first, and at the most.
+/// Delay between attempts to determine the outcome of an append: initial, and maximum.
 const RETRY: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
-/// For so long what another server has committed may be on its way here.
+/// How long a batch committed by another server may be in transit to this one.
 const ON_THE_WAY: Duration = Duration::from_millis(50);
 
 /// How an append ended.
 enum Appended {
     Committed,
-    /// Another server was first.
+    /// Another server appended first.
     Lost,
     Unavailable(String),
-    /// The server stops before it could be found out, or that part of the log is gone.
+    /// This server stops before the outcome could be determined, or that part of the log is gone.
     Unknown,
 }
 
@@ -44,17 +44,17 @@ impl Appended {
     }
 }
 
-/// What came of a command.
+/// The result of a command.
 pub(super) struct Decision {
     pub(super) outcome: Result<Outcome, Rejection>,
-    /// The revision before it.
+    /// The revision before the command.
     pub(super) before: Revision,
-    /// The revision after it: the one at which the outcome is true. Later commands of the same batch may have changed more.
+    /// The revision after it, at which the outcome is true. Later commands of the same batch may have changed more.
     pub(super) after: Revision,
 }
 
 impl Sequencer {
-    /// Carries out a batch: to a commit, or to a refusal of everything in it.
+    /// Carries out a batch: it is committed, or everything in it is rejected.
     pub(super) async fn carry_out(&mut self, mut work: Work) {
         if work.asks_nothing() {
             return self.look_after_head(work.catch_up).await;
@@ -116,7 +116,7 @@ impl Sequencer {
                     self.passing.settled();
                     note_places(&mut work, &decisions);
                     self.tell_followers(Some(&batch), std::mem::take(&mut work.taken));
-                    // A session that has just come here brings waits that nobody attends to; these are attended to.
+                    // A session that has just moved here brings waits without callers; these waits have callers.
                     self.replica.desk.attend(attendances.iter().flatten().map(Attendance::claim));
                     return self.answer(work, decisions, attendances);
                 }
@@ -139,8 +139,8 @@ impl Sequencer {
         }
     }
 
-    /// Makes sure that the table is at the log's head. Without a lease nobody knows: another database may have taken the place
-    /// of one that still answers reads.
+    /// Ensures that the table is at the log's head. Without a lease that cannot be known: another database may have
+    /// replaced one that still answers reads.
     async fn confirm(&mut self) -> Result<(), StoreError> {
         if self.replica.store.exclusive() {
             return Ok(());
@@ -149,7 +149,8 @@ impl Sequencer {
         self.needs_lease()
     }
 
-    /// Who has stood still for a lease decides nothing that was asked before: its caller has gone elsewhere.
+    /// A server whose lease lapsed must reject requests received before the lapse; their callers have already failed
+    /// over.
     fn needs_lease(&self) -> Result<(), StoreError> {
         match self.settings.lease.tick() {
             Some(_) => Ok(()),
@@ -157,7 +158,8 @@ impl Sequencer {
         }
     }
 
-    /// Follows the log to its head; if the database lost history, jumps past all that may have been handed out.
+    /// Follows the log to its head; if the database lost history, jumps past every revision that may have been handed
+    /// out.
     pub(super) async fn catch_up(&mut self) -> Result<(), StoreError> {
         let before = self.replica.table.revision();
         while let Some(loss) = self.replica.follow().await? {
@@ -181,14 +183,14 @@ impl Sequencer {
         self.batch(after, vec![Recorded { revision, event: Event::HistoryLost { after } }])
     }
 
-    /// What was due by itself may be so no more, after what others have committed.
+    /// Drops due commands that are no longer due after what other servers have committed.
     fn drop_what_stands_no_more(&self, work: &mut Work) {
         let desk = self.replica.desk.lock();
         let stands = |command: &Command| Defect::DueForEver.is_here() || desk.home.stands(command);
         work.requests.retain(|(request, asker)| !matches!(asker, Asker::Home) || stands(&request.command));
     }
 
-    /// Decides all of the work on top of each other.
+    /// Decides all commands of the work, each after the previous one.
     pub(super) fn decide_all(&mut self, work: &Work, events: &mut Vec<Recorded>) -> Vec<Decision> {
         let table = &mut self.replica.table;
         let decide = |(request, _): &(Request, Asker)| {
@@ -199,7 +201,7 @@ impl Sequencer {
         work.requests.iter().map(decide).collect()
     }
 
-    /// Appends that what was passed is void, with nothing else to append.
+    /// Appends a record that forwarded commands are void, when there is nothing else to append.
     async fn void(&mut self) -> Result<(), StoreError> {
         let previous = self.replica.table.revision();
         let event = Event::PassesVoided { by: self.settings.me };
@@ -217,8 +219,8 @@ impl Sequencer {
         }
     }
 
-    /// Another server may have appended up to this head. If it tells of what it commits, that is on the way: then the store is
-    /// read only if it does not come.
+    /// Handles a notice that another server may have appended up to this head. If that server sends what it commits,
+    /// the batch is in transit, and the store is read only if it does not arrive.
     async fn look_after_head(&mut self, head: Option<Revision>) {
         let (revision, now) = (self.replica.table.revision(), Instant::now());
         if head == Some(revision) {
@@ -240,7 +242,7 @@ impl Sequencer {
         }
     }
 
-    /// This server stops: what it has passed is not waited for.
+    /// Fails what was forwarded without waiting for it, because this server stops.
     pub(super) fn forsake(&mut self) {
         while let Some(work) = self.passing.forsaken() {
             self.refuse(work, &StoreError::OutcomeUnknown("stopping".to_owned()));
@@ -255,8 +257,8 @@ impl Sequencer {
         Batch { namespace, previous, events, server: self.settings.me, number: self.number, at_ms }
     }
 
-    /// Appends a batch. The first of a namespace that may have been lost as a whole comes after a jump, and has to be decided
-    /// again.
+    /// Appends a batch. If the whole namespace may have been lost, the first batch is preceded by a jump, and must be
+    /// decided again.
     async fn append(&mut self, batch: &Batch, traced: &Traced) -> Appended {
         let Some(loss) = self.replica.lost_whole.take_if(|_| batch.previous == Revision(0)) else {
             return self.append_as_it_is(batch, traced).await;
@@ -268,7 +270,7 @@ impl Sequencer {
         }
     }
 
-    /// Appends a batch, and counts what came of it.
+    /// Appends a batch, and counts the result.
     async fn append_as_it_is(&mut self, batch: &Batch, traced: &Traced) -> Appended {
         let begun = Instant::now();
         let appended = self.append_surely(batch, traced).await;
@@ -280,7 +282,7 @@ impl Sequencer {
         appended
     }
 
-    /// Appends a batch, however often it takes to know what became of it, as a part of this span.
+    /// Appends a batch as a part of this span, and retries until the outcome is known.
     async fn append_surely(&mut self, batch: &Batch, traced: &Traced) -> Appended {
         let store = self.replica.store.clone();
         let notify = !self.settings.membership.all(|server| self.passing.followers.include(server));
@@ -310,7 +312,7 @@ impl Sequencer {
                         tracing::warn!(namespace = %batch.namespace, reason, "finding out whether a batch was committed");
                     }
                     unknown = true;
-                    // They need not wait for what becomes of it.
+                    // Followers need not wait for the outcome.
                     self.passing.followers.let_go();
                 }
             }
@@ -322,7 +324,7 @@ impl Sequencer {
         }
     }
 
-    /// While the store is away nobody is kept waiting.
+    /// Rejects requests while the store is unavailable, so that no caller waits.
     async fn turn_away_until(&mut self, until: Instant) {
         loop {
             tokio::select! {
@@ -340,8 +342,8 @@ impl Sequencer {
         }
     }
 
-    /// Attends to new claims on behalf of their callers. Before the events are told of: a later command of the same batch may
-    /// have granted or ended what an earlier one asked for.
+    /// Registers callers for their new claims. This precedes the publication of events: a later command of the same
+    /// batch may have granted or ended what an earlier one requested.
     pub(super) fn attend(&self, work: &Work, decisions: &[Decision]) -> Vec<Option<Attendance>> {
         let mut desk = self.replica.desk.lock();
         let mut attended = |((request, asker), decision): (&(Request, Asker), &Decision)| {
@@ -350,8 +352,8 @@ impl Sequencer {
             }
             match &decision.outcome {
                 Ok(Outcome::Waiting { claim, .. }) => Some(desk.await_grant(&self.replica.desk, claim.id)),
-                // A hold from before is known to its holder, unless no call was there when it was granted. Whether that
-                // is so of what another server has decided for a plain call, the desk knows.
+                // The holder knows an earlier hold, unless no call was present when it was granted. For what another
+                // server has decided for a plain call, the desk knows whether that is so.
                 Ok(Outcome::Held { claim, .. }) => {
                     let passed_after = work.passed_after.filter(|_| claim.spec.awaited_at.is_none());
                     let before = passed_after.map_or(decision.before, |after| after.min(decision.before));
@@ -378,7 +380,8 @@ impl Sequencer {
         self.read(readers);
     }
 
-    /// Lets readers see the table, one at least, for as long as decisions may wait. The others have their turn after the next batch.
+    /// Runs readers on the table, at least one, for as long as decisions may be delayed. The others run after the next
+    /// batch.
     fn read(&mut self, readers: Vec<Reader>) {
         let until = Instant::now() + limits::READING;
         let mut readers = readers.into_iter();
@@ -391,7 +394,7 @@ impl Sequencer {
         self.readers.extend(readers);
     }
 
-    /// Tells those who follow this server what it has committed, and what came of what they passed.
+    /// Sends followers what this server has committed, and the results of what they forwarded.
     fn tell_followers(&mut self, batch: Option<&Arc<Batch>>, taken: Vec<Taken>) {
         let (at, rows) = (self.replica.table.revision(), self.replica.rows.up_to());
         self.passing.followers.tell(batch, &taken, at, rows);
@@ -400,7 +403,7 @@ impl Sequencer {
     fn refuse(&mut self, mut work: Work, error: &StoreError) {
         let refusal = match error {
             StoreError::OutcomeUnknown(_) => Refusal::OutcomeUnknown,
-            // Whoever has it may have decided it.
+            // The server that it was forwarded to may have decided it.
             _ if work.passed_after.is_some() => Refusal::OutcomeUnknown,
             error => Refusal::Unavailable(error.to_string()),
         };
@@ -420,7 +423,7 @@ impl Sequencer {
     }
 }
 
-/// Notes in the passes at which revision each of their commands was decided.
+/// Notes in the forwarded work at which revision each of its commands was decided.
 fn note_places(work: &mut Work, decisions: &[Decision]) {
     for ((_, asker), decision) in work.requests.iter().zip(decisions) {
         if let Asker::Peer(place, _) = asker {

@@ -1,4 +1,5 @@
-//! The desk: who is waiting in this server for something to happen to a claim or a session, and the home's timers.
+//! The desk: the callers and streams of this server that wait for changes of a claim or a session, and the home's
+//! timers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,30 +17,30 @@ use super::waits::Waits;
 use crate::cluster::lease::Lease;
 use crate::cluster::membership::Membership;
 
-/// What a client's stream is told without having asked.
+/// A message to a client's stream that was not requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// A session that is attached to the stream has ended.
     SessionEnded {
         /// The session.
         session: Text,
-        /// Why.
+        /// Why it ended.
         reason: EndReason,
     },
     /// A hold of such a session has ended.
     HoldEnded {
-        /// The claim as it was.
+        /// The claim before its end.
         claim: Claim,
-        /// Why.
+        /// Why it ended.
         reason: EndReason,
-        /// Who evicted it, if that is why.
+        /// The eviction, if that is the reason.
         eviction: Option<Eviction>,
     },
-    /// The holder of such a session is asked to hand over.
+    /// The holder in such a session is requested to transfer its claim.
     TransferRequested {
         /// The claim, with the transfer.
         claim: Claim,
-        /// Who asks, if an operator does.
+        /// The operator who requests it, if one does.
         by: Option<Eviction>,
     },
     /// Such a session has moved to another stream.
@@ -49,16 +50,16 @@ pub enum Notice {
     },
 }
 
-/// Whose doing the end of a stream is.
+/// Which side ended a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamEnd {
-    /// The client's: it ended the stream, or its connection broke. Its sessions' disconnect grace begins.
+    /// The client: it ended the stream, or its connection broke. The disconnect grace of its sessions begins.
     Disconnect,
-    /// This server's, which drains, starts over, or does not want to go on with it. No session is the worse for it.
+    /// This server: it drains, starts over, or aborts the stream. Sessions are not affected.
     Closed,
 }
 
-/// Where a stream takes notices. One that is full is one that does not read: it is closed.
+/// Where a stream receives notices. A stream that is full does not read them, and is closed.
 #[derive(Clone)]
 pub struct Notices {
     sender: mpsc::Sender<Box<Notice>>,
@@ -66,14 +67,14 @@ pub struct Notices {
 }
 
 impl Notices {
-    /// A place for so many, and where they come out.
+    /// A buffer for `room` notices, and its receiver.
     #[must_use]
     pub fn new(room: usize) -> (Self, mpsc::Receiver<Box<Notice>>) {
         let (sender, told) = mpsc::channel(room);
         (Self { sender, closed: CancellationToken::new() }, told)
     }
 
-    /// Cancelled when some namespace has closed the stream.
+    /// Cancelled when a namespace has closed the stream.
     #[must_use]
     pub fn closed(&self) -> &CancellationToken {
         &self.closed
@@ -86,9 +87,10 @@ pub(crate) struct Desk {
     membership: Arc<Membership>,
     pub(super) callers: Callers,
     waits: Waits,
-    /// The table was loaded anew, and may not be at the log's head yet: what it shows as waiting may have been granted and answered.
+    /// The table was reloaded, and may not be at the log's head yet: claims that wait in it may have been granted and
+    /// answered.
     is_behind: bool,
-    /// The streams that there are; without a place for notices those that were closed here, but have not ended yet.
+    /// The open streams; `None` for those that were closed here, but have not ended yet.
     streams: HashMap<StreamId, Option<Notices>>,
 }
 
@@ -99,10 +101,10 @@ pub(crate) struct SharedDesk(Arc<Mutex<Desk>>);
 impl SharedDesk {
     pub(crate) fn new(settings: &Settings) -> Self {
         let home = Home::new(settings.me, settings.reattach);
-        let (lease, others) = (settings.lease.clone(), settings.membership.clone());
+        let (lease, membership) = (settings.lease.clone(), settings.membership.clone());
         let waits = Waits::new(settings.counts.locks.clone());
         let desk =
-            Desk { home, lease, others, callers: Callers::default(), waits, is_behind: false, streams: HashMap::new() };
+            Desk { home, lease, membership, callers: Callers::default(), waits, is_behind: false, streams: HashMap::new() };
         Self(Arc::new(Mutex::new(desk)))
     }
 
@@ -110,7 +112,7 @@ impl SharedDesk {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Somebody is there for these claims.
+    /// Records that callers wait for these claims.
     pub(crate) fn attend(&self, claims: impl Iterator<Item = Revision>) {
         let mut claims = claims.peekable();
         if claims.peek().is_some() {
@@ -121,21 +123,21 @@ impl SharedDesk {
 }
 
 impl Desk {
-    /// Attends to a claim that waits, on behalf of a caller, until the attendance is dropped. `shared` is this desk.
+    /// Registers a caller for a waiting claim, until the attendance is dropped. `shared` is this desk.
     pub(crate) fn await_grant(&mut self, shared: &SharedDesk, claim: Revision) -> Attendance {
         self.home.attend(claim);
         self.callers.await_grant(shared.clone(), claim)
     }
 
-    /// Attends to a claim that is held, on behalf of a caller that is being told so: if it has been granted just now, or if
-    /// nobody has been told of the grant so far. `shared` is this desk.
+    /// Registers a caller that is being notified of a held claim, if it has been granted just now, or if no caller has
+    /// been notified of the grant so far. `shared` is this desk.
     pub(crate) fn receive(&mut self, shared: &SharedDesk, claim: Revision, just_now: bool) -> Option<Attendance> {
         let unknown = just_now || self.home.is_unattended(claim) || self.callers.attend_to(claim);
         self.home.attend(claim);
         unknown.then(|| self.callers.receive(shared.clone(), claim))
     }
 
-    /// Registers where a stream takes notices.
+    /// Registers where a stream receives notices.
     pub(crate) fn open_stream(&mut self, stream: StreamId, notices: Notices) {
         self.streams.insert(stream, Some(notices));
     }
@@ -158,7 +160,7 @@ impl Desk {
     pub(crate) fn attach(&mut self, session: &Text, stream: StreamId) -> Result<(), RenewError> {
         let now = self.lease.standing_tick();
         if !self.streams.contains_key(&stream) {
-            // It ended while the command was under way.
+            // The stream ended while the command was in progress.
             self.home.attached_in_vain(session, now);
             return Err(RenewError::NotAttached);
         }
@@ -167,7 +169,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Closes every stream: the clients come back and look what is still theirs.
+    /// Closes every stream: the clients reconnect and check what they still hold.
     pub(crate) fn close_all_streams(&mut self) {
         for notices in self.streams.values_mut().filter_map(Option::take) {
             notices.closed.cancel();
@@ -183,19 +185,19 @@ impl Desk {
         }
     }
 
-    /// Writes into decided events how late the renewals of the holds that end in them were.
+    /// Adds to decided events how late the renewals of the holds that end in them were.
     pub(crate) fn tell_pauses(&self, decided: &mut [Recorded]) {
         self.home.tell_pauses(decided, self.lease.standing_tick());
     }
 
-    /// Takes note of committed events; `table` shows the state after them.
+    /// Applies committed events; `table` shows the state after them.
     pub(crate) fn observe(&mut self, events: &[Recorded], table: &Table) {
         let now = self.lease.standing_tick();
         self.home.heed_lease(self.membership.longest_lease());
         for recorded in events {
             self.notify(recorded, table);
             self.waits.observe(recorded, &self.home);
-            // Where claims are awaited is compared at the log's head: on the way there it may be long over.
+            // Where claims are awaited is compared at the log's head: an event before it may be obsolete.
             if !self.is_behind || !matches!(recorded.event, Event::ClaimAwaited { .. }) {
                 self.home.observe(recorded, table, now);
             }
@@ -207,8 +209,8 @@ impl Desk {
         }
     }
 
-    /// The claims that are awaited here by no caller are cancelled soon, unless one asks for them again: those whose call was at a
-    /// server that died.
+    /// Lets claims that are awaited here without a caller be cancelled soon, unless a caller requests them again: their
+    /// calls were at a server that died.
     fn leave_unattended(&mut self, table: &Table) {
         let me = Some(self.home.me());
         for claim in table.claims().filter(|claim| claim.state == ClaimState::Waiting && claim.spec.awaited_at == me) {
@@ -218,8 +220,7 @@ impl Desk {
         }
     }
 
-    /// The table was loaded anew: settles what is waited for according to it. What it does not have yet is settled at
-    /// the log's head.
+    /// Settles waits by a table that was reloaded. Claims that it does not have yet are settled at the log's head.
     pub(crate) fn reconcile(&mut self, table: &Table) {
         self.home.heed_lease(self.membership.longest_lease());
         self.home.rebuild(table, self.lease.standing_tick());
@@ -235,7 +236,7 @@ impl Desk {
         self.is_behind = true;
     }
 
-    /// The table is at the log's head.
+    /// Settles the remaining waits, with the table at the log's head.
     pub(crate) fn caught_up(&mut self, table: &Table) {
         if !std::mem::take(&mut self.is_behind) {
             return;
@@ -250,8 +251,8 @@ impl Desk {
         self.leave_unattended(table);
     }
 
-    /// A claim is awaited here from now on. If no call is here, another server has decided that, and the call may have
-    /// gone.
+    /// Records that a claim is awaited here from now on. If no call is here, another server has decided that, and the
+    /// call may be gone.
     fn awaited_at(&mut self, claim: Revision, at: Option<ServerId>) {
         let is_left = at == Some(self.home.me()) && !self.callers.attend_to(claim) && !self.home.is_unattended(claim);
         if is_left && !self.is_behind {
@@ -293,15 +294,15 @@ impl Desk {
                 if *home != self.home.me() {
                     self.tell(self.home.stream_of(session), Notice::SessionMoved { session: session.clone() });
                 }
-                // What it had been granted here it learns by the answer, whichever stream was to return the grant.
+                // The reply reports what the session was granted here, whichever stream was to return the grant.
                 let claims = table.session(session).into_iter().flat_map(|session| session.claims.iter());
                 let claims = claims.filter_map(|claim| table.claim(*claim));
                 let by_stream = |claim: &&Claim| claim.id < recorded.revision && claim.spec.awaited_at.is_none();
                 claims.filter(by_stream).for_each(|claim| self.callers.received(claim.id));
             }
             Event::ClaimAwaited { claim, at } if *at == Some(self.home.me()) => self.awaited_at(*claim, *at),
-            // A later call answers for it, or one that has just returned the grant. On the way to the log's head that
-            // may be long over.
+            // A later call answers for it, or one that has just returned the grant. Before the log's head this may be
+            // obsolete.
             Event::ClaimAwaited { claim, .. } if !self.is_behind => self.callers.received(*claim),
             Event::ClaimUpdated { claim, .. } => self.callers.received(*claim),
             Event::SessionEnded { session, reason, .. } => {
@@ -317,21 +318,22 @@ impl Desk {
         self.tell(stream, Notice::HoldEnded { claim, reason, eviction });
     }
 
-    /// Tells whoever waits for the grant; if nobody is there to hear of it, the claim is left to the timers.
+    /// Notifies the callers that wait for the grant; if none is left, the claim is left to the timers.
     fn grant(&mut self, claim: &Claim) {
         if !self.callers.granted(claim) {
             self.leave(claim.id);
         }
     }
 
-    /// A caller does not wait for a claim any more; unless it is `satisfied`, somebody else has to, or come back.
+    /// Removes a caller that no longer waits for a claim; unless it is `satisfied`, another caller must wait, or
+    /// reconnect.
     pub(super) fn depart(&mut self, claim: Revision, number: u64, satisfied: bool) {
         if self.callers.depart(claim, number) && !satisfied {
             self.leave(claim);
         }
     }
 
-    /// A caller has handed over a grant, or failed to.
+    /// Records that a caller has handed over a grant, or failed to.
     pub(super) fn received(&mut self, claim: Revision, satisfied: bool) {
         if satisfied {
             self.callers.received(claim);

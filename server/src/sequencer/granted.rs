@@ -1,5 +1,5 @@
-//! When each hold was granted: what the log forgets while the hold lasts. For people only: the table contains no time, and
-//! nothing is decided by it.
+//! When each hold was granted, which the log may drop while the hold lasts. For display only: the table contains no
+//! time, and no decision depends on it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,23 +8,23 @@ use tenure_core::{Claim, Event, Revision, Table};
 
 use crate::store::Batch;
 
-/// How many entries a block has.
+/// Entries per block.
 const BLOCK: usize = 64;
 
-/// A token, and the stamp of the batch that granted it, in ms since 1970.
+/// A token, and the timestamp of the batch that granted it, in ms since 1970.
 type Granted = (Revision, i64);
 
-/// The stamps of the grants of all claims that have a token, by token. In sorted blocks, since tokens only rise and holds end
-/// in any order: 17 bytes for each hold as a rule, and no allocation for one alone.
+/// The grant timestamps of all claims that have a token, by token. In sorted blocks, since tokens only increase and
+/// holds end in any order: normally 17 bytes per hold, and no allocation of its own.
 #[derive(Debug, Default)]
 pub(super) struct GrantTimes {
-    /// Full blocks, of which entries may have gone since; each by the first token that it had. None is empty.
+    /// Full blocks, from which entries may have been removed since, by the first token each had. None is empty.
     blocks: BTreeMap<Revision, Vec<Granted>>,
     newest: Vec<Granted>,
 }
 
 impl GrantTimes {
-    /// Those that the rows have, in any order.
+    /// Grant times from the rows, in any order.
     pub(super) fn loaded(mut granted: Vec<Granted>) -> Self {
         granted.sort_unstable();
         granted.dedup_by_key(|(token, _)| *token);
@@ -33,7 +33,7 @@ impl GrantTimes {
         times
     }
 
-    /// Takes over a committed batch.
+    /// Applies a committed batch.
     pub(super) fn took(&mut self, batch: &Batch) {
         for recorded in &batch.events {
             match &recorded.event {
@@ -63,7 +63,7 @@ impl GrantTimes {
         }
     }
 
-    /// When a claim with this token was granted, if that is known.
+    /// When the claim with this token was granted, if known.
     pub(super) fn get(&self, token: Revision) -> Option<i64> {
         let block = match self.newest.first() {
             Some((first, _)) if *first <= token => &self.newest,
@@ -72,7 +72,7 @@ impl GrantTimes {
         place(block, token).map(|place| block[place].1)
     }
 
-    /// Adds a token that is higher than all before.
+    /// Adds a token that is higher than all previous ones.
     fn insert(&mut self, token: Revision, at_ms: i64) {
         if self.newest.len() == BLOCK {
             let full = std::mem::replace(&mut self.newest, Vec::with_capacity(BLOCK));
@@ -104,7 +104,8 @@ fn place(block: &[Granted], token: Revision) -> Option<usize> {
     block.binary_search_by_key(&token, |(at, _)| *at).ok()
 }
 
-/// The same for readers, which the sequencer lets look while it does nothing else: so it is never locked for long.
+/// Grant times shared with readers, which the sequencer runs only while it does nothing else, so the lock is never held
+/// for long.
 #[derive(Clone, Default)]
 pub(super) struct SharedGrantTimes(Arc<Mutex<GrantTimes>>);
 
@@ -113,7 +114,7 @@ impl SharedGrantTimes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The stamps of the grants of these claims, as far as they are known.
+    /// The grant timestamps of these claims, as far as known.
     pub(super) fn of<'a>(&self, claims: impl IntoIterator<Item = &'a Claim>) -> Vec<Granted> {
         let times = self.lock();
         let granted = |claim: &Claim| claim.token().and_then(|token| Some((token, times.get(token)?)));
@@ -121,7 +122,7 @@ impl SharedGrantTimes {
     }
 }
 
-/// A namespace as a reader sees it: the table, and what is kept beside it for people.
+/// A reader's view of a namespace: the table, and the display data kept beside it.
 pub struct View<'a> {
     /// The table.
     pub table: &'a Table,
@@ -133,8 +134,8 @@ impl<'a> View<'a> {
         Self { table, granted: granted.lock() }
     }
 
-    /// When a claim was granted, in ms since 1970, on the clock of the server that appended the grant. `None` while it waits, or if
-    /// that is not known.
+    /// When a claim was granted, in ms since 1970, by the clock of the server that appended the grant. `None` while it
+    /// waits, or if unknown.
     #[must_use]
     pub fn granted_ms(&self, claim: &Claim) -> Option<i64> {
         claim.token().and_then(|token| self.granted.get(token))
@@ -147,7 +148,7 @@ mod tests {
 
     fn memory(times: &GrantTimes) -> usize {
         let room: usize = times.blocks.values().chain([&times.newest]).map(Vec::capacity).sum();
-        // A node of the tree is half full at least.
+        // A node of the tree is at least half full.
         let of_blocks = times.blocks.len() * 2 * size_of::<(Revision, Vec<Granted>)>();
         room * size_of::<Granted>() + of_blocks
     }
@@ -189,7 +190,7 @@ mod tests {
                 times.insert(Revision(next), number.cast_signed());
                 plain.insert(next, number.cast_signed());
             } else {
-                // Mostly one that is there, else one that never was or has gone.
+                // Mostly an existing token, else one that never existed or was removed.
                 let token = plain.range(number % (next + 2)..).next().map_or(number, |(token, _)| *token);
                 times.remove(Revision(token));
                 plain.remove(&token);

@@ -1,9 +1,10 @@
-//! The sequencer: the one place where a namespace's commands are put in order.
+//! The sequencer: puts a namespace's commands in order and commits them.
 //!
-//! It gathers what has arrived into a batch, has the table decide each command, and appends the events to the store if the
-//! namespace is still at the revision that the decisions were made on. Only when the append is known to be committed are
-//! callers answered and watchers told. If another server was first, it takes over what it missed and decides again. To spare
-//! itself that, it passes commands on to a server that writes already: see [`passing`].
+//! It gathers the commands that have arrived into a batch, has the table decide each, and appends the events to the
+//! store if the namespace is still at the revision that the decisions were based on. Callers are answered and watchers
+//! notified only when the append is known to be committed. If another server appended first, it applies the events that
+//! it missed and decides again. To avoid such conflicts, it forwards commands to a server that already writes: see
+//! [`passing`].
 
 mod attendance;
 mod backpressure;
@@ -35,10 +36,10 @@ pub use namespace::Namespace;
 use passing::{News, Pass};
 pub use run::{Settings, start};
 
-/// Why a namespace does not do what it was asked.
+/// Why a namespace does not carry out a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The command may not do that.
+    /// The command was rejected.
     #[error("{0}")]
     Rejected(Rejection),
     /// It is not known whether the change was made.
@@ -47,10 +48,10 @@ pub enum Refusal {
     /// The store cannot be reached; nothing was changed.
     #[error("the database cannot be reached: {0}")]
     Unavailable(String),
-    /// Too much waits already; nothing was changed.
+    /// The queue is full; nothing was changed.
     #[error("this server has more to do than it can: try again later")]
     Overloaded,
-    /// This server's lease has run out.
+    /// This server's lease has lapsed.
     #[error("this server has lost touch with the database for so long that it may not answer renewals")]
     LeaseLost,
     /// This server is shutting down.
@@ -58,62 +59,63 @@ pub enum Refusal {
     Draining,
 }
 
-/// A command's outcome, committed.
+/// The committed outcome of a command.
 pub struct Decided {
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// The revision at which it was so: that of the command's last event, or that at which it was decided without one.
+    /// The revision at which the outcome was true: that of the command's last event, or that at which it was decided
+    /// without one.
     pub revision: Revision,
-    /// The caller's presence at the desk, if the command made a new claim, or found one waiting or granted to nobody's
-    /// knowledge.
+    /// The caller's registration for the claim, if the command created one, or found one waiting or granted without a
+    /// notified caller.
     pub attendance: Option<Attendance>,
 }
 
-/// What came of a command.
+/// The reply to a command.
 pub type Told = Result<Decided, Refusal>;
 
-/// What a stream knows a command by.
+/// Identifies a command of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tag {
-    /// The client's number, which may be used again once the command is answered.
+    /// The client's number, which may be reused once the command is answered.
     pub id: u64,
-    /// The stream's own number, which is not.
+    /// The stream's own number, which is never reused.
     pub count: u64,
 }
 
-/// What came of a stream's commands in one batch.
+/// Replies to a stream's commands in one batch.
 pub struct Decisions {
     /// The namespace.
     pub namespace: Text,
-    /// What came of each.
+    /// The reply to each.
     pub told: Vec<(Tag, Told)>,
 }
 
-/// Where a stream takes the decisions on its commands. Unbounded, since a stream bounds what it has under way; and without
-/// room that is kept for them, since most streams are quiet.
+/// Where a stream receives the replies to its commands. Unbounded, since a stream bounds its commands in progress; and
+/// without preallocated capacity, since most streams are quiet.
 pub type Outcomes = UnboundedSender<Decisions>;
 
 type Reply = oneshot::Sender<Told>;
 type Reader = Box<dyn FnOnce(Result<&Table, Refusal>) + Send>;
 
-/// What a sequencer is asked.
+/// A message to a sequencer.
 enum Message {
-    /// Decide this and make it durable.
+    /// Decide a request and make it durable.
     Decide { request: Request, reply: Reply, passage: Traced },
-    /// The same with each of these.
+    /// Decide several requests and make them durable.
     DecideAll { requests: Vec<(Tag, Request, Traced)>, outcomes: Outcomes },
-    /// Show the table as it is at the log's head.
+    /// Read the table at the log's head.
     Read(Reader),
-    /// Decide what another server passed.
+    /// Decide what another server forwarded.
     Take { server: ServerId, pass: Pass },
-    /// Tell another server of all that is committed here from now on.
+    /// Send all that is committed here from now on to another server.
     Follow { server: ServerId, reply: oneshot::Sender<mpsc::Receiver<News>> },
-    /// Another server may have appended: the head is here.
+    /// Another server may have appended: the head is at this revision.
     CatchUp(Revision),
 }
 
 impl Message {
-    /// What waits in it.
+    /// The queued commands in it.
     fn load(&self) -> Load {
         match self {
             Self::Decide { request, .. } => Load::of([&request.command]),
@@ -122,13 +124,13 @@ impl Message {
         }
     }
 
-    /// Whether it comes before what others want anew: a session without a stream is renewed by nobody.
+    /// Whether it precedes new requests: a session without a stream is not renewed.
     fn is_pressing(&self) -> bool {
         matches!(self, Self::Decide { request, .. } if matches!(request.command, Command::AttachSession { .. }))
     }
 }
 
-/// What somebody is told whose command is not even decided.
+/// The reply to a command that is rejected before it is decided.
 fn reject(passage: &Traced, refusal: Refusal) -> Told {
     let told = Err(refusal);
     spans::told(passage, &told);
@@ -136,7 +138,7 @@ fn reject(passage: &Traced, refusal: Refusal) -> Told {
 }
 
 impl Refusal {
-    /// For a session whose time is up, though its end may not be in the log yet.
+    /// For a session that is over, though its end may not be in the log yet.
     #[must_use]
     pub fn over(session: &str, reason: EndReason) -> Self {
         Self::Rejected(Rejection::SessionEnded { session: session.into(), reason })

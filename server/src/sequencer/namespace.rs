@@ -1,4 +1,4 @@
-//! A namespace as those see it who ask something of its sequencer.
+//! Handles to a namespace, by which callers send requests to its sequencer.
 
 use std::sync::Arc;
 
@@ -22,12 +22,12 @@ use crate::store::{Batch, Found};
 use crate::telemetry::traces::Traced;
 use crate::watch::Hub;
 
-/// A namespace of this server.
+/// A handle to a namespace of this server.
 #[derive(Clone)]
 pub struct Namespace {
     pub(super) name: Text,
     pub(super) requests: mpsc::Sender<Message>,
-    /// Of those who have something already, and lose it if they are kept waiting.
+    /// Urgent requests, whose callers lose something that they already have if they wait.
     pub(super) pressing: mpsc::Sender<Message>,
     pub(super) backpressure: Backpressure,
     pub(super) totals: SharedTotals,
@@ -47,7 +47,7 @@ impl Namespace {
         &self.name
     }
 
-    /// Returns when its sequencer has been ended: nothing more happens here.
+    /// Completes once its sequencer has been stopped: nothing more happens here.
     pub async fn ended(&self) {
         self.cancel.cancelled().await;
     }
@@ -63,8 +63,8 @@ impl Namespace {
         &self.hub
     }
 
-    /// Reads about so many events of the log after a revision, when others who do have had their turns. For history that the hub no
-    /// longer has.
+    /// Reads about `limit` events of the log after a revision, for history that the hub no longer has. Readers of the
+    /// log take turns.
     ///
     /// # Errors
     /// As [`Store::read`](crate::store::Store::read), or if it takes too long.
@@ -73,24 +73,26 @@ impl Namespace {
         self.log_reader.read(Place { namespace: self.name.clone(), beginnings, after, limit }).await
     }
 
-    /// Looks back in the log for a lock, as [`Store::search`](crate::store::Store::search) does, when others have had their turns.
+    /// Searches the log backwards for a lock, as [`Store::search`](crate::store::Store::search) does. Readers of the
+    /// log take turns.
     ///
     /// # Errors
-    /// If the store cannot be asked, or it takes too long.
+    /// If the store cannot be reached, or it takes too long.
     pub(crate) async fn search_log(&self, name: &str, until: Revision, limit: usize) -> Result<Found, LogError> {
         self.log_reader.search(&self.name, name, until, limit).await
     }
 
-    /// Whether as many commands wait as may: nobody who wants something new is let in.
+    /// Whether the queue is full, so that new requests are rejected.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.backpressure.is_full()
     }
 
-    /// Decides what a request asks for. It takes effect even if the caller goes away meanwhile.
+    /// Decides a request. It takes effect even if the caller disconnects meanwhile.
     ///
     /// # Errors
-    /// A [`Refusal`]: nothing was changed, but with [`Refusal::OutcomeUnknown`], which may have changed something, or may yet.
+    /// A [`Refusal`]: nothing was changed, except with [`Refusal::OutcomeUnknown`], where a change may have been made,
+    /// or may yet be.
     pub async fn decide(&self, request: impl Into<Request>) -> Result<Decided, Refusal> {
         let request = request.into();
         if !self.backpressure.admits(&request.command) {
@@ -99,17 +101,17 @@ impl Namespace {
         let passage = self.passage(&Traced::current(), &request.command);
         let (reply, answer) = oneshot::channel();
         self.enqueue(Message::Decide { request, reply, passage }).await?;
-        // Whoever is turned away is told. No answer comes from a sequencer that broke off, maybe after a commit.
+        // Rejected callers still receive a reply. A sequencer that broke off, possibly after a commit, sends none.
         answer.await.map_err(|_| Refusal::OutcomeUnknown)?
     }
 
-    /// The span of a command on its way through the sequencer, as a part of the call that asks for it.
+    /// The span of a command in the sequencer, as a child of the call that requested it.
     pub(crate) fn passage(&self, call: &Traced, command: &Command) -> Traced {
         spans::passage(call, &self.name, command)
     }
 
-    /// Decides requests, each with the span of its way, in this order, and tells what came of each. They take effect even if
-    /// nobody takes the outcomes.
+    /// Decides requests, each with its span, in this order, and sends their results. They take effect even if the
+    /// results are not received.
     ///
     /// # Errors
     /// A [`Refusal`] of all of them; then nothing was changed.
@@ -121,13 +123,13 @@ impl Namespace {
         if self.backpressure.is_full() {
             let refused = requests.extract_if(.., |(_, request, _)| !self.backpressure.admits(&request.command));
             let told = refused.map(|(tag, _, passage)| (tag, reject(&passage, Refusal::Overloaded))).collect();
-            // Nobody is left who would like to know.
+            // If the receiver is gone, the results are not needed.
             let _ = outcomes.unbounded_send(Decisions { namespace: self.name.clone(), told });
         }
         self.enqueue(Message::DecideAll { requests, outcomes: outcomes.clone() }).await
     }
 
-    /// Lets a message wait for the sequencer. A caller that goes away before it does takes no room.
+    /// Queues a message for the sequencer. A caller that cancels before that takes no capacity.
     async fn enqueue(&self, message: Message) -> Result<(), Refusal> {
         let queue = if message.is_pressing() { &self.pressing } else { &self.requests };
         let place = queue.reserve().await.map_err(|_| Refusal::Draining)?;
@@ -136,10 +138,10 @@ impl Namespace {
         Ok(())
     }
 
-    /// Reads the table as it is at the log's head, not earlier than the call.
+    /// Reads the table at the log's head, as of the call or later.
     ///
     /// # Errors
-    /// If the store cannot be asked for the head.
+    /// If the head cannot be read from the store.
     pub async fn read<T, F>(&self, read: F) -> Result<T, Refusal>
     where
         T: Send + 'static,
@@ -147,17 +149,17 @@ impl Namespace {
     {
         let (reply, answer) = oneshot::channel();
         let reader: Reader = Box::new(move |table| {
-            // A caller that has gone needs no answer.
+            // A caller that is gone needs no reply.
             let _ = reply.send(table.map(read));
         });
         self.requests.send(Message::Read(reader)).await.map_err(|_| Refusal::Draining)?;
         answer.await.map_err(|_| Refusal::Draining)?
     }
 
-    /// As [`Self::read`], with what is kept beside the table for people.
+    /// Like [`Self::read`], with the display data kept beside the table.
     ///
     /// # Errors
-    /// If the store cannot be asked for the head.
+    /// If the head cannot be read from the store.
     pub async fn view<T, F>(&self, view: F) -> Result<T, Refusal>
     where
         T: Send + 'static,
@@ -167,35 +169,36 @@ impl Namespace {
         self.read(move |table| view(&View::new(table, &granted))).await
     }
 
-    /// Tells another server of all that is committed here from now on, until that is dropped or does not keep up.
+    /// Sends all that is committed here from now on to another server, until it drops the receiver or does not keep up.
     ///
     /// # Errors
-    /// If this server goes on no longer.
+    /// If this server is shutting down.
     pub async fn follow(&self, server: ServerId) -> Result<mpsc::Receiver<News>, Refusal> {
         let (reply, answer) = oneshot::channel();
         self.requests.send(Message::Follow { server, reply }).await.map_err(|_| Refusal::Draining)?;
         answer.await.map_err(|_| Refusal::Draining)
     }
 
-    /// Decides what another server passed, if it may be. The verdict is told to it as a follower.
+    /// Decides what another server forwarded, if permitted. The verdict is sent to that server as a follower.
     ///
     /// # Errors
-    /// If this server goes on no longer.
+    /// If this server is shutting down.
     pub async fn take(&self, server: ServerId, pass: Pass) -> Result<(), Refusal> {
         self.requests.send(Message::Take { server, pass }).await.map_err(|_| Refusal::Draining)
     }
 
-    /// Lets the sequencer look at what another server has appended: the head was seen at this revision.
+    /// Lets the sequencer apply what another server has appended: the head was seen at this revision.
     pub(crate) fn catch_up(&self, head: Revision) {
-        // If the queue is full, it will look anyway.
+        // If the queue is full, the sequencer checks the head anyway.
         let _ = self.requests.try_send(Message::CatchUp(head));
     }
 
-    /// Renews a session that has its home here, without asking whether it still has: only for callers who know. It then lives
-    /// for its TTL whatever becomes of its stream. `Ok(None)`: its home is elsewhere, as far as is known here.
+    /// Renews a session that has its home here, without verifying that it still has: only for callers that know. It
+    /// then lives for its TTL whatever happens to its stream. `Ok(None)`: its home is elsewhere, as far as is known
+    /// here.
     ///
     /// # Errors
-    /// If the session's time was up, or this server may not answer renewals.
+    /// If the session is over, or this server may not answer renewals.
     pub fn renew(&self, session: &str) -> Result<Option<std::time::Duration>, Refusal> {
         let now = self.lease.tick().ok_or(Refusal::LeaseLost)?;
         let mut desk = self.desk.lock();
@@ -210,7 +213,7 @@ impl Namespace {
         }
     }
 
-    /// Renews a session on the stream that it is attached to; [`RenewError`] says why not.
+    /// Renews a session on the stream that it is attached to; otherwise returns the reason as a [`RenewError`].
     ///
     /// # Errors
     /// If this server may not answer renewals.
@@ -234,7 +237,7 @@ impl Namespace {
         kept
     }
 
-    /// Renews sessions on the stream that they are attached to, as [`Self::keep_alive`] does each.
+    /// Renews sessions on the stream that they are attached to, as [`Self::keep_alive`] does for one.
     ///
     /// # Errors
     /// If this server may not answer renewals.
@@ -248,19 +251,19 @@ impl Namespace {
         Ok(sessions.into_iter().map(|session| self.keep_alive_at(&mut desk, session, stream, now)).collect())
     }
 
-    /// Whether a session has its home here, as far as is known, and was opened by somebody else.
+    /// Whether a session has its home here, as far as is known, and was opened by another identity.
     #[must_use]
     pub fn is_of_another(&self, session: &str, identity: &Text) -> bool {
         self.desk.lock().home.is_of_another(session, identity)
     }
 
-    /// Whether a session has its home here, as far as is known, and was opened by another program.
+    /// Whether a session has its home here, as far as is known, and was opened by another client.
     #[must_use]
     pub fn is_of_another_client(&self, session: &str, client: &Text) -> bool {
         self.desk.lock().home.is_of_another_client(session, client)
     }
 
-    /// What is known of a session, if it is attached to this stream.
+    /// The known state of a session, if it is attached to this stream.
     #[must_use]
     pub fn attached_by(&self, session: &str, stream: StreamId) -> Option<Attached> {
         self.desk.lock().home.attached_by(session, stream)
@@ -277,8 +280,8 @@ impl Namespace {
         sessions.into_iter().map(|session| desk.home.attached_by(session, stream)).collect()
     }
 
-    /// Attaches those of these sessions to a stream that are not attached to it yet, as [`Self::attach`] does each. If that
-    /// fails, the session has moved on since, and whoever moved it goes on with it.
+    /// Attaches those of these sessions to a stream that are not attached to it yet, as [`Self::attach`] does for one.
+    /// If that fails, the session has moved since, and is served where it moved to.
     pub fn attach_all<'a>(&self, sessions: impl IntoIterator<Item = &'a Text>, stream: StreamId) {
         let mut desk = self.desk.lock();
         for session in sessions {
@@ -288,7 +291,7 @@ impl Namespace {
         }
     }
 
-    /// What was granted has been handed over, as [`Attendance::satisfied`] says of each.
+    /// Marks grants as handed over, as [`Attendance::satisfied`] does for one.
     pub fn satisfied(&self, attendances: Vec<Attendance>) {
         let mut desk = self.desk.lock();
         let settled: Vec<Attendance> = attendances.into_iter().map(|attendance| attendance.settle(&mut desk)).collect();
@@ -296,81 +299,82 @@ impl Namespace {
         drop(settled);
     }
 
-    /// Attaches a session to a stream, which renews it, and tells the stream that it was attached to before.
+    /// Attaches a session to a stream, which renews it, and notifies the stream that it was attached to before.
     ///
     /// # Errors
-    /// If its home is not here, its time was up, or the stream has ended: that is a disconnect of a session that has no other.
+    /// If its home is not here, it is over, or the stream has ended, which is a disconnect of a session without another
+    /// stream.
     pub fn attach(&self, session: &Text, stream: StreamId) -> Result<(), RenewError> {
         self.desk.lock().attach(session, stream)
     }
 
-    /// How long a claim is kept that nobody attends to.
+    /// How long a claim is kept that no caller waits for.
     #[must_use]
     pub fn reattach(&self) -> std::time::Duration {
         self.desk.lock().home.reattach()
     }
 
-    /// Lets a stream take notices.
+    /// Registers where a stream receives notices.
     pub fn open_stream(&self, stream: StreamId, notices: Notices) {
         self.desk.lock().open_stream(stream, notices);
     }
 
-    /// Whether the stream still takes notices here. One that does not read them is closed, and all are when the state had to
-    /// be loaded anew: the client is to attach again and look what is still its own.
+    /// Whether the stream still receives notices here. A stream that does not read them is closed, and all are when the
+    /// state had to be reloaded: the client must then attach again and check what it still holds.
     #[must_use]
     pub fn has_stream(&self, stream: StreamId) -> bool {
         self.desk.lock().has_stream(stream)
     }
 
-    /// How many streams take notices here.
+    /// Number of streams that receive notices here.
     #[must_use]
     pub fn stream_count(&self) -> usize {
         self.desk.lock().stream_count()
     }
 
-    /// The stream has ended.
+    /// Removes a stream that has ended.
     pub fn close_stream(&self, stream: StreamId, end: StreamEnd) {
         self.desk.lock().close_stream(stream, end);
     }
 
-    /// How long a session lives on at least, if its home is here.
+    /// Minimum remaining life of a session, if its home is here.
     #[must_use]
     pub fn remaining(&self, session: &str) -> Option<std::time::Duration> {
         let now = self.lease.standing_tick();
         self.desk.lock().home.remaining(session, now)
     }
 
-    /// How the renewals came during a hold that lasts, if the home of its session is here.
+    /// How punctual the renewals are during a current hold, if the home of its session is here.
     #[must_use]
     pub fn renewals(&self, held: Revision, spec: &ClaimSpec) -> Option<Renewals> {
         let now = self.lease.standing_tick();
         self.desk.lock().home.renewals(held, &spec.session, spec.opened, now)
     }
 
-    /// The revision that this server has followed the log to.
+    /// The revision up to which this server has followed the log.
     #[must_use]
     pub fn revision(&self) -> Revision {
         self.totals.revision()
     }
 
-    /// How much there is, as far as this server has followed the log.
+    /// The totals of the namespace, as far as this server has followed the log.
     pub(crate) fn totals(&self) -> Totals {
         self.totals.get()
     }
 
-    /// How many commands wait to be decided.
+    /// Number of commands that wait to be decided.
     pub(crate) fn queue_depth(&self) -> usize {
         self.backpressure.commands()
     }
 
-    /// How many sessions have their home here.
+    /// Number of sessions that have their home here.
     #[must_use]
     pub fn session_count(&self) -> usize {
         self.desk.lock().home.session_count()
     }
 
-    /// Every session that has its home here lives for a full TTL from now, or its full disconnect grace: this server could
-    /// take no renewals for a while.
+    /// Extends every session that has its home here to a full TTL from now, or its full disconnect grace: this server
+    /// could take no renewals for a while.
     pub(crate) fn refresh(&self) {
         let now = self.lease.standing_tick();
         self.desk.lock().home.refresh(now);

@@ -1,4 +1,4 @@
-//! The replica: this server's table of a namespace, and how it follows the log.
+//! The replica: this server's table of a namespace, which follows the log.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -14,26 +14,28 @@ use super::tally::Tally;
 use crate::store::{Batch, Head, RowChanges, Store, StoreError};
 use crate::watch::Hub;
 
-/// How many events are read at a time when following the log.
+/// Number of events read at a time when following the log.
 const READ: usize = 10_000;
 
-/// A table of more sessions and claims than this is restored aside: a million take seconds, in which others want to be renewed.
+/// A table of more sessions and claims than this is restored on a blocking thread: a million take seconds, during which
+/// other sessions must be renewed.
 const LARGE: usize = 10_000;
 
-/// How often the rows are loaded while the database loses history, before it is given up for now.
+/// Maximum number of times that the rows are loaded while the database loses history, before the attempt fails.
 const LOADS: u32 = 5;
 
-/// How far back before the rows history is read at start, so that refusals can be explained as before.
+/// How far back before the rows history is read at start, so that rejections can be explained as before.
 const RECALL: u64 = 2_000;
 
-/// How far beyond all that is known the database's clock must be, as a revision, to be believed when history was lost: 16 ms.
+/// How far beyond all known revisions the database's clock must be, as a revision, to be trusted after a loss of
+/// history: 16 ms.
 const CLEARLY: u64 = 1 << 20;
 
-/// How far the revision jumps if that clock was set back, since nobody may be left who knows how much was lost: more events than
+/// How far the revision jumps if that clock was set back, since it may be unknown how much was lost: more events than
 /// could have been.
 const FARTHEST: u64 = 1 << 40;
 
-/// Of so many servers the last batch is known.
+/// Number of servers whose last batch is remembered.
 const WRITERS: usize = 1_000;
 
 pub(super) struct Replica {
@@ -45,21 +47,21 @@ pub(super) struct Replica {
     pub(super) rows: RowsBehind,
     granted: SharedGrantTimes,
     tally: Tally,
-    /// The highest revision that this server has ever seen here.
+    /// The highest revision that this server has ever seen in this namespace.
     seen: Revision,
-    /// What is to be appended first of all, if nothing is here and that may be because it was lost.
+    /// The jump to append before anything else, if the namespace is empty, possibly because it was lost.
     pub(super) lost_whole: Option<Loss>,
-    /// Who wrote the last batch.
+    /// The server that wrote the last batch.
     pub(super) last_writer: Option<ServerId>,
-    /// Those who wrote lately, and when this table came to show it.
+    /// The recent writers, and when this table came to include their batches.
     pub(super) writers: BTreeMap<ServerId, Instant>,
-    /// The last batch of each server among those that this table was brought to its revision by ...
+    /// The last batch of each server, among those that brought this table to its revision ...
     last_of: HashMap<ServerId, Revision>,
-    /// ... which are all of them after this revision.
+    /// ... which include every batch after this revision.
     last_of_since: Revision,
 }
 
-/// What is to be appended after the database lost (or may have lost) history.
+/// The jump to append after the database lost (or may have lost) history.
 #[derive(Clone, Copy)]
 pub(super) struct Loss {
     pub(super) after: Revision,
@@ -96,7 +98,7 @@ impl Replica {
         }
     }
 
-    /// Takes over a committed batch that this table does not show yet.
+    /// Applies a committed batch that this table does not include yet.
     pub(super) fn take_over(&mut self, batch: Arc<Batch>) {
         for recorded in &batch.events {
             self.table.apply(recorded);
@@ -104,7 +106,7 @@ impl Replica {
         self.took(batch);
     }
 
-    /// A committed batch is shown by this table now: lets everybody know.
+    /// Publishes a committed batch that this table now includes.
     pub(super) fn took(&mut self, batch: Arc<Batch>) {
         self.seen = self.seen.max(batch.revision());
         self.note_writer(&batch);
@@ -115,7 +117,7 @@ impl Replica {
         self.hub.publish(batch, &self.table);
     }
 
-    /// What to write to bring the rows to the table's revision.
+    /// The changes that bring the rows to the table's revision.
     pub(super) fn row_changes(&self) -> RowChanges {
         let mut changes = self.rows.changes(&self.table);
         changes.granted = self.granted.of(&changes.claims);
@@ -135,15 +137,15 @@ impl Replica {
                 Event::ServerAdopted { dead, .. } => {
                     self.last_of.insert(*dead, batch.revision());
                 }
-                // What was lost may have been such a batch.
+                // The lost history may have contained such a batch.
                 Event::HistoryLost { .. } => self.last_of_since = batch.revision(),
                 _ => {}
             }
         }
     }
 
-    /// Whether this table has come to its revision from `after` or earlier with no batch of that server, and no adoption of
-    /// what it left behind.
+    /// Whether this table has reached its revision from `after` or earlier without a batch of that server, and without
+    /// an adoption of what it left.
     pub(super) fn has_nothing_of(&self, server: ServerId, after: Revision) -> bool {
         let since = after >= self.last_of_since && after <= self.table.revision();
         since && self.last_of.get(&server).is_none_or(|last| *last <= after)
@@ -163,7 +165,7 @@ impl Replica {
             restore()
         };
         self.recall(&mut restored).await?;
-        // From here on nothing fails: the hub and the desk would go on with what the table was before.
+        // Nothing may fail from here on: the hub and the desk would continue with the previous table.
         self.seen = self.seen.max(self.table.revision());
         self.rows = RowsBehind::at(revision);
         self.table = restored;
@@ -176,7 +178,7 @@ impl Replica {
         Ok(())
     }
 
-    /// Reminds a table of what happened shortly before its revision.
+    /// Adds to a table what happened shortly before its revision.
     async fn recall(&self, table: &mut Table) -> Result<(), StoreError> {
         let until = table.revision();
         let mut after = Revision(until.0.saturating_sub(RECALL));
@@ -200,7 +202,7 @@ impl Replica {
         Ok(())
     }
 
-    /// Follows the log to its head. Returns what has to be appended if the database lost history.
+    /// Follows the log to its head. Returns the jump to append if the database lost history.
     pub(super) async fn follow(&mut self) -> Result<Option<Loss>, StoreError> {
         let mut loads = 0;
         loop {
@@ -213,7 +215,7 @@ impl Replica {
             };
             let head = tail.head;
             self.rows.saved(head.rows_revision);
-            // It may have failed over again since the rows were loaded.
+            // The database may have failed over again since the rows were loaded.
             let ahead = head.revision < self.table.revision() && !(loads > 0 && Defect::LoadsOnce.is_here());
             if ahead || (!head.intact && head.revision > Revision(0) && loads == 0) {
                 loads += 1;
@@ -233,7 +235,7 @@ impl Replica {
                 self.take_over(batch);
             }
             if broken {
-                // History was lost behind our back, and another server has jumped ahead already.
+                // History was lost without notice, and another server has already jumped.
                 self.load().await?;
                 self.desk.lock().close_all_streams();
             } else if self.table.revision() >= head.revision {
@@ -241,15 +243,15 @@ impl Replica {
                 if self.seen > Revision(0) || head.revision > Revision(0) {
                     return Ok(loss);
                 }
-                // Reading makes no namespace.
+                // A read must not create a namespace.
                 self.lost_whole = loss;
                 return Ok(None);
             }
         }
     }
 
-    /// Whether the revision has to jump, with the table at the head. If it can, it jumps to the database's clock: an earlier jump
-    /// may be among what was lost, and nothing else is sure to lead beyond that.
+    /// The jump that is needed, if any, with the table at the head. If possible, it is to the database's clock: an
+    /// earlier jump may be among what was lost, and nothing else is certain to lead beyond that.
     fn loss(&self, head: &Head) -> Option<Loss> {
         if head.intact && head.revision >= self.seen {
             return None;
@@ -260,7 +262,7 @@ impl Replica {
         Some(Loss { after: head.revision, revision: Revision(revision) })
     }
 
-    /// The jump was committed.
+    /// Applies the committed jump.
     pub(super) fn jumped(&mut self, batch: Arc<Batch>) {
         self.take_over(batch);
         self.desk.lock().close_all_streams();

@@ -1,19 +1,20 @@
-//! Rows behind the log: which rows have yet to be written, so that loading is rows and the log after them.
+//! Rows behind the log: tracks which rows have yet to be written, so that loading reads the rows and the log after
+//! them.
 
 use tenure_core::{ClaimState, Event, Recorded, Revision, Session, Table, Text};
 
 use crate::store::RowChanges;
 
-/// What has changed in the table since the rows were written.
+/// Changes of the table since the rows were written.
 #[derive(Debug, Default)]
 pub(super) struct RowsBehind {
-    /// Up to where the rows sum up the log.
+    /// The revision up to which the rows cover the log.
     saved: Revision,
     /// Sessions (by opening revision) and the revision at which each was touched.
     sessions: Vec<(Revision, Revision)>,
     /// Claims (by id) and the revision at which each was touched.
     claims: Vec<(Revision, Revision)>,
-    /// The revision at which the settings of a lock were touched last.
+    /// The revision at which the settings of a lock were last touched.
     settings: Option<Revision>,
     /// Groups (by id), their names, and the revision at which each was touched.
     groups: Vec<(Revision, Text, Revision)>,
@@ -24,7 +25,7 @@ impl RowsBehind {
         Self { saved, ..Self::default() }
     }
 
-    /// Up to where the rows are known to sum up the log.
+    /// The revision up to which the rows are known to cover the log.
     pub(super) fn up_to(&self) -> Revision {
         self.saved
     }
@@ -34,7 +35,7 @@ impl RowsBehind {
         self.saved < table.revision()
     }
 
-    /// The rows are at this revision (at least): what was touched up to there is written.
+    /// Records that the rows are at this revision (at least): what was touched up to it is written.
     pub(super) fn saved(&mut self, revision: Revision) {
         if revision > self.saved {
             self.saved = revision;
@@ -45,7 +46,7 @@ impl RowsBehind {
         }
     }
 
-    /// Notes what committed events touch. `table` shows the state after them.
+    /// Records what committed events touch. `table` shows the state after them.
     pub(super) fn touched(&mut self, events: &[Recorded], table: &Table) {
         for Recorded { revision, event } in events {
             let at = *revision;
@@ -84,7 +85,7 @@ impl RowsBehind {
         }
     }
 
-    /// What to write to bring the rows to the table's revision.
+    /// The changes that bring the rows to the table's revision.
     pub(super) fn changes(&self, table: &Table) -> RowChanges {
         let (from, to, lost) = (self.saved, table.revision(), table.lost());
         let mut changes = RowChanges { from, to, lost, ..RowChanges::default() };
@@ -93,7 +94,7 @@ impl RowsBehind {
                 Some(session) => {
                     changes.sessions.push(Session::new(session.spec.clone(), opened));
                 }
-                // What came and went since the rows were written has no row.
+                // A session that began and ended since the rows were written has no row.
                 None if opened <= self.saved => changes.ended_sessions.push(opened),
                 None => {}
             }
@@ -122,7 +123,7 @@ impl RowsBehind {
         changes
     }
 
-    /// A group that changes often is noted once: what counts is that it was touched after the rows were written.
+    /// Repeated changes of a group are recorded once: only that it was touched after the rows were written matters.
     fn touch_group(&mut self, id: Revision, name: &Text, at: Revision) {
         match self.groups.last_mut() {
             Some((last, _, touched)) if *last == id => *touched = at,
@@ -131,7 +132,7 @@ impl RowsBehind {
     }
 }
 
-/// Keeps what is still wanted, and gives back the memory of a time when much more was.
+/// Keeps the entries that are still wanted, and frees memory from a time when there were many more.
 fn keep<T>(touched: &mut Vec<T>, wanted: impl FnMut(&T) -> bool) {
     touched.retain(wanted);
     if touched.len() < touched.capacity() / 4 {
@@ -155,7 +156,7 @@ mod tests {
 
     use super::*;
 
-    /// Many sessions are opened, one event each, and noted as touched.
+    /// Opens many sessions, one event each, and records them as touched.
     fn opened(many: u64) -> (RowsBehind, Table) {
         let (mut rows, mut table) = (RowsBehind::default(), Table::default());
         for number in 1..=many {

@@ -1,4 +1,4 @@
-//! The sequencer's loop.
+//! The sequencer's main loop.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,44 +25,44 @@ use crate::store::log_reader::LogReader;
 use crate::store::{Store, StoreError};
 use crate::watch::Hub;
 
-/// How many requests may queue up before their senders are held back. Most are refused before: see [`Backpressure`].
+/// Capacity of the request queue, beyond which senders wait. Most requests are rejected before: see [`Backpressure`].
 const QUEUE: usize = 65_536;
 
-/// The sequencer looks at the service clock at least this often, so that it runs.
+/// The sequencer reads the service clock at least this often, to keep it running.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// After this long, what is due by itself and could not be carried out is tried again.
+/// Delay before a due command that could not be carried out is retried.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// Rows are written behind the log about this often.
+/// Approximate interval at which rows are written behind the log.
 const SAVE: Duration = Duration::from_millis(250);
 
-/// Rows that another server should have written are written here when they are this old.
+/// Age at which rows that another server should have written are written here.
 const SAVE_FOR_OTHERS: Duration = Duration::from_secs(5);
 
-/// What the sequencers of a server have in common.
+/// Settings shared by the sequencers of a server.
 #[derive(Clone)]
 pub struct Settings {
     /// This server.
     pub me: ServerId,
-    /// How long a claim is kept that nobody attends to.
+    /// How long a claim is kept that no caller waits for.
     pub reattach: Duration,
     /// This server's lease.
     pub lease: Arc<Lease>,
-    /// The other servers that live, who should be told of changes.
+    /// The other live servers, which should be notified of changes.
     pub membership: Arc<Membership>,
-    /// The ways to them, if there are any.
+    /// The connections to them, if there are any.
     pub peers: Option<Arc<dyn Peers>>,
-    /// What they count with.
+    /// Their metrics.
     pub counts: Counts,
     /// Reads history.
     pub(crate) log_reader: LogReader,
-    /// Of which messages are kept for watches whose readers are behind.
+    /// Bounds the messages kept for watches whose readers are behind.
     pub(crate) watch_budget: Budget,
-    /// Ends the sequencers.
+    /// Stops the sequencers.
     pub cancel: CancellationToken,
-    /// The number before that of the first batch. A namespace that is closed and opened again must not use numbers
-    /// again that a batch of unknown outcome may still have.
+    /// The number before that of the first batch. A namespace that is closed and reopened must not reuse the numbers of
+    /// batches whose outcome is unknown.
     pub first_number: u64,
 }
 
@@ -70,18 +70,18 @@ pub(super) struct Sequencer {
     pub(super) settings: Settings,
     pub(super) replica: Replica,
     pub(super) requests: mpsc::Receiver<Message>,
-    /// What comes before those.
+    /// Urgent requests, which precede those.
     pub(super) pressing: mpsc::Receiver<Message>,
     pub(super) backpressure: Backpressure,
-    /// Those whose turn has yet to come.
+    /// Readers deferred to a later batch.
     pub(super) readers: Vec<Reader>,
     pub(super) cancel: CancellationToken,
     /// The number of the last batch of this server in this namespace.
     pub(super) number: u64,
     pub(super) passing: Passing,
-    /// A head that others tell of what is appended up to, which this server is not at, and since when.
+    /// A head that this server has not reached, announced by servers that send what they commit, and since when.
     pub(super) awaited: Option<(Revision, Instant)>,
-    /// The write of rows that is under way, and the revision it brings them to.
+    /// The write of rows in progress, and the revision that it brings them to.
     saving: Option<(Revision, JoinHandle<Result<(), StoreError>>)>,
     /// Since when the rows are behind.
     behind_since: Option<Instant>,
@@ -159,7 +159,7 @@ impl Sequencer {
         self.save_last().await;
     }
 
-    /// This server stops: what it has not begun changes nothing.
+    /// Rejects the remaining requests when this server stops: they change nothing.
     async fn turn_away(&mut self) {
         self.pressing.close();
         self.requests.close();
@@ -169,8 +169,7 @@ impl Sequencer {
         }
     }
 
-    /// Waits until there is something to do, or time to look at the clock; takes what is due by itself and all that has
-    /// arrived.
+    /// Waits for a request or for the next check of the clock; then takes the due commands and all that has arrived.
     async fn gather(&mut self) -> Option<Work> {
         let until = Instant::now() + self.pause();
         let until = self.passing.until().map_or(until, |patience| patience.min(until));
@@ -187,7 +186,7 @@ impl Sequencer {
             () = tokio::time::sleep_until(until) => None,
         };
         if first.is_some() {
-            // Others may be about to ask, who were answered by the same batch.
+            // Other callers that the same batch answered may be about to send requests.
             tokio::task::yield_now().await;
         }
         self.lose_patience();
@@ -213,7 +212,7 @@ impl Sequencer {
         self.backpressure.give_back(request.load());
         match request {
             Message::Follow { server, reply } => {
-                // Who has gone does not follow.
+                // A requester that is gone does not follow.
                 let _ = reply.send(self.passing.followers.add(server));
             }
             request => work.push(request),
@@ -225,14 +224,14 @@ impl Sequencer {
         self.replica.last_writer == Some(self.settings.me)
     }
 
-    /// For how long nothing is due. Without the lease nothing is, until it is back.
+    /// Time until a command is due. Without the lease none is, until it is regained.
     fn pause(&self) -> Duration {
         let Some(now) = self.settings.lease.tick() else { return LOOK };
         let next = self.replica.desk.lock().home.next_deadline();
         next.map_or(LOOK, |next| next.saturating_sub(now)).min(LOOK)
     }
 
-    /// What is due by itself. Without the lease nothing is: the sessions could not have been renewed.
+    /// The commands that are due. Without the lease none are: the sessions could not have been renewed.
     fn due(&mut self) -> Vec<Command> {
         let Some(now) = self.settings.lease.tick() else { return Vec::new() };
         self.replica.desk.lock().home.due(now)
@@ -243,7 +242,7 @@ impl Sequencer {
         self.replica.desk.lock().home.again(command, at);
     }
 
-    /// Writes the rows behind the log from time to time, while everything else goes on.
+    /// Writes the rows behind the log from time to time, concurrently with everything else.
     async fn save_behind(&mut self) {
         if self.saving.as_ref().is_some_and(|(_, saving)| saving.is_finished()) {
             self.finish_saving().await;
@@ -268,7 +267,7 @@ impl Sequencer {
         match saving.await {
             Ok(Ok(())) => self.replica.rows.saved(to),
             Ok(Err(StoreError::Conflict)) => {
-                // Another server was first; the head tells how far it came.
+                // Another server wrote first; the head shows how far it got.
                 if let Err(error) = self.catch_up().await {
                     tracing::debug!(namespace = %self.replica.name, %error, "cannot follow the log");
                 }
@@ -278,7 +277,7 @@ impl Sequencer {
         }
     }
 
-    /// A server that stops leaves the rows up to date, so that the next one starts fast.
+    /// Brings the rows up to date before this server stops, so that the next one starts fast.
     async fn save_last(&mut self) {
         self.finish_saving().await;
         if self.is_writer() && self.replica.rows.behind(&self.replica.table) {
@@ -290,7 +289,7 @@ impl Sequencer {
     }
 }
 
-/// The next request: what is pressing first.
+/// The next request; urgent ones first.
 pub(super) async fn next(
     pressing: &mut mpsc::Receiver<Message>,
     requests: &mut mpsc::Receiver<Message>,

@@ -1,4 +1,4 @@
-//! The tally: counts what is appended here, and how much there is in the namespace.
+//! The tally: counts what this server appends, and the totals of the namespace.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,10 +9,10 @@ use tenure_core::{ClaimSpec, EndReason, Event, Mode, Recorded, Revision, ServerI
 use super::metrics::{Counts, Way};
 use crate::store::Batch;
 
-/// Of so many locks it is known who held them last.
+/// Number of locks whose last holder is remembered.
 const REMEMBERED: usize = 4_096;
 
-/// How much there is, and at which revision.
+/// The totals of the namespace, and their revision.
 #[derive(Clone, Default)]
 pub(super) struct SharedTotals(Arc<Mutex<(Totals, Revision)>>);
 
@@ -30,12 +30,12 @@ impl SharedTotals {
     }
 }
 
-/// What is counted of a namespace. It follows the whole log, to know what the events mean which are counted.
+/// The counters of a namespace. It follows the whole log, since the meaning of the counted events depends on others.
 pub(super) struct Tally {
     me: ServerId,
     counts: Counts,
     totals: SharedTotals,
-    /// The claims whose holds have ended, but not their minimum.
+    /// The claims whose holds have ended, but whose minimum hold has not.
     lingering: HashSet<Revision>,
     last: LastHolders,
 }
@@ -49,13 +49,13 @@ impl Tally {
         self.totals.clone()
     }
 
-    /// Begins anew with a table.
+    /// Restarts from a table.
     pub(super) fn reset(&mut self, table: &Table) {
         self.lingering = table.claims().filter(|claim| claim.lingers()).map(|claim| claim.id).collect();
         *self.totals.lock() = (table.totals(), table.revision());
     }
 
-    /// A batch was committed; `table` shows the state after it.
+    /// Counts a committed batch; `table` shows the state after it.
     pub(super) fn took(&mut self, batch: &Batch, table: &Table) {
         let counts = (batch.server == self.me).then(|| self.counts.clone());
         for recorded in &batch.events {
@@ -81,7 +81,7 @@ impl Tally {
                 self.hold_ended(spec, *reason, counts);
             }
             Event::ClaimEnded { claim, token: Some(_), spec, reason, .. } => {
-                // The end of lingering is not that of a hold, which has been counted.
+                // The end of lingering is not the end of the hold, which has been counted.
                 let lingered = !self.lingering.is_empty() && self.lingering.remove(claim);
                 if !lingered {
                     self.hold_ended(spec, *reason, counts);
@@ -141,16 +141,16 @@ impl Tally {
 /// How the last hold of a lock ended.
 #[derive(Clone, Copy)]
 struct LastHold {
-    /// The revision that opened the session which had it.
+    /// The revision that opened the session of the hold.
     opened: Revision,
     reason: EndReason,
 }
 
-/// The last holds of locks, as far as they are remembered.
+/// The last holds of locks, as far as remembered.
 #[derive(Default)]
 struct LastHolders {
     of: HashMap<Text, LastHold, FixedState>,
-    /// In the order in which they came: who came first is forgotten first.
+    /// In order of insertion: the oldest is dropped first.
     names: VecDeque<Text>,
 }
 

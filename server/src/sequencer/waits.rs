@@ -1,4 +1,4 @@
-//! How long claims wait, as their homes count it.
+//! How long claims wait, as measured by their homes.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,8 @@ use tokio::time::Instant;
 
 use super::metrics::Locks;
 
-/// Since when claims wait, as far as this server knows: all of them, since their sessions may come here meanwhile.
+/// Since when claims wait, as far as this server knows. It has all claims, since their sessions may move here
+/// meanwhile.
 pub(super) struct Waits {
     since: HashMap<Revision, Instant>,
     locks: Locks,
@@ -18,7 +19,7 @@ impl Waits {
         Self { since: HashMap::new(), locks }
     }
 
-    /// Takes note of a committed event. `home` is as before it.
+    /// Applies a committed event. `home` is the state before it.
     pub(super) fn observe(&mut self, recorded: &Recorded, home: &Home) {
         match &recorded.event {
             Event::ClaimQueued(_) => {
@@ -43,7 +44,7 @@ impl Waits {
         }
     }
 
-    /// The table was loaded anew: what waits and was not known does so from now on.
+    /// Reconciles with a reloaded table: waits that were unknown count from now on.
     pub(super) fn reconcile(&mut self, table: &Table) {
         let now = Instant::now();
         let before = std::mem::take(&mut self.since);

@@ -1,4 +1,4 @@
-//! Work: what is carried out in one batch, and who is told what came of it.
+//! Work: the requests that are carried out in one batch, and the replies to them.
 
 use tenure_core::{Command, Request, Revision, Text};
 
@@ -8,31 +8,31 @@ use super::spans;
 use super::{Decisions, Message, Outcomes, Reader, Refusal, Reply, Tag, Told, reject};
 use crate::telemetry::traces::Traced;
 
-/// The most commands in one batch, but for the last request that is taken into it.
+/// Maximum commands in one batch, except for the last request added to it.
 const COMMANDS: usize = 4_096;
 
-/// The most that the texts of the commands of one batch take, in bytes: well below what databases take in one statement.
+/// Maximum bytes of the texts of the commands in one batch: well below what databases take in one statement.
 const BYTES: usize = 2 * 1024 * 1024;
 
-/// Who asked for a command.
+/// The source of a command.
 pub(super) enum Asker {
-    /// The home: it was due by itself.
+    /// The home, because the command is due.
     Home,
-    /// A call, and the span of the command's way.
+    /// A call, and the span of the command.
     Call(Reply, Traced),
-    /// A stream, by its place in the work.
+    /// A stream, by its index in the work.
     Stream(usize, Tag, Traced),
-    /// Another server, which passed it, by the place of the pass in the work.
+    /// Another server, which forwarded it, by the index in [`Work::taken`].
     Peer(usize, Traced),
 }
 
 impl Asker {
-    /// Whether somebody is there to receive what is granted.
+    /// Whether a caller is present to receive a grant.
     pub(super) fn is_caller(&self) -> bool {
         !matches!(self, Self::Home | Self::Peer(..))
     }
 
-    /// The span of the command's way.
+    /// The span of the command.
     pub(super) fn passage(&self) -> &Traced {
         static NONE: Traced = Traced::none();
         match self {
@@ -42,29 +42,29 @@ impl Asker {
     }
 }
 
-/// What to do in one batch.
+/// The requests to carry out in one batch.
 #[derive(Default)]
 pub(super) struct Work {
     pub(super) requests: Vec<(Request, Asker)>,
     pub(super) readers: Vec<Reader>,
     pub(super) tellings: Tellings,
-    /// What other servers have passed.
+    /// Work that other servers have forwarded.
     pub(super) taken: Vec<Taken>,
-    /// If this was passed to another server: the revision that this server was at, when it was for the first time.
+    /// If this was forwarded to another server: the revision of this server when it first was.
     pub(super) passed_after: Option<Revision>,
     /// The head that was seen, if another server may have appended.
     pub(super) catch_up: Option<Revision>,
-    /// What the commands attach, in bytes.
+    /// Bytes of the texts of the commands.
     bytes: usize,
 }
 
-/// What the streams are told when the batch is done: all at once.
+/// Replies to streams, sent together when the batch is done.
 #[derive(Default)]
 pub(super) struct Tellings(Vec<(Outcomes, Vec<(Tag, Told)>)>);
 
 impl Tellings {
-    /// Tells whoever asked for a command what came of it. One that has gone is noticed by what it is to be told, which
-    /// is dropped.
+    /// Replies to the source of a command. If the caller is gone, the reply is dropped, and its attendance records
+    /// that.
     pub(super) fn tell(&mut self, asker: Asker, told: Told) {
         spans::told(asker.passage(), &told);
         match asker {
@@ -76,7 +76,7 @@ impl Tellings {
         }
     }
 
-    /// Tells the streams.
+    /// Sends the replies to the streams.
     pub(super) fn send(self, namespace: &Text) {
         for (outcomes, told) in self.0 {
             let _ = outcomes.unbounded_send(Decisions { namespace: namespace.clone(), told });
@@ -108,12 +108,12 @@ impl Work {
         }
     }
 
-    /// Adds what is due by itself.
+    /// Adds a command that is due.
     pub(super) fn push_due(&mut self, command: Command) {
         self.add(command.into(), Asker::Home);
     }
 
-    /// Adds what was to be done after this.
+    /// Appends later work.
     pub(super) fn join(&mut self, later: Self) {
         let (streams, passes) = (self.tellings.0.len(), self.taken.len());
         self.tellings.0.extend(later.tellings.0);
@@ -134,8 +134,8 @@ impl Work {
         self.requests.push((request, asker));
     }
 
-    /// What is due by itself is decided before what callers ask for, taken back from other servers or not: no caller is told that a
-    /// claim is there which is given up in the same batch.
+    /// Due commands go before requests of callers, including those taken back from other servers: no caller is notified
+    /// of a claim that is cancelled in the same batch.
     pub(super) fn put_due_first(&mut self) {
         self.requests.sort_by_key(|(_, asker)| !matches!(asker, Asker::Home));
     }
@@ -144,22 +144,22 @@ impl Work {
         self.asks_nothing() && self.catch_up.is_none()
     }
 
-    /// Whether nobody waits for anything in it.
+    /// Whether no caller or timer waits for any part of it.
     pub(super) fn asks_nothing(&self) -> bool {
         self.requests.is_empty() && self.readers.is_empty() && self.taken.is_empty()
     }
 
-    /// Whether what is there is enough for one batch: in number, and in what a database takes in one statement.
+    /// Whether it is enough for one batch: in number, and in what a database takes in one statement.
     pub(super) fn is_full(&self) -> bool {
         self.requests.len() + self.readers.len() >= COMMANDS || self.bytes >= BYTES
     }
 }
 
 impl Message {
-    /// Turns away whoever asked.
+    /// Rejects the request.
     pub(super) fn refuse(self, namespace: &Text, refusal: &Refusal) {
         match self {
-            // A caller that has gone needs no answer.
+            // A caller that is gone needs no reply.
             Self::Decide { reply, passage, .. } => drop(reply.send(reject(&passage, refusal.clone()))),
             Self::DecideAll { requests, outcomes } => {
                 let told = requests.into_iter().map(|(tag, _, passage)| (tag, reject(&passage, refusal.clone())));
@@ -167,7 +167,7 @@ impl Message {
                 drop(outcomes.unbounded_send(decisions));
             }
             Self::Read(reader) => reader(Err(refusal.clone())),
-            // Who passed it sees that it is let go.
+            // The server that forwarded it sees that it no longer follows.
             Self::Take { .. } | Self::Follow { .. } | Self::CatchUp(_) => {}
         }
     }

@@ -1,4 +1,4 @@
-//! What a server is made of, whatever carries its calls: the services, and the life behind them.
+//! Runs the services of a server and its nodes, independent of the transport.
 
 use std::fmt::Display;
 use std::pin::pin;
@@ -32,56 +32,57 @@ use crate::store::{self, OpenError, Store, StoreCounts, StoreError, StoreOptions
 use crate::telemetry::log_throttle::LogThrottle;
 use crate::telemetry::metrics::Metrics;
 
-/// Between two tries to register with the store.
+/// The pause before another attempt to open or register with the store.
 const REGISTER: Duration = Duration::from_millis(500);
 
-/// That there is no store is told so often at the most.
+/// The interval at which store failures are logged.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// What is shown of a database that cannot be used.
+/// The public message about an unavailable database.
 const AWAY: &str = "the database cannot be reached or takes no writes: see the server's log";
 
-/// How long a heartbeat that is under way at the end is waited for.
+/// Timeout for a heartbeat in flight at the end.
 const LAST_HEARTBEAT: Duration = Duration::from_millis(500);
 
-/// How often it is checked whether the server can do its work.
+/// The interval at which readiness is checked.
 const CHECK: Duration = Duration::from_millis(200);
 
-/// What a server stands on, beside its store.
+/// The environment of a server, apart from its store.
 #[derive(Clone)]
 pub struct Environment {
-    /// What its lease is measured by.
+    /// The clock of its lease.
     pub clock: Arc<dyn Clock>,
-    /// How it reaches other servers, to pass commands on. `None`: it passes none on, and takes none.
+    /// Connects to other servers for forwarding. `None`: commands are neither forwarded nor accepted from other
+    /// servers.
     pub connector: Option<Arc<dyn Connector>>,
-    /// What it counts with.
+    /// The metrics of the server.
     pub metrics: Metrics,
 }
 
 /// A server without a transport.
 pub struct ServerParts {
-    /// Its services.
+    /// The gRPC services.
     pub routes: Routes,
-    /// Whether it can do its work, and changes of that.
+    /// The current readiness, and its changes.
     pub readiness: watch::Receiver<Readiness>,
-    /// To be run: ends when the server has drained or stopped.
+    /// The future that runs the server; completes when it has drained or stopped.
     pub life: BoxFuture<'static, ()>,
 }
 
-/// What ends a server.
+/// Tokens that end a server.
 #[derive(Clone, Debug, Default)]
 pub struct Shutdown {
-    /// Sends clients elsewhere, and ends when they have gone.
+    /// Makes clients fail over, and ends when they have.
     pub drain: CancellationToken,
-    /// Shutdown at once.
+    /// Stops immediately.
     pub stop: CancellationToken,
 }
 
 impl ServerParts {
-    /// A server on a store that is open.
+    /// Creates a server on an open store.
     ///
     /// # Errors
-    /// If its services cannot be described.
+    /// If the descriptors of its services cannot be decoded.
     pub async fn on(
         store: Arc<dyn Store>,
         ttl: TtlBounds,
@@ -116,13 +117,13 @@ impl ServerParts {
     }
 }
 
-/// Where the store comes from.
+/// An open store, or how to open it.
 pub(crate) enum Source {
     Open(Arc<dyn Store>),
     Opening(Box<Opening>),
 }
 
-/// A store that is to be opened.
+/// A store to be opened.
 pub(crate) struct Opening {
     pub(crate) options: StoreOptions,
     pub(crate) migrate: bool,
@@ -138,7 +139,7 @@ impl Opening {
     }
 }
 
-/// The life of a server: one node after another.
+/// Runs a server as a sequence of nodes.
 struct Lifecycle {
     api: Api,
     node: NodeOptions,
@@ -147,7 +148,7 @@ struct Lifecycle {
     health: HealthReporter,
     draining: CancellationToken,
     stop: CancellationToken,
-    /// With the store, until a node has begun on it.
+    /// For store failures, until a node has started on it.
     throttle: Mutex<LogThrottle>,
 }
 
@@ -163,7 +164,7 @@ impl Lifecycle {
         }
     }
 
-    /// Returns when the server is to drain or to stop.
+    /// Waits until the server is to drain or to stop.
     async fn ending(&self) {
         tokio::select! {
             biased;
@@ -188,7 +189,7 @@ impl Lifecycle {
         }
     }
 
-    /// Runs one node: until it is marked dead, a part of it breaks, or the server is to stop.
+    /// Runs one node until it is marked dead, one of its tasks fails, or the server is to stop.
     async fn run_node(&self, store: &Arc<dyn Store>) {
         let cancel = self.stop.child_token();
         let links = self.environment.connector.clone().map(|connector| Arc::new(Links::new(connector)));
@@ -224,7 +225,7 @@ impl Lifecycle {
         self.set_ready(Readiness::not(Unready::Starting)).await;
         tokio::join!(node.stop(), async {
             if !heartbeating.is_terminated() {
-                // The store may be at this heartbeat or at the one before, until it has answered.
+                // Until the store has replied, it may hold this heartbeat or the previous one.
                 let _ = tokio::time::timeout(LAST_HEARTBEAT, &mut heartbeating).await;
             }
         });
@@ -232,16 +233,16 @@ impl Lifecycle {
         if end == HeartbeatsEnd::MarkedDead {
             return;
         }
-        // Calls may still be under way: once others adopt, none may answer a renewal.
+        // Calls may still be in progress: once others adopt, none may answer a renewal.
         node.lease().give_up();
-        // So that others adopt at once what is left here. If it cannot be said, they find out by themselves.
+        // Makes other servers adopt immediately. If this fails, they detect the silence themselves.
         let _ = store.mark_dead(node.id(), last_heartbeat.load(Ordering::Acquire)).await;
         if !is_asked {
             self.pause().await;
         }
     }
 
-    /// Between two tries.
+    /// Pauses between two attempts.
     async fn pause(&self) {
         tokio::select! {
             () = tokio::time::sleep(REGISTER) => {}
@@ -249,8 +250,8 @@ impl Lifecycle {
         }
     }
 
-    /// Registers a node and opens all that there is. `None`: another node is to be tried. One that may have registered does not
-    /// begin again: a first heartbeat that others have seen before is no sign of life to them.
+    /// Registers a node and opens all namespaces. `None`: try with another node. A node that may have registered must
+    /// not register again, because other servers ignore a first heartbeat that they have already seen.
     async fn register(&self, node: &Arc<Node>) -> Option<Heartbeats> {
         let mut heartbeats = match Heartbeats::begin(node.clone()).await {
             Ok(heartbeats) => heartbeats,
@@ -279,11 +280,11 @@ impl Lifecycle {
         }
     }
 
-    /// Opens all that there is, however often it takes.
+    /// Opens all namespaces, retrying until the store allows it.
     async fn open_all(&self, node: &Arc<Node>) -> Result<(), JoinError> {
         loop {
             let opening = node.clone();
-            // In a task of its own, because it computes for long, and heartbeats must not wait for that.
+            // In a separate task, because heartbeats must not wait for its long computation.
             let opening = AbortOnDropHandle::new(tokio::spawn(async move { opening.namespaces().open_all().await }));
             match opening.await? {
                 Ok(()) => return Ok(()),
@@ -302,14 +303,14 @@ impl Lifecycle {
         self.set_ready(Readiness::not(Unready::Store(AWAY.to_owned()))).await;
     }
 
-    /// Logs that the store cannot be used, now and then.
+    /// Logs that the store is unavailable, rate-limited.
     fn log_trouble(&self, what: &str, error: impl Display) {
         if self.throttle.lock().unwrap_or_else(PoisonError::into_inner).on_error(Instant::now()) {
             tracing::warn!(%error, "{what}");
         }
     }
 
-    /// Why the store takes nothing, as anyone may see it who asks. The address of a database is for the log only.
+    /// The public reason why the store accepts no writes. The address of a database appears only in the log.
     fn shown(&self, node: &Node, reason: String) -> String {
         if node.store().exclusive() {
             return reason;
@@ -318,7 +319,8 @@ impl Lifecycle {
         AWAY.to_owned()
     }
 
-    /// Keeps readiness and health true: the server is ready for as long as it may answer renewals, and its store takes what is written.
+    /// Keeps readiness and health current: the server is ready while it may answer renewals and its store accepts
+    /// writes.
     async fn report(&self, node: &Node) {
         loop {
             let readiness = match (node.lease().tick(), node.store().trouble()) {
@@ -341,18 +343,18 @@ impl Lifecycle {
         self.ready.send_replace(readiness);
     }
 
-    /// The server drains, and no session is attached here any more, or there is no other server for those that are: none
-    /// lives, or those that live drain, too.
+    /// Waits until the server drains and either no session is attached here, or no other server can take the sessions:
+    /// none is live, or all live ones are draining, too.
     async fn drained(&self, node: &Node, mut outlook: Outlook) {
         self.draining.cancelled().await;
         node.set_draining();
         self.set_ready(Readiness::not(Unready::Draining)).await;
-        // Who has come since the last heartbeat is not known yet, and nobody knows yet that this one drains.
+        // Servers that started since the last heartbeat are not known yet, and do not know yet that this one drains.
         let news = tokio::time::timeout(LAST_HEARTBEAT, outlook.next(node));
         let alone = async {
-            // Without the store what is known has to do.
+            // Without the store, the last known state must suffice.
             let _ = news.await;
-            while node.others().take_clients() {
+            while node.membership().take_clients() {
                 tokio::time::sleep(CHECK / 4).await;
             }
         };
@@ -368,7 +370,7 @@ impl Lifecycle {
     }
 }
 
-/// The services whose health is told, beside that of the server as a whole.
+/// The services with a health status; the first is the server as a whole.
 const SERVICES: [&str; 7] = [
     "",
     "tenure.v1.ClientService",

@@ -1,4 +1,4 @@
-//! The composition root: a store, the server's parts on it, and TCP in front.
+//! The composition root: a store, the server on it, and the TCP listener.
 
 pub mod lifecycle;
 
@@ -38,28 +38,28 @@ use crate::transport::grpc_only::GrpcOnlyLayer;
 use crate::transport::peer_tls::Proof;
 use crate::transport::{self, Accounts, ConnectionLimits, Tls, TlsFiles};
 
-/// HTTP/2 pings find out that a client's machine has gone: so often, and for so long unanswered.
+/// HTTP/2 keepalive: the interval of pings and the timeout of a reply, to detect that a client's machine has failed.
 const PING: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(10));
 
-/// How long a claim is kept that nobody attends to: enough for a client to come back by way of another server.
+/// How long a claim is kept without an attached client: enough for a client to reconnect to another server.
 const REATTACH: Duration = Duration::from_secs(5);
 
-/// What a server is started with.
+/// The options of a server.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// Where gRPC is served; port 0 picks a free one.
+    /// The gRPC address; port 0 selects a free port.
     pub listen: SocketAddr,
-    /// The TLS of that. `None`: none.
+    /// The TLS files. `None`: no TLS.
     pub tls: Option<TlsFiles>,
-    /// By what clients prove who they are.
+    /// The accepted client credentials.
     pub credentials: CredentialOptions,
-    /// How many connections there may be.
+    /// Connection limits.
     pub connections: ConnectionLimits,
     /// The bounds of TTLs.
     pub ttl: TtlBounds,
-    /// How long a drain may take before what is left is cut.
+    /// The maximum duration of a drain before remaining connections are closed.
     pub drain_timeout: Duration,
-    /// How its nodes are started.
+    /// The options of its nodes.
     pub node: NodeOptions,
 }
 
@@ -103,11 +103,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts to listen, and opens the store. The server is ready when the store has taken its first heartbeat; until the store
-    /// can be reached it keeps trying.
+    /// Listens and opens the store, retrying until it can be reached. The server is ready once the store has committed
+    /// its first heartbeat.
     ///
     /// # Errors
-    /// If the address cannot be listened on, or the store will not do however long one tries.
+    /// If the address cannot be bound, or the store fails with an error that a retry cannot resolve.
     pub async fn start(config: &Config, metrics: Metrics) -> anyhow::Result<Self> {
         let data_dir = &config.data_dir;
         std::fs::create_dir_all(data_dir).with_context(|| format!("cannot make {} (data_dir)", data_dir.display()))?;
@@ -127,10 +127,10 @@ impl Server {
         Self::start_on(config.into(), source, metrics).await
     }
 
-    /// Starts on a store that is open.
+    /// Starts on an open store.
     ///
     /// # Errors
-    /// If the address cannot be listened on.
+    /// If the address cannot be bound.
     pub async fn start_with(options: ServerOptions, store: Arc<dyn Store>) -> anyhow::Result<Self> {
         Self::start_on(options, Source::Open(store), Metrics::default()).await
     }
@@ -155,7 +155,7 @@ impl Server {
             reload.clone(),
         )));
         let tls = tls.map(|tls| anyhow::Ok((tls, Arc::new(Proof::make()?)))).transpose()?;
-        // Where there are credentials and no TLS, other servers have nothing to prove themselves by.
+        // With credentials but without TLS, servers cannot authenticate each other.
         let connector: Option<Arc<dyn Connector>> = match &tls {
             Some((_, proof)) => {
                 options.node.certificate = proof.hash();
@@ -215,13 +215,13 @@ impl Server {
         })
     }
 
-    /// Where gRPC is served.
+    /// The gRPC address.
     #[must_use]
     pub fn grpc_address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Whether the server can do its work, and changes of that.
+    /// The current readiness, and its changes.
     #[must_use]
     pub fn readiness(&self) -> watch::Receiver<Readiness> {
         self.readiness.clone()
@@ -233,18 +233,18 @@ impl Server {
         self.watchdog.clone()
     }
 
-    /// The server as its console uses it.
+    /// The server, as used by its console.
     #[must_use]
     pub fn served(&self) -> Served {
         self.served.clone()
     }
 
-    /// Has the files that it takes over while it runs (certificates, tokens, keys, policy) read again now.
+    /// Reloads certificates, tokens, keys and policy now.
     pub fn reload(&self) {
         self.reload.notify_one();
     }
 
-    /// What it counts.
+    /// The metrics of the server.
     #[must_use]
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
@@ -256,13 +256,14 @@ impl Server {
         while readiness.changed().await.is_ok() {}
     }
 
-    /// Sends clients elsewhere, hands over the sessions that stay, and stops. Takes no longer than the drain timeout and a little.
+    /// Makes clients fail over, hands over the remaining sessions, and stops. Takes at most three seconds longer than
+    /// the drain timeout.
     pub async fn drain_and_stop(mut self) {
         self.shutdown.drain.cancel();
         let drained = tokio::time::timeout(self.drain_timeout, &mut self.living).await;
         self.shutdown.stop.cancel();
         if drained.is_err() {
-            // Nothing more is to be done about what does not end in time.
+            // Work that does not end in time is abandoned.
             let _ = tokio::time::timeout(Duration::from_secs(1), &mut self.living).await;
         }
         if tokio::time::timeout(Duration::from_secs(1), &mut self.serving).await.is_err() {
@@ -281,14 +282,15 @@ fn warn_of_openness(address: SocketAddr, has_tls: bool, access: &Access) {
     }
 }
 
-/// What calls go through that come from this process: the same as those that come over the network, but for what only connections need.
+/// The service for calls from within this process, with the layers of network calls except those that need a
+/// connection.
 fn in_process(routes: Routes, counting: CountingLayer, access: Access, address: SocketAddr) -> console::Service {
     let service = TraceLayer::new(address).layer(routes.prepare());
     let service = GrpcOnlyLayer.layer(IdentifyLayer::new(access).layer(service));
     console::Service::new(counting.layer(service))
 }
 
-/// Where clients reach the server, for people who ask how.
+/// The address for clients, for display to people.
 fn endpoint(advertised: &str, address: SocketAddr) -> String {
     if advertised.is_empty() { address.to_string() } else { advertised.to_owned() }
 }

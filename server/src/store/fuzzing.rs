@@ -1,4 +1,4 @@
-//! For fuzzers: rows as they are written and read, without a database.
+//! Support for fuzzers: writes and reads rows without a database.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use super::codec::{encode_metadata, encode_name};
 use super::sql::rows::{self, CLAIMS, GROUPS, MEMBERS, SESSIONS, SETTINGS};
 use super::sql::{Arg, Each, Failure, Table, page};
 
-/// The rows of sessions, claims, settings, groups and members, each as the JSON that SQLite makes of them.
+/// The rows of sessions, claims, settings, groups and members, each in the JSON form that SQLite returns.
 #[must_use]
 pub fn pages(rows: &Rows) -> [String; 5] {
     let sessions = labels(rows.sessions.iter().map(|session| &session.spec.metadata));
@@ -28,10 +28,10 @@ pub fn pages(rows: &Rows) -> [String; 5] {
     ]
 }
 
-/// What is read from such pages.
+/// Reads rows from such pages.
 ///
 /// # Errors
-/// If one of them is none, or has a row that none of these tables has.
+/// If one of them is not a page, or has a row that its table cannot have.
 pub fn read([sessions, claims, settings, groups, members]: [&str; 5]) -> Result<Rows, String> {
     let mut read = Rows::default();
     let mut grouped: BTreeMap<Revision, Group> = BTreeMap::new();
@@ -58,7 +58,7 @@ fn labels<'a>(metadata: impl Iterator<Item = &'a Metadata>) -> Vec<Cow<'static, 
     metadata.map(encode_metadata).collect()
 }
 
-/// All columns but the namespace.
+/// A page of the table's rows, with all columns except the namespace.
 fn page(table: &Table, cells: &[Arg<'_>]) -> String {
     let rows = cells.chunks(table.columns.len()).map(|row| row[1..].iter().map(cell).collect::<Vec<_>>().join(","));
     let rows: Vec<String> = rows.map(|row| format!("[{row}]")).collect();

@@ -1,4 +1,4 @@
-//! A store whose answers are counted.
+//! A wrapper that counts the results of a store's calls.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,16 +9,17 @@ use tokio::time::Instant;
 use super::metrics::{Operation, StoreCounts};
 use super::{Batch, Found, Measured, Presence, RowChanges, Rows, Store, StoreError, Tail};
 
-/// The same store, its answers counted.
+/// Wraps a store, so that the results of its calls are counted.
 pub(crate) fn counted(store: Arc<dyn Store>, counts: StoreCounts) -> Arc<dyn Store> {
     Arc::new(Instrumented { store, counts, trouble: Mutex::default() })
 }
 
-/// A store, and what counts its answers.
+/// A store and its metrics.
 struct Instrumented {
     store: Arc<dyn Store>,
     counts: StoreCounts,
-    /// Why the last write was not taken. Only of an exclusive store: it has no lease that runs out if none is taken.
+    /// Why the last write failed. Set only for an exclusive store, which has no lease that expires when its writes
+    /// fail.
     trouble: Mutex<Option<String>>,
 }
 

@@ -1,7 +1,8 @@
-//! Reads of the log that are not urgent: history for people, and for watches that are behind.
+//! Reads of the log that are not urgent: history for display, and for watches that lag behind.
 //!
-//! They take turns, one statement each, so that however many ask, appends and heads find connections and processors free. What was
-//! read for one watch is kept for a while, since after an outage many resume from the same revision.
+//! Reads take turns, one statement each, so that appends and head reads find free connections and processors regardless
+//! of the number of readers. Batches read for one watch are cached for a while, since after an outage many watches
+//! resume from the same revision.
 
 use std::collections::VecDeque;
 use std::num::NonZero;
@@ -15,10 +16,10 @@ use crate::limits;
 use crate::limits::Buffer;
 use crate::store::{Batch, Found, Store, StoreError};
 
-/// How many turns there are at most: half of the connections that there are by default.
+/// Maximum number of concurrent turns: half of the default number of connections.
 const TURNS: usize = 2;
 
-/// Pieces of fewer events are not kept: to find one of very many takes as long as to read it.
+/// Pieces of fewer events are not cached: finding one among very many takes as long as reading it.
 const KEPT: usize = 100;
 
 /// Reads the log of all namespaces of a server.
@@ -31,8 +32,8 @@ struct Shared {
     pieces: Mutex<Pieces>,
 }
 
-/// Where a piece of the log begins: the namespace, how often its log began anew here, the revision before, and how many events were
-/// asked for.
+/// The start of a piece of the log: the namespace, the number of times its log began anew on this server, the revision
+/// before the piece, and the requested number of events.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) namespace: Text,
@@ -44,15 +45,15 @@ pub(crate) struct Place {
 /// Why the log could not be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LogError {
-    /// Too many others have their turns before.
+    /// Too many other reads wait for a turn.
     #[error("too many others read history")]
     Busy,
-    /// The store could not be asked.
+    /// The store returned an error.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// What was read, the newest last.
+/// Cached pieces of the log, newest last.
 struct Pieces {
     kept: VecDeque<(Place, Vec<Arc<Batch>>)>,
     bytes: usize,
@@ -60,7 +61,7 @@ struct Pieces {
 }
 
 impl LogReader {
-    /// A reader of this store, which counts there what it keeps.
+    /// Creates a reader of this store, which reports the size of its cache in `counts`.
     pub(crate) fn new(store: Arc<dyn Store>, counts: Buffer) -> Self {
         counts.limit.set(i64::try_from(limits::LOG_READ).unwrap_or(i64::MAX));
         let half = std::thread::available_parallelism().map_or(1, NonZero::get) / 2;
@@ -68,31 +69,31 @@ impl LogReader {
         Self(Arc::new(Shared { store, turns: Semaphore::new(half.clamp(1, TURNS)), pieces }))
     }
 
-    /// As [`Store::read`], without the head. Of the same place others may have been given the same before.
+    /// Like [`Store::read`], without the head. Readers of the same place may receive the same cached batches.
     ///
     /// # Errors
-    /// As [`Store::read`], or if too many others have their turns before.
+    /// As [`Store::read`], or [`LogError::Busy`] if too many other reads wait for a turn.
     pub(crate) async fn read(&self, place: Place) -> Result<Vec<Arc<Batch>>, LogError> {
         if let Some(batches) = self.0.kept(&place) {
             return Ok(batches);
         }
         let _turn = self.0.turn().await?;
-        // Another one may have read it meanwhile.
+        // Another reader may have cached it while this one waited.
         if let Some(batches) = self.0.kept(&place) {
             return Ok(batches);
         }
         let batches = self.0.store.read(&place.namespace, place.after, place.limit).await?.batches;
-        // More may be added to the end of the log.
+        // A shorter piece ends at the end of the log, which may still grow.
         if batches.iter().map(|batch| batch.events.len()).sum::<usize>() >= place.limit.max(KEPT) {
             self.0.keep(place, &batches);
         }
         Ok(batches)
     }
 
-    /// As [`Store::search`].
+    /// Like [`Store::search`].
     ///
     /// # Errors
-    /// As [`Store::search`], or if too many others have their turns before.
+    /// As [`Store::search`], or [`LogError::Busy`] if too many other reads wait for a turn.
     pub(crate) async fn search(
         &self,
         namespace: &str,
@@ -107,7 +108,7 @@ impl LogReader {
 
 impl Shared {
     async fn turn(&self) -> Result<SemaphorePermit<'_>, LogError> {
-        // They are never closed.
+        // The semaphore is never closed.
         timeout(limits::LOG_READ_TURN, self.turns.acquire()).await.ok().and_then(Result::ok).ok_or(LogError::Busy)
     }
 

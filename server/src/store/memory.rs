@@ -1,5 +1,5 @@
-//! A store in memory, shared by any number of servers of one process, with knobs for the ways in which a database fails.
-//! For tests: nothing is kept.
+//! A store in memory, shared by any number of servers of one process, with controls to simulate the failures of a
+//! database. It is meant for tests: nothing is persisted.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,20 +16,20 @@ use super::{
     Batch, FIRST_HEARTBEAT, Found, Head, Measured, Older, Presence, RowChanges, Rows, Store, StoreError, Tail,
 };
 
-/// What becomes of an append instead of the ordinary.
+/// The outcome of an append instead of the normal one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It is not committed, and the caller knows.
+    /// The batch is not committed, and the caller learns so.
     Unavailable,
-    /// It is committed, but the caller is not told. If it conflicts, that is told.
+    /// The batch is committed, but the caller receives `OutcomeUnknown`. A conflict is reported as such.
     OutcomeUnknown,
-    /// It is not committed, but the caller does not know that.
+    /// The batch is not committed, and the caller receives `OutcomeUnknown`.
     OutcomeUnknownAndLost,
-    /// It is committed if it does not conflict, and the caller's task panics.
+    /// The batch is committed if it does not conflict, and the caller's task panics.
     Panic,
 }
 
-/// A database in memory. Clones are the same database.
+/// A database in memory. Clones share the same database.
 #[derive(Clone)]
 pub struct MemoryDatabase {
     shared: Arc<Shared>,
@@ -37,14 +37,14 @@ pub struct MemoryDatabase {
 
 struct Shared {
     state: Mutex<State>,
-    /// Who appended, of the appends that are to be told of.
+    /// The server of each append that other servers are notified of.
     appended: broadcast::Sender<ServerId>,
     gate: watch::Sender<Gate>,
 }
 
 #[derive(Default)]
 struct State {
-    /// 0 until it fails over: on any other, namespaces do not begin at 1.
+    /// 0 before the first failover: with any other identity, namespaces do not begin at 1.
     identity: u64,
     unavailable: bool,
     search_delay: Duration,
@@ -52,7 +52,7 @@ struct State {
     heartbeat_delay: Duration,
     clock_ms: Option<i64>,
     faults: VecDeque<Fault>,
-    /// How many reads of the log go well before one fails.
+    /// The number of log reads that succeed before one fails.
     reads_until_failure: Option<u32>,
     namespaces: BTreeMap<Text, Namespace>,
     servers: BTreeMap<ServerId, Presence>,
@@ -65,7 +65,7 @@ struct Namespace {
     trimmed: Revision,
     log: VecDeque<Arc<Batch>>,
     rows: Rows,
-    /// How the rows came about, so that earlier ones can be restored.
+    /// The changes that produced the rows, so that earlier rows can be restored.
     saved: Vec<RowChanges>,
 }
 
@@ -75,13 +75,13 @@ struct Gate {
     waiting: usize,
 }
 
-/// While this lives, appends that arrive wait before they are decided.
+/// Blocks appends that arrive, before they are decided, for as long as it exists.
 pub struct Hold {
     shared: Arc<Shared>,
 }
 
 impl Hold {
-    /// Returns when an append waits.
+    /// Returns when an append is waiting.
     pub async fn reached(&self) {
         // The sender lives in `self`, so the wait ends only with the condition.
         let _ = self.shared.gate.subscribe().wait_for(|gate| gate.waiting > 0).await;
@@ -94,7 +94,7 @@ impl Drop for Hold {
     }
 }
 
-/// An append that waits at the gate, dropped or not.
+/// An append that waits at the gate, until dropped.
 struct Waiting<'a>(&'a Shared);
 
 impl Drop for Waiting<'_> {
@@ -121,7 +121,7 @@ impl MemoryDatabase {
         Self { shared: Arc::new(shared) }
     }
 
-    /// A store for one more server on this database.
+    /// Creates a store for one more server on this database.
     #[must_use]
     pub fn server(&self) -> Arc<MemoryStore> {
         Arc::new(MemoryStore {
@@ -132,54 +132,54 @@ impl MemoryDatabase {
         })
     }
 
-    /// Makes the next append that has no fault yet fail, whichever server makes it.
+    /// Makes the next append that has no fault yet fail, on any server.
     pub fn fail_next(&self, fault: Fault) {
         self.state().faults.push_back(fault);
     }
 
-    /// Makes one read of the log fail, after so many that do not.
+    /// Makes one read of the log fail, after `others` reads that succeed.
     pub fn fail_read_after(&self, others: u32) {
         self.state().reads_until_failure = Some(others);
     }
 
-    /// Takes the database away from every server, or gives it back.
+    /// Makes the database unavailable to all servers, or available again.
     pub fn set_available(&self, available: bool) {
         self.state().unavailable = !available;
     }
 
-    /// Makes each search take so long.
+    /// Delays each search by `delay`.
     pub fn set_search_delay(&self, delay: Duration) {
         self.state().search_delay = delay;
     }
 
-    /// Makes each load take so long.
+    /// Delays each load by `delay`.
     pub fn set_load_delay(&self, delay: Duration) {
         self.state().load_delay = delay;
     }
 
-    /// Makes each heartbeat wait so long before it is committed.
+    /// Delays each heartbeat by `delay` before it is committed.
     pub fn set_heartbeat_delay(&self, delay: Duration) {
         self.state().heartbeat_delay = delay;
     }
 
-    /// Makes appends wait, from now on until the answer is dropped.
+    /// Makes appends wait until the returned [`Hold`] is dropped.
     #[must_use]
     pub fn hold_appends(&self) -> Hold {
         self.shared.gate.send_modify(|gate| gate.holds += 1);
         Hold { shared: self.shared.clone() }
     }
 
-    /// Sets the database's clock, in ms since 1970, and stops it there.
+    /// Sets the database's clock, in ms since 1970, and stops it.
     pub fn set_clock_ms(&self, clock_ms: i64) {
         self.state().clock_ms = Some(clock_ms);
     }
 
-    /// Another server takes the database over, with all that was committed.
+    /// Fails the database over to another server, with all commits.
     pub fn fail_over(&self) {
         self.state().identity += 1;
     }
 
-    /// The same database forgets a namespace's batches that end after this revision, and the rows saved from them.
+    /// Removes a namespace's batches that end after this revision, and the rows saved from them, without a failover.
     pub fn lose_after(&self, namespace: &str, revision: Revision) {
         let mut state = self.state();
         let Some(namespace) = state.namespaces.get_mut(namespace) else { return };
@@ -192,7 +192,7 @@ impl MemoryDatabase {
         }
     }
 
-    /// Another server takes the database over, without a namespace's batches that end after this revision.
+    /// Fails the database over to another server, without a namespace's batches that end after this revision.
     pub fn restore_to(&self, namespace: &str, revision: Revision) {
         self.lose_after(namespace, revision);
         self.fail_over();
@@ -204,13 +204,13 @@ impl MemoryDatabase {
         self.state().namespaces.get(namespace).map_or(Revision(0), |found| found.revision)
     }
 
-    /// A namespace's whole log, as far as it was not trimmed.
+    /// A namespace's whole log, except trimmed batches.
     #[must_use]
     pub fn log(&self, namespace: &str) -> Vec<Arc<Batch>> {
         self.state().namespaces.get(namespace).map(|found| found.log.iter().cloned().collect()).unwrap_or_default()
     }
 
-    /// The servers that have registered and are not forgotten, dead or not.
+    /// The servers that have registered and are not forgotten, including dead ones.
     #[must_use]
     pub fn servers(&self) -> Vec<Presence> {
         self.state().servers.values().cloned().collect()
@@ -223,7 +223,7 @@ impl MemoryDatabase {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        // A test that panicked elsewhere is reported there.
+        // The test whose panic poisoned the lock reports it.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -262,17 +262,17 @@ fn is_about(batch: &Batch, name: &str) -> bool {
     batch.declares_loss() || batch.events.iter().any(|recorded| recorded.event.is_about(name))
 }
 
-/// One server's way to a [`MemoryDatabase`].
+/// One server's connection to a [`MemoryDatabase`].
 pub struct MemoryStore {
     shared: Arc<Shared>,
     connected: AtomicBool,
-    /// The server that appends here; 0 if none has.
+    /// The server that appends here; 0 before its first append.
     own: AtomicU64,
     hints: tokio::sync::Mutex<broadcast::Receiver<ServerId>>,
 }
 
 impl MemoryStore {
-    /// Cuts this server off from the database, or connects it again.
+    /// Disconnects this server from the database, or connects it again.
     pub fn set_connected(&self, connected: bool) {
         self.connected.store(connected, Ordering::SeqCst);
     }
@@ -286,7 +286,7 @@ impl MemoryStore {
     }
 
     async fn pass_gate(&self) {
-        // A real store gives others a turn, too.
+        // A real store yields, too.
         yield_now().await;
         self.shared.gate.send_modify(|gate| gate.waiting += 1);
         let _waiting = Waiting(&self.shared);
@@ -343,7 +343,7 @@ impl Store for MemoryStore {
             None => Self::commit(&mut state, batch),
         };
         if notify && outcome != Err(StoreError::Conflict) {
-            // That nobody listens is no error.
+            // A missing receiver is not an error.
             let _ = self.shared.appended.send(batch.server);
         }
         outcome
@@ -469,7 +469,7 @@ impl Store for MemoryStore {
 
     async fn hint(&self) {
         let mut appended = self.hints.lock().await;
-        // Having missed some of them is reason enough.
+        // An error for missed notifications is reason enough to return.
         while appended.recv().await.is_ok_and(|server| server.0 == self.own.load(Ordering::SeqCst)) {}
     }
 }

@@ -1,4 +1,4 @@
-//! The store: what it is asked, how long that takes, what goes wrong, and its connections.
+//! Metrics of the store: calls, latencies, errors and connections.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::telemetry::metrics::MetricSet;
 use super::StoreError;
 use crate::telemetry::metrics::{BUCKETS, Latencies};
 
-/// What a store is asked.
+/// A kind of call to a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Append,
@@ -62,7 +62,7 @@ impl Operation {
     }
 }
 
-/// The words for errors, in the order of [`kind`].
+/// Label values of errors, in the order of [`kind`].
 const KINDS: [&str; 4] = ["conflict", "compacted", "unavailable", "outcome_unknown"];
 
 fn kind(error: &StoreError) -> usize {
@@ -95,14 +95,14 @@ struct InPool {
     pool: &'static str,
 }
 
-/// A histogram as its family makes it.
+/// Creates a histogram of a family.
 fn latencies() -> Histogram {
     Histogram::new(BUCKETS)
 }
 
 type Times<L> = Family<L, Histogram, fn() -> Histogram>;
 
-/// Counts what a store is asked.
+/// Metrics of a store.
 #[derive(Clone)]
 pub(crate) struct StoreCounts {
     times: Times<Asked>,
@@ -150,12 +150,12 @@ impl MetricSet for StoreCounts {
 }
 
 impl StoreCounts {
-    /// The database is of this kind.
+    /// Sets the kind of the database.
     pub(crate) fn is(&self, kind: &'static str) {
         self.database.get_or_create(&Database { kind }).set(1);
     }
 
-    /// Something was asked, which took so long.
+    /// Counts a call and its duration.
     pub(crate) fn asked<T>(&self, operation: Operation, time: Duration, answer: &Result<T, StoreError>) {
         let (times, failed) = &self.each[operation as usize];
         times.observe(time.as_secs_f64());
@@ -164,7 +164,7 @@ impl StoreCounts {
         }
     }
 
-    /// What counts the connections of a pool.
+    /// The metrics of the connections of a pool with at most `most` of them.
     pub(crate) fn pool(&self, pool: &'static str, most: usize) -> PoolUse {
         let label = InPool { pool };
         self.most.get_or_create(&label).set(i64::try_from(most).unwrap_or(i64::MAX));
@@ -176,7 +176,7 @@ impl StoreCounts {
     }
 }
 
-/// Counts the connections of a pool.
+/// Metrics of the connections of a pool.
 #[derive(Clone, Default)]
 pub(crate) struct PoolUse {
     idle: Gauge,

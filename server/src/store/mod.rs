@@ -1,5 +1,5 @@
-//! Stores: the one thing that servers share. A store keeps the log of each namespace, the rows that sum it up, and the
-//! heartbeats of the servers. It never decides who gets a lock.
+//! The store contract: a store is the only thing that servers share. It keeps the log of each namespace, the rows that
+//! sum it up, and the heartbeats of the servers. It never decides which caller gets a lock.
 
 mod codec;
 #[cfg(feature = "fuzzing")]
@@ -31,20 +31,20 @@ pub use open::{mark_restored, migrate, open, pending_migrations};
 pub use sql::{OpenError, StoreOptions};
 pub use sqlite::{BackupError, back_up, restore};
 
-/// What can go wrong, and what the caller may conclude from it.
+/// An error of a store. Each variant says what the caller may conclude from it.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum StoreError {
-    /// The namespace (or the rows) are not at the expected revision, or the database is not the one that the head was
-    /// written on. Nothing was written, and an append that met this will never succeed. Read on from where you are.
+    /// The namespace (or the rows) are not at the expected revision, or the head was written on another database.
+    /// Nothing was written, and this append will never succeed. Continue reading from the current revision.
     #[error("another server was first")]
     Conflict,
-    /// The history that was asked for has been dropped. Load a snapshot.
+    /// The requested history has been dropped. Load a snapshot.
     #[error("history up to revision {0} was dropped")]
     Compacted(Revision),
-    /// The store cannot be reached. Surely nothing was written.
+    /// The store cannot be reached. It is certain that nothing was written.
     #[error("the store is unavailable: {0}")]
     Unavailable(String),
-    /// The store may or may not have committed, or may yet. Only a retry of the very same append tells.
+    /// The store may have committed, or may still commit. Only a retry of the identical append shows which.
     #[error("it is not known whether the store committed: {0}")]
     OutcomeUnknown(String),
 }
@@ -56,14 +56,14 @@ pub struct Batch {
     pub namespace: Text,
     /// The namespace's revision before.
     pub previous: Revision,
-    /// The events, at least one. Their revisions follow `previous` without a gap, but for a batch that consists of one
+    /// The events, at least one. Their revisions follow `previous` without a gap, except in a batch of one
     /// `HistoryLost`, which jumps ahead.
     pub events: Vec<Recorded>,
     /// The server that appends.
     pub server: ServerId,
-    /// Distinguishes this batch from every other one of that server.
+    /// Distinguishes this batch from all other batches of that server.
     pub number: u64,
-    /// That server's wall clock in ms since 1970, for people.
+    /// That server's wall clock in ms since 1970, for display.
     pub at_ms: i64,
 }
 
@@ -74,25 +74,25 @@ impl Batch {
         self.events.last().map_or(self.previous, |last| last.revision)
     }
 
-    /// About how many bytes it takes in memory.
+    /// Approximate size in memory, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.events.iter().map(|recorded| recorded.event.bytes()).sum()
     }
 
-    /// Whether this is the batch of one `HistoryLost` that makes the database it is appended to the head's.
+    /// Whether this is a batch of one `HistoryLost`, which makes the database that it is appended to the head's.
     #[must_use]
     pub fn declares_loss(&self) -> bool {
         matches!(self.events.as_slice(), [Recorded { event: Event::HistoryLost { .. }, .. }])
     }
 }
 
-/// What happened in a namespace after some revision.
+/// The batches of a namespace after some revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tail {
-    /// The batches that are there, oldest first; perhaps not all of them up to the head.
+    /// The batches, oldest first; not necessarily all of them up to the head.
     pub batches: Vec<Arc<Batch>>,
-    /// The head as it was not earlier than the read began.
+    /// The head, as of a moment not before the read began.
     pub head: Head,
 }
 
@@ -101,63 +101,63 @@ pub struct Tail {
 pub struct Head {
     /// The revision.
     pub revision: Revision,
-    /// Up to where the rows sum up the log.
+    /// The revision up to which the rows sum up the log.
     pub rows_revision: Revision,
-    /// False if the database is not (or may not be) the one that the head was written on: another timeline, another server id, a
-    /// restored backup. Then commits may have been lost, even if the revision does not show it. At revision 0: if it is not the
-    /// one that the tables were made on. Then a namespace may have been lost as a whole.
+    /// False if the head was not (or may not have been) written on this database: another timeline, another server id,
+    /// a restored backup. Commits may then have been lost, even if the revision does not show it. At revision 0: false
+    /// if the tables were not created on this database. The whole namespace may then have been lost.
     pub intact: bool,
     /// The database's clock in ms since 1970.
     pub clock_ms: i64,
 }
 
-/// What was found of a lock in a piece of the log.
+/// The result of a search for a lock in a piece of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The batches of the piece that may be about the lock, newest first.
+    /// The batches of the piece that may concern the lock, newest first.
     pub batches: Vec<Arc<Batch>>,
-    /// What is before the piece.
+    /// The state of the log before the piece.
     pub older: Older,
 }
 
-/// What is before a piece of the log.
+/// The state of the log before a piece of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Older {
-    /// Perhaps more: the batches that end at this revision or before have not been looked at.
+    /// There may be more: batches that end at this revision or before have not been examined.
     Until(Revision),
-    /// Nothing: here the log begins.
+    /// The log begins here.
     Nothing {
-        /// Up to where history was dropped; 0 if it was not.
+        /// The revision up to which history was dropped; 0 if none was.
         gone: Revision,
-        /// The stamp of the oldest batch that is left, if there is one.
+        /// The stamp of the oldest remaining batch, if any.
         since_ms: Option<i64>,
     },
 }
 
-/// How large a piece of the log is.
+/// The size of a piece of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measured {
     /// The last revision of the piece.
     pub until: Revision,
-    /// The bytes of its events, as they are stored.
+    /// The size of its events as stored, in bytes.
     pub bytes: u64,
 }
 
 /// The state of a namespace at `rows_revision`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
-    /// The revision that the rows stand for.
+    /// The revision that the rows represent.
     pub revision: Revision,
-    /// The revision of the last `HistoryLost` up to there; 0 if there was none.
+    /// The revision of the last `HistoryLost` up to `revision`; 0 if there was none.
     pub lost: Revision,
-    /// The open sessions by opening revision. `claims` of each is empty: it follows from the claims.
+    /// The open sessions by opening revision. `claims` of each is empty: it follows from `claims` here.
     pub sessions: Vec<Session>,
-    /// The claims by id, lingering ones too.
+    /// The claims by id, including lingering ones.
     pub claims: Vec<Claim>,
-    /// When those that have a token were granted, as far as that is known, in the same order: the token, and the stamp of the batch
+    /// The known grant times of the claims that have a token, in the same order: the token, and the stamp of the batch
     /// that granted it, in ms since 1970.
     pub granted: Vec<(Revision, i64)>,
-    /// What is set on locks, by name in byte order.
+    /// The settings of locks, by name in byte order.
     pub settings: Vec<(Text, LockSettings)>,
     /// The groups by id.
     pub groups: Vec<Arc<Group>>,
@@ -166,149 +166,152 @@ pub struct Rows {
 /// Row changes that bring the rows of a namespace from one revision to a later one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowChanges {
-    /// The revision that the rows are at.
+    /// The revision that the rows are at before the change.
     pub from: Revision,
-    /// The revision that they are brought to.
+    /// The revision that the rows are at after the change.
     pub to: Revision,
-    /// The revision of the last `HistoryLost` up to there; 0 if there was none.
+    /// The revision of the last `HistoryLost` up to `to`; 0 if there was none.
     pub lost: Revision,
-    /// Sessions as they are at `to`. Replaces the row of the same `opened`, if there is one.
+    /// Sessions as of `to`. Each replaces the row of the same `opened`, if any.
     pub sessions: Vec<Session>,
-    /// The `opened` of sessions that are gone at `to`. Absent rows are no error.
+    /// The `opened` of sessions that no longer exist at `to`. Absent rows are not an error.
     pub ended_sessions: Vec<Revision>,
-    /// Claims as they are at `to`. Replaces the rows of the same `id`, if there are any.
+    /// Claims as of `to`. Each replaces the rows of the same `id`, if any.
     pub claims: Vec<Claim>,
-    /// When those that have a token were granted, as far as that is known, in the same order: the token, and the stamp of the batch
+    /// The known grant times of the claims that have a token, in the same order: the token, and the stamp of the batch
     /// that granted it, in ms since 1970.
     pub granted: Vec<(Revision, i64)>,
-    /// The `id` of claims that are gone at `to`. Absent rows are no error.
+    /// The `id` of claims that no longer exist at `to`. Absent rows are not an error.
     pub ended_claims: Vec<Revision>,
-    /// All that is set on locks at `to`, by name in byte order, if any of that has changed. Replaces all rows.
+    /// All settings of locks as of `to`, by name in byte order, if any has changed. Replaces all rows.
     pub settings: Option<Vec<(Text, LockSettings)>>,
-    /// Groups as they are at `to`, with all their members. Replaces the rows of the same `id`, if there are any.
+    /// Groups as of `to`, with all their members. Each replaces the rows of the same `id`, if any.
     pub groups: Vec<Arc<Group>>,
-    /// The `id` of groups that are gone at `to`. Absent rows are no error.
+    /// The `id` of groups that no longer exist at `to`. Absent rows are not an error.
     pub ended_groups: Vec<Revision>,
 }
 
 /// The heartbeat that registers a server.
 pub const FIRST_HEARTBEAT: u64 = 1;
 
-/// The bit of a heartbeat that says that its server drains. In the heartbeat, so that it needs no column of its own: servers of earlier
-/// versions only compare heartbeats.
+/// The bit of a heartbeat that marks its server as draining. It is part of the heartbeat so that it needs no column of
+/// its own: servers of earlier versions only compare heartbeats.
 const DRAINS: u64 = 1 << 62;
 
-/// The heartbeat that follows another one, of a server that drains or does not.
+/// The heartbeat after `heartbeat`, of a server that drains or not.
 pub(crate) fn next_heartbeat(heartbeat: u64, drains: bool) -> u64 {
     (heartbeat + 1) | if drains { DRAINS } else { 0 }
 }
 
-/// A server's presence.
+/// The presence of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Presence {
     /// The server.
     pub server: ServerId,
-    /// Changes with every heartbeat.
+    /// The heartbeat, which changes each time it is written.
     pub heartbeat: u64,
-    /// How long others wait for the heartbeat to change before they mark the server dead.
+    /// How long other servers wait for the heartbeat to change before they mark the server dead.
     pub lease: Duration,
-    /// What people call it.
+    /// Name for display.
     pub label: String,
-    /// Where the other servers reach it, as host and port; empty if nowhere.
+    /// Host and port at which other servers reach it; empty if they cannot.
     pub address: String,
-    /// The SHA-256 of the certificate that it shows them there, in hexadecimal; empty if it speaks no TLS.
+    /// The SHA-256 of the certificate that it presents there, in hexadecimal; empty without TLS.
     pub certificate: String,
     /// Whether it was marked dead.
     pub dead: bool,
 }
 
 impl Presence {
-    /// Whether the server is about to stop: it takes no clients any more.
+    /// Whether the server is about to stop and no longer accepts clients.
     #[must_use]
     pub fn drains(&self) -> bool {
         self.heartbeat & DRAINS != 0
     }
 }
 
-/// A database of lock tables, as narrow as can be. Every method may be called by any number of tasks at once; a call that is
-/// dropped halfway counts as one with an unknown outcome. No call waits longer than the store's own bound (a few seconds
-/// for each statement).
+/// A database of lock tables, behind an interface that is as narrow as possible. Any number of tasks may call any
+/// method concurrently; a call that is dropped before it completes has an unknown outcome. No call waits longer than
+/// the store's own bound (a few seconds for each statement).
 ///
 /// Texts must not contain NUL. Durations are kept in whole milliseconds, rounded up.
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
-    /// Whether this process is the only one that can write. Then what it has applied is the head, without asking.
+    /// Whether this process is the only writer. The state that it has applied is then the head, without a read.
     fn exclusive(&self) -> bool;
 
-    /// Appends a batch if the namespace is at `batch.previous` and the database is the one that its head was written on, and
-    /// makes it durable. `Conflict` if not. A namespace that does not exist is at revision 0, and the append creates it, if the
-    /// database is the one that the tables were made on.
+    /// Appends a batch durably if the namespace is at `batch.previous` and its head was written on this database;
+    /// `Conflict` if not. A namespace that does not exist is at revision 0, and the append creates it if the tables
+    /// were created on this database.
     ///
-    /// After `OutcomeUnknown`, append the same batch again: if it had been committed that gives `Conflict`, and the batch
-    /// is then found in the log by its server and number; if it had not, the retry commits or fails for itself. An append
-    /// that is still under way in the database cannot be overtaken by the retry.
+    /// After `OutcomeUnknown`, append the same batch again: if it had been committed, the retry returns `Conflict`, and
+    /// the log contains the batch under its server and number; if not, the retry commits or fails on its own. The retry
+    /// cannot overtake an append that is still in progress in the database.
     ///
-    /// A batch of one `HistoryLost` is appended whatever database the head was written on, and makes this one the head's;
-    /// `previous` must still match, and its revision must be higher.
+    /// A batch of one `HistoryLost` is appended regardless of the database that the head was written on, and makes this
+    /// one the head's; `previous` must still match, and its revision must be higher.
     ///
-    /// `notify`: whether other servers live that are not told otherwise, and so should be at once where the database can.
+    /// `notify`: whether live servers exist that learn of the append in no other way, so that the database should
+    /// notify them at once where it can.
     async fn append(&self, batch: &Batch, notify: bool) -> Result<(), StoreError>;
 
-    /// Reads the batches after `after`, oldest first, about `limit` events at the most (at least one batch, if there is
-    /// any), and then the head. Batches that began before `after` and end after it are included whole. All that was
-    /// committed before the call began is seen: a later commit is never shown without the earlier ones.
-    /// `Compacted` if some of the batches after `after` have been dropped. Of a namespace that does not exist: nothing, and
-    /// a head at revision 0. `after` at or beyond the head: no batches.
+    /// Reads the batches after `after`, oldest first, about `limit` events at most (at least one batch, if any exists),
+    /// and then the head. A batch that begins before `after` and ends after it is included whole. Everything committed
+    /// before the call began is seen: a later commit is never returned without the earlier ones. `Compacted` if some of
+    /// the batches after `after` have been dropped. For a namespace that does not exist: no batches, and a head at
+    /// revision 0. For `after` at or beyond the head: no batches.
     async fn read(&self, namespace: &str, after: Revision, limit: usize) -> Result<Tail, StoreError>;
 
-    /// Looks back in the log for a lock: at the batches that end at `until` or before, newest first, of about `limit`
-    /// events (at least one batch, if there is any). Gives those of them in which a claim to `name` has an event, and those
-    /// that declare a loss, whole; and perhaps others. No statement looks at more than `limit` events and one batch, so
-    /// whoever wants to look further asks again with what [`Found::older`] says. What was dropped is not there, which is
-    /// no error. All that was committed before the call began is seen. Of a namespace that does not exist: nothing, and
-    /// nothing older.
+    /// Searches the log backwards for a lock, through the batches that end at `until` or before, newest first, of about
+    /// `limit` events (at least one batch, if any exists). Returns whole the batches in which a claim to `name` has an
+    /// event and those that declare a loss; it may return others. No statement examines more than `limit` events and
+    /// one batch; to search further back, call again with the revision in [`Found::older`]. Dropped batches are
+    /// missing, which is not an error. Everything committed before the call began is seen. For a namespace that does
+    /// not exist: no batches, and nothing older.
     async fn search(&self, namespace: &str, name: &str, until: Revision, limit: usize) -> Result<Found, StoreError>;
 
-    /// Reads the rows, as of one moment. Of a namespace that does not exist: none, at revision 0.
+    /// Reads the rows as of one moment. For a namespace that does not exist: none, at revision 0.
     async fn load(&self, namespace: &str) -> Result<Rows, StoreError>;
 
-    /// Brings the rows of a namespace forward in one transaction, if they are at `changes.from`; `Conflict` if not. There are no
-    /// rows then of what came about after `changes.from`, and none are looked for.
-    /// `changes.to` is the end of a batch in the log, and the database is the one that the head was written on: `Conflict`
-    /// if not, since these rows would sum up a history that was lost. Outcomes are never unknown to harm: rows are redone
-    /// from `Head::rows_revision`.
+    /// Brings the rows of a namespace forward in one transaction, if they are at `changes.from`; `Conflict` if not.
+    /// Nothing created after `changes.from` has rows yet, so none are looked up. `changes.to` must be the end of a
+    /// batch in the log, and the head must have been written on this database: `Conflict` if not, since these rows
+    /// would sum up a lost history. An unknown outcome is harmless: rows are redone from `Head::rows_revision`.
     async fn save(&self, namespace: &str, changes: &RowChanges) -> Result<(), StoreError>;
 
-    /// The revisions of all namespaces, by name: all that was committed before the call began is counted.
+    /// The revisions of all namespaces, by name. Everything committed before the call began is counted.
     async fn heads(&self) -> Result<Vec<(Text, Revision)>, StoreError>;
 
-    /// Writes this server's presence with `heartbeat` as given, unless it was marked dead, and reads everybody's, its own included.
-    /// Only [`FIRST_HEARTBEAT`] registers a server: one that was forgotten does not come back. Whoever finds itself dead or missing there has
-    /// sent its heartbeat too late, and must start over as a new server.
-    /// Uses a connection of its own, so that nothing else delays it. An exclusive store marks all others dead here.
+    /// Writes this server's presence with `heartbeat` as given, unless it was marked dead, and reads the presence of
+    /// all servers, its own included. Only [`FIRST_HEARTBEAT`] registers a server: a forgotten server cannot register
+    /// again. A server that finds itself dead or missing in the result has sent its heartbeat too late, and must start
+    /// over as a new server. Uses a connection of its own, so that nothing else delays it. An exclusive store marks all
+    /// other servers dead here.
     async fn heartbeat(&self, presence: &Presence) -> Result<Vec<Presence>, StoreError>;
 
-    /// Marks a server dead if its heartbeat is still this one. True if it is dead now, or not there.
+    /// Marks a server dead if its heartbeat is still `heartbeat`. True if it is now dead or absent.
     async fn mark_dead(&self, server: ServerId, heartbeat: u64) -> Result<bool, StoreError>;
 
-    /// Forgets servers that are dead, when nothing has them as home any more.
+    /// Removes those of the servers that are dead; to be called when nothing has them as home any more.
     async fn forget(&self, servers: &[ServerId]) -> Result<(), StoreError>;
 
-    /// How large the events of the oldest `limit` batches after `after` are, as they are stored. `None` if there are none. Batches
-    /// that were dropped count for nothing.
+    /// The size of the events of the oldest `limit` batches after `after`, as stored. `None` if there are none. Dropped
+    /// batches do not count.
     async fn measure(&self, namespace: &str, after: Revision, limit: usize) -> Result<Option<Measured>, StoreError>;
 
-    /// Drops batches that end at `until` or before, and those stamped before `before_ms`, but none beyond the rows' revision and never
-    /// the newest one, in small transactions. Returns the revision up to which history is gone. Drops some thousands of batches at the
-    /// most: call it again as long as that revision rises. Batches are dropped oldest first; one that is kept keeps all that follows.
+    /// Drops batches that end at `until` or before, and those stamped before `before_ms`, but none beyond the rows'
+    /// revision and never the newest one, in small transactions. Returns the revision up to which history was dropped.
+    /// One call drops some thousands of batches at most: call it again as long as that revision rises. Batches are
+    /// dropped oldest first; a batch that is kept keeps all later ones.
     async fn trim(&self, namespace: &str, until: Revision, before_ms: i64) -> Result<Revision, StoreError>;
 
-    /// Why what was written last was not taken, of an exclusive store that is counted. Others show it by their heartbeats.
+    /// Why the last write failed, for an exclusive store whose calls are counted. Other stores show this by their
+    /// heartbeats.
     fn trouble(&self) -> Option<String> {
         None
     }
 
-    /// Returns when there is reason to believe that another server has appended since the last call: a hint, which may
-    /// be late, missing or wrong. Stores that cannot know never return.
+    /// Returns when another server has probably appended since the last call. This is a hint, which may be late,
+    /// missing or wrong. Stores that cannot know never return.
     async fn hint(&self);
 }

@@ -17,11 +17,11 @@ struct Database {
     connector: Arc<dyn Connector>,
     exclusive: bool,
     hints: Option<Box<dyn Hints>>,
-    /// The server that appends; 0 until it does.
+    /// The server that appends; 0 before its first append.
     own: Arc<AtomicU64>,
 }
 
-/// Makes a host of a URL that names one.
+/// Creates a host from a URL with one host.
 type MakeHost<C> = fn(&str, &StoreOptions) -> Result<Host<C>, OpenError>;
 
 fn database(options: &StoreOptions) -> Result<Database, OpenError> {
@@ -43,7 +43,7 @@ fn database(options: &StoreOptions) -> Result<Database, OpenError> {
     }
 }
 
-/// The hosts that these URLs name, and will name when the file has changed.
+/// The hosts of these URLs, reparsed when the URL file changes.
 fn hosts<C: 'static>(options: &StoreOptions, urls: &[String], host: MakeHost<C>) -> Result<Hosts<C>, OpenError> {
     let hosts = urls.iter().map(|url| host(url, options)).collect::<Result<_, _>>()?;
     let (before, kind) = (options.clone(), options.kind());
@@ -63,14 +63,14 @@ fn hosts<C: 'static>(options: &StoreOptions, urls: &[String], host: MakeHost<C>)
     Ok(Hosts::new(hosts, options.urls.first().map_or("", String::as_str), file))
 }
 
-/// A connection, to tables that are up to date.
+/// Connects, and checks that the tables are up to date.
 async fn connect(options: &StoreOptions) -> Result<Box<dyn Connection>, OpenError> {
     let mut connection = database(options)?.connector.connect().await?;
     migrations::check_migrated(&mut *connection).await?;
     Ok(connection)
 }
 
-/// Opens a store. Connects once, to find out whether the database will do.
+/// Opens a store. Connects once, to check that the database is usable.
 ///
 /// # Errors
 /// See [`OpenError`].
@@ -104,7 +104,7 @@ pub(crate) async fn open_counted(options: &StoreOptions, counts: &StoreCounts) -
     }))
 }
 
-/// Brings the tables and views of a database up to date. Does nothing if they are; several servers may do it at once.
+/// Brings the tables and views of a database up to date, if they are not. Several servers may do so at once.
 ///
 /// # Errors
 /// See [`OpenError`].
@@ -122,9 +122,9 @@ pub async fn pending_migrations(options: &StoreOptions) -> Result<Vec<String>, O
     Ok(missing.iter().map(|migration| migration.to_string()).collect())
 }
 
-/// Has the servers take a database for one that was restored from a backup, since not every way to restore one shows: tokens
-/// go on beyond all that can have been given, and watchers are told that history was lost. Returns how many namespaces
-/// there are. To do it without need costs nothing but that.
+/// Marks a database as restored from a backup, since not every restore can be detected: tokens continue beyond all that
+/// may have been granted, and watchers are notified that history was lost. Returns the number of namespaces. An
+/// unnecessary call has no other cost.
 ///
 /// # Errors
 /// See [`OpenError`].

@@ -1,11 +1,12 @@
-//! The statement that appends a batch to a database.
+//! Trace span of the statement that appends a batch to a database.
 
 use opentelemetry::KeyValue;
 use opentelemetry::trace::SpanKind;
 
 use crate::telemetry::traces::Traced;
 
-/// The span of such a statement to a database of this system, as a part of the append that goes on. It tells no values.
+/// Starts the span of an append statement to a database of this system, as a child of the current append span. It
+/// records no values.
 pub(crate) fn statement(system: &'static str) -> Traced {
     let append = Traced::current();
     append.note(|| [KeyValue::new("db.system.name", system)]);
@@ -20,7 +21,7 @@ pub(crate) fn statement(system: &'static str) -> Traced {
     statement
 }
 
-/// What came of it: `error` is the kind of error, if it was one.
+/// Records the outcome of a statement: `error` is the kind of error, if any.
 pub(crate) fn executed(statement: &Traced, error: Option<&'static str>) {
     if let Some(error) = error {
         statement.note(|| [KeyValue::new("error.type", error)]);

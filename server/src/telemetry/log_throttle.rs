@@ -1,4 +1,5 @@
-//! Throttles the log of a failure that repeats: it is logged when it begins, at intervals while it lasts, and when it is over.
+//! Throttles the log of a repeating failure: it is logged when it begins, at intervals while it lasts, and when it
+//! ends.
 
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
-//! Hides secrets in what is shown or logged.
+//! Hides secrets in text that is displayed or logged.
 
-/// What stands for a secret.
+/// The replacement for a secret.
 const HIDDEN: &str = "***";
 
-/// Parameters of URLs that are shown with their values. All others may be secrets.
+/// URL parameters that are shown with their values. All others may be secrets.
 const SHOWN: [&str; 12] = [
     "sslmode",
     "ssl-mode",
@@ -19,20 +19,19 @@ const SHOWN: [&str; 12] = [
     "statement-cache-capacity",
 ];
 
-/// A URL without its secrets: of a database, or of keys. Rather hides too much than too little: what is no URL is hidden
-/// entirely.
+/// A database or key URL without its secrets. If in doubt it hides too much: text that is not a URL is hidden entirely.
 #[must_use]
 pub fn redacted(url: &str) -> String {
     let Some((kind, rest)) = url.split_once("://") else {
         return if url.starts_with("sqlite:") { url.to_owned() } else { HIDDEN.to_owned() };
     };
-    // The last @, because a password may hold one that was not escaped.
+    // The last @, because a password may contain an unescaped one.
     let (user, place) = match rest.rsplit_once('@') {
         Some((user, place)) => (Some(user), place),
         None => (None, rest),
     };
     let user = user.map(|user| match user.split_once(':') {
-        // With HTTP, the user alone may be a token.
+        // In an HTTP URL, the user name alone may be a token.
         _ if kind.starts_with("http") => format!("{HIDDEN}@"),
         Some((name, _)) => format!("{name}:{HIDDEN}@"),
         None => format!("{user}@"),

@@ -1,4 +1,4 @@
-//! What each connection makes this server hold: messages that have not come as a whole, and answers that are not sent.
+//! Accounts for the memory that each connection holds in this server: incomplete messages and unsent answers.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ use crate::limits::{Buffer, Buffers};
 use crate::limits::{INCOMPLETE, INCOMPLETE_OF_CONNECTION, UNSENT, UNSENT_OF_CONNECTION, WATCHES_UNSENT};
 use crate::telemetry::log_throttle::LogThrottle;
 
-/// How often it is logged that connections are closed.
+/// The interval at which closed connections are logged.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The accounts of all connections.
@@ -31,7 +31,7 @@ struct Shared {
     closed: Mutex<LogThrottle>,
 }
 
-/// The account of one connection. Clones are the same.
+/// The account of one connection, shared by its clones.
 #[derive(Clone)]
 pub(crate) struct Account(Arc<Held>);
 
@@ -41,34 +41,34 @@ struct Held {
     host: Option<IpAddr>,
     incomplete: AtomicUsize,
     unsent: Mutex<Sending>,
-    /// Serves the connection.
+    /// Wakes the task that serves the connection.
     task: AtomicWaker,
 }
 
-/// What of a connection's answers is not sent.
+/// The unsent answers of a connection.
 #[derive(Default)]
 struct Sending {
     bytes: usize,
-    /// Then what it held goes with it.
+    /// On closing, its bytes are subtracted from the total.
     is_closed: bool,
-    /// Watches that wait until there is less.
+    /// Watches that wait for fewer unsent bytes.
     waiting: Vec<Waker>,
 }
 
-/// What has come of a message that is not there as a whole.
+/// The received part of an incomplete message.
 pub(crate) struct Incomplete {
     account: Account,
     share: Option<Share>,
 }
 
-/// There is no room for a message.
+/// A message exceeds a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Full {
     pub(crate) limit: &'static str,
     pub(crate) bound: usize,
 }
 
-/// An answer, or a part of one, until it is sent or dropped.
+/// An answer, or part of one, counted until it is sent or dropped.
 pub(crate) struct Unsent {
     held: Arc<Held>,
     bytes: usize,
@@ -89,7 +89,7 @@ impl Accounts {
         }))
     }
 
-    /// The account of a connection from there.
+    /// Opens the account of a connection from this host.
     pub(crate) fn open(&self, host: Option<IpAddr>) -> Account {
         let shared = self.0.clone();
         let number = shared.next.fetch_add(1, Ordering::Relaxed);
@@ -111,9 +111,9 @@ impl Shared {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All connections have too much that is not sent: the one is closed that has most.
+    /// Closes the connection with the most unsent bytes when the total exceeds its limit.
     fn close_worst(&self) {
-        // Not dropped under the lock, which the last of an account takes.
+        // Collected first: dropping the last reference to an account takes the lock.
         let all: Vec<_> = self.open().values().filter_map(Weak::upgrade).collect();
         let worst = all.iter().max_by_key(|held| held.sending().bytes);
         if let Some(worst) = worst {
@@ -166,12 +166,12 @@ impl Drop for Held {
 }
 
 impl Account {
-    /// For a message that has not begun.
+    /// Starts accounting for a new message.
     pub(crate) fn incomplete(&self) -> Incomplete {
         Incomplete { account: self.clone(), share: None }
     }
 
-    /// Counts an answer. What is too much is closed.
+    /// Counts an answer. If the connection exceeds its limit, it is closed; if the total does, the worst connection is.
     pub(crate) fn unsent(&self, bytes: usize) -> Unsent {
         let of_this = {
             let mut sending = self.0.sending();
@@ -195,12 +195,12 @@ impl Account {
         self.0.close();
     }
 
-    /// Whether the connection is closed because its client does not take its answers.
+    /// Whether the connection is closed because its client does not read its answers.
     pub(crate) fn is_closed(&self) -> bool {
         self.0.sending().is_closed
     }
 
-    /// Waits until so little is unsent that a watch may say more.
+    /// Waits until a watch may send more.
     pub(crate) fn poll_room(&self, context: &Context<'_>) -> Poll<()> {
         let mut sending = self.0.sending();
         if sending.bytes < WATCHES_UNSENT {
@@ -210,7 +210,7 @@ impl Account {
         Poll::Pending
     }
 
-    /// The same, and wakes this task when it is.
+    /// Whether the connection is closed; otherwise registers this task to be woken when it is.
     pub(super) fn poll_closed(&self, context: &Context<'_>) -> bool {
         self.0.task.register(context.waker());
         self.is_closed()
@@ -231,7 +231,7 @@ impl Drop for Unsent {
                 return;
             }
             sending.bytes -= self.bytes;
-            // Not all at once for each little bit.
+            // With hysteresis, so that not every sent byte wakes all watches.
             if sending.bytes <= WATCHES_UNSENT / 2 { std::mem::take(&mut sending.waiting) } else { Vec::new() }
         };
         self.held.shared.subtract_unsent(self.bytes);
@@ -240,10 +240,10 @@ impl Drop for Unsent {
 }
 
 impl Incomplete {
-    /// So much of it is held from now on.
+    /// Sets the number of bytes held for the message.
     ///
     /// # Errors
-    /// If there is no room for so much.
+    /// If the connection or the server has no room for them.
     pub(crate) fn hold(&mut self, bytes: usize) -> Result<(), Full> {
         let Held { shared, incomplete, .. } = &*self.account.0;
         let held = self.share.as_ref().map_or(0, Share::bytes);
@@ -277,7 +277,7 @@ impl Incomplete {
 
 impl Drop for Incomplete {
     fn drop(&mut self) {
-        // Less is always possible.
+        // Shrinking cannot fail.
         let _ = self.hold(0);
     }
 }

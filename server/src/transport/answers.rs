@@ -1,4 +1,4 @@
-//! What is common to all answers: each tells the version of this server, and counts for its connection until it is sent.
+//! Adds the server version to every answer and accounts for answers until they are sent.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use tower::{Layer, Service};
 use crate::limits;
 use crate::transport::{Account, Peer, Unsent};
 
-/// The header of every answer in which the server says its version.
+/// The header of every answer with the server version.
 pub(crate) const VERSION_HEADER: &str = "tenure-version";
 
 /// The version of this server.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// They wait while much is not sent: a connection is closed only if its client takes nothing for long.
+/// Watches wait while much is unsent, so that a connection is closed only if its client reads nothing for a long time.
 const WATCH: &str = "/tenure.v1.WatchService/Watch";
 
-/// Counts answers.
+/// The layer that adds [`Answers`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AnswersLayer;
 
@@ -37,7 +37,7 @@ impl<S> Layer<S> for AnswersLayer {
     }
 }
 
-/// A service behind it.
+/// Accounts for the answers of the inner service.
 #[derive(Clone)]
 pub(crate) struct Answers<S>(S);
 
@@ -79,7 +79,7 @@ where
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         if this.account.as_ref().is_some_and(Account::is_closed) {
-            // It ends with its connection, and makes no more answers until then.
+            // The call ends with its connection, and must not produce further answers until then.
             return Poll::Pending;
         }
         let answer = ready!(this.inner.poll(context));
@@ -95,23 +95,23 @@ where
     }
 }
 
-/// The header with the version. It is dropped when the headers are sent, and by that tells when they are.
+/// The version header. It is dropped once the headers are sent, which ends their accounting.
 fn version(account: Option<&Account>) -> HeaderValue {
     let Some(account) = account else { return HeaderValue::from_static(VERSION) };
     let bytes = unsent(account, Bytes::from_static(VERSION.as_bytes()));
     let mut value = HeaderValue::from_maybe_shared(bytes).unwrap_or(HeaderValue::from_static(VERSION));
-    // It is no secret, but must not stay in the connection's table of headers.
+    // Not secret, but it must not be kept in the connection's header table.
     value.set_sensitive(true);
     value
 }
 
-/// The same bytes, which count until they are dropped.
+/// The same bytes, counted until they are dropped.
 fn unsent(account: &Account, bytes: Bytes) -> Bytes {
     let unsent = account.unsent(bytes.len() + limits::ANSWER);
     Bytes::from_owner(Part { bytes, _unsent: unsent })
 }
 
-/// A part of an answer.
+/// Part of an answer.
 struct Part {
     bytes: Bytes,
     _unsent: Unsent,
@@ -127,12 +127,12 @@ struct Counted {
     body: Body,
     account: Account,
     is_watch: bool,
-    /// Fires when it has waited for too long.
+    /// Fires when a watch has waited for too long.
     late: Option<Pin<Box<Sleep>>>,
 }
 
 impl Counted {
-    /// Waits until a watch may send more; not for longer than its client may take nothing.
+    /// Waits until a watch may send more, at most for the time that its client may read nothing.
     fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if self.account.is_closed() {
             return Poll::Pending;

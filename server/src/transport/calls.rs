@@ -1,5 +1,4 @@
-//! The metrics of gRPC servers under the names, and with the labels, that go-grpc-prometheus gave them, so that dashboards which
-//! know those know this server.
+//! gRPC server metrics with the names and labels of go-grpc-prometheus, so that existing dashboards work.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,7 +18,7 @@ use tonic::Code;
 
 use crate::telemetry::metrics::Latencies;
 
-/// The words for codes, by their numbers.
+/// The names of status codes, by number.
 const CODES: [&str; 17] = [
     "OK",
     "Canceled",
@@ -40,10 +39,10 @@ const CODES: [&str; 17] = [
     "Unauthenticated",
 ];
 
-/// What is said of methods that do not exist, whatever the client calls them.
+/// The label for methods that do not exist, whatever their path.
 const UNKNOWN: &str = "unknown";
 
-/// Who sends how many messages in a call.
+/// Which sides of a call send streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kind {
     /// The client may send any number.
@@ -63,7 +62,7 @@ impl Kind {
     }
 }
 
-/// A method, and what was counted of it.
+/// A method and its counters.
 struct Method {
     service: String,
     name: String,
@@ -93,7 +92,7 @@ pub(crate) struct Calls(Arc<OnceLock<Methods>>);
 struct Methods {
     by_path: HashMap<String, Arc<Method>, FixedState>,
     unknown: Arc<Method>,
-    /// As they are told.
+    /// In the order of registration, `unknown` last.
     all: Vec<Arc<Method>>,
 }
 
@@ -106,14 +105,14 @@ impl MetricSet for Calls {
 }
 
 impl Calls {
-    /// Counts the calls of these methods (service, name and kind), each from 0 on: once, for one server.
+    /// Registers these methods (service, name and kind), each counted from 0. Only the first call has an effect.
     pub(crate) fn know(&self, methods: impl IntoIterator<Item = (String, String, Kind)>) {
         self.0.get_or_init(|| {
             let mut all: Vec<Arc<Method>> =
                 methods.into_iter().map(|(service, name, kind)| Method::new(service, name, kind)).collect();
             let path = |method: &Arc<Method>| (format!("/{}/{}", method.service, method.name), method.clone());
             let by_path = all.iter().map(path).collect();
-            // As grpc-go takes them.
+            // The kind that grpc-go reports for unknown methods.
             let kind = Kind { client_streams: true, server_streams: true };
             let unknown = Method::new(UNKNOWN.to_owned(), UNKNOWN.to_owned(), kind);
             all.push(unknown.clone());
@@ -121,7 +120,7 @@ impl Calls {
         });
     }
 
-    /// A call has begun, if methods are known at all.
+    /// Starts counting a call. `None` if no methods are registered.
     pub(crate) fn begin(&self, path: &str) -> Option<Call> {
         let methods = self.0.get()?;
         let method = methods.by_path.get(path).unwrap_or(&methods.unknown).clone();
@@ -130,7 +129,7 @@ impl Calls {
     }
 }
 
-/// A call that is under way. One that is dropped was given up by its client.
+/// A call in progress. If dropped before its end, it counts as cancelled by its client.
 pub(crate) struct Call {
     method: Arc<Method>,
     begun: Instant,
@@ -138,22 +137,22 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// Who sends how many messages in it.
+    /// The kind of the method.
     pub(crate) fn kind(&self) -> Kind {
         self.method.kind
     }
 
-    /// What counts the messages that the client sends.
+    /// The counter of messages that the client sends.
     pub(crate) fn received(&self) -> Received {
         Received(self.method.clone())
     }
 
-    /// The server has sent so many messages.
+    /// Counts messages sent by the server.
     pub(crate) fn sent(&self, messages: u64) {
         self.method.sent.fetch_add(messages, Ordering::Relaxed);
     }
 
-    /// It ended with this code.
+    /// Ends the call with this code.
     pub(crate) fn end(mut self, code: Code) {
         self.count(code);
     }

@@ -1,4 +1,4 @@
-//! Limits how many connections are open, in all and from one address.
+//! Limits the number of open connections, in total and per address.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,20 +11,20 @@ use super::limiter::{Limiter, Permit, host};
 use crate::telemetry::log_throttle::LogThrottle;
 use crate::transport::metrics::Connections;
 
-/// How many TLS handshakes of one address (of IPv6: of one network of 64 bits) are under way at once.
+/// The maximum number of concurrent TLS handshakes of one address (for IPv6: one /64 network).
 const HANDSHAKES_OF_ONE_ADDRESS: usize = 64;
 
-/// How often rejected connections are logged.
+/// The interval at which rejected connections are logged.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// What connections may take.
+/// Limits on connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// How many there may be.
+    /// The maximum number of open connections.
     pub connections: usize,
-    /// How many there may be from one address (of IPv6: from one network of 64 bits).
+    /// The maximum number of open connections from one address (for IPv6: from one /64 network).
     pub of_one_address: usize,
-    /// How long it may take until a client has begun to speak HTTP/2.
+    /// Timeout until a client has begun to speak HTTP/2.
     pub greeting: Duration,
 }
 
@@ -34,7 +34,7 @@ impl Default for ConnectionLimits {
     }
 }
 
-/// Counts open connections.
+/// Counts and limits open connections.
 #[derive(Clone)]
 pub(super) struct ConnectionLimiter(Arc<Shared>);
 
@@ -42,13 +42,13 @@ struct Shared {
     limits: ConnectionLimits,
     inside: Limiter<Handshakes>,
     rejected: Mutex<Rejected>,
-    /// With clients that speak TLS where there is none, or none where there is.
+    /// Connections with clients that speak TLS to a plaintext port, or plaintext to a TLS port.
     mismatches: Mutex<LogThrottle>,
     counts: Connections,
     accounts: Accounts,
 }
 
-/// Room for the handshakes of one address.
+/// Permits for the concurrent handshakes of one address.
 #[derive(Clone)]
 struct Handshakes(Arc<Semaphore>);
 
@@ -64,7 +64,7 @@ struct Rejected {
     logged: Option<Instant>,
 }
 
-/// A connection's permit inside, until it is dropped.
+/// The permit of an open connection, released on drop.
 pub struct ConnectionPermit {
     limiter: ConnectionLimiter,
     of_address: Permit<Handshakes>,
@@ -72,7 +72,7 @@ pub struct ConnectionPermit {
 }
 
 impl ConnectionPermit {
-    /// Logs, now and then, that a client and this server do not agree on TLS.
+    /// Logs, rate-limited, that a client and this server disagree on TLS.
     pub(super) fn note_mismatch(&self, what: &'static str) {
         let mut mismatches = self.limiter.0.mismatches.lock().unwrap_or_else(PoisonError::into_inner);
         if mismatches.on_error(tokio::time::Instant::now()) {
@@ -80,17 +80,17 @@ impl ConnectionPermit {
         }
     }
 
-    /// What the connection makes this server hold.
+    /// The connection's memory account.
     pub(super) fn account(&self) -> &Account {
         &self.account
     }
 
-    /// Counts that its handshake has failed.
+    /// Counts a failed handshake.
     pub(super) fn note_failed_handshake(&self) {
         self.limiter.0.counts.handshakes_failed.inc();
     }
 
-    /// Room for the handshakes of its address.
+    /// Permits for the concurrent handshakes of the connection's address.
     pub(super) fn handshakes(&self) -> Arc<Semaphore> {
         self.of_address.shared().0.clone()
     }
@@ -107,7 +107,7 @@ impl ConnectionLimiter {
         self.0.limits
     }
 
-    /// Admits one more connection, unless as many are open as may be.
+    /// Admits a connection, unless a limit is reached.
     pub(super) fn acquire(&self, address: Option<SocketAddr>) -> Option<ConnectionPermit> {
         let address = address.map(|address| address.ip());
         let Some(permit) = self.0.inside.acquire(address) else {

@@ -1,4 +1,5 @@
-//! Connections whose task gives way: before it writes, so that more gathers, and after it has read much, so that calls are begun.
+//! Connection I/O that yields to other tasks: before a write, so that more output gathers, and after reading much, so
+//! that calls start.
 
 use std::io;
 use std::pin::Pin;
@@ -7,30 +8,30 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tonic::transport::server::Connected;
 
-/// How many bytes are read before the calls that they begin have their turn: some hundreds of the smallest.
+/// The number of bytes read before the task yields to the calls that they start: some hundreds of the smallest calls.
 const TURN: usize = 16 * 1024;
 
-/// A connection whose task gives way once before it writes. Other tasks that are about to send something on the same
-/// connection, such as many watchers of one event, so get it into the same write.
+/// A connection whose task yields once before it writes, so that other tasks about to send on the same connection, such
+/// as many watchers of one event, share the write.
 ///
-/// It also gives way to the calls that it has begun, before it reads on. Otherwise they pile up where a client says more in one
-/// go than it is served, and HTTP/2 ends the connection of who has thousands of small messages wait to be looked at.
+/// It also yields to the calls that it has started before it reads on. Otherwise calls pile up when a client sends more
+/// at once than is served, and HTTP/2 ends a connection with thousands of pending small messages.
 #[derive(Debug)]
 pub struct CooperativeIo<S> {
     stream: S,
     has_given_way: bool,
-    /// Since it gave way.
+    /// Bytes read since the last yield.
     read: usize,
 }
 
 impl<S> CooperativeIo<S> {
-    /// A connection over this stream.
+    /// Wraps a stream.
     pub fn new(stream: S) -> Self {
         Self { stream, has_given_way: false, read: 0 }
     }
 }
 
-/// A task that wakes itself comes after those that are waiting already.
+/// A task that wakes itself is scheduled after the tasks that are already runnable.
 fn give_way<T>(context: &Context<'_>) -> Poll<T> {
     context.waker().wake_by_ref();
     Poll::Pending
@@ -99,7 +100,7 @@ mod tests {
         }
     }
 
-    /// What a client says: so many bytes at a time, and after each part it may be that no more has come yet.
+    /// A client that sends `part` bytes at a time; with `pauses`, a read between parts may find no data.
     struct Client {
         part: usize,
         pauses: bool,
@@ -117,7 +118,7 @@ mod tests {
         }
     }
 
-    /// How often it was read, and how often the connection gave way, until it has said so much.
+    /// Counts the reads and the yields of the connection until the client has sent `much` bytes.
     fn read(client: Client, much: usize) -> (usize, usize) {
         let (woken, mut connection) = (Arc::new(Woken::default()), CooperativeIo::new(client));
         let waker = Waker::from(woken.clone());

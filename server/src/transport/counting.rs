@@ -1,4 +1,4 @@
-//! Counts calls: how many begin, what they end with, how long they take, and their messages.
+//! Counts calls by method: starts, status codes, durations and messages.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -16,22 +16,22 @@ use tower::{Layer, Service};
 use super::calls::{Call, Calls, Kind, Received};
 use crate::transport::frames::Frames;
 
-/// Counts what goes through it.
+/// The layer that counts calls.
 #[derive(Clone)]
 pub(crate) struct CountingLayer(Calls);
 
 impl CountingLayer {
-    /// Counts there, each method that this server has from 0 on.
+    /// Counts into `calls`, starting each method of this server at 0.
     ///
     /// # Errors
-    /// If the descriptions of the services cannot be read.
+    /// If the service descriptors cannot be decoded.
     pub(crate) fn new(calls: Calls) -> Result<Self, prost::DecodeError> {
         calls.know(methods()?);
         Ok(Self(calls))
     }
 }
 
-/// All methods: what is described to clients, and what servers call at each other.
+/// All methods: those in the published descriptors, and the forwarding protocol between servers.
 fn methods() -> Result<Vec<(String, String, Kind)>, prost::DecodeError> {
     let sets = [
         tenure_proto::FILE_DESCRIPTOR_SET,
@@ -65,7 +65,7 @@ impl<S> Layer<S> for CountingLayer {
     }
 }
 
-/// A service behind it.
+/// Counts the calls of the inner service.
 #[derive(Clone)]
 pub(crate) struct Counting<S> {
     calls: Calls,
@@ -91,7 +91,7 @@ where
             if call.kind().client_streams {
                 request = request.map(|body| Body::new(Told { body, frames: Frames::default(), received }));
             } else {
-                // As the libraries count it whose names these are.
+                // As grpc-go does for methods without client streaming.
                 received.count(1);
             }
         }
@@ -122,10 +122,10 @@ where
     }
 }
 
-/// Counts the end of a call whose answer begins like this, or sees to it that it is counted.
+/// Counts the end of a call from the head of its answer, or wraps the body so that it is counted later.
 fn count_answer(call: Call, response: Response<Body>) -> Response<Body> {
     if response.status() != StatusCode::OK {
-        // What gRPC's clients make of such an answer.
+        // The code that gRPC clients derive from such an answer.
         call.end(Code::Unknown);
         return response;
     }
@@ -136,18 +136,18 @@ fn count_answer(call: Call, response: Response<Body>) -> Response<Body> {
     if call.kind().server_streams {
         return response.map(|body| Body::new(Telling { body, frames: Frames::default(), call: Some(call) }));
     }
-    // The handler is done, and its one message is on its way.
+    // The handler has finished, and its one message is being sent.
     call.sent(1);
     call.end(Code::Ok);
     response
 }
 
-/// The code that headers or trailers tell.
+/// The gRPC code in headers or trailers.
 fn code(headers: &HeaderMap) -> Option<Code> {
     headers.get(Status::GRPC_STATUS).map(|code| Code::from_bytes(code.as_bytes()))
 }
 
-/// What a client sends.
+/// A request body that counts its messages.
 struct Told {
     body: Body,
     frames: Frames,
@@ -176,11 +176,11 @@ impl http_body::Body for Told {
     }
 }
 
-/// What a client is sent, until the trailers.
+/// A response body that counts its messages and the code in its trailers.
 struct Telling {
     body: Body,
     frames: Frames,
-    /// Until it has ended.
+    /// `None` once the call has ended.
     call: Option<Call>,
 }
 

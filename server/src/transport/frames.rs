@@ -1,23 +1,23 @@
-//! Where messages of gRPC begin and end in what goes by.
+//! Finds the boundaries of gRPC messages in a byte stream.
 
-/// What precedes each message: whether it is compressed, and its length.
+/// The length of the prefix of each message: the compression flag and the message length.
 const PREFIX: usize = 5;
 
-/// Finds it.
+/// Parses message prefixes.
 #[derive(Default)]
 pub(crate) struct Frames {
-    /// What has come of what precedes a message.
+    /// The received part of the prefix.
     prefix: [u8; PREFIX],
     have: usize,
-    /// How long the message is.
+    /// The length of the message.
     len: usize,
-    /// What is yet to come of it.
+    /// The number of bytes of the message still to be received.
     left: usize,
     longest: usize,
 }
 
 impl Frames {
-    /// How many messages have been completed by this.
+    /// Returns the number of messages that `data` completes.
     pub(crate) fn count(&mut self, mut data: &[u8]) -> u64 {
         let mut messages = 0;
         while !data.is_empty() {
@@ -45,12 +45,12 @@ impl Frames {
         messages
     }
 
-    /// How many bytes have come of a message that is not complete.
+    /// The number of bytes received of an incomplete message.
     pub(crate) fn incomplete(&self) -> usize {
         if self.have < PREFIX { self.have } else { PREFIX + self.len - self.left }
     }
 
-    /// How long the longest message is that has begun.
+    /// The length of the longest message that has begun.
     pub(crate) fn longest(&self) -> usize {
         self.longest
     }

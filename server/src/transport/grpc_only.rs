@@ -1,5 +1,5 @@
-//! Serves gRPC and nothing else, with so many headers at the most: other methods than POST, and other content types, are
-//! what browsers can be made to send by pages of others, with the certificates of whoever sits there.
+//! Rejects requests that are not gRPC or have too many headers. Other methods than POST, and other content types, are
+//! requests that a foreign web page can make a browser send with the user's client certificate.
 
 use std::task::{Context, Poll};
 
@@ -11,10 +11,11 @@ use tower::{Layer, Service};
 
 const GRPC: &str = "application/grpc";
 
-/// The most headers of a request. Each is kept in some hundred bytes, and may have been said in one (CVE-2026-49975).
+/// The maximum number of headers in a request. Each occupies some hundred bytes here, but may take a single byte on the
+/// wire (CVE-2026-49975).
 const HEADERS: usize = 64;
 
-/// Refuses what is no gRPC.
+/// The layer that rejects other requests than gRPC.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GrpcOnlyLayer;
 
@@ -26,11 +27,11 @@ impl<S> Layer<S> for GrpcOnlyLayer {
     }
 }
 
-/// A service behind it.
+/// Filters the requests of the inner service.
 #[derive(Clone)]
 pub(crate) struct GrpcOnly<S>(S);
 
-/// What a request is answered that is no gRPC.
+/// The status for a request that is not gRPC.
 fn refusal<B>(request: &Request<B>) -> Option<StatusCode> {
     if request.method() != Method::POST {
         return Some(StatusCode::METHOD_NOT_ALLOWED);
@@ -40,10 +41,10 @@ fn refusal<B>(request: &Request<B>) -> Option<StatusCode> {
     (!is_grpc).then_some(StatusCode::UNSUPPORTED_MEDIA_TYPE)
 }
 
-/// Whether a call has no more headers than it may.
+/// Checks the number of headers.
 ///
 /// # Errors
-/// How many it may have.
+/// If there are more than the limit.
 fn check_headers<B>(request: &Request<B>) -> Result<(), Status> {
     if request.headers().len() > HEADERS {
         return Err(Status::resource_exhausted(format!("headers: at most {HEADERS}")));

@@ -1,4 +1,4 @@
-//! One connection, and who is at its other end.
+//! A connection and its peer.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,18 +18,18 @@ use super::certificate::certificate_name;
 use super::connection_limiter::{ConnectionLimits, ConnectionPermit};
 use super::peer_tls;
 
-/// Who is at the other end of a connection. Among the extensions of each request.
+/// The peer of a connection, stored in the extensions of each request.
 #[derive(Clone, Debug, Default)]
 pub struct Peer {
-    /// Its address, unless it has gone already.
+    /// The peer's address; `None` if it has already disconnected.
     pub address: Option<SocketAddr>,
-    /// Its certificates, the one that is its own first. They were verified in the handshake.
+    /// The peer's certificate chain, leaf first, verified in the handshake.
     pub certificates: Option<Arc<[CertificateDer<'static>]>>,
-    /// The name in its certificate, if there is one.
+    /// The name in the peer's certificate, if any.
     pub name: Option<Arc<str>>,
-    /// The hash of the certificate of another server, if it speaks as one. Its key was verified in the handshake, and nothing else.
+    /// The certificate hash of a peer that connects as a server. The handshake has verified only that it owns the key.
     pub server: Option<String>,
-    /// What its connection makes this server hold. `None`: the request comes from this process.
+    /// The memory account of the connection. `None`: the request comes from this process.
     pub(crate) account: Option<Account>,
 }
 
@@ -37,22 +37,23 @@ pub struct Peer {
 pub struct Connection {
     stream: Transport,
     peer: Arc<Peer>,
-    /// Until its client has begun to speak.
+    /// `None` once the client has sent its HTTP/2 preface.
     greeting: Option<Greeting>,
     permit: ConnectionPermit,
 }
 
-/// What a client says first, and until when: it may take connections, but not for nothing.
+/// The expected HTTP/2 preface and its deadline: idle clients must not occupy connections.
 struct Greeting {
-    /// So many bytes are still to come.
+    /// The number of bytes still to be received.
     missing: usize,
     until: Pin<Box<Sleep>>,
 }
 
-/// What TLS begins with: the type of a record of its handshake (RFC 8446, section 5.1). HTTP/2 begins with a `P`.
+/// The first byte of a TLS connection: the record type of a handshake (RFC 8446, section 5.1). HTTP/2 begins with a
+/// `P`.
 pub(super) const TLS_HANDSHAKE: u8 = 0x16;
 
-/// The preface of HTTP/2 and the head of the settings that follow it (RFC 9113, section 3.4).
+/// The length of the HTTP/2 preface and the frame header of the settings that follow it (RFC 9113, section 3.4).
 const GREETING: usize = 24 + 9;
 
 impl Greeting {
@@ -60,10 +61,10 @@ impl Greeting {
         Self { missing: GREETING, until: Box::pin(sleep(limits.greeting)) }
     }
 
-    /// So much more has been read. Whether that is all of it.
+    /// Counts received bytes; returns whether the preface is complete.
     ///
     /// # Errors
-    /// If its time is over.
+    /// If the deadline has passed.
     fn goes_on(&mut self, read: usize, context: &mut Context<'_>) -> io::Result<bool> {
         self.missing = self.missing.saturating_sub(read);
         if self.missing == 0 {
@@ -82,7 +83,7 @@ enum Transport {
 }
 
 impl Connection {
-    /// One without TLS.
+    /// A connection without TLS.
     #[must_use]
     pub fn plain(permit: ConnectionPermit, limits: &ConnectionLimits, stream: TcpStream) -> Self {
         let peer = Peer { address: stream.peer_addr().ok(), ..Peer::default() };
@@ -94,10 +95,10 @@ impl Connection {
         Self { stream, peer: Arc::new(peer), greeting: Some(Greeting::begin(limits)), permit }
     }
 
-    /// Wakes this task when the connection is to be closed.
+    /// Registers this task to be woken when the connection is to be closed.
     ///
     /// # Errors
-    /// If it is.
+    /// If the connection is to be closed.
     fn check_open(&self, context: &Context<'_>) -> io::Result<()> {
         if self.permit.account().poll_closed(context) {
             return Err(io::Error::new(io::ErrorKind::ConnectionAborted, "the client does not take its answers"));
@@ -105,7 +106,7 @@ impl Connection {
         Ok(())
     }
 
-    /// One over TLS.
+    /// A connection over TLS.
     #[must_use]
     pub fn encrypted(permit: ConnectionPermit, limits: &ConnectionLimits, stream: TlsStream<TcpStream>) -> Self {
         let (tcp, session) = stream.get_ref();
@@ -161,7 +162,7 @@ impl AsyncRead for Connection {
     }
 }
 
-// Without vectored writes, see `CooperativeIo`.
+// No vectored writes, see `CooperativeIo`.
 impl AsyncWrite for Connection {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.check_open(context)?;

@@ -1,10 +1,10 @@
-//! Limits what is under way at once, in all and for one address (of IPv6: for one network of 64 bits).
+//! Limits concurrency, in total and per address (for IPv6: per /64 network).
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Gives out permits. With each goes a `T` that all permits of the same address share.
+/// Issues permits. Each carries a `T` that is shared by all permits of the same address.
 pub(crate) struct Limiter<T = ()>(Arc<Shared<T>>);
 
 struct Shared<T> {
@@ -25,7 +25,7 @@ struct Host<T> {
     shared: T,
 }
 
-/// Permission for one, until it is dropped.
+/// A permit, released on drop.
 pub(crate) struct Permit<T = ()> {
     limiter: Limiter<T>,
     host: Option<IpAddr>,
@@ -33,19 +33,19 @@ pub(crate) struct Permit<T = ()> {
 }
 
 impl<T> Permit<T> {
-    /// Whose it is, if that is known.
+    /// The permit's address or network, if known.
     pub(crate) fn host(&self) -> Option<IpAddr> {
         self.host
     }
 
-    /// What all permits of its address share.
+    /// The value shared by all permits of this address.
     pub(crate) fn shared(&self) -> &T {
         &self.shared
     }
 }
 
 impl<T> Limiter<T> {
-    /// How many permits are given out.
+    /// The number of permits in use.
     pub(crate) fn count(&self) -> usize {
         self.given().count
     }
@@ -56,12 +56,12 @@ impl<T> Limiter<T> {
 }
 
 impl<T: Clone + Default> Limiter<T> {
-    /// One that gives out at most `limit` permits, and at most `limit_of_one_address` of them to one address.
+    /// Creates a limiter of at most `limit` permits, and at most `limit_of_one_address` per address.
     pub(crate) fn new(limit: usize, limit_of_one_address: usize) -> Self {
         Self(Arc::new(Shared { limit, limit_of_one_address, given: Mutex::default() }))
     }
 
-    /// Gives out a permit. `None`: a limit is reached.
+    /// Issues a permit. `None`: a limit is reached.
     pub(crate) fn acquire(&self, address: Option<IpAddr>) -> Option<Permit<T>> {
         let host = address.map(host);
         let mut given = self.given();
@@ -100,7 +100,7 @@ impl<T> Drop for Permit<T> {
     }
 }
 
-/// Whose an address is: who has one of IPv6 has as a rule all that begin with the same 64 bits.
+/// The unit of the per-address limit: for IPv6 the /64 network, because a host usually controls all of its addresses.
 pub(crate) fn host(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),

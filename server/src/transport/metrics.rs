@@ -1,4 +1,4 @@
-//! Who is inside, and who was turned away.
+//! Metrics of open and rejected connections.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;

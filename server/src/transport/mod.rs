@@ -1,4 +1,4 @@
-//! Connections from clients: over TCP, or over TLS whose files are read again when they change.
+//! Accepts client and server connections over TCP or TLS, and limits them. TLS files are reloaded when they change.
 
 mod account;
 pub(crate) mod answers;
@@ -44,39 +44,40 @@ use self::io::TLS_HANDSHAKE;
 use self::peer_tls::{PROTOCOL, Proof};
 use crate::transport::metrics::Connections;
 
-/// How long a TLS handshake may take.
+/// Timeout of a TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(5);
 
-/// How many handshakes are under way at once, of which one address has only some: beyond that, connections wait for their turn.
+/// The maximum number of concurrent handshakes, with a lower limit per address; further connections wait.
 const HANDSHAKES: usize = 1_024;
 
-/// How long a connection waits for that.
+/// The maximum wait for a handshake slot.
 const TURN: Duration = Duration::from_secs(10);
 
-/// How long nothing is accepted when something could not be: as a rule there are no descriptors left.
+/// The pause after a failed accept, usually for lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How many connections wait to be served.
+/// The capacity of the queue of connections ready to be served.
 const READY: usize = 64;
 
-/// How many wait in the system's queue to be accepted, if it allows as many (`net.core.somaxconn`): all clients may come at once, after
-/// a server has gone. Who finds no room there is not told, and seems to be connected for seconds.
+/// The listen backlog, as far as the system allows it (`net.core.somaxconn`): after a server has failed, all clients
+/// may reconnect at once. A client that does not fit gets no error and appears to be connected for seconds.
 const QUEUE: u32 = 4_096;
 
-/// Listens there.
+/// Listens on this address.
 ///
 /// # Errors
-/// If the address cannot be had.
+/// If the address cannot be bound.
 pub fn on(address: SocketAddr) -> Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // What is left of connections of a server that has just ended is in nobody's way.
+    // Allows binding while connections of a previous server process linger in TIME_WAIT.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(QUEUE)
 }
 
-/// What comes in, ready to be served. Over TLS other servers are told from clients by what they want to speak. Who does not
-/// speak TLS where it must is cut off, and so is who says nothing, or comes when there is no room; nobody waits for them.
+/// Incoming connections, ready to be served. Over TLS, servers are distinguished from clients by ALPN. A peer is
+/// disconnected if it does not speak TLS where required, sends nothing, or exceeds a limit; no other connection waits
+/// for it.
 pub(crate) fn connections(
     listener: TcpListener,
     tls: Option<(Arc<Tls>, Arc<Proof>)>,
@@ -103,12 +104,13 @@ pub(crate) fn connections(
     }
 }
 
-/// A permit for a connection, if there is room. It is cut off otherwise: its client turns to another server.
+/// Acquires a permit for a connection. Without one the connection is closed, and its client fails over to another
+/// server.
 fn admitted(limiter: &ConnectionLimiter, stream: &TcpStream) -> Option<ConnectionPermit> {
     limiter.acquire(stream.peer_addr().ok())
 }
 
-/// With what who comes is served.
+/// The TLS configurations for clients and for servers.
 #[derive(Clone)]
 struct Configs {
     tls: Arc<Tls>,
@@ -154,7 +156,7 @@ async fn shake_hands(
                 return;
             };
             match handshake(&configs, stream, &permit).await {
-                // If nobody takes it, the server has stopped.
+                // A send fails only if the server has stopped.
                 Ok(stream) => drop(ready.send(Connection::encrypted(permit, &limits, stream)).await),
                 Err(error) => {
                     tracing::debug!(%error, "a TLS handshake failed");

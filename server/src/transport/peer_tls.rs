@@ -1,5 +1,6 @@
-//! By what servers know each other over TLS. Each makes a certificate when it starts, and says the certificate's hash in the
-//! servers table: who may write there is a server, and no authority, no file and no secret is needed for that.
+//! Mutual authentication of servers over TLS. Each server generates a certificate when it starts and publishes its hash
+//! in the servers table: write access to that table is what identifies a server, so that no CA, file or shared secret
+//! is needed.
 
 use std::sync::Arc;
 
@@ -13,13 +14,13 @@ use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error, ServerConfig, SignatureScheme,
 };
 
-/// What servers speak to each other over TLS (ALPN, RFC 7301): by this a server that is called by another one knows it.
+/// The protocol between servers over TLS (ALPN, RFC 7301), by which a called server recognizes another one.
 pub(crate) const PROTOCOL: &[u8] = b"tenure-peer";
 
-/// The name in all these certificates, which nobody looks at.
+/// The name in all of these certificates; it is not checked.
 pub(crate) const NAME: &str = "tenure-peer";
 
-/// A server's proof that it is the one whose certificate is in the servers table.
+/// A server's key and certificate, whose hash is in the servers table.
 pub struct Proof {
     certificate: CertificateDer<'static>,
     key: PrivateKeyDer<'static>,
@@ -27,10 +28,10 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Makes a key, and a certificate for it.
+    /// Generates a key and a self-signed certificate.
     ///
     /// # Errors
-    /// If there is no randomness to be had.
+    /// If no randomness is available.
     pub fn make() -> anyhow::Result<Self> {
         let key = KeyPair::generate()?;
         let certificate = CertificateParams::new([NAME.to_owned()])?.self_signed(&key)?.der().clone();
@@ -45,21 +46,21 @@ impl Proof {
         Ok(Self { certificate, key, server: Arc::new(server) })
     }
 
-    /// What is said in the servers table.
+    /// The certificate hash for the servers table.
     #[must_use]
     pub fn hash(&self) -> String {
         hash(&self.certificate)
     }
 
-    /// With what another server is served that calls.
+    /// The TLS configuration for calls from other servers.
     pub(crate) fn server(&self) -> Arc<ServerConfig> {
         self.server.clone()
     }
 
-    /// With what the server is called whose certificate has this hash.
+    /// The TLS configuration for calls to the server with this certificate hash.
     ///
     /// # Errors
-    /// If the key cannot be used, which it can.
+    /// If rustls rejects the generated key, which is not expected.
     pub(crate) fn client(&self, hash: &str) -> Result<ClientConfig, Error> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let verifier = Arc::new(Pinned { hash: hash.to_owned(), algorithms: algorithms(&provider) });
@@ -73,7 +74,7 @@ impl Proof {
     }
 }
 
-/// The hash of a certificate: SHA-256, in hexadecimal.
+/// The SHA-256 hash of a certificate, in hexadecimal.
 pub(crate) fn hash(certificate: &CertificateDer<'_>) -> String {
     digest(&SHA256, certificate).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -86,8 +87,8 @@ fn too_old() -> Error {
     Error::General("servers speak TLS 1.3 to each other".to_owned())
 }
 
-/// Takes any certificate whose key the caller has. Whether it is that of a server is looked at with each call, when it is known which
-/// server calls.
+/// Accepts any certificate whose key the peer owns. The hash is compared on each call, when the calling server is
+/// known.
 #[derive(Debug)]
 struct Noted(WebPkiSupportedAlgorithms);
 
@@ -128,7 +129,7 @@ impl ClientCertVerifier for Noted {
     }
 }
 
-/// Takes one certificate.
+/// Accepts only the certificate with this hash.
 #[derive(Debug)]
 struct Pinned {
     hash: String,

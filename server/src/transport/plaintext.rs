@@ -1,5 +1,5 @@
-//! The answer to clients that speak plaintext where TLS is expected: one that they understand, in permit of an alert of TLS,
-//! which they take for a broken frame.
+//! Replies over HTTP/2 to clients that speak plaintext where TLS is expected, because they would report a TLS alert as
+//! a broken frame.
 
 use std::io::Result;
 use std::time::Duration;
@@ -7,16 +7,16 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy, sink};
 use tokio::time::timeout;
 
-/// What is said to them. Client libraries show it, and look for it.
+/// The message to these clients. Client libraries display it and look for it.
 const WHY: &[u8] = b"this server expects TLS: use https://";
 
-/// With what a client of HTTP/2 begins (RFC 9113, section 3.4).
+/// The HTTP/2 client preface (RFC 9113, section 3.4).
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// How long a client's first request is waited for.
+/// Timeout for the client's first request.
 const REQUEST: Duration = Duration::from_secs(2);
 
-/// What is read of what such a client sends, in bytes.
+/// The maximum number of bytes read from such a client.
 const MOST: u64 = 64 * 1024;
 
 const HEADERS: u8 = 1;
@@ -24,16 +24,17 @@ const SETTINGS: u8 = 4;
 const GO_AWAY: u8 = 7;
 const INADEQUATE_SECURITY: u32 = 0xc;
 
-/// The head of a frame (RFC 9113, section 4.1): of what length and type, without flags, on the connection's own stream.
+/// A frame header (RFC 9113, section 4.1) of this length and type, without flags, on stream 0.
 fn head(length: u8, kind: u8) -> [u8; 9] {
     [0, 0, length, kind, 0, 0, 0, 0, 0]
 }
 
-/// Says by HTTP/2 that TLS is expected, and waits until the client has gone: what is closed before all is read may be lost. It
-/// is said in answer to the first request: a connection that ends before that is only closed, as clients show it.
+/// Sends a GOAWAY that TLS is expected, and waits until the client has disconnected: closing with unread data may
+/// discard it. It is sent after the first request, because clients report a connection that ends earlier only as
+/// closed.
 ///
 /// # Errors
-/// If it goes before that.
+/// If the client disconnects earlier.
 pub(super) async fn refuse(stream: impl AsyncRead + AsyncWrite + Unpin) -> Result<()> {
     let (reading, mut writing) = tokio::io::split(stream);
     let mut reading = reading.take(MOST);
@@ -42,14 +43,14 @@ pub(super) async fn refuse(stream: impl AsyncRead + AsyncWrite + Unpin) -> Resul
     if preface != *PREFACE {
         return Ok(());
     }
-    // Some clients send no request before.
+    // Some clients send no request before they receive the settings.
     writing.write_all(&head(0, SETTINGS)).await?;
     if let Ok(failed) = timeout(REQUEST, read_until_request(&mut reading)).await {
         failed?;
     }
     let length = 8 + u8::try_from(WHY.len()).unwrap_or_default();
     let mut said = head(length, GO_AWAY).to_vec();
-    // No stream of the client was looked at.
+    // The last processed stream: none.
     said.extend(0_u32.to_be_bytes());
     said.extend(INADEQUATE_SECURITY.to_be_bytes());
     said.extend(WHY);

@@ -1,4 +1,4 @@
-//! TLS: certificates from files, which may be replaced while the server runs.
+//! TLS with certificates from files, which may be replaced while the server runs.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,23 +11,23 @@ use rustls::server::danger::ClientCertVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use x509_parser::prelude::{CertificateRevocationList, FromDer, X509Certificate, X509Error};
 
-/// What clients speak over TLS.
+/// The application protocol of clients (ALPN).
 const PROTOCOL: &[u8] = b"h2";
 
-/// The files of a server that speaks TLS, all PEM.
+/// The TLS files of a server, all PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The server's certificate and those that sign it.
+    /// The server's certificate chain.
     pub cert: PathBuf,
     /// The certificate's private key.
     pub key: PathBuf,
-    /// Who signs the certificates of clients. `None`: clients are asked for none.
+    /// The CA of client certificates. `None`: no client certificate is requested.
     pub client_ca: Option<PathBuf>,
-    /// Which of those do not count any more.
+    /// The revocation lists of that CA.
     pub client_crl: Option<PathBuf>,
 }
 
-/// Why files cannot be used: the setting, the file, and what is wrong.
+/// The setting, the file, and the reason why the file cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{setting}: {}: {problem}", file.display())]
 pub struct TlsError {
@@ -36,21 +36,21 @@ pub struct TlsError {
     problem: String,
 }
 
-/// What connections that come in are served with.
+/// The TLS configuration for incoming connections.
 pub struct Tls {
     files: TlsFiles,
     current: ArcSwap<Current>,
     read: Mutex<Contents>,
 }
 
-/// What is in force.
+/// The configuration in force.
 struct Current {
     config: Arc<ServerConfig>,
     verifier: Arc<dyn ClientCertVerifier>,
     expiry: i64,
 }
 
-/// What the files held when they were read last.
+/// The contents of the files when last loaded.
 #[derive(PartialEq, Eq)]
 struct Contents {
     cert: Vec<u8>,
@@ -70,19 +70,19 @@ impl Tls {
         Ok(Self { files, current, read: Mutex::new(read) })
     }
 
-    /// With what a connection that comes now is served.
+    /// The configuration for new connections.
     #[must_use]
     pub fn current(&self) -> Arc<ServerConfig> {
         self.current.load().config.clone()
     }
 
-    /// When the first of the certificates that are served now expires, in seconds since 1970.
+    /// When the first certificate of the served chain expires, in seconds since 1970.
     #[must_use]
     pub fn expiry(&self) -> i64 {
         self.current.load().expiry
     }
 
-    /// Whether a client with these certificates would be let in now.
+    /// Whether a client with this certificate chain would be accepted now.
     #[must_use]
     pub fn trusts(&self, chain: &[CertificateDer<'_>]) -> bool {
         let Some((first, others)) = chain.split_first() else { return false };
@@ -90,10 +90,10 @@ impl Tls {
         verifier.offer_client_auth() && verifier.verify_client_cert(first, others, UnixTime::now()).is_ok()
     }
 
-    /// Reads the files again. Says whether they have changed. Connections that are there stay as they are.
+    /// Reloads the files and returns whether they have changed. Existing connections are not affected.
     ///
     /// # Errors
-    /// If one of them cannot be used: then all stays as it is.
+    /// If one of them cannot be used; the previous configuration stays in force.
     pub fn reload(&self) -> Result<bool, TlsError> {
         let read = self.files.read()?;
         let mut before = self.read.lock().unwrap_or_else(PoisonError::into_inner);
@@ -130,7 +130,7 @@ impl TlsFiles {
                     roots.add(certificate).map_err(|error| problem("tls_client_ca", file, error.to_string()))?;
                 }
                 let builder = WebPkiClientVerifier::builder_with_provider(roots.into(), provider.clone());
-                // Who has no certificate may have other credentials.
+                // Clients without a certificate may have other credentials.
                 let builder = builder.allow_unauthenticated().with_crls(self.revoked(read)?);
                 let builder = builder.only_check_end_entity_revocation();
                 builder.build().map_err(|error| problem("tls_client_ca", file, error.to_string()))?
@@ -178,13 +178,14 @@ fn certificates(setting: &'static str, file: &Path, pem: &[u8]) -> Result<Vec<Ce
     }
 }
 
-/// Whether one of these has signed a revocation list. With any other list every client's certificate would be refused.
+/// Checks that one of these has signed a revocation list. With any other list, every client certificate would be
+/// rejected.
 fn check_signature(list: &[u8], issuers: &[CertificateDer<'_>]) -> Result<(), String> {
     let (_, list) = CertificateRevocationList::from_der(list).map_err(|error| error.to_string())?;
     let has_signed = |issuer: &CertificateDer<'_>| {
         let Ok((_, issuer)) = X509Certificate::from_der(issuer) else { return false };
         let is_issuer = issuer.subject().as_raw() == list.issuer().as_raw();
-        // By an algorithm that only rustls knows it may be signed as well.
+        // The list may use an algorithm that only rustls supports.
         let verified = || list.verify_signature(issuer.public_key());
         is_issuer && matches!(verified(), Ok(()) | Err(X509Error::SignatureUnsupportedAlgorithm))
     };
@@ -194,7 +195,7 @@ fn check_signature(list: &[u8], issuers: &[CertificateDer<'_>]) -> Result<(), St
     Err(format!("the list of \"{}\" is not signed by any certificate of tls_client_ca", list.issuer()))
 }
 
-/// When the first of these expires.
+/// The earliest expiry of these certificates.
 fn expiry(certificates: &[CertificateDer<'_>]) -> Result<i64, String> {
     let mut first = i64::MAX;
     for certificate in certificates {

@@ -1,4 +1,5 @@
-//! The fan-out: finds out whom what happened concerns, has it encoded once, and wakes the readers.
+//! The fan-out: finds the subscriptions that committed events match, has the events encoded once, and wakes the
+//! readers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,47 +17,47 @@ use super::log::Position;
 use super::subscription::Message;
 use crate::store::Batch;
 
-/// Who watches something that nothing happens to is told this often how far that is.
+/// How often watchers without events are sent their progress.
 const PROGRESS: Duration = Duration::from_secs(10);
 
-/// How often it is looked who is to be told that, and whether anybody still watches.
+/// How often to check for due progress messages and for remaining watchers.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// So many readers are woken before everybody else has a turn: what they do with it takes about a tenth of a millisecond.
+/// Number of readers woken before the task yields: they then work for about a tenth of a millisecond.
 const WOKEN: usize = 64;
 
-/// Encodes what is sent to all who watch the same.
+/// Encodes the messages that all watchers of the same filter share.
 pub trait Encoder: Send + Sync {
-    /// What happened in a batch. `groups` are those whose last known change is in the batch, as they are after it.
+    /// Encodes the events of a batch. `groups` are those whose last known change is in the batch, as they are after it.
     fn events(&self, filter: &Filter, batch: &Batch, groups: &Groups) -> Encoded;
 
-    /// That all up to a revision has been sent.
+    /// Encodes that everything up to a revision has been sent.
     fn progress(&self, revision: Revision) -> Bytes;
 }
 
-/// What happened in a batch, encoded.
+/// The encoded events of a batch.
 pub enum Encoded {
-    /// Nothing that is watched.
+    /// No event is watched.
     Nothing,
-    /// This.
+    /// The messages.
     Messages(Bytes),
-    /// More than is to be encoded at once.
+    /// The messages exceed what may be encoded at once.
     TooLarge,
 }
 
-/// Groups by name, those that are gone included.
+/// Groups by name; `None` for those that no longer exist.
 pub type Groups = BTreeMap<String, Option<Arc<Group>>>;
 
-/// What the readers of a namespace wait for.
+/// The task that feeds the readers of a namespace.
 pub struct FanOut {
     hub: Arc<Hub>,
     examined: Position,
-    /// Readers woken since everybody else had a turn.
+    /// Readers woken since the task last yielded.
     woken: usize,
 }
 
 impl FanOut {
-    /// The fan-out of a hub that has none.
+    /// Creates the fan-out of a hub that has none.
     pub(super) fn attend(hub: &Arc<Hub>, index: &mut Index) -> Option<Self> {
         if index.is_attended {
             return None;
@@ -66,7 +67,7 @@ impl FanOut {
         Some(Self { hub: hub.clone(), examined: index.examined, woken: 0 })
     }
 
-    /// Tells what happens, until nobody watches any more or nothing more can happen.
+    /// Delivers events until there are no more watchers or the namespace has ended.
     pub async fn run(
         mut self,
         encoder: &dyn Encoder,
@@ -102,7 +103,7 @@ impl FanOut {
         }
     }
 
-    /// Looks at what has happened; returns the subscriptions that have something new.
+    /// Examines new batches. Returns the subscriptions that have new messages.
     fn examine(&mut self, encoder: &dyn Encoder) -> Matches {
         let (since, position) = {
             let log = self.hub.log();
@@ -134,7 +135,8 @@ impl FanOut {
         concerned
     }
 
-    /// What the readers were told may be void, or something is missing: each of them has to look for itself.
+    /// Restarts every subscription: sent messages may be void, or batches are missing, so each reader must check for
+    /// itself.
     fn restart(&mut self, position: Position) -> Matches {
         self.examined = position;
         let mut index = self.hub.index();
@@ -159,7 +161,7 @@ impl FanOut {
         quiet
     }
 
-    /// Ends if nobody watches.
+    /// Ends the fan-out if there are no watchers. Returns whether it has ended.
     fn dismiss(&self) -> bool {
         let mut index = self.hub.index();
         if index.is_empty() {
@@ -188,7 +190,7 @@ impl FanOut {
     }
 }
 
-/// Leaves nobody waiting for what will not come.
+/// Ends the hub on drop, so that no reader waits for messages that will not come.
 struct End(Option<Arc<Hub>>);
 
 impl Drop for End {
@@ -210,7 +212,7 @@ fn loses_history(batch: &Batch) -> bool {
     batch.events.iter().any(|recorded| matches!(recorded.event, Event::HistoryLost { .. }))
 }
 
-/// The groups whose last change is in each batch, by the batch's revision, as they are known to be after it.
+/// The groups whose last change is in each batch, by the batch's revision, in the state known after it.
 pub fn last_changes(batches: &[Arc<Batch>], known: &Groups) -> BTreeMap<Revision, Groups> {
     let mut told: BTreeSet<&str> = BTreeSet::new();
     let mut changes: BTreeMap<Revision, Groups> = BTreeMap::new();

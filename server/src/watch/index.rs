@@ -1,4 +1,4 @@
-//! Who is concerned by what happens: from names and prefixes to subscriptions.
+//! The watch index: maps lock names, name prefixes and groups to subscriptions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -16,21 +16,21 @@ pub(super) struct Index {
     subscriptions: HashMap<Filter, Arc<Subscription>>,
     names: HashMap<String, Vec<Arc<Subscription>>>,
     prefixes: HashMap<String, Vec<Arc<Subscription>>>,
-    /// How many of the prefixes are so long.
+    /// Number of prefixes of each length.
     prefix_lengths: BTreeMap<usize, usize>,
     groups: HashMap<String, Vec<Arc<Subscription>>>,
-    /// How far the fan-out has come.
+    /// Up to where the fan-out has examined the log.
     pub(super) examined: Position,
-    /// Whether there is a fan-out.
+    /// Whether the hub has a fan-out.
     pub(super) is_attended: bool,
     next: u64,
 }
 
-/// Subscriptions without repetition, in the order of their ids.
+/// Distinct subscriptions, in the order of their ids.
 pub(super) type Matches = BTreeMap<u64, Arc<Subscription>>;
 
 impl Index {
-    /// An empty one, whose subscriptions keep messages of this budget.
+    /// An empty index, whose subscriptions charge their messages to this budget.
     pub(super) fn new(budget: Budget) -> Self {
         Self {
             budget,
@@ -53,13 +53,13 @@ impl Index {
         self.subscriptions.values()
     }
 
-    /// A number for a subscription or a reader.
+    /// The next number for a subscription or a reader.
     pub(super) fn next_number(&mut self) -> u64 {
         self.next += 1;
         self.next
     }
 
-    /// The subscription of a filter, made if there is none. What was examined before is not in it.
+    /// The subscription of a filter, created if missing. A new one lacks everything that was examined before.
     pub(super) fn select(&mut self, filter: Filter) -> Arc<Subscription> {
         if let Some(found) = self.subscriptions.get(&filter) {
             return found.clone();
@@ -83,7 +83,7 @@ impl Index {
         subscription
     }
 
-    /// Forgets a subscription that has no readers.
+    /// Removes a subscription that has no readers.
     pub(super) fn forget(&mut self, subscription: &Subscription) {
         let filter = subscription.filter();
         for name in &filter.names {
@@ -105,7 +105,7 @@ impl Index {
         self.subscriptions.remove(filter);
     }
 
-    /// The subscriptions that a batch concerns.
+    /// The subscriptions that a batch matches.
     pub(super) fn concerned(&self, batch: &Batch) -> Matches {
         let mut found = Matches::new();
         let mut seen: BTreeSet<&str> = BTreeSet::new();
@@ -135,7 +135,7 @@ fn add(subscriptions: Option<&Vec<Arc<Subscription>>>, found: &mut Matches) {
     found.extend(subscriptions.into_iter().flatten().map(|subscription| (subscription.id(), subscription.clone())));
 }
 
-/// Removes a subscription from under a key; whether it was the last one there.
+/// Removes a subscription from a key. Returns whether it was the last one there.
 fn remove(map: &mut HashMap<String, Vec<Arc<Subscription>>>, key: &str, subscription: &Subscription) -> bool {
     let Some(sharing) = map.get_mut(key) else { return false };
     sharing.retain(|other| other.id() != subscription.id());

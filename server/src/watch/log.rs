@@ -1,4 +1,4 @@
-//! The newest committed batches, in memory.
+//! The newest committed batches of a namespace, in memory.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -8,40 +8,40 @@ use tenure_core::{Event, Group, Revision, Table, Text};
 use crate::limits;
 use crate::store::Batch;
 
-/// How many events are kept in memory. A watcher that is further behind reads from the store, so memory stays bounded.
+/// Maximum events kept in memory. Watchers that are further behind read from the store, so memory stays bounded.
 const EVENTS: usize = 16_384;
 
-/// How many while there are no watches, and how much of [`limits::LOG`]: enough for those who come back. More would only push what is in use
-/// out of the processor's caches.
+/// Maximum events while there are no watches, and their part of [`limits::LOG`]: enough for watchers that reconnect.
+/// More would only evict data in use from the processor's caches.
 const UNWATCHED: usize = 4_096;
 const UNWATCHED_BYTES: usize = limits::LOG / 4;
 
 #[derive(Default)]
 pub(super) struct Log {
-    /// All batches after this revision are in `batches`.
+    /// `batches` has every batch after this revision.
     start: Revision,
     batches: VecDeque<Arc<Batch>>,
     events: usize,
     bytes: usize,
-    /// Every group, as it is after the last of the batches.
+    /// Every group, as of the last batch.
     groups: HashMap<Text, Arc<Group>>,
-    /// How often it began anew, or history was lost.
+    /// How often the log was reset, or history was lost.
     beginnings: u64,
 }
 
-/// How far somebody has read.
+/// How far the log has been read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Position {
     pub(super) revision: Revision,
     beginnings: u64,
 }
 
-/// What has happened after some revision.
+/// Events after a given revision.
 #[derive(Debug, Default)]
 pub struct Since {
-    /// The batches: whole ones, also if the revision is inside the first.
+    /// Whole batches, even if the revision is inside the first.
     pub batches: Vec<Arc<Batch>>,
-    /// Groups as they are after the last of the batches, if that is known.
+    /// Groups as of the last batch, if known.
     pub groups: BTreeMap<String, Option<Arc<Group>>>,
 }
 
@@ -51,7 +51,7 @@ impl Log {
         *self = Self { start, groups: all_groups(table), beginnings, ..Self::default() };
     }
 
-    /// Adds a batch that follows the one before. `table` shows the state after it.
+    /// Appends a batch that follows the previous one. `table` shows the state after it.
     pub(super) fn push(&mut self, batch: Arc<Batch>, table: &Table, is_watched: bool) {
         let (most, most_bytes) = if is_watched { (EVENTS, limits::LOG) } else { (UNWATCHED, UNWATCHED_BYTES) };
         for recorded in &batch.events {
@@ -63,7 +63,7 @@ impl Log {
             }
         }
         if batch.declares_loss() {
-            // What was read before may be void.
+            // Earlier reads may be void.
             self.beginnings += 1;
             self.groups = all_groups(table);
         }
@@ -79,19 +79,19 @@ impl Log {
         }
     }
 
-    /// Its end.
+    /// The end of the log.
     pub(super) fn position(&self) -> Position {
         let revision = self.batches.back().map_or(self.start, |last| last.revision());
         Position { revision, beginnings: self.beginnings }
     }
 
-    /// How often it began anew: what was read of the store before may be void.
+    /// How often the log was reset: a reset may void earlier reads of the store.
     pub(super) fn beginnings(&self) -> u64 {
         self.beginnings
     }
 
-    /// What has happened after a revision: about so many events, and these groups if that is all. `None` if some of it is
-    /// no longer in memory.
+    /// Returns about `events` events after a revision, and these groups if no events were left out. `None` if some of
+    /// it is no longer in memory.
     pub(super) fn after(&self, revision: Revision, groups: &BTreeSet<String>, events: usize) -> Option<Since> {
         if revision < self.start {
             return None;
@@ -109,8 +109,8 @@ impl Log {
         Some(Since { batches, groups })
     }
 
-    /// What has happened after a position, with all groups that it happened to. `None` if the log began anew since, or some
-    /// of it is no longer in memory.
+    /// Returns all events after a position, with every group that they changed. `None` if the log was reset since, or
+    /// some of it is no longer in memory.
     pub(super) fn news(&self, after: Position) -> Option<Since> {
         if after.beginnings != self.beginnings {
             return None;

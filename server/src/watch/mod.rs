@@ -1,8 +1,8 @@
-//! The watch hub: the newest part of a namespace's history, in memory, and all who watch it.
+//! The watch hub: keeps the newest part of a namespace's history in memory, and delivers it to watchers.
 //!
-//! Whoever commits only adds to the log. One task, the fan-out, looks who is concerned: watchers of the same things share a
-//! subscription, so what happened is encoded once for all of them. Each takes it from there at its own pace, and who falls
-//! behind reads on from the log: a slow one slows nobody.
+//! A committer only appends to the log. One task, the fan-out, finds the matching subscriptions: watchers of the same
+//! filter share one, so an event is encoded once for all of them. Each reader takes from it at its own pace, and one
+//! that falls behind continues from the log, so a slow reader delays no other.
 
 mod fan_out;
 mod filter;
@@ -28,7 +28,7 @@ use log::Log;
 pub use log::Since;
 pub use reader::{Heard, Reader};
 
-/// The newest committed batches of a namespace, and who watches them.
+/// The newest committed batches of a namespace, and its watchers.
 pub struct Hub {
     log: Mutex<Log>,
     head: watch::Sender<Revision>,
@@ -38,7 +38,7 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// A hub without a log, which keeps messages of this budget for readers that are behind.
+    /// A hub with an empty log, which charges messages for lagging readers to this budget.
     pub(crate) fn new(budget: Budget) -> Self {
         Self {
             log: Mutex::default(),
@@ -49,7 +49,7 @@ impl Hub {
         }
     }
 
-    /// Adds a committed batch, which follows the one before. `table` shows the state after it.
+    /// Appends a committed batch, which follows the previous one. `table` shows the state after it.
     pub fn publish(&self, batch: Arc<Batch>, table: &Table) {
         let revision = batch.revision();
         let is_watched = self.index().is_attended;
@@ -57,20 +57,20 @@ impl Hub {
         self.head.send_replace(revision);
     }
 
-    /// Begins anew with a table: what came before can only be read from the store.
+    /// Restarts the log at the state of a table: earlier events can only be read from the store.
     pub fn reset(&self, table: &Table) {
         self.log().anew(table);
         self.head.send_replace(table.revision());
     }
 
-    /// What has happened after a revision: about so many events, and how these groups are if that is all. `None` if some of
+    /// Returns about `events` events after a revision, and these groups if no events were left out. `None` if some of
     /// it is no longer in memory.
     #[must_use]
     pub fn after(&self, revision: Revision, groups: &BTreeSet<String>, events: usize) -> Option<Since> {
         self.log().after(revision, groups, events)
     }
 
-    /// How often the log began anew here: what was read of the store before may be void.
+    /// How often the log was reset here: a reset may void earlier reads of the store.
     pub(crate) fn beginnings(&self) -> u64 {
         self.log().beginnings()
     }
@@ -81,7 +81,7 @@ impl Hub {
         self.head.subscribe()
     }
 
-    /// Whether the server is about to stop: plain watches are to go elsewhere.
+    /// Whether the server is draining: plain watches should move to another server.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Acquire)

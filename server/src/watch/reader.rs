@@ -1,4 +1,4 @@
-//! One who watches, as the hub sees it.
+//! A reader: one watcher's position in a shared subscription.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -11,36 +11,36 @@ use super::subscription::{Place, Subscription};
 use super::watchers::Notifier;
 use super::{FanOut, Hub};
 
-/// A reader of what is encoded once for all who watch the same.
+/// A reader of messages that are encoded once for all watchers of the same filter.
 pub struct Reader {
     hub: Arc<Hub>,
     subscription: Arc<Subscription>,
     place: Place,
     notifier: Arc<Notifier>,
-    /// The number of the message to take next, if it takes any.
+    /// The number of the next message to take, if the reader has joined.
     next: Option<u64>,
 }
 
-/// What a reader hears.
+/// An item that a reader receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// Messages, as they were encoded.
     Told {
-        /// All up to this revision has been told.
+        /// Everything up to this revision has been sent.
         revision: Revision,
-        /// The message.
+        /// The encoded messages.
         bytes: Bytes,
     },
-    /// The next message is no longer kept, or what it would follow was void: the reader has to find out for itself what
-    /// happened since, and then [joins](Reader::join) again.
+    /// The next message is no longer kept, or its predecessors were void: the reader must find out by other means what
+    /// has happened since, and then [join](Reader::join) again.
     Missed,
-    /// Nothing more happens here.
+    /// No more messages follow.
     Over,
 }
 
 impl Reader {
-    /// A reader that has yet to join. Readers with the same number for their connection are woken together. If nobody
-    /// watched before, there is a fan-out, which the caller must run.
+    /// A reader that has not joined yet. Readers with the same connection number are woken together. If the hub had no
+    /// fan-out, the caller must run the one returned.
     #[must_use]
     pub fn new(hub: &Arc<Hub>, filter: Filter, connection: u64) -> (Self, Option<FanOut>) {
         let notifier = Notifier::new();
@@ -53,8 +53,8 @@ impl Reader {
         (Self { hub: hub.clone(), subscription, place, notifier, next: None }, fan_out)
     }
 
-    /// Begins to take what happens after a revision. `false` if some of that cannot be had here any more, or not yet: then
-    /// the log has it.
+    /// Starts to receive what happens after a revision. `false` if part of that is no longer or not yet available here:
+    /// then the log has it.
     pub fn join(&mut self, after: Revision) -> bool {
         if self.next.is_none() {
             self.next = self.subscription.join(after);
@@ -62,22 +62,23 @@ impl Reader {
         self.next.is_some()
     }
 
-    /// What comes next for a reader who knows all up to a revision. One that has not joined has missed it.
+    /// The next item for a reader that knows everything up to a revision. [`Heard::Missed`] if the reader has not
+    /// joined.
     pub fn poll_heard(&mut self, known: Revision, context: &mut Context<'_>) -> Poll<Heard> {
         if let Some(heard) = self.take(known) {
             return Poll::Ready(heard);
         }
         self.register(context);
-        // What came in between did not wake anybody.
+        // Messages that arrived before the registration did not wake the task.
         self.take(known).map_or(Poll::Pending, Poll::Ready)
     }
 
-    /// Has a task woken when there is something new, or the server is about to stop.
+    /// Registers a task to be woken when there is a new message, or the server begins to drain.
     pub fn register(&self, context: &Context<'_>) {
         self.notifier.register(context.waker());
     }
 
-    /// Whether the server is about to stop.
+    /// Whether the server is draining.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.hub.is_draining()
@@ -88,7 +89,7 @@ impl Reader {
             return Some(Heard::Over);
         }
         let Some(next) = &mut self.next else { return Some(Heard::Missed) };
-        // Before it is looked: what comes after that is noted anew.
+        // Reset before the check, so that a message that arrives after it marks the reader again.
         self.notifier.caught_up();
         if !self.subscription.has(*next) {
             return None;

@@ -1,4 +1,4 @@
-//! All who watch the same: what they are to be told is kept once.
+//! A subscription: the messages for all watchers of the same filter, kept once.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,29 +15,29 @@ use super::watchers::Notifier;
 use crate::limits;
 use crate::limits::{Budget, Share};
 
-/// Where a reader stands in the line to be woken: those of one connection stand together.
+/// The order in which readers are woken: by connection, so that those of one connection are woken together.
 pub(super) type Place = (u64, u64);
 
 pub(super) struct Subscription {
     id: u64,
     filter: Filter,
     backlog: Mutex<Backlog>,
-    /// Of which the bytes of the messages are.
+    /// Bounds the bytes of the messages.
     budget: Budget,
-    /// The number after that of the newest message, to be read without the lock.
+    /// The number after that of the newest message, readable without the lock.
     end: AtomicU64,
     readers: Mutex<BTreeMap<Place, Arc<Notifier>>>,
 }
 
 /// The messages that some reader has yet to take.
 struct Backlog {
-    /// What happened after this revision is here, as far as it was examined.
+    /// Everything that was examined after this revision is here.
     start: Revision,
     messages: VecDeque<(Message, Share)>,
-    /// The number of the first of the messages.
+    /// The number of the first message.
     first: u64,
     bytes: usize,
-    /// How many readers take from here, and how many of them have something to take.
+    /// Number of readers that take from here, and of those that have something to take.
     joined: usize,
     lagging: usize,
     quiet_since: Instant,
@@ -45,9 +45,9 @@ struct Backlog {
 
 #[derive(Clone)]
 pub(super) struct Message {
-    /// All up to this revision is told by this message and those before.
+    /// This message and those before it cover everything up to this revision.
     pub(super) revision: Revision,
-    /// Whether it says no more than that.
+    /// Whether it carries only that revision.
     pub(super) is_mark: bool,
     pub(super) bytes: Bytes,
 }
@@ -74,7 +74,7 @@ impl Subscription {
         &self.filter
     }
 
-    /// Adds a message for all who are joined. If there is no room for it, they find it in the log.
+    /// Adds a message for all joined readers. If the budget has no room for it, they find it in the log.
     pub(super) fn push(&self, message: Message) {
         let mut backlog = self.backlog();
         backlog.quiet_since = Instant::now();
@@ -97,7 +97,7 @@ impl Subscription {
         self.end.store(backlog.end(), Ordering::Release);
     }
 
-    /// Nothing up to a revision is here: who is joined must find out elsewhere what became of it.
+    /// Discards everything up to a revision: joined readers must find out elsewhere what happened up to it.
     pub(super) fn restart(&self, start: Revision) {
         let mut backlog = self.backlog();
         backlog.quiet_since = Instant::now();
@@ -113,8 +113,8 @@ impl Subscription {
         self.backlog().quiet_since.elapsed() >= span
     }
 
-    /// Begins to take what happened after a revision. Returns the number of the first message, or `None` if it is not all
-    /// here.
+    /// Starts to take what happened after a revision. Returns the number of the first message, or `None` if some of it
+    /// is not here.
     pub(super) fn join(&self, after: Revision) -> Option<u64> {
         let mut backlog = self.backlog();
         if after < backlog.start {
@@ -126,12 +126,13 @@ impl Subscription {
         Some(next)
     }
 
-    /// Whether a reader who has come so far has something to take.
+    /// Whether a reader at this message has something to take.
     pub(super) fn has(&self, next: u64) -> bool {
         self.end.load(Ordering::Acquire) != next
     }
 
-    /// Takes the next message for a reader who knows all up to a revision. One that missed something is no longer joined.
+    /// Takes the next message for a reader that knows everything up to a revision. A reader that missed some is no
+    /// longer joined.
     pub(super) fn take(&self, next: &mut u64, known: Revision) -> Option<Heard> {
         let mut backlog = self.backlog();
         loop {
@@ -154,7 +155,7 @@ impl Subscription {
         }
     }
 
-    /// A reader who was joined and has come so far takes no more.
+    /// Removes a joined reader that is at this message.
     pub(super) fn leave(&self, next: u64) {
         let mut backlog = self.backlog();
         let is_lagging = next != backlog.end();
@@ -165,14 +166,14 @@ impl Subscription {
         self.readers().insert(place, notifier);
     }
 
-    /// Forgets a reader; whether it was the last one.
+    /// Removes a reader. Returns whether it was the last one.
     pub(super) fn exit(&self, place: Place) -> bool {
         let mut readers = self.readers();
         readers.remove(&place);
         readers.is_empty()
     }
 
-    /// So many of the readers, of those after a place.
+    /// Up to `count` readers after a place.
     pub(super) fn readers_after(&self, place: Option<Place>, count: usize) -> Vec<(Place, Arc<Notifier>)> {
         use std::ops::Bound::{Excluded, Unbounded};
         let from = place.map_or(Unbounded, Excluded);
@@ -208,7 +209,7 @@ impl Backlog {
         }
     }
 
-    /// One that was lagging no longer is. What nobody has to take is not kept.
+    /// Records that a lagging reader has caught up. Messages that no reader has to take are dropped.
     fn caught_up(&mut self) {
         self.lagging -= 1;
         if self.lagging == 0 {

@@ -1,4 +1,4 @@
-//! How many watch, and how far the last of them is behind.
+//! Number of watchers, and lag of the slowest one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,28 +9,28 @@ use tokio::time::Instant;
 
 use super::Hub;
 
-/// So many readers are looked at before others have a turn with the lock.
+/// Number of readers examined before the lock is released for others.
 const LOOKED_AT: usize = 1_024;
 
-/// Those who watch something.
+/// The watchers of a namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Watchers {
-    /// How many there are.
+    /// Number of watchers.
     pub(crate) count: usize,
-    /// For how long the one that was told everything longest ago has had something to take; 0 if none has.
+    /// Longest time for which a watcher has had something to read; 0 if all have caught up.
     pub(crate) lag: Duration,
 }
 
-/// Where a reader is woken, and since when it has something to take.
+/// Wakes a reader and records since when it lags.
 pub(super) struct Notifier {
     waker: AtomicWaker,
     began: Instant,
-    /// In ms since it began, and one more; 0 if it has nothing to take.
+    /// When it began to lag, in ms after `began`, plus one; 0 if it does not lag.
     lags_since: AtomicU64,
 }
 
 impl Notifier {
-    /// That of a reader who has yet to be told what there is.
+    /// The notifier of a new reader, which lags until it has read the current state.
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self { waker: AtomicWaker::new(), began: Instant::now(), lags_since: AtomicU64::new(1) })
     }
@@ -43,13 +43,13 @@ impl Notifier {
         self.waker.wake();
     }
 
-    /// There is something to take, and the reader may not know.
+    /// Marks the reader as lagging and wakes it.
     pub(super) fn notify(&self) {
         self.lags();
         self.wake();
     }
 
-    /// There is something to take.
+    /// Marks the reader as lagging.
     pub(super) fn lags(&self) {
         if self.lags_since.load(Ordering::Relaxed) == 0 {
             let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX - 1) + 1;
@@ -57,7 +57,7 @@ impl Notifier {
         }
     }
 
-    /// The reader has taken all that there was.
+    /// Marks the reader as caught up.
     pub(super) fn caught_up(&self) {
         self.lags_since.store(0, Ordering::Relaxed);
     }
@@ -71,7 +71,7 @@ impl Notifier {
 }
 
 impl Hub {
-    /// How many watch, and how far the last of them is behind.
+    /// The number of watchers, and the lag of the slowest one.
     pub(crate) fn watchers(&self) -> Watchers {
         let subscriptions: Vec<_> = self.index().all().cloned().collect();
         let mut watchers = Watchers::default();
@@ -100,7 +100,7 @@ mod tests {
     use crate::store::Batch;
     use crate::watch::{Encoded, Encoder, Filter, Groups, Heard, Reader};
 
-    /// Encodes everything as nothing.
+    /// Encodes every event as an empty message.
     struct Empty;
 
     impl Encoder for Empty {
@@ -130,7 +130,7 @@ mod tests {
         std::future::poll_fn(|context| reader.poll_heard(Revision(known), context)).await
     }
 
-    /// Lets the fan-out do its work.
+    /// Lets the fan-out run.
     async fn settle() {
         for _ in 0..20 {
             tokio::task::yield_now().await;

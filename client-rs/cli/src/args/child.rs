@@ -203,7 +203,7 @@ pub enum Step {
 }
 
 impl OwnStep {
-    /// Whether the command line is one of a step.
+    /// Whether the command line names one of these steps.
     pub fn is_asked_for() -> bool {
         std::env::args_os().nth(1).is_some_and(|first| first == "__exec" || first == "__guard")
     }

@@ -1,4 +1,4 @@
-//! The arguments that tell whether CMD is healthy, in the words of Docker's HEALTHCHECK.
+//! The arguments of the health check of CMD, named as in Docker's HEALTHCHECK.
 
 use std::time::Duration;
 

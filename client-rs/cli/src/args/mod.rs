@@ -1,4 +1,4 @@
-//! The arguments, and the help that explains them.
+//! The command-line arguments and their help texts.
 
 mod child;
 mod fence;
@@ -127,7 +127,7 @@ impl Global {
     /// How connections are secured.
     ///
     /// # Errors
-    /// If that does not come together, or a file cannot be read.
+    /// The combination of settings is invalid, or a file cannot be read.
     pub fn security(&self) -> Result<Security, Failure> {
         let token = std::env::var("TENURE_TOKEN").ok().filter(|token| !token.is_empty() && self.token_file.is_none());
         let security = Security {
@@ -144,7 +144,7 @@ impl Global {
     }
 }
 
-/// The environment variables that say the same.
+/// The environment variables that are equivalent to these settings.
 pub fn variables(security: &Security) -> Vec<(&'static str, OsString)> {
     let text = |text: &String| OsString::from(text);
     let file = |file: &PathBuf| file.clone().into_os_string();
@@ -267,7 +267,7 @@ the standard error: {\"error\": {\"exitCode\", \"reason\", \"message\", \"next\"
     Man(ManArgs),
 }
 
-/// The program that runs the steps of `OwnStep`: this very file, even if it was replaced on disk meanwhile.
+/// The program that runs the steps of `OwnStep`: the running executable, even if it was replaced on disk meanwhile.
 pub fn own_program() -> PathBuf {
     if cfg!(target_os = "linux") {
         PathBuf::from("/proc/self/exe")

@@ -1,9 +1,9 @@
-//! With whom a lock may be shared.
+//! The arguments that select the mode of a claim: exclusive, shared, or permits.
 
 use clap::Args;
 use tenure_proto::v1::{AcquireRequest, Mode};
 
-/// The most permits that a lock can have.
+/// The maximum number of permits of a lock.
 const MOST_PERMITS: i64 = 1_000_000;
 
 /// The mode of a claim: exclusive unless one of these is given.
@@ -20,16 +20,16 @@ pub struct ModeArgs {
     pub limit: Option<u32>,
 }
 
-/// A limit of permits.
+/// The parser for a limit of permits.
 pub fn limit() -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(1..=MOST_PERMITS)
 }
 
 impl ModeArgs {
-    /// With nobody.
+    /// Exclusive mode.
     pub const EXCLUSIVE: Self = Self { shared: false, permits: None, limit: None };
 
-    /// The mode as a plain call asks for it.
+    /// The mode as the fields of an `AcquireRequest`.
     pub fn of_request(self) -> AcquireRequest {
         let mode = match self {
             Self { shared: true, .. } => Mode::Shared,
@@ -44,7 +44,7 @@ impl ModeArgs {
         }
     }
 
-    /// The request in this mode.
+    /// Sets this mode on a request of the client library.
     pub fn of(self, mut request: tenure_client::LockRequest) -> tenure_client::LockRequest {
         if self.shared {
             request = request.shared();

@@ -1,4 +1,4 @@
-//! The arguments of the commands with which operators look after locks.
+//! The arguments of the operator commands for locks.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub struct OperatorArgs {
 }
 
 impl OperatorArgs {
-    /// Who does it; an empty `USER` is nobody's name.
+    /// The operator's name; `unknown` if `USER` is empty.
     pub fn name(&self) -> String {
         if self.operator.is_empty() { "unknown".to_owned() } else { self.operator.clone() }
     }
@@ -120,7 +120,7 @@ pub struct SetArgs {
 }
 
 impl SetArgs {
-    /// Whether only to show what is set.
+    /// Whether the command only shows the current settings.
     pub fn only_show(&self) -> bool {
         self.limit.is_none() && !self.no_limit && !self.preempt && !self.no_preempt
     }

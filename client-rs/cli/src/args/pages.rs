@@ -1,4 +1,4 @@
-//! The arguments of the commands that print what goes with the program.
+//! The arguments of the commands that print the material shipped with the program.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The help of `tenure` itself: what it is for, by examples, and its commands in groups.
+//! The help of `tenure` itself: an introduction by examples, and the commands in groups.
 
 use std::fmt::Write;
 
@@ -26,7 +26,7 @@ Examples:
 pub const SEE_ALSO: &str = "\
 More: `tenure cheat`, `tenure help COMMAND`, `tenure help exit-codes`";
 
-/// The groups of commands, in the order in which people meet them.
+/// The groups of commands, in the order in which users meet them.
 pub const GROUPS: [(&str, &[&str]); 6] = [
     ("Hold", &["lock", "elect"]),
     ("Look", &["ls", "get", "why", "watch", "history", "blocked", "sessions", "servers", "top", "doctor"]),
@@ -36,7 +36,7 @@ pub const GROUPS: [(&str, &[&str]); 6] = [
     ("And", &["cheat", "exit-codes", "json", "fence-sql", "completions", "man", "help"]),
 ];
 
-/// What `--help` tells at its end.
+/// The end of the `--help` text.
 pub fn more() -> String {
     format!("{}\n\n{SEE_ALSO}", exit::help())
 }
@@ -46,14 +46,14 @@ pub fn exit_codes() -> String {
     format!("What each exit code means\n\n{}", exit::help())
 }
 
-/// The whole command line: what is parsed, completed, and described in help and manual.
+/// The whole command line, used for parsing, completion, help and manual.
 pub fn command() -> clap::Command {
     let command = Cli::command();
     let template = template(&command);
     command.help_template(template)
 }
 
-/// Whether JSON is asked for, as far as that can be seen of a command line that makes no sense.
+/// Whether JSON output is requested, as far as an invalid command line shows it.
 pub fn wants_json() -> bool {
     let words: Vec<_> = std::env::args_os().skip(1).take_while(|word| word != "--").collect();
     let by_two = words.windows(2).any(|two| (two[0] == "-o" || two[0] == "--output") && two[1] == "json");

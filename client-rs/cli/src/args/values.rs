@@ -1,4 +1,4 @@
-//! What single arguments mean: endpoints, durations, `key=value`.
+//! Parsers for single arguments: endpoints, durations, `key=value`.
 
 use std::time::Duration;
 
@@ -26,9 +26,9 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// The shortest duration of a health check, lest it keep a machine busy.
+/// The minimum duration of a health check; shorter ones would keep the machine busy.
 const SHORTEST_CHECK: Duration = Duration::from_millis(50);
-/// The longest one.
+/// The maximum duration of a health check.
 const LONGEST_CHECK: Duration = Duration::from_secs(86_400);
 
 /// A duration of a health check: 50 ms to 24 h.
@@ -46,12 +46,12 @@ pub fn check_delay(text: &str) -> Result<Duration, String> {
     if duration > LONGEST_CHECK { Err("expected at most 24h".to_owned()) } else { Ok(duration) }
 }
 
-/// A command for the shell. An empty one would always succeed.
+/// A command for the shell. An empty one is rejected, because it would always succeed.
 pub fn shell_command(text: &str) -> Result<String, String> {
     if text.trim().is_empty() { Err("expected a command".to_owned()) } else { Ok(text.to_owned()) }
 }
 
-/// `key=value`, the key not empty.
+/// `key=value` with a non-empty key.
 pub fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),

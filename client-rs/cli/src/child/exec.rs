@@ -1,4 +1,4 @@
-//! The step between `tenure` and CMD: a process that ties its life to its parent's, then becomes CMD.
+//! The step between `tenure` and CMD: a process that ties its lifetime to its parent's, then executes CMD.
 
 use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::args::ExecArgs;
 use crate::exit::{self, Failure};
 
-/// Becomes CMD. Returns only if that failed.
+/// Replaces this process by CMD. Returns only if that failed.
 pub fn exec(args: &ExecArgs) -> Failure {
     if let Some(failure) = die_with_parent(args.parent) {
         return failure;
@@ -30,7 +30,7 @@ fn die_with_parent(parent: i32) -> Option<Failure> {
     if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
         return Some(Failure::new(exit::CANNOT_RUN, format!("cannot tie the command's life to tenure's: {error}")));
     }
-    // It may have died before the line above.
+    // The parent may have died before the call above.
     let orphaned = getppid().is_none_or(|pid| pid.as_raw_nonzero().get() != parent);
     orphaned.then(|| Failure::new(exit::CANNOT_RUN, "tenure ended before the command began"))
 }

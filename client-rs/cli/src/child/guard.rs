@@ -1,7 +1,7 @@
 //! The guard: a process that stops CMD when `tenure` cannot, because it is frozen or was killed.
 //!
-//! It reads lines from its standard input: `until N` (the hold is valid until N nanoseconds after boot), `termed` (CMD has
-//! been sent SIGTERM), `done` (CMD has ended by itself). When the input ends without `done`, `tenure` is dead.
+//! It reads lines from its standard input: `until N` (the hold is valid until N nanoseconds after boot), `termed` (CMD
+//! has been sent SIGTERM), `done` (CMD has ended by itself). End of input without `done` means that `tenure` is dead.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use crate::args::GuardArgs;
 use crate::exit::{self, Failure};
 use crate::output::{plain, say};
 
-/// How long it sleeps at most: the timers of a sleep stand still in suspend, so it looks at the clock again.
+/// The maximum sleep: sleep timers stop during suspend, so the clock is read again.
 const NAP: Duration = Duration::from_millis(250);
 
-/// What one line says.
+/// One line of the input.
 #[derive(Debug, PartialEq, Eq)]
 enum Word {
     Until(Duration),
@@ -27,21 +27,21 @@ enum Word {
     Done,
 }
 
-/// How the guard leaves.
+/// The reason why the guard ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Left {
-    /// There is nothing to do any more.
+    /// Nothing is left to guard.
     Done,
-    /// `tenure` is dead, and so is all that it ran: nobody works under the lock, which may be given back.
+    /// `tenure` and all that it ran are dead: nothing runs under the lock, which may be released.
     Orphaned,
 }
 
-/// Watches over CMD until it has ended.
+/// Guards CMD until it has ended.
 ///
 /// # Errors
-/// The arguments are not those that `tenure` gives.
+/// The arguments differ from those that `tenure` passes.
 pub fn guard(args: &GuardArgs) -> Result<Left, Failure> {
-    // Whoever signals `tenure`'s terminal or service must not end its guard; only SIGKILL can.
+    // Signals to `tenure`'s terminal or service must not end its guard; only SIGKILL can.
     let _ = SigSet::all().thread_block();
     let group = Pid::from_raw(args.group).ok_or_else(|| Failure::new(exit::USAGE, "no such process group"))?;
     let tree = Tree::new(group, args.run.clone());
@@ -98,7 +98,7 @@ fn watch_over(tree: &Tree, schedule: Schedule, lock: &str) -> Left {
     }
 }
 
-/// The lines of the standard input.
+/// Reads the lines of the standard input.
 #[derive(Debug, Default)]
 struct Words {
     rest: Vec<u8>,

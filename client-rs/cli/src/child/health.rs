@@ -1,4 +1,4 @@
-//! Whether CMD is healthy: a command of the user's own, run every so often beside it.
+//! The health check of CMD: a user-supplied command that runs periodically beside it.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -18,40 +18,40 @@ use super::process::RUN_VARIABLE;
 use super::supervise::{Task, code};
 use crate::output::{exact, plain, say};
 
-/// How much of the end of a check's output is kept, in bytes: it is for one line of a message.
+/// The number of bytes kept from the end of a check's output; they are for one line of a message.
 const OUTPUT_KEPT: usize = 300;
-/// How long the output is waited for after the check has ended: only one that left its process group can hold it open.
+/// How long to wait for output after the check has ended: only a process that left its process group can hold it open.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
-/// How to find out whether CMD is healthy.
+/// The health check of CMD and its parameters.
 #[derive(Debug, Clone)]
 pub struct HealthCheck {
-    /// What the shell runs. It exits with 0 if CMD is healthy.
+    /// The shell command. It exits with 0 if CMD is healthy.
     pub command: String,
-    /// The time from one check's start to the next one's, and from CMD's start to the first.
+    /// The time between the starts of two checks, and from CMD's start to the first.
     pub interval: Duration,
     /// A check that takes longer has failed.
     pub timeout: Duration,
-    /// CMD is unhealthy after so many failures in a row.
+    /// The number of consecutive failures after which CMD is unhealthy.
     pub retries: u32,
     /// Failures in this time after CMD's start do not count, unless a check has succeeded before.
     pub start_period: Duration,
-    /// Where it is told.
+    /// Where changes are published.
     pub health: watch::Sender<Health>,
 }
 
-/// What is known of CMD.
+/// The known health of CMD.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Health {
-    /// It is healthy, as far as is known.
+    /// CMD is healthy, as far as is known.
     Healthy,
-    /// So many checks in a row have failed: why, in words.
+    /// Enough consecutive checks have failed; with a readable reason.
     Unhealthy(String),
 }
 
 impl HealthCheck {
-    /// Checks until dropped, which kills a check that is under way. `run` is CMD's mark: what kills the marked processes
-    /// kills a check with them.
+    /// Runs checks until dropped, which kills a running check. `run` is CMD's mark: killing the marked processes also
+    /// kills a check.
     pub(super) async fn watch(&self, task: &Task, run: &str) -> Infallible {
         let started = Instant::now();
         let mut tally = Tally::new(self.retries, self.start_period);
@@ -71,7 +71,7 @@ impl HealthCheck {
         }
     }
 
-    /// Tells what is news. What it was that made CMD unhealthy stays the reason until it is healthy again.
+    /// Publishes a change. The first reason for being unhealthy is kept until CMD is healthy again.
     fn tell(&self, health: Health, lock: &str) {
         self.health.send_if_modified(|known| {
             let is_news = std::mem::discriminant(known) != std::mem::discriminant(&health);
@@ -88,7 +88,7 @@ impl HealthCheck {
 
     async fn check(&self, task: &Task, run: &str) -> Result<(), String> {
         let (mut child, mut output) = self.start(task, run).map_err(|error| format!("it cannot be run: {error}"))?;
-        // Killed at the end of this function, or when it is dropped: also what the check has left behind.
+        // Killed at the end of this function or when it is dropped, including processes that the check has left behind.
         let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw).map(Group);
         let kept = RefCell::new(Vec::new());
         let status = {
@@ -103,7 +103,7 @@ impl HealthCheck {
             drop(group);
             status
         };
-        // What it wrote last may have come with its end.
+        // The last output may arrive with the end of the check.
         let _ = timeout(LAST_WORDS, keep_end(&mut output, &kept)).await;
         let why = match status {
             Ok(Ok(status)) if status.success() => return Ok(()),
@@ -139,12 +139,12 @@ struct Group(Pid);
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Nobody left to kill is as good.
+        // An error means that no process is left to kill.
         let _ = kill_process_group(self.0, Signal::KILL);
     }
 }
 
-/// Reads all of the output, so that nobody waits for room in it, and keeps the end.
+/// Reads all of the output, so that no writer blocks on a full pipe, and keeps the end.
 async fn keep_end(output: &mut Receiver, kept: &RefCell<Vec<u8>>) {
     let mut buffer = [0; 1024];
     while let Ok(count @ 1..) = output.read(&mut buffer).await {
@@ -160,7 +160,7 @@ fn last_line(output: &[u8]) -> Option<String> {
     text.lines().map(str::trim).rfind(|line| !line.is_empty()).map(plain)
 }
 
-/// Failures in a row. Pure: time is an argument.
+/// Counts consecutive failures. Pure: time is an argument.
 #[derive(Debug)]
 struct Tally {
     retries: u32,
@@ -174,7 +174,8 @@ impl Tally {
         Self { retries, start_period, has_succeeded: false, failures: 0 }
     }
 
-    /// Takes in how a check ended, so long after CMD's start. Answers what that says of CMD, if it says anything yet.
+    /// Records the result of a check that ended `since_start` after CMD's start. Returns the health that follows, if
+    /// any does yet.
     fn take(&mut self, checked: Result<(), String>, since_start: Duration) -> Option<Health> {
         match checked {
             Ok(()) => {

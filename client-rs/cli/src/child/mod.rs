@@ -1,10 +1,10 @@
-//! Running CMD under a hold, so that it ends before the hold does.
+//! Runs CMD under a hold, so that it ends before the hold does.
 //!
-//! Three processes see to it. `tenure` itself starts CMD in a process group of its own, passes signals on, and stops the
-//! group by [`Schedule`]. A *guard*, a second process of the same program, is told the same deadlines; it stops the group
-//! should `tenure` be frozen or killed, and gives the lock back after a kill. It need not know of handoffs: what nobody
-//! confirms does not take place. And CMD dies with `tenure` by the kernel's hand (Linux), should both be killed.
-//! Should CMD hang, a [`HealthCheck`] tells, so that the hold is not kept for it.
+//! Three mechanisms ensure this. `tenure` itself starts CMD in a process group of its own, passes signals on, and stops
+//! the group by [`Schedule`]. A *guard*, a second process of the same program, receives the same deadlines; it stops
+//! the group if `tenure` is frozen or killed, and releases the lock after a kill. The guard need not know of handoffs:
+//! a handoff that is not confirmed does not take place. If both are killed, the kernel kills CMD together with `tenure`
+//! (Linux). A [`HealthCheck`] detects a CMD that hangs, so that the hold is not renewed for it.
 
 mod exec;
 mod guard;

@@ -1,29 +1,29 @@
-//! CMD as the kernel sees it: its process group, those that left the group, and the clock that runs in suspend.
+//! CMD as the kernel sees it: its process group, the processes that left the group, and the clock that runs in suspend.
 
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use rustix::time::{ClockId, clock_gettime};
 
-/// The variable that marks CMD and its descendants, also those that leave its process group.
+/// The variable that marks CMD and its descendants, including those that leave its process group.
 pub const RUN_VARIABLE: &str = "TENURE_RUN";
 
-/// How often killing is repeated while new processes appear.
+/// How many times killing is repeated while new processes appear.
 const ROUNDS: usize = 200;
-/// How long the kernel gets to carry out one round.
+/// How long the kernel may take to carry out one round.
 const ROUND: Duration = Duration::from_millis(5);
 
-/// The time since the machine started, also while it is suspended: the same for all processes.
+/// The time since boot, including suspend: the same for all processes.
 pub fn since_boot() -> Duration {
     #[cfg(target_os = "linux")]
     let now = clock_gettime(ClockId::Boottime);
-    // On macOS the monotonic clock runs in suspend.
+    // On macOS the monotonic clock runs during suspend.
     #[cfg(not(target_os = "linux"))]
     let now = clock_gettime(ClockId::Monotonic);
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
-/// CMD and what it started.
+/// CMD and its descendants.
 #[derive(Debug, Clone)]
 pub struct Tree {
     group: Pid,
@@ -48,11 +48,11 @@ impl Tree {
 
     /// Sends a signal to the process group.
     pub fn signal_group(&self, signal: Signal) {
-        // Nobody left to receive it is as good.
+        // An error means that no process is left to receive it.
         let _ = kill_process_group(self.group, signal);
     }
 
-    /// Asks all of them to end, also those that are stopped.
+    /// Sends SIGTERM to all of them, and SIGCONT to the group, so that stopped processes receive it.
     pub fn terminate(&self) {
         self.signal_group(Signal::TERM);
         self.signal_group(Signal::CONT);
@@ -61,7 +61,7 @@ impl Tree {
         }
     }
 
-    /// Kills all of them, and comes back when the marked ones are gone. Whether they surely are.
+    /// Kills all of them, and returns when the marked ones are gone, with whether they are known to be gone.
     pub fn kill(&self) -> bool {
         for _ in 0..ROUNDS {
             self.signal_group(Signal::KILL);
@@ -77,13 +77,13 @@ impl Tree {
         false
     }
 
-    /// The marked processes that left the group.
+    /// The marked processes outside the group.
     fn outside(&self) -> Vec<Pid> {
         let left = |pid: &Pid| rustix::process::getpgid(Some(*pid)).is_ok_and(|group| group != self.group);
         self.marked().into_iter().filter(left).collect()
     }
 
-    /// The living processes with our mark in their environment, as far as the system lets us see them.
+    /// The live processes with our mark in their environment, as far as the system lets us see them.
     fn marked(&self) -> Vec<Pid> {
         let mark = format!("{RUN_VARIABLE}={}", self.run);
         let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };

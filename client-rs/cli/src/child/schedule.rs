@@ -1,23 +1,23 @@
-//! When CMD is to be stopped. Pure: time is an argument.
+//! Computes when to stop CMD. Pure: time is an argument.
 
 use std::time::Duration;
 
-/// The least time before the end of the validity at which SIGKILL is sent: what the kernel may need to carry it out.
+/// The minimum time from SIGKILL to the end of the validity: what the kernel may need to carry it out.
 const LEAST_MARGIN: Duration = Duration::from_millis(20);
-/// The most.
+/// The maximum of that time.
 const MOST_MARGIN: Duration = Duration::from_millis(250);
-/// The margin between these, as a part of the window: of the TTL, or of the disconnect grace if there is one. The validity
-/// itself ends some time before the hold does.
+/// That time, between these bounds, as a fraction of the window, which is the TTL, or the disconnect grace if there is
+/// one. The validity itself ends some time before the hold does.
 const MARGIN_DIVISOR: u32 = 40;
-/// The time between SIGTERM and SIGKILL, as a part of the window: short, for what is left after it is the time in which another
-/// server may take over from one that fell silent.
+/// The time between SIGTERM and SIGKILL, as a fraction of the window. It is short, because the rest of the window is
+/// the time in which another server can take over from a silent one.
 const GRACE_DIVISOR: u32 = 8;
-/// The most of the window that it may be, if another is asked for: renewals come three times in a window.
+/// The maximum fraction of the window for an explicit grace: three renewals are sent per window.
 pub const MOST_GRACE_DIVISOR: u32 = 3;
-/// The longest time between SIGTERM and SIGKILL, unless another is asked for.
+/// The maximum time between SIGTERM and SIGKILL, unless another is requested.
 const MOST_GRACE: Duration = Duration::from_secs(5);
 
-/// How long before the end of a hold's validity its command is told to end, and is killed.
+/// How long before the end of a hold's validity its command is terminated and killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schedule {
     /// SIGTERM is due this long before the end.
@@ -26,20 +26,21 @@ pub struct Schedule {
     pub kill_before: Duration,
 }
 
-/// What is to be done now.
+/// The action that is due now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Nothing, until this time.
+    /// Do nothing until this time.
     Wait(Duration),
-    /// Ask the command to end; the next step is due at this time.
+    /// Send SIGTERM; the next step is due at this time.
     Term(Duration),
-    /// Kill it.
+    /// Send SIGKILL.
     Kill,
 }
 
 impl Schedule {
-    /// The schedule for a hold that a renewal is good for `window`. `grace` is the time between SIGTERM and SIGKILL: by
-    /// default an eighth of the window and at most 5 s, and never more than a third of it, which leaves renewals their chance.
+    /// The schedule for a hold that a renewal extends by `window`. `grace` is the time between SIGTERM and SIGKILL: by
+    /// default an eighth of the window and at most 5 s, and never more than a third of it, which leaves time for
+    /// renewals.
     pub fn new(window: Duration, grace: Option<Duration>) -> Self {
         let kill_before = (window / MARGIN_DIVISOR).clamp(LEAST_MARGIN, MOST_MARGIN);
         let grace = grace.unwrap_or_else(|| (window / GRACE_DIVISOR).min(MOST_GRACE)).min(window / MOST_GRACE_DIVISOR);
@@ -51,13 +52,13 @@ impl Schedule {
         self.term_before.saturating_sub(self.kill_before)
     }
 
-    /// The same, each step a little later: for a guard that steps in if the other one does not act.
+    /// This schedule with each step a little later: for a guard that steps in if `tenure` does not act.
     #[must_use]
     pub fn stepping_in(&self) -> Self {
         Self { term_before: self.kill_before + self.grace() / 2, kill_before: self.kill_before / 4 * 3 }
     }
 
-    /// What is to be done at `now`, if the hold is valid until `end`.
+    /// The action due at `now` for a hold that is valid until `end`.
     pub fn due(&self, now: Duration, end: Duration) -> Action {
         let term_at = end.saturating_sub(self.term_before);
         let kill_at = end.saturating_sub(self.kill_before);
@@ -70,14 +71,13 @@ impl Schedule {
         }
     }
 
-    /// What is to be done at `now`, if the hold is valid until `end` and CMD was asked to be gone by `gone_by`, so that the
-    /// hold can be handed over.
+    /// The action due at `now` for a hold that is valid until `end`, if CMD must end by `gone_by` for a handoff.
     pub fn due_to_hand_over(&self, now: Duration, end: Duration, gone_by: Duration) -> Action {
         let kill_at = end.saturating_sub(self.kill_before).min(gone_by);
         if now >= kill_at { Action::Kill } else { Action::Term(kill_at) }
     }
 
-    /// The end of the validity that makes SIGTERM due at `now`: for a hold that has ended already.
+    /// The end of validity that makes SIGTERM due at `now`: for a hold that has already ended.
     pub fn end_if_lost(&self, now: Duration) -> Duration {
         now.saturating_add(self.term_before)
     }
@@ -134,7 +134,7 @@ mod tests {
         let at = |now, end| schedule.due_to_hand_over(now, end, 5000 * MS);
         assert_eq!(at(1000 * MS, 10_000 * MS), Action::Term(5000 * MS));
         assert_eq!(at(5000 * MS, 10_000 * MS), Action::Kill);
-        // The hold ends sooner, unless it is renewed.
+        // The hold ends before `gone_by`, unless it is renewed.
         assert_eq!(at(1000 * MS, 4000 * MS), Action::Term(3950 * MS));
         assert_eq!(at(3950 * MS, 4000 * MS), Action::Kill);
     }

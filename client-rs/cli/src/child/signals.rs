@@ -1,4 +1,4 @@
-//! The signals that `tenure` passes on.
+//! The signals that `tenure` passes on to CMD.
 
 use std::future::poll_fn;
 use std::io;
@@ -7,7 +7,7 @@ use std::task::Poll;
 use rustix::process::Signal;
 use tokio::signal::unix::{self, SignalKind};
 
-/// What is passed on to CMD. SIGTSTP is Ctrl-Z, SIGWINCH the terminal's new size.
+/// The signals passed on to CMD. SIGTSTP is Ctrl-Z, SIGWINCH the terminal's new size.
 const PASSED_ON: [Signal; 9] = [
     Signal::HUP,
     Signal::INT,
@@ -20,7 +20,7 @@ const PASSED_ON: [Signal; 9] = [
     Signal::WINCH,
 ];
 
-/// The signals that reach `tenure`, in place of what they would do to it.
+/// Catches the signals sent to `tenure`, in place of their default actions.
 #[derive(Debug)]
 pub struct Signals {
     streams: Vec<(Signal, unix::Signal)>,
@@ -28,10 +28,10 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Catches the signals. What was ignored when `tenure` started (as under `nohup`) stays ignored.
+    /// Catches the signals. Signals that were ignored when `tenure` started (as under `nohup`) stay ignored.
     ///
     /// # Errors
-    /// The system refuses.
+    /// The system rejects it.
     pub fn catch() -> io::Result<Self> {
         let ignored = ignored();
         let streams = PASSED_ON
@@ -42,7 +42,7 @@ impl Signals {
         Ok(Self { streams, asked_to_end: None })
     }
 
-    /// The next signal. Dropping this call loses none.
+    /// The next signal. Cancel safe: dropping this call loses no signal.
     pub async fn next(&mut self) -> Signal {
         let signal = poll_fn(|context| {
             for (signal, stream) in &mut self.streams {
@@ -59,12 +59,12 @@ impl Signals {
         signal
     }
 
-    /// The last signal so far that asked this process to end, also if it was passed on.
+    /// The last signal so far that asked this process to end, including those passed on.
     pub fn asked_to_end(&self) -> Option<Signal> {
         self.asked_to_end
     }
 
-    /// The next signal that asks to end.
+    /// The next signal that asks this process to end.
     pub async fn next_to_end(&mut self) -> Signal {
         loop {
             let signal = self.next().await;
@@ -77,7 +77,8 @@ impl Signals {
     }
 }
 
-/// The signals that were ignored when this process started, a bit each. The standard library cannot tell; Linux does.
+/// The signals that were ignored when this process started, as a bit mask. The standard library does not expose them;
+/// Linux does.
 fn ignored() -> u64 {
     std::fs::read_to_string("/proc/self/status")
         .ok()

@@ -1,4 +1,4 @@
-//! CMD from its start to its end.
+//! Supervises CMD from its start to its end.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -22,36 +22,36 @@ use crate::args;
 use crate::exit::{self, Failure};
 use crate::output::say;
 
-/// How long it sleeps at most: timers stand still in suspend, so it looks at the clock again.
+/// The maximum sleep: timers stop during suspend, so the clock is read again.
 const NAP: Duration = Duration::from_millis(250);
 /// How long the guard may take to read a line before it counts as broken.
 const GUARD_PATIENCE: Duration = Duration::from_millis(200);
-/// How long a killed command may take to be gone.
+/// How long a killed command may take to exit.
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
-/// What to run, and by which rules.
+/// The command to run, and its constraints.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// The file of `tenure` itself, which runs the steps beside this process.
+    /// The executable of `tenure` itself, which runs the steps beside this process.
     pub own_program: PathBuf,
     /// CMD and its arguments.
     pub command: Vec<OsString>,
-    /// What to add to its environment.
+    /// The variables added to its environment.
     pub environment: Vec<(String, String)>,
-    /// Whether it is told as JSON that CMD cannot be run.
+    /// Whether a failure to run CMD is reported as JSON.
     pub as_json: bool,
     /// The lock, for messages.
     pub lock: String,
-    /// The session to close if this process is killed, and all that a call needs for that: endpoints and namespace are
-    /// options of every command. None: nothing is closed, the session ends by its TTL.
+    /// The session to close if this process is killed, with what that call needs. None: nothing is closed, and the
+    /// session ends by its TTL.
     pub session: Option<SessionToClose>,
-    /// When to stop it.
+    /// When to stop CMD.
     pub schedule: Schedule,
-    /// How to find out whether it is healthy. None: it is, while it runs.
+    /// How to check the health of CMD. None: CMD counts as healthy while it runs.
     pub health: Option<HealthCheck>,
 }
 
-/// A session that the guard closes when its owner was killed.
+/// A session that the guard closes if its owner was killed.
 #[derive(Debug, Clone)]
 pub struct SessionToClose {
     /// Its id.
@@ -64,33 +64,33 @@ pub struct SessionToClose {
     pub security: Security,
 }
 
-/// Why a hold is lost that nobody has ended.
+/// The reason for the loss of a hold that was not ended explicitly.
 const UNRENEWED: &str = "it could not be renewed in time";
 
-/// What is known of the hold.
+/// The known validity of the hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Validity {
-    /// Nobody else is given the lock before this time since the machine's start.
+    /// No other session is granted the lock before this time since boot.
     Until(Duration),
-    /// As `Until`, and the hold is to be handed over: CMD is stopped, and should be gone by a time since the machine's start.
+    /// As `Until`, and the hold is to be handed over: CMD is stopped, and should have ended by a time since boot.
     HandOver {
-        /// Nobody else is given the lock before this time.
+        /// No other session is granted the lock before this time.
         until: Duration,
-        /// When CMD should be gone.
+        /// When CMD should have ended.
         gone_by: Duration,
     },
-    /// The hold is over: why, in words.
+    /// The hold has ended; with a readable reason.
     Lost(String),
 }
 
-/// How it ended.
+/// How the run of CMD ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// CMD ended by itself: its exit code, or 128 and the signal.
     Ended(u8),
-    /// The hold was lost, and CMD was stopped: why, in words.
+    /// The hold was lost, and CMD was stopped; with a readable reason.
     Lost(String),
-    /// The hold is to be handed over, and CMD was stopped for that.
+    /// CMD was stopped to hand the hold over.
     Stopped,
 }
 
@@ -127,7 +127,7 @@ pub async fn supervise(
                 let known = validity.borrow_and_update().clone();
                 running.heed(&known).await;
             }
-            // Whoever was told to end need not be healthy.
+            // A command that was sent SIGTERM need not be healthy.
             never = &mut checks, if !running.termed => match never {},
             signal = signals.next() => running.tree.signal_group(signal),
             _ = children.recv() => {
@@ -136,7 +136,7 @@ pub async fn supervise(
                 running.terminal.attend(&running.tree, notice);
             }
             () = sleep(limit) => {
-                // As long as the hold lasts, there is time to wait for one that cannot be killed.
+                // As long as the hold lasts, there is time to wait for a command that cannot be killed.
                 if running.killed && running.lost.is_some() {
                     return Err(Failure::new(exit::HOLD_LOST, "the hold is lost, and the command cannot be killed")
                         .next("see what it hangs on: ps -o pid,stat,wchan,cmd; only the fencing token protects you now"));
@@ -146,17 +146,17 @@ pub async fn supervise(
     }
 }
 
-/// CMD, running.
+/// A running CMD.
 struct Running<'a> {
     task: &'a Task,
     child: Child,
     tree: Tree,
     guard: Option<Guard>,
     terminal: Terminal,
-    /// The end of the validity that CMD is held to.
+    /// The end of validity that CMD must respect.
     end: Duration,
     lost: Option<String>,
-    /// When CMD should be gone, so that the hold can be handed over.
+    /// When CMD should have ended, so that the hold can be handed over.
     gone_by: Option<Duration>,
     termed: bool,
     killed: bool,
@@ -189,11 +189,11 @@ impl<'a> Running<'a> {
         Ok(Self { task, child, tree, guard, terminal, end, lost: None, gone_by: None, termed: false, killed: false })
     }
 
-    /// Takes in what is known of the hold, and passes it on to the guard.
+    /// Applies a change of validity, and passes it on to the guard.
     async fn heed(&mut self, validity: &Validity) {
         if let Validity::HandOver { gone_by, .. } = validity
             && self.gone_by.is_none()
-            // One that has just ended needs not be stopped.
+            // A command that has just ended need not be stopped.
             && matches!(self.child.try_wait(), Ok(None))
         {
             self.gone_by = Some(*gone_by);
@@ -215,7 +215,7 @@ impl<'a> Running<'a> {
         self.tell(&format!("until {nanos}\n")).await;
     }
 
-    /// Does what is due now, and says how long there is nothing to do.
+    /// Performs the action due now, and returns the time until the next one.
     async fn stop_if_due(&mut self, schedule: &Schedule) -> Duration {
         let now = since_boot();
         let mut due = schedule.due(now, self.end);
@@ -251,7 +251,7 @@ impl<'a> Running<'a> {
         at.saturating_sub(now)
     }
 
-    /// The hold is lost, if it was not before.
+    /// Marks the hold as lost, unless it is already.
     fn lose(&mut self) {
         self.lost.get_or_insert_with(|| match self.task.health.as_ref().map(|check| check.health.borrow().clone()) {
             Some(Health::Unhealthy(why)) => why,
@@ -259,7 +259,7 @@ impl<'a> Running<'a> {
         });
     }
 
-    /// Tells the guard something; a guard that does not listen is replaced.
+    /// Sends the guard a line; a guard that does not read it is replaced.
     async fn tell(&mut self, line: &str) {
         if let Some(guard) = &mut self.guard
             && guard.tell(line).await
@@ -273,11 +273,11 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Tidies up after CMD.
+    /// Cleans up after CMD.
     async fn finish(mut self, status: ExitStatus) -> Outcome {
         self.terminal.take_back();
         if !matches!(self.task.schedule.due(since_boot(), self.end), Action::Wait(_)) {
-            // The guard stopped it while this process was frozen, and this is the first that is seen of it.
+            // The guard stopped it while this process was frozen, and this process notices only now.
             self.lose();
         }
         let outcome = match self.lost.take() {
@@ -286,7 +286,7 @@ impl<'a> Running<'a> {
             None => Outcome::Ended(code(status)),
         };
         if !matches!(outcome, Outcome::Ended(_)) {
-            // What CMD started must not outlive the hold either.
+            // Descendants of CMD must not outlive the hold either.
             self.tree.kill();
         }
         self.dismiss().await;
@@ -301,7 +301,7 @@ impl<'a> Running<'a> {
     }
 }
 
-/// The other process, from this side.
+/// The guard process, as seen from this one.
 struct Guard {
     child: Child,
     input: ChildStdin,
@@ -322,7 +322,7 @@ impl Guard {
             .args(["--term-before", &nanos(task.schedule.term_before)])
             .args(["--kill-before", &nanos(task.schedule.kill_before)])
             .args(session)
-            // Under another `tenure lock` this process bears that one's mark; the guard must outlive it.
+            // Under another `tenure lock`, this process carries the mark of that one; the guard must outlive it.
             .env_remove(RUN_VARIABLE)
             .process_group(0)
             .stdin(Stdio::piped())
@@ -333,7 +333,7 @@ impl Guard {
         Some(Self { child, input })
     }
 
-    /// Whether it took the line.
+    /// Whether the guard accepted the line.
     async fn tell(&mut self, line: &str) -> bool {
         matches!(timeout(GUARD_PATIENCE, self.input.write_all(line.as_bytes())).await, Ok(Ok(())))
     }

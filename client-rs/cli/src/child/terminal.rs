@@ -1,4 +1,5 @@
-//! Job control: CMD has a process group of its own, so the terminal must be lent to it when it asks for input, and taken back.
+//! Job control: CMD has a process group of its own, which must become the foreground group when CMD asks for input, and
+//! yield to `tenure`'s group afterwards.
 
 use std::fs::File;
 
@@ -9,7 +10,7 @@ use rustix::termios::{tcgetpgrp, tcsetpgrp};
 use super::process::Tree;
 use crate::output::say;
 
-/// The terminal that controls this process, if there is one.
+/// The controlling terminal of this process, if there is one.
 #[derive(Debug)]
 pub struct Terminal {
     tty: Option<File>,
@@ -17,14 +18,14 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Looks for the terminal.
+    /// Opens the controlling terminal.
     pub fn open() -> Self {
         Self { tty: File::options().read(true).write(true).open("/dev/tty").ok(), lent: false }
     }
 
-    /// Answers a stop of CMD: lends it the terminal if that is what it stopped for and the terminal is ours to lend, or
-    /// stops this whole job with it, as the user's shell expects, and goes on when that continues.
-    /// `notice` is told before a stop.
+    /// Handles a stop of CMD: makes CMD the foreground group if it stopped for terminal access and this process is in
+    /// the foreground; otherwise stops this whole job with it, as the user's shell expects, and continues CMD when the
+    /// job continues. `notice` is printed before a stop.
     pub fn attend(&mut self, tree: &Tree, notice: impl FnOnce() -> String) {
         let Some(signal) = stopped_by(tree.group()) else { return };
         if self.tty.is_none() {
@@ -35,13 +36,13 @@ impl Terminal {
             return self.lend(tree);
         }
         if !wants_terminal && signal != Signal::TSTP {
-            // Somebody stopped CMD on purpose, and this process not.
+            // CMD alone was stopped on purpose, and not this process.
             return;
         }
         self.take_back();
         say(&notice());
         stop_own_job();
-        // Here the shell has continued us. In the background CMD goes on without the terminal.
+        // The shell has continued this job. In the background CMD goes on without the terminal.
         if self.is_ours() {
             self.lend(tree);
         } else {
@@ -49,7 +50,7 @@ impl Terminal {
         }
     }
 
-    /// Takes the terminal back from CMD.
+    /// Makes this process the foreground group again.
     pub fn take_back(&mut self) {
         if std::mem::take(&mut self.lent) {
             self.give_to(getpgrp());
@@ -69,7 +70,7 @@ impl Terminal {
 
     fn give_to(&self, group: Pid) {
         let Some(tty) = &self.tty else { return };
-        // From the background the system answers this call with SIGTTOU, unless that is blocked.
+        // For a background process, the system answers this call with SIGTTOU, unless that is blocked.
         let mut set = SigSet::empty();
         set.add(NixSignal::SIGTTOU);
         if set.thread_block().is_ok() {
@@ -79,12 +80,12 @@ impl Terminal {
     }
 }
 
-/// Stops this process and all others of its job, until the shell continues them.
+/// Stops this process and the rest of its job, until the shell continues them.
 pub fn stop_own_job() {
     let _ = kill_current_process_group(Signal::STOP);
 }
 
-/// The signal that stopped CMD, told once a stop.
+/// The signal that stopped CMD, reported once per stop.
 fn stopped_by(group: Pid) -> Option<Signal> {
     let status = waitid(WaitId::Pid(group), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG).ok()??;
     status.stopping_signal().and_then(Signal::from_named_raw)

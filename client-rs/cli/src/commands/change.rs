@@ -1,4 +1,4 @@
-//! `acquire`, `renew`, `release`, `close`: one call each, for scripts.
+//! `acquire`, `renew`, `release`, `close`: each makes one call, for scripts.
 
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
@@ -14,7 +14,7 @@ use crate::output::{describe_claim, duration, in_mode, plain};
 use crate::rpc::Repeat;
 
 pub async fn acquire(context: &Context, args: AcquireArgs) -> Result<u8, Failure> {
-    // Without a session the server would draw another one for each endpoint that is asked.
+    // Without a session id, each endpoint that is tried would create another session.
     let repeat = if args.session.is_some() { Repeat::Safe } else { Repeat::Unsafe };
     let request = AcquireRequest {
         namespace: context.global.namespace.clone(),
@@ -37,7 +37,7 @@ pub async fn acquire(context: &Context, args: AcquireArgs) -> Result<u8, Failure
     let response = if args.wait.is_zero() {
         acquired.await?
     } else {
-        // Without a session of its own its place in the queue cannot be told from others'.
+        // Without an explicit session, its place in the queue cannot be distinguished from others'.
         let session = Some(request.session_id.as_str()).filter(|id| !id.is_empty());
         let client = connect(context).await?;
         let told = Told::default();
@@ -107,7 +107,7 @@ fn describe_answer(request: &AcquireRequest, response: &AcquireResponse) -> Stri
     let names = request.names.iter().map(|name| plain(name)).collect::<Vec<_>>().join(" ");
     if response.acquired {
         let session = plain(&response.session_id);
-        // After a wait it is not known how much of the TTL is left.
+        // After a wait, the remaining TTL is not known.
         let time = match response.ttl {
             None => String::new(),
             ttl => format!(", for {} unless renewed", duration(ttl)),

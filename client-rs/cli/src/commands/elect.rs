@@ -1,4 +1,4 @@
-//! `elect`: CMD runs while this process leads, again and again.
+//! `elect`: runs CMD while this process leads, and campaigns again after each loss.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::child::{Outcome, Signals};
 use crate::exit::{self, Failure};
 use crate::output::{exact, say};
 
-/// The pause before the first attempt after a failed one, and the longest.
+/// The pauses after a failed attempt: the first, and the maximum.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
 pub async fn elect(context: &Context, args: ElectArgs) -> Result<u8, Failure> {
@@ -23,7 +23,7 @@ pub async fn elect(context: &Context, args: ElectArgs) -> Result<u8, Failure> {
     ended
 }
 
-/// Whether only this candidacy has come to its end.
+/// Whether the error ends only this candidacy.
 fn is_over(error: &Error) -> bool {
     matches!(error.reason(), Some(Reason::ClaimEnded | Reason::SessionEnded | Reason::SessionNotFound))
 }
@@ -36,7 +36,7 @@ async fn campaign(context: &Context, args: &ElectArgs, client: &Client, signals:
         let guard = match ask.ask(context, client, Patience::Forever, signals).await {
             Ok(Answer::Granted(guard)) => guard,
             Ok(Answer::Interrupted(signal)) => return Ok(exit::of_signal(signal)),
-            // A wait for ever that ends without a grant was ended by the server: like being away.
+            // An unlimited wait that ends without a grant was ended by the server: handled like an unavailable server.
             Ok(Answer::Busy(_) | Answer::SessionInUse) => continue,
             Err(error) if error.is_transient() || is_over(&error) => {
                 let shown = exact(pause);

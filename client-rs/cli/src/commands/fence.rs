@@ -1,4 +1,4 @@
-//! `tenure fence-sql`.
+//! `fence-sql`: prints the SQL script that installs the fencing check.
 
 use serde_json::json;
 use tenure_fence::scripts;
@@ -7,7 +7,7 @@ use crate::args::{FenceDialect, FenceSqlArgs};
 use crate::exit::{self, Failure};
 use crate::output::Output;
 
-/// Prints the script.
+/// Prints the script of the dialect.
 pub fn fence_sql(output: Output, args: &FenceSqlArgs) -> Result<u8, Failure> {
     let (dialect, script) = match args.dialect {
         FenceDialect::Postgres => ("postgres", scripts::POSTGRES),

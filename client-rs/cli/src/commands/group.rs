@@ -1,4 +1,4 @@
-//! `group`: how groups are, their configs, and what happens to them.
+//! `group`: reads groups, sets their configs, and watches their events.
 
 use std::io::Read;
 
@@ -90,7 +90,7 @@ async fn configure(
     config: Option<String>,
     expected_revision: Option<u64>,
 ) -> Result<u8, Failure> {
-    // Done twice, the second would find what the first has set, and not what is expected.
+    // A repeated call would see the config that the first one has set, and conflict with the expected revision.
     let repeat = if expected_revision.is_none() { Repeat::Safe } else { Repeat::Unsafe };
     let request =
         ConfigureGroupRequest { namespace: context.global.namespace.clone(), group, config, expected_revision };
@@ -118,7 +118,8 @@ async fn watch(context: &Context, args: GroupWatchArgs) -> Result<u8, Failure> {
     follow(context, request, lines).await
 }
 
-/// A message as lines for people. Progress is no news, and a state that follows from what happened needs no line of its own.
+/// A message as lines for people. Progress prints nothing, and a state that follows from events needs no line of its
+/// own.
 fn lines(response: &WatchResponse) -> Vec<String> {
     let now = |group: &Group| format!("rev {}  {}", response.revision, output::group_now(group));
     match &response.kind {

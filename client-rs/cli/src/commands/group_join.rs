@@ -1,4 +1,4 @@
-//! `group join`: a member that prints what is assigned to it, and has CMD compute the assignments while it leads.
+//! `group join`: a member that prints its assignment, and that runs CMD to compute the assignments while it leads.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::child::Signals;
 use crate::exit::{self, Failure};
 use crate::output::{exact, plain, say};
 
-/// The pause before the first attempt after a failed one, and the longest.
+/// The pauses after a failed attempt: the first, and the maximum.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
 pub async fn join(context: &Context, args: GroupJoinArgs) -> Result<u8, Failure> {
@@ -30,7 +30,7 @@ pub async fn join(context: &Context, args: GroupJoinArgs) -> Result<u8, Failure>
     ended
 }
 
-/// Joins, again after each loss. Answers why that cannot go on.
+/// Joins, and joins again after each loss. Returns the failure that makes this impossible.
 async fn stay(context: &Context, args: &GroupJoinArgs, client: &Client) -> Failure {
     let owner = args.owner.clone().unwrap_or_else(host_name);
     let request = client
@@ -65,7 +65,7 @@ async fn stay(context: &Context, args: &GroupJoinArgs, client: &Client) -> Failu
     }
 }
 
-/// Whether only this membership or its session has come to its end.
+/// Whether the error ends only this membership or its session.
 fn is_over(error: &Error) -> bool {
     matches!(error, Error::Lost(_))
         || matches!(error.reason(), Some(Reason::SessionEnded | Reason::SessionNotFound | Reason::NotMember))
@@ -88,7 +88,7 @@ async fn follow(context: &Context, args: &GroupJoinArgs, membership: &Membership
                     let assigning = assign(context, membership, command, &standing.group);
                     again = tokio::select! {
                         biased;
-                        // What was being computed is of no use any more.
+                        // The assignments that are being computed are out of date.
                         _ = standings.changed() => continue,
                         again = assigning => again,
                     };
@@ -111,7 +111,8 @@ async fn follow(context: &Context, args: &GroupJoinArgs, membership: &Membership
     }
 }
 
-/// Has CMD compute the assignments, and assigns them. Answers after which time to try again, if that may help.
+/// Runs CMD to compute the assignments, and assigns them. Returns the time after which to retry, if a retry may
+/// succeed.
 async fn assign(context: &Context, membership: &Membership, command: &str, group: &Group) -> Option<Duration> {
     let assignments = match timeout(context.global.timeout, divide(command, group)).await {
         Ok(Ok(assignments)) => assignments,
@@ -127,7 +128,7 @@ async fn assign(context: &Context, membership: &Membership, command: &str, group
     };
     match membership.assign(group, assignments).await {
         Ok(()) => None,
-        // Then that is told next.
+        // The next standing reports the loss.
         Err(Error::Lost(_)) => None,
         Err(error) if matches!(error.reason(), Some(Reason::StaleAssignment | Reason::NotLeader)) => None,
         Err(error) => {
@@ -149,11 +150,11 @@ async fn divide(command: &str, group: &Group) -> Result<Assignments, String> {
     let (stdin, json) = (child.stdin.take(), as_json(group).to_string());
     let write = async move {
         if let Some(mut stdin) = stdin {
-            // A command that does not read it all is its own affair.
+            // A command may ignore a part of its input.
             let _ = stdin.write_all(json.as_bytes()).await;
         }
     };
-    // Beside each other: it may write before it has read all.
+    // Write and read concurrently: the command may write before it has read everything.
     let ((), output) = tokio::join!(write, child.wait_with_output());
     let output = output.map_err(|error| error.to_string())?;
     if !output.status.success() {
@@ -182,7 +183,7 @@ fn as_json(group: &Group) -> serde_json::Value {
     })
 }
 
-/// Assignments from lines: a member's number, a space, and what is assigned to it.
+/// Parses assignments from lines: a member's number, a space, and its assignment.
 fn parse(text: &str) -> Result<Assignments, String> {
     let mut assignments = Assignments::new();
     for line in text.lines() {
@@ -195,7 +196,7 @@ fn parse(text: &str) -> Result<Assignments, String> {
     Ok(assignments)
 }
 
-/// What was printed last.
+/// The values that were printed last.
 #[derive(Default)]
 struct Shown {
     assignment: Option<String>,

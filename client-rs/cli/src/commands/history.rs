@@ -1,4 +1,4 @@
-//! `history`: who held a lock, page by page.
+//! `history`: lists the holds of a lock, page by page.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::exit::{self, Failure};
 use crate::output;
 use crate::rpc::{Repeat, Rpc};
 
-/// The most that is asked for at once.
+/// The maximum page size.
 const PAGE: u32 = 100;
 
-/// A server may look through its log for this long before it answers.
+/// How long a server may search its log before it replies.
 const SEARCH: Duration = Duration::from_secs(5);
 
 pub async fn history(context: &Context, args: HistoryArgs) -> Result<u8, Failure> {
@@ -24,8 +24,8 @@ pub async fn history(context: &Context, args: HistoryArgs) -> Result<u8, Failure
     Ok(exit::OK)
 }
 
-/// The holds of a lock that last, and at most `limit` entries more: as many pages as that takes, but no further one after
-/// `until`. Where it stopped, and since when history is kept if it did not, is as on the last page.
+/// The current holds of a lock, and at most `limit` past entries: reads as many pages as needed, but starts none after
+/// `until`. The page token, and otherwise the start of the kept history, are those of the last page.
 pub(super) async fn read(
     context: &Context,
     rpc: &Rpc,

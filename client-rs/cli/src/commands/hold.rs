@@ -1,4 +1,4 @@
-//! What `lock` and `elect` share: asking, with the wait shown; running CMD while the hold lasts; giving it back.
+//! The flow shared by `lock` and `elect`: acquires with the wait shown, runs CMD while the hold lasts, and releases it.
 
 use std::time::Duration;
 
@@ -20,18 +20,18 @@ use crate::exit::{self, Failure};
 use crate::output::{exact, plain, say};
 use crate::{refusal, rpc};
 
-/// How many times it is looked whether there was a renewal, in the time for which one is good: they are three in that time.
+/// The number of checks for a renewal per window; a session is renewed three times per window.
 const LOOKS: u32 = 24;
 
-/// The pauses between looks whether a session of another program has ended: from this, doubling ...
+/// The pause between checks whether the session of another program has ended: starts at this, doubles ...
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// ... to this.
+/// ... up to this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// How long closing the session may take when all is done.
+/// How long closing the session may take at the end.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// What to ask for.
+/// An acquire request and its options.
 pub struct Ask<'a> {
     pub names: &'a [String],
     pub session_id: Option<&'a str>,
@@ -40,23 +40,23 @@ pub struct Ask<'a> {
     pub min_hold: Duration,
     pub on_transfer: OnTransfer,
     pub run: &'a RunArgs,
-    /// Stalled while CMD is unhealthy.
+    /// Stalled while CMD is unhealthy, which stops renewals.
     pub progress: Progress,
-    /// That it waits.
+    /// Whether the wait was reported in a log.
     pub told: Told,
 }
 
-/// What came of asking.
+/// The result of an acquire.
 pub enum Answer {
     Granted(Guard),
     Busy(Busy),
     /// Another program uses the session's id.
     SessionInUse,
-    /// A signal ended the wait.
+    /// A signal ended the wait; its number.
     Interrupted(i32),
 }
 
-/// How long to wait.
+/// The limit of the wait.
 #[derive(Debug, Clone, Copy)]
 pub enum Patience {
     Forever,
@@ -64,7 +64,7 @@ pub enum Patience {
     None,
 }
 
-/// A client for what the command line says.
+/// A client with the options of the command line, which are validated first.
 pub async fn client(context: &Context, run: &RunArgs) -> Result<Client, Failure> {
     let (limit, option) = match run.disconnect_grace {
         Some(grace) if grace < run.ttl => ("the disconnect grace", "--disconnect-grace"),
@@ -78,7 +78,7 @@ pub async fn client(context: &Context, run: &RunArgs) -> Result<Client, Failure>
     connect(context).await
 }
 
-/// A client for where the service is.
+/// A client for the configured endpoints.
 pub async fn connect(context: &Context) -> Result<Client, Failure> {
     let options = ClientOptions::new()
         .endpoints(context.global.endpoints.iter().cloned())
@@ -92,7 +92,7 @@ pub async fn connect(context: &Context) -> Result<Client, Failure> {
 }
 
 impl<'a> Ask<'a> {
-    /// Asks for these locks, with nothing special about it.
+    /// A request for these locks with default options.
     pub fn new(names: &'a [String], run: &'a RunArgs) -> Self {
         let progress = Progress::within(Duration::MAX);
         Self {
@@ -113,7 +113,7 @@ impl<'a> Ask<'a> {
         self.names.iter().map(|name| plain(name)).collect::<Vec<_>>().join(" ")
     }
 
-    /// Asks, and waits as long as `patience` lasts. A session that is lost while waiting is replaced.
+    /// Acquires, and waits as long as `patience` lasts. A session that is lost while waiting is replaced.
     pub async fn ask(
         &self,
         context: &Context,
@@ -148,8 +148,8 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// Opens the session. While another program uses its id, waits as long as `patience` lasts: so a program that is started anew
-    /// with the same id takes over when the session of the one before has ended.
+    /// Opens the session. While another program uses its id, waits as long as `patience` lasts: a restarted program
+    /// with the same id thus takes over when the session of its predecessor has ended.
     async fn open(&self, context: &Context, client: &Client, patience: Patience) -> Result<Option<Session>, Error> {
         let quiet = self.run.quiet;
         let opened = tokio::select! {
@@ -210,7 +210,7 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// Runs CMD while the hold lasts, then gives it back.
+    /// Runs CMD while the hold lasts, then releases it.
     pub async fn run(&self, context: &Context, guard: Guard, signals: &mut Signals) -> Result<Outcome, Failure> {
         let session = guard.session().clone();
         let schedule = Schedule::new(window(&session), self.run.kill_grace);
@@ -239,7 +239,7 @@ impl<'a> Ask<'a> {
             never = self.keep_telling(&guard, &session, &tell) => match never {},
             never = self.follow_health(&task) => match never {},
         };
-        // If a handoff was asked for, this confirms it.
+        // This confirms a requested handoff.
         if let Ok(Outcome::Ended(_) | Outcome::Stopped) = outcome
             && let Err(error) = guard.release().await
         {
@@ -260,7 +260,7 @@ impl<'a> Ask<'a> {
         })
     }
 
-    /// Lets the hold be renewed only while CMD is healthy.
+    /// Allows renewals only while CMD is healthy.
     async fn follow_health(&self, task: &Task) -> std::convert::Infallible {
         let Some(check) = &task.health else { return std::future::pending().await };
         let mut health = check.health.subscribe();
@@ -269,12 +269,12 @@ impl<'a> Ask<'a> {
                 Health::Healthy => self.progress.tick(),
                 Health::Unhealthy(_) => self.progress.stall(),
             }
-            // The sender is a part of the task: it cannot be gone.
+            // The sender is a part of the task, so the channel cannot be closed.
             let _ = health.changed().await;
         }
     }
 
-    /// Tells how long the hold is valid, each time that it was renewed, and that it is to be handed over, or is lost.
+    /// Publishes the end of validity after each renewal, a requested handoff, and the loss of the hold.
     async fn keep_telling(
         &self,
         guard: &Guard,
@@ -319,7 +319,7 @@ impl<'a> Ask<'a> {
                 say(&self.announcement(request));
             }
             let now = ends_at(session);
-            // Two readings of the clock make each reading a little different.
+            // Each value comes from two clock readings and so differs a little.
             if now > until + pause || asked_anew {
                 until = now;
                 tell.send_replace(match &asked {
@@ -351,7 +351,7 @@ fn is_in_use(error: &Error) -> bool {
     matches!(error, Error::Refused(refusal) if refusal.reason == Reason::SessionInUse)
 }
 
-/// For how long a renewal of the session is good.
+/// How long a renewal keeps the session valid.
 fn window(session: &Session) -> Duration {
     session.disconnect_grace().map_or(session.ttl(), |grace| grace.min(session.ttl()))
 }
@@ -367,12 +367,12 @@ pub fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// Ends the client's presence. If no server answers soon, its session ends by its TTL.
+/// Closes the client. If no server replies soon, its session ends by its TTL.
 pub async fn close(client: &Client) {
     let _ = timeout(CLOSING, client.close()).await;
 }
 
-/// An error of the client library as a failure. It looks again why servers are away, to name each of them.
+/// Converts an error of the client library. If servers are unavailable, connects to each again to report its cause.
 pub async fn failure(context: &Context, error: &Error) -> Failure {
     match error {
         Error::Refused(refusal) => refusal::of(refusal::reason_name(&refusal.reason), &refusal.to_string()),

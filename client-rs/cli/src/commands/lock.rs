@@ -1,4 +1,4 @@
-//! `lock`: one run of CMD under a lock.
+//! `lock`: runs CMD once under a lock.
 
 use tokio::time::Instant;
 

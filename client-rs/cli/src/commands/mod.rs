@@ -1,4 +1,4 @@
-//! The commands, one a function: arguments in, exit code out.
+//! The commands, one function each: arguments in, exit code out.
 
 mod change;
 mod doctor;
@@ -35,7 +35,7 @@ pub use why::why;
 
 use crate::exit::{self, Failure};
 
-/// A duration of the command line as the contract has it.
+/// Converts a duration of the command line to the API's.
 fn proto_duration(duration: Duration) -> Result<prost_types::Duration, Failure> {
     prost_types::Duration::try_from(duration)
         .map_err(|_| Failure::new(exit::USAGE, format!("{} s is too long a time", duration.as_secs())))

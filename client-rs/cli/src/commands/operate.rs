@@ -1,4 +1,4 @@
-//! `transfer`, `evict`, `set`, `blocked`: how operators look after locks.
+//! `transfer`, `evict`, `set`, `blocked`: the operator commands for locks.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ use crate::exit::{self, Failure};
 use crate::output::{self, claims, describe_claim, plain, settings};
 use crate::rpc::Repeat;
 
-/// How long after the drain the service itself waits for the holder's word.
+/// How long the service itself waits, after the drain, for the holder's confirmation.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub async fn transfer(context: &Context, args: TransferArgs) -> Result<u8, Failure> {
-    // Without a token a second try could make the next holder hand over.
+    // Without a token, a retry could transfer the lock from the next holder.
     let repeat = if args.token.is_some() { Repeat::Safe } else { Repeat::Unsafe };
     let request = TransferRequest {
         namespace: context.global.namespace.clone(),
@@ -47,7 +47,7 @@ pub async fn transfer(context: &Context, args: TransferArgs) -> Result<u8, Failu
 }
 
 pub async fn evict(context: &Context, args: EvictArgs) -> Result<u8, Failure> {
-    // Without a token a second try could hit the next holder.
+    // Without a token, a retry could evict the next holder.
     let repeat = if args.token == 0 { Repeat::Unsafe } else { Repeat::Safe };
     let request = EvictRequest {
         namespace: context.global.namespace.clone(),
@@ -126,7 +126,7 @@ pub async fn blocked(context: &Context, args: BlockedArgs) -> Result<u8, Failure
     Ok(if args.deadlocks && !all.blocked.is_empty() { exit::CONFLICT } else { exit::OK })
 }
 
-/// What is set once the command line is heeded; what it does not name stays as it is.
+/// The settings after the command line is applied; those that it does not name keep their values.
 fn changed(found: GetLockResponse, args: &SetArgs) -> Result<LockSettings, Failure> {
     let mut settings = found.lock.and_then(|lock| lock.settings).unwrap_or_default();
     if let Some(limit) = args.limit {

@@ -1,4 +1,4 @@
-//! `cheat`, `exit-codes`, `json`, `completions`, `man`: what is printed without asking a server.
+//! `cheat`, `exit-codes`, `json`, `completions`, `man`: prints static material without calling a server.
 
 use std::fs;
 use std::io::{self, Write};

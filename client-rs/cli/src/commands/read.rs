@@ -1,4 +1,4 @@
-//! `ls`, `get`, `sessions`, `servers`: how things are.
+//! `ls`, `get`, `sessions`, `servers`: show the current state.
 
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::server_service_client::ServerServiceClient;
@@ -14,7 +14,7 @@ use crate::exit::{self, Failure};
 use crate::output;
 use crate::rpc::{Repeat, Rpc};
 
-/// The most that the service gives at once.
+/// The maximum page size of the service.
 pub const PAGE: i32 = 1000;
 
 pub async fn ls(context: &Context, args: LsArgs) -> Result<u8, Failure> {
@@ -23,7 +23,7 @@ pub async fn ls(context: &Context, args: LsArgs) -> Result<u8, Failure> {
     Ok(exit::OK)
 }
 
-/// All locks whose names begin so, in one answer.
+/// All locks whose names start with `prefix`, merged into one response.
 pub(super) async fn list_locks(rpc: &Rpc, namespace: &str, prefix: &str) -> Result<ListLocksResponse, Failure> {
     let mut all = ListLocksResponse::default();
     loop {
@@ -99,7 +99,7 @@ async fn one_session(context: &Context, session_id: String) -> Result<u8, Failur
     Ok(exit::OK)
 }
 
-/// All sessions, in one answer.
+/// All sessions, merged into one response.
 pub(super) async fn list_sessions(rpc: &Rpc, namespace: &str) -> Result<ListSessionsResponse, Failure> {
     let mut all = ListSessionsResponse::default();
     loop {
@@ -129,7 +129,7 @@ pub async fn servers(context: &Context) -> Result<u8, Failure> {
     Ok(exit::OK)
 }
 
-/// The servers, as the one that answers sees them.
+/// The servers, as the replying server sees them.
 pub(super) async fn list_servers(rpc: &Rpc, namespace: &str) -> Result<ListServersResponse, Failure> {
     let request = ListServersRequest { namespace: namespace.to_owned() };
     rpc.call(Repeat::Safe, |channel| {

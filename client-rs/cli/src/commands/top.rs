@@ -1,4 +1,4 @@
-//! `top`: how everything is, again and again.
+//! `top`: shows the state of the whole namespace, refreshed periodically.
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -12,10 +12,10 @@ use crate::args::TopArgs;
 use crate::exit::{self, Failure};
 use crate::output::{self, Look, Screen, State};
 
-/// Servers have other things to do.
+/// The minimum interval, to limit the load on servers.
 const SHORTEST: Duration = Duration::from_millis(100);
 
-/// To the top left, what is on each line after its text away, and what is below the last one.
+/// Escape sequences: move to the top left, clear the rest of a line, clear everything below.
 const HOME: &str = "\x1b[H";
 const REST_OF_LINE: &str = "\x1b[K";
 const BELOW: &str = "\x1b[J";
@@ -41,13 +41,14 @@ pub async fn top(context: &Context, args: TopArgs) -> Result<u8, Failure> {
                 show(&output::top(screen, Some(&last), &now))?;
                 last = now;
             }
-            // Whoever looks at night wants to see it come back.
+            // Keep running: an unattended screen must recover when a server is reachable again.
             Err(failure) => show(&failure.to_string())?,
         }
     }
 }
 
-/// Asks for everything. Only a session's home knows how late its renewals are, so every endpoint is asked for them.
+/// Reads the whole state. Only a session's home server knows how late its renewals are, so every endpoint is queried
+/// for them.
 async fn look(context: &Context) -> Result<State, Failure> {
     let (rpc, namespace) = (&context.rpc, &context.global.namespace);
     let servers = list_servers(rpc, namespace).await?;
@@ -67,7 +68,7 @@ async fn look(context: &Context) -> Result<State, Failure> {
 
 fn add_remaining(all: &mut ListSessionsResponse, told: ListSessionsResponse) {
     let mut told = told.sessions.into_iter().peekable();
-    // Both are in the order in which they were opened.
+    // Both lists are in the order of opening.
     for session in &mut all.sessions {
         while told.next_if(|other| other.opened_revision < session.opened_revision).is_some() {}
         if let Some(same) = told.next_if(|other| other.opened_revision == session.opened_revision) {

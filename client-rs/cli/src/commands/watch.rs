@@ -1,4 +1,4 @@
-//! `watch`: what happens, a line an event, across servers that go away.
+//! `watch`: prints events, one per line, and reconnects when a server becomes unavailable.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::output::{
 use crate::refusal;
 use crate::rpc::Repeat;
 
-/// The pause before the first attempt to go on, and the longest one.
+/// The pauses before a reconnection attempt: the first, and the maximum.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
 pub async fn watch(context: &Context, args: WatchArgs) -> Result<u8, Failure> {
@@ -31,7 +31,7 @@ pub async fn watch(context: &Context, args: WatchArgs) -> Result<u8, Failure> {
     follow(context, request, lines).await
 }
 
-/// Prints what a watch tells, as lines that `lines` makes of it, for ever; at the next server when one goes away.
+/// Prints the messages of a watch for ever, as formatted by `lines`; reconnects to the next server after a failure.
 pub(super) async fn follow(
     context: &Context,
     mut request: WatchRequest,
@@ -43,7 +43,7 @@ pub(super) async fn follow(
         match stream.message().await {
             Ok(Some(response)) => {
                 pause = PAUSES.0;
-                // A snapshot that came only in part must be asked for again as a whole.
+                // A partial snapshot must be requested again as a whole.
                 let in_snapshot = match &response.kind {
                     Some(Kind::Snapshot(snapshot)) => snapshot.more,
                     Some(Kind::HistoryGone(_)) => true,
@@ -83,7 +83,7 @@ async fn open(context: &Context, request: &WatchRequest) -> Result<Streaming<Wat
         .await
 }
 
-/// A message as lines for people. Progress is no news.
+/// A message as lines for people. Progress prints nothing.
 fn lines(response: &WatchResponse) -> Vec<String> {
     match &response.kind {
         Some(Kind::Snapshot(snapshot)) => {
@@ -119,7 +119,7 @@ fn now(lock: &Lock, revision: u64) -> String {
     text
 }
 
-/// A line for each lock.
+/// Formats an event, one line for each lock.
 fn happened(event: &Event) -> Vec<String> {
     let claim = event.claim.clone().unwrap_or_default();
     let (who, mode, token) = (describe_claim(&claim), in_mode(&claim), claim.token);
@@ -150,7 +150,7 @@ fn happened(event: &Event) -> Vec<String> {
     event.names.iter().map(line).collect()
 }
 
-/// A handoff on one line: by owners, or by sessions where those do not tell the two apart.
+/// A handoff on one line: by owners, or by sessions if the owners do not distinguish the two.
 fn transferred(from: &Claim, to: &Claim) -> String {
     let by_owner = !from.owner.is_empty() && !to.owner.is_empty() && from.owner != to.owner;
     let name = |claim: &Claim| plain(if by_owner { &claim.owner } else { &claim.session_id });
@@ -161,7 +161,7 @@ fn why(event: &Event) -> String {
     format!("{}{}", end_reason(event.end_reason()), by(event))
 }
 
-/// The operator, with what that one noted.
+/// The operator, with the note.
 fn by(event: &Event) -> String {
     let mut text = String::new();
     if !event.operator.is_empty() {

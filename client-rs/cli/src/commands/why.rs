@@ -1,4 +1,4 @@
-//! `why`: all that explains how things stand with one lock.
+//! `why`: reads all that explains the state of one lock.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use crate::exit::{self, Failure};
 use crate::output::{self, Standing};
 use crate::rpc::{Repeat, Rpc};
 
-/// How many past holds are shown.
+/// The number of past holds shown.
 const PAST: u32 = 5;
 
-/// For how long they are searched for in a long history.
+/// The time limit for searching a long history.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 pub async fn why(context: &Context, args: WhyArgs) -> Result<u8, Failure> {
@@ -48,8 +48,8 @@ async fn get_lock(context: &Context, name: &str) -> Result<(Lock, u64), Failure>
     Ok((response.lock.unwrap_or_default(), response.revision))
 }
 
-/// The holder's session as its home sees it, and the way there: only that server knows of the renewals. If it is not among
-/// the endpoints, as any of them sees the session. If that has just ended, there is none.
+/// The holder's session as its home server sees it, with an `Rpc` to that server: only it knows the renewals. If that
+/// server is not among the endpoints, the session as any of them sees it. None if the session has just ended.
 async fn at_home(context: &Context, session_id: &str) -> (Rpc, Option<Session>) {
     let (namespace, session_id) = (context.global.namespace.clone(), session_id.to_owned());
     let request = GetSessionRequest { namespace, session_id, ..GetSessionRequest::default() };
@@ -77,7 +77,7 @@ async fn at_home(context: &Context, session_id: &str) -> (Rpc, Option<Session>) 
     (context.rpc.clone(), seen)
 }
 
-/// Who keeps the first waiter from a lock that nobody holds: somebody in the way of another of its names.
+/// The claim that blocks the first waiter of a lock without a holder, which is at another of the waiter's names.
 async fn elsewhere(context: &Context, lock: &Lock) -> Result<Option<(String, Claim)>, Failure> {
     let Some(first) = lock.waiters.first().filter(|_| lock.holders.is_empty()) else { return Ok(None) };
     for name in first.names.iter().filter(|name| **name != lock.name) {

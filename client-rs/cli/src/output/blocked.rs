@@ -1,4 +1,4 @@
-//! Who waits for whom, as text.
+//! Formats blocked claims, and the claims that block them, as text.
 
 use tenure_proto::v1::{BlockedClaim, Claim, ListBlockedResponse};
 
@@ -8,10 +8,10 @@ use super::style::{Tint, plain};
 use super::table::{Cell, Table, column, ids, tinted};
 use super::terms::{chain, circle, circles, mode};
 
-/// The most claims that are named as in the way of one: the service tells no more.
+/// The maximum number of blockers listed per claim; the service returns no more.
 const NAMED: usize = 100;
 
-/// The claims that wait, with those that are in their way, and the circles among them.
+/// The waiting claims with the claims that block them, and the cycles among them.
 pub fn blocked(response: &ListBlockedResponse, deadlocks_only: bool) -> Shown {
     if response.blocked.is_empty() {
         return Shown::nothing(if deadlocks_only { "no deadlock" } else { "nobody waits" });

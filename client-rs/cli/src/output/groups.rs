@@ -1,4 +1,4 @@
-//! Groups as text.
+//! Formats groups as text.
 
 use tenure_proto::v1::{GetGroupResponse, Group, GroupEvent, GroupEventType, GroupMember, ListGroupsResponse};
 
@@ -8,7 +8,7 @@ use super::style::{Tint, plain};
 use super::table::{Table, column, cut, ids, numbers, tinted};
 use super::terms::end_reason;
 
-/// Who a member is: the owner label, and the session.
+/// Describes a member: the owner label, and the session.
 fn describe_member(member: &GroupMember) -> String {
     let session = plain(&member.session_id);
     match member.owner.as_str() {
@@ -25,7 +25,7 @@ fn leader(group: &Group) -> String {
     }
 }
 
-/// Whether the assignments are those for what is there.
+/// Whether the assignments match the current members and config.
 fn assigned(group: &Group) -> &'static str {
     match (group.members.is_empty(), group.assignments_current, group.assignments_revision) {
         (true, ..) => "-",
@@ -61,7 +61,7 @@ pub fn groups(response: &ListGroupsResponse) -> Shown {
     table.finish().into()
 }
 
-/// The config on one line, cut if it is long.
+/// The config on one line, truncated if it is long.
 fn config(group: &Group) -> String {
     const SHOWN: usize = 41;
     let Some(config) = &group.config else { return "-".to_owned() };
@@ -103,7 +103,7 @@ pub fn group(response: &GetGroupResponse) -> String {
     text
 }
 
-/// How a group is, in one line.
+/// The state of a group, in one line.
 pub fn now(group: &Group) -> String {
     let name = plain(&group.name);
     let members = match group.members.len() {
@@ -120,12 +120,12 @@ pub fn now(group: &Group) -> String {
     format!("{name}: {members}, {} leads with token {token}; {assigned}", leader(group))
 }
 
-/// What happened to a group, in a few words.
+/// Describes an event of a group.
 pub fn happened(event: &GroupEvent) -> String {
     let who = event.member.as_ref().map(describe_member).unwrap_or_default();
     let lead = match event.leader {
         0 => "; nobody leads".to_owned(),
-        // Who leads by this very event has its revision as the token.
+        // A leader elected by this event has its revision as the token.
         leader if event.token == event.revision => format!("; member {leader} leads, token {}", event.token),
         _ => String::new(),
     };

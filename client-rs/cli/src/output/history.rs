@@ -1,4 +1,4 @@
-//! A lock's history as text.
+//! Formats a lock's history as text.
 
 use tenure_proto::v1::{
     EndReason, HistoryEntry, HistoryGone, HistoryGoneCause, HistoryLoss, HoldRecord, ListHistoryResponse,
@@ -25,7 +25,7 @@ pub fn history(name: &str, listed: &ListHistoryResponse) -> Shown {
     Shown { text: Some(entries(listed.entries.iter())), note: Some(rest) }
 }
 
-/// Entries of a history, a row each.
+/// Entries of a history, one per row.
 pub fn entries<'a>(entries: impl Iterator<Item = &'a HistoryEntry>) -> String {
     let mut table = Table::new([
         column("OWNER", 1),
@@ -71,7 +71,7 @@ pub fn entries<'a>(entries: impl Iterator<Item = &'a HistoryEntry>) -> String {
     table.finish()
 }
 
-/// Ends that nobody planned are worth a look.
+/// Highlights unplanned ends.
 fn tint(reason: EndReason) -> Tint {
     match reason {
         EndReason::Expired | EndReason::Disconnected | EndReason::Evicted => Tint::Notice,
@@ -79,7 +79,7 @@ fn tint(reason: EndReason) -> Tint {
     }
 }
 
-/// Why a hold ended, and who ended it.
+/// The reason why a hold ended, with the operator and note.
 pub fn why(hold: &HoldRecord) -> String {
     let mut text = end_reason(hold.end_reason()).to_owned();
     if !hold.operator.is_empty() {
@@ -91,7 +91,7 @@ pub fn why(hold: &HoldRecord) -> String {
     text
 }
 
-/// That a watch cannot go on where it was.
+/// Reports that a watch cannot resume from its last revision.
 pub fn gone(gone: &HistoryGone) -> String {
     let why = match gone.cause() {
         HistoryGoneCause::Lost => "the database lost it",

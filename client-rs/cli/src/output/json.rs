@@ -1,4 +1,4 @@
-//! Messages as proto JSON, by the compiled contract itself.
+//! Encodes messages as proto JSON, by the descriptors compiled into `tenure_proto`.
 
 use std::sync::OnceLock;
 
@@ -7,9 +7,9 @@ use tenure_proto::v1;
 
 use crate::exit::{self, Failure};
 
-/// A message of the contract that can be printed as JSON.
+/// A message of the API that can be printed as JSON.
 pub trait Message: prost::Message {
-    /// Its full name in the contract.
+    /// Its full protobuf name.
     const NAME: &'static str;
 }
 
@@ -47,25 +47,25 @@ messages!(
     WatchResponse,
 );
 
-/// The contract, decoded once.
+/// The descriptors of the API, decoded once.
 fn contract() -> Option<&'static DescriptorPool> {
     static POOL: OnceLock<Option<DescriptorPool>> = OnceLock::new();
     POOL.get_or_init(|| DescriptorPool::decode(tenure_proto::FILE_DESCRIPTOR_SET).ok()).as_ref()
 }
 
-/// The names of a message's fields in JSON: none if there is no such message.
+/// The JSON names of a message's fields; empty if there is no such message.
 pub fn fields(message: &str) -> Vec<String> {
     let descriptor = contract().and_then(|pool| pool.get_message_by_name(&format!("tenure.v1.{message}")));
     descriptor.iter().flat_map(|message| message.fields()).map(|field| field.json_name().to_owned()).collect()
 }
 
-/// The message as proto JSON, with fields that are at their defaults, on one line or indented.
+/// The message as proto JSON, including fields with default values, on one line or indented.
 pub fn render<M: Message>(message: &M, indented: bool) -> Result<String, Failure> {
     let value = value(message)?;
     Ok(if indented { format!("{value:#}") } else { value.to_string() })
 }
 
-/// The message as proto JSON, with fields that are at their defaults.
+/// The message as proto JSON, including fields with default values.
 pub fn value<M: Message>(message: &M) -> Result<serde_json::Value, Failure> {
     let broken = || Failure::new(exit::REFUSED, format!("cannot print {} as JSON", M::NAME));
     let descriptor = contract().and_then(|pool| pool.get_message_by_name(M::NAME)).ok_or_else(broken)?;

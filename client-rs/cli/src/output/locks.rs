@@ -1,4 +1,4 @@
-//! Locks and claims as text.
+//! Formats locks and claims as text.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::table::{Cell, Table, column, ids, numbers, tinted, wholes};
 use super::terms::{chain, circles, handing_over, held_mode, in_mode, mode, permits_out, settings};
 use super::time::{duration, time};
 
-/// Who has this claim: the owner label, and the session.
+/// Describes the claim's owner: the owner label, and the session.
 pub fn describe_claim(claim: &Claim) -> String {
     who(&claim.owner, &claim.session_id)
 }
@@ -23,7 +23,7 @@ fn who(owner: &str, session: &str) -> String {
     }
 }
 
-/// Who has a lock, and how, of a claim of the client library.
+/// Describes the holder and mode of a claim of the client library.
 pub fn describe_holder(claim: &tenure_client::Claim) -> String {
     let who = who(&claim.owner, &claim.session_id);
     match (claim.state, claim.token) {
@@ -33,7 +33,7 @@ pub fn describe_holder(claim: &tenure_client::Claim) -> String {
     }
 }
 
-/// The mode of a claim of the client library, after who has it.
+/// The mode of a claim of the client library, as a suffix to its holder.
 pub fn mode_of(mode: tenure_client::Mode) -> String {
     let (mode, permits, limit) = match mode {
         tenure_client::Mode::Shared => (Mode::Shared, 0, 0),
@@ -43,7 +43,7 @@ pub fn mode_of(mode: tenure_client::Mode) -> String {
     in_mode(&Claim { mode: mode.into(), permits, limit, ..Claim::default() })
 }
 
-/// A list of locks, of those whose names begin with `prefix`.
+/// A list of the locks whose names start with `prefix`.
 pub fn locks(response: &ListLocksResponse, prefix: &str) -> Shown {
     if response.locks.is_empty() {
         let which =
@@ -120,7 +120,7 @@ pub fn lock(response: &GetLockResponse) -> String {
     text
 }
 
-/// Who holds a lock, in words.
+/// Describes who holds a lock.
 pub fn who_holds(lock: &Lock) -> String {
     match lock.holders.as_slice() {
         [] if lock.limit > 0 => format!("nobody holds any of its {} permits", lock.limit),
@@ -138,17 +138,17 @@ pub fn who_holds(lock: &Lock) -> String {
     }
 }
 
-/// How many hold it beyond those that are shown.
+/// The number of holders beyond those shown.
 fn more_holders(lock: &Lock) -> Option<u64> {
     lock.holder_count.checked_sub(lock.holders.len() as u64).filter(|more| *more > 0)
 }
 
-/// Claims, a row each.
+/// Claims, one per row.
 pub fn claims<'a>(claims: impl Iterator<Item = &'a Claim>) -> String {
     rows(claims, None)
 }
 
-/// Claims, a row each; the waiting ones are numbered by their place after `place`, if it is known.
+/// Claims, one per row; waiting ones are numbered from the place after `place`, if it is known.
 fn rows<'a>(claims: impl Iterator<Item = &'a Claim>, mut place: Option<u64>) -> String {
     let mut table = Table::new([
         column("STATE", 1),
@@ -184,7 +184,7 @@ fn rows<'a>(claims: impl Iterator<Item = &'a Claim>, mut place: Option<u64>) -> 
     table.finish()
 }
 
-/// What a claim's state is called, with its place.
+/// The name of a claim's state, with its place.
 fn state(claim: &Claim, place: &str) -> Cell {
     let (state, tint) = match claim.state() {
         ClaimState::Waiting if !claim.deadlock.is_empty() => {
@@ -199,13 +199,13 @@ fn state(claim: &Claim, place: &str) -> Cell {
     tinted(format!("{state}{place}"), tint)
 }
 
-/// Labels as `key=value`, by key.
+/// Labels as `key=value`, sorted by key.
 pub fn metadata(labels: &BTreeMap<String, String>) -> String {
     let pairs: Vec<String> = labels.iter().map(|(key, value)| format!("{}={}", plain(key), plain(value))).collect();
     if pairs.is_empty() { "-".to_owned() } else { pairs.join(" ") }
 }
 
-/// The text, or a dash for none.
+/// The text, or a dash if it is empty.
 pub fn or_dash(text: &str) -> String {
     if text.is_empty() { "-".to_owned() } else { plain(text) }
 }

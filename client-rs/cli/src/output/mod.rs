@@ -1,4 +1,4 @@
-//! What is printed: tables and sentences for people, proto JSON for programs.
+//! Prints results: tables and sentences for people, proto JSON for programs.
 
 mod blocked;
 mod groups;
@@ -33,17 +33,17 @@ pub use why::{Standing, why};
 use crate::args::Format;
 use crate::exit::Failure;
 
-/// A result for people.
+/// A result formatted for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
-    /// What was asked for: for the standard output. None: there is nothing.
+    /// The result, for the standard output. None: the result is empty.
     pub text: Option<String>,
-    /// What is to be said beside it: for the standard error, so that who reads the output by a program is not bothered.
+    /// An additional note, for the standard error, so that programs that read the output do not see it.
     pub note: Option<String>,
 }
 
 impl Shown {
-    /// There is nothing, and this is how that is said.
+    /// An empty result, reported by a note.
     pub fn nothing(note: impl Into<String>) -> Self {
         Self { text: None, note: Some(note.into()) }
     }
@@ -55,19 +55,19 @@ impl From<String> for Shown {
     }
 }
 
-/// Where results go, and how.
+/// The format in which results are printed.
 #[derive(Debug, Clone, Copy)]
 pub struct Output {
     format: Format,
 }
 
 impl Output {
-    /// Prints in `format` to the standard output.
+    /// An output that prints in `format`.
     pub fn new(format: Format) -> Self {
         Self { format }
     }
 
-    /// Prints a message of the service: as JSON, or as what `shown` makes of it.
+    /// Prints a message of the service: as JSON, or as formatted by `shown`.
     ///
     /// # Errors
     /// The output cannot be written.
@@ -82,7 +82,7 @@ impl Output {
         }
     }
 
-    /// Prints one message of many: as one line of JSON, or as the lines that `text` makes of it.
+    /// Prints one message of a stream: as one line of JSON, or as the lines that `text` returns.
     ///
     /// # Errors
     /// The output cannot be written.
@@ -93,7 +93,7 @@ impl Output {
         }
     }
 
-    /// Prints a value that is no message of the service: as JSON, or as text.
+    /// Prints a value that is not a message of the service: as JSON, or as text.
     ///
     /// # Errors
     /// The output cannot be written.
@@ -105,7 +105,7 @@ impl Output {
         }
     }
 
-    /// Prints one value of many: as one line of JSON, or as a line of text.
+    /// Prints one value of a stream: as one line of JSON, or as a line of text.
     ///
     /// # Errors
     /// The output cannot be written.
@@ -116,7 +116,7 @@ impl Output {
         }
     }
 
-    /// Prints a file that another program reads: as it is, or in JSON.
+    /// Prints a file that another program reads: verbatim, or in JSON.
     ///
     /// # Errors
     /// The output cannot be written.
@@ -129,7 +129,7 @@ impl Output {
         Ok(out.flush()?)
     }
 
-    /// Prints a failure to the standard error. That it may be closed is no reason to fail twice.
+    /// Prints a failure to the standard error. Errors are ignored: the standard error may be closed.
     pub fn failure(&self, failure: &Failure) {
         let text = match self.format {
             Format::Table => {
@@ -149,7 +149,7 @@ impl Output {
     }
 }
 
-/// Tells people something on the standard error.
+/// Prints a message for people to the standard error.
 pub fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }

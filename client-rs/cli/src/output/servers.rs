@@ -1,4 +1,4 @@
-//! Servers as text.
+//! Formats servers as text.
 
 use tenure_proto::v1::{ListServersResponse, Server};
 
@@ -8,7 +8,7 @@ use super::style::{Tint, plain};
 use super::table::{Cell, Table, column, ids, numbers, tinted};
 use super::time::{duration, rough};
 
-/// A list of servers, and how the database does.
+/// A list of servers, with the state of the database.
 pub fn servers(response: &ListServersResponse) -> Shown {
     let mut table = Table::new([
         column("SERVER", 1),
@@ -48,7 +48,7 @@ fn since_heartbeat(server: &Server) -> String {
     }
 }
 
-/// How the database does, as the server that answers finds it.
+/// The state of the database, as measured by the replying server.
 fn database(response: &ListServersResponse) -> String {
     let lease = match response.lease_left {
         Some(_) => format!("the server's lease holds on for {}", rough(response.lease_left)),

@@ -1,4 +1,4 @@
-//! Sessions as text.
+//! Formats sessions as text.
 
 use tenure_proto::v1::{ClaimState, GetSessionResponse, ListSessionsResponse, Mode, Session};
 
@@ -70,7 +70,7 @@ pub fn session(response: &GetSessionResponse) -> String {
     text
 }
 
-/// The names of the claims that are in one of these states, with what is not the plain case.
+/// The names of the claims in one of these states, with notes on mode, handoff and deadlock.
 fn names(session: &Session, states: &[ClaimState]) -> String {
     let mut names = Vec::new();
     for claim in session.claims.iter().filter(|claim| states.contains(&claim.state())) {

@@ -1,4 +1,4 @@
-//! How text looks: as wide as the terminal, in colours where they are wanted, and nothing that plays with the terminal.
+//! The style of text: the terminal's width, colours where they are wanted, and escaped control characters.
 
 use std::env;
 use std::fmt::Write;
@@ -8,19 +8,19 @@ use clap::ColorChoice;
 use rustix::fd::AsFd;
 use rustix::termios::tcgetwinsize;
 
-/// The width of a terminal that does not tell.
+/// The width of a terminal that does not report one.
 const USUAL_WIDTH: usize = 80;
 
-/// What the place takes where text is shown.
+/// The capabilities of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
-    /// Its width. None: it has none, as a pipe or a file.
+    /// Its width. None: unlimited, as for a pipe or a file.
     pub width: Option<usize>,
-    /// Whether it takes colours.
+    /// Whether it shows colours.
     pub colours: bool,
 }
 
-/// What a colour says.
+/// The meaning of a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tint {
     Plain,
@@ -36,12 +36,12 @@ impl Look {
     #[cfg(test)]
     pub const PIPE: Self = Self { width: None, colours: false };
 
-    /// That of the standard output.
+    /// The look of the standard output.
     pub fn of_stdout() -> Self {
         Self::of(&io::stdout())
     }
 
-    /// That of the standard error.
+    /// The look of the standard error.
     pub fn of_stderr() -> Self {
         Self::of(&io::stderr())
     }
@@ -56,12 +56,12 @@ impl Look {
         Self { width: Some(width), colours: !are_unwanted() }
     }
 
-    /// Whether what was shown can be shown anew in its place.
+    /// Whether text can be redrawn in place.
     pub fn can_move(self) -> bool {
         self.width.is_some() && !is_dumb()
     }
 
-    /// The text in a colour, if the place takes it.
+    /// The text in a colour, if the output shows colours.
     pub fn paint(self, text: &str, tint: Tint) -> String {
         let code = match tint {
             _ if !self.colours => return text.to_owned(),
@@ -76,39 +76,39 @@ impl Look {
     }
 }
 
-/// For help and for what is wrong with the arguments. Left to itself, it would colour a dumb terminal of a CI system.
+/// The colour choice for clap's help and usage errors. Clap's default would colour a dumb terminal of a CI system.
 pub fn colours_of_help() -> ColorChoice {
     if are_unwanted() { ColorChoice::Never } else { ColorChoice::Auto }
 }
 
-/// Whether no terminal is to show colours.
+/// Whether colours are disabled for all terminals.
 fn are_unwanted() -> bool {
     is_dumb() || env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
-/// Whether the terminal can do nothing but write lines.
+/// Whether the terminal supports no control sequences.
 fn is_dumb() -> bool {
     env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
-/// Emphasis, where the standard output takes it.
+/// Bold text, if the standard output supports it.
 pub fn bold(text: &str) -> String {
     Look::of_stdout().paint(text, Tint::Bold)
 }
 
-/// A line of this program to copy: the name comes after all options, quoted for a shell, whatever it is.
+/// A `tenure` command line to copy. The name comes after all options and is quoted for a shell, whatever it contains.
 pub fn line_to_copy(command: &str, name: &str) -> String {
     let name = plain(name);
     let quoted = shlex::try_quote(&name).unwrap_or_default();
     format!("tenure {command} -- {quoted}")
 }
 
-/// Text of others, with control characters made visible: it must not move the cursor or break a line.
+/// Untrusted text with control characters escaped: it must not move the cursor or break a line.
 pub fn plain(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for char in text.chars() {
         match char {
-            // Directional overrides and isolates reorder what stands around them.
+            // Directional overrides and isolates reorder the surrounding text.
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
                 let _ = write!(shown, "{}", char.escape_unicode());
             }

@@ -1,19 +1,19 @@
-//! Tables: a line a row. On a terminal they are as wide as that at most; in a pipe everything is there.
+//! Formats tables, one line per row: at most as wide as the terminal, and complete in a pipe.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::style::{Look, Tint};
 
-/// The blanks between two columns.
+/// The number of blanks between two columns.
 const GAP: usize = 2;
 
-/// The least that is shown of a text that does not fit.
+/// The minimum width of a truncated text.
 const LEAST: usize = 6;
 
-/// What of an id is enough to tell it from others.
+/// The width at which a truncated id can be distinguished from others.
 pub const ENOUGH_OF_AN_ID: usize = 13;
 
-/// A column: its heading, and what becomes of it where there is no room.
+/// A column: its heading, and how it shrinks if space is short.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
     heading: &'static str,
@@ -29,28 +29,28 @@ enum Kind {
     Number,
 }
 
-/// Text. `rank` 1 is what a row is about and is always there; of the others, the highest is shortened first, and left out if
-/// that is not enough.
+/// A text column. Columns of `rank` 1 are always shown; of the others, the highest rank is truncated first, and omitted
+/// if that is not enough.
 pub const fn column(heading: &'static str, rank: u8) -> Column {
     Column { heading, rank, kind: Kind::Text }
 }
 
-/// As text, but shortened in its middle: what tells ids apart may be at their ends.
+/// Like a text column, but truncated in the middle: ids may differ only at their ends.
 pub const fn ids(heading: &'static str, rank: u8) -> Column {
     Column { heading, rank, kind: Kind::Id }
 }
 
-/// As text, but never shortened: a part of a time is another time.
+/// Like a text column, but never truncated: a truncated time would read as another time.
 pub const fn wholes(heading: &'static str, rank: u8) -> Column {
     Column { heading, rank, kind: Kind::Whole }
 }
 
-/// Numbers and durations: to the right, and never shortened, for a part of a number is another number.
+/// A column of numbers or durations: right-aligned, and never truncated: a truncated number would read as another one.
 pub const fn numbers(heading: &'static str, rank: u8) -> Column {
     Column { heading, rank, kind: Kind::Number }
 }
 
-/// What stands in a row under a column.
+/// A cell of a row.
 #[derive(Debug, Clone)]
 pub struct Cell {
     text: String,
@@ -84,12 +84,12 @@ impl Table {
         self.rows.push(cells.into());
     }
 
-    /// The table as text, for the standard output.
+    /// The table as text, in the look of the standard output.
     pub fn finish(&self) -> String {
         self.render(Look::of_stdout())
     }
 
-    /// The table as text, without blanks at the ends of lines.
+    /// The table as text, without trailing blanks.
     pub fn render(&self, look: Look) -> String {
         let (shown, left_out) = self.fit(look.width);
         let heading = |at: usize| Cell { text: self.columns[at].heading.to_owned(), tint: Tint::Bold };
@@ -106,7 +106,7 @@ impl Table {
 
     fn line(&self, row: &[Cell], shown: &[(usize, usize)], look: Look) -> String {
         let mut line = String::new();
-        // Blanks are written before the next text, so that none are left at the end.
+        // Blanks are written before the next text, so that lines have no trailing blanks.
         let mut blanks = 0;
         for (at, width) in shown {
             let (Some(cell), column) = (row.get(*at), self.columns[*at]) else { continue };
@@ -126,11 +126,11 @@ impl Table {
         line
     }
 
-    /// The columns that are shown, each with its width, and the headings of those that are not.
+    /// The columns shown, each with its width, and the headings of those omitted.
     fn fit(&self, most: Option<usize>) -> (Vec<(usize, usize)>, Vec<&'static str>) {
         let mut widths: Vec<Option<usize>> = (0..self.columns.len()).map(|at| Some(self.natural(at))).collect();
         let Some(most) = most else { return (shown(&widths), Vec::new()) };
-        // Neither long ids nor one long name must drive everything else away.
+        // Neither long ids nor one long name may displace all other columns.
         for at in (0..widths.len()).filter(|at| self.columns[*at].kind == Kind::Id) {
             self.narrow(&mut widths, at, most, ENOUGH_OF_AN_ID);
         }
@@ -150,7 +150,7 @@ impl Table {
                 widths[at] = None;
             }
         }
-        // A terminal that is too narrow even for what is left.
+        // The terminal is too narrow even for the remaining columns.
         for at in (0..widths.len()).rev() {
             self.narrow(&mut widths, at, most, 1);
         }
@@ -159,7 +159,7 @@ impl Table {
         (shown(&widths), left_out.map(|(_, column)| column.heading).collect())
     }
 
-    /// Narrows a column by as much as is needed, to no less than `least`.
+    /// Narrows a column as much as needed, to no less than `least`.
     fn narrow(&self, widths: &mut [Option<usize>], at: usize, most: usize, least: usize) {
         let excess = excess(widths, most);
         if let Some(width) = widths[at] {
@@ -167,7 +167,7 @@ impl Table {
         }
     }
 
-    /// Gives the room that is left to what was narrowed more than it had to be, what matters most first.
+    /// Gives the remaining space to columns that were narrowed more than needed, lowest rank first.
     fn widen(&self, widths: &mut [Option<usize>], most: usize) {
         let mut order: Vec<usize> = (0..widths.len()).collect();
         order.sort_by_key(|at| self.columns[*at].rank);
@@ -187,7 +187,7 @@ fn shown(widths: &[Option<usize>]) -> Vec<(usize, usize)> {
     widths.iter().enumerate().filter_map(|(at, width)| Some((at, (*width)?))).collect()
 }
 
-/// By how much the columns are wider than `most`.
+/// The width by which the columns exceed `most`.
 fn excess(widths: &[Option<usize>], most: usize) -> usize {
     total(widths).saturating_sub(most)
 }
@@ -197,7 +197,7 @@ fn total(widths: &[Option<usize>]) -> usize {
     shown.clone().sum::<usize>() + GAP * shown.count().saturating_sub(1)
 }
 
-/// As much of a text as is no wider than this, with an ellipsis if that is not all.
+/// Truncates text to a width of `most`, with an ellipsis if anything was cut.
 pub fn cut(text: &str, most: usize) -> String {
     if text.width() <= most {
         return text.to_owned();
@@ -218,7 +218,7 @@ pub fn cut(text: &str, most: usize) -> String {
     kept
 }
 
-/// As `cut`, but of what does not fit both ends are kept.
+/// Like `cut`, but keeps both ends of the text.
 pub fn cut_inside(text: &str, most: usize) -> String {
     if text.width() <= most {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! On what terms a claim is held or waits, and a lock is had: its mode, its permits, what an operator has set.
+//! Formats the mode of claims, the permits and settings of locks, and deadlocks.
 
 use tenure_proto::v1::{Claim, EndReason, Lock, LockSettings, Mode};
 
@@ -14,7 +14,7 @@ pub fn mode(claim: &Claim) -> String {
     }
 }
 
-/// A claim's mode after who has it: nothing for an exclusive one.
+/// A claim's mode as a suffix to its holder: empty for an exclusive one.
 pub fn in_mode(claim: &Claim) -> String {
     match claim.mode() {
         Mode::Unspecified | Mode::Exclusive => String::new(),
@@ -23,7 +23,8 @@ pub fn in_mode(claim: &Claim) -> String {
     }
 }
 
-/// How a lock is held: `exclusive`, `shared`, `3/5` (3 of its 5 permits are out), or `-` if nobody holds it.
+/// The mode in which a lock is held: `exclusive`, `shared`, `3/5` (3 of its 5 permits are taken), or `-` if it has no
+/// holder.
 pub fn held_mode(lock: &Lock) -> String {
     match lock.holders.first() {
         Some(claim) if claim.mode() != Mode::Permits => mode(claim),
@@ -32,14 +33,14 @@ pub fn held_mode(lock: &Lock) -> String {
     }
 }
 
-/// How many permits are out, with a `+` if more holders are there than are shown.
+/// The number of permits taken, with a `+` if not all holders are listed.
 pub fn permits_out(lock: &Lock) -> String {
     let out: u64 = lock.holders.iter().map(|claim| u64::from(claim.permits)).sum();
     let more = lock.holder_count > lock.holders.len() as u64;
     format!("{out}{}", if more { "+" } else { "" })
 }
 
-/// Why a claim or a membership has ended, in one word.
+/// The reason why a claim or a membership has ended, in one word.
 pub fn end_reason(reason: EndReason) -> &'static str {
     match reason {
         EndReason::Released => "released",
@@ -52,7 +53,7 @@ pub fn end_reason(reason: EndReason) -> &'static str {
     }
 }
 
-/// What an operator has set, in words.
+/// Describes the settings made by operators.
 pub fn settings(settings: Option<&LockSettings>) -> String {
     let settings = settings.cloned().unwrap_or_default();
     let mut parts = Vec::new();
@@ -66,7 +67,7 @@ pub fn settings(settings: Option<&LockSettings>) -> String {
     if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
 }
 
-/// What a holder was asked for, if it was: to hand over, to whom, and in which time.
+/// Describes a pending handoff, if there is one: the target session and the drain time.
 pub fn handing_over(claim: &Claim) -> Option<String> {
     let pending = claim.transfer.as_ref()?;
     let to = match pending.to_session_id.as_str() {
@@ -76,7 +77,7 @@ pub fn handing_over(claim: &Claim) -> Option<String> {
     Some(format!("asked to hand over{to} within {}", duration(pending.drain)))
 }
 
-/// The circles of sessions in which these claims wait for each other, each once.
+/// The cycles of sessions in which these claims wait for each other, each once.
 pub fn circles<'a>(claims: impl IntoIterator<Item = &'a Claim>) -> Vec<Vec<&'a str>> {
     let mut circles = Vec::new();
     for claim in claims {
@@ -89,7 +90,7 @@ pub fn circles<'a>(claims: impl IntoIterator<Item = &'a Claim>) -> Vec<Vec<&'a s
     circles
 }
 
-/// The circle that a claim is in, beginning with the first session in byte order, so that it is the same for all in it.
+/// The cycle of a claim, starting with the first session in byte order, so that all its members yield the same one.
 pub fn circle(claim: &Claim) -> Option<Vec<&str>> {
     let mut circle: Vec<&str> = claim.deadlock.iter().map(String::as_str).collect();
     let first = circle.iter().enumerate().min_by_key(|(_, session)| **session)?.0;
@@ -97,7 +98,7 @@ pub fn circle(claim: &Claim) -> Option<Vec<&str>> {
     Some(circle)
 }
 
-/// A circle as a chain that comes back to its beginning.
+/// A cycle as a chain that ends with its first session.
 pub fn chain(circle: &[&str]) -> String {
     let sessions = circle.iter().chain(circle.first());
     sessions.map(|session| plain(session)).collect::<Vec<_>>().join(" -> ")

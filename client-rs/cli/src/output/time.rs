@@ -1,4 +1,4 @@
-//! Durations and moments as people read them.
+//! Formats durations and moments for people.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,7 +8,7 @@ pub fn exact(duration: Duration) -> String {
     humantime::format_duration(Duration::from_micros(micros)).to_string().replace(' ', "")
 }
 
-/// A duration as precisely as people want it, in two units at most: `250ms`, `3.2s`, `3m12s`, `2h5m`, `4d3h`.
+/// A duration with the precision that people need, in at most two units: `250ms`, `3.2s`, `3m12s`, `2h5m`, `4d3h`.
 pub fn humane(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let two = |large: u64, large_unit: &str, small: u64, small_unit: &str| match small {
@@ -30,7 +30,7 @@ pub fn humane(duration: Duration) -> String {
     }
 }
 
-/// A duration of the contract, as it was set: to the millisecond.
+/// A duration of the API, as it was set: to the millisecond.
 pub fn duration(duration: Option<prost_types::Duration>) -> String {
     known(duration).map_or_else(
         || "-".to_owned(),
@@ -38,7 +38,7 @@ pub fn duration(duration: Option<prost_types::Duration>) -> String {
     )
 }
 
-/// A duration of the contract, as precisely as people want it.
+/// A duration of the API, with the precision that people need.
 pub fn rough(duration: Option<prost_types::Duration>) -> String {
     known(duration).map_or_else(|| "-".to_owned(), humane)
 }
@@ -47,13 +47,13 @@ fn known(duration: Option<prost_types::Duration>) -> Option<Duration> {
     duration.and_then(|duration| Duration::try_from(duration).ok())
 }
 
-/// A moment of the contract, to the second, in UTC.
+/// A timestamp of the API, to the second, in UTC.
 pub fn time(time: Option<prost_types::Timestamp>) -> String {
     let time = time.and_then(|time| SystemTime::try_from(time).ok());
     time.map_or_else(|| "-".to_owned(), moment)
 }
 
-/// When something happened, to the millisecond, in UTC, to stand before what that was; nothing if it is not known.
+/// The timestamp of an event as a line prefix, to the millisecond, in UTC; empty if it is not known.
 pub fn stamp(time: Option<prost_types::Timestamp>) -> String {
     let time = time.and_then(|time| SystemTime::try_from(time).ok());
     time.map_or_else(String::new, |time| format!("{}  ", humantime::format_rfc3339_millis(time)))

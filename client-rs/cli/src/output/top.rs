@@ -1,4 +1,4 @@
-//! One screen of how everything is.
+//! Formats the state of the whole namespace on one screen.
 
 use std::cmp::Reverse;
 use std::time::{Duration, Instant};
@@ -13,27 +13,27 @@ use super::table::{Table, column, ids, numbers, tinted};
 use super::terms::circles;
 use super::time::{duration, rough};
 
-/// How everything is at one moment.
+/// The whole state at one moment.
 #[derive(Debug)]
 pub struct State {
     pub at: Instant,
     pub servers: ListServersResponse,
     pub locks: ListLocksResponse,
     pub sessions: ListSessionsResponse,
-    /// The endpoints that did not tell about their sessions' renewals, and why.
+    /// The endpoints that did not return their sessions, with the reasons.
     pub silent: Vec<(String, String)>,
 }
 
-/// How it is shown.
+/// The options of the screen.
 #[derive(Clone, Copy, Debug)]
 pub struct Screen<'a> {
     pub namespace: &'a str,
-    /// The most rows of each table.
+    /// The maximum number of rows of each table.
     pub rows: usize,
 }
 
 impl State {
-    /// What there is, in numbers: sessions, locks held, locks waited for, claims that wait.
+    /// The numbers of sessions, locks held, locks waited for, and waiting claims.
     fn counts(&self) -> (usize, usize, usize, u64) {
         let locks = &self.locks.locks;
         let held = locks.iter().filter(|lock| lock.holders.iter().any(is_held)).count();
@@ -41,7 +41,8 @@ impl State {
         (self.sessions.sessions.len(), held, waited_for, locks.iter().map(|lock| lock.waiter_count).sum())
     }
 
-    /// The sessions with less than half of their TTL left, those that end soonest first. Clients renew in time for more than that.
+    /// The sessions with less than half of their TTL left, those that expire soonest first. Clients renew early enough
+    /// to keep more than that.
     fn late(&self) -> Vec<(&Session, Duration, Duration)> {
         let time = |value: Option<prost_types::Duration>| value.and_then(|value| Duration::try_from(value).ok());
         let late = self.sessions.sessions.iter().filter_map(|session| {
@@ -53,7 +54,7 @@ impl State {
         late
     }
 
-    /// The locks with the most who wait.
+    /// The locks, those with the most waiters first.
     fn busiest(&self) -> Vec<&Lock> {
         let mut locks: Vec<&Lock> = self.locks.locks.iter().collect();
         locks.sort_by_key(|lock| Reverse(lock.waiter_count));
@@ -65,7 +66,7 @@ fn is_held(claim: &tenure_proto::v1::Claim) -> bool {
     claim.state() == ClaimState::Held
 }
 
-/// The screen. What has changed since the state before is told as a rate.
+/// The screen. With the state before, it shows the rate of events since then.
 pub fn top(screen: Screen<'_>, before: Option<&State>, now: &State) -> String {
     let (sessions, held, waited_for, waiting) = now.counts();
     let mut head = format!("namespace {}, revision {}", plain(screen.namespace), now.locks.revision);

@@ -1,4 +1,4 @@
-//! How things stand with a lock, and why, as one screen of text.
+//! Explains the state of a lock on one screen of text.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -15,28 +15,28 @@ use super::style::{line_to_copy, plain};
 use super::time::{rough, time};
 use crate::exit::Failure;
 
-/// The most waiters that are shown.
+/// The maximum number of waiters shown.
 const WAITERS: usize = 10;
 
-/// All that explains how things stand with a lock.
+/// All that explains the state of a lock.
 pub struct Standing {
     /// The lock.
     pub lock: Lock,
-    /// The revision at which it was so.
+    /// The revision of this state.
     pub revision: u64,
     /// The holder's session.
     pub session: Option<Session>,
-    /// If nobody holds it: which other name the first waiter lacks, and who is in its way there.
+    /// If the lock has no holder: another name that the first waiter lacks, and the claim that blocks it there.
     pub elsewhere: Option<(String, Claim)>,
     /// Its history, newest first.
     pub history: ListHistoryResponse,
 }
 
 impl Standing {
-    /// For programs.
+    /// The state as JSON, for programs.
     ///
     /// # Errors
-    /// If a message is not of the contract.
+    /// A message is not a part of the API.
     pub fn json(&self) -> Result<serde_json::Value, Failure> {
         let waiters = self.lock.waiters.iter().enumerate().map(|(at, claim)| {
             let blocker = self.blocker(at).map(|(_, blocker)| value(blocker)).transpose()?;
@@ -58,7 +58,7 @@ impl Standing {
         })
     }
 
-    /// Who keeps a waiter from being granted, and at which lock.
+    /// The claim that blocks a waiter, and its lock.
     fn blocker(&self, waiter: usize) -> Option<(&str, &Claim)> {
         let here = |claim| (self.lock.name.as_str(), claim);
         match (self.lock.holders.first(), waiter.checked_sub(1)) {
@@ -69,7 +69,7 @@ impl Standing {
     }
 }
 
-/// One screen about a lock.
+/// Explains a lock on one screen.
 pub fn why(standing: &Standing) -> String {
     let name = plain(&standing.lock.name);
     let held = standing.lock.holders.iter().find(|claim| claim.state() == ClaimState::Held);
@@ -177,7 +177,7 @@ fn waiters(standing: &Standing) -> String {
     text
 }
 
-/// How late the renewals of a hold were, and whether that is worth a look.
+/// The longest pause between renewals of a hold, with a note if it is suspicious.
 fn pauses(hold: &HoldRecord, ttl: Option<prost_types::Duration>) -> String {
     let text = format!("at most {} apart", rough(hold.longest_pause));
     let known = |duration: Option<prost_types::Duration>| duration.and_then(|known| Duration::try_from(known).ok());
@@ -190,7 +190,7 @@ fn pauses(hold: &HoldRecord, ttl: Option<prost_types::Duration>) -> String {
     }
 }
 
-/// What the end of a hold means.
+/// The reason why a hold ended, with its meaning.
 fn explained(hold: &HoldRecord) -> String {
     let why = super::history::why(hold);
     let meaning = match hold.end_reason() {
@@ -321,7 +321,7 @@ mod tests {
         let text = why(&standing(vec![claim(40, "s1", 41, &["job"])], Vec::new(), vec![bare]));
         assert!(text.contains("since     before the history that is kept; it waited -"), "{text}");
         assert!(!text.contains("renewals"), "{text}");
-        // Among many holders, those of which the history is not listed.
+        // One of many holders, whose history is not listed.
         let since = Some(prost_types::Timestamp { seconds: 1_700_000_000, nanos: 0 });
         let text =
             why(&standing(vec![Claim { granted_at: since, ..claim(40, "s1", 41, &["job"]) }], Vec::new(), Vec::new()));

@@ -1,6 +1,6 @@
-//! The commands that people need, on one screen.
+//! The most useful commands, on one screen.
 
-/// A command, and what it does.
+/// A command with its description.
 #[derive(Debug, Clone, Copy)]
 pub struct Line {
     pub command: &'static str,
@@ -66,7 +66,7 @@ pub const CHEAT: [(&str, &[Line]); 5] = [
     ),
 ];
 
-/// The same without `tenure`: the server describes itself.
+/// API calls without `tenure`: the server supports reflection.
 pub const GRPCURL: [&str; 4] = [
     r#"grpcurl -plaintext -d '{"names": ["job"], "sessionId": "me", "ttl": "60s"}' \
       localhost:7420 tenure.v1.LockService/Acquire"#,

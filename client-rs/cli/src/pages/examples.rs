@@ -1,4 +1,4 @@
-//! That help teaches with examples, and that all of them are commands of this version.
+//! Tests that help teaches with examples, and that all of them are valid commands of this version.
 
 use clap::Command;
 use clap::error::ErrorKind;
@@ -6,10 +6,10 @@ use clap::error::ErrorKind;
 use super::text::{Piece, commands, pieces};
 use crate::args::command;
 
-/// The width of a usual terminal.
+/// The width of a common terminal.
 const WIDTH: usize = 80;
 
-/// All that help says of a command, beside its options.
+/// All help texts of a command, except its options.
 fn texts(command: &Command) -> Vec<String> {
     let texts = [command.get_long_about(), command.get_after_help(), command.get_after_long_help()];
     texts.into_iter().flatten().map(ToString::to_string).collect()
@@ -39,7 +39,7 @@ fn every_example_is_a_command_of_this_version() {
     visit(&command(), &mut |of| {
         for words in texts(of).iter().flat_map(|text| commands(text)) {
             found += 1;
-            // What an earlier command has told.
+            // The output of an earlier command.
             let words = words.iter().map(|word| if word == "$token" { "42" } else { word });
             let words: Vec<&str> = words.collect();
             match command().try_get_matches_from(&words) {
@@ -61,7 +61,7 @@ fn no_example_is_wider_than_a_usual_terminal() {
                 .filter_map(|piece| if let Piece::Literal(lines) = piece { Some(lines) } else { None })
                 .flatten()
             {
-                // Two blanks stand before it.
+                // It is indented by two blanks.
                 assert!(line.chars().count() + 2 <= WIDTH, "{}: {line}", command.get_name());
             }
         }

@@ -1,24 +1,24 @@
-//! What each command prints with `--output json`.
+//! Lists the output of each command with `--output json`.
 
 use crate::output::fields;
 
-/// How a command prints its result.
+/// The form of a command's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// One document.
+    /// A single document.
     One,
-    /// A line for each of many.
+    /// A stream, one document per line.
     Lines,
 }
 
-/// What a command prints.
+/// The output of a command.
 #[derive(Debug)]
 pub struct Printed {
     /// The command without `tenure`.
     pub command: &'static str,
-    /// The message of the contract that it prints, if it is one.
+    /// The API message that it prints, if it is one.
     pub message: Option<&'static str>,
-    /// The names of what is there at the top.
+    /// The names of the top-level fields.
     pub fields: Vec<String>,
     pub form: Form,
 }
@@ -45,7 +45,7 @@ const MESSAGES: [(&str, &str); 23] = [
     ("set NAME", "GetLockResponse"),
     ("blocked", "ListBlockedResponse"),
     ("servers", "ListServersResponse"),
-    // What they print is what CMD does.
+    // These print the output of CMD.
     ("lock", ""),
     ("elect", ""),
 ];
@@ -63,10 +63,10 @@ const OWN: [(&str, &[&str]); 10] = [
     ("man", &["pages"]),
 ];
 
-/// Those that print as things happen.
+/// The commands that print a stream.
 const LINES: [&str; 3] = ["watch", "group watch", "group join"];
 
-/// What all commands print, in the order in which help lists them.
+/// The output of all commands, in the order of the help.
 pub fn printed() -> Vec<Printed> {
     let of_contract = MESSAGES.into_iter().map(|(command, message)| Printed {
         command,

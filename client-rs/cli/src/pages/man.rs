@@ -1,4 +1,4 @@
-//! The manual: a page for `tenure` and one for each command, from what help says.
+//! Generates the manual from the help texts: a page for `tenure` and one for each command.
 
 use std::io::{self, Write};
 
@@ -10,13 +10,13 @@ use super::text::{Piece, pieces};
 /// A page of the manual.
 #[derive(Debug)]
 pub struct Page {
-    /// The name of its file, such as `tenure-lock.1`.
+    /// Its file name, such as `tenure-lock.1`.
     pub name: String,
-    /// What man reads.
+    /// Its source in roff.
     pub text: String,
 }
 
-/// Environment variables that are no option's.
+/// Environment variables that do not belong to an option.
 const VARIABLES: [(&str, &str); 4] = [
     ("TENURE_TOKEN", "The token that says who you are, unless --token-file names a file with it."),
     ("NO_COLOR", "If it is set and not empty, nothing is coloured. Nor is it in a pipe, or if TERM is dumb."),
@@ -27,7 +27,7 @@ const VARIABLES: [(&str, &str); 4] = [
 /// The pages of the whole command line.
 ///
 /// # Errors
-/// None that are known: nothing is written but memory.
+/// None that are known: only memory is written.
 pub fn pages(command: &clap::Command) -> io::Result<Vec<Page>> {
     let mut built = command.clone().disable_help_subcommand(true);
     built.build();
@@ -36,10 +36,10 @@ pub fn pages(command: &clap::Command) -> io::Result<Vec<Page>> {
     Ok(pages)
 }
 
-/// The page of one command, by its words after `tenure`: none if there is no such command.
+/// The page of one command, given as its words after `tenure`: none if there is no such command.
 ///
 /// # Errors
-/// As of [`pages`].
+/// As [`pages`].
 pub fn page(command: &clap::Command, words: &[String]) -> io::Result<Option<Page>> {
     let name =
         std::iter::once(command.get_name()).chain(words.iter().map(String::as_str)).collect::<Vec<_>>().join("-");
@@ -54,7 +54,7 @@ fn collect(command: &clap::Command, is_root: bool, pages: &mut Vec<Page>) -> io:
 fn render(command: &clap::Command, is_root: bool) -> io::Result<Page> {
     let version = env!("CARGO_PKG_VERSION");
     let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
-    // Elsewhere they are in the way of what a command is about.
+    // On other pages the global options would distract from the command's own.
     let shown = command.clone().mut_args(|option| {
         let is_of_all = option.is_global_set();
         option.hide_short_help(false).hide(is_of_all && !is_root)
@@ -82,7 +82,7 @@ fn render(command: &clap::Command, is_root: bool) -> io::Result<Page> {
     Ok(Page { name: format!("{name}.1"), text: String::from_utf8_lossy(&text).into_owned() })
 }
 
-/// A text of help as sections: the first under `heading`, unless it begins with one of its own.
+/// A help text as sections: the first under `heading`, unless it starts with a heading of its own.
 fn section(heading: &str, text: &str) -> String {
     let mut roff = Roff::default();
     let pieces = pieces(text);

@@ -1,4 +1,4 @@
-//! What goes with the program: a cheat sheet, the manual, completions, and what is printed as JSON.
+//! The material shipped with the program: a cheat sheet, the manual, completions, and the list of JSON outputs.
 
 mod cheat;
 #[cfg(test)]

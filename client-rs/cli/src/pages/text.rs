@@ -1,20 +1,20 @@
-//! The texts of help, taken apart: headings, prose, and what is typed or printed as it stands.
+//! Parses help texts into headings, prose, and literal lines.
 
-/// A piece of a text of help.
+/// A piece of a help text.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// A line of its own that ends with a colon.
+    /// A separate line that ends with a colon.
     Heading(&'a str),
     /// A paragraph.
     Prose(String),
-    /// Lines that are indented.
+    /// Indented lines.
     Literal(Vec<&'a str>),
 }
 
-/// The longest heading.
+/// The maximum length of a heading.
 const HEADING: usize = 20;
 
-/// Takes a text apart.
+/// Splits a text into pieces.
 pub fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut pieces: Vec<Piece<'_>> = Vec::new();
     let mut goes_on = false;
@@ -48,7 +48,7 @@ pub fn pieces(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The commands of `tenure` in what a text shows, each as its words.
+/// The `tenure` commands in the literal lines of a text, each as its words.
 #[cfg(test)]
 pub fn commands(text: &str) -> Vec<Vec<String>> {
     let mut commands = Vec::new();
@@ -69,7 +69,7 @@ pub fn commands(text: &str) -> Vec<Vec<String>> {
     commands
 }
 
-/// What stands between pipes and the like, if it begins with `tenure`; so may a command that another one runs in `$(…)`.
+/// The parts between pipes and other separators that start with `tenure`; a command may also be nested in `$(…)`.
 #[cfg(test)]
 fn of_line(words: &[String]) -> Vec<Vec<String>> {
     const BETWEEN: [&str; 11] = ["|", "||", "&&", ";", ">", ">>", "<", "do", "done", "then", "\\"];

@@ -1,4 +1,4 @@
-//! What is due: commands that the time demands, and what becomes of them.
+//! Due commands: created when timers expire, and rescheduled when they cannot be carried out.
 
 use super::nanos::Nanos;
 use super::timers::Timer;
@@ -7,14 +7,13 @@ use crate::command::Command;
 use crate::names::Text;
 
 impl Home {
-    /// When [`Self::due`] is to be called next.
+    /// When to call [`Self::due`] next.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Tick> {
         self.timers.next().map(Tick::from)
     }
 
-    /// What has to be asked of the table now that it is `now`. Each command is to be carried out or handed to
-    /// [`Self::again`].
+    /// The commands that are due at `now`. Each must be carried out or passed to [`Self::again`].
     pub fn due(&mut self, now: Tick) -> Vec<Command> {
         let mut commands = Vec::new();
         while let Some((at, timer)) = self.timers.expire(now.into()) {
@@ -52,8 +51,8 @@ impl Home {
         }
     }
 
-    /// Whether a command of [`Self::due`] is still to be carried out, after what was committed meanwhile: its session may have
-    /// gone elsewhere, and come back with a new TTL and claims that its client knows of.
+    /// Whether a command of [`Self::due`] must still be carried out after later commits: its session may have moved to
+    /// another server, and returned with a new TTL and claims that its client knows of.
     #[must_use]
     pub fn stands(&self, command: &Command) -> bool {
         match command {
@@ -65,7 +64,7 @@ impl Home {
         }
     }
 
-    /// A command of [`Self::due`] could not be carried out: it is due again at `at`.
+    /// Reschedules a command of [`Self::due`] that could not be carried out: it is due again at `at`.
     pub fn again(&mut self, command: &Command, at: Tick) {
         let at = Nanos::from(at);
         let timer = match command {
@@ -98,7 +97,7 @@ impl Home {
         self.timers.set(at, timer);
     }
 
-    /// Whether a timer that rings is one that still matters.
+    /// Whether an expired timer is still current.
     fn counts(&self, at: Nanos, timer: &Timer) -> bool {
         match timer {
             Timer::Session(session) => self.kept.get(session).is_some_and(|kept| kept.timer == at),

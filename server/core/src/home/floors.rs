@@ -1,15 +1,15 @@
-//! Floors: from when on the TTLs of sessions count, whenever they were renewed last.
+//! Floors: the earliest moments from which the TTLs of sessions count, regardless of the last renewal.
 
 use super::Tick;
 use crate::model::Revision;
 
-/// From when on TTLs count at the earliest.
+/// The earliest moments from which TTLs count.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Floors {
     all: Tick,
-    /// The last time that the database lost history, as far as this home has heard.
+    /// The last history loss of the database that is known to this home.
     lost: Revision,
-    /// For sessions from before that.
+    /// The floor of sessions opened before that.
     older: Tick,
 }
 
@@ -19,17 +19,17 @@ impl Floors {
         if opened < self.lost { self.all.max(self.older) } else { self.all }
     }
 
-    /// The last time that the database lost history, as far as this home has heard.
+    /// The last history loss of the database that is known to this home.
     pub(super) fn lost(&self) -> Revision {
         self.lost
     }
 
-    /// No session counts from earlier than `now`.
+    /// Makes `now` the floor of all sessions.
     pub(super) fn raise(&mut self, now: Tick) {
         self.all = now;
     }
 
-    /// The database has lost history: no session from before counts from earlier than `floor`. Says whether that is news.
+    /// Makes `floor` the floor of sessions opened before a history loss. Returns whether the loss is new.
     pub(super) fn lose(&mut self, lost: Revision, floor: Tick) -> bool {
         let news = lost > self.lost;
         if news {

@@ -1,4 +1,4 @@
-//! The home's part in planned handoffs: how long a holder may go on, and when a better waiter may ask for the lock.
+//! The home's timers for planned handoffs: how long a holder may drain, and when a better waiter may preempt.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use crate::model::{Claim, ClaimState, Revision, Transfer};
 use crate::names::Text;
 use crate::table::Table;
 
-/// A preemption that the holder did not confirm is tried again after the settling time, but not sooner than this.
+/// A preemption that the holder did not confirm is retried after the settling time, but not sooner than this.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
 pub(super) struct Handoffs {
-    /// Until when holders that were asked to hand over may go on, and by which event they were asked.
+    /// Until when holders that were asked to hand over may keep the lock, and the revision of the request.
     pub(super) drains: Map<Revision, (Revision, Nanos)>,
-    /// When waiters have settled on locks that allow preemption.
+    /// When waiters are settled, on locks that allow preemption.
     pub(super) settled: Map<Revision, Nanos>,
 }
 
@@ -40,7 +40,7 @@ impl Home {
                 }
                 self.consider_all(&spec.names, table, now);
             }
-            // It was first in all its queues, so nobody who waits behind it is better.
+            // It was first in all its queues, so no waiter behind it is better.
             Event::ClaimGranted { claim, .. } => {
                 self.handoffs.settled.swap_remove(claim);
             }
@@ -78,7 +78,7 @@ impl Home {
         }
     }
 
-    /// Begins to count what there is to count for a claim of a session that is kept here, unless it is counted already.
+    /// Starts the timers that a claim of a session that is kept here needs, unless they are already running.
     pub(super) fn count_for(&mut self, claim: &Claim, table: &Table, now: Tick) {
         if !self.kept.contains_key(&claim.spec.session) {
             return;
@@ -122,7 +122,7 @@ impl Home {
         }
     }
 
-    /// The holder did not confirm: whoever is to preempt it has to settle anew.
+    /// The holder did not confirm: the waiter that is to preempt it must settle anew.
     fn settle_again(&mut self, name: &str, table: &Table, now: Tick) {
         let Some(preempt) = table.settings(name).and_then(|settings| settings.preempt) else { return };
         let first = table.lock(name).and_then(|lock| lock.waiters().first());
@@ -131,7 +131,7 @@ impl Home {
         }
     }
 
-    /// Somebody has come back for a waiter, who may have settled meanwhile.
+    /// A caller has reconnected for a waiter, which may have settled meanwhile.
     pub(super) fn attend_settled(&mut self, claim: Revision) {
         if let Some(settled) = self.handoffs.settled.get(&claim) {
             self.timers.set(*settled, Timer::Preempt(claim));
@@ -143,7 +143,7 @@ impl Home {
         Some(Command::EndTransfer { claim, started, home: self.me })
     }
 
-    /// A waiter whose caller is not there just now is not handed a lock that somebody makes good use of.
+    /// A waiter without a caller at present must not preempt a holder that uses the lock.
     pub(super) fn preempt_due(&self, claim: Revision) -> Option<Command> {
         let attended = !self.unattended.contains_key(&claim);
         attended.then_some(Command::Preempt { claim, home: self.me })

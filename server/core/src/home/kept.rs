@@ -1,4 +1,4 @@
-//! A session as its home keeps it: until when it lives. There may be very many, so each takes little.
+//! A session as its home keeps it, with its deadline. There may be very many, so each must be small.
 
 use std::time::Duration;
 
@@ -10,45 +10,45 @@ use crate::end::EndReason;
 use crate::model::Revision;
 use crate::names::Text;
 
-/// A session that is kept.
+/// A session that is kept here.
 #[derive(Debug)]
 pub(super) struct Kept {
     pub(super) opened: Revision,
-    /// The highest count of its attachments that its client has told.
+    /// The highest attachment count that its client has reported.
     pub(super) attachment: u64,
-    /// Who opened it, as was proved; `None`: nobody had to prove anything.
+    /// The authenticated identity that opened it; `None`: no authentication was required.
     pub(super) owner: Option<Text>,
     /// The program that opened it; `None`: programs are not compared.
     pub(super) client: Option<Text>,
     ttl: Nanos,
-    /// For the streams that it is attached to from now on.
+    /// Applies to streams that it is attached to from now on.
     disconnect_grace: Option<Nanos>,
     renewed: Nanos,
-    /// What was promised before its TTL was changed: the new one does not end it earlier.
+    /// The expiry promised before its TTL was changed: the new TTL does not end it earlier.
     promised: Nanos,
-    /// What callers without a stream were promised: whatever becomes of its stream, it lives at least until then.
+    /// The expiry promised to callers without a stream: it lives at least until then, whatever happens to its stream.
     called: Nanos,
     bond: Bond,
-    /// Why it is over, once its time was up. From then on nothing renews it.
+    /// The reason for its end, once its time was up. From then on nothing renews it.
     over: Option<EndReason>,
     pub(super) pauses: Pauses,
-    /// The one timer of this session that counts: when it rings, or rang.
+    /// When the only current timer of this session expires, or expired.
     pub(super) timer: Nanos,
 }
 
-/// What ties a session to its client.
+/// The link between a session and its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bond {
-    /// No stream of it was seen here: only the TTL counts.
+    /// No stream of it is known here: only the TTL counts.
     None,
-    /// A stream, and the grace that was in force when it was attached: its client counts on that one.
+    /// A stream, and the grace in force when it was attached: its client relies on that one.
     Attached { stream: StreamId, grace: Option<Nanos> },
     /// Its stream has broken.
     Broken { since: Nanos, grace: Nanos },
 }
 
 impl Kept {
-    /// A session that has come here `now`.
+    /// A session that arrived here at `now`.
     pub(super) fn new(opened: Revision, ttl: Duration, disconnect_grace: Option<Duration>, now: Tick) -> Self {
         Self {
             opened,
@@ -67,7 +67,7 @@ impl Kept {
         }
     }
 
-    /// It is attached anew, with this TTL and disconnect grace from now on.
+    /// Attaches it anew, with this TTL and disconnect grace from now on.
     pub(super) fn change(&mut self, ttl: Duration, disconnect_grace: Option<Duration>, floor: Tick, now: Tick) {
         self.promised = self.expiry(floor.into());
         self.renew(now);
@@ -97,14 +97,15 @@ impl Kept {
         }
     }
 
-    /// Attaches it to a stream. Returns whether that has a disconnect grace.
+    /// Attaches it to a stream. Returns whether it has a disconnect grace.
     pub(super) fn attach(&mut self, stream: StreamId) -> bool {
         let grace = self.disconnect_grace;
         self.bond = Bond::Attached { stream, grace };
         grace.is_some()
     }
 
-    /// Begins its disconnect grace, if the stream has broken that it was attached to, or was to be. Says whether it has.
+    /// Starts its disconnect grace, if this is the stream that it was attached to, or was to be attached to. Returns
+    /// whether it did.
     pub(super) fn disconnect(&mut self, stream: Option<StreamId>, now: Tick) -> bool {
         let grace = match (self.bond, stream) {
             (Bond::Attached { stream: at, grace }, Some(stream)) if stream == at => grace,
@@ -118,7 +119,6 @@ impl Kept {
         grace.is_some()
     }
 
-    /// It is renewed.
     pub(super) fn renew(&mut self, now: Tick) {
         let now = Nanos::from(now);
         self.pauses.ended(now, now - self.renewed);
@@ -127,7 +127,7 @@ impl Kept {
         }
     }
 
-    /// It is renewed by a caller without a stream. If its stream has broken, its client has come back, if not by a stream.
+    /// Renews it for a caller without a stream. If its stream has broken, its client has reconnected without one.
     pub(super) fn call(&mut self, now: Tick) {
         self.renew(now);
         self.called = self.renewed + self.ttl;
@@ -136,12 +136,12 @@ impl Kept {
         }
     }
 
-    /// When its TTL ends. Nothing counts from earlier than `floor`.
+    /// When its TTL ends, counted from `floor` at the earliest.
     fn expiry(&self, floor: Nanos) -> Nanos {
         (self.renewed.max(floor) + self.ttl).max(self.promised)
     }
 
-    /// When its time is up.
+    /// When it ends unless renewed.
     pub(super) fn deadline(&self, floor: Tick) -> Nanos {
         let floor = Nanos::from(floor);
         let expiry = self.expiry(floor);
@@ -151,17 +151,16 @@ impl Kept {
         }
     }
 
-    /// Whether its time was up.
     pub(super) fn is_over(&self) -> bool {
         self.over.is_some()
     }
 
-    /// That its time was up counts no more. Says whether it was.
+    /// Revives it if its time was up. Returns whether it was.
     pub(super) fn revive(&mut self) -> bool {
         self.over.take().is_some()
     }
 
-    /// Looks whether its time is up, and if so makes that final.
+    /// Checks whether its time is up, and if so makes that final.
     pub(super) fn check(&mut self, floor: Tick, now: Tick) -> Result<(), RenewError> {
         let deadline = self.deadline(floor);
         if deadline <= now.into() {

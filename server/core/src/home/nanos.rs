@@ -1,11 +1,11 @@
-//! Moments and durations in few bytes, for what is kept of each session.
+//! Compact moments and durations, for the state of each session.
 
 use std::num::NonZero;
 use std::ops::{Add, Div, Sub};
 use std::time::Duration;
 
-/// A moment or a duration in nanoseconds, and one more: so an `Option` of it takes no more than itself. The longest is over
-/// 500 years; sums and differences end there, and at nothing.
+/// A moment or a duration in nanoseconds, stored plus one, so that an `Option` of it takes no extra space. The maximum
+/// is over 500 years; sums and differences saturate there, and at zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Nanos(NonZero<u64>);
 

@@ -1,17 +1,17 @@
-//! How late the renewals of a session are: for people, nothing is decided by it.
+//! Statistics of how late the renewals of a session are. For human readers: no decision depends on them.
 
 use std::mem::replace;
 
 use super::nanos::Nanos;
 
-/// Pauses that differ by less than this part of the longer one count as equally long, so that few of them are kept.
+/// Pauses that differ by less than this fraction of the longer one count as equally long, so that few are kept.
 const ALIKE: u64 = 8;
 
-/// The pauses between a session's renewals, as far as one of them may be the longest of a hold: each ended later and was
-/// shorter than the one before.
+/// Those pauses between a session's renewals that may be the longest of some hold: each ended later and was shorter
+/// than the one before.
 #[derive(Debug, Default)]
 pub(super) struct Pauses {
-    /// What came before the last one. Most sessions have nothing here for ever.
+    /// The pauses before the last one. Most sessions never have any here.
     #[expect(clippy::box_collection, reason = "there are many of them, and nearly all are empty")]
     longer: Option<Box<Vec<Pause>>>,
     last: Pause,
@@ -24,7 +24,7 @@ struct Pause {
 }
 
 impl Pauses {
-    /// A renewal came at `now`, after a pause.
+    /// Records a renewal at `now`, after a pause.
     pub(super) fn ended(&mut self, now: Nanos, length: Nanos) {
         let pause = Pause { end: now, length };
         while self.last.length <= length {
@@ -43,8 +43,8 @@ impl Pauses {
         }
     }
 
-    /// The longest of the pauses that ended after `since`, and of the one that is `running`. Never less than it was, and
-    /// at most a seventh more.
+    /// The longest of the pauses that ended after `since`, and of the `running` one. Never less than the true value,
+    /// and at most a seventh more.
     pub(super) fn longest_since(&self, since: Nanos, running: Nanos) -> Nanos {
         let mut all = self.longer.iter().flat_map(|longer| longer.iter()).chain([&self.last]);
         all.find(|pause| pause.end > since).map_or(running, |longest| longest.length.max(running))
@@ -59,7 +59,7 @@ mod tests {
         std::time::Duration::from_millis(ms).into()
     }
 
-    /// Renewals after each of these pauses; and when each of them came.
+    /// Renewals after each of these pauses, and the moments of the renewals.
     fn renewed(pauses: &[u64]) -> (Pauses, Vec<Nanos>) {
         let mut kept = Pauses::default();
         let mut now = ms(0);

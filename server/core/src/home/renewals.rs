@@ -1,4 +1,4 @@
-//! How late the renewals of a session were during a hold: for people, nothing is decided by it.
+//! Reports of how late the renewals of a session were during a hold. For human readers: no decision depends on them.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -7,17 +7,17 @@ use super::{Home, Tick};
 use crate::event::{Event, Recorded};
 use crate::model::Revision;
 
-/// How a session's renewals came during a hold.
+/// The timing of a session's renewals during a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Renewals {
-    /// The time since the last one.
+    /// The time since the last renewal.
     pub since_last: Duration,
-    /// The longest time without one, as [`Home::tell_pauses`] would tell it if the hold ended now.
+    /// The longest time without a renewal, as [`Home::tell_pauses`] would report it if the hold ended now.
     pub longest_pause: Duration,
 }
 
 impl Home {
-    /// How the renewals of a session that is kept here came during a hold of it.
+    /// The timing of the renewals of a session that is kept here during one of its holds.
     #[must_use]
     pub fn renewals(&self, claim: Revision, session: &str, opened: Revision, now: Tick) -> Option<Renewals> {
         let kept = self.kept.get(session).filter(|kept| kept.opened == opened)?;
@@ -27,10 +27,10 @@ impl Home {
         Some(Renewals { since_last, longest_pause })
     }
 
-    /// Writes into decided events in which holds end how late the renewals were, where this is the home that knows: the
-    /// longest time in which the session was not renewed although it could have been, of those that ended during the hold
-    /// and the last one, which ends with the hold. What an earlier home saw is not known. Told at most a seventh longer
-    /// than it was, never shorter. For people: no decision depends on it.
+    /// Records in decided events that end holds how late the renewals were, if this home knows: the longest time in
+    /// which the session was not renewed although it could have been, among the pauses that ended during the hold and
+    /// the last one, which ends with the hold. Pauses at an earlier home are not known. The value is at most a seventh
+    /// more than the true one, never less. For human readers: no decision depends on it.
     pub fn tell_pauses(&self, decided: &mut [Recorded], now: Tick) {
         let mut lingering = HashSet::new();
         for recorded in decided {
@@ -39,7 +39,7 @@ impl Home {
                     lingering.insert(*claim);
                     (*claim, spec, longest_pause)
                 }
-                // When lingering ends, the hold has been over for long.
+                // The hold ended when lingering began, not when it ends.
                 Event::ClaimEnded { claim, spec, longest_pause, .. } if !lingering.contains(claim) => {
                     (*claim, spec, longest_pause)
                 }
@@ -51,7 +51,7 @@ impl Home {
         }
     }
 
-    /// Takes note of a claim that is held, if the session is kept here.
+    /// Records since when a claim is held, if its session is kept here.
     pub(super) fn hold(&mut self, claim: Revision, session: &str, now: Tick) {
         if self.kept.contains_key(session) && self.held.get(&claim).is_none() {
             self.held.insert(claim, now.into());

@@ -1,15 +1,14 @@
-//! Streams: to which one each session is attached, and what their ends mean.
+//! Streams: the attachment of sessions to them, and the effect of their ends.
 
 use super::{Home, RenewError, StreamId, Tick};
 use crate::model::{Attached, SessionSpec};
 use crate::names::Text;
 
 impl Home {
-    /// Attaches a session to a stream, which renews it. Returns the stream that it was attached to before, if that was
-    /// another one.
+    /// Attaches a session to a stream, which renews it. Returns the previous stream, if it was another one.
     ///
     /// # Errors
-    /// As [`Self::renew`].
+    /// See [`Self::renew`].
     pub fn attach(&mut self, session: &Text, stream: StreamId, now: Tick) -> Result<Option<StreamId>, RenewError> {
         let kept = self.kept.get_mut(session).ok_or(RenewError::Elsewhere)?;
         kept.check(self.floors.of(kept.opened), now)?;
@@ -25,15 +24,15 @@ impl Home {
         Ok(before)
     }
 
-    /// The client's side of a stream has ended, and not by the doing of this server: the sessions that are attached to it end
-    /// after their disconnect grace, unless they are attached to another one before.
+    /// The client's side of a stream has ended, and not because of this server: the sessions attached to it end after
+    /// their disconnect grace, unless they are attached to another stream before.
     pub fn disconnected(&mut self, stream: StreamId, now: Tick) {
         for session in self.graced.remove(&stream).unwrap_or_default() {
             self.disconnect(&session, Some(stream), now);
         }
     }
 
-    /// The stream that a session was to be attached to has ended before it was.
+    /// The stream that a session was to be attached to ended before the attachment.
     pub fn attached_in_vain(&mut self, session: &Text, now: Tick) {
         self.disconnect(session, None, now);
     }
@@ -63,7 +62,7 @@ impl Home {
         }
     }
 
-    /// Whether a session has its home here and was opened by somebody else.
+    /// Whether a session has its home here and was opened by another identity.
     #[must_use]
     pub fn is_of_another(&self, session: &str, identity: &Text) -> bool {
         let owner = self.kept.get(session).and_then(|kept| kept.owner.as_ref());
@@ -77,7 +76,7 @@ impl Home {
         opener.is_some_and(|opener| opener != client)
     }
 
-    /// What is known of a session, if it is attached to this stream.
+    /// The attachment of a session, if it is attached to this stream.
     #[must_use]
     pub fn attached_by(&self, session: &str, stream: StreamId) -> Option<Attached> {
         let kept = self.kept.get(session).filter(|kept| kept.stream() == Some(stream))?;

@@ -1,4 +1,4 @@
-//! What cannot be seen from outside: that nothing is left behind.
+//! White-box tests: no state is left behind.
 
 use super::*;
 use crate::command::Origin;

@@ -1,4 +1,4 @@
-//! Timers: what is due when.
+//! Timers, in the order of their expiry.
 
 use std::collections::BTreeSet;
 
@@ -6,19 +6,19 @@ use super::nanos::Nanos;
 use crate::model::Revision;
 use crate::names::Text;
 
-/// What something is due for.
+/// The subject of a timer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
     Session(Text),
     Lingering(Revision),
     Unattended(Revision),
-    /// A holder is to have confirmed.
+    /// The deadline for a holder's confirmation.
     Transfer(Revision),
-    /// A waiter is to have settled.
+    /// The moment at which a waiter is settled.
     Preempt(Revision),
 }
 
-/// Timers that have been set.
+/// The pending timers.
 #[derive(Debug, Default)]
 pub(super) struct Timers(BTreeSet<(Nanos, Timer)>);
 
@@ -27,7 +27,7 @@ impl Timers {
         self.0.insert((at, timer));
     }
 
-    /// Takes a timer back. One that is not taken back when it does not count any more rings in vain.
+    /// Removes a timer. A stale timer that is not removed expires without effect.
     pub(super) fn unset(&mut self, at: Nanos, timer: Timer) {
         self.0.remove(&(at, timer));
     }
@@ -37,12 +37,12 @@ impl Timers {
         self.0.len()
     }
 
-    /// When the next one rings.
+    /// When the next timer expires.
     pub(super) fn next(&self) -> Option<Nanos> {
         self.0.first().map(|(at, _)| *at)
     }
 
-    /// The next one, if it rings `now` or has before.
+    /// Removes and returns the next timer, if it expires at or before `now`.
     pub(super) fn expire(&mut self, now: Nanos) -> Option<(Nanos, Timer)> {
         self.next().filter(|at| *at <= now)?;
         self.0.pop_first()

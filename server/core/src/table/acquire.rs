@@ -1,4 +1,4 @@
-//! Acquire: making a claim, or finding the one that is there.
+//! Acquire: makes a claim, or finds the existing one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::rejection::Rejection;
 use crate::table::Table;
 use crate::table::decide::{Decision, Events, attached};
 
-/// What Acquire asks for, without who asks.
+/// The parameters of an Acquire, without the session.
 pub(super) struct Acquire {
     pub(super) origin: Origin,
     pub(super) opened: Option<Revision>,
@@ -28,7 +28,7 @@ pub(super) struct Acquire {
 }
 
 impl Acquire {
-    /// What the claim of this session is made with. Texts that it has in common with others are those of the others.
+    /// The parameters of this session's claim. Texts that are equal to existing ones are shared.
     fn of(self, session: &Session, mode: Mode) -> ClaimSpec {
         let awaited_at = self.awaited_at(session.spec.home);
         let Session { spec, opened, .. } = session;
@@ -38,12 +38,12 @@ impl Acquire {
         ClaimSpec { session, opened: *opened, owner, names, mode, priority, metadata, min_hold, awaited_at }
     }
 
-    /// How large the claim of this session is going to be.
+    /// The size that the claim of this session will have.
     fn message_bytes(&self, session: &Session) -> usize {
         claim_bytes([&session.spec.id, &session.spec.owner], &self.names, &self.metadata)
     }
 
-    /// Where the claim is awaited that is asked for at this home.
+    /// The server at which a claim requested at this home is awaited.
     fn awaited_at(&self, home: ServerId) -> Option<ServerId> {
         match self.origin {
             Origin::Call { .. } => Some(home),
@@ -59,7 +59,7 @@ impl Acquire {
     }
 }
 
-/// Whether the claims of a session may take so many bytes more.
+/// Checks whether the claims of a session may grow by `more` bytes.
 pub(super) fn check_room(session: &Session, more: usize) -> Result<(), Rejection> {
     if more > 0 && session.claim_bytes + more > CLAIM_BYTES {
         return Err(Rejection::LimitReached { limit: "bytes of claims of one session", bound: CLAIM_BYTES });
@@ -89,7 +89,7 @@ impl Table {
                 if !request.queue
                     && let Some(blocker) = self.blocker(&request.names, mode, rank)
                 {
-                    // Trying once in vain leaves no trace, not even a session.
+                    // A failed try leaves no trace, not even a session.
                     return Ok(Outcome::Busy { blocker: blocker.clone(), ttl: None, opened: None });
                 }
                 self.open(session, opening, home, 0, None, decided);
@@ -118,7 +118,7 @@ impl Table {
         if let Some(own) = own {
             let at = request.awaited_at(home);
             let anew = Arc::new(request.of(found, mode));
-            // Of a hold only the server that has granted it knows whether its call was answered.
+            // For a hold, only the server that granted it knows whether its call received a reply.
             let moves = own.state == ClaimState::Waiting || at.is_none();
             let own = if moves { self.await_at(own, at, decided) } else { own };
             return Ok(if comes { self.standing(own, ttl) } else { self.confirm(own, anew, ttl, decided) });
@@ -141,9 +141,9 @@ impl Table {
         }
     }
 
-    /// How the claim stands that the session has already. A hold from before the database lost history may have been given
-    /// back since, and others may have held with higher tokens: it is held anew. But not for who comes from another home, since
-    /// that may be a request from long ago, and its client may know that it holds.
+    /// The outcome for a claim that the session already has. A hold from before the database lost history may have been
+    /// released since, and others may have held with higher tokens: it is granted anew. This does not apply to a
+    /// request by way of another home, since it may be an old one, and its client may know of its hold.
     fn confirm(&mut self, own: Claim, anew: Arc<ClaimSpec>, ttl: Duration, decided: &mut Events) -> Outcome {
         let Some(from_token) = own.token().filter(|token| *token < self.lost && !Defect::OldTokenAfterLoss.is_here())
         else {
@@ -156,7 +156,7 @@ impl Table {
         Outcome::Held { claim: Claim::new(claim, anew, ClaimState::Held { token }), ttl }
     }
 
-    /// Whether the session has cancelled, or closed with its session, what it asks for by a call, after a server had received that.
+    /// Whether the session cancelled the requested claim, or was closed, after a server had received the call.
     fn was_cancelled(&self, session: &Text, opens: bool, request: &Acquire) -> bool {
         let Origin::Call { received } = request.origin else { return false };
         let was_closed = opens && !self.sessions.contains_key(session) && self.memory.closed_after(session, received);
@@ -164,7 +164,7 @@ impl Table {
         (was_closed || was_cancelled) && !Defect::CancelOvertaken.is_here()
     }
 
-    /// The claim that the session has already, if it is what it asks for.
+    /// The claim that the session already has, if it is the requested one.
     fn own_claim(&self, session: &Session, request: &Acquire) -> Result<Option<&Claim>, Rejection> {
         let own = request.names.iter().find_map(|name| Some((name, self.claim_on(session, name)?)));
         let Some((name, claim)) = own else { return Ok(None) };
@@ -174,7 +174,7 @@ impl Table {
         Err(Rejection::ClaimOverlap { name: name.clone(), session: session.spec.id.clone() })
     }
 
-    /// The mode that is asked for, once it agrees with what the locks have.
+    /// The requested mode, if it agrees with the limits of the locks.
     pub(super) fn mode(&self, names: &[Text], asked: AskedMode) -> Result<Mode, Rejection> {
         let (permits, asked) = match asked {
             AskedMode::Exclusive => return Ok(Mode::Exclusive),
@@ -198,7 +198,7 @@ impl Table {
         Ok(Mode::Permits { permits, limit: known.unwrap_or(permits) })
     }
 
-    /// How a claim stands, as an answer.
+    /// The state of a claim, as an outcome.
     pub(super) fn standing(&self, claim: Claim, ttl: Duration) -> Outcome {
         match claim.state {
             ClaimState::Waiting => {

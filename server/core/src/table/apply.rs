@@ -1,4 +1,4 @@
-//! Applying events: the only way in which a table changes.
+//! Applying events: the only way to change a table.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,15 +13,15 @@ use crate::table::journal::Undo;
 use crate::table::{Table, lingers_at};
 
 impl Table {
-    /// Takes over a committed event. Events are applied in order of revision, and none is left out; nothing that was
-    /// decided here may be pending.
+    /// Applies a committed event. Events are applied in order of revision, without gaps; no decision made here may be
+    /// pending.
     pub fn apply(&mut self, recorded: &Recorded) {
         debug_assert!(self.journal.is_empty(), "applying while a decision is pending");
         self.journaling = false;
         self.change(recorded.revision, &recorded.event);
     }
 
-    /// Remembers an event of the past, from before this table was restored, so that refusals can be explained.
+    /// Remembers a past event, from before this table was restored, so that rejections can be explained.
     pub fn recall(&mut self, recorded: &Recorded) {
         self.memory.recalled(recorded.revision);
         self.remember(recorded.revision, &recorded.event);
@@ -98,7 +98,7 @@ impl Table {
         }
     }
 
-    /// Others may have led the groups in what was lost, with higher tokens than those that are here now.
+    /// In the lost history, others may have led the groups, with higher tokens than the current ones.
     fn lose(&mut self, revision: Revision) {
         self.lost = revision;
         for group in self.groups.values_mut() {
@@ -184,7 +184,7 @@ impl Table {
                 self.memory.claim_ended(&spec.session, *token, *reason);
             }
             Event::ClaimEnded { claim, token: Some(token), spec, reason, .. } => {
-                // The end of lingering adds nothing to what was remembered when the hold ended.
+                // The end of lingering adds nothing to the record made when the hold ended.
                 let lingers = !spec.min_hold.is_zero() && self.claims.get(claim).is_some_and(Claim::lingers);
                 if !lingers {
                     self.memory.claim_ended(&spec.session, *token, *reason);

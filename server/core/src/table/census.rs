@@ -1,4 +1,4 @@
-//! The census: what each identity has here, and what it may have.
+//! The census: the resources of each identity, and the check of its limits.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::names::Text;
 use crate::rejection::Rejection;
 use crate::table::Table;
 
-/// What is counted.
+/// A counted resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counted {
     Session,
@@ -18,11 +18,11 @@ pub(super) enum Counted {
     Membership,
 }
 
-/// What each identity has. Whoever has nothing is not in it.
+/// The resources of each identity. Identities without any are absent.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Census(BTreeMap<Text, Belongings>);
 
-/// What an identity has: its open sessions, and what is theirs.
+/// The resources of an identity: its open sessions, and their claims and memberships.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Belongings {
     sessions: usize,
@@ -43,7 +43,7 @@ impl Belongings {
 }
 
 impl Census {
-    /// Counts something that comes. What nobody had to prove is not counted.
+    /// Counts a new resource. Resources without an authenticated identity are not counted.
     pub(super) fn add(&mut self, identity: Option<&Text>, counted: Counted) {
         let Some(identity) = identity else { return };
         if let Some(belongings) = self.0.get_mut(identity) {
@@ -64,7 +64,7 @@ impl Census {
         }
     }
 
-    /// Counts a claim that comes.
+    /// Counts a new claim.
     pub(super) fn add_claim(&mut self, identity: Option<&Text>, claim: &Claim) {
         counted_as(claim).for_each(|counted| self.add(identity, counted));
     }
@@ -81,7 +81,8 @@ fn counted_as(claim: &Claim) -> impl Iterator<Item = Counted> {
 }
 
 impl Table {
-    /// Refuses what would give an identity more than it may have. What it has already may be asked for again, however much that is.
+    /// Rejects a command that would exceed an identity's limits. Existing resources may be requested again, even beyond
+    /// the limits.
     pub(super) fn check_limits(&self, identity: &Text, limits: Limits, command: &Command) -> Result<(), Rejection> {
         if limits == Limits::NONE {
             return Ok(());
@@ -103,7 +104,7 @@ impl Table {
                 let Ok(mode) = self.mode(names, *mode) else { return Ok(()) };
                 let waits = self.blocker(names, mode, Rank::of_new(*priority)).is_some();
                 match (claims, waiters) {
-                    // It is told that they are not free, and nothing comes of it.
+                    // The reply is that the locks are not free, and no claim is made.
                     _ if waits && !queue => Ok(()),
                     (Some(bound), _) => refuse("claims of this identity in the namespace", bound),
                     (_, Some(bound)) if waits => refuse("waiters of this identity in the namespace", bound),
@@ -122,7 +123,7 @@ impl Table {
         }
     }
 
-    /// Whether a command opens a session, if it is carried out.
+    /// Whether a command would open a session.
     fn would_open(&self, command: &Command) -> bool {
         let session = match command {
             Command::OpenSession { session, .. }

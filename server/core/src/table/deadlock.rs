@@ -1,9 +1,9 @@
-//! Deadlocks: sessions that wait for each other in a circle. One Acquire of several names cannot be part of one by itself;
-//! several Acquires, one after the other, can.
+//! Deadlock detection: finds sessions that wait for each other in a cycle. A single Acquire of several names cannot be
+//! part of a cycle by itself; several consecutive Acquires can.
 //!
-//! The wait-for graph is over claims. A waiting claim waits for the one just before it in each queue, and for the holders that
-//! are in its way. A held claim waits for what its session waits for, since a session that waits is taken to
-//! give nothing back meanwhile. Each claim that is in a circle is deadlocked (Coffman, Elphick, Shoshani: System Deadlocks, 1971).
+//! The wait-for graph is over claims. A waiting claim waits for the one just before it in each queue, and for the
+//! holders that block it. A held claim waits for whatever its session waits for, since a waiting session is assumed to
+//! release nothing meanwhile. Each claim in a cycle is deadlocked (Coffman, Elphick, Shoshani: System Deadlocks, 1971).
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -13,24 +13,25 @@ use crate::model::{Claim, ClaimState, Revision, Session};
 use crate::names::Text;
 use crate::table::Table;
 
-/// How many claims are looked at in search of one circle.
+/// The maximum number of claims visited in search of one cycle.
 const REACHED: usize = 10_000;
 
-/// How many waits are looked at for all that is asked at once: some milliseconds, in which nothing is decided.
+/// The maximum number of waits visited for one request in total: some milliseconds, in which nothing is decided.
 const SEARCHED: usize = 20_000;
 
-/// So many claims of a session are looked at in the time that one wait takes.
+/// The number of a session's claims that are visited in the time that one wait takes.
 const CLAIMS_PER_WAIT: usize = 16;
 
-/// The search for deadlocks among many claims. It has an end, however much waits for each other: what is left then is not searched.
+/// The search for deadlocks among many claims. It is bounded, however many claims wait for each other: the remainder is
+/// not searched.
 #[derive(Debug)]
 pub struct DeadlockSearch {
     left: usize,
-    /// What the sessions have that were met, by the revisions that opened them: looked up once, not for each of their claims.
+    /// The stakes of the sessions met, by the revisions that opened them: looked up once, not for each of their claims.
     sessions: Map<Revision, Stakes>,
 }
 
-/// What a session has.
+/// A session's holds and waits.
 #[derive(Debug, Default)]
 struct Stakes {
     holds_anything: bool,
@@ -44,7 +45,7 @@ impl Default for DeadlockSearch {
 }
 
 impl DeadlockSearch {
-    /// Whether nothing more is searched.
+    /// Whether the search has reached its bound.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.left == 0
@@ -68,8 +69,8 @@ impl DeadlockSearch {
 }
 
 impl Table {
-    /// The claims that a waiting claim waits for directly: of each of its locks, the waiter just before it, or the holders
-    /// that are in its way if it is first (some thousand of them at the most).
+    /// The claims that a waiting claim waits for directly: for each of its locks, the waiter just before it, or the
+    /// holders that block it if it is first (at most some thousand of them).
     #[must_use]
     pub fn waits_for(&self, claim: &Claim) -> BTreeSet<Revision> {
         if claim.state != ClaimState::Waiting {
@@ -90,18 +91,18 @@ impl Table {
         found
     }
 
-    /// The circle of waiting claims that this one is in, beginning with it, each waiting for something of the session of the
-    /// next. `None` if it is in none, if it is not waiting, if its session holds nothing, if the circle is longer than
-    /// some thousand claims, or if the search is over.
+    /// The cycle of waiting claims that this one is in, beginning with it, each waiting for a claim of the next one's
+    /// session. `None` if it is in none, if it is not waiting, if its session holds nothing, if the cycle is longer
+    /// than some thousand claims, or if the search is over.
     #[must_use]
     pub fn deadlock(&self, claim: Revision, search: &mut DeadlockSearch) -> Option<Vec<Revision>> {
         let found = self.claims.get(&claim).filter(|found| found.state == ClaimState::Waiting)?;
-        // Nobody can wait for a session that holds nothing; so most claims need no search.
+        // No claim can wait for a session that holds nothing, so most claims need no search.
         let session = self.sessions.get(&found.spec.session)?;
         if !search.stakes(session, self).holds_anything {
             return None;
         }
-        // Breadth first, so the circle is a shortest one.
+        // Breadth first, so the cycle is a shortest one.
         let mut came_from: BTreeMap<Revision, Revision> = BTreeMap::new();
         let mut reached = VecDeque::from([claim]);
         let mut sessions = BTreeSet::new();
@@ -132,8 +133,8 @@ impl Table {
         circle
     }
 
-    /// The claims that this one waits for. Those of a session are given once, however many of its holds are reached: `sessions`
-    /// are the ones that are done, by the revisions that opened them.
+    /// The claims that this one waits for. Those of a session are returned once, however many of its holds are reached:
+    /// `sessions` are the sessions already visited, by the revisions that opened them.
     fn successors(
         &self,
         at: Revision,
@@ -143,7 +144,7 @@ impl Table {
         let Some(claim) = self.claims.get(&at) else { return BTreeSet::new() };
         match claim.state {
             ClaimState::Waiting => {
-                // Whoever is in its way itself, too: a circle through these is shorter, and each in it can break it.
+                // Include the blocking holders: a cycle through them is shorter, and each session in it can break it.
                 let holders = |name: &Text| {
                     self.obstacle(name, claim.spec.mode, None)?;
                     self.locks.get(name).map(|lock| lock.holders().iter().take(REACHED))

@@ -1,4 +1,4 @@
-//! Deciding: what a command does to the table.
+//! Deciding: turns commands into events, and applies those to the table provisionally.
 
 use std::sync::Arc;
 
@@ -18,11 +18,12 @@ pub(super) type Events = Vec<Recorded>;
 pub(super) type Decision = Result<Outcome, Rejection>;
 
 impl Table {
-    /// Decides what a request asks for: pushes the events it causes onto `decided`, none if it is rejected. The table shows them at once,
-    /// so that the next command of a batch is decided on top; [`Table::commit`] keeps them, [`Table::undo`] takes them back.
+    /// Decides a request: appends the events that it causes to `decided`, or none if it is rejected. The table reflects
+    /// them at once, so that the next command of a batch is decided on top; [`Table::commit`] keeps them,
+    /// [`Table::undo`] undoes them.
     ///
     /// # Errors
-    /// A [`Rejection`] if the command changes nothing because it may not.
+    /// A [`Rejection`] if the command is not allowed, and so changes nothing.
     pub fn decide(&mut self, request: impl Into<Request>, decided: &mut Vec<Recorded>) -> Result<Outcome, Rejection> {
         let Request { actor, command } = request.into();
         if let Some(Actor { identity, limits }) = actor {
@@ -49,7 +50,7 @@ impl Table {
                 self.open_session(&session)
             }
             Command::CloseSession { session, client } => {
-                // The session that the program means has ended already.
+                // If not, the session that the program means has already ended.
                 if self.check_client(&session, client.as_ref()).is_ok() {
                     self.end_session(&session, EndReason::Closed, decided);
                 }
@@ -186,14 +187,14 @@ impl Table {
         self.serve(freed.into_iter().flat_map(|spec| &spec.names), decided);
     }
 
-    /// Refuses another session of the same id than the one that is meant, if one is.
+    /// Rejects a session of the same id other than the intended one, if that is given.
     pub(super) fn check_opened(&self, session: &Text, meant: Option<Revision>) -> Result<(), Rejection> {
         let Some(meant) = meant else { return Ok(()) };
         let opened = self.find_session(session)?.opened;
         if opened == meant { Ok(()) } else { Err(Rejection::SessionReopened { session: session.clone(), opened }) }
     }
 
-    /// Refuses the session of another program.
+    /// Rejects the session of another program.
     fn check_client(&self, session: &Text, client: Option<&Text>) -> Result<(), Rejection> {
         let opener = self.sessions.get(session).and_then(|found| found.spec.client.as_ref());
         match opener.zip(client) {
@@ -202,7 +203,7 @@ impl Table {
         }
     }
 
-    /// Refuses to touch the session of somebody else.
+    /// Rejects the session of another identity.
     fn check_owner(&self, identity: &Text, command: &Command) -> Result<(), Rejection> {
         let session = command.session().and_then(|session| self.sessions.get(session));
         match session {
@@ -213,8 +214,8 @@ impl Table {
         }
     }
 
-    /// Refuses what came by a stream that its client may have left since: it may by now hold, or have given back, what this is
-    /// about. After a loss of history nobody knows.
+    /// Rejects a request from a stream that its client may have left since: by now the client may hold, or have
+    /// released, the claim in question. After a history loss, the state of the attachment is unknown.
     pub(super) fn check_attached(&self, found: &Session, attached: Option<Attached>) -> Result<(), Rejection> {
         let now = Attached { count: found.spec.attachment, lost: self.lost };
         if attached.is_some_and(|then| then != now) {
@@ -229,14 +230,14 @@ impl Table {
         if let Some(claim) = self.claim_of(found, names).cloned() {
             self.give_back(&claim, decided);
         }
-        // Also if it repeats the last event: an Acquire may have been received in between.
+        // Even if it repeats the last event: an Acquire may have been received in between.
         if attached.is_none() {
             self.emit(Event::AcquireCancelled { session: session.clone(), names: names.clone() }, decided);
         }
         Ok(Outcome::Done)
     }
 
-    /// Whether this server is the one that ends a claim's wait, or cancels it when nobody attends to it.
+    /// Whether this server is responsible for ending a claim's wait, or for cancelling it when it is unattended.
     fn waits_at(&self, claim: &Claim, server: ServerId, defect: Defect) -> bool {
         match claim.spec.awaited_at.filter(|_| !defect.is_here()) {
             Some(at) => at == server,
@@ -244,7 +245,7 @@ impl Table {
         }
     }
 
-    /// From now on the claim is awaited there.
+    /// Makes the claim awaited at `at` from now on.
     pub(super) fn await_at(&mut self, claim: Claim, at: Option<ServerId>, decided: &mut Events) -> Claim {
         if claim.spec.awaited_at == at {
             return claim;
@@ -280,7 +281,7 @@ impl Table {
     fn release(&mut self, session: Text, name: Text, token: Revision, decided: &mut Events) -> Decision {
         let claim = match self.held(&session, &name, token) {
             Ok(claim) => claim.clone(),
-            // A repeated release: it has taken effect.
+            // A repeated release, which has already taken effect.
             Err(Rejection::HoldEnded { reason: EndReason::Released | EndReason::Transferred, .. }) => {
                 return Ok(Outcome::Done);
             }
@@ -305,7 +306,7 @@ impl Table {
         if claim.spec.metadata == metadata && claim.spec.awaited_at.is_none() {
             return Ok(Outcome::Updated(claim));
         }
-        // Its session knows the token, so that the grant was returned.
+        // The session knows the token, so the grant was returned.
         let spec = Arc::new(ClaimSpec { metadata, awaited_at: None, ..(*claim.spec).clone() });
         let more = spec.message_bytes().saturating_sub(claim.spec.message_bytes());
         check_room(self.find_session(&session)?, more)?;
@@ -313,7 +314,7 @@ impl Table {
         Ok(Outcome::Updated(Claim { spec, ..claim }))
     }
 
-    /// The claim that a session holds a lock with, under this token.
+    /// The claim with which a session holds a lock, with this token.
     pub(super) fn held(&self, session: &Text, name: &Text, token: Revision) -> Result<&Claim, Rejection> {
         if token > self.revision {
             return Err(Rejection::TokenFromFuture { token, revision: self.revision });
@@ -331,7 +332,7 @@ impl Table {
         let (name, session) = (name.clone(), session.clone());
         let ended = self.memory.end_of_hold(&session, token);
         match ended {
-            // Known also when the session has ended since, so that a repeated release is none.
+            // This holds even if the session has ended since, so that a repeated release is no error.
             Some(reason) if found.is_some() || matches!(reason, EndReason::Released | EndReason::Transferred) => {
                 return Err(Rejection::HoldEnded { name, session, token, reason });
             }
@@ -356,8 +357,8 @@ impl Table {
     }
 }
 
-/// The event that gives a session this home, TTL, disconnect grace and count of attachments, unless it has them. Also of a count
-/// alone: whatever its client has asked of another server before is late from then on.
+/// The event that gives a session this home, TTL, disconnect grace and attachment count, unless it has them. A new
+/// count alone causes it too: from then on, earlier requests of its client to another server are stale.
 pub(super) fn attached(found: &Session, home: ServerId, opening: Option<&Opening>, attachment: u64) -> Option<Event> {
     let before = (found.spec.ttl, found.spec.disconnect_grace);
     let (ttl, disconnect_grace) = opening.map_or(before, |opening| (opening.ttl, opening.disconnect_grace));

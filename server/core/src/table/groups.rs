@@ -1,4 +1,4 @@
-//! Groups in the table: what commands do to them.
+//! Groups in the table: how commands change them.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -101,7 +101,7 @@ impl Table {
         Ok(GroupOutcome::Joined { member, group, ttl, revision: self.revision })
     }
 
-    /// Whether there is room for one more member.
+    /// Checks the limits for one more member.
     fn check_room(&self, name: &Text, session: &Text, metadata: &Metadata) -> Result<(), Rejection> {
         let full = |limit, bound| Err(Rejection::LimitReached { limit, bound });
         match self.groups.get(name) {
@@ -118,7 +118,7 @@ impl Table {
         Ok(())
     }
 
-    /// Whether there is room for one more group.
+    /// Checks the limit for one more group.
     fn check_groups(&self) -> Result<(), Rejection> {
         if self.groups.len() >= GROUPS {
             return Err(Rejection::LimitReached { limit: "groups of one namespace", bound: GROUPS });
@@ -234,7 +234,7 @@ impl Table {
         self.memberships.get(session)?.get(name).copied()
     }
 
-    /// Takes over a change of a group.
+    /// Applies a change of a group.
     pub(super) fn change_group(&mut self, id: Revision, name: &Text, revision: Revision, change: &GroupChange) {
         let before = self.groups.get(name).cloned();
         match change {
@@ -242,14 +242,14 @@ impl Table {
             GroupChange::Left { session, .. } => self.set_membership(session, name, None),
             GroupChange::Configured { .. } | GroupChange::Assigned { .. } => {}
         }
-        // Out of the table while it is changed, so that it is not copied if nobody else has it.
+        // Removed from the table while it is changed, so that it is not copied unless it is shared.
         self.groups.remove(name);
         self.note(Undo::Group { name: name.clone(), group: before.clone() });
         let after = Group::after(before, id, name, revision, change);
         self.put_group(name, after);
     }
 
-    /// Makes a group what it was or is to be.
+    /// Sets or removes a group.
     pub(super) fn put_group(&mut self, name: &Text, group: Option<Arc<Group>>) {
         match group {
             Some(group) => self.groups.insert(name.clone(), group),
@@ -257,7 +257,7 @@ impl Table {
         };
     }
 
-    /// Makes a session a member, or lets it be none any more, in a way that can be undone.
+    /// Sets or removes a membership, in a way that can be undone.
     fn set_membership(&mut self, session: &Text, name: &Text, number: Option<Revision>) {
         let before = self.put_membership(session, name, number);
         self.note(Undo::Membership { session: session.clone(), group: name.clone(), number: before });
@@ -287,7 +287,7 @@ impl Table {
         before
     }
 
-    /// Puts a group and its memberships into a table that is restored.
+    /// Adds a group and its memberships to a table that is restored.
     pub(super) fn settle_group(&mut self, group: Arc<Group>) {
         for member in group.members.values() {
             self.put_membership(&member.spec.session, &group.name, Some(member.number));
@@ -296,5 +296,5 @@ impl Table {
     }
 }
 
-/// The memberships of each session: groups and numbers.
+/// The memberships of each session: groups and member numbers.
 pub(super) type Memberships = Map<Text, BTreeMap<Text, Revision>>;

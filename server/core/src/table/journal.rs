@@ -1,4 +1,4 @@
-//! The journal: how to take back what was decided but not committed.
+//! The journal: how to undo decisions that were not committed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,16 +8,16 @@ use crate::model::{Claim, LockSettings, Revision, ServerId, Session};
 use crate::names::Text;
 use crate::table::Table;
 
-/// How to take back one change.
+/// How to undo one change.
 #[derive(Debug)]
 pub(super) enum Undo {
-    /// Go back to this revision.
+    /// Restore this revision.
     Revision(Revision),
     /// Remove the session of this id.
     SessionInserted(Text),
-    /// Put this session back.
+    /// Restore this session.
     SessionRemoved(Session),
-    /// Give the session back its home, TTL, disconnect grace and count of attachments.
+    /// Restore the session's home, TTL, disconnect grace and attachment count.
     SessionAttached {
         session: Text,
         home: ServerId,
@@ -27,13 +27,13 @@ pub(super) enum Undo {
     },
     /// Remove this claim.
     ClaimEntered(Revision),
-    /// Put this claim back.
+    /// Restore this claim.
     ClaimLeft(Claim),
-    /// Put these settings back.
+    /// Restore these settings.
     Configured { name: Text, before: LockSettings },
-    /// Make the group of this name what it was.
+    /// Restore the group of this name.
     Group { name: Text, group: Option<Arc<Group>> },
-    /// Make the session the member that it was.
+    /// Restore the membership of the session.
     Membership { session: Text, group: Text, number: Option<Revision> },
 }
 
@@ -43,7 +43,7 @@ impl Table {
         self.journal.clear();
     }
 
-    /// Takes back everything that was decided since the last [`Self::commit`].
+    /// Undoes everything that was decided since the last [`Self::commit`].
     pub fn undo(&mut self) {
         self.journaling = false;
         while let Some(undo) = self.journal.pop() {

@@ -1,4 +1,4 @@
-//! The locks of a table: found by name, and listed in the order of their names.
+//! The locks of a table: found by name, and listed in byte order of their names.
 
 use std::collections::BTreeSet;
 use std::iter::from_fn;
@@ -11,24 +11,24 @@ use crate::map::{Map, Set};
 use crate::model::{Claim, Revision};
 use crate::names::Text;
 
-/// How many names have no place in the order. Most locks are idle again before their turn comes, and never take one: to find
-/// it among a million names costs more than all the rest of a grant.
+/// The maximum number of unsorted names. Most locks are idle again before they are due for sorting, and so never
+/// sorted: finding a place among a million names costs more than all the rest of a grant.
 const UNSORTED: usize = 1_024;
 
 /// The locks that are not idle.
 #[derive(Debug, Default)]
 pub(super) struct Locks {
     by_name: Map<Text, Lock>,
-    /// The names in byte order, but for the `unsorted` ones.
+    /// The names in byte order, except the `unsorted` ones.
     sorted: BTreeSet<Text>,
     unsorted: Set<Text>,
-    /// Whose turn to be sorted it was last, as a place among the unsorted.
+    /// The last name to be sorted, as an index into the unsorted ones.
     turn: usize,
-    /// How many have a holder.
+    /// The number of locks with a holder.
     taken: usize,
 }
 
-/// What is sorted already makes no difference.
+/// Equality does not depend on which names are sorted.
 impl PartialEq for Locks {
     fn eq(&self, other: &Self) -> bool {
         self.by_name == other.by_name
@@ -36,8 +36,8 @@ impl PartialEq for Locks {
 }
 
 impl Locks {
-    /// Locks that all these claims are about, idle so far: in the order in which the claims are going to enter them, since to
-    /// jump about among a million takes longer than to find each.
+    /// Idle locks for all these claims, in the order in which the claims will be added: random access among a million
+    /// locks takes longer than finding each.
     pub(super) fn idle(claims: &[Claim]) -> Self {
         let mut by_name = Map::default();
         by_name.reserve_exact(claims.len());
@@ -53,7 +53,7 @@ impl Locks {
         self.by_name.get(name)
     }
 
-    /// How many are held, or lingered on.
+    /// The number of locks that are held, or lingered on.
     pub(super) fn taken(&self) -> usize {
         self.taken
     }
@@ -63,7 +63,7 @@ impl Locks {
         self.unsorted.is_empty()
     }
 
-    /// Puts a claim into its locks. `find` finds a claim that is in one already.
+    /// Adds a claim to its locks. `find` looks up a claim that is already in one.
     pub(super) fn enter<'a>(&mut self, claim: &Claim, find: impl Fn(Revision) -> Option<&'a Claim>) {
         for name in &claim.spec.names {
             let lock = match self.by_name.entry(name.clone()) {
@@ -142,7 +142,7 @@ mod tests {
         locks.after(prefix, after).map(|(name, _)| &**name).collect()
     }
 
-    /// Names in an order that is not theirs.
+    /// Names in an unsorted order.
     fn names() -> impl Iterator<Item = Text> {
         (0..3 * UNSORTED).map(|number| Text::from(format!("{:05}", number * 7_919 % 100_000)))
     }
@@ -155,7 +155,7 @@ mod tests {
             locks.enter(&hold(&name), |_| None);
             expected.insert(name.clone());
             if number % 3 == 0 {
-                // One that was there for long, or the newest one.
+                // An older name, or the newest one.
                 let gone = if number % 2 == 0 { expected.first().cloned().unwrap_or(name) } else { name };
                 locks.leave(&hold(&gone));
                 expected.remove(&gone);

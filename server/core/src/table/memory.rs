@@ -1,4 +1,4 @@
-//! What a table remembers of the recent past, so that a late or repeated request gets the answer that explains it.
+//! The table's memory of the recent past, so that a late or repeated request gets a reply that explains it.
 
 use std::collections::VecDeque;
 
@@ -8,24 +8,25 @@ use crate::model::{Claim, Revision};
 use crate::names::Names;
 use crate::names::Text;
 
-/// How many ended sessions are remembered.
+/// The number of ended sessions that are remembered.
 const SESSIONS: usize = 10_000;
 
-/// How many ended holds, and groups that were left, are remembered of each session, however much others do meanwhile ...
+/// The number of ended holds, and of groups left, that are remembered of each session, regardless of other sessions ...
 const HOLDS: usize = 16;
 
-/// ... and from how many revisions' grants the older holds of all sessions together are surely remembered: more than clients have
-/// in flight when they repeat themselves. A power of two.
+/// ... and the number of revisions whose grants, as older holds of all sessions together, are certainly remembered:
+/// more than clients have in flight when they retry. A power of two.
 const OLDER_HOLDS: usize = 65_536;
 
-/// How many cancels are remembered of each session: more than there are calls on their way that they are to refuse.
+/// The number of cancels that are remembered of each session: more than there are calls in flight that they are to
+/// reject.
 const CANCELS: usize = 16;
 
-/// How many handoffs are remembered.
+/// The number of handoffs that are remembered.
 const HANDOFFS: usize = 1_000;
 
-/// The recent past of a namespace. It is not part of the table's state: it decides nothing but the wording of refusals, whether a
-/// repeated release, handoff or leave is one, and whether an Acquire is older than a cancel of it.
+/// The recent past of a namespace. It is not part of the table's state: it only decides the wording of rejections,
+/// whether a release, handoff or leave is a repeated one, and whether an Acquire is older than its cancel.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     sessions: Map<Text, Past>,
@@ -41,29 +42,29 @@ pub(super) struct Memory {
 
 #[derive(Debug, Default)]
 struct Past {
-    /// Why it ended, and which end this is (an id may be opened and ended again).
+    /// The reason for its end, and the number of that end (an id may be opened and ended again).
     end: Option<(EndReason, u64)>,
     holds: VecDeque<(Revision, EndReason)>,
-    /// When it was closed by its client last.
+    /// When its client closed it last.
     closed: Option<Revision>,
-    /// What it cancelled by plain calls, and when.
+    /// The names that it cancelled by plain calls, and when.
     cancelled: VecDeque<(Names, Revision)>,
-    /// It cancelled more, until then.
+    /// It may have cancelled more names up to this revision.
     cancelled_before: Revision,
-    /// Groups that it left, and the numbers that it had there.
+    /// The groups that it left, and its numbers there.
     left: VecDeque<(Text, Revision)>,
 }
 
-/// What is known of holds, by their tokens; of the oldest ones nothing any more.
+/// Data on holds, by their tokens; the oldest entries are dropped.
 #[derive(Debug)]
 struct Recent<T> {
     known: Map<Revision, T>,
-    /// The place of the oldest one, once there are as many as there may be.
+    /// The index of the oldest entry, once the set is full.
     oldest: usize,
 }
 
-/// What is known of ended holds, each at the place that its token gives, where it stays until a hold ends whose token gives the same
-/// one. Tokens follow each other, so what is remembered together lies together.
+/// Ended holds, each in the slot that its token gives, where it stays until a hold ends whose token gives the same
+/// slot. Tokens are consecutive, so entries remembered together are stored together.
 #[derive(Debug, Default)]
 struct OlderHolds(Vec<Option<(Revision, Text, EndReason)>>);
 
@@ -84,12 +85,12 @@ impl OlderHolds {
         (*known == token).then_some((session, *reason))
     }
 
-    /// The place of a token: there is a power of two of them.
+    /// The slot of a token. The number of slots is a power of two.
     fn place(&self, token: Revision) -> usize {
         usize::try_from(token.0 % self.0.len().max(1) as u64).unwrap_or_default()
     }
 
-    /// Twice as many places.
+    /// Doubles the number of slots.
     fn widen(&mut self) {
         let wider = vec![None; (self.0.len() * 2).max(16)];
         for (token, session, reason) in std::mem::replace(&mut self.0, wider).into_iter().flatten() {
@@ -143,19 +144,20 @@ impl Memory {
     pub(super) fn claim_ended(&mut self, session: &Text, token: Revision, reason: EndReason) {
         let holds = &mut self.past(session).holds;
         let older = if holds.len() < HOLDS { None } else { holds.pop_front() };
-        // It may be there, decided before and undone because another end was committed first: what comes later counts.
+        // The token may be present already, if its end was decided and undone because another end was committed first:
+        // the later entry counts.
         holds.push_back((token, reason));
         if let Some((token, reason)) = older {
             self.older_holds.remember(token, session, reason);
         }
     }
 
-    /// What happened up to this revision is not remembered.
+    /// Nothing up to this revision is remembered.
     pub(super) fn begin_after(&mut self, revision: Revision) {
         self.cancels_since = revision;
     }
 
-    /// An event is remembered that comes after those that were recalled before, as a rule.
+    /// Records that an event is remembered, which normally follows those recalled before.
     pub(super) fn recalled(&mut self, revision: Revision) {
         if revision != self.recalled.next() {
             self.cancels_since = Revision(revision.0.saturating_sub(1));
@@ -174,7 +176,7 @@ impl Memory {
         past.cancelled.push_back((names.clone(), at));
     }
 
-    /// When the session cancelled its claim to these names last, as far as that is remembered.
+    /// When the session last cancelled its claim to these names, as far as that is remembered.
     fn last_cancel(&self, session: &str, names: &Names) -> Option<Revision> {
         let past = self.sessions.get(session)?;
         past.cancelled.iter().find(|(cancelled, _)| cancelled == names).map(|(_, at)| *at)
@@ -186,7 +188,7 @@ impl Memory {
         before.max(self.last_cancel(session, names)).max(Some(self.cancels_since)) > Some(revision)
     }
 
-    /// Whether the session was closed by its client after this revision.
+    /// Whether the client closed the session after this revision.
     pub(super) fn closed_after(&self, session: &str, revision: Revision) -> bool {
         self.sessions.get(session).and_then(|past| past.closed).is_some_and(|closed| closed > revision)
     }
@@ -198,7 +200,7 @@ impl Memory {
         }
     }
 
-    /// A hold was handed over: what ended, and what began.
+    /// Records a handoff: the hold that ended, and the hold that began.
     pub(super) fn handed_over(&mut self, token: Revision, from: Claim, to: Claim) {
         self.claim_ended(&from.spec.session.clone(), token, EndReason::Transferred);
         self.handoffs.remember(token, (from, to), HANDOFFS);
@@ -212,18 +214,18 @@ impl Memory {
         left.push_back((group.clone(), number));
     }
 
-    /// Whether the session left the group, with this number if that is given, and that is remembered.
+    /// Whether the session is remembered to have left the group, with this number if it is given.
     pub(super) fn has_left(&self, session: &str, group: &str, number: Option<Revision>) -> bool {
         let same = |(left, had): &(Text, Revision)| **left == *group && number.is_none_or(|number| number == *had);
         self.sessions.get(session).is_some_and(|past| past.left.iter().any(same))
     }
 
-    /// Why the session of this id ended, if it has and that is remembered.
+    /// The reason for the end of the session of this id, if it ended and that is remembered.
     pub(super) fn end_of_session(&self, id: &str) -> Option<EndReason> {
         self.sessions.get(id)?.end.map(|(reason, _)| reason)
     }
 
-    /// Why the session's hold with this token ended, if it has and that is remembered.
+    /// The reason for the end of the session's hold with this token, if it ended and that is remembered.
     pub(super) fn end_of_hold(&self, session: &str, token: Revision) -> Option<EndReason> {
         let holds = self.sessions.get(session).map(|past| &past.holds);
         let recent = holds.into_iter().flatten().rev().find(|(known, _)| *known == token).map(|(_, reason)| *reason);
@@ -231,10 +233,10 @@ impl Memory {
         recent.or_else(|| older().map(|(_, reason)| reason))
     }
 
-    /// How the hold with this token was handed over, if it was and that is remembered: what ended, and what began.
+    /// The handoff of the hold with this token, if it is remembered: the hold that ended, and the hold that began.
     pub(super) fn handoff(&self, token: Revision) -> Option<&(Claim, Claim)> {
         let handoff = self.handoffs.known.get(&token)?;
-        // One that was undone because the hold had ended otherwise was none.
+        // A handoff that was undone because the hold had ended otherwise does not count.
         let ended = self.end_of_hold(&handoff.0.spec.session, token);
         ended.is_none_or(|reason| reason == EndReason::Transferred).then_some(handoff)
     }

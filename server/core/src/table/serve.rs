@@ -1,4 +1,4 @@
-//! Serving: who may hold what, and who is next.
+//! Serving: which claims may hold a lock, and which is next.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +12,7 @@ use crate::table::Table;
 use crate::table::decide::Events;
 
 impl Table {
-    /// How many permits of a lock may be out, if that is known: what an operator has set, else what the claims that are
-    /// there say.
+    /// The limit of a lock's permits, if known: an operator's setting, else the limit of the existing claims.
     #[must_use]
     pub fn limit(&self, name: &str) -> Option<u32> {
         if let Some(limit) = self.settings.get(name).and_then(|settings| settings.limit) {
@@ -30,7 +29,7 @@ impl Table {
         self.claims.get(self.locks.get(name)?.holders().first()?)
     }
 
-    /// The claim that holds a lock in such a way that no claim of this mode can hold it beside, `except` aside.
+    /// A claim that holds a lock and excludes a claim of this mode, `except` aside.
     pub(super) fn obstacle(&self, name: &str, mode: Mode, except: Option<Revision>) -> Option<&Claim> {
         self.obstacle_in(self.locks.get(name)?, name, mode, except)
     }
@@ -53,8 +52,9 @@ impl Table {
         (!beside).then_some(holder)
     }
 
-    /// The claim that keeps one of this mode and rank from being granted these names: a holder, or a waiter that goes first.
-    /// Nobody overtakes in a queue, not even one who could be granted at once: so writers are not starved by readers.
+    /// The claim that prevents the grant of these names to a claim of this mode and rank: a holder, or a waiter that
+    /// goes first. No claim overtakes in a queue, even if it could be granted at once, so that readers do not starve
+    /// writers.
     pub(super) fn blocker(&self, names: &[Text], mode: Mode, rank: Rank) -> Option<&Claim> {
         let ahead = |lock: &Lock| {
             let ahead = |first: &&Rank| **first < rank && !Defect::LastComesFirst.is_here();
@@ -67,7 +67,7 @@ impl Table {
         })
     }
 
-    /// Those of a held claim's names that others go on holding when it ends.
+    /// Those of a held claim's names that other claims still hold when it ends.
     pub(super) fn still_held(&self, claim: &Claim) -> Vec<Text> {
         if claim.spec.mode == Mode::Exclusive || claim.token().is_none() {
             return Vec::new();
@@ -80,7 +80,7 @@ impl Table {
         claim.spec.names.iter().filter(by_others).cloned().collect()
     }
 
-    /// Ends a claim and serves those who waited for its locks.
+    /// Ends a claim and serves the waiters for its locks.
     pub(super) fn end_claim(
         &mut self,
         id: Revision,
@@ -98,14 +98,15 @@ impl Table {
         self.serve(&freed.names, decided);
     }
 
-    /// Ends a claim on behalf of its session, and serves those who waited for its locks.
+    /// Ends a claim on behalf of its session, and serves the waiters for its locks.
     pub(super) fn give_back(&mut self, claim: &Claim, decided: &mut Events) {
         if self.end_or_linger(claim, EndReason::Released, decided) {
             self.serve(&claim.spec.names, decided);
         }
     }
 
-    /// Ends a claim, or lets it linger if it is held with a minimum. Says whether others may be granted its locks now.
+    /// Ends a claim, or lets it linger if it is held with a minimum. Returns whether others may be granted its locks
+    /// now.
     pub(super) fn end_or_linger(&mut self, claim: &Claim, reason: EndReason, decided: &mut Events) -> bool {
         let (id, spec, still_held, longest_pause) = (claim.id, claim.spec.clone(), self.still_held(claim), None);
         if let ClaimState::Held { token } = claim.state
@@ -122,8 +123,8 @@ impl Table {
         true
     }
 
-    /// Grants names in whose queues something has changed to those who are first in all their queues, until nobody is left
-    /// who can be. Each grant makes others first, in every queue that the claim leaves.
+    /// Grants names whose queues have changed to the claims that are first in all their queues, until none can be
+    /// granted. Each grant makes other claims first, in every queue that the granted claim leaves.
     pub(super) fn serve<'a>(&mut self, changed: impl IntoIterator<Item = &'a Text>, decided: &mut Events) {
         let awaited = |name: &&Text| self.locks.get(name).is_some_and(|lock| !lock.waiters().is_empty());
         let mut changed: BTreeSet<Text> = changed.into_iter().filter(awaited).cloned().collect();
@@ -140,7 +141,7 @@ impl Table {
             let Some(claim) = self.claims.get(&first.1) else { continue };
             let spec = claim.spec.clone();
             if self.blocker(&spec.names, spec.mode, first).is_none() {
-                // Behind one that takes the lock for itself there is nobody to look for.
+                // Behind an exclusive claim, no other can be granted.
                 if spec.mode != Mode::Exclusive {
                     changed.extend(spec.names.iter().cloned());
                 }
@@ -151,7 +152,7 @@ impl Table {
 }
 
 impl Rank {
-    /// The rank of a claim that is made now: behind every waiter of the same priority.
+    /// The rank of a new claim: behind every waiter of the same priority.
     pub(super) fn of_new(priority: i32) -> Self {
         Self(std::cmp::Reverse(priority), Revision::MAX)
     }

@@ -1,4 +1,4 @@
-//! What operators set on locks.
+//! Lock settings, which operators make.
 
 use crate::end::{EndReason, Eviction};
 use crate::event::Event;
@@ -9,13 +9,13 @@ use crate::table::decide::Events;
 use crate::table::journal::Undo;
 
 impl Table {
-    /// What an operator has set on a lock.
+    /// The settings that an operator has made on a lock.
     #[must_use]
     pub fn settings(&self, name: &str) -> Option<&LockSettings> {
         self.settings.get(name)
     }
 
-    /// All that operators have set, by lock.
+    /// All settings made by operators, by lock.
     pub fn all_settings(&self) -> impl Iterator<Item = (&Text, &LockSettings)> {
         self.settings.iter()
     }
@@ -32,7 +32,7 @@ impl Table {
         self.serve([&name], decided);
     }
 
-    /// The waiters that ask for more permits than there are.
+    /// The waiters that request more permits than the limit.
     fn hopeless(&self, name: &str) -> Vec<Revision> {
         let (Some(lock), Some(limit)) = (self.locks.get(name), self.limit(name)) else { return Vec::new() };
         let too_many = |claim: &&Claim| claim.spec.mode.permits() > limit;
@@ -40,7 +40,7 @@ impl Table {
         waiters.filter(too_many).map(|claim| claim.id).collect()
     }
 
-    /// Puts settings into the table; default ones are not kept.
+    /// Stores settings; default ones are not kept.
     pub(super) fn set(&mut self, name: &Text, settings: LockSettings) {
         let before = if settings.is_default() {
             self.settings.remove(name)

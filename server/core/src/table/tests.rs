@@ -1,4 +1,4 @@
-//! What cannot be seen from outside: what makes two tables different, and how they are made.
+//! White-box tests: the equality and the construction of tables.
 
 use crate::command::Origin;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::end::Eviction;
 use crate::group::GroupCommand;
 use crate::model::{Opening, no_labels};
 
-/// A table in which there is some of everything.
+/// A table with some of each kind of state.
 fn table() -> Table {
     let (session, group) = (Text::from("ann"), Text::from("g"));
     let (home, name, metadata) = (ServerId(1), Text::from("a"), no_labels());

@@ -1,18 +1,18 @@
-//! How much there is of everything, counted as it comes and goes.
+//! Totals of a namespace, counted incrementally.
 
 use crate::model::{Claim, ClaimState};
 use crate::table::Table;
 
-/// How much there is in a namespace.
+/// The amounts of state in a namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Open sessions.
     pub sessions: usize,
-    /// Locks that somebody holds, or whose last hold's minimum has not passed.
+    /// Locks that are held, or whose last hold's minimum has not passed.
     pub locks: usize,
-    /// Claims that are held. Several may hold one lock, and one may hold several.
+    /// Held claims. Several may hold one lock, and one may hold several.
     pub holds: usize,
-    /// Claims that wait.
+    /// Waiting claims.
     pub waiters: usize,
     /// Groups.
     pub groups: usize,
@@ -21,14 +21,14 @@ pub struct Totals {
 }
 
 impl Table {
-    /// How much there is, without looking at each.
+    /// The totals, without iterating over the state.
     #[must_use]
     pub fn totals(&self) -> Totals {
         let (sessions, locks, groups) = (self.sessions.len(), self.locks.taken(), self.groups.len());
         Totals { sessions, locks, groups, ..self.counted }
     }
 
-    /// Counts a claim that comes.
+    /// Counts a new claim.
     pub(super) fn count_in(&mut self, claim: &Claim) {
         if let Some(count) = self.count_of(claim) {
             *count += 1;

@@ -1,4 +1,4 @@
-//! Planned handoffs: to a waiter that the caller names, or the best one, or a better one that preempts.
+//! Planned handoffs: to a waiter that the caller names, to the best one, or to a better one that preempts.
 
 use crate::command::{Handoff, Outcome};
 use crate::event::Event;
@@ -59,7 +59,7 @@ impl Table {
         }
     }
 
-    /// The answer to a repeated handoff: it has taken effect.
+    /// The reply to a repeated handoff, which has already taken effect.
     fn transferred(&self, name: &str, token: Option<Revision>, by: &Handoff) -> Option<Outcome> {
         let (from, to) = self.memory.handoff(token?)?;
         let asks = match by {
@@ -70,7 +70,7 @@ impl Table {
         meant.then(|| Outcome::Transferred { from: from.clone(), to: to.clone() })
     }
 
-    /// The one hold of a lock that is meant.
+    /// The only matching hold of a lock.
     fn only_holder(&self, name: &str, token: Option<Revision>) -> Result<&Claim, Obstacle> {
         let held = |claim: &&Claim| matches!(claim.state, ClaimState::Held { .. });
         let meant = |claim: &&Claim| token.is_none_or(|token| claim.token() == Some(token));
@@ -80,18 +80,18 @@ impl Table {
         if holders.next().is_some() { Err(Obstacle::SeveralHolders) } else { Ok(first) }
     }
 
-    /// The claim with which a session waits for a lock.
+    /// The session's waiting claim to a lock.
     fn waiting(&self, session: &str, name: &str) -> Option<&Claim> {
         let claim = self.claim_on(self.sessions.get(session)?, name)?;
         (claim.state == ClaimState::Waiting).then_some(claim)
     }
 
-    /// Whether a waiter could be granted all its locks once the holder has gone, whoever else waits.
+    /// Whether a waiter could be granted all its locks once the holder has gone, regardless of other waiters.
     fn can_follow(&self, next: &Claim, holder: &Claim) -> bool {
         next.spec.names.iter().all(|name| self.obstacle(name, next.spec.mode, Some(holder.id)).is_none())
     }
 
-    /// Who would be served first if the holder went.
+    /// The waiter that would be served first if the holder went.
     fn best_after(&self, holder: &Claim) -> Option<&Claim> {
         let first_in = |lock: &Lock, rank: Rank| lock.waiters().first().is_none_or(|first| *first >= rank);
         let firsts = holder.spec.names.iter().filter_map(|name| self.locks.get(name)?.waiters().first());
@@ -104,8 +104,8 @@ impl Table {
         firsts.filter(free).min_by_key(|next| next.rank())
     }
 
-    /// Hands a hold over: to the one that is named if it still can hold next, else to the best. If there is nobody, the hold
-    /// is released. Returns the new hold.
+    /// Hands a hold over: to the named waiter if it still can hold next, else to the best. Without any, the hold is
+    /// released. Returns the new hold.
     pub(super) fn hand_over(&mut self, holder: &Claim, named: Option<Revision>, decided: &mut Events) -> Option<Claim> {
         let named = named.and_then(|named| self.claims.get(&named));
         let named = named.filter(|next| next.state == ClaimState::Waiting && self.can_follow(next, holder));
@@ -130,7 +130,7 @@ impl Table {
         Some(Claim { state: ClaimState::Held { token }, ..next })
     }
 
-    /// Lets the best waiter of a lock that allows it ask the holder to hand over.
+    /// Lets the best waiter of a lock that allows preemption ask the holder to hand over.
     pub(super) fn preempt(&mut self, claim: Revision, home: ServerId, decided: &mut Events) {
         let Some(next) = self.claims.get(&claim) else { return };
         let at_home = self.sessions.get(&next.spec.session).is_some_and(|session| session.spec.home == home);
@@ -142,7 +142,7 @@ impl Table {
         self.emit(event, decided);
     }
 
-    /// The hold that a waiter may preempt now, and for how long its holder may then go on.
+    /// The hold that a waiter may preempt now, and how long its holder may then keep it.
     pub(crate) fn preemptible(&self, next: &Claim) -> Option<(&Claim, std::time::Duration)> {
         let [name] = &*next.spec.names else { return None };
         let preempt = self.settings.get(name)?.preempt?;

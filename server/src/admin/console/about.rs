@@ -1,4 +1,4 @@
-//! What the page has to know before it can ask for anything.
+//! The information that the page needs before its first call.
 
 use axum::Json;
 use axum::extract::State;
@@ -13,15 +13,15 @@ use super::{Console, gate};
 #[serde(rename_all = "camelCase")]
 struct About {
     version: &'static str,
-    /// What the page is let do, and by what.
+    /// What the page may do, and with which credentials.
     access: Access,
-    /// Where clients reach the server, as host and port. Empty until it has started.
+    /// The host and port for clients. Empty until the server has started.
     endpoint: String,
-    /// Whether they speak TLS with it.
+    /// Whether clients use TLS.
     tls: bool,
-    /// What people call it.
+    /// The display name of the server.
     label: String,
-    /// If `access` is `closed`: why.
+    /// The reason, if `access` is `closed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<Refusal>,
 }
@@ -31,11 +31,11 @@ struct About {
 enum Access {
     /// The server has not started yet.
     Starting,
-    /// Nobody is asked who he is, and may only read.
+    /// No credentials are required; read-only.
     ReadOnly,
-    /// Whoever shows a token may do what the policy says.
+    /// A token is required; the policy determines what it may do.
     Token,
-    /// Nothing.
+    /// No access.
     Closed,
 }
 

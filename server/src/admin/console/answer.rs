@@ -1,4 +1,4 @@
-//! Answers as JSON: one object, or one line after the other as they come.
+//! Answers as JSON: one object, or one line per message of a stream.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -16,7 +16,8 @@ use super::frames::Messages;
 use super::refusal::Refusal;
 use crate::transport::Permit;
 
-/// By the server's wall clock, when it answered: in milliseconds since 1970. Pages reckon with it, not with their own clock.
+/// The server's wall clock at the time of the answer, in milliseconds since 1970. Pages use it instead of their own
+/// clock.
 pub(super) const TIME: HeaderName = HeaderName::from_static("tenure-time");
 
 pub(super) fn now() -> HeaderValue {
@@ -24,23 +25,23 @@ pub(super) fn now() -> HeaderValue {
     HeaderValue::from(u64::try_from(now.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// The one message of a plain call.
+/// The answer of a unary call.
 pub(super) async fn whole(kind: MessageDescriptor, mut messages: Messages) -> Result<Response, Refusal> {
     let message = messages.next().await?.ok_or_else(|| Status::internal("the answer has no message"))?;
-    // So that a status after it counts, too.
+    // Awaits the status after the message.
     messages.next().await?;
     let json = contract::decode(kind, message).map_err(unreadable)?;
     Ok(([(CONTENT_TYPE, "application/json")], json).into_response())
 }
 
-/// The messages of a stream, as they come: lines of `{"result": ...}`, and at the end `{"error": ...}` unless it is a good one.
-/// Whoever reads them slowly is told as slowly.
+/// The messages of a stream as they arrive: lines of `{"result": ...}`, with a final `{"error": ...}` unless the stream
+/// succeeds. A slow reader slows the stream.
 pub(super) async fn lines(
     kind: MessageDescriptor,
     mut messages: Messages,
     permit: Permit,
 ) -> Result<Response, Refusal> {
-    // What is refused at once is so with a status.
+    // An immediate rejection becomes the HTTP status.
     let Some(first) = messages.next().await? else { return Ok(respond(Body::empty())) };
     let begun = Stream { kind, messages: Some((messages, permit)), first: Some(first) };
     Ok(respond(Body::from_stream(stream::unfold(begun, Stream::step))))
@@ -52,7 +53,7 @@ fn respond(body: Body) -> Response {
 
 struct Stream {
     kind: MessageDescriptor,
-    /// Until it has ended.
+    /// `None` once the stream has ended.
     messages: Option<(Messages, Permit)>,
     first: Option<Bytes>,
 }

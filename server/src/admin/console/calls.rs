@@ -1,4 +1,4 @@
-//! Calls to the services of this process, as if they had come over the network.
+//! Calls the services of this process as if over the network.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use tower::ServiceExt;
 use super::Service;
 use crate::transport::Peer;
 
-/// Calls a method. Of the headers of whoever asks, only that which says who it is goes on.
+/// Calls a method. Of the caller's headers, only the authorization is passed on.
 ///
 /// # Errors
-/// If that is no call.
+/// If the message or the method cannot form a call.
 pub(super) async fn call(
     service: Service,
     method: &str,

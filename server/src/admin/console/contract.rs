@@ -1,4 +1,4 @@
-//! The contract's messages as JSON (proto3's), and back.
+//! Converts the contract's messages to and from JSON (proto3 mapping).
 
 use anyhow::Context;
 use bytes::Bytes;
@@ -7,10 +7,10 @@ use prost_reflect::{
     DescriptorPool, DeserializeOptions, DynamicMessage, MessageDescriptor, MethodDescriptor, SerializeOptions,
 };
 
-/// The services that the console can call.
+/// The package of the services that the console can call.
 const PACKAGE: &str = "tenure.v1";
 
-/// What can be called, and what is said then.
+/// The methods and messages of the contract.
 pub(super) struct Contract(DescriptorPool);
 
 impl Contract {
@@ -19,17 +19,17 @@ impl Contract {
         Ok(Self(pool))
     }
 
-    /// A method of the contract by the full name of its service and its own.
+    /// Finds a method of the contract by the full name of its service and its own name.
     pub(super) fn method(&self, service: &str, method: &str) -> Option<MethodDescriptor> {
         let service = self.0.get_service_by_name(service).filter(|found| found.package_name() == PACKAGE)?;
         service.methods().find(|known| known.name() == method)
     }
 }
 
-/// Reads a request. An empty text is an empty request.
+/// Encodes a request from JSON. Empty text is an empty request.
 ///
 /// # Errors
-/// What is wrong with it, for people.
+/// A readable description of the error.
 pub(super) fn encode(kind: MessageDescriptor, json: &[u8]) -> Result<Vec<u8>, String> {
     if json.trim_ascii().is_empty() {
         return Ok(Vec::new());
@@ -40,10 +40,10 @@ pub(super) fn encode(kind: MessageDescriptor, json: &[u8]) -> Result<Vec<u8>, St
     message.map(|message| message.encode_to_vec()).map_err(|error| error.to_string())
 }
 
-/// Writes an answer. What has its default is left out, and 64-bit numbers are strings.
+/// Decodes an answer to JSON. Default values are omitted, and 64-bit numbers are strings.
 ///
 /// # Errors
-/// If it is no such message.
+/// If the bytes are not such a message.
 pub(super) fn decode(kind: MessageDescriptor, message: Bytes) -> Result<Vec<u8>, String> {
     let message = DynamicMessage::decode(kind, message).map_err(|error| error.to_string())?;
     let mut json = Vec::new();

@@ -1,4 +1,4 @@
-//! The files of the page, which are part of the program.
+//! Serves the page's files, which are embedded in the program.
 
 use axum::extract::Path;
 use axum::response::{IntoResponse, Response};
@@ -15,7 +15,7 @@ pub(super) async fn index(headers: HeaderMap) -> Response {
     file("index.html", &headers)
 }
 
-/// Another file of it.
+/// Any other file of the page.
 pub(super) async fn other(Path(path): Path<String>, headers: HeaderMap) -> Response {
     file(&path, &headers)
 }
@@ -26,7 +26,7 @@ fn file(path: &str, headers: &HeaderMap) -> Response {
     };
     let hash: String = file.metadata.sha256_hash().iter().map(|byte| format!("{byte:02x}")).collect();
     let tag = format!("\"{hash}\"");
-    // Asked about each time, so that a page is never made of two versions; as a rule nothing has changed.
+    // Revalidated on each request, so that a page never mixes two versions; usually unmodified.
     let named = [(CACHE_CONTROL, "no-cache".to_owned()), (ETAG, tag.clone())];
     let known = headers.get_all(IF_NONE_MATCH).iter().filter_map(|known| known.to_str().ok());
     if known.flat_map(|known| known.split(',')).any(|known| known.trim().trim_start_matches("W/") == tag) {
@@ -35,7 +35,7 @@ fn file(path: &str, headers: &HeaderMap) -> Response {
     (named, [(CONTENT_TYPE, kind)], file.data.into_owned()).into_response()
 }
 
-/// What a file is. There are no others.
+/// The media type of a file. Other file types are not served.
 fn kind(path: &str) -> Option<&'static str> {
     match path.rsplit_once('.')?.1 {
         "html" => Some("text/html; charset=utf-8"),

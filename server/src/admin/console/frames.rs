@@ -1,4 +1,4 @@
-//! The messages of an answer, and the status that it ends with.
+//! Splits an answer's body into messages and reads its final status.
 
 use std::collections::VecDeque;
 
@@ -8,22 +8,22 @@ use http_body_util::BodyExt;
 use tonic::body::Body;
 use tonic::{Code, Status};
 
-/// What precedes each message: whether it is compressed, and its length.
+/// The length of the prefix of each message: the compression flag and the message length.
 const PREFIX: usize = 5;
 
-/// What a call is answered, message by message.
+/// The answer of a call, message by message.
 pub(super) struct Messages {
     body: Body,
     wire: BytesMut,
     ready: VecDeque<Bytes>,
-    /// The status, once it is there.
+    /// The status, once received.
     end: Option<Status>,
 }
 
 impl Messages {
     pub(super) fn of(response: Response<Body>) -> Self {
         let (head, body) = response.into_parts();
-        // A refusal has no message, and its status among its headers.
+        // A rejection has no message, and its status among its headers.
         let end = match Status::from_header_map(&head.headers) {
             None if head.status != http::StatusCode::OK => {
                 Some(Status::unknown(format!("answered with {}", head.status)))
@@ -33,10 +33,10 @@ impl Messages {
         Self { body, wire: BytesMut::new(), ready: VecDeque::new(), end }
     }
 
-    /// The next message; none at a good end. May be dropped and called again.
+    /// The next message; `None` after a successful end. Cancel safe.
     ///
     /// # Errors
-    /// The status, if it is no good end.
+    /// The status, if the call failed.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Status> {
         loop {
             if let Some(message) = self.ready.pop_front() {
@@ -56,7 +56,7 @@ impl Messages {
         }
     }
 
-    /// The messages that are there already: told together they cost one write.
+    /// The messages that have already arrived: sent together, they cost one write.
     pub(super) fn ready(&mut self) -> impl Iterator<Item = Bytes> + '_ {
         self.ready.drain(..)
     }

@@ -1,7 +1,8 @@
-//! Who may come to the console, and with what.
+//! Access control of the console.
 //!
-//! Where there are credentials, each call shows them, and nothing else lets it in. Where there are none, whoever can open a page on this
-//! machine could be made to call by a page of somebody else: only this machine's own names are answered then, and only what reads.
+//! With credentials configured, each call must present them, and nothing else grants access. Without credentials, a
+//! foreign page in a browser on this machine could make calls: only this machine's own host names are accepted then,
+//! and only read calls.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,7 +13,8 @@ use tonic::Code;
 
 use super::refusal::Refusal;
 
-/// What the console may call of a server that asks nobody who he is. All else is refused there, also what is yet to come.
+/// The calls that the console may make on a server without credentials. All others are rejected, including future
+/// methods.
 pub const READING: [&str; 10] = [
     "tenure.v1.GroupService/GetGroup",
     "tenure.v1.GroupService/ListGroups",
@@ -26,14 +28,14 @@ pub const READING: [&str; 10] = [
     "tenure.v1.WatchService/Watch",
 ];
 
-/// How the console of an open server is to be had elsewhere.
+/// How to make the console of an open server available.
 const ELSEWHERE: &str =
     "set tokens_file, tls_client_ca or jwt_keys, so that the server knows who calls, or have admin_listen on 127.0.0.1";
 
-/// Whether a server that asks nobody who he is has a console on an admin port that listens there.
+/// Checks whether a server without credentials offers a console on this admin address.
 ///
 /// # Errors
-/// Why not.
+/// The reason why it does not.
 pub(super) fn check_place(admin: SocketAddr) -> Result<(), Refusal> {
     if admin.ip().is_loopback() {
         return Ok(());
@@ -44,10 +46,10 @@ pub(super) fn check_place(admin: SocketAddr) -> Result<(), Refusal> {
     Err(Refusal::own(Code::PermissionDenied, "CLOSED", why))
 }
 
-/// Whether a call of such a server is one that only reads.
+/// Checks that a call to such a server only reads.
 ///
 /// # Errors
-/// Why it is refused.
+/// The reason for the rejection.
 pub(super) fn check_reading(method: &str) -> Result<(), Refusal> {
     if READING.contains(&method) {
         return Ok(());
@@ -58,10 +60,11 @@ pub(super) fn check_reading(method: &str) -> Result<(), Refusal> {
     Err(Refusal::own(Code::PermissionDenied, "READ_ONLY", why))
 }
 
-/// Whether such a server is asked by one of this machine's own names: any other may have been led here by whoever owns that name.
+/// Checks that a request to such a server names one of this machine's own hosts: the owner of any other name may have
+/// directed the browser here (DNS rebinding).
 ///
 /// # Errors
-/// If not.
+/// If it names another host.
 pub(super) fn check_host(headers: &HeaderMap) -> Result<(), Refusal> {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     if is_own_name(host) && headers.get_all(HOST).iter().count() == 1 {
@@ -80,15 +83,17 @@ fn is_own_name(host: &str) -> bool {
     !host.contains('@') && (is_address || name.eq_ignore_ascii_case("localhost"))
 }
 
-/// Whether it is the console's own page that calls, or no page at all. As browsers say, which do not let pages say otherwise.
+/// Checks that a call comes from the console's own page or from no page, by headers that browsers do not let pages
+/// change.
 ///
 /// # Errors
-/// If it is another's.
+/// If it comes from another site.
 pub(super) fn check_site(headers: &HeaderMap, has_own_name: bool) -> Result<(), Refusal> {
     let text = |name| headers.get(name).map(|value: &http::HeaderValue| value.to_str().unwrap_or("?"));
     let is_ours = match text("sec-fetch-site") {
         Some(site) => matches!(site, "same-origin" | "none"),
-        // An older browser. What is in front of a server may have asked by another name than the page did.
+        // Older browsers send no Sec-Fetch-Site. Origin is compared with Host only without a proxy, which may change
+        // Host.
         None if has_own_name => match (text(ORIGIN.as_str()), text(HOST.as_str())) {
             (None, _) => true,
             (Some(origin), Some(host)) => {
@@ -104,10 +109,10 @@ pub(super) fn check_site(headers: &HeaderMap, has_own_name: bool) -> Result<(), 
     Err(Refusal::own(Code::PermissionDenied, "CROSS_SITE", "only the console's own page may call this"))
 }
 
-/// Whether a call says that it is JSON: what other pages can send without being asked is not.
+/// Checks that a call declares JSON, which foreign pages cannot send without a CORS preflight.
 ///
 /// # Errors
-/// If not.
+/// If it declares another content type.
 pub(super) fn check_kind(headers: &HeaderMap) -> Result<(), Refusal> {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim();

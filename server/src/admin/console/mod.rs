@@ -1,7 +1,7 @@
-//! The console: a page for operators on the admin port, and the calls of the contract that it makes, as JSON.
+//! The console is a page for operators on the admin port, with a JSON endpoint for the contract's calls.
 //!
-//! A call goes through the same layers and services as one that comes over gRPC: who calls, what the policy says of that, limits, audit
-//! log and metrics are those of every other call. Where nobody is asked who he is, it may only read, and only on this machine.
+//! A call passes through the same layers and services as a gRPC call, with the same authentication, policy, limits,
+//! audit log and metrics. On a server without credentials, the console is read-only and available only on this machine.
 
 mod about;
 mod answer;
@@ -27,29 +27,29 @@ use self::contract::Contract;
 use crate::auth::Access;
 use crate::transport::Limiter;
 
-/// How many calls of one kind may be under way, ...
+/// The maximum number of concurrent calls of one kind, ...
 const CALLS: usize = 64;
 
-/// ... and how many of them from one address, so that it cannot keep all others out.
+/// ... and the maximum from one address, so that it cannot exclude others.
 const CALLS_OF_ONE_ADDRESS: usize = 32;
 
-/// What carries out calls, as it does those that come over the network.
+/// The service that executes calls, as it does those from the network.
 pub type Service = BoxCloneSyncService<Request<Body>, Response<Body>, Infallible>;
 
-/// A server, as the console uses it.
+/// A running server, as used by the console.
 #[derive(Clone)]
 pub struct Served {
-    /// What carries out calls.
+    /// Executes calls.
     pub service: Service,
-    /// Who calls is looked at by this before a call takes anything.
+    /// Identifies the caller before a call occupies any resource.
     pub access: Access,
-    /// Whether nobody is asked who he is.
+    /// Whether no credentials are required.
     pub is_open: bool,
-    /// Where clients reach the server, as host and port.
+    /// The host and port for clients.
     pub endpoint: String,
-    /// Whether they speak TLS with it.
+    /// Whether clients use TLS.
     pub has_tls: bool,
-    /// What people call it.
+    /// The display name of the server.
     pub label: String,
 }
 
@@ -59,29 +59,29 @@ pub struct Console(Arc<Office>);
 
 struct Office {
     contract: Contract,
-    /// Where the admin port listens.
+    /// The address of the admin port.
     admin: SocketAddr,
     served: OnceLock<Served>,
-    /// Of plain calls.
+    /// Limits unary calls.
     calls: Limiter,
-    /// Of streams: one for each page that is open, as a rule.
+    /// Limits streams; usually one per open page.
     streams: Limiter,
 }
 
 impl Console {
-    /// The console on an admin port that listens there. It refuses every call until there is a server.
+    /// Creates the console of this admin address. It rejects every call until [`Console::serve`].
     ///
     /// # Errors
-    /// If the contract's description cannot be read.
+    /// If the contract's descriptor cannot be read.
     pub fn new(admin: SocketAddr) -> anyhow::Result<Self> {
         let limiter = || Limiter::new(CALLS, CALLS_OF_ONE_ADDRESS);
         let (calls, streams) = (limiter(), limiter());
         Ok(Self(Arc::new(Office { contract: Contract::read()?, admin, served: OnceLock::new(), calls, streams })))
     }
 
-    /// From now on calls are carried out by this server.
+    /// Sets the server that executes calls.
     pub fn serve(&self, served: Served) {
-        // The first one stays: a process has one server.
+        // Later calls have no effect: a process has one server.
         let _ = self.0.served.set(served);
     }
 }

@@ -1,4 +1,4 @@
-//! What is refused, as JSON: the same facts that `google.rpc.ErrorInfo` tells clients.
+//! Errors as JSON, with the facts of `google.rpc.ErrorInfo`.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +9,22 @@ use serde::Serialize;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-/// Why a call is not answered. Each is told as one object.
+/// The error of a call, returned as one object.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Refusal {
-    /// The name of a code of gRPC, such as `PERMISSION_DENIED`.
+    /// The name of a gRPC code, such as `PERMISSION_DENIED`.
     code: &'static str,
-    /// Why, as one word: of the contract's `ErrorReason`, or one of the console's own, which begin with `CONSOLE_`.
+    /// The reason, as one word: from the contract's `ErrorReason`, or one of the console's own, which begin with
+    /// `CONSOLE_`.
     #[serde(skip_serializing_if = "String::is_empty")]
     reason: String,
-    /// For people.
+    /// A readable message.
     message: String,
-    /// The facts.
+    /// The metadata of the error.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     metadata: BTreeMap<String, String>,
-    /// How long to wait before the same is asked again, in seconds.
+    /// How long to wait before a retry, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after: Option<f64>,
     #[serde(skip)]
@@ -31,14 +32,14 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    /// One of the console's own.
+    /// An error of the console itself.
     pub(super) fn own(code: Code, reason: &str, message: impl Into<String>) -> Self {
         let (code, status) = named(code);
         let (reason, message) = (format!("CONSOLE_{reason}"), message.into());
         Self { code, reason, message, metadata: BTreeMap::new(), retry_after: None, status }
     }
 
-    /// The same, with another status of HTTP.
+    /// Replaces the HTTP status.
     pub(super) fn with_status(self, status: StatusCode) -> Self {
         Self { status, ..self }
     }
@@ -64,7 +65,7 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// A code's name, and the status of HTTP that says about the same (as `google.rpc.Code` has them).
+/// The code's name and HTTP status, as in `google.rpc.Code`.
 fn named(code: Code) -> (&'static str, StatusCode) {
     match code {
         Code::Ok => ("OK", StatusCode::OK),

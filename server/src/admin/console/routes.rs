@@ -1,4 +1,4 @@
-//! The paths of the console.
+//! The HTTP routes of the console.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -20,21 +20,22 @@ use super::{Console, Served, about, answer, calls, contract, files, gate};
 use crate::grpc::authenticate::check_identified;
 use crate::transport::Peer;
 
-/// The most bytes of a request.
+/// The maximum size of a request, in bytes.
 const REQUEST: usize = 256 * 1024;
 
-/// How long a request may take to come.
+/// Timeout for receiving a request.
 const COMING: Duration = Duration::from_secs(10);
 
-/// How long a plain call may take: longer than a planned handoff takes, as a rule. It is not taken back then.
+/// Timeout of a call, or of a stream's first message: longer than a planned handoff usually takes. The operation is not
+/// undone.
 const CALL: Duration = Duration::from_secs(60);
 
-/// What the page may load and do: only what comes from here.
+/// The content security policy: only resources of this origin.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 impl Console {
-    /// What is answered on the admin port.
+    /// The routes for the admin port.
     pub(crate) fn router(self) -> Router {
         Router::new()
             .route("/", get(|| async { Redirect::temporary("/console/") }))
@@ -48,7 +49,7 @@ impl Console {
     }
 }
 
-/// Has browsers be careful with whatever is answered.
+/// Adds security headers to every answer.
 async fn guarded(mut response: Response) -> Response {
     let headers = response.headers_mut();
     let fixed = [
@@ -87,7 +88,7 @@ async fn call(
         let why = format!("{name} takes a stream of requests, which the console cannot send");
         return Err(Refusal::own(Code::Unimplemented, "STREAMING", why));
     }
-    // Before anything is taken for it: callers that are not identified must not keep others out.
+    // Before the call occupies any resource: unidentified callers must not exclude others.
     let peer = Peer { address: Some(address), ..Peer::default() };
     check_identified(&served.access, &format!("/{name}"), &headers, &peer)?;
     let limiter = if asked.is_server_streaming() { &console.0.streams } else { &console.0.calls };
@@ -117,7 +118,7 @@ async fn call(
     timeout(CALL, answer).await.map_err(|_| late())?
 }
 
-/// Whether somebody may call this from there.
+/// Whether this call may be made by this page, from this place.
 fn check(console: &Console, served: &Served, headers: &HeaderMap, method: &str) -> Result<(), Refusal> {
     if served.is_open {
         gate::check_place(console.0.admin)?;

@@ -1,4 +1,4 @@
-//! For fuzzers: lines as they are written, without a file.
+//! Entry point for fuzzers: audit lines as they are written, without a file.
 
 use std::net::SocketAddr;
 use std::time::SystemTime;
@@ -6,32 +6,32 @@ use std::time::SystemTime;
 use super::line::Line;
 use super::{Act, Actor};
 
-/// What is told, in texts that nobody has checked.
+/// The contents of a line, as unvalidated text.
 #[derive(Clone, Debug, Default)]
 pub struct Told<'a> {
-    /// By what it was refused, if it was.
+    /// The rule that denied the operation, if any.
     pub rule: Option<&'a str>,
-    /// Who asked for it.
+    /// The caller's identity.
     pub identity: Option<&'a str>,
-    /// From where.
+    /// The caller's address.
     pub address: Option<SocketAddr>,
-    /// What was called.
+    /// The called path.
     pub path: &'a str,
-    /// Where.
+    /// The namespace.
     pub namespace: &'a str,
-    /// On which names.
+    /// The names of locks or groups.
     pub names: &'a [&'a str],
-    /// In which session.
+    /// The session.
     pub session: &'a str,
-    /// With which fencing token.
+    /// The fencing token.
     pub token: u64,
-    /// The operator as it calls itself.
+    /// The operator's self-declared name.
     pub operator: &'a str,
-    /// Why.
+    /// The operator's note.
     pub note: &'a str,
 }
 
-/// Its line, with its end.
+/// The encoded line, including its line break.
 #[must_use]
 pub fn line(told: &Told<'_>, now: SystemTime) -> Vec<u8> {
     let act = Act::new("").called(told.path).there(told.namespace).on(told.names.iter().copied()).by(told.session);

@@ -1,4 +1,5 @@
-//! Lines of the audit log: JSON of ASCII alone, so that nothing in a name ends a line, hides another, or speaks to a terminal.
+//! Encodes lines of the audit log as ASCII-only JSON, so that no name can end a line, forge another, or control a
+//! terminal.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -11,13 +12,13 @@ use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 use super::Actor;
 use super::tally::Sums;
 
-/// The most of a text that is written, in characters. What is refused was not checked before.
+/// The maximum length of a text, in characters. Denied requests were not validated before.
 const TEXT: usize = 255;
 
-/// The most names that are written.
+/// The maximum number of names in a line.
 const NAMES: usize = 100;
 
-/// What somebody does, as it asks for it.
+/// An operation, as requested.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Act {
     call: Cow<'static, str>,
@@ -49,42 +50,42 @@ impl Act {
         Self { call: call.into(), ..Self::default() }
     }
 
-    /// By the path that was called, whatever that is.
+    /// Sets the called path, whether or not it exists.
     #[must_use]
     pub(crate) fn called(mut self, path: &str) -> Self {
         self.call = short(path.trim_start_matches('/')).into();
         self
     }
 
-    /// Where.
+    /// Sets the namespace.
     #[must_use]
     pub(crate) fn there(mut self, namespace: &str) -> Self {
         self.namespace = if namespace.is_empty() { "default".to_owned() } else { short(namespace) };
         self
     }
 
-    /// To which locks or groups.
+    /// Adds names of locks or groups.
     #[must_use]
     pub(crate) fn on<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
         self.names.extend(names.into_iter().take(NAMES).map(short));
         self
     }
 
-    /// In which session.
+    /// Sets the session.
     #[must_use]
     pub(crate) fn by(mut self, session_id: &str) -> Self {
         self.session_id = short(session_id);
         self
     }
 
-    /// With which fencing token.
+    /// Sets the fencing token.
     #[must_use]
     pub(crate) fn with(mut self, token: u64) -> Self {
         self.token = token;
         self
     }
 
-    /// The operator as it calls itself, and why.
+    /// Sets the operator's self-declared name and note.
     #[must_use]
     pub(crate) fn because(mut self, operator: &str, note: &str) -> Self {
         (self.operator, self.note) = (short(operator), short(note));
@@ -92,13 +93,13 @@ impl Act {
     }
 }
 
-/// One line.
+/// One line of the audit log.
 #[derive(Serialize)]
 pub(super) struct Line {
     time: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     allowed: Option<bool>,
-    /// The rule that refused it.
+    /// The rule that denied the operation.
     #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -107,10 +108,10 @@ pub(super) struct Line {
     address: Option<SocketAddr>,
     #[serde(flatten)]
     act: Option<Act>,
-    /// So many refusals of a flood have no line.
+    /// The number of denials of a flood that were not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     refusals_left_out: Option<u64>,
-    /// So many lines were lost: they came faster than they could be written, or could not be written.
+    /// The number of lost lines: they came faster than they could be written, or could not be written.
     #[serde(skip_serializing_if = "Option::is_none")]
     lost: Option<u64>,
 }
@@ -138,17 +139,17 @@ impl Line {
         }
     }
 
-    /// A line about those that have none, if there are any.
+    /// A line with the number of lines not written, if there were any.
     pub(super) fn sums(Sums { lost, left_out }: Sums) -> Option<Self> {
         let some = |many: u64| (many > 0).then_some(many);
         (lost + left_out > 0).then(|| Self { lost: some(lost), refusals_left_out: some(left_out), ..Self::EMPTY })
     }
 
-    /// As it is written, with its end.
+    /// Encodes the line, including its line break.
     pub(super) fn encode(mut self, now: SystemTime) -> Vec<u8> {
         self.time = humantime::format_rfc3339_millis(now).to_string();
         let mut bytes = Vec::new();
-        // To memory, of what has texts for keys: that cannot fail.
+        // Serializing to memory with text keys cannot fail.
         let _ = self.serialize(&mut Serializer::with_formatter(&mut bytes, Ascii));
         bytes.push(b'\n');
         bytes

@@ -1,4 +1,4 @@
-//! What has no line of its own is counted.
+//! Counts audit lines that are pending, lost or left out.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,19 +12,19 @@ use tenure_core::Text;
 use super::Actor;
 use crate::auth::metrics::AuditLines;
 
-/// The most lines in a second about refusals of one identity at one address, which may try as often as it likes. Each
-/// has its own budget, so that no flood hides what another one tries.
+/// The maximum number of denial lines per second for one identity at one address, which may retry at any rate. Each
+/// source has its own budget, so that no flood hides the attempts of another.
 const REFUSALS: u64 = 50;
 
-/// The most lines in a second about refusals of unidentified callers: they may have any number of addresses.
+/// The maximum number of denial lines per second for unidentified callers, who may use any number of addresses.
 const UNIDENTIFIED: u64 = 200;
 
-/// The most sources that are counted apart in a second. What others are refused is only summed up.
+/// The maximum number of sources that are tracked per second. Denials of further sources are only counted.
 const SOURCES: usize = 10_000;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Counts lines: those that wait, and those that are not written.
+/// Counts pending and unwritten lines.
 #[derive(Default)]
 pub(super) struct Tally {
     waiting: AtomicUsize,
@@ -33,57 +33,57 @@ pub(super) struct Tally {
     counts: AuditLines,
 }
 
-/// An identity, or none, at an address.
+/// An identity, if known, and an address, if known.
 type Source = (Option<Text>, Option<IpAddr>);
 
-/// Refusals of this second.
+/// Denials of the current second.
 #[derive(Default)]
 struct Refusals {
     since: Option<Instant>,
     written: HashMap<Source, u64>,
     unidentified: u64,
-    /// Of seconds before, too, until somebody sums them up.
+    /// Includes earlier seconds, until the next `sum_up`.
     left_out: u64,
 }
 
-/// What is to be told of those that have no line.
+/// The number of lines that were not written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sums {
-    /// There was no room for these, or they could not be written.
+    /// Lines for which the queue had no room, or which could not be written.
     pub(super) lost: u64,
-    /// These were refusals of a flood.
+    /// Denials of a flood.
     pub(super) left_out: u64,
 }
 
 impl Tally {
-    /// One that also counts here what is lost.
+    /// Creates a tally that also counts lost lines in `counts`.
     pub(super) fn counting(counts: AuditLines) -> Self {
         Self { counts, ..Self::default() }
     }
 
-    /// One more line waits.
+    /// Counts a pending line.
     pub(super) fn told(&self) {
         self.waiting.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// So many wait no more: they are written.
+    /// Counts lines as written, no longer pending.
     pub(super) fn written(&self, lines: usize) {
         self.waiting.fetch_sub(lines, Ordering::Release);
     }
 
-    /// So many wait no more, and are not written.
+    /// Counts lines as lost, no longer pending.
     pub(super) fn lost(&self, lines: usize) {
         self.lost.fetch_add(lines as u64, Ordering::Relaxed);
         self.counts.lost.inc_by(lines as u64);
         self.written(lines);
     }
 
-    /// Whether any wait.
+    /// Whether any lines are pending.
     pub(super) fn is_waiting(&self) -> bool {
         self.waiting.load(Ordering::Acquire) > 0
     }
 
-    /// Whether one more refusal of this actor is to be written.
+    /// Whether a denial of this actor is to be written; otherwise it is counted as left out.
     pub(super) fn admits_refusal(&self, actor: Actor<'_>, now: Instant) -> bool {
         let mut refusals = self.refusals();
         if refusals.is_over(now) {
@@ -98,14 +98,14 @@ impl Tally {
         is_admitted
     }
 
-    /// What is to be told now. It counts as told, unless it is [taken back](Self::take_back).
+    /// Takes the counts to report now. They count as reported unless they are [taken back](Self::take_back).
     pub(super) fn sum_up(&self, now: Instant) -> Sums {
         let mut refusals = self.refusals();
         let left_out = if refusals.is_over(now) { std::mem::take(&mut refusals.left_out) } else { 0 };
         Sums { lost: self.lost.swap(0, Ordering::Relaxed), left_out }
     }
 
-    /// It could not be told.
+    /// Restores counts that could not be reported.
     pub(super) fn take_back(&self, sums: Sums) {
         self.lost.fetch_add(sums.lost, Ordering::Relaxed);
         self.refusals().left_out += sums.left_out;
@@ -117,7 +117,7 @@ impl Tally {
 }
 
 impl Refusals {
-    /// Whether there is room for a refusal of this actor; then it is counted.
+    /// Counts a denial of this actor if its budget allows it; returns whether it does.
     fn admit(&mut self, actor: Actor<'_>) -> bool {
         if actor.identity.is_none() && self.unidentified >= UNIDENTIFIED {
             return false;

@@ -1,4 +1,4 @@
-//! Writes the audit log, in a thread of its own: whoever waits for an answer does not wait for a disk.
+//! Writes the audit log in its own thread, so that callers do not wait for a disk.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant, SystemTime};
 use super::line::Line;
 use super::tally::Tally;
 
-/// How often is looked whether the file was moved away, and whether lines were lost, if there are no lines.
+/// Without new lines, the interval of checks for a moved file and for lost lines.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The most lines that are written at once.
+/// The maximum number of lines in one write, after the first.
 const MANY: usize = 1_000;
 
 pub(super) struct Writer {
@@ -23,7 +23,7 @@ pub(super) struct Writer {
 
 enum To {
     StandardOutput,
-    /// If somebody moves it away, as tools do that keep logs short, it is made anew.
+    /// Reopened if the file is moved away, as log rotation tools do.
     File(PathBuf, File),
 }
 
@@ -32,7 +32,7 @@ fn opened(path: &Path) -> io::Result<File> {
 }
 
 impl Writer {
-    /// `-` is standard output.
+    /// Opens the file; `-` is standard output.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let to = if path == Path::new("-") {
             To::StandardOutput
@@ -44,7 +44,7 @@ impl Writer {
         Ok(Self { to, failing: false })
     }
 
-    /// Writes until nobody is left who tells.
+    /// Writes lines until all senders are dropped.
     pub(super) fn run(mut self, lines: &Receiver<Vec<u8>>, tally: &Tally) {
         loop {
             let first = lines.recv_timeout(LOOK);
@@ -84,7 +84,7 @@ impl Writer {
         }
     }
 
-    /// Says once that it cannot be written, and once that it can again.
+    /// Logs the first failure, and the recovery after it.
     fn tell(&mut self, written: io::Result<()>) {
         match written {
             Ok(()) if self.failing => tracing::info!("the audit log is written again"),

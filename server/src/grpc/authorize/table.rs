@@ -1,11 +1,11 @@
-//! What each request takes, and what the audit log says of it.
+//! Declares the rights that each request requires, and its audit log entry.
 
 use tenure_proto::v1;
 
 use super::{Asks, Here, Missing};
 use crate::auth::{Act, Verb, Weight};
 
-/// Whether it is metered, and whether it adds to history then.
+/// Whether a request is metered, and whether it then adds to history.
 const METERED: (bool, bool) = (true, false);
 const WRITES: (bool, bool) = (true, true);
 const UNMETERED: (bool, bool) = (false, false);
@@ -13,7 +13,8 @@ const UNMETERED: (bool, bool) = (false, false);
 const FILLS: bool = true;
 const OPENS_NONE: bool = false;
 
-/// Whether it is metered, whether it may fill a new namespace, its weight, which verb on what, and its line.
+/// Whether it is metered, whether it may fill a new namespace, its weight, the required rights, and its audit log
+/// entry.
 macro_rules! asks {
     ($($request:ident $call:literal $metered:ident $fills:ident $weight:expr, $check:expr, $line:expr;)*) => {$(
         impl Asks for v1::$request {
@@ -54,7 +55,7 @@ fn one(name: &str) -> [&str; 1] {
     [name]
 }
 
-/// A holder hands over what is its own; whoever else does is an operator.
+/// Whether a holder hands over its own hold; any other caller is an operator.
 fn hands_over_its_own(asked: &v1::TransferRequest) -> bool {
     !asked.session_id.is_empty()
 }
@@ -87,12 +88,12 @@ asks! {
     ListHistoryRequest "LockService/ListHistory" METERED OPENS_NONE |_| Weight::Usual,
         |asked, rights| rights.name(Verb::Read, &asked.name),
         |asked, act| act.on(one(&asked.name));
-    // Lists leave out what may not be looked at.
+    // Lists omit entries that the caller may not read.
     ListLocksRequest "LockService/ListLocks" METERED OPENS_NONE |_| Weight::Usual, |_, rights| rights.some(Verb::Read), |_, act| act;
     ListBlockedRequest "LockService/ListBlocked" METERED OPENS_NONE |_| Weight::Usual, |_, rights| rights.some(Verb::Read), |_, act| act;
     ListGroupsRequest "GroupService/ListGroups" METERED OPENS_NONE |_| Weight::Usual, |_, rights| rights.some(Verb::Read), |_, act| act;
     ListServersRequest "ServerService/ListServers" METERED OPENS_NONE |_| Weight::Usual, |_, rights| rights.some(Verb::Read), |_, act| act;
-    // Sessions are for those who have something to acquire; whose they are is looked at where they are.
+    // Sessions require the right to acquire some name; their ownership is checked where they are.
     OpenSessionRequest "SessionService/OpenSession" WRITES FILLS |_| Weight::Usual,
         |_, rights| rights.some(Verb::Acquire),
         |asked, act| act.by(&asked.session_id);

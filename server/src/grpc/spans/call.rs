@@ -1,4 +1,4 @@
-//! The span of a call: of a plain one, or of a stream's command, which means what the plain call means and is named like it.
+//! The span of a call: of a plain one, or of a stream's command, which has the meaning and the name of the plain call.
 
 use opentelemetry::KeyValue;
 use opentelemetry::trace::SpanKind;
@@ -7,8 +7,8 @@ use tonic::Code;
 
 use crate::telemetry::traces::{self, Traced, parent};
 
-/// The calls that have a span. Not those that stay open, as streams and watches: there may be no end of one, and nothing is
-/// told of a span before that. Nor anything else, whose name would be the caller's choice.
+/// The calls that have a span. Streams and watches have none: they may never end, and a span is exported only at its
+/// end. Neither have other paths, because their names would be the caller's choice.
 const CALLS: [&str; 22] = [
     "tenure.v1.GroupService/AssignGroup",
     "tenure.v1.GroupService/ConfigureGroup",
@@ -34,7 +34,7 @@ const CALLS: [&str; 22] = [
     "tenure.v1.SessionService/OpenSession",
 ];
 
-/// The same of a plain call only: a stream renews by keep-alives, which have none, and are very many.
+/// Has a span only as a plain call: a stream renews by keep-alives, which are very many and have none.
 const RENEW: &str = "tenure.v1.SessionService/Renew";
 
 /// The span of a plain call, by its path and headers.
@@ -48,9 +48,9 @@ pub(super) fn call<B>(request: &http::Request<B>) -> Traced {
     })
 }
 
-/// The span of a stream's command. `traceparent` is what the command says.
+/// The span of a stream's command. `traceparent` is the command's field.
 pub(in crate::grpc) fn command(kind: &Kind, traceparent: &str) -> Traced {
-    // Before anything else is looked at: this is asked for every command.
+    // Checked first, because this runs for every command.
     if !traces::are_exported() {
         return Traced::default();
     }
@@ -93,7 +93,7 @@ fn describe(traced: &Traced, name: &'static str) {
     });
 }
 
-/// With which status a call ends.
+/// Records the status that a call ends with.
 pub(in crate::grpc) fn answered(traced: &Traced, code: Code) {
     traced.note(|| [KeyValue::new("rpc.grpc.status_code", i64::from(i32::from(code)))]);
     if is_fault(code) {
@@ -101,7 +101,7 @@ pub(in crate::grpc) fn answered(traced: &Traced, code: Code) {
     }
 }
 
-/// Whether this server is to blame, as the semantic conventions of RPC have it.
+/// Whether the server is at fault, according to the semantic conventions for RPC.
 fn is_fault(code: Code) -> bool {
     matches!(
         code,

@@ -1,4 +1,4 @@
-//! The span of each plain call, from its headers to the status that it ends with.
+//! Traces each plain call with a span, from its headers to its final status.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -16,7 +16,8 @@ use tower::{Layer, Service};
 use super::call::{answered, call};
 use crate::telemetry::traces::{self, Traced};
 
-/// Calls behind it are traced, if traces are asked for. It comes after those who refuse whom nobody knows: nobody else starts a span.
+/// Traces the calls behind it, if traces are exported. It follows the layers that reject unidentified callers, so that
+/// only identified callers start spans.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TraceLayer {
     served_at: SocketAddr,
@@ -37,7 +38,7 @@ impl<S> Layer<S> for TraceLayer {
     }
 }
 
-/// A service behind it.
+/// A service behind [`TraceLayer`].
 #[derive(Clone)]
 pub(crate) struct TracedCalls<S> {
     served_at: SocketAddr,
@@ -74,14 +75,14 @@ where
         let response = end.traced.around(self.inner.call(request));
         Either::Right(Box::pin(async move {
             let response = response.await?;
-            // A refusal has no message, and its status among its headers.
+            // A rejection has no message, and its status among its headers.
             end.tell(response.headers());
             Ok(response.map(|body| Body::new(Answer { body, end })))
         }))
     }
 }
 
-/// Tells the status of a call, once. That nobody has waited for it is a status, too.
+/// Records the status of a call, once. A call that its caller dropped is recorded as cancelled.
 struct End {
     traced: Traced,
     is_told: bool,
@@ -104,7 +105,7 @@ impl Drop for End {
     }
 }
 
-/// The body of an answer, whose end is the call's.
+/// The body of a response, whose end is the call's.
 struct Answer {
     body: Body,
     end: End,

@@ -1,4 +1,4 @@
-//! The spans of calls: of plain ones, and of a stream's commands.
+//! Spans of plain calls and of stream commands.
 
 mod call;
 mod layer;

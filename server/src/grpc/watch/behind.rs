@@ -1,5 +1,5 @@
-//! A watch that does not share what others are sent: it has just begun, or its reader is slow. It encodes one message at a time, when
-//! its reader takes more.
+//! A watch that encodes its own messages instead of sharing those of other watches: it has just started, or its reader
+//! is slow. It encodes one message at a time, when its reader takes more.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -19,28 +19,28 @@ use crate::store::log_reader::LogError;
 use crate::store::{Batch, StoreError};
 use crate::watch::{Filter, Groups, Since, last_changes};
 
-/// How many events are taken from history at a time.
+/// Number of events read from history at a time.
 const HISTORY: usize = 1_000;
 
-/// A read that failed is tried again after this.
+/// Delay before a failed read is retried.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// How far one watch has come by itself.
+/// State of a watch that encodes its own messages.
 pub(super) struct Behind {
     namespace: Namespace,
     filter: Arc<Filter>,
     turns: Turns,
-    /// All up to here has been sent.
+    /// Everything up to this revision has been sent.
     pub(super) cursor: Revision,
     /// The snapshot that is being sent.
     snapshot: Option<Snapshot>,
-    /// What was read of the log and has yet to be sent.
+    /// The part of the log that was read and is still to be sent.
     read: Read,
-    /// Groups as they are at the cursor, which have yet to be sent: with the snapshot, if there is one.
+    /// Groups in their state at the cursor, still to be sent: with the snapshot, if there is one.
     pending: PendingGroups,
-    /// Groups that have changed since the reader was sent how they are.
+    /// Groups that have changed since their state was last sent.
     owed: BTreeSet<String>,
-    /// Whether there was nothing left to send.
+    /// Whether the last read of the log found nothing new.
     caught_up: bool,
 }
 
@@ -48,14 +48,14 @@ pub(super) struct Behind {
 #[derive(Default)]
 struct Read {
     batches: VecDeque<Arc<Batch>>,
-    /// The groups whose last known change is in a batch, as they are after it.
+    /// The groups whose last known change is in a batch, in their state after it.
     changes: BTreeMap<Revision, Groups>,
-    /// Groups as they are after the last of the batches, if that is known.
+    /// Groups in their state after the last batch, if known.
     groups: Groups,
 }
 
 impl From<Since> for Read {
-    /// As much of it as may be held.
+    /// Keeps at most about [`limits::WATCH_READ`] bytes.
     fn from(Since { mut batches, mut groups }: Since) -> Self {
         let mut bytes = 0;
         let fits = batches.iter().take_while(|batch| {
@@ -73,30 +73,30 @@ impl From<Since> for Read {
     }
 }
 
-/// Nothing more happens here.
+/// This server has no more events for the watch.
 pub(super) struct Over;
 
 impl Behind {
-    /// A watch that has just begun: with a snapshot, or after the revision at which its reader resumes.
+    /// A new watch: starts with a snapshot, or after the revision at which its reader resumes.
     pub(super) fn new(namespace: Namespace, filter: Arc<Filter>, turns: Turns, cursor: Revision) -> Self {
         let snapshot = (cursor == Revision(0)).then(|| Snapshot::new(&filter));
-        // A reader that resumes knows what happened up to there, but not necessarily how the groups were.
+        // A reader that resumes knows the events up to that revision, but not necessarily the state of the groups.
         let owed = filter.groups.clone();
         let (read, pending) = (Read::default(), PendingGroups::new());
         Self { namespace, filter, turns, cursor, snapshot, read, pending, owed, caught_up: false }
     }
 
-    /// The same watch, whose reader has missed what was shared since this revision.
+    /// Continues the watch after `cursor`: its reader has missed shared messages since.
     pub(super) fn since(self, cursor: Revision) -> Self {
         Self { cursor, caught_up: false, ..self }
     }
 
-    /// Whether nothing is left that was read already, or is owed.
+    /// Whether everything that was read or is owed has been sent.
     pub(super) fn has_sent_all(&self) -> bool {
         self.snapshot.is_none() && self.read.batches.is_empty() && self.pending.is_empty() && self.owed.is_empty()
     }
 
-    /// Goes on to the next messages. There may be none: then it waits until there is a reason to look again.
+    /// Encodes the next messages. If there are none, waits until there is a reason to look again and returns `None`.
     pub(super) async fn go_on(mut self: Box<Self>) -> (Self, Result<Option<Bytes>, Over>) {
         let namespace = self.namespace.clone();
         let next = tokio::select! {
@@ -129,24 +129,24 @@ impl Behind {
             }
             let was_caught_up = std::mem::replace(&mut self.caught_up, self.read.batches.is_empty());
             if self.caught_up && was_caught_up {
-                // The fan-out may be as little as a moment behind.
+                // The timeout is short because the fan-out may be only a moment behind.
                 let _ = tokio::time::timeout(RETRY, head.changed()).await;
             }
         }
         Ok(self.next_events())
     }
 
-    /// Reads what comes after a revision, from memory or else from history.
+    /// Reads the log after a revision, from memory or else from history.
     async fn read_after(&self, revision: Revision) -> Result<Read, LogError> {
         let since = match self.namespace.hub().after(revision, &self.filter.groups, HISTORY) {
             Some(since) => since,
-            // How the groups were after these is not known here: that is sent when the reader has caught up.
+            // History does not contain the state of the groups: it is sent when the reader has caught up.
             None => Since { batches: self.namespace.read_log(revision, HISTORY).await?, ..Since::default() },
         };
         Ok(since.into())
     }
 
-    /// Messages of what was read, and what is owed if that is all.
+    /// Encodes the events that were read, and after the last of them the groups that are owed.
     fn next_events(&mut self) -> Option<Bytes> {
         let mut wire = BytesMut::new();
         while wire.len() < limits::WATCH_MESSAGE
@@ -182,7 +182,7 @@ impl Behind {
         (!wire.is_empty()).then(|| wire.freeze())
     }
 
-    /// Makes those of the groups pending that the reader is owed, if it is known how they are.
+    /// Moves owed groups whose state is known to `pending`.
     fn take_owed(&mut self, known: &Groups) {
         self.owed.retain(|name| match known.get(name) {
             Some(group) => {
@@ -193,7 +193,7 @@ impl Behind {
         });
     }
 
-    /// The next message of groups.
+    /// Encodes the next message of groups.
     fn next_groups(&mut self) -> Bytes {
         let groups = take_groups(&mut self.pending, 0);
         if self.snapshot.is_none() {
@@ -206,19 +206,19 @@ impl Behind {
         message(self.cursor, Kind::Snapshot(v1::Snapshot { groups, more, ..v1::Snapshot::default() }))
     }
 
-    /// Tells the reader that history is gone, and begins anew with a snapshot.
+    /// Notifies the reader that history is gone, and restarts with a snapshot.
     fn begin_anew(&mut self, cause: v1::HistoryGoneCause) -> Bytes {
         self.snapshot = Some(Snapshot::new(&self.filter));
         self.read = Read::default();
         message(self.cursor, Kind::HistoryGone(v1::HistoryGone { cause: cause.into() }))
     }
 
-    /// The next part of a snapshot; none yet if it has to be found out first what has changed since the last one.
+    /// Encodes the next part of a snapshot. `None` if the changes since the last part must be read first.
     async fn next_part(&mut self, snapshot: Snapshot) -> Result<Option<Bytes>, Over> {
         match self.turns.make(self.namespace.clone(), self.filter.clone(), snapshot).await {
             Ok(Ok(Ok(EncodedPart { snapshot, revision, groups, bytes }))) => {
                 self.snapshot = Some(snapshot);
-                // The groups are as they are at the last part.
+                // Groups are sent in their state at the last part.
                 if let Some(groups) = groups {
                     self.cursor = revision;
                     self.owed.clear();
@@ -238,7 +238,7 @@ impl Behind {
         }
     }
 
-    /// Notes in the snapshot what has changed. Tells the reader if that is not known any more.
+    /// Notes changes in the snapshot. Notifies the reader if they are no longer known.
     async fn catch_up(&mut self) -> Option<Bytes> {
         let known = self.snapshot.as_ref()?.revision.unwrap_or_default();
         let noted = match self.read_after(known).await {

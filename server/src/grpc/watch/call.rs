@@ -1,4 +1,4 @@
-//! The plain call. What is told is encoded already, so this is served below the generated code.
+//! Serves the plain Watch call, below the generated code because its messages are already encoded.
 
 use std::convert::Infallible;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
@@ -25,7 +25,7 @@ use crate::transport::Peer;
 
 const METHOD: &str = "/tenure.v1.WatchService/Watch";
 
-/// The service of plain watches.
+/// The service of the plain Watch call.
 #[derive(Clone)]
 pub(in crate::grpc) struct WatchCalls(Api);
 
@@ -72,13 +72,13 @@ async fn begin(api: &Api, request: Request<Body>) -> Result<Telling, Status> {
     Ok(Telling { watch: Some(watch), dismissed })
 }
 
-/// What a watch tells, until it has ended.
+/// The response body of a watch, until the watch has ended.
 struct Telling {
     watch: Option<Watch>,
     dismissed: Option<Dismissed>,
 }
 
-/// Ends when it may watch this no more.
+/// Completes when the caller may no longer watch this.
 type Dismissed = Pin<Box<dyn Future<Output = Problem> + Send>>;
 
 impl http_body::Body for Telling {
@@ -94,7 +94,7 @@ impl http_body::Body for Telling {
             return Poll::Ready(Some(framing::trailers(&problem.into())));
         }
         let status = match Pin::new(&mut *watch).poll_next(context) {
-            // With the advice to resume elsewhere.
+            // Advises the client to resume at another server.
             _ if watch.is_draining() => Problem::Refused(Refusal::Draining).into(),
             Poll::Ready(Some(message)) => return Poll::Ready(Some(Ok(Frame::data(message)))),
             Poll::Ready(None) => Status::ok(""),

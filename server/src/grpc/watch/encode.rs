@@ -1,4 +1,4 @@
-//! Encoding what watches send, as messages with what precedes each on the wire.
+//! Encodes the messages of watches, each with its gRPC prefix.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,22 +15,22 @@ use crate::limits;
 use crate::store::Batch;
 use crate::watch::{self, Encoded, Filter, Groups};
 
-/// Groups as they are, which have yet to be sent.
+/// Groups in their current state, still to be sent.
 pub(super) type PendingGroups = VecDeque<(String, Option<Arc<Group>>)>;
 
-/// A message.
+/// Encodes a message.
 pub(super) fn message(revision: Revision, kind: Kind) -> Bytes {
     let mut wire = BytesMut::new();
     put(&mut wire, revision, kind);
     wire.freeze()
 }
 
-/// Adds a message.
+/// Appends a message.
 pub(super) fn put(wire: &mut BytesMut, revision: Revision, kind: Kind) {
     framing::put(wire, &v1::WatchResponse { revision: revision.0, kind: Some(kind) });
 }
 
-/// What happened in a batch after a revision, as much as goes into a message, and up to which revision that is.
+/// The events of a batch after a revision, up to the size of a message, and the revision that they reach.
 pub(super) fn events_after(after: Revision, batch: &Batch, filter: &Filter) -> (v1::Events, Revision) {
     let (mut message, mut bytes) = (v1::Events::default(), 0);
     for recorded in batch.events.iter().filter(|recorded| recorded.revision > after) {
@@ -46,7 +46,7 @@ pub(super) fn events_after(after: Revision, batch: &Batch, filter: &Filter) -> (
     (message, batch.revision())
 }
 
-/// Takes as many groups as fit into a message beside so many bytes: at least one if there are none.
+/// Takes as many groups as fit into a message that already has `bytes` bytes; at least one if `bytes` is 0.
 pub(super) fn take_groups(pending: &mut PendingGroups, mut bytes: usize) -> Vec<v1::Group> {
     let mut taken = Vec::new();
     while let Some((name, group)) = pending.front() {
@@ -62,7 +62,7 @@ pub(super) fn take_groups(pending: &mut PendingGroups, mut bytes: usize) -> Vec<
     taken
 }
 
-/// Encodes for all watches of the same.
+/// Encodes messages once for all watches with the same filter.
 pub(super) struct Encoder;
 
 impl watch::Encoder for Encoder {

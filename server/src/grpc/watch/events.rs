@@ -1,4 +1,4 @@
-//! What a watch tells of locks.
+//! Converts lock events for watches.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::grpc::convert;
 use crate::store::Batch;
 use crate::watch::Filter;
 
-/// What an event of a batch means for the locks of a watch: one event for all that it is the same for.
+/// Converts an event of a batch for the locks of a watch. Locks for which the event is the same share one.
 pub(super) fn events(recorded: &Recorded, batch: &Batch, filter: &Filter) -> Vec<v1::Event> {
     Telling { batch, filter }.lock_events(recorded)
 }
@@ -50,7 +50,7 @@ impl Telling<'_> {
                 let state = token.map_or(ClaimState::Waiting, |token| ClaimState::Held { token });
                 event.claim = Some(Claim::new(*claim, spec.clone(), state));
                 event.reason = Some(*reason);
-                // A release with a minimum hold makes the claim linger: this is the end of that.
+                // A release with a minimum hold makes the claim linger first; this event ends that.
                 event.has_lingered = *reason == EndReason::Released && !spec.min_hold.is_zero();
                 event.by = eviction.as_ref();
             }
@@ -93,7 +93,7 @@ impl Telling<'_> {
         spec.and_then(|spec| self.encode(spec.names.iter(), revision, &event)).into_iter().collect()
     }
 
-    /// A handoff: of the locks that both claims are about, and of those that only one is about.
+    /// The events of a handoff: of the locks of both claims, and of the locks of only one.
     fn transfer_events(&self, revision: Revision, from: &Claim, to: &Claim, still_held: &[Text]) -> Vec<v1::Event> {
         let reason = Some(EndReason::Transferred);
         let (kept, given): (Vec<&Text>, Vec<&Text>) =
@@ -122,12 +122,12 @@ impl Telling<'_> {
         events.into_iter().flatten().collect()
     }
 
-    /// When a claim was granted, if that is what happened at this revision.
+    /// When a claim was granted, if it was granted at this revision.
     fn granted_ms(&self, claim: &Claim, revision: Revision) -> Option<i64> {
         claim.token().filter(|token| *token == revision).map(|_| self.batch.at_ms)
     }
 
-    /// An event for those of its locks that are watched, if any.
+    /// Encodes an event for its watched locks, if any.
     fn encode<'n>(
         &self,
         names: impl IntoIterator<Item = &'n Text>,
@@ -158,7 +158,7 @@ impl Telling<'_> {
     }
 }
 
-/// What happened, in the words of the core.
+/// A lock event in core types.
 #[derive(Default)]
 struct LockEvent<'a> {
     kind: v1::EventType,
@@ -168,9 +168,9 @@ struct LockEvent<'a> {
     by: Option<&'a Eviction>,
     settings: Option<&'a LockSettings>,
     still_held: &'a [Text],
-    /// Whether the hold was over before, and only its minimum hold was not.
+    /// Whether the hold had ended before, and only its minimum hold had not elapsed.
     has_lingered: bool,
-    /// To whom the hold is to be handed over.
+    /// The session that the hold is to be handed over to.
     to_session: Option<&'a Text>,
 }
 
@@ -184,7 +184,7 @@ impl LockEvent<'_> {
     }
 }
 
-/// Whether the rest of the batch grants the lock to somebody.
+/// Whether the rest of the batch grants the lock.
 fn held_after(name: &str, after: Revision, batch: &Batch) -> bool {
     batch.events.iter().filter(|recorded| recorded.revision > after).any(|recorded| match &recorded.event {
         Event::ClaimGranted { spec, .. } | Event::ClaimTransferred { spec, .. } => {

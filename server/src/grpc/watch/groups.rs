@@ -1,4 +1,4 @@
-//! What a watch tells of groups.
+//! Converts group events for watches.
 
 use tenure_core::{Event, GroupChange, Lead, Recorded, Revision};
 use tenure_proto::v1;
@@ -7,7 +7,7 @@ use crate::grpc::convert;
 use crate::store::Batch;
 use crate::watch::Filter;
 
-/// What an event of a batch means for these groups.
+/// Converts an event of a batch, if it concerns a watched group.
 pub(super) fn event(recorded: &Recorded, batch: &Batch, filter: &Filter) -> Option<v1::GroupEvent> {
     match &recorded.event {
         Event::Group { group, change, .. } if filter.groups.contains(&**group) => {
@@ -18,7 +18,7 @@ pub(super) fn event(recorded: &Recorded, batch: &Batch, filter: &Filter) -> Opti
     }
 }
 
-/// What happened to a group, without saying to which and when.
+/// Converts a change of a group, without the group's name and the time.
 fn change_event(revision: Revision, change: &GroupChange) -> v1::GroupEvent {
     let event = match change {
         GroupChange::Joined { spec, lead } => v1::GroupEvent {

@@ -1,4 +1,4 @@
-//! Watch: a snapshot, then what happens, at each watcher's own pace.
+//! Serves watches: a snapshot, then events, at the pace of each reader.
 
 mod behind;
 mod call;
@@ -30,33 +30,34 @@ use behind::{Behind, Over};
 pub(super) use call::WatchCalls;
 pub(super) use snapshot::Turns;
 
-/// One watch: a stream of encoded messages, see [`wire`](super::wire). It ends when nothing more can happen here.
+/// A watch: a stream of encoded messages, see [`framing`](super::framing). It ends when this server has no more events
+/// for it.
 pub(super) struct Watch {
     reader: Reader,
-    /// All up to here has been sent.
+    /// Everything up to this revision has been sent.
     cursor: Revision,
     state: State,
-    /// While it is there, the watch is counted.
+    /// Counts the watch until it is dropped.
     _counted: Option<Watching>,
-    /// What its names and prefixes take.
+    /// The share of the memory budget that its names and prefixes take.
     _watched: Share,
 }
 
-/// Encoding the next messages, under way.
+/// A future that encodes the next messages.
 type Encoding = Pin<Box<dyn Future<Output = (Behind, Result<Option<Bytes>, Over>)> + Send>>;
 
 enum State {
-    /// It takes what is encoded for all who watch the same.
+    /// Takes messages that are encoded once for all watches with the same filter.
     Level(Box<Behind>),
-    /// It has yet to go on by itself.
+    /// Is about to encode its own messages.
     Idle(Box<Behind>),
-    /// It goes on by itself.
+    /// Encodes its own messages.
     Behind(Encoding),
     Over,
 }
 
 impl Api {
-    /// Begins a watch: refuses it, or makes sure that it can run. Watches of one connection are told together.
+    /// Starts a watch, or rejects it. Watches of one connection are woken together.
     pub(super) async fn watch(&self, asked: Admitted<v1::WatchRequest>, connection: u64) -> Result<Watch, Problem> {
         let (request, principal) = asked.into_parts();
         validate::watched(&request)?;
@@ -93,9 +94,9 @@ fn filter(request: v1::WatchRequest) -> Filter {
     if names.is_empty() && prefixes.is_empty() && groups.is_empty() {
         prefixes.push(String::new());
     }
-    // Those that select nothing which another prefix does not are left out.
+    // Prefixes that another prefix covers are dropped.
     let mut disjoint: BTreeSet<String> = BTreeSet::new();
-    // In byte order each comes after those that it begins with, and what is in between begins with them, too.
+    // In byte order, a prefix follows those that it starts with, and everything in between starts with them, too.
     for prefix in prefixes.into_iter().collect::<BTreeSet<_>>() {
         if disjoint.last().is_none_or(|last| !prefix.starts_with(last.as_str())) {
             disjoint.insert(prefix);
@@ -140,12 +141,12 @@ impl Stream for Watch {
 }
 
 impl Watch {
-    /// Whether the server is about to stop.
+    /// Whether the server is draining.
     fn is_draining(&self) -> bool {
         self.reader.is_draining()
     }
 
-    /// Begins to encode the next messages.
+    /// Starts to encode the next messages.
     fn go_on(&mut self) {
         if let State::Idle(behind) = std::mem::replace(&mut self.state, State::Over) {
             self.state = State::Behind(Box::pin(behind.go_on()));
@@ -158,7 +159,7 @@ impl Watch {
         }
     }
 
-    /// The next messages. Only when the reader has taken them, more are encoded.
+    /// Returns the next messages. More are encoded only when the reader has taken them.
     fn take_over(&mut self, behind: Behind, next: Result<Option<Bytes>, Over>) -> Option<Bytes> {
         self.state = State::Over;
         let next = next.ok()?;

@@ -1,8 +1,8 @@
-//! Snapshots: everything that a watch selects, in parts of bounded size.
+//! Reads and encodes snapshots: everything that a watch selects, in parts of bounded size.
 //!
-//! A part is read and encoded when the reader of the watch takes it, so nothing is held of a snapshot whose reader is slow, and other
-//! work has its turn between the parts. In between locks change: those that were sent already are sent again, until a part is the last
-//! one and the sum of what was sent is how everything is at its revision.
+//! A part is read and encoded when the reader of the watch takes it, so a slow reader keeps no snapshot in memory, and
+//! other work runs between the parts. Locks change in between: those already sent are sent again, until the last part,
+//! when the sum of all parts is the state at its revision.
 
 use std::collections::BTreeSet;
 use std::num::NonZero;
@@ -23,10 +23,10 @@ use crate::sequencer::{Namespace, Refusal, View};
 use crate::store::Batch;
 use crate::watch::{Filter, Hub};
 
-/// How many events are looked at while the table is read. A snapshot that has missed more reads the log first.
+/// Number of events examined while the table is read. A snapshot that has missed more reads the log first.
 const EVENTS: usize = 1_000;
 
-/// The turns in which parts are made: as many at a time as half of the processors. No snapshot is as urgent as an answer.
+/// Limits the number of parts made at a time to half of the processors: responses are more urgent than snapshots.
 #[derive(Clone)]
 pub(in crate::grpc) struct Turns(Arc<Semaphore>);
 
@@ -38,8 +38,8 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// Makes the next part of a snapshot when its turn has come. In a task of its own: a reader may stop reading at any time, and a
-    /// turn must end all the same.
+    /// Makes the next part of a snapshot when a turn is free. Runs in its own task: a reader may stop reading at any
+    /// time, and the turn must still end.
     pub(super) fn make(
         &self,
         namespace: Namespace,
@@ -48,7 +48,7 @@ impl Turns {
     ) -> AbortOnDropHandle<Result<Result<EncodedPart, Missed>, Refusal>> {
         let turns = self.0.clone();
         AbortOnDropHandle::new(tokio::spawn(async move {
-            // They are never closed.
+            // The semaphore is never closed.
             let _turn = turns.acquire().await;
             let hub = namespace.hub().clone();
             let read = namespace.view(move |view| snapshot.read_part(&filter, view, &hub)).await?;
@@ -57,7 +57,7 @@ impl Turns {
     }
 }
 
-/// A part, as of a revision. After the last one come the groups that had no room in it.
+/// A part, as of a revision. The groups that did not fit into the last part follow it.
 pub(super) struct EncodedPart {
     pub(super) snapshot: Snapshot,
     pub(super) revision: Revision,
@@ -65,26 +65,26 @@ pub(super) struct EncodedPart {
     pub(super) bytes: Bytes,
 }
 
-/// Why there is no part now.
+/// Why no part is available now.
 pub(super) enum Missed {
-    /// The log goes on further than what the snapshot knows of: that has to be [noted](Snapshot::note) first.
+    /// The log has changes that the snapshot does not know: they must be [noted](Snapshot::note) first.
     Behind,
-    /// It is not known any more what has changed since it was sent. A snapshot has to begin anew, and its reader to forget what it
-    /// has: a lock that is idle by now would not come again.
+    /// The changes since the parts were sent are no longer known. The snapshot must restart, and its reader must
+    /// discard its state: a lock that is idle by now would not be sent again.
     Gone(v1::HistoryGoneCause),
 }
 
-/// A snapshot on its way.
+/// A snapshot that is being sent.
 #[derive(Clone)]
 pub(super) struct Snapshot {
     sent: Sent,
-    /// Locks that have changed since they were sent, and the selected names that have yet to be sent.
+    /// Locks that have changed since they were sent, and selected names still to be sent.
     changed: BTreeSet<Text>,
-    /// Up to where in the log it is known what has changed. None before the first part.
+    /// The revision of the log up to which changes are known. `None` before the first part.
     pub(super) revision: Option<Revision>,
 }
 
-/// How far in byte order the locks have been sent that prefixes select.
+/// Progress, in byte order, through the locks selected by prefixes.
 #[derive(Clone)]
 enum Sent {
     None,
@@ -102,25 +102,25 @@ impl Sent {
     }
 }
 
-/// What was read for a part.
+/// The content of a part.
 struct Part {
     revision: Revision,
     locks: Vec<SeenLock>,
-    /// If it is the last one of locks: all of them.
+    /// All groups, if this is the last part with locks.
     groups: Option<PendingGroups>,
 }
 
 impl Snapshot {
-    /// One of which nothing has been sent.
+    /// A snapshot of which nothing has been sent.
     pub(super) fn new(filter: &Filter) -> Self {
         let changed = filter.names.iter().map(|name| name.as_str().into()).collect();
         Self { sent: Sent::None, changed, revision: None }
     }
 
-    /// Notes what changed in the next batch of the log.
+    /// Notes the changes in the next batch of the log.
     ///
     /// # Errors
-    /// If history was lost, or if more has changed than can be noted.
+    /// If history was lost, or if the changes exceed [`limits::WATCH_CHANGED`].
     pub(super) fn note(&mut self, batch: &Batch, filter: &Filter) -> Result<(), Missed> {
         if batch.declares_loss() {
             return Err(Missed::Gone(v1::HistoryGoneCause::Lost));
@@ -134,7 +134,7 @@ impl Snapshot {
         if bytes > limits::WATCH_CHANGED { Err(Missed::Gone(v1::HistoryGoneCause::Compacted)) } else { Ok(()) }
     }
 
-    /// Reads the next part. `Err` if there is none now.
+    /// Reads the next part. `Err` if none is available now.
     fn read_part(mut self, filter: &Filter, view: &View<'_>, hub: &Hub) -> Result<(Self, Part), Missed> {
         let revision = view.table.revision();
         if let Some(known) = self.revision {

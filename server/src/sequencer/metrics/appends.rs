@@ -1,4 +1,4 @@
-//! Batches that are appended to the log.
+//! Metrics of batches that are appended to the log.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use prometheus_client::registry::Registry;
 
 use crate::telemetry::metrics::Latencies;
 
-/// A batch has one event, or some thousands: about three for each command of up to 4,096.
+/// A batch has from one to some thousands of events: about three for each of up to 4,096 commands.
 const EVENTS: [f64; 8] = [1.0, 4.0, 16.0, 64.0, 256.0, 1_024.0, 4_096.0, 16_384.0];
 
-/// Counts appends.
+/// Metrics of appends.
 #[derive(Clone)]
 pub(crate) struct Appends {
     events: Histogram,
@@ -34,14 +34,14 @@ impl Appends {
         registry.register("append_conflicts", help, self.conflicts.clone());
     }
 
-    /// A batch of so many events was committed after so long.
+    /// Records a committed batch: its number of events, and how long the append took.
     pub(crate) fn committed(&self, events: usize, time: Duration) {
-        // Far less than what a float tells apart.
+        // Event counts are far below the limit of exact floats.
         self.events.observe(events as f64);
         self.times.took(time);
     }
 
-    /// Another server was first.
+    /// Another server appended first.
     pub(crate) fn lost(&self) {
         self.conflicts.inc();
     }

@@ -1,4 +1,4 @@
-//! What happens to locks.
+//! Metrics of locks.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use prometheus_client::registry::Registry;
 
 use tenure_core::EndReason;
 
-/// Waits are as long as others hold: from the blink of a release to the reign of a leader.
+/// Waits last as long as other holds: from a few milliseconds to the term of a leader.
 const WAITS: [f64; 12] = [0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 3_600.0, 86_400.0];
 
-/// How a claim came to be granted.
+/// How a claim was granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// The locks were free.
     AtOnce,
-    /// It waited for its turn.
+    /// The claim waited for its turn.
     Wait,
-    /// The holder handed over, as planned.
+    /// The holder transferred the locks, as planned.
     Transfer,
 }
 
@@ -46,11 +46,11 @@ struct Ended {
     reason: &'static str,
 }
 
-/// A counter for each reason of an end.
+/// A counter for each end reason.
 #[derive(Clone)]
 pub(super) struct EndCounters {
     family: Family<Ended, Counter>,
-    /// The same counters, found without a search.
+    /// The counters of the family by reason, to avoid a lookup.
     each: [Counter; EndReason::ALL.len()],
 }
 
@@ -72,7 +72,7 @@ impl EndCounters {
     }
 }
 
-/// Counts what happens to locks.
+/// Metrics of locks.
 #[derive(Clone)]
 pub(crate) struct Locks {
     grants: Family<Granted, Counter>,
@@ -122,7 +122,7 @@ impl Locks {
         self.waits_ended.count(reason);
     }
 
-    /// A lock has another holder than before, whose hold ended for this reason.
+    /// Records that a lock has a new holder, by the reason why the previous hold ended.
     pub(crate) fn holder_changed(&self, reason: EndReason) {
         self.holder_changes.count(reason);
     }

@@ -11,7 +11,7 @@ pub(super) use self::locks::{Locks, Way};
 pub(super) use self::sessions::Sessions;
 use crate::telemetry::metrics::MetricSet;
 
-/// What the sequencers of a server count.
+/// Metrics of the sequencers of a server.
 #[derive(Clone, Default)]
 pub struct Counts {
     pub(super) appends: Appends,

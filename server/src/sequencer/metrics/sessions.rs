@@ -1,4 +1,4 @@
-//! What happens to sessions, and to those that are their homes.
+//! Metrics of sessions and of their homes.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use tenure_core::EndReason;
 
 use super::locks::EndCounters;
 
-/// Parts of a TTL. Clients renew at a third of it; of what comes after nine tenths, some comes too late.
+/// Fractions of a TTL. Clients renew at a third; of renewals after nine tenths, some come too late.
 const PARTS: [f64; 9] = [0.1, 0.2, 0.35, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 
-/// Counts what happens to sessions.
+/// Metrics of sessions.
 #[derive(Clone)]
 pub(crate) struct Sessions {
     opened: Counter,
@@ -54,7 +54,7 @@ impl Sessions {
         self.ended.count(reason);
     }
 
-    /// A session was renewed so long after the renewal before.
+    /// Records the time between a renewal and the previous one.
     pub(crate) fn renewed(&self, pause: Duration, ttl: Duration) {
         if !ttl.is_zero() {
             self.renewals.observe(pause.as_secs_f64() / ttl.as_secs_f64());

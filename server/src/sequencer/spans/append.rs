@@ -1,5 +1,5 @@
-//! A batch that is appended. It has many callers and one trace at the most that it is a part of: that of the first command
-//! in it that is traced. The others are linked to it, and it to them.
+//! The span of an appended batch. The batch has many callers, but the span is in at most one trace: that of the first
+//! traced command. The spans of the others are linked to it, and it to them.
 
 use opentelemetry::KeyValue;
 use opentelemetry::trace::SpanKind;
@@ -7,12 +7,12 @@ use opentelemetry::trace::SpanKind;
 use crate::store::Batch;
 use crate::telemetry::traces::{self, Traced};
 
-/// The most commands that a batch is linked to: what a span takes unless more is asked for.
+/// Maximum number of linked commands: the default limit of links in a span.
 const LINKS: usize = 128;
 
-/// The span of a batch, if a command in it is traced. `passages` are those of its commands, in order.
+/// The span of a batch, if a command in it is traced. `passages` are the spans of its commands, in order.
 pub(in crate::sequencer) fn append<'a>(passages: impl ExactSizeIterator<Item = &'a Traced>, batch: &Batch) -> Traced {
-    // Before any of them is looked at.
+    // Checked before any span is examined.
     if !traces::are_exported() {
         return Traced::default();
     }
@@ -37,7 +37,7 @@ pub(in crate::sequencer) fn append<'a>(passages: impl ExactSizeIterator<Item = &
     append
 }
 
-/// How it ended.
+/// Records the outcome of the append.
 pub(in crate::sequencer) fn appended(append: &Traced, end: &'static str, is_failure: bool) {
     append.note(|| [KeyValue::new("tenure.append.outcome", end)]);
     if is_failure {

@@ -1,4 +1,4 @@
-//! The spans of a command on its way through the sequencer, and of the batch that it becomes a part of.
+//! The spans of a command in the sequencer, and of the batch that includes it.
 
 mod append;
 mod passage;

@@ -1,4 +1,4 @@
-//! The way of a command through the sequencer.
+//! The span of a command in the sequencer.
 
 use opentelemetry::trace::SpanKind;
 use opentelemetry::{Array, KeyValue, StringValue, Value};
@@ -7,10 +7,10 @@ use tenure_core::{Command, Outcome, ServerId, Text};
 use crate::sequencer::Told;
 use crate::telemetry::traces::{Traced, parent};
 
-/// The most bytes of names that a span tells.
+/// Maximum bytes of names that a span records.
 const NAMES: usize = 512;
 
-/// The span of a command that is on its way into a batch, as a part of the call that asks for it.
+/// The span of a command until it is in a batch, as a child of the call that requested it.
 pub(in crate::sequencer) fn passage(call: &Traced, namespace: &Text, command: &Command) -> Traced {
     let passage = call.child("tenure.sequencer", SpanKind::Internal);
     if passage.is_recorded() {
@@ -22,19 +22,19 @@ pub(in crate::sequencer) fn passage(call: &Traced, namespace: &Text, command: &C
     passage
 }
 
-/// The same of a command that another server has passed on, which says where it comes from.
+/// The span of a command that another server has forwarded, with its origin.
 pub(in crate::sequencer) fn handed_on(from: ServerId, traceparent: &str) -> Traced {
     let passage = Traced::start("tenure.sequencer", SpanKind::Server, &parent::named(traceparent, ""));
     passage.note(|| [KeyValue::new("tenure.passed_by", from.to_string())]);
     passage
 }
 
-/// It is passed to another server, whose spans follow.
+/// Records that the command is forwarded to another server, whose spans follow.
 pub(in crate::sequencer) fn passed(passage: &Traced, to: ServerId) {
     passage.event("passed", || vec![KeyValue::new("tenure.passed_to", to.to_string())]);
 }
 
-/// What came of it.
+/// Records the reply.
 pub(in crate::sequencer) fn told(passage: &Traced, told: &Told) {
     if !passage.is_recorded() {
         return;
@@ -56,7 +56,7 @@ pub(in crate::sequencer) fn told(passage: &Traced, told: &Told) {
     }
 }
 
-/// What a command is about.
+/// The subject of a command.
 fn subject(namespace: &Text, command: &Command) -> Vec<KeyValue> {
     let mut subject = vec![KeyValue::new("tenure.namespace", namespace.to_string())];
     let mut names: Vec<&str> = Vec::new();
@@ -83,7 +83,7 @@ fn subject(namespace: &Text, command: &Command) -> Vec<KeyValue> {
     subject
 }
 
-/// As many of these names as are told. The last one says if there are more.
+/// Names within the bound. The last element counts those left out, if any.
 fn bounded(names: &[&str]) -> Value {
     let mut told: Vec<StringValue> = Vec::new();
     let mut left = NAMES;

@@ -1,4 +1,4 @@
-//! How the events of groups are written down.
+//! Encoding and decoding of the events of groups.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::line::Line;
 use super::object::Object;
 use super::words::{labels, need, reason, text};
 
-/// What is assigned to one member.
+/// The assignment of one member.
 #[derive(Deserialize)]
 pub(super) struct AssignmentLine<'a> {
     member: u64,
@@ -19,7 +19,7 @@ pub(super) struct AssignmentLine<'a> {
     assignment: Cow<'a, str>,
 }
 
-/// What a line calls a change of a group.
+/// The name of a group change in a line.
 pub(super) fn name(change: &GroupChange) -> &'static str {
     match change {
         GroupChange::Joined { .. } => "group_joined",
@@ -29,7 +29,7 @@ pub(super) fn name(change: &GroupChange) -> &'static str {
     }
 }
 
-/// Writes what changed in a group, at this revision.
+/// Writes the change of a group at this revision.
 pub(super) fn write(line: &mut Object<'_>, revision: Revision, change: &GroupChange) {
     match change {
         GroupChange::Joined { spec, lead } => {
@@ -59,12 +59,12 @@ pub(super) fn write(line: &mut Object<'_>, revision: Revision, change: &GroupCha
     }
 }
 
-/// Who leads from now on, and by which token.
+/// Writes the new leader and its token.
 fn write_lead(line: &mut Object<'_>, lead: Lead) {
     line.number("leader", lead.member.0).number("token", lead.token.0);
 }
 
-/// The event of a line that [`write`] wrote.
+/// Decodes a line that [`write`] wrote.
 pub(super) fn event(line: Line<'_>) -> Result<Event, CodecError> {
     let lead = match (line.leader, line.token) {
         (Some(member), Some(token)) => Some(Lead { member: Revision(member), token: Revision(token) }),

@@ -1,4 +1,4 @@
-//! One line of the log: what an event is read from.
+//! One line of the log, from which an event is decoded.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::groups;
 
-/// One event. Which fields there are depends on the kind of event.
+/// One event. The kind of event determines which fields are present.
 #[derive(Deserialize)]
 pub(super) struct Line<'a> {
     pub(super) revision: u64,
@@ -74,7 +74,7 @@ pub(super) struct Line<'a> {
     pub(super) metadata: Cow<'a, BTreeMap<String, String>>,
 }
 
-/// A text that is copied only if it has something escaped in it. Within an `Option` or a `Vec`, serde would always copy it.
+/// A text that is copied only if it contains escapes. Within an `Option` or a `Vec`, serde would always copy it.
 #[derive(Deserialize)]
 struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
 

@@ -1,8 +1,8 @@
-//! How events are written down: a JSON array for each batch, one flat object for each event, in the words that the
-//! views and people with plain SQL use. Every store of SQL keeps its log in this form.
+//! The stored form of events: a JSON array for each batch, one flat object for each event, with the names that the
+//! views and plain SQL queries use. All SQL stores keep their log in this form.
 //!
-//! Durations are kept in whole milliseconds and rounded up: a session or a minimum hold may get longer by that, never
-//! shorter. What is zero or empty is left out.
+//! Durations are stored in whole milliseconds, rounded up: a session or a minimum hold may get longer by that, never
+//! shorter. Zero and empty values are left out.
 
 mod groups;
 mod line;
@@ -21,29 +21,29 @@ use object::{write_labels, write_list, write_number, write_text};
 pub(crate) use words::{counted, millis, mode, mode_name, settings};
 use write::write_lines;
 
-/// How long most lines are, in bytes.
+/// The length of most lines, in bytes.
 const USUAL_LINE: usize = 256;
 
-/// What is stored cannot be read: damaged, or written by a newer version.
+/// Stored data cannot be read: it is damaged, or written by a newer version.
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
-    /// Not the JSON that was expected.
+    /// The data is not the expected JSON.
     #[error("stored data is unreadable: {0}")]
     Json(#[from] serde_json::Error),
-    /// A word that this version does not know.
+    /// The data has a word that this version does not know.
     #[error("stored data has an unknown {what} \"{word}\": was it written by a newer version?")]
     Unknown {
-        /// What kind of word.
+        /// The kind of word.
         what: &'static str,
         /// The word.
         word: String,
     },
-    /// A field that must be there.
+    /// A required field is missing.
     #[error("stored data lacks \"{0}\"")]
     Missing(&'static str),
 }
 
-/// The events of a batch as JSON.
+/// Encodes the events of a batch as JSON.
 #[must_use]
 pub fn encode_events(events: &[Recorded]) -> String {
     let mut json = String::with_capacity(events.len() * USUAL_LINE);
@@ -51,10 +51,10 @@ pub fn encode_events(events: &[Recorded]) -> String {
     json
 }
 
-/// The events of a batch from JSON. Two lines of one revision are a handoff.
+/// Decodes the events of a batch from JSON. Two lines of one revision are a handoff.
 ///
 /// # Errors
-/// If it is none of ours, or of a version that knows more.
+/// If the JSON is invalid, or written by a newer version with events that this one does not know.
 pub fn decode_events(json: &str) -> Result<Vec<Recorded>, CodecError> {
     let lines: Vec<Line<'_>> = serde_json::from_str(json)?;
     let mut events: Vec<Recorded> = Vec::with_capacity(lines.len());
@@ -68,7 +68,7 @@ pub fn decode_events(json: &str) -> Result<Vec<Recorded>, CodecError> {
     Ok(events)
 }
 
-/// The second line of a handoff.
+/// Merges the second line of a handoff into the first.
 fn join_transfer(first: &mut Recorded, second: Event) -> Result<(), CodecError> {
     let joined = match (&first.event, second) {
         (
@@ -91,17 +91,17 @@ fn join_transfer(first: &mut Recorded, second: Event) -> Result<(), CodecError> 
     Ok(())
 }
 
-/// How a name stands in the JSON of the events that are about it.
+/// Encodes a name as in the JSON of the events that concern it.
 pub(crate) fn encode_name(name: &str) -> String {
     let mut json = String::new();
     write_text(&mut json, name);
     json
 }
 
-/// No labels as a JSON object: most have none.
+/// Empty labels as a JSON object, which is the usual case.
 const NO_LABELS: &str = "{}";
 
-/// Labels as a JSON object.
+/// Encodes labels as a JSON object.
 pub(crate) fn encode_metadata(metadata: &Metadata) -> Cow<'static, str> {
     if metadata.is_empty() {
         return NO_LABELS.into();
@@ -111,7 +111,7 @@ pub(crate) fn encode_metadata(metadata: &Metadata) -> Cow<'static, str> {
     json.into()
 }
 
-/// Labels from a JSON object.
+/// Decodes labels from a JSON object.
 pub(crate) fn decode_metadata(json: &str) -> Result<Metadata, CodecError> {
     if json == NO_LABELS {
         return Ok(no_labels());
@@ -119,7 +119,7 @@ pub(crate) fn decode_metadata(json: &str) -> Result<Metadata, CodecError> {
     Ok(Arc::new(serde_json::from_str(json)?))
 }
 
-/// Keys as a JSON array.
+/// Encodes keys as a JSON array.
 pub(crate) fn encode_keys(keys: &[u64]) -> String {
     let mut json = String::new();
     write_list(&mut json, keys, |key, out| write_number(out, i128::from(*key)));

@@ -1,10 +1,10 @@
-//! Writing JSON, straight into the text: the log is written for every batch, and a form in between would cost more than the
-//! text itself.
+//! A JSON writer that appends directly to a string. The log is written for every batch, and an intermediate
+//! representation would cost more than the text itself.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// A JSON object that is being written. What is `None`, zero by its nature or empty is left out by those who write.
+/// A JSON object that is being written. Writers leave out fields that are `None`, empty, or zero by nature.
 pub(super) struct Object<'o> {
     out: &'o mut String,
     first: bool,
@@ -17,19 +17,19 @@ impl<'o> Object<'o> {
         Self { out, first: true }
     }
 
-    /// Ends it.
+    /// Ends the object.
     pub(super) fn end(self) {
         self.out.push('}');
     }
 
-    /// A field with a number.
+    /// Writes a number field.
     pub(super) fn number(&mut self, key: &'static str, value: impl Into<i128>) -> &mut Self {
         self.key(key);
         write_number(self.out, value.into());
         self
     }
 
-    /// A field with a number, if there is one.
+    /// Writes a number field, unless it is `None`.
     pub(super) fn optional(&mut self, key: &'static str, value: Option<impl Into<i128>>) -> &mut Self {
         if let Some(value) = value {
             self.number(key, value);
@@ -37,14 +37,14 @@ impl<'o> Object<'o> {
         self
     }
 
-    /// A field with a text.
+    /// Writes a text field.
     pub(super) fn text(&mut self, key: &'static str, value: &str) -> &mut Self {
         self.key(key);
         write_text(self.out, value);
         self
     }
 
-    /// A field with texts, unless there are none.
+    /// Writes a list of texts, unless it is empty.
     pub(super) fn texts<T: AsRef<str>>(&mut self, key: &'static str, values: &[T]) -> &mut Self {
         if !values.is_empty() {
             self.list(key, values, |value, out| write_text(out, value.as_ref()));
@@ -52,7 +52,7 @@ impl<'o> Object<'o> {
         self
     }
 
-    /// A field with a list of what `write` writes.
+    /// Writes a list field, whose elements `write` writes.
     pub(super) fn list<T>(
         &mut self,
         key: &'static str,
@@ -64,7 +64,7 @@ impl<'o> Object<'o> {
         self
     }
 
-    /// A field with labels, unless there are none.
+    /// Writes a labels field, unless it is empty.
     pub(super) fn labels(&mut self, key: &'static str, labels: &BTreeMap<String, String>) -> &mut Self {
         if !labels.is_empty() {
             self.key(key);
@@ -73,7 +73,7 @@ impl<'o> Object<'o> {
         self
     }
 
-    /// A key of ours, which has nothing to be escaped.
+    /// Writes a key, which contains nothing to escape.
     fn key(&mut self, key: &'static str) {
         self.separate();
         self.out.push('"');
@@ -88,7 +88,7 @@ impl<'o> Object<'o> {
     }
 }
 
-/// An object of labels.
+/// Writes labels as an object.
 pub(super) fn write_labels(out: &mut String, labels: &BTreeMap<String, String>) {
     let mut object = Object::begin(out);
     for (key, value) in labels {
@@ -100,7 +100,7 @@ pub(super) fn write_labels(out: &mut String, labels: &BTreeMap<String, String>) 
     object.end();
 }
 
-/// An array of what `write` writes.
+/// Writes an array, whose elements `write` writes.
 pub(super) fn write_list<T>(out: &mut String, values: impl IntoIterator<Item = T>, write: impl Fn(T, &mut String)) {
     out.push('[');
     for (place, value) in values.into_iter().enumerate() {
@@ -112,7 +112,7 @@ pub(super) fn write_list<T>(out: &mut String, values: impl IntoIterator<Item = T
     out.push(']');
 }
 
-/// A JSON string: see RFC 8259, section 7.
+/// Writes a JSON string: see RFC 8259, section 7.
 pub(super) fn write_text(out: &mut String, text: &str) {
     out.push('"');
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! From lines to events.
+//! Decoding of lines into events.
 
 use std::sync::Arc;
 use std::time::Duration;

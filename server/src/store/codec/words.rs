@@ -1,4 +1,4 @@
-//! Single values: modes, durations, end reasons, settings.
+//! Encoding and decoding of single values: modes, durations, end reasons, settings.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use tenure_core::{EndReason, LockSettings, Metadata, Mode, Preempt, Text, no_lab
 
 use super::CodecError;
 
-/// The word for a mode. The usual one goes without saying.
+/// The word for a mode; `None` for the default mode, which is left out.
 pub(super) fn mode_word(mode: Mode) -> Option<&'static str> {
     match mode {
         Mode::Exclusive => None,
@@ -25,7 +25,7 @@ pub(crate) fn mode_name(mode: Mode) -> &'static str {
     }
 }
 
-/// A mode from its word and, if it is one to permits, how many, and of how many.
+/// Decodes a mode from its word and, for permits, their number and limit.
 pub(crate) fn mode(word: &str, permits: Option<u32>, limit: Option<u32>) -> Result<Mode, CodecError> {
     match word {
         "exclusive" => Ok(Mode::Exclusive),
@@ -35,7 +35,7 @@ pub(crate) fn mode(word: &str, permits: Option<u32>, limit: Option<u32>) -> Resu
     }
 }
 
-/// Permits and limit of a mode that has them.
+/// The permits and limit of a mode that has them.
 pub(crate) fn counted(mode: Mode) -> Option<(u32, u32)> {
     match mode {
         Mode::Exclusive | Mode::Shared => None,
@@ -69,12 +69,12 @@ pub(super) fn texts(names: &[Cow<'_, str>]) -> Vec<Text> {
     names.iter().map(|name| Text::from(&**name)).collect()
 }
 
-/// Those who have no labels have them in common.
+/// Decodes labels. Empty labels are shared.
 pub(super) fn labels(labels: Cow<'_, BTreeMap<String, String>>) -> Metadata {
     if labels.is_empty() { no_labels() } else { Metadata::new(labels.into_owned()) }
 }
 
-/// What is set on a lock.
+/// Decodes the settings of a lock.
 pub(crate) fn settings(
     limit: Option<u32>,
     settling_ms: Option<u64>,

@@ -1,4 +1,4 @@
-//! From events to lines.
+//! Encoding of events as lines.
 
 use tenure_core::{ClaimSpec, EndReason, Event, Eviction, Recorded, Revision, SessionSpec};
 
@@ -6,8 +6,8 @@ use super::groups;
 use super::object::Object;
 use super::words::{counted, millis, mode_word};
 
-/// Writes an event as lines, with commas between: a handoff is two with the same revision, the end of one claim and the grant
-/// of another, so that whoever reads lines has nothing more to know.
+/// Writes an event as lines, separated by commas. A handoff is two lines with the same revision, the end of one claim
+/// and the grant of another, so that readers of lines need no knowledge of handoffs.
 pub(super) fn write_lines(recorded: &Recorded, out: &mut String) {
     if let Event::ClaimTransferred { from, from_token, from_spec, still_held, longest_pause, .. } = &recorded.event {
         let mut line = begin(recorded.revision, "claim_ended", out);
@@ -40,7 +40,7 @@ fn write_line(recorded: &Recorded, out: &mut String) {
             line.number("claim", revision.0);
             claim_spec(&mut line, spec);
         }
-        // The end of the other hold has a line of its own.
+        // The end of the other hold is written as a line of its own.
         Event::ClaimGranted { claim, spec } | Event::ClaimTransferred { claim, spec, .. } => {
             line.number("claim", claim.0).number("token", revision.0);
             claim_spec(&mut line, spec);
@@ -100,7 +100,7 @@ fn write_line(recorded: &Recorded, out: &mut String) {
     line.end();
 }
 
-/// Begins a line. Which kind of event it is stands near its beginning, where a search looks for it.
+/// Begins a line. The kind of event is near its beginning, where a search looks for it.
 fn begin<'o>(revision: Revision, event: &'static str, out: &'o mut String) -> Object<'o> {
     let mut line = Object::begin(out);
     line.number("revision", revision.0).text("event", event);
@@ -129,7 +129,7 @@ fn name(event: &Event) -> &'static str {
     }
 }
 
-/// A count of attachments, if there is one.
+/// An attachment count, or `None` if it is zero.
 fn told_of(attachment: u64) -> Option<u64> {
     (attachment > 0).then_some(attachment)
 }

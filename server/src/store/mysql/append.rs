@@ -1,6 +1,6 @@
-//! How a batch is appended to MySQL and MariaDB. What takes MariaDB most time is not the change but to read the statements and
-//! to answer each of them, even if they are sent at one go: hence one statement, prepared, where the server can do that, to
-//! advance the head. To create and to adopt it is rare.
+//! Appending of a batch to MySQL and MariaDB. MariaDB spends most time not on the change but on parsing the statements
+//! and answering each of them, even if they are sent together. Where the server supports it, the head is therefore
+//! advanced by one prepared statement. Creating and adopting a head is rare.
 
 use sqlx::Executor;
 use sqlx::mysql::{MySql, MySqlConnection, MySqlDatabaseError};
@@ -9,10 +9,10 @@ use super::failure::failure;
 use crate::store::sql::literal::with_literals;
 use crate::store::sql::{Append, Arg, Failure, HeadMove, prepared, rows_met};
 
-/// The error by which the one statement says that the head is not where it should be.
+/// The error by which that statement reports that the head is not at the expected revision.
 pub(crate) const NOT_THERE: u16 = 7422;
 
-/// Four statements in one round trip, each of which is answered.
+/// Appends by four statements in one round trip, each of which returns a result.
 pub(crate) async fn one_by_one(
     connection: &mut MySqlConnection,
     sql: &'static str,
@@ -32,7 +32,7 @@ pub(crate) async fn one_by_one(
     match (ended, met.as_slice()) {
         (Ok(()), [_, moved, _, _]) => Ok(*moved == 1),
         (Ok(()), _) => Err(Failure::Lost(format!("4 answers expected, not {}", met.len()))),
-        // An error of the commit itself says nothing about what became of it, unless it is a conflict.
+        // An error of the commit itself does not show whether it took effect, unless it is a conflict.
         (Err(error), [_, _, _]) => match failure(error) {
             Failure::Conflict => Err(Failure::Conflict),
             other => Err(Failure::Lost(other.reason())),
@@ -41,7 +41,7 @@ pub(crate) async fn one_by_one(
     }
 }
 
-/// One statement, which is all of the transaction, to advance the head.
+/// Advances the head by one statement, which is the whole transaction.
 pub(crate) async fn at_once(
     connection: &mut MySqlConnection,
     sql: &'static str,
@@ -67,7 +67,7 @@ fn is_not_there(error: &sqlx::Error) -> bool {
     error.is_some_and(|error| error.number() == NOT_THERE)
 }
 
-/// Whether the transaction surely is not committed: a commit ends it first of all, whatever then becomes of it.
+/// Whether the transaction is certainly not committed: a commit first of all ends it, whatever its outcome.
 async fn is_in_transaction(connection: &mut MySqlConnection) -> bool {
     let answer = connection.fetch_all("SELECT 'in' FROM (SELECT 1) AS one WHERE @@in_transaction = 1").await;
     answer.is_ok_and(|rows| !rows.is_empty())

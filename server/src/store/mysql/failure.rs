@@ -1,15 +1,15 @@
-//! What the errors of MySQL and MariaDB mean.
+//! Classification of the errors of MySQL and MariaDB.
 
 use sqlx::mysql::MySqlDatabaseError;
 
 use crate::store::sql::Failure;
 
-/// What an error means that came while a statement was under way. One of a commit is looked at by [`append`](super::append).
+/// Classifies an error of a statement in progress. [`append`](super::append) handles errors of a commit.
 pub(crate) fn failure(error: sqlx::Error) -> Failure {
     let sqlx::Error::Database(error) = error else { return Failure::Lost(error.to_string()) };
     let reason = error.message().to_owned();
     match error.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number) {
-        // Changed meanwhile, duplicate key, deadlock.
+        // Changed in the meantime, duplicate key, deadlock.
         Some(1020 | 1062 | 1213) => Failure::Conflict,
         // Shutdown, killed, read-only in its various ways, disconnected for inactivity.
         Some(1053 | 1077 | 1079 | 1080 | 1290 | 1792 | 1836 | 1927 | 4031) => Failure::Away(reason),
@@ -19,12 +19,12 @@ pub(crate) fn failure(error: sqlx::Error) -> Failure {
     }
 }
 
-/// What an error means that came before anything was asked.
+/// Classifies an error that occurred before the first request.
 pub(crate) fn unreached(error: sqlx::Error) -> Failure {
     Failure::Refused(failure(error).reason())
 }
 
-/// What the server answers: nothing if it does not have what it was asked for.
+/// The server's result; `None` if it does not support the request.
 pub(crate) fn understood<T>(answer: Result<T, sqlx::Error>) -> Result<Option<T>, Failure> {
     match answer {
         Ok(answer) => Ok(Some(answer)),
@@ -33,8 +33,8 @@ pub(crate) fn understood<T>(answer: Result<T, sqlx::Error>) -> Result<Option<T>,
     }
 }
 
-/// Whether an error says that the server does not have what it was asked for: a syntax, a variable, a kind of statement that can
-/// be prepared. One that was interrupted, or is short of something, says nothing of the kind.
+/// Whether an error means that the server lacks the requested feature: a syntax, a variable, a kind of statement that
+/// can be prepared. An interruption or a lack of resources does not mean that.
 fn is_not_understood(error: &sqlx::Error) -> bool {
     let error = error.as_database_error().and_then(|error| error.try_downcast_ref::<MySqlDatabaseError>());
     error.is_some_and(|error| matches!(error.number(), 1064 | 1193 | 1295))

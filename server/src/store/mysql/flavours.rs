@@ -1,22 +1,25 @@
-//! What MySQL and MariaDB are asked.
+//! Statements for MySQL and MariaDB.
 
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use crate::store::sql::{Appends, Statements, fill, load_statements, scripts, sql};
 
-/// What must be known of a connection: whether it takes writes, what makes its commits durable.
+/// The required facts about a connection: whether it takes writes, and what makes its commits durable.
 pub(crate) const FACTS: &str = sql!("facts");
 
-/// Has a node of a Galera cluster read only when it has applied what the cluster had committed until then.
+/// Makes a node of a Galera cluster read only after it has applied everything that the cluster had committed until
+/// then.
 pub(crate) const READ_COMMITTED_BY_ALL: &str = sql!("read_committed_by_all");
 
 /// The statements for one kind of server.
 pub(crate) struct Flavour {
     pub(crate) statements: Statements,
-    /// (revision, namespace, previous if there is one, previous, server, number, at_ms, events, namespace, revision): four statements
+    /// (revision, namespace, previous if there is one, previous, server, number, at_ms, events, namespace, revision):
+    /// four statements
     pub(crate) append: Appends,
-    /// (revision, namespace, previous, namespace, previous, revision, server, number, at_ms, events): one that can be prepared, of MariaDB
+    /// (revision, namespace, previous, namespace, previous, revision, server, number, at_ms, events): one statement,
+    /// which MariaDB can prepare
     pub(crate) append_at_once: Appends,
 }
 
@@ -28,8 +31,8 @@ fn flavour(system: &'static str, identity: &str) -> Flavour {
     Flavour { statements, append, append_at_once }
 }
 
-/// The ways in which servers name themselves, best first. Where there is no network card, as in some containers, all of MariaDB's have
-/// the same `server_uid`.
+/// The expressions by which servers identify themselves, best first. Without a network card, as in some containers, all
+/// MariaDB servers have the same `server_uid`.
 pub(crate) static FLAVOURS: LazyLock<[(&str, Flavour); 3]> = LazyLock::new(|| {
     [
         ("SELECT @@server_uuid", flavour("mysql", "@@server_uuid")),
@@ -41,7 +44,7 @@ pub(crate) static FLAVOURS: LazyLock<[(&str, Flavour); 3]> = LazyLock::new(|| {
     ]
 });
 
-/// What a connection begins with.
+/// The statements that set up a connection.
 pub(crate) fn settings(statement_timeout: Duration) -> String {
     let bound = statement_timeout.as_secs().max(1);
     fill(sql!("settings"), &[("{bound}", &bound.to_string())])

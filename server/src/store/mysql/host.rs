@@ -1,4 +1,4 @@
-//! A MySQL or MariaDB server, and connections to it.
+//! Connections to a MySQL or MariaDB server.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub(crate) struct MySqlHost {
 }
 
 impl MySqlHost {
-    /// From a URL with one host.
+    /// Parses a URL with one host.
     pub(crate) fn new(url: &str, options: &StoreOptions) -> Result<Host<Self>, OpenError> {
         let parsed: MySqlConnectOptions =
             url.parse().map_err(|_| OpenError::Url("it is not of the form mysql://user:password@host:port/name"))?;
@@ -82,7 +82,7 @@ impl Connector for MySqlHost {
 struct MySqlDatabase {
     inner: MySqlConnection,
     flavour: &'static Flavour,
-    /// Whether it can prepare a compound statement, as MariaDB can.
+    /// Whether the server can prepare a compound statement, as MariaDB can.
     compound: bool,
 }
 

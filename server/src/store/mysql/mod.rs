@@ -1,4 +1,4 @@
-//! MySQL and MariaDB.
+//! Store dialect for MySQL and MariaDB.
 
 mod append;
 mod failure;

@@ -1,16 +1,16 @@
-//! Rows in the form in which PostgreSQL copies them into a table, which takes it least time: a line for each row, with tabs
+//! Rows in the text format of PostgreSQL's `COPY`, the fastest way to insert them: a line for each row, with tabs
 //! between the values.
 
 use std::fmt::Write as _;
 
 use crate::store::sql::{Arg, Table};
 
-/// The statement that the lines follow.
+/// The statement that precedes the lines.
 pub(crate) fn copy(table: &Table) -> String {
     format!("COPY {} ({}) FROM STDIN", table.name, table.columns.join(", "))
 }
 
-/// Rows as lines.
+/// Encodes rows as lines.
 pub(crate) fn lines(table: &Table, cells: &[Arg<'_>]) -> Vec<u8> {
     let mut lines = String::new();
     for row in cells.chunks(table.columns.len()) {

@@ -1,13 +1,14 @@
-//! What PostgreSQL is asked.
+//! Statements for PostgreSQL.
 
 use std::sync::LazyLock;
 
 use crate::store::sql::{Appends, Statements, load_statements, scripts, sql};
 
-/// What must be known of a connection: whether it takes writes, what makes its commits durable, whether it is direct.
+/// The required facts about a connection: whether it takes writes, what makes its commits durable, whether it is
+/// direct.
 pub(crate) const FACTS: &str = sql!("facts");
 
-/// Writes what changes nothing.
+/// A write that changes nothing.
 pub(crate) const CONFIRM: &str = sql!("confirm");
 
 /// The statements for one kind of server.
@@ -30,8 +31,8 @@ fn flavour(identity: &str) -> Flavour {
     Flavour { statements, append, append_and_notify }
 }
 
-/// Which cluster, and which timeline of it. The timeline is that of the log being written, since the one in the control file lags
-/// behind a promotion.
+/// Identifies the cluster and its timeline. The timeline is that of the log being written, since the one in the control
+/// file lags behind a promotion.
 macro_rules! native_identity {
     () => {
         "(SELECT system_identifier::text || '/' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) \
@@ -41,16 +42,18 @@ macro_rules! native_identity {
 
 pub(crate) static NATIVE: LazyLock<Flavour> = LazyLock::new(|| flavour(native_identity!()));
 
-/// The same, asked once: a connection without a pooler between, that takes writes, is to one cluster on one timeline for as long
-/// as it lives. Asking takes a quarter of the time of the statement that appends, its commit aside.
+/// Like `NATIVE`, with the identity read once: a connection without a pooler to a server that takes writes stays on one
+/// cluster and one timeline for its lifetime. Reading the identity takes a quarter of the time of the statement that
+/// appends, its commit excluded.
 pub(crate) static DIRECT_NATIVE: LazyLock<Flavour> = LazyLock::new(|| flavour("current_setting('tenure.identity')"));
 
-/// Whether it can be asked.
+/// Tests whether the identity can be read.
 pub(crate) const ASK_IDENTITY: &str = concat!("SELECT ", native_identity!());
 
-/// Makes the answer the connection's own.
+/// Stores the identity in a setting of the connection.
 pub(crate) const REMEMBER_IDENTITY: &str =
     concat!("SELECT set_config('tenure.identity', ", native_identity!(), ", false)");
 
-/// Servers that do not say, as Aurora, or do not let us ask. What they lose shows by the revision only.
+/// For servers that do not report an identity, such as Aurora, or deny reading it. Their lost commits show only in the
+/// revision.
 pub(crate) static UNKNOWN: LazyLock<Flavour> = LazyLock::new(|| flavour("'unknown'"));

@@ -1,4 +1,4 @@
-//! Notifications of PostgreSQL, on a connection of their own. They make it faster, and nothing depends on them.
+//! Notifications of PostgreSQL, on a connection of their own. They reduce latency; nothing depends on them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -13,19 +13,19 @@ use tokio::time::{sleep, timeout};
 use super::host::PostgresHost;
 use crate::store::sql::{Connector, Failure, Hints, Hosts};
 
-/// The channel on which servers tell each other that they have appended.
+/// The channel on which servers announce their appends to each other.
 pub(crate) const CHANNEL: &str = "tenure";
 
-/// How long a connection may be silent before another takes its place: it may have died without a sign.
+/// Maximum silence of a connection before it is replaced: it may have died undetected.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// How long to wait before the next try to connect: at first, and at the most.
+/// Delay before the next attempt to connect: initial and maximum.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
 
-/// Listens from the first call of `hint` on.
+/// Notifications, received from the first call of `hint` on.
 pub(crate) struct PostgresHints {
     hosts: Arc<Hosts<PostgresHost>>,
-    /// The server whose own notifications are no news.
+    /// This server, whose own notifications are ignored.
     own: Arc<AtomicU64>,
     heard: Arc<Notify>,
     task: OnceLock<AbortHandle>,
@@ -61,7 +61,7 @@ async fn listen(hosts: Arc<Hosts<PostgresHost>>, own: Arc<AtomicU64>, heard: Arc
         match connect(&hosts).await {
             Ok(Some(mut listener)) => {
                 pause = BACKOFF.0;
-                // Something may have been missed meanwhile.
+                // Notifications may have been missed in the meantime.
                 heard.notify_one();
                 while let Ok(Ok(Some(notification))) = timeout(SILENCE, listener.try_recv()).await {
                     if notification.payload() != own.load(Ordering::SeqCst).to_string() {
@@ -69,7 +69,7 @@ async fn listen(hosts: Arc<Hosts<PostgresHost>>, own: Arc<AtomicU64>, heard: Arc
                     }
                 }
             }
-            // But the next host may be another matter.
+            // Retried later, since the next host may support notifications.
             Ok(None) => pause = BACKOFF.1,
             Err(_) => pause = (pause * 2).min(BACKOFF.1),
         }
@@ -77,9 +77,9 @@ async fn listen(hosts: Arc<Hosts<PostgresHost>>, own: Arc<AtomicU64>, heard: Arc
     }
 }
 
-/// A listening connection to the database that takes writes. None if nothing would ever be heard.
+/// A listening connection to the database that takes writes. `None` if it would never receive notifications.
 async fn connect(hosts: &Hosts<PostgresHost>) -> Result<Option<PgListener>, Failure> {
-    // Finds out which host it is.
+    // Determines which host takes writes.
     drop(hosts.connect().await?);
     let Some((hosts, last)) = hosts.last() else { return Ok(None) };
     let host = &hosts[last].1;

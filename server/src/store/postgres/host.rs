@@ -1,4 +1,4 @@
-//! A PostgreSQL server, and connections to it.
+//! Connections to a PostgreSQL server.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::store::sql::{
     prepared,
 };
 
-/// A setting that only a connection without a pooler between keeps.
+/// A setting that only a connection without a pooler keeps.
 pub(crate) const DIRECT: &str = "tenure.direct";
 
 /// A host that may be the database.
@@ -33,13 +33,13 @@ pub(crate) struct PostgresHost {
 }
 
 impl PostgresHost {
-    /// From a URL with one host.
+    /// Parses a URL with one host.
     pub(crate) fn new(url: &str, options: &StoreOptions) -> Result<Host<Self>, OpenError> {
         let parsed: PgConnectOptions =
             url.parse().map_err(|_| OpenError::Url("it is not of the form postgres://user:password@host:port/name"))?;
         let name = format!("{}:{}", parsed.get_host(), parsed.get_port());
         let host = Self {
-            // Poolers refuse what they do not know, and no number of ours is a fraction.
+            // Poolers reject parameters that they do not know, and Tenure uses no fractional numbers.
             options: parsed.application_name("tenured").extra_float_digits(None).disable_statement_logging(),
             prepared_statements: options.prepared_statements,
             allow_unsafe_durability: options.allow_unsafe_durability,
@@ -49,7 +49,8 @@ impl PostgresHost {
         Ok((name, host))
     }
 
-    /// What a connection without a pooler is opened with. The server then gives up before we do, so that we know it has.
+    /// Options of a connection without a pooler. The server's timeout is shorter than the client's, so that the client
+    /// learns that the server has cancelled.
     pub(crate) fn direct_options(&self) -> PgConnectOptions {
         let bound = (self.statement_timeout * 9 / 10).as_millis().max(1).to_string();
         self.options.clone().options([
@@ -80,12 +81,12 @@ impl PostgresHost {
         })
     }
 
-    /// How long to wait for a connection.
+    /// Time limit for a connection.
     pub(crate) fn connect_timeout(&self) -> Duration {
         self.connect_timeout
     }
 
-    /// Whether notifications can be listened to: there is no pooler between.
+    /// Whether the connection can receive notifications, which needs one without a pooler.
     pub(crate) async fn can_listen(&self) -> Result<bool, Failure> {
         Ok(self.bounded_open().await?.is_direct)
     }
@@ -108,8 +109,8 @@ struct PostgresDatabase {
     inner: PgConnection,
     flavour: &'static Flavour,
     is_direct: bool,
-    /// If not, arguments are written into the statements: a statement that is prepared in one transaction may be sought by
-    /// the next in another session.
+    /// If false, arguments are written into the statements: the session that prepared a statement in one transaction
+    /// may not be the session of the next transaction.
     prepared_statements: bool,
 }
 
@@ -152,7 +153,7 @@ impl Connection for PostgresDatabase {
         Ok(())
     }
 
-    /// Takes the database about a quarter of the time of a statement with the rows as JSON.
+    /// `COPY` takes the database about a quarter of the time of a statement with the rows as JSON.
     async fn insert(&mut self, table: &'static Table, cells: &[Arg<'_>]) -> Result<(), Failure> {
         let mut copying = self.inner.copy_in_raw(&copy(table)).await.map_err(failure)?;
         copying.send(lines(table, cells)).await.map_err(failure)?;
@@ -163,7 +164,7 @@ impl Connection for PostgresDatabase {
         self.inner.execute(sql).await.map(drop).map_err(failure)
     }
 
-    /// One statement, so one round trip. The row that it gives or inserts is there only if the head was moved.
+    /// Uses one statement, so one round trip. It returns or inserts a row only if the head was moved.
     async fn append(&mut self, append: &Append<'_>) -> Result<bool, Failure> {
         let flavour = self.flavour;
         let sql = if append.notify { &flavour.append_and_notify } else { &flavour.append }.of(append.head);

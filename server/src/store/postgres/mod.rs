@@ -1,4 +1,4 @@
-//! PostgreSQL, directly or through a pooler like PgBouncer in transaction mode.
+//! Store dialect for PostgreSQL, directly or through a pooler like PgBouncer in transaction mode.
 
 mod copy;
 mod failure;

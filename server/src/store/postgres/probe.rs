@@ -1,4 +1,4 @@
-//! What a new connection to PostgreSQL is asked before anything is done with it.
+//! Checks of a new connection to PostgreSQL before its first use.
 
 use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::{Executor, Row as _};
@@ -8,10 +8,11 @@ use super::flavours::{CONFIRM, FACTS};
 use super::warnings::with_warnings;
 use crate::store::sql::Failure;
 
-/// What a warning means with which a commit is answered: it was not waited for the standbys, which may never get it.
+/// The meaning of a warning in the reply to a commit: the commit did not wait for the standbys, which may never receive
+/// it.
 pub(crate) const UNCONFIRMED: &str = "the wait for PostgreSQL's standbys was cancelled";
 
-/// Refuses a database that takes no writes, or does not keep what it took. Otherwise: whether no pooler is between.
+/// Rejects a database that takes no writes or does not keep its commits. Returns whether the connection has no pooler.
 pub(crate) async fn probe(connection: &mut PgConnection, allow_unsafe_durability: bool) -> Result<bool, Failure> {
     let unsaid = || Failure::Refused("it does not say whether it takes writes".to_owned());
     let facts = answer(connection, FACTS, false).await?.ok_or_else(unsaid)?;
@@ -31,8 +32,9 @@ pub(crate) async fn probe(connection: &mut PgConnection, allow_unsafe_durability
     Ok(direct == "on")
 }
 
-/// Makes sure that what this connection shows from now on cannot be lost with the primary: what others committed before may be
-/// seen there, and yet not on the standbys, if they were killed or gave up waiting.
+/// Ensures that the data visible to this connection from now on cannot be lost with the primary: earlier commits of
+/// other sessions may be visible on the primary but missing on the standbys, if those sessions were killed or cancelled
+/// their wait.
 async fn confirm(connection: &mut PgConnection) -> Result<(), Failure> {
     match with_warnings(connection.execute(CONFIRM)).await {
         (Ok(_), false) => Ok(()),
@@ -43,7 +45,7 @@ async fn confirm(connection: &mut PgConnection) -> Result<(), Failure> {
     }
 }
 
-/// The first row of an answer, as texts. None if there is none, or the database does not understand the question.
+/// The first row of a result, as texts. `None` if there is no row, or the database does not support the query.
 pub(crate) async fn answer(
     connection: &mut PgConnection,
     sql: &'static str,
@@ -59,12 +61,12 @@ pub(crate) async fn answer(
     }
 }
 
-/// Whether an error says that the database does not have what was asked for: unknown names, rights, features, settings. One that
-/// was interrupted, or is short of something, says nothing of the kind.
+/// Whether an error means that the database lacks what the query needs: unknown names, rights, features, settings. An
+/// interruption or a lack of resources does not mean that.
 /// See <https://www.postgresql.org/docs/current/errcodes-appendix.html>.
 fn is_not_understood(code: Option<&str>, direct: bool) -> bool {
     match code {
-        // Aurora is in no state to tell where its log is. Behind a pooler it may be a standby that says so.
+        // Aurora is in no state to report its log position. Behind a pooler, a standby may report this error.
         Some("55000") => direct,
         Some(code) => code.starts_with("42") || code.starts_with("0A") || code == "22023",
         None => false,

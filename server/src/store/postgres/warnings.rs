@@ -1,4 +1,4 @@
-//! What PostgreSQL warns of while it does what it is asked. The driver tells nobody but `tracing`.
+//! Detection of warnings that PostgreSQL issues during a statement. The driver reports them only to `tracing`.
 
 use std::cell::Cell;
 use std::pin::pin;
@@ -9,17 +9,17 @@ use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// Where the driver tells it.
+/// The target under which the driver reports them.
 const TARGET: &str = "sqlx::postgres::notice";
 
 static LISTENER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Listener));
 
 thread_local! {
-    /// Whether there was a warning since this was looked at last.
+    /// Whether a warning was issued since the last check.
     static WARNED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Listens to warnings, and to nothing else.
+/// A subscriber that receives these warnings only.
 struct Listener;
 
 impl Subscriber for Listener {
@@ -48,7 +48,7 @@ impl Subscriber for Listener {
     fn exit(&self, _: &Id) {}
 }
 
-/// Does what PostgreSQL is asked, and tells whether it warned of something meanwhile.
+/// Runs a request, and returns whether PostgreSQL issued a warning meanwhile.
 pub(crate) async fn with_warnings<T>(asked: impl Future<Output = T>) -> (T, bool) {
     let mut asked = pin!(asked);
     let mut warned = false;

@@ -1,9 +1,9 @@
-//! What comes of several statements that are sent at one go.
+//! Results of several statements that are sent together.
 
 use futures::{Stream, TryStreamExt};
 use sqlx::Either;
 
-/// How many rows each statement met, up to the one that failed, if one did; and how they ended.
+/// The number of rows that each statement affected, up to the failed one, if any; and how the statements ended.
 pub(crate) async fn rows_met<D, R, E>(
     mut answers: impl Stream<Item = Result<Either<D, R>, E>> + Unpin,
     met: impl Fn(D) -> u64,

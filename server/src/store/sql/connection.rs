@@ -1,4 +1,4 @@
-//! What the stores of SQL need of a database driver, and no more.
+//! The interface to a database driver, limited to the needs of the SQL stores.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ pub(crate) enum Arg<'a> {
     Text(&'a str),
 }
 
-/// A value that a statement gave.
+/// A value returned by a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cell<'a> {
     Null,
@@ -22,12 +22,12 @@ pub(crate) enum Cell<'a> {
     Text(Cow<'a, str>),
 }
 
-/// A row that a statement gave. A column that is not what the statement is known to give is a refusal.
+/// A row returned by a statement. A column of an unexpected type is a [`Failure::Refused`].
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Row<'a>(pub(crate) Vec<Cell<'a>>);
 
 impl<'a> Row<'a> {
-    /// A row of so many columns.
+    /// Reads a row of `columns` columns.
     pub(crate) fn read<E>(columns: usize, cell: impl Fn(usize) -> Result<Cell<'a>, E>) -> Result<Self, E> {
         let mut cells = Vec::with_capacity(columns);
         for column in 0..columns {
@@ -36,7 +36,7 @@ impl<'a> Row<'a> {
         Ok(Self(cells))
     }
 
-    /// The same, for longer than the answer that it was read from.
+    /// Copies the row, so that it outlives the result that it was read from.
     pub(crate) fn into_owned(self) -> Row<'static> {
         let owned = |cell| match cell {
             Cell::Null => Cell::Null,
@@ -65,25 +65,27 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Why a statement failed, told apart by what it means for the caller.
+/// Why a statement failed, classified by the consequence for the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// Rolled back because of what others did at the same time.
+    /// Rolled back because of concurrent transactions.
     Conflict,
-    /// Surely without effect.
+    /// The statement certainly had no effect.
     Refused(String),
-    /// Surely without effect: this host takes no writes or is going down, but another may be there.
+    /// The statement certainly had no effect: this host takes no writes or is shutting down, but another may be
+    /// available.
     Away(String),
-    /// Not connected, because what this database commits is not durable.
+    /// Not connected, because the commits of this database are not durable.
     Unsafe(String),
-    /// Nothing done, because the database has tables or views of these names that others made. With what Tenure needs instead.
+    /// Nothing was done, because the database has tables or views of these names that Tenure did not make. The second
+    /// value says what Tenure needs instead.
     Foreign(String, &'static str),
-    /// The connection is lost, or silent for too long. What was sent may have been done, or may yet be.
+    /// The connection is lost, or silent for too long. The statements sent may have taken effect, or still may.
     Lost(String),
 }
 
 impl Failure {
-    /// The reason, for people.
+    /// The reason, for display.
     pub(crate) fn reason(self) -> String {
         match self {
             Self::Conflict => "rolled back because of other transactions".to_owned(),
@@ -93,10 +95,10 @@ impl Failure {
     }
 }
 
-/// What is done with each row of an answer.
+/// A callback for each row of a result.
 pub(crate) type Each<'e> = dyn FnMut(&Row<'_>) -> Result<(), Failure> + Send + 'e;
 
-/// A batch, ready to be written.
+/// A batch, encoded for writing.
 #[derive(Debug)]
 pub(crate) struct Append<'a> {
     pub(crate) head: HeadMove,
@@ -116,29 +118,30 @@ pub(crate) trait Connection: Send {
     /// The statements that this database understands.
     fn sql(&self) -> &'static Statements;
 
-    /// Executes a statement and returns the number of rows that it met.
+    /// Executes a statement and returns the number of affected rows.
     async fn execute(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, Failure>;
 
     /// Executes a statement and returns its rows.
     async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row<'static>>, Failure>;
 
-    /// Executes one of the statements that load a page of a table, and shows its rows one after the other.
+    /// Executes one of the statements that load a page of a table, and passes its rows to `each` one by one.
     async fn load(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), Failure>;
 
-    /// Inserts rows, as many as `cells` has for all columns of the table, within the transaction that is under way. Within the
-    /// bounds of [`rows::statements`](super::rows::statements).
+    /// Inserts the rows in `cells`, which has values for all columns of the table, within the current transaction and
+    /// the bounds of [`rows::statements`](super::rows::statements).
     async fn insert(&mut self, table: &'static Table, cells: &[Arg<'_>]) -> Result<(), Failure>;
 
     /// Executes statements separated by `;`, without arguments.
     async fn script(&mut self, sql: &'static str) -> Result<(), Failure>;
 
-    /// Appends a batch in a transaction of its own. False, and nothing done, if the head is not where it should be.
+    /// Appends a batch in a transaction of its own. Returns false, and changes nothing, if the head is not at the
+    /// expected revision.
     async fn append(&mut self, append: &Append<'_>) -> Result<bool, Failure>;
 }
 
-/// Makes connections to the database that takes writes, among the hosts that are configured.
+/// Connects to the database that takes writes, among the configured hosts.
 #[async_trait]
 pub(crate) trait Connector: Send + Sync + 'static {
-    /// Connects. Bounded in time.
+    /// Connects, within a time limit.
     async fn connect(&self) -> Result<Box<dyn Connection>, Failure>;
 }

@@ -1,5 +1,5 @@
-//! Several hosts that may be the database: the one that takes writes is found by asking. Where the URL is kept in a file, that is read again
-//! for each connection, so that a new password is taken over without a restart.
+//! Connector for several hosts, one of which takes writes and is found by trying them. If the URL is kept in a file,
+//! the file is read again for each connection, so that a new password takes effect without a restart.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,24 +10,24 @@ use async_trait::async_trait;
 use super::connection::{Connection, Connector, Failure};
 use super::options::OpenError;
 
-/// A host: its name and port, for people, and the way to it.
+/// A host: its name and port, for display, and its connector.
 pub(crate) type Host<C> = (String, C);
 
-/// Makes hosts of a URL.
+/// Parses a URL into hosts.
 type Parse<C> = dyn Fn(&str) -> Result<Vec<Host<C>>, OpenError> + Send + Sync;
 
-/// The file that the URL is kept in.
+/// The file that contains the URL.
 pub(crate) struct UrlFile<C> {
     pub(crate) path: PathBuf,
     pub(crate) parse: Box<Parse<C>>,
 }
 
-/// The hosts as they are known.
+/// The current hosts.
 struct Known<C> {
     hosts: Arc<Vec<Host<C>>>,
-    /// What was last in the file, be it good or not.
+    /// The last content of the file, valid or not.
     text: String,
-    /// Whether it is known already that the file cannot be read.
+    /// Whether a failure to read the file has been logged already.
     unreadable: bool,
 }
 
@@ -35,25 +35,25 @@ struct Known<C> {
 pub(crate) struct Hosts<C> {
     known: Mutex<Known<C>>,
     file: Option<UrlFile<C>>,
-    /// The one that was found last: the first to ask again.
+    /// Index of the host that was used last, which is tried first.
     last: AtomicUsize,
 }
 
 impl<C> Hosts<C> {
-    /// The hosts of this URL, and the file that it was read from, if it was.
+    /// Creates a connector to the hosts of this URL, which was read from `file`, if any.
     pub(crate) fn new(hosts: Vec<Host<C>>, url: &str, file: Option<UrlFile<C>>) -> Self {
         let known = Known { hosts: Arc::new(hosts), text: url.to_owned(), unreadable: false };
         Self { known: Mutex::new(known), file, last: AtomicUsize::new(0) }
     }
 
-    /// The hosts that were known at the last connection, and which of them was found.
+    /// The hosts as of the last connection, and the index of the one that was used.
     pub(crate) fn last(&self) -> Option<(Arc<Vec<Host<C>>>, usize)> {
         let hosts = self.known.lock().unwrap_or_else(PoisonError::into_inner).hosts.clone();
         let last = self.last.load(Ordering::SeqCst);
         (last < hosts.len()).then_some((hosts, last))
     }
 
-    /// Reads the file again, if there is one. What is of no use is said once, and changes nothing.
+    /// Reads the file again, if any. Invalid content is logged once and changes nothing.
     async fn refresh(&self) -> Arc<Vec<Host<C>>> {
         let read = match &self.file {
             Some(file) => Some((file, tokio::fs::read_to_string(&file.path).await)),

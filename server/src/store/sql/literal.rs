@@ -1,11 +1,11 @@
-//! Statements with their arguments written into them, for when one round trip must do and the database's protocol has no
-//! way to prepare statements that is safe or fast enough.
+//! Statements with their arguments inlined as literals, for use where one round trip must suffice and the database's
+//! protocol has no safe or fast enough way to prepare statements.
 
 use super::connection::Arg;
 use super::statements::Table;
 
-/// Writes arguments in place of `?`, or of `$1`, `$2` and so on. `quote` is what begins a text in which a backslash is an
-/// escape: `'` or `E'`. The statement is one of ours, and has these signs for nothing else.
+/// Replaces `?`, or `$1`, `$2` and so on, by arguments. `quote` begins a text in which a backslash is an escape: `'` or
+/// `E'`. The statement is part of Tenure, and uses these signs for nothing else.
 pub(crate) fn with_literals(sql: &str, args: &[Arg<'_>], quote: &str) -> String {
     let texts = args.iter().map(|arg| if let Arg::Text(text) = arg { text.len() } else { 0 }).sum::<usize>();
     let mut written = String::with_capacity(sql.len() + texts + texts / 4 + args.len() * 20);
@@ -38,7 +38,8 @@ pub(crate) fn with_literals(sql: &str, args: &[Arg<'_>], quote: &str) -> String 
     written
 }
 
-/// A statement that inserts rows, as many as there are cells for all columns of the table. `quote` as above.
+/// A statement that inserts the rows in `cells`, which has values for all columns of the table. `quote` as in
+/// [`with_literals`].
 pub(crate) fn insert(table: &Table, cells: &[Arg<'_>], quote: &str) -> String {
     let mut written = format!("INSERT INTO {} ({}) VALUES ", table.name, table.columns.join(", "));
     for (place, row) in cells.chunks(table.columns.len()).enumerate() {

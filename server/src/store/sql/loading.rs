@@ -1,4 +1,4 @@
-//! Loading rows, page by page.
+//! Loading of rows, page by page.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::pool::Taken;
 use super::rows::{self, CHUNK, count, number};
 use crate::store::Rows;
 
-/// The rows of a namespace, within a transaction that sees them as of one moment.
+/// Loads the rows of a namespace, within a transaction that sees them as of one moment.
 pub(super) async fn load_rows(connection: &mut Taken, namespace: &str) -> Result<Rows, Failure> {
     let sql = connection.sql()?;
     let found = connection.fetch(sql.rows_revision, &[Arg::Text(namespace)]).await?;
@@ -52,7 +52,7 @@ enum Key {
 }
 
 impl Key {
-    /// The key of this row, where that one is of the same kind.
+    /// The key of this row, of the same kind as `self`.
     fn of(self, row: &Row<'_>) -> Result<Self, Failure> {
         match self {
             Self::One(_) => Ok(Self::One(row.int(0)?)),
@@ -61,7 +61,7 @@ impl Key {
     }
 }
 
-/// Reads a table to its end, from after a key.
+/// Reads a table from after a key to its end.
 async fn read(
     connection: &mut Taken,
     sql: &'static str,

@@ -1,8 +1,8 @@
-//! The tables and views, brought up to date. The scripts have the same numbers and names for every database, and each can be
-//! run again, since MySQL does not undo half of one, or is undone as a whole (SQLite).
+//! Migration of the tables and views. The scripts have the same numbers and names for every database. Each script
+//! either can be run again, since MySQL does not roll back a partial one, or is rolled back as a whole (SQLite).
 //!
-//! One that changes a table on MySQL or MariaDB says `ALGORITHM=COPY`: a MariaDB whose power fails right after a change in place
-//! (`INSTANT`) may not come back (MDEV-37467). MySQL has no `ADD COLUMN IF NOT EXISTS`.
+//! A script that changes a table on MySQL or MariaDB specifies `ALGORITHM=COPY`: a MariaDB whose power fails right
+//! after a change in place (`INSTANT`) may not start again (MDEV-37467). MySQL has no `ADD COLUMN IF NOT EXISTS`.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use super::options::OpenError;
 use super::restore::{BOUND, notice_restore};
 use super::scripts::Migration;
 
-/// How often to try, when several servers start at once and get into each other's way, and how long to wait between.
+/// Number of attempts when several servers start at once and conflict, and the pause between attempts.
 const ATTEMPTS: usize = 5;
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// The names of the tables and views that scripts make, in lower case.
+/// The names of the tables and views that scripts create, in lower case.
 fn names_made(scripts: &'static [Migration]) -> Vec<&'static str> {
     let mut names: Vec<&str> = scripts
         .iter()
@@ -30,8 +30,9 @@ fn names_made(scripts: &'static [Migration]) -> Vec<&'static str> {
     names
 }
 
-/// Whether the tables are ours, be they finished or not: the table of migrations is made before all others, and only if none of their names
-/// is taken. If one is, nothing may be changed: what we call `servers` would be somebody's inventory.
+/// Whether the tables are Tenure's, complete or not: the table of migrations is created before all others, and only if
+/// none of their names is taken. If one is, nothing may be changed: a table called `servers` may be an unrelated
+/// inventory.
 async fn is_begun(connection: &mut dyn Connection) -> Result<bool, Failure> {
     let sql = connection.sql();
     if !connection.fetch(sql.migrations_exist, &[]).await?.is_empty() {
@@ -42,7 +43,7 @@ async fn is_begun(connection: &mut dyn Connection) -> Result<bool, Failure> {
     if taken.is_empty() {
         return Ok(false);
     }
-    // Another server may have begun meanwhile; then it made the table of migrations first.
+    // Another server may have begun in the meantime; it then created the table of migrations first.
     if !connection.fetch(sql.migrations_exist, &[]).await?.is_empty() {
         return Ok(true);
     }
@@ -50,7 +51,7 @@ async fn is_begun(connection: &mut dyn Connection) -> Result<bool, Failure> {
     Err(Failure::Foreign(taken.join(", "), sql.own_place))
 }
 
-/// The migrations that the database still needs. [`Failure::Foreign`] if they have no place there.
+/// The migrations that the database still needs. [`Failure::Foreign`] if they cannot be applied there.
 pub(crate) async fn pending(connection: &mut dyn Connection) -> Result<Vec<&'static Migration>, Failure> {
     let begun = is_begun(connection).await?;
     let sql = connection.sql();
@@ -85,7 +86,7 @@ async fn run(connection: &mut dyn Connection) -> Result<(), Failure> {
     notice_restore(connection).await
 }
 
-/// Brings the tables and views of a database up to date. Does nothing if they are; several servers may do it at once.
+/// Brings the tables and views of a database up to date, if they are not. Several servers may do so at once.
 pub(crate) async fn migrate(connector: &dyn Connector) -> Result<(), OpenError> {
     let mut attempt = 1;
     loop {
@@ -104,7 +105,7 @@ pub(crate) async fn migrate(connector: &dyn Connector) -> Result<(), OpenError> 
     }
 }
 
-/// Refuses a database that lacks some of them.
+/// Rejects a database that lacks some of the migrations.
 pub(crate) async fn check_migrated(connection: &mut dyn Connection) -> Result<(), OpenError> {
     let missing = pending(connection).await?;
     if missing.is_empty() {

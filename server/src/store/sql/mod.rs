@@ -1,5 +1,5 @@
-//! What all stores of SQL share. Each dialect brings its statements, and connections that execute them; everything else is here,
-//! once for all of them.
+//! The implementation that all SQL stores share. Each dialect provides its statements, and connections that execute
+//! them; everything else is here.
 
 mod answers;
 mod connection;

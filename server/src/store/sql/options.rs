@@ -1,4 +1,4 @@
-//! Which database to open, and how.
+//! Options of a store: which database to open, and how.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,25 +10,25 @@ use crate::telemetry::redact::redacted;
 /// Which database to open, and how.
 #[derive(Clone)]
 pub struct StoreOptions {
-    /// Where the database is: `sqlite:PATH`, `postgres://…`, `mysql://…` or `mariadb://…`. A URL may name several hosts
-    /// (`postgres://user:password@one:5432,two:5433/name`), and there may be several URLs, all of one kind: the hosts are tried
-    /// in turn, and the one that takes writes is used.
+    /// The location of the database: `sqlite:PATH`, `postgres://…`, `mysql://…` or `mariadb://…`. A URL may name
+    /// several hosts (`postgres://user:password@one:5432,two:5433/name`), and there may be several URLs, all of one
+    /// kind: the hosts are tried in turn, and the one that takes writes is used.
     pub urls: Vec<String>,
-    /// A file that holds the URL, without which it would be the only one in `urls`. It is read again for each connection to PostgreSQL
-    /// or MySQL, which may lead to another user, password, host or database; the kind of database stays. What is of no use there is
-    /// logged, and changes nothing. Default none.
+    /// A file that contains the URL, which is then the only one in `urls`. It is read again for each connection to
+    /// PostgreSQL or MySQL, and may change the user, password, host or database, but not the kind of database. Invalid
+    /// content is logged and changes nothing. Default none.
     pub url_file: Option<PathBuf>,
-    /// The most connections for appends and reads. There is one more for heartbeats, and with PostgreSQL one for
-    /// notifications. Default 4, at least 1.
+    /// Maximum number of connections for appends and reads. One more is used for heartbeats, and with PostgreSQL one
+    /// for notifications. Default 4, at least 1.
     pub max_connections: usize,
-    /// How long to wait for a connection to one host. Default 2 s.
+    /// Time limit for a connection to one host. Default 2 s.
     pub connect_timeout: Duration,
-    /// How long to wait for a free connection, and for the answer to a statement. Default 5 s.
+    /// Time limit for the wait for a free connection, and for the result of a statement. Default 5 s.
     pub statement_timeout: Duration,
-    /// Whether to put up with a database that may lose what it has committed when it crashes. Default false.
+    /// Whether to accept a database that may lose commits when it crashes. Default false.
     pub allow_unsafe_durability: bool,
-    /// Whether to prepare statements by name on PostgreSQL. Faster, but wrong behind a pooler that does not keep track of
-    /// them; one that is noticed is never used in this way. Default true.
+    /// Whether to prepare statements by name on PostgreSQL. Faster, but wrong behind a pooler that does not track them;
+    /// never done behind a pooler that is detected. Default true.
     pub prepared_statements: bool,
 }
 
@@ -47,7 +47,7 @@ impl StoreOptions {
         }
     }
 
-    /// The kind of database, as it is called in settings; nothing if the URL is of no use.
+    /// The kind of database, as named in settings; `None` if the URL is invalid.
     pub(crate) fn kind(&self) -> Option<&'static str> {
         Some(match self.target().ok()? {
             Target::Sqlite(_) => "sqlite",
@@ -56,7 +56,7 @@ impl StoreOptions {
         })
     }
 
-    /// The kind of database, and where it is.
+    /// The kind and location of the database.
     pub(crate) fn target(&self) -> Result<Target, OpenError> {
         let mut kinds = Vec::new();
         let mut hosts = Vec::new();
@@ -83,7 +83,7 @@ impl StoreOptions {
         }
     }
 
-    /// The file, if it is SQLite.
+    /// The file, if the database is SQLite.
     pub(crate) fn sqlite_file(&self) -> Result<Option<PathBuf>, OpenError> {
         Ok(match self.target()? {
             Target::Sqlite(file) => Some(file),
@@ -113,7 +113,7 @@ enum Kind {
     MySql,
 }
 
-/// The kind of database, and where it is.
+/// The kind and location of a database.
 pub(crate) enum Target {
     /// A file.
     Sqlite(PathBuf),
@@ -123,7 +123,7 @@ pub(crate) enum Target {
     MySql(Vec<String>),
 }
 
-/// The URLs with one host each that a URL with several stands for.
+/// Splits a URL with several hosts into URLs with one host each.
 fn single_hosts(scheme: &str, rest: &str) -> Result<Vec<String>, OpenError> {
     let rest = rest.strip_prefix("//").ok_or(OpenError::Url("it lacks the // before the host"))?;
     let end = rest.rfind('@').map_or(0, |at| at + 1);
@@ -136,7 +136,7 @@ fn single_hosts(scheme: &str, rest: &str) -> Result<Vec<String>, OpenError> {
 /// Why a store cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The URL says nothing that can be used. It is not repeated here: it may hold a password.
+    /// The URL is invalid. The message does not repeat it, since it may contain a password.
     #[error("the store's URL is of no use: {0}")]
     Url(&'static str),
     /// Another process owns the file.
@@ -144,16 +144,16 @@ pub enum OpenError {
         "{0} is in use by another process. A SQLite file belongs to one server; for several servers use PostgreSQL or MySQL"
     )]
     InUse(PathBuf),
-    /// The database cannot be reached, or refuses.
+    /// The database cannot be reached, or rejects the connection.
     #[error("the store is unavailable: {0}")]
     Unavailable(String),
-    /// What the database commits is not durable.
+    /// The commits of the database are not durable.
     #[error("the database may lose what it has committed: {0}. Change that, or allow unsafe durability")]
     UnsafeDurability(String),
-    /// Others have tables or views there whose names Tenure needs.
+    /// The database has tables or views that Tenure did not make and whose names it needs.
     #[error("the database has {0}, which Tenure did not make and does not touch: give Tenure {1} of its own")]
     Foreign(String, &'static str),
-    /// The tables are not there, or not up to date.
+    /// The tables are missing, or not up to date.
     #[error("the database lacks these migrations: {}", .0.join(", "))]
     NotMigrated(Vec<String>),
 }

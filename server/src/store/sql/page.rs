@@ -1,4 +1,4 @@
-//! A page of rows as one JSON text, for a database that takes longer to hand over a row than to find it.
+//! A page of rows as one JSON text, for a database that takes longer to return a row than to find it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,8 +7,8 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, SeqAccess, Vi
 
 use super::connection::{Cell, Each, Failure, Row};
 
-/// Shows the rows of a page, a JSON array of arrays, one after the other. Texts are copied only if something in them is
-/// escaped.
+/// Passes the rows of a page, a JSON array of arrays, to `each` one by one. Texts are copied only if they contain
+/// escapes.
 pub(crate) fn read(json: &str, each: &mut Each<'_>) -> Result<(), Failure> {
     let mut reader = serde_json::Deserializer::from_str(json);
     reader.deserialize_seq(Page(each)).map_err(|error| Failure::Refused(error.to_string()))
@@ -32,7 +32,7 @@ impl<'de> Visitor<'de> for Page<'_, '_> {
     }
 }
 
-/// Reads a row in place of the one before.
+/// Reads a row into the buffer of the previous one.
 struct InPlace<'r, 'de>(&'r mut Row<'de>);
 
 impl<'de> DeserializeSeed<'de> for InPlace<'_, 'de> {

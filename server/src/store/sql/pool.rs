@@ -1,9 +1,10 @@
-//! A small pool of connections that cannot be poisoned: a connection goes back only if the last thing it did ended
-//! cleanly and outside of a transaction, whatever happens to the caller meanwhile.
+//! A small pool of connections that cannot be poisoned: a connection returns to the pool only if its last operation
+//! ended cleanly and outside of a transaction, whatever happens to the caller.
 //!
-//! Not sqlx's pool, which loses a place for ever when a connection dies silently or its caller is cancelled. Not deadpool either: all that is
-//! said here of transactions, lost connections and deadlines would still have to be, and it would leave the connections of an
-//! earlier generation open until they come up one by one, and not tell a wait for a free connection from the time to connect.
+//! sqlx's pool was rejected: it loses a slot permanently when a connection dies silently or its caller is cancelled.
+//! deadpool was rejected: the handling of transactions, lost connections and deadlines here would still be necessary,
+//! it would leave the connections of an earlier generation open until each is taken from the pool, and it does not
+//! distinguish a wait for a free connection from the time to connect.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +17,7 @@ use super::connection::{Append, Arg, Connection, Connector, Each, Failure, Row};
 use super::statements::{Statements, Table};
 use crate::store::metrics::PoolUse;
 
-/// A pool. Clones are the same pool.
+/// A pool. Clones share the same pool.
 #[derive(Clone)]
 pub(crate) struct Pool {
     shared: Arc<Shared>,
@@ -25,16 +26,17 @@ pub(crate) struct Pool {
 struct Shared {
     connector: Arc<dyn Connector>,
     permits: Arc<Semaphore>,
-    /// Connections nobody uses, the last used on top, with the generation that they were made in.
+    /// Idle connections, the last used on top, with the generation in which they were made.
     idle: Mutex<Vec<(u64, Box<dyn Connection>)>>,
-    /// Changes when a connection was lost: those that were made before are then not trusted either.
+    /// Changes when a connection is lost: connections made before are then not trusted either.
     generation: Arc<AtomicU64>,
     statement_timeout: Duration,
     counts: PoolUse,
 }
 
 impl Pool {
-    /// A pool of at most `size` connections, which waits at most `statement_timeout` for a free one and for each answer.
+    /// Creates a pool of at most `size` connections, which waits at most `statement_timeout` for a free one and for
+    /// each result.
     pub(crate) fn new(
         connector: Arc<dyn Connector>,
         size: usize,
@@ -44,7 +46,7 @@ impl Pool {
         Self::sharing_fate(connector, size, statement_timeout, Arc::default(), counts)
     }
 
-    /// Another pool on the same database: what one of them finds out about lost connections, the other knows too.
+    /// Creates another pool on the same database. A lost connection in one of them invalidates the connections of both.
     pub(crate) fn beside(&self, size: usize, counts: PoolUse) -> Self {
         let shared = &self.shared;
         let (connector, generation) = (shared.connector.clone(), shared.generation.clone());
@@ -63,7 +65,7 @@ impl Pool {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Takes a connection. After a failure nothing was sent.
+    /// Takes a connection. On failure, nothing was sent.
     pub(crate) async fn take(&self) -> Result<Taken, Failure> {
         let shared = self.shared.clone();
         let permit = shared.permit().await?;
@@ -85,7 +87,7 @@ impl Pool {
 }
 
 impl Shared {
-    /// Waits until there may be one connection more.
+    /// Waits until one more connection may be in use.
     async fn permit(&self) -> Result<OwnedSemaphorePermit, Failure> {
         if let Ok(permit) = self.permits.clone().try_acquire_owned() {
             return Ok(permit);
@@ -112,9 +114,9 @@ impl Shared {
 pub(crate) struct Taken {
     shared: Arc<Shared>,
     generation: u64,
-    /// There until dropped.
+    /// `Some` until dropped.
     connection: Option<Box<dyn Connection>>,
-    /// False from when something is sent until its answer is complete.
+    /// False from the start of an exchange until its result is complete.
     clean: bool,
     in_transaction: bool,
     _permit: OwnedSemaphorePermit,
@@ -134,8 +136,8 @@ impl Drop for Taken {
     }
 }
 
-/// Sends something over the connection and waits for the answer, and keeps the books on whether the connection can be used
-/// again: not after a failure, and not if the caller went away meanwhile.
+/// Performs an exchange over the connection, and records whether the connection can be used again: not after a failure,
+/// and not if the caller was cancelled in the meantime.
 macro_rules! exchange {
     ($taken:ident, $connection:ident => $call:expr) => {{
         let bound = $taken.shared.statement_timeout;
@@ -159,7 +161,7 @@ macro_rules! exchange {
 }
 
 impl Taken {
-    /// The statements that the database at the other end understands.
+    /// The statements of the connected database.
     pub(crate) fn sql(&self) -> Result<&'static Statements, Failure> {
         let gone = || Failure::Refused("the connection is gone".to_owned());
         self.connection.as_ref().map(|connection| connection.sql()).ok_or_else(gone)
@@ -194,7 +196,7 @@ impl Taken {
         exchange!(self, connection => connection.append(append))
     }
 
-    /// Begins a transaction that writes. Dropped before its commit, it is rolled back.
+    /// Begins a transaction that writes. It is rolled back if dropped before its commit.
     pub(crate) async fn begin(&mut self) -> Result<(), Failure> {
         let begin = self.sql()?.begin;
         self.in_transaction = true;
@@ -208,14 +210,13 @@ impl Taken {
         self.script(begin).await
     }
 
-    /// Commits.
     pub(crate) async fn commit(&mut self) -> Result<(), Failure> {
         self.script("COMMIT").await?;
         self.in_transaction = false;
         Ok(())
     }
 
-    /// Undoes the transaction, and keeps the connection.
+    /// Rolls back the transaction, and keeps the connection.
     pub(crate) async fn rollback(&mut self) -> Result<(), Failure> {
         self.script("ROLLBACK").await?;
         self.in_transaction = false;

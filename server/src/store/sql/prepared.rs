@@ -1,11 +1,11 @@
-//! Statements that the database prepares once.
+//! Statements that the database prepares once and then reuses.
 
 use sqlx::query::Query;
 use sqlx::{Database, Encode, Type};
 
 use super::connection::Arg;
 
-/// A statement with its arguments.
+/// Binds a statement's arguments.
 pub(crate) fn prepared<'q, DB>(sql: &'q str, args: &[Arg<'q>]) -> Query<'q, DB, DB::Arguments<'q>>
 where
     DB: Database,

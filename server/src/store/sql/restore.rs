@@ -1,6 +1,6 @@
-//! Databases that were restored from a backup: what they say is true of an earlier time, and revisions beyond it have been given
-//! already. So they are made another database than that on which the heads of their namespaces were written, and the
-//! servers jump ahead, as after any failover that may have lost commits.
+//! Handling of databases that were restored from a backup. Their contents are of an earlier time, and revisions beyond
+//! it have already been used. The identity of such a database is reset, so that it differs from the one that the heads
+//! of its namespaces were written on, and the servers jump ahead, as after any failover that may have lost commits.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use tokio::time::timeout;
 use super::connection::{Arg, Connection, Failure};
 use super::options::OpenError;
 
-/// How long all migrations together may take, and whatever else is done to all of a database.
+/// Time limit for all migrations together, and for any other operation on a whole database.
 pub(crate) const BOUND: Duration = Duration::from_secs(120);
 
-/// When the tables of a database were made, in the words of that database, which no dump takes along.
+/// When the tables of a database were created, as reported by that database. Dumps do not contain it.
 struct CreatedIdentity {
     now: String,
     recorded: Option<String>,
@@ -31,7 +31,7 @@ impl CreatedIdentity {
     }
 }
 
-/// Within a transaction. Returns how many heads there are.
+/// Resets the identity, within a transaction. Returns the number of heads.
 async fn reset_identity(connection: &mut dyn Connection) -> Result<u64, Failure> {
     let sql = connection.sql();
     let count = connection.execute(sql.reset_heads, &[]).await?;
@@ -39,7 +39,7 @@ async fn reset_identity(connection: &mut dyn Connection) -> Result<u64, Failure>
     Ok(count)
 }
 
-/// Finds out whether the tables were made from a dump since a server last opened the database.
+/// Detects whether the tables were created from a dump since a server last opened the database.
 async fn look(connection: &mut dyn Connection) -> Result<(), Failure> {
     if CreatedIdentity::ask(connection).await?.is_recorded() {
         return Ok(());
@@ -58,13 +58,13 @@ async fn look(connection: &mut dyn Connection) -> Result<(), Failure> {
     connection.script("COMMIT").await
 }
 
-/// See [`look`]. Bounded in time.
+/// Runs [`look`] within a time limit.
 pub(crate) async fn notice_restore(connection: &mut dyn Connection) -> Result<(), Failure> {
     let late = |_| Failure::Refused(format!("the database did not say within {BOUND:?} when its tables were made"));
     timeout(BOUND, look(connection)).await.map_err(late)?
 }
 
-/// Has the servers take a database for one that was restored from a backup. Returns how many namespaces there are.
+/// Marks a database as restored from a backup. Returns the number of namespaces.
 pub(crate) async fn mark_restored(connection: &mut dyn Connection) -> Result<u64, OpenError> {
     let late = |_| OpenError::Unavailable(format!("no answer within {BOUND:?}"));
     let mark = async {

@@ -1,5 +1,5 @@
-//! Changing rows. What is sent is put together statement by statement, so that it takes no memory to speak of, however much
-//! has changed.
+//! Changes of rows. Data is encoded statement by statement, so that memory use stays small regardless of the number of
+//! changes.
 
 use std::borrow::Cow;
 
@@ -15,8 +15,8 @@ use super::statements::Table;
 use crate::store::RowChanges;
 use crate::store::codec::{encode_keys, encode_metadata};
 
-/// Changes the rows within a transaction, which is to be undone if the answer is false: then they were not at
-/// `changes.from`.
+/// Changes the rows within a transaction. If the result is false, the rows were not at `changes.from`, and the
+/// transaction must be rolled back.
 pub(super) async fn change_rows(
     connection: &mut Taken,
     namespace: &str,
@@ -24,7 +24,7 @@ pub(super) async fn change_rows(
 ) -> Result<bool, Failure> {
     let sql = connection.sql()?;
     let gone = |ended: &[Revision], there: &mut dyn Iterator<Item = Revision>| -> Vec<u64> {
-        // What came after the rows were written has none.
+        // Items created after the rows were written have no rows.
         let replaced = there.filter(|key| *key <= changes.from);
         ended.iter().copied().chain(replaced).map(|key| key.0).collect()
     };
@@ -58,7 +58,7 @@ pub(super) async fn change_rows(
         insert(connection, &MEMBERS, &member_cells(namespace, part, &labels)).await?;
     }
 
-    // Last, since appends wait for the head from here to the commit.
+    // This goes last, since appends wait for the head from here to the commit.
     let (from, to, lost) = (int(changes.from.0), int(changes.to.0), int(changes.lost.0));
     let namespace = Arg::Text(namespace);
     Ok(connection.execute(sql.advance_rows, &[to, lost, namespace, from, namespace, to]).await? == 1)
@@ -80,7 +80,6 @@ async fn delete(
     Ok(())
 }
 
-/// Inserts rows.
 async fn insert(connection: &mut Taken, table: &'static Table, cells: &[Arg<'_>]) -> Result<(), Failure> {
     for statement in statements(cells, table.columns.len()) {
         connection.insert(table, statement).await?;
@@ -88,7 +87,7 @@ async fn insert(connection: &mut Taken, table: &'static Table, cells: &[Arg<'_>]
     Ok(())
 }
 
-/// Labels as JSON.
+/// Encodes labels as JSON.
 fn labels<'a>(labels: impl Iterator<Item = &'a Metadata>) -> Vec<Cow<'static, str>> {
     labels.map(encode_metadata).collect()
 }

@@ -1,8 +1,8 @@
-//! The scripts that make the tables and views: for every database those of the same numbers and names.
+//! The scripts that create the tables and views, with the same numbers and names for every database.
 
 use std::fmt;
 
-/// A script.
+/// A migration script.
 #[derive(Debug)]
 pub(crate) struct Migration {
     pub(crate) number: i64,

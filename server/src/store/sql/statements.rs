@@ -1,21 +1,21 @@
-//! What databases are asked: the statements of a dialect, and the tables that they write.
+//! The statements of a dialect, and the tables that they write.
 //!
-//! Each statement is in a file of its own, `sql/NAME.sql` in the folder of its dialect: `diff -r` of two such folders shows in what the
-//! dialects differ.
+//! Each statement is in a file of its own, `sql/NAME.sql` in the folder of its dialect: `diff -r` of two such folders
+//! shows how the dialects differ.
 
 use super::scripts::Migration;
 
-/// A table that sums up the log, and its columns in the order in which they are written: the namespace first.
+/// A table that sums up the log, and its columns in the order in which they are written, the namespace first.
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) name: &'static str,
     pub(crate) columns: &'static [&'static str],
 }
 
-/// How the head is moved by an append.
+/// How an append moves the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HeadMove {
-    /// The namespace is new: create its head, if this is the database as it was made first.
+    /// The namespace is new: create its head, if the tables were created on this database.
     Create,
     /// The namespace is new, or was lost: create its head and make this database the head's.
     CreateAnew,
@@ -25,7 +25,7 @@ pub(crate) enum HeadMove {
     Adopt,
 }
 
-/// The text of `sql/NAME.sql` beside the file that says this.
+/// The text of `sql/NAME.sql` beside the calling file.
 macro_rules! sql {
     ($name:expr) => {
         include_str!(concat!("sql/", $name, ".sql"))
@@ -34,29 +34,29 @@ macro_rules! sql {
 
 pub(crate) use sql;
 
-/// A statement as it is sent: on one line, without comments, and with these texts in the places of their names.
+/// Prepares a statement for sending: on one line, without comments, with placeholders replaced by `values`.
 pub(crate) fn fill(text: &str, values: &[(&str, &str)]) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.starts_with("--")).collect();
     values.iter().fold(lines.join(" "), |filled, (name, value)| filled.replace(name, value))
 }
 
-/// Makes the struct of the statements, and what reads them.
+/// Defines [`Statements`] and the macro that loads them.
 macro_rules! statements {
     ($dollar:tt $($(#[$doc:meta])* $name:ident,)*) => {
         /// The statements of a dialect. Arguments are in the order named here, whatever the dialect.
         #[derive(Debug)]
         pub(crate) struct Statements {
-            /// What this kind of database is called in traces.
+            /// The name of this kind of database in traces.
             pub(crate) system: &'static str,
-            /// What makes the tables.
+            /// The scripts that create the tables.
             pub(crate) scripts: &'static [Migration],
-            /// What is to be done where the names of our tables are taken.
+            /// The kind of container that Tenure needs of its own where the names of its tables are taken.
             pub(crate) own_place: &'static str,
             $($(#[$doc])* pub(crate) $name: &'static str,)*
         }
 
-        /// Reads the files beside the file that says this. `identity`: the expression for which `{identity}` stands, what tells one
-        /// database from another.
+        /// Loads the files beside the calling file. `identity` replaces `{identity}`: an expression that distinguishes
+        /// one database from another.
         macro_rules! load_statements {
             (system: $dollar system:expr, scripts: $dollar scripts:expr, own_place: $dollar own_place:expr, identity: $dollar identity:expr) => {
                 $crate::store::sql::Statements {
@@ -79,26 +79,28 @@ macro_rules! statements {
 statements! { $
     /// Begins a transaction that writes.
     begin,
-    /// Begins a transaction that reads, all of it as of one moment. Statements separated by `;`.
+    /// Begins a transaction that reads as of one moment. Statements are separated by `;`.
     begin_snapshot,
-    /// (namespace, namespace, after, most batches, end) → head revision or null, rows' revision, 1 if the head was written
-    /// on this database, the clock in ms; and for each batch, in any order, revision or null, previous, server, number, at_ms, events.
+    /// (namespace, namespace, after, most batches, end) → head revision or null, rows' revision, 1 if the head was
+    /// written on this database, the clock in ms; and for each batch, in any order, revision or null, previous, server,
+    /// number, at_ms, events
     read,
-    /// (namespace, until) → revision of the newest batch that ends there or before
+    /// (namespace, until) → revision of the newest batch that ends at `until` or before
     newest_batch,
-    /// (namespace, after, until, JSON text) → previous, server, number, at_ms, events of the batches that end there, newest
-    /// first, and have this text in their events or declare a loss
+    /// (namespace, after, until, JSON text) → previous, server, number, at_ms, events of the batches that end in that
+    /// range, newest first, and contain this text in their events or declare a loss
     search,
     /// () → name, revision
     heads,
-    /// (namespace) → the rows' revision, and that of the last loss of history that they sum up, or 0
+    /// (namespace) → the rows' revision, and the revision of the last loss of history that they sum up, or 0
     rows_revision,
     /// (namespace, opened to begin after, most) → opened, id, owner, ttl_ms, disconnect_grace_ms or null, home,
     /// attachment, identity or null, client or null, metadata
     load_sessions,
-    /// (namespace, id and again id and position to begin after, most) → id, position, name, state, token or null, session,
-    /// opened, owner, priority, min_hold_ms, home or null, mode, permits or null, permit_limit or null, transfer_to or null,
-    /// transfer_started or null, drain_ms or null, awaited_at or null, metadata, granted_at_ms or null
+    /// (namespace, id and again id and position to begin after, most) → id, position, name, state, token or null,
+    /// session, opened, owner, priority, min_hold_ms, home or null, mode, permits or null, permit_limit or null,
+    /// transfer_to or null, transfer_started or null, drain_ms or null, awaited_at or null, metadata, granted_at_ms or
+    /// null
     load_claims,
     /// (namespace, position to begin after, most) → position, name, permit_limit or null, settling_ms or null,
     /// drain_ms or null
@@ -106,8 +108,8 @@ statements! { $
     /// (namespace, id to begin after, most) → id, name, membership, leader or null, token or null, config or null,
     /// config_revision or null, assigned or null, assigned_membership or null, assigned_config or null
     load_groups,
-    /// (namespace, group_id and again group_id and number to begin after, most) → group_id, number, session, opened, owner,
-    /// metadata, assignment or null
+    /// (namespace, group_id and again group_id and number to begin after, most) → group_id, number, session, opened,
+    /// owner, metadata, assignment or null
     load_members,
     /// (to, lost, namespace, from, namespace, to): the rows' compare-and-set
     advance_rows,
@@ -115,15 +117,15 @@ statements! { $
     delete_sessions,
     /// (ids as JSON, namespace)
     delete_claims,
-    /// (namespace): all of them
+    /// (namespace): deletes all settings
     delete_settings,
     /// (ids as JSON, namespace)
     delete_groups,
     /// (ids of groups as JSON, namespace)
     delete_members,
-    /// (heartbeat, lease_ms, label, address, certificate, id): unless dead
+    /// (heartbeat, lease_ms, label, address, certificate, id): unless the server is dead
     heartbeat,
-    /// (heartbeat, lease_ms, label, address, certificate, id): unless there already
+    /// (heartbeat, lease_ms, label, address, certificate, id): unless the server exists already
     register,
     /// () → id, heartbeat, lease_ms, label, address, certificate, 1 if dead
     servers,
@@ -131,37 +133,38 @@ statements! { $
     mark_dead,
     /// (id)
     outlive,
-    /// (ids as JSON): those that are dead
+    /// (ids as JSON): deletes the dead ones
     forget,
-    /// (namespace, after, most) → revision of the last of the oldest batches after that, or null, and the bytes of their events
+    /// (namespace, after, most) → revision of the last of the oldest batches after `after`, or null, and the bytes of
+    /// their events
     measure,
     /// (namespace, most) → revision, previous, at_ms, the rows' revision
     oldest_batches,
     /// (namespace, last revision)
     delete_batches,
-    /// () → 1 if the table of migrations is there
+    /// () → 1 if the table of migrations exists
     migrations_exist,
-    /// Makes the table of migrations, unless it is there.
+    /// Creates the table of migrations, unless it exists.
     create_migrations,
-    /// Makes others wait who want to migrate, until the transaction or the connection ends.
+    /// Blocks other migrations until the transaction or the connection ends.
     lock_migrations,
-    /// (names as JSON) → those of them that relations of the database have, in the order of their names
+    /// (names as JSON) → those of the names that relations of the database have, in alphabetical order
     relations,
     /// () → number
     migrations,
     /// (number, name)
     record_migration,
-    /// () → what the database says of when its tables were made, what it said of that before or null
+    /// () → the creation of the tables as the database reports it, and as recorded before, or null
     created_identity,
-    /// (created_identity): on this database, unless there is a record of it or of another server
+    /// (created_identity): with this database's identity, unless a record of it or of another server exists
     record_created_identity,
-    /// Make the database another one than that on which the heads were written,
+    /// Makes this database differ from the one that the heads were written on.
     reset_heads,
-    /// and than that on which namespaces may begin at 1.
+    /// Makes this database differ from the one on which namespaces may begin at 1.
     reset_created_since,
-    /// What makes the tables faster, or nothing. Whether the database can do it does not matter.
+    /// Makes the tables faster, or does nothing. Failure is ignored, since not every database supports it.
     tune_tables,
-    /// Moves the head by [`HeadMove::Create`]. The arguments of these four are up to the dialect.
+    /// Moves the head by [`HeadMove::Create`]. The dialect defines the arguments of these four statements.
     create_head,
     /// Moves the head by [`HeadMove::CreateAnew`].
     create_head_anew,
@@ -171,12 +174,12 @@ statements! { $
     adopt_head,
 }
 
-/// What appends a batch in one way, for each move of the head.
+/// The statements that append a batch in one way, for each move of the head.
 #[derive(Debug)]
 pub(crate) struct Appends([&'static str; 4]);
 
 impl Appends {
-    /// From a text in which `{head}` stands for what moves the head.
+    /// From a text in which `{head}` stands for the statement that moves the head.
     pub(crate) fn new(text: &str, statements: &Statements) -> Self {
         let heads =
             [statements.create_head, statements.create_head_anew, statements.advance_head, statements.adopt_head];

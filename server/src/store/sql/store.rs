@@ -1,4 +1,4 @@
-//! The logic of the stores of SQL, once for all of them.
+//! The logic that all SQL stores share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,47 +18,47 @@ use crate::store::{
     Batch, FIRST_HEARTBEAT, Found, Head, Measured, Older, Presence, RowChanges, Rows, Store, StoreError, Tail,
 };
 
-/// How many batches are dropped in one transaction.
+/// Number of batches dropped in one transaction.
 const TRIM_STEP: usize = 500;
 
-/// How many such transactions one call of `trim` makes at the most.
+/// Maximum number of such transactions in one call of `trim`.
 const TRIM_STEPS: usize = 20;
 
-/// How many events are decoded before others have their turn: some tenths of a millisecond.
+/// Number of events decoded before yielding to other tasks: some tenths of a millisecond.
 const DECODED: usize = 100;
 
-/// How often an append is sent that the database gives up for the sake of others.
+/// Attempts of an append that the database rolls back because of other transactions.
 const APPEND_ATTEMPTS: usize = 3;
 
-/// A way to learn that others have appended.
+/// A source of hints that other servers have appended.
 #[async_trait]
 pub(crate) trait Hints: Send + Sync + 'static {
     /// See [`Store::hint`].
     async fn hint(&self);
 }
 
-/// A store in a database of SQL.
+/// A store in an SQL database.
 pub(crate) struct SqlStore {
-    /// Connections for what writes.
+    /// Connections for writes.
     pub(crate) writers: Pool,
-    /// Connections for what only reads; perhaps the same.
+    /// Connections for reads; may be the same pool.
     pub(crate) readers: Pool,
-    /// The connection for heartbeats; perhaps a writer's.
+    /// The connection for heartbeats; may be the writers' pool.
     pub(crate) heartbeats: Pool,
     /// Whether this process owns the database.
     pub(crate) exclusive: bool,
-    /// How it learns of other servers' appends, if it can.
+    /// Source of hints about other servers' appends, if the database has one.
     pub(crate) hints: Option<Box<dyn Hints>>,
-    /// The server that appends here; 0 if none has.
+    /// The server that appends here; 0 before its first append.
     pub(crate) own: Arc<AtomicU64>,
 }
 
-/// What a failure means when nothing was changed by what failed, or what was changed is undone.
+/// Converts a failure of an operation that changed nothing, or whose changes are rolled back.
 fn unavailable(failure: Failure) -> StoreError {
     StoreError::Unavailable(failure.reason())
 }
 
-/// What a failure means of a statement that commits.
+/// Converts a failure of a statement that commits.
 fn uncertain(failure: Failure) -> StoreError {
     match failure {
         Failure::Conflict => StoreError::Conflict,
@@ -67,7 +67,7 @@ fn uncertain(failure: Failure) -> StoreError {
     }
 }
 
-/// What a failure means within a transaction that is not committed.
+/// Converts a failure within a transaction that is not committed.
 fn undone(failure: Failure) -> StoreError {
     match failure {
         Failure::Conflict => StoreError::Conflict,
@@ -75,7 +75,7 @@ fn undone(failure: Failure) -> StoreError {
     }
 }
 
-/// The kind of error that an append ended with, for traces.
+/// The kind of error of an append, for traces.
 fn failed_by(appended: &Result<bool, Failure>) -> Option<&'static str> {
     match appended {
         Ok(true) => None,
@@ -90,7 +90,7 @@ fn unreadable(error: CodecError) -> StoreError {
     StoreError::Unavailable(error.to_string())
 }
 
-/// The batch whose previous, server, number, at_ms and events begin at this column.
+/// Decodes a batch whose previous, server, number, at_ms and events begin at this column.
 fn batch(namespace: &Text, row: &Row<'_>, column: usize) -> Result<Batch, StoreError> {
     Ok(Batch {
         namespace: namespace.clone(),
@@ -102,7 +102,7 @@ fn batch(namespace: &Text, row: &Row<'_>, column: usize) -> Result<Batch, StoreE
     })
 }
 
-/// The batches of these rows. Others have their turn in between: there may be megabytes.
+/// Decodes the batches of these rows. Yields to other tasks in between, since there may be megabytes.
 async fn decode(namespace: &Text, rows: Vec<Row<'static>>, column: usize) -> Result<Vec<Arc<Batch>>, StoreError> {
     let (mut batches, mut events) = (Vec::new(), 0);
     for row in rows {
@@ -162,8 +162,8 @@ impl Store for SqlStore {
             events: &encode_events(&batch.events),
             notify,
         };
-        // A transaction that the database gave up for the sake of others has not lost the race for the revision: the head
-        // tells that, and only that is a conflict.
+        // A transaction that the database rolled back because of others has not lost the race for the revision: only
+        // the head shows that, and only that is a conflict.
         let mut attempt = 1;
         loop {
             let mut connection = self.writers.take().await.map_err(unavailable)?;
@@ -195,7 +195,7 @@ impl Store for SqlStore {
         let name = Text::from(namespace);
         found.retain(|row| !row.is_null(4));
         let mut batches = decode(&name, found, 5).await?;
-        // Sorted here, where it costs nothing: MariaDB would write the batches to a temporary file.
+        // Sorted here at no cost: MariaDB would write the batches to a temporary file.
         batches.sort_by_key(|batch| batch.previous);
         match batches.first() {
             Some(oldest) if oldest.previous > after => Err(StoreError::Compacted(oldest.previous)),
@@ -305,10 +305,10 @@ impl Store for SqlStore {
     async fn trim(&self, namespace: &str, until: Revision, before_ms: i64) -> Result<Revision, StoreError> {
         let mut gone = Revision(0);
         for _ in 0..TRIM_STEPS {
-            // Taken for each step, since appends may wait for it.
+            // Taken for each step, since appends may wait for a connection.
             let mut connection = self.writers.take().await.map_err(unavailable)?;
             let sql = connection.sql().map_err(unavailable)?;
-            // One more than may be dropped, so that the newest never is.
+            // One more than may be dropped, so that the newest batch is never dropped.
             let args = [Arg::Text(namespace), count(TRIM_STEP + 1)];
             let oldest = connection.fetch(sql.oldest_batches, &args).await.map_err(unavailable)?;
             let mut last = None;

@@ -1,4 +1,4 @@
-//! Copies of a SQLite file, and the way back.
+//! Backup and restore of a SQLite file.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,28 +11,28 @@ use super::file::{RESTORING, beside, take_possession};
 use super::statements::STATEMENTS;
 use crate::store::sql::{OpenError, StoreOptions};
 
-/// What is added to the names of the files that SQLite keeps beside a database.
+/// Suffixes of the files that SQLite keeps beside a database.
 const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
 
-/// How many replaced files are kept.
+/// Maximum number of replaced files that are kept.
 const KEPT: u32 = 1000;
 
-/// Why there is no copy.
+/// Why a backup or restore failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// The store is no file.
+    /// The store is not a file.
     #[error("only SQLite is backed up in this way: use the tools of your database, such as pg_dump or mariadb-dump")]
     NotSqlite,
-    /// Something is there already.
+    /// The target exists already.
     #[error("{0} is there already")]
     Exists(PathBuf),
-    /// The file is no database of Tenure, or a broken one.
+    /// The file is not a database of Tenure, or is corrupt.
     #[error("{0} is of no use: {1}")]
     Unusable(PathBuf, String),
-    /// Another process has the file, or it cannot be used.
+    /// Another process owns the file, or it cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// As the operating system has it.
+    /// The operating system reported an error.
     #[error("{0}: {1}")]
     File(PathBuf, io::Error),
 }
@@ -41,12 +41,13 @@ fn sqlite_file(options: &StoreOptions) -> Result<PathBuf, BackupError> {
     options.sqlite_file()?.ok_or(BackupError::NotSqlite)
 }
 
-/// Opens a file that is there.
+/// Opens an existing file.
 async fn open(file: &Path) -> Result<SqliteConnection, sqlx::Error> {
     SqliteConnectOptions::new().filename(file).disable_statement_logging().connect().await
 }
 
-/// Copies a database as of one moment, whoever uses it meanwhile. The copy is one to which servers do not go on where it ends.
+/// Copies a database as of one moment, even while it is in use. The copy's identity is reset, so that servers do not
+/// continue where it ends.
 async fn copy(from: &Path, to: &Path) -> Result<(), BackupError> {
     let unusable = |error: sqlx::Error| BackupError::Unusable(from.to_owned(), error.to_string());
     let mut source = open(from).await.map_err(unusable)?;
@@ -66,7 +67,7 @@ async fn copy(from: &Path, to: &Path) -> Result<(), BackupError> {
     File::open(to).and_then(|file| file.sync_all()).map_err(failed)
 }
 
-/// Makes a change of names in a folder last.
+/// Makes a rename in the file's folder durable.
 fn sync_folder_of(file: &Path) -> Result<(), BackupError> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| BackupError::File(folder.to_owned(), error))
@@ -83,11 +84,11 @@ fn rename(from: &Path, to: &Path) -> Result<(), BackupError> {
     fs::rename(from, to).map_err(|error| BackupError::File(from.to_owned(), error))
 }
 
-/// Copies the SQLite file of a server, which may be running, to a new file. Who starts a server on that file, wherever, gets higher
-/// tokens than were ever given.
+/// Copies the SQLite file of a server, which may be running, to a new file. A server that is started on that file, on
+/// any machine, grants higher tokens than were ever granted.
 ///
 /// # Errors
-/// See [`BackupError`]. Nothing is at `to` then.
+/// See [`BackupError`]. On error, `to` does not exist.
 pub async fn back_up(options: &StoreOptions, to: &Path) -> Result<(), BackupError> {
     let from = sqlite_file(options)?;
     if to.exists() {
@@ -103,11 +104,11 @@ pub async fn back_up(options: &StoreOptions, to: &Path) -> Result<(), BackupErro
     sync_folder_of(to)
 }
 
-/// Puts a copy, made by [`back_up`] or in any other way, in the place of a server's SQLite file. What was there is kept beside it;
-/// returns where. If it does not come to its end, no server starts on the file until it does.
+/// Replaces a server's SQLite file by a copy, made by [`back_up`] or in any other way. The replaced file is kept beside
+/// it; returns its path. If a restore does not complete, no server starts on the file until one does.
 ///
 /// # Errors
-/// See [`BackupError`]. As long as the copy is not known to be good, nothing is changed.
+/// See [`BackupError`]. Nothing is changed until the copy is known to be good.
 pub async fn restore(options: &StoreOptions, from: &Path) -> Result<Option<PathBuf>, BackupError> {
     let to = sqlite_file(options)?;
     let _own = take_possession(&to)?;
@@ -130,7 +131,7 @@ pub async fn restore(options: &StoreOptions, from: &Path) -> Result<Option<PathB
     Ok(replaced)
 }
 
-/// A name for what is replaced, that nothing has yet.
+/// An unused name for the replaced file.
 fn free_name(file: &Path) -> Result<PathBuf, BackupError> {
     let mut names = (1..=KEPT).map(|number| beside(file, &format!(".replaced-{number}")));
     names.find(|name| !name.exists()).ok_or_else(|| BackupError::Exists(beside(file, &format!(".replaced-{KEPT}"))))

@@ -1,4 +1,4 @@
-//! A file that this process owns, and connections to it.
+//! Connections to a SQLite file that this process owns.
 
 use std::borrow::Cow;
 use std::fs::{File, TryLockError};
@@ -17,31 +17,31 @@ use crate::store::sql::{
     page, prepared, rows_met,
 };
 
-/// The most rows in one statement that inserts. Such statements are kept, and there is one for each power of two up to this.
+/// Maximum number of rows in one `INSERT`. Such statements are cached, one for each power of two up to this.
 const ROWS: usize = 128;
 
-/// What is added to the file's name for what will replace it.
+/// Suffix of the file that will replace the database.
 pub(crate) const RESTORING: &str = ".restoring";
 
 /// SQLite's codes for "another connection has the file", and for "the disk is full".
 const SQLITE_BUSY: i32 = 5;
 const SQLITE_FULL: i32 = 13;
 
-/// What an error means. A commit that failed is looked at by [`SqliteDatabase::append`].
+/// Classifies an error. [`SqliteDatabase::append`] handles a failed commit.
 fn failure(error: sqlx::Error) -> Failure {
     match error {
-        // What was inserted is there already.
+        // The inserted row exists already.
         sqlx::Error::Database(error) if error.is_unique_violation() => Failure::Conflict,
         sqlx::Error::Database(error) => Failure::Refused(error.message().to_owned()),
         error => Failure::Lost(error.to_string()),
     }
 }
 
-/// Whether a commit that ended with this error surely did not happen: it was not allowed to begin, or there was no room for the last of
-/// what it writes, which is the record that makes it one.
+/// Whether a commit that ended with this error certainly did not happen: it was not allowed to begin, or the disk had
+/// no space for the record that completes it, which is written last.
 fn is_undone(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|error| error.code()).and_then(|code| code.parse::<i32>().ok());
-    // The higher bits say more about why.
+    // The higher bits give details of the cause.
     code.is_some_and(|code| [SQLITE_BUSY, SQLITE_FULL].contains(&(code & 0xff)))
 }
 
@@ -49,8 +49,8 @@ fn is_undone(error: &sqlx::Error) -> bool {
 pub(crate) struct SqliteConnector {
     options: SqliteConnectOptions,
     bound: std::time::Duration,
-    /// A connection that does nothing. With the last one SQLite removes the files that go with the database, and on a full disk
-    /// they could not be made again, not even to read.
+    /// An idle connection. When the last connection closes, SQLite removes the files beside the database, and on a full
+    /// disk they could not be created again, not even to read.
     anchor: Mutex<Option<SqliteConnection>>,
     /// Locked until all connections are closed.
     lock: Arc<File>,
@@ -92,14 +92,14 @@ impl SqliteConnector {
     }
 }
 
-/// The file whose name has this added.
+/// The path with `added` appended to the file name.
 pub(crate) fn beside(path: &Path, added: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(added);
     PathBuf::from(name)
 }
 
-/// Makes the file this process's own, for as long as what is returned is kept.
+/// Locks the file for this process, until the returned lock is dropped.
 pub(crate) fn take_possession(path: &Path) -> Result<File, OpenError> {
     let lock_path = beside(path, ".lock");
     let failed = |error: std::io::Error| OpenError::Unavailable(format!("{}: {error}", lock_path.display()));
@@ -167,8 +167,8 @@ impl Connection for SqliteDatabase {
         self.inner.execute(sql).await.map(drop).map_err(failure)
     }
 
-    /// Four statements at one go, since each goes to another thread and back. A transaction that an error leaves open ends with
-    /// its connection.
+    /// Sends four statements together, since each exchange passes to another thread and back. A transaction that an
+    /// error leaves open ends with its connection.
     async fn append(&mut self, append: &Append<'_>) -> Result<bool, Failure> {
         let namespace = Arg::Text(append.namespace);
         let (previous, revision) = (Arg::Int(append.previous), Arg::Int(append.revision));
@@ -183,14 +183,14 @@ impl Connection for SqliteDatabase {
         match (ended, met.as_slice()) {
             (Ok(()), [_, moved, _, _]) => Ok(*moved == 1),
             (Ok(()), _) => Err(Failure::Lost(format!("4 answers expected, not {}", met.len()))),
-            // The disk failed at some point of the commit: only reading the file again tells at which.
+            // The disk failed at some point of the commit: only reading the file again shows whether it took effect.
             (Err(error), [_, _, _]) if !is_undone(&error) => Err(Failure::Lost(error.to_string())),
             (Err(error), _) => Err(failure(error)),
         }
     }
 }
 
-/// A statement that inserts so many rows.
+/// A statement that inserts `rows` rows.
 fn insert(table: &Table, rows: usize) -> String {
     let row = format!("({})", vec!["?"; table.columns.len()].join(", "));
     format!("INSERT INTO {} ({}) VALUES {}", table.name, table.columns.join(", "), vec![row; rows].join(", "))

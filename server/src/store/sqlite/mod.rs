@@ -1,4 +1,4 @@
-//! SQLite: a file that one process owns.
+//! Store dialect for SQLite, whose file one process owns.
 
 mod backup;
 mod file;

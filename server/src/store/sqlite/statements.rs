@@ -1,10 +1,11 @@
-//! What SQLite is asked.
+//! Statements for SQLite.
 
 use std::sync::LazyLock;
 
 use crate::store::sql::{Appends, Statements, load_statements, scripts, sql};
 
-/// The file is the database: one that was put back from a copy shows it by its revision only.
+/// The identity is constant, since the file is the database: a file that was restored from a copy shows it only by its
+/// revision.
 pub(crate) static STATEMENTS: LazyLock<Statements> = LazyLock::new(|| {
     load_statements! { system: "sqlite", scripts: scripts::SQLITE, own_place: "a file", identity: "'file'" }
 });
@@ -12,5 +13,5 @@ pub(crate) static STATEMENTS: LazyLock<Statements> = LazyLock::new(|| {
 /// (revision, namespace, previous if there is one), then (namespace, previous, revision, server, number, at_ms, events)
 pub(crate) static APPEND: LazyLock<Appends> = LazyLock::new(|| Appends::new(sql!("append"), &STATEMENTS));
 
-/// Gives a row if the file is ours, or nobody's yet.
+/// Returns a row if the file is Tenure's, or empty.
 pub(crate) const IS_OURS: &str = sql!("is_ours");

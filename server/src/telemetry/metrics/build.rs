@@ -1,4 +1,4 @@
-//! Which program this is.
+//! The build version metric.
 
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;

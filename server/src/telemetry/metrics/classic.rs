@@ -1,16 +1,16 @@
-//! The text format that Prometheus had before OpenMetrics. The samples are the same, but what is said of them is not: a
-//! counter is described by its full name, and there are no infos.
+//! Converts OpenMetrics to the classic Prometheus text format. The samples are equal, but the metadata differs: a
+//! counter is described by its full name, and the info type does not exist.
 
 use std::fmt::Write;
 
-/// What OpenMetrics tells, in the classic format.
+/// Converts OpenMetrics text to the classic format.
 pub(super) fn from_openmetrics(text: &str) -> String {
     let mut classic = String::with_capacity(text.len());
     let mut help = None;
     for line in text.lines() {
         let mut words = line.splitn(4, ' ');
         let told = (words.next(), words.next(), words.next(), words.next());
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = match told {
             (Some("#"), Some("HELP"), Some(name), Some(said)) => {
                 help = Some((name, said));

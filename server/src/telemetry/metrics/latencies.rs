@@ -1,15 +1,15 @@
-//! The buckets of times.
+//! Latency histograms.
 
 use std::time::Duration;
 
 use prometheus_client::metrics::histogram::Histogram;
 
-/// From half a millisecond, what a good database takes for a commit, to ten seconds, what a call may take: those that client
-/// libraries of Prometheus have by default, and finer ones below.
+/// From 0.5 ms, the commit time of a fast database, to 10 s, the longest expected call: the default buckets of
+/// Prometheus client libraries, and finer ones below.
 pub(crate) const BUCKETS: [f64; 14] =
     [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
-/// A histogram of times that take as long as calls do.
+/// A histogram of durations, in seconds, with [`BUCKETS`].
 #[derive(Clone)]
 pub(crate) struct Latencies(pub(crate) Histogram);
 

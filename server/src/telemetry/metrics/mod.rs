@@ -1,9 +1,8 @@
-//! Metrics, as Prometheus reads them. No label has other values than those that are written in this program: never a name, an
-//! identity or an address.
+//! Metrics in Prometheus formats. Label values are constants of this program, never a name, an identity or an address.
 //!
-//! Each part of the server defines its own [`MetricSet`] and takes it from the [`Metrics`] of its server. What is counted of the log is
-//! counted by the server that appended it, so that sums over servers are right. What follows from the log is the same at every
-//! server, so that the maximum is. `deploy/monitoring/README.md` says of each which it is.
+//! Each module defines its own [`MetricSet`] and takes it from the [`Metrics`] of its server. Log events are counted
+//! only by the server that appended them, so that sums over servers are correct. State derived from the log is equal at
+//! every server, so that the maximum is correct. `deploy/monitoring/README.md` lists which applies to each metric.
 
 mod build;
 mod classic;
@@ -25,12 +24,12 @@ pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; chars
 /// The media type of [`Metrics::classic_text`].
 pub const CLASSIC_MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The metrics of one part of the server. Clones count into the same.
+/// The metrics of one module. Clones share their values.
 pub(crate) trait MetricSet: Clone + Default + Send + 'static {
-    /// What their names begin with, unless they have the names that they have everywhere.
+    /// The prefix of their names; `None` for names that are standardized.
     const PREFIX: Option<&'static str> = Some("tenure");
 
-    /// Adds them to a registry.
+    /// Adds the metrics to a registry.
     fn register(&self, registry: &mut Registry);
 }
 
@@ -53,7 +52,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// The metrics of a part, which are registered the first time that they are asked for.
+    /// The metrics of a module, registered on first use.
     pub(crate) fn of<S: MetricSet>(&self) -> S {
         let inner = &mut *self.inner();
         if let Some(set) = inner.sets.get(&TypeId::of::<S>()).and_then(|set| set.downcast_ref::<S>()) {
@@ -68,16 +67,16 @@ impl Metrics {
         set
     }
 
-    /// All of them as they are now, in the text format of OpenMetrics 1.0.
+    /// All metrics, in the text format of OpenMetrics 1.0.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = encode(&mut text, &self.inner().registry);
         text
     }
 
-    /// The same in the text format that Prometheus had before, for those who know only that.
+    /// All metrics, in the classic Prometheus text format, for scrapers that support only that.
     #[must_use]
     pub fn classic_text(&self) -> String {
         classic::from_openmetrics(&self.text())

@@ -1,4 +1,4 @@
-//! The process, under the names that client libraries of Prometheus agree on.
+//! Process metrics, with the standard names of Prometheus client libraries.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub(super) fn register(registry: &mut Registry) {
 #[derive(Debug)]
 struct Process;
 
-/// What is told of it.
+/// The state of the process.
 struct Facts {
     cpu_seconds: f64,
     start_time: f64,

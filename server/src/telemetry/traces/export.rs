@@ -1,4 +1,4 @@
-//! Where spans go: over OTLP, as the environment says in OpenTelemetry's own words.
+//! Exports spans over OTLP, configured by the standard OpenTelemetry environment variables.
 
 use std::env;
 use std::time::Duration;
@@ -16,13 +16,13 @@ use tokio::time::timeout;
 use super::TRACER;
 use super::reporting::Reporting;
 
-/// How long the last spans may take at the end.
+/// Timeout for exporting the last spans at shutdown.
 const LAST_SPANS: Duration = Duration::from_secs(2);
 
-/// The name of the service, unless it is given one.
+/// The default service name.
 const SERVICE: &str = "tenured";
 
-/// The samplers there are.
+/// The supported samplers.
 const SAMPLERS: [&str; 6] = [
     "always_on",
     "always_off",
@@ -32,13 +32,13 @@ const SAMPLERS: [&str; 6] = [
     "parentbased_traceidratio",
 ];
 
-/// Spans on their way out.
+/// The span exporter.
 #[derive(Debug)]
 pub struct Export(Option<SdkTracerProvider>);
 
 impl Export {
-    /// Starts making and exporting spans, if the environment asks for it. Within a runtime. What the environment says and cannot be
-    /// done is told in the log, and the server goes on without traces.
+    /// Starts recording and exporting spans, if the environment asks for it. Must be called within a runtime. If the
+    /// environment's settings cannot be used, the error is logged and the server runs without traces.
     #[must_use]
     pub fn start() -> Self {
         if !is_asked_for(&variable) {
@@ -47,7 +47,7 @@ impl Export {
         match provider() {
             Ok(provider) => {
                 let scope = InstrumentationScope::builder("tenure").with_version(env!("CARGO_PKG_VERSION")).build();
-                // Once a process.
+                // Set once per process.
                 let _ = TRACER.set(provider.tracer_with_scope(scope));
                 Self(Some(provider))
             }
@@ -58,7 +58,7 @@ impl Export {
         }
     }
 
-    /// Sends what is left, and ends. Takes no longer than a little.
+    /// Exports the remaining spans and stops, within two seconds.
     pub async fn stop(self) {
         let Some(provider) = self.0 else { return };
         let flushed = spawn_blocking(move || provider.shutdown_with_timeout(LAST_SPANS));
@@ -72,7 +72,7 @@ fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.trim().is_empty())
 }
 
-/// Whether there is somewhere to send spans to, and nothing says that none are wanted.
+/// Whether an endpoint is configured and tracing is not disabled.
 fn is_asked_for(variable: &dyn Fn(&str) -> Option<String>) -> bool {
     let has_endpoint = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"]
         .iter()
@@ -112,11 +112,11 @@ fn provider() -> anyhow::Result<SdkTracerProvider> {
         _ => SpanExporter::builder().with_http().with_protocol(Protocol::HttpBinary).build(),
     };
     let exporter = Reporting::new(exporter.context("the exporter of traces")?, Handle::current());
-    // The sampler, the limits of spans and of the queue are what the environment says; what does not fit the queue is dropped.
+    // The sampler and the limits of spans and queue come from the environment; spans that exceed the queue are dropped.
     Ok(SdkTracerProvider::builder().with_resource(resource()).with_batch_exporter(exporter).build())
 }
 
-/// Who makes the spans: what the environment says, and by default this program.
+/// The resource of the spans: from the environment, with this program as the default.
 fn resource() -> Resource {
     let resource = Resource::builder();
     let given = resource.build();

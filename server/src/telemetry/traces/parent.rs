@@ -1,4 +1,4 @@
-//! Where a trace comes from: the header `traceparent` of W3C Trace Context, whether as a header or as a field.
+//! Parses and formats `traceparent` (W3C Trace Context), from headers or message fields.
 
 use std::str::FromStr;
 
@@ -8,16 +8,16 @@ use opentelemetry::trace::{SpanContext, SpanId, TraceContextExt, TraceFlags, Tra
 
 use super::Traced;
 
-/// How many bytes a `traceparent` has.
+/// The length of a `traceparent`, in bytes.
 pub(crate) const TRACEPARENT: usize = 55;
 
-/// The most of a `tracestate` that is taken, in bytes: what everybody has to pass on.
+/// The longest accepted `tracestate`, in bytes: the length that the specification requires to be propagated.
 const TRACESTATE: usize = 512;
 
-/// Where each of its parts stands.
+/// The byte ranges of the parts.
 const PARTS: [std::ops::Range<usize>; 4] = [0..2, 3..35, 36..52, 53..55];
 
-/// The parent that a caller names; an empty one if it names none, or something that is none.
+/// The parent named by the caller; empty if missing or invalid.
 pub(crate) fn named(traceparent: &str, tracestate: &str) -> Context {
     match parse(traceparent, tracestate) {
         Some(parent) => Context::new().with_remote_span_context(parent),
@@ -25,7 +25,7 @@ pub(crate) fn named(traceparent: &str, tracestate: &str) -> Context {
     }
 }
 
-/// The same by the headers of a call. Who says it twice says nothing.
+/// The parent named in the headers of a call. A repeated header is ignored.
 pub(crate) fn of_headers(headers: &HeaderMap) -> Context {
     let only = |name| {
         let mut values = headers.get_all(name).iter();
@@ -34,7 +34,7 @@ pub(crate) fn of_headers(headers: &HeaderMap) -> Context {
     named(only("traceparent").unwrap_or_default(), only("tracestate").unwrap_or_default())
 }
 
-/// How a span is named to others as a parent.
+/// The span as a parent for other processes.
 pub(crate) fn traceparent(traced: &Traced) -> Option<String> {
     let context = traced.0.as_ref()?;
     let span = context.span();

@@ -1,4 +1,4 @@
-//! What carries spans away: on the server's runtime, and without a word for each failure.
+//! Exports spans on the server's runtime, with throttled logging of failures.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,10 +11,10 @@ use tokio::time::Instant;
 
 use crate::telemetry::log_throttle::LogThrottle;
 
-/// A collector that cannot be reached is told of so often at the most.
+/// The interval at which export failures are logged.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// Exports spans by another exporter.
+/// Exports spans through another exporter.
 #[derive(Debug)]
 pub(super) struct Reporting<E> {
     inner: Arc<E>,
@@ -23,7 +23,7 @@ pub(super) struct Reporting<E> {
 }
 
 impl<E> Reporting<E> {
-    /// By `inner`, which does its work on this runtime.
+    /// Wraps `inner`, which runs on this runtime.
     pub(super) fn new(inner: E, runtime: Handle) -> Self {
         Self { inner: Arc::new(inner), runtime, throttle: Mutex::new(LogThrottle::every(AGAIN)) }
     }
@@ -54,7 +54,7 @@ impl<E: SpanExporter + 'static> SpanExporter for Reporting<E> {
     }
 
     fn set_resource(&mut self, resource: &Resource) {
-        // Nobody else has it before the first span.
+        // Before the first span, no other reference exists.
         if let Some(inner) = Arc::get_mut(&mut self.inner) {
             inner.set_resource(resource);
         }

@@ -1,13 +1,13 @@
-//! Clocks: what this machine measures time with, and how far the servers' wall clocks are apart.
+//! Checks of clocks: the clock source of this machine, and the differences between the servers' wall clocks.
 
 use super::report::Check;
 
-/// Where Linux says what its clocks are made of.
+/// Where Linux names its clock source.
 const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-/// A difference between wall clocks that people begin to notice in history, in seconds.
+/// The difference between wall clocks from which it is noticeable in history, in seconds.
 const NOTICEABLE: f64 = 1.0;
 
-/// The source of this machine's clocks: holds are measured on the monotonic one.
+/// The clock source of this machine: holds are measured on its monotonic clock.
 pub fn local() -> Check {
     let up = crate::output::humane(crate::child::since_boot());
     match std::fs::read_to_string(SOURCE) {
@@ -21,7 +21,7 @@ pub fn local() -> Check {
     }
 }
 
-/// How far apart the servers' wall clocks are. Nothing is decided by them.
+/// The largest difference between the servers' wall clocks. No decision depends on them.
 pub fn between(ahead: &[f64]) -> Check {
     let least = ahead.iter().copied().fold(f64::INFINITY, f64::min);
     let most = ahead.iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -1,4 +1,4 @@
-//! `doctor`: is everything as it must be, and if not, what is wrong?
+//! `doctor`: checks this machine and the servers, and reports faults.
 
 mod clocks;
 mod probe;

@@ -1,4 +1,4 @@
-//! The checks of one server.
+//! The checks of a single server.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -23,17 +23,18 @@ use crate::output::exact;
 use crate::refusal;
 use crate::rpc::Rpc;
 
-/// How often the round trip is measured; the best counts.
+/// The number of round-trip measurements; the best counts.
 const ROUND_TRIPS: u32 = 5;
-/// A heartbeat must take less than a tenth of a lease, and heartbeats come much more often than twice a lease.
+/// A heartbeat must take less than a tenth of a lease (`SLOW`). Heartbeats are sent much more often than twice per
+/// lease (`SILENT`).
 const SLOW: u32 = 10;
 const SILENT: u32 = 2;
-/// How long the scratch session lives if the checks are cut short.
+/// The TTL of the scratch session, for when the checks are interrupted.
 const SCRATCH_TTL: prost_types::Duration = prost_types::Duration { seconds: 10, nanos: 0 };
-/// The response header in which a server may tell its version.
+/// The response header in which a server may report its version.
 const VERSION_HEADER: &str = "tenure-version";
 
-/// Checks one server; no check takes longer than a call may.
+/// Checks one server; no check takes longer than the call timeout.
 pub async fn probe(rpc: &Rpc, url: &str, namespace: &str) -> (Vec<Check>, Facts) {
     let limit = rpc.timeout();
     let mut checks = Vec::new();
@@ -106,13 +107,13 @@ impl Probe<'_> {
         Check::ok("round trip", exact(best.unwrap_or_default()))
     }
 
-    /// How the database does, and whether all servers send heartbeats.
+    /// Checks the latency of the database, and whether all servers send heartbeats.
     async fn servers(&self) -> [Check; 2] {
         let mut client = ServerServiceClient::new(self.channel.clone());
         let request = ListServersRequest { namespace: self.namespace.to_owned() };
         match self.within(client.list_servers(request)).await {
             Ok(response) => [database(response.get_ref()), servers(&response.get_ref().servers)],
-            // One of an earlier version.
+            // An earlier version of the server.
             Err(status) if status.code() == Code::Unimplemented => {
                 ["database", "servers"].map(|name| Check::note(name, "this server does not tell"))
             }
@@ -120,7 +121,7 @@ impl Probe<'_> {
         }
     }
 
-    /// Acquires, renews and releases a scratch lock in a session of its own, and watches that.
+    /// Acquires, renews and releases a scratch lock in a session of its own, and watches those events.
     async fn write_path(&self, checks: &mut Vec<Check>, facts: &mut Facts) {
         let unique = format!("{}-{}", std::process::id(), crate::child::since_boot().as_nanos());
         let name = format!("tenure-doctor/{unique}");
@@ -171,7 +172,7 @@ impl Probe<'_> {
             Ok(mut stream) => match timeout(self.limit, granted_at(&mut stream, token)).await {
                 Ok(Ok(time)) => {
                     checks.push(Check::ok("watch", "told of the grant"));
-                    // The stamp was made at some time during the call: its middle is the best guess.
+                    // The event was stamped at some time during the call; the middle is the best estimate.
                     let ahead = seconds(time) - seconds(stamp) - took.as_secs_f64() / 2.0;
                     facts.ahead = Some(ahead);
                     checks.push(clocks::against_ours(ahead));
@@ -183,7 +184,7 @@ impl Probe<'_> {
             },
             Err(status) => checks.push(refused("watch", &status)),
         }
-        // The session would end by itself, too.
+        // Without this call, the session ends by its TTL.
         let _ = self
             .within(sessions.close_session(CloseSessionRequest { namespace, session_id, client_id: String::new() }))
             .await;
@@ -210,7 +211,7 @@ fn time(value: Option<prost_types::Duration>) -> Option<Duration> {
     value.and_then(|value| Duration::try_from(value).ok())
 }
 
-/// A heartbeat is a short write and a short read. It must be far quicker than a lease, or the lease is in danger.
+/// A heartbeat is a short write and a short read. It must be far quicker than a lease, or the lease is at risk.
 fn database(response: &ListServersResponse) -> Check {
     let own = response.servers.iter().find(|server| server.answering);
     let (Some(took), Some(lease)) = (time(response.heartbeat_took), own.and_then(|own| time(own.lease))) else {
@@ -245,7 +246,7 @@ fn servers(servers: &[Server]) -> Check {
     Check::ok("servers", format!("{}: {}", living.len(), names(living)))
 }
 
-/// What is wrong with the address of a server.
+/// Describes the fault of a server's advertised address.
 fn lost(server: &Server) -> String {
     let Server { label, address, unreachable, .. } = server;
     format!(
@@ -254,7 +255,7 @@ fn lost(server: &Server) -> String {
     )
 }
 
-/// The stamp of the event that granted `token`.
+/// The timestamp of the event that granted `token`.
 async fn granted_at(stream: &mut Streaming<tenure_proto::v1::WatchResponse>, token: u64) -> Result<SystemTime, String> {
     loop {
         let response = match stream.message().await {
@@ -273,7 +274,7 @@ fn seconds(time: SystemTime) -> f64 {
     time.duration_since(SystemTime::UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
 
-/// A check that was refused. What the policy does not allow this caller says nothing against the server.
+/// The result of a rejected check. A rejection by the policy is no fault of the server.
 fn refused(name: &'static str, status: &Status) -> Check {
     match (status.code(), refusal::fact(status, "rule").as_deref()) {
         (Code::PermissionDenied, Some("policy")) => Check::note(name, format!("not checked: {}", words(status))),

@@ -1,15 +1,15 @@
-//! What the doctor found, as text and as JSON.
+//! The findings of `doctor`, as text and as JSON.
 
 use serde_json::{Value, json};
 
 use super::clocks;
 use crate::output::{Look, Tint, bold, plain};
 
-/// How a check went.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Ok,
-    /// For information, or not as good as it could be.
+    /// For information, or suboptimal.
     Note,
     Failed,
 }
@@ -36,12 +36,12 @@ impl Check {
     }
 }
 
-/// What one server told of itself.
+/// Facts that a server reported, or that were measured.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Facts {
     /// Whether it could be connected to.
     pub reached: bool,
-    /// Its version, if it says.
+    /// Its version, if reported.
     pub version: Option<String>,
     /// By how many seconds its wall clock is ahead of this machine's.
     pub ahead: Option<f64>,
@@ -55,7 +55,7 @@ pub struct Endpoint {
     pub facts: Facts,
 }
 
-/// All of it.
+/// The whole report.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Checks of this machine, and of the servers against each other.
@@ -64,7 +64,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Adds what only shows when servers are compared.
+    /// Adds the checks that compare servers.
     pub fn compare(&mut self) {
         let mut versions: Vec<&str> = self.endpoints.iter().filter_map(|one| one.facts.version.as_deref()).collect();
         versions.sort_unstable();

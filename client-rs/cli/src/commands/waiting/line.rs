@@ -1,17 +1,17 @@
-//! One line at the bottom of the terminal.
+//! A status line at the bottom of the terminal.
 
 use std::io::{self, Write};
 
 use crate::output::{Look, cut};
 
-/// Shown anew in its place, and wiped off when dropped.
+/// Redrawn in place, and cleared when dropped.
 #[derive(Default)]
 pub struct Line {
     shown: String,
 }
 
 impl Line {
-    /// Shows this, as much of it as fits: a line that is broken by the terminal could not be wiped off.
+    /// Shows the text, truncated to the width of the terminal: a wrapped line could not be cleared.
     pub fn show(&mut self, text: &str) {
         let room = Look::of_stderr().width.map_or(usize::MAX, |width| width.saturating_sub(1));
         let text = cut(text, room);
@@ -22,7 +22,7 @@ impl Line {
         }
     }
 
-    /// Shows nothing.
+    /// Clears the line.
     pub fn clear(&mut self) {
         if !self.shown.is_empty() {
             self.show("");

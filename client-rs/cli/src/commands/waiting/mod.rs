@@ -1,5 +1,7 @@
-//! What is told while a command waits: who holds the lock, since when, and the place in the queue. A terminal shows it in one
-//! line that changes with the queue. Elsewhere, as in a log, it is a line at the beginning and one when the holder changes.
+//! Reports a wait: who holds the lock, since when, and the place in the queue.
+//!
+//! A terminal shows one status line that changes with the queue. A log gets one line at the beginning and one when the
+//! holder changes.
 
 mod line;
 mod pace;
@@ -19,34 +21,34 @@ use line::Line;
 use pace::Pace;
 use standing::{Since, Standing};
 
-/// A wait that is shorter than this is not worth a word: on a terminal, and in a log.
+/// Waits shorter than this are not reported: on a terminal, and in a log.
 const SHORT: Duration = Duration::from_millis(300);
 const SHORT_FOR_A_LOG: Duration = Duration::from_secs(1);
 
-/// A terminal's line is written anew this often, for the time that it tells.
+/// How often a terminal's line is redrawn, because it shows elapsed time.
 const TICK: Duration = Duration::from_secs(1);
 
-/// The lock is not looked at more often than this, however fast the queue moves.
+/// The minimum time between two reads of the lock, however fast the queue moves.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// How long a look may take.
+/// The timeout of a read.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A wait for locks.
 pub struct Waiting<'a> {
     pub context: &'a Context,
     pub client: &'a Client,
-    /// Whose place in the queue is told.
+    /// The session whose place in the queue is shown.
     pub session: Option<&'a str>,
     pub names: &'a [String],
 }
 
-/// Whether somebody was told in a log that this waits, so that he is to be told when that is over.
+/// Whether the wait was reported in a log, so that its end must be reported too.
 #[derive(Default)]
 pub struct Told(Cell<bool>);
 
 impl Told {
-    /// Says so, if it was.
+    /// Reports the end of the wait if its beginning was reported.
     pub fn over(&self, text: impl FnOnce() -> String) {
         if self.0.take() {
             say(&text());
@@ -54,7 +56,7 @@ impl Told {
     }
 }
 
-/// Tells that no server has answered yet, until dropped. Never ends.
+/// Reports that no server has replied yet, until dropped. Never returns.
 pub async fn for_a_server(quiet: bool, limit: Duration) -> std::convert::Infallible {
     if !quiet {
         sleep(SHORT_FOR_A_LOG).await;
@@ -64,7 +66,7 @@ pub async fn for_a_server(quiet: bool, limit: Duration) -> std::convert::Infalli
     std::future::pending().await
 }
 
-/// Tells that another program uses the session's id, until dropped. Never ends.
+/// Reports that another program uses the session's id, until dropped. Never returns.
 pub async fn for_a_session(quiet: bool, id: &str, told: &Told) -> std::convert::Infallible {
     if !quiet {
         let begun = Instant::now();
@@ -84,7 +86,7 @@ pub async fn for_a_session(quiet: bool, id: &str, told: &Told) -> std::convert::
     std::future::pending().await
 }
 
-/// Tells that a holder has been asked to hand over, until dropped. Never ends.
+/// Reports that a holder was asked to hand over, until dropped. Never returns.
 pub async fn for_the_holder(quiet: bool, name: &str, drain: Duration) -> std::convert::Infallible {
     if !quiet {
         sleep(SHORT_FOR_A_LOG).await;
@@ -95,7 +97,7 @@ pub async fn for_the_holder(quiet: bool, name: &str, drain: Duration) -> std::co
     std::future::pending().await
 }
 
-/// Tells what is left of a time, until dropped: once a second on a terminal, once in a log. Never ends.
+/// Reports the remaining time, until dropped: once a second on a terminal, once in a log. Never returns.
 async fn count_down(limit: Duration, text: impl Fn(Duration) -> String) -> std::convert::Infallible {
     let end = Instant::now().checked_add(limit);
     let left = || end.map_or(limit, |end| end.saturating_duration_since(Instant::now()));
@@ -105,14 +107,14 @@ async fn count_down(limit: Duration, text: impl Fn(Duration) -> String) -> std::
     }
     let mut line = Line::default();
     loop {
-        // To full seconds, as time goes by.
+        // Rounds up to full seconds.
         line.show(&text(Duration::from_secs(left().as_millis().div_ceil(1000).try_into().unwrap_or(u64::MAX))));
         sleep(TICK).await;
     }
 }
 
 impl Waiting<'_> {
-    /// Tells it until dropped; then a terminal's line is wiped off. Never ends.
+    /// Reports the wait until dropped; then a terminal's line is cleared. Never returns.
     pub async fn show(&self, quiet: bool, told: &Told) -> std::convert::Infallible {
         if quiet {
             return std::future::pending().await;
@@ -198,7 +200,7 @@ impl Waiting<'_> {
         }
     }
 
-    /// How things stand with the first lock that is not ours.
+    /// The standing at the first lock that this session does not hold.
     async fn look(&self) -> Option<Standing> {
         for name in self.names {
             let lock = timeout(PATIENCE, self.client.get_lock(name.as_str())).await.ok()?.ok()?;
@@ -209,7 +211,7 @@ impl Waiting<'_> {
         None
     }
 
-    /// Since when it is held by whom it is: as was watched, or by history.
+    /// The start of the current hold: from a watched event, or from history.
     async fn since(&self, standing: &Standing, known: Option<Since>) -> Option<Since> {
         let token = standing.token?;
         if known.as_ref().is_some_and(|known| known.token == token) {
@@ -227,7 +229,7 @@ impl Waiting<'_> {
     }
 }
 
-/// The grant that an event tells, if it does: that hold begins now.
+/// The grant in a watch event, if it has one: that hold begins now.
 fn granted(change: WatchEvent) -> Option<Since> {
     let WatchEvent::Events { events, .. } = change else { return None };
     let is_grant = |event: &&Event| matches!(event.kind, EventKind::Granted | EventKind::Transferred);
@@ -236,7 +238,7 @@ fn granted(change: WatchEvent) -> Option<Since> {
     Some(Since { token, granted: event.time, seen: Instant::now(), held: Duration::ZERO })
 }
 
-/// Whether another one may hold it now. That somebody joined the queue is no news for a log.
+/// Whether the holder may have changed. A change of the queue is not reported in a log.
 fn is_about_the_holder(change: &WatchEvent) -> bool {
     let of_the_queue = |event: &Event| {
         matches!(event.kind, EventKind::Queued | EventKind::Updated | EventKind::Configured)

@@ -1,36 +1,36 @@
-//! How often a log is told.
+//! Limits the rate of lines in a log.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The shortest time between two lines, and the longest that a change goes untold.
+/// The minimum time between two lines, and the maximum time for which a change is unreported.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// After each line the next one may take twice as long, so that a lock that goes from hand to hand fills no log; after a long
-/// silence it may come soon again.
+/// Each line doubles the pause before the next one, so that a lock that changes hands often does not fill the log;
+/// after a long silence the pause is short again.
 pub struct Pace {
     next: Instant,
     pause: Duration,
 }
 
 impl Pace {
-    /// The first line may come at once.
+    /// A pace whose first line is due at once.
     pub fn new(now: Instant) -> Self {
         Self { next: now, pause: PAUSES.0 }
     }
 
-    /// When the next look is due.
+    /// When the next read is due.
     pub fn next(&self) -> Instant {
         self.next
     }
 
-    /// There was nothing to tell.
+    /// Records a read without a change to report.
     pub fn looked(&mut self, now: Instant) {
         self.next = self.next.max(now + PAUSES.0);
     }
 
-    /// A line was written.
+    /// Records that a line was written.
     pub fn told(&mut self, now: Instant) {
         let is_quiet = now.saturating_duration_since(self.next) >= self.pause;
         self.pause = if is_quiet { PAUSES.0 } else { (self.pause * 2).min(PAUSES.1) };

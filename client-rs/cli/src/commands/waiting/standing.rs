@@ -1,4 +1,4 @@
-//! How things stand for one that waits, in words.
+//! Describes a waiter's position at a lock, as text.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,41 +7,41 @@ use tokio::time::Instant;
 
 use crate::output::{ENOUGH_OF_AN_ID, cut_inside, humane, mode_of, moment, plain};
 
-/// What one that waits wants to know about a lock.
+/// The state of a lock that matters to a waiter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
     pub name: String,
-    /// The token of who holds it, if somebody does.
+    /// The token of the current hold, if there is one.
     pub token: Option<u64>,
-    /// What keeps it waiting. Who holds it stands after how long that has been so: of the two an owner label may be long.
+    /// The obstacle. The holder is printed after the duration, because an owner label may be long.
     what: &'static str,
     who: String,
     mode: String,
-    /// That one's session, if it has an owner label beside it.
+    /// The holder's session, if an owner label is shown too.
     session: Option<String>,
     place: String,
 }
 
-/// Since when a hold lasts.
+/// The start of a hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Since {
     pub token: u64,
-    /// By the wall clock of the server that granted it.
+    /// By the wall clock of the granting server.
     pub granted: Option<SystemTime>,
-    /// How long it had been held, and when that was seen.
+    /// How long it had been held at the time `seen`.
     pub held: Duration,
     pub seen: Instant,
 }
 
 impl Standing {
-    /// None if nobody is in the way of this session.
+    /// The standing of `session` at the lock. None if no other claim blocks it.
     pub fn of(lock: &Lock, session: Option<&str>) -> Option<Self> {
         let is_own = |claim: &Claim| Some(claim.session_id.as_str()) == session;
         if lock.holders.iter().any(is_own) {
             return None;
         }
         let at = lock.waiters.iter().position(is_own);
-        // With nobody holding it, who is first may lack another of its names.
+        // If the lock has no holder, the first waiter may still wait for another of its names.
         let first = lock.waiters.first().filter(|_| at.is_none_or(|at| at > 0));
         let claim = lock.holders.first().or(first)?;
         let session_given = session.is_some();
@@ -63,19 +63,19 @@ impl Standing {
         Some(Self { name: lock.name.clone(), token, what, who, mode, session, place: place(lock, at, session_given) })
     }
 
-    /// Who holds it, to tell whether that has changed.
+    /// The holder, to detect a change.
     pub fn holder(&self) -> (String, Option<u64>) {
         (self.who.clone(), self.token)
     }
 
-    /// For a line that is written anew each second.
+    /// The text for a line that is redrawn each second.
     pub fn now(&self, since: Option<&Since>) -> String {
         let since =
             self.known(since).map(|since| format!(" for {}", humane(seconds(since.held + since.seen.elapsed()))));
         self.with(&since.unwrap_or_default(), ENOUGH_OF_AN_ID)
     }
 
-    /// For a line that stands.
+    /// The text for a permanent line.
     pub fn for_a_log(&self, since: Option<&Since>) -> String {
         let since = self.known(since).map(|since| match since.granted {
             Some(granted) => format!(" since {}", moment(granted)),
@@ -97,11 +97,11 @@ impl Standing {
     }
 }
 
-/// The place in the queue, and whether that is of any use.
+/// The place in the queue, with a note on deadlock.
 fn place(lock: &Lock, at: Option<usize>, has_one: bool) -> String {
     let (count, shown) = (lock.waiter_count, lock.waiters.len());
     match at {
-        // Only the first of a long queue are told.
+        // Only the first waiters of a long queue are listed.
         None if has_one && count > shown as u64 => format!(" ({shown} or more of {count} are before you)"),
         None => String::new(),
         Some(at) if !lock.waiters[at].deadlock.is_empty() => {
@@ -125,7 +125,7 @@ fn ordinal(number: usize) -> String {
     format!("{number}{ending}")
 }
 
-/// Without what is less than a second: the line is written anew once a second.
+/// Truncates to full seconds, because the line is redrawn once a second.
 fn seconds(duration: Duration) -> Duration {
     Duration::from_secs(duration.as_secs())
 }

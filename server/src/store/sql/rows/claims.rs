@@ -1,4 +1,4 @@
-//! Claims as rows: one for each name.
+//! Encoding and decoding of claims as rows, one for each name.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -38,8 +38,8 @@ pub(crate) static CLAIMS: Table = Table {
     ],
 };
 
-/// Rows of [`CLAIMS`]. `labels`: of each claim, as JSON. `granted`: the tokens of which the stamp of the grant is known, with that
-/// stamp, in the order of the claims; taken as far as these claims go.
+/// Encodes rows of [`CLAIMS`]. `labels`: of each claim, as JSON. `granted`: the tokens whose grant has a known stamp,
+/// with that stamp, in the order of the claims; consumed as far as these claims go.
 pub(crate) fn claim_cells<'a>(
     namespace: &'a str,
     claims: &'a [Claim],
@@ -86,8 +86,8 @@ pub(crate) fn claim_cells<'a>(
     cells
 }
 
-/// Adds a row of `load_claims` to the claims read so far, and to the stamps of their grants. `sessions`: the open ones by opening
-/// revision, with which claims have their texts in common.
+/// Adds a row of `load_claims` to the claims read so far, and to the stamps of their grants. `sessions`: the open ones
+/// by opening revision, with which claims share texts.
 pub(crate) fn add_claim(
     claims: &mut Vec<Claim>,
     granted: &mut Vec<(Revision, i64)>,
@@ -97,7 +97,7 @@ pub(crate) fn add_claim(
     let id = Revision(number(row, 0)?);
     let name = text(row, 2)?;
     if let Some(last) = claims.last_mut().filter(|last| last.id == id) {
-        // The claim is not shared yet, so nothing is copied.
+        // The claim is not shared yet, so `make_mut` copies nothing.
         Arc::make_mut(&mut last.spec).names.extend([name]);
         return Ok(());
     }
@@ -136,7 +136,7 @@ pub(crate) fn add_claim(
     Ok(())
 }
 
-/// A text, which is that of the session as a rule.
+/// Reads a text, which is shared with the session if equal, as it usually is.
 fn shared(row: &Row<'_>, column: usize, of_session: Option<&Text>) -> Result<Text, Failure> {
     let text = row.text(column)?;
     Ok(of_session.filter(|of_session| ***of_session == *text).cloned().unwrap_or_else(|| text.into()))

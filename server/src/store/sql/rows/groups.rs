@@ -1,4 +1,4 @@
-//! Groups and their members as rows.
+//! Encoding and decoding of groups and their members as rows.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ pub(crate) static MEMBERS: Table = Table {
     columns: &["namespace", "group_id", "number", "session", "opened", "owner", "metadata", "assignment"],
 };
 
-/// Rows of [`GROUPS`].
+/// Encodes rows of [`GROUPS`].
 pub(crate) fn group_cells<'a>(namespace: &'a str, groups: &'a [Arc<Group>]) -> Vec<Arg<'a>> {
     let mut cells = Vec::with_capacity(groups.len() * GROUPS.columns.len());
     for group in groups {
@@ -55,7 +55,7 @@ pub(crate) fn group_cells<'a>(namespace: &'a str, groups: &'a [Arc<Group>]) -> V
     cells
 }
 
-/// Rows of [`MEMBERS`]. `labels`: of each member of each group, as JSON.
+/// Encodes rows of [`MEMBERS`]. `labels`: of each member of each group, as JSON.
 pub(crate) fn member_cells<'a>(
     namespace: &'a str,
     groups: &'a [Arc<Group>],
@@ -82,7 +82,7 @@ fn revision(row: &Row<'_>, column: usize) -> Result<Revision, Failure> {
     number(row, column).map(Revision)
 }
 
-/// A group from the columns of `load_groups`, without its members.
+/// Decodes a group from the columns of `load_groups`, without its members.
 pub(crate) fn group(row: &Row<'_>) -> Result<Group, Failure> {
     let some = |column: usize| !row.is_null(column);
     let lead = some(3).then(|| Ok(Lead { member: revision(row, 3)?, token: revision(row, 4)? }));

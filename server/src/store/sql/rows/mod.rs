@@ -1,4 +1,4 @@
-//! The rows that sum up the log: which values they are written as, and how they are read.
+//! Encoding and decoding of the rows that sum up the log.
 
 mod claims;
 mod groups;
@@ -13,13 +13,13 @@ pub(crate) use sessions::{SESSIONS, session, session_cells};
 pub(crate) use settings::{SETTINGS, settings, settings_cells};
 use tenure_core::Text;
 
-/// How many rows go into one statement, or come out of one, at the most.
+/// Maximum number of rows that one statement writes or returns.
 pub(crate) const CHUNK: usize = 1000;
 
-/// A statement gets no more rows when they take this many bytes: well below what databases take at once.
+/// A statement gets no more rows once they reach this size: well below the limits of databases.
 const CHUNK_BYTES: usize = 1024 * 1024;
 
-/// Rows of so many cells each, in parts that are not too large for one statement.
+/// Splits rows of `width` cells into parts that are not too large for one statement.
 pub(crate) fn statements<'c, 'a>(cells: &'c [Arg<'a>], width: usize) -> impl Iterator<Item = &'c [Arg<'a>]> {
     let mut rest = cells;
     std::iter::from_fn(move || {
@@ -37,12 +37,12 @@ pub(crate) fn statements<'c, 'a>(cells: &'c [Arg<'a>], width: usize) -> impl Ite
     })
 }
 
-/// A number of ours as the database keeps it. Those that may use all 64 bits come back the same.
+/// A number as the database stores it. Numbers that use all 64 bits are read back unchanged.
 pub(crate) fn int(value: u64) -> Arg<'static> {
     Arg::Int(value.cast_signed())
 }
 
-/// How many, as the database takes it.
+/// A count as the database stores it.
 pub(crate) fn count(value: usize) -> Arg<'static> {
     Arg::Int(i64::try_from(value).unwrap_or(i64::MAX))
 }
@@ -55,7 +55,7 @@ fn optional_text(value: Option<&str>) -> Arg<'_> {
     value.map_or(Arg::Null, Arg::Text)
 }
 
-/// A revision, server or other number that is kept as a signed one.
+/// Reads a revision, server or other number that is stored as a signed one.
 pub(crate) fn number(row: &Row<'_>, column: usize) -> Result<u64, Failure> {
     let value = row.int(column)?;
     u64::try_from(value).map_err(|_| Failure::Refused(format!("column {column} is negative: {value}")))
@@ -82,7 +82,7 @@ fn unreadable(error: CodecError) -> Failure {
 mod tests {
     use super::*;
 
-    /// How many rows each statement has.
+    /// The number of rows of each statement.
     fn split(cells: &[Arg<'_>], width: usize) -> Vec<usize> {
         statements(cells, width).map(|statement| statement.len() / width).collect()
     }

@@ -1,4 +1,4 @@
-//! Sessions as rows.
+//! Encoding and decoding of sessions as rows.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub(crate) static SESSIONS: Table = Table {
     ],
 };
 
-/// Rows of [`SESSIONS`]. `labels`: of each session, as JSON.
+/// Encodes rows of [`SESSIONS`]. `labels`: of each session, as JSON.
 pub(crate) fn session_cells<'a>(
     namespace: &'a str,
     sessions: &'a [Session],
@@ -52,7 +52,7 @@ pub(crate) fn session_cells<'a>(
     cells
 }
 
-/// A session from the columns of `load_sessions`.
+/// Decodes a session from the columns of `load_sessions`.
 pub(crate) fn session(row: &Row<'_>) -> Result<Session, Failure> {
     let spec = SessionSpec {
         id: text(row, 1)?,

@@ -1,4 +1,4 @@
-//! What is set on locks as rows.
+//! Encoding and decoding of lock settings as rows.
 
 use tenure_core::{LockSettings, Text};
 
@@ -10,7 +10,7 @@ use crate::store::sql::statements::Table;
 pub(crate) static SETTINGS: Table =
     Table { name: "settings", columns: &["namespace", "position", "name", "permit_limit", "settling_ms", "drain_ms"] };
 
-/// Rows of [`SETTINGS`]: all that is set.
+/// Encodes all settings as rows of [`SETTINGS`].
 pub(crate) fn settings_cells<'a>(namespace: &'a str, settings: &'a [(Text, LockSettings)]) -> Vec<Arg<'a>> {
     let mut cells = Vec::with_capacity(settings.len() * SETTINGS.columns.len());
     for ((name, settings), position) in settings.iter().zip(0..) {
@@ -26,7 +26,7 @@ pub(crate) fn settings_cells<'a>(namespace: &'a str, settings: &'a [(Text, LockS
     cells
 }
 
-/// What is set on a lock, from the columns of `load_settings`.
+/// Decodes the settings of a lock from the columns of `load_settings`.
 pub(crate) fn settings(row: &Row<'_>) -> Result<(Text, LockSettings), Failure> {
     let settings = codec::settings(small(row, 2)?, optional(row, 3)?, optional(row, 4)?).map_err(unreadable)?;
     Ok((text(row, 1)?, settings))
