@@ -1,4 +1,4 @@
-//! Defaults and bounds.
+//! Fills in the defaults of settings and checks their bounds.
 
 use std::fmt::Display;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -78,7 +78,7 @@ pub(super) fn check(layer: Layer, surroundings: &Surroundings) -> Result<Config,
         allow_insecure,
         label,
         advertise,
-        // A default above a smaller max_ttl would be a bound that nobody set.
+        // A default min_ttl above a configured max_ttl would be a bound that the operator did not set.
         min_ttl: span("min_ttl", layer.min_ttl, max_ttl.min(Duration::from_millis(500)), lowest, max_ttl)?,
         max_ttl,
         server_lease: span("server_lease", layer.server_lease, 10 * SECOND, 2 * SECOND, MINUTE)?,
@@ -126,7 +126,7 @@ fn default_url(data_dir: &Path) -> Result<String, ConfigError> {
     Ok(format!("sqlite:{file}"))
 }
 
-/// An address that others can be told, or none.
+/// An address that other servers and clients can use, if there is one.
 fn checked_address(address: String) -> Result<String, ConfigError> {
     let is_address = |authority: &Authority| authority.port().is_some() && !authority.as_str().contains('@');
     match Authority::try_from(address.as_str()) {

@@ -75,14 +75,14 @@ pub struct Layer {
     /// The static tokens that clients may show: lines of NAME sha256:HASH, made by `tenured new-token` [default: none]
     #[arg(long, env = "TENURE_TOKENS_FILE", value_name = "FILE")]
     pub tokens_file: Option<PathBuf>,
-    /// Who may do what, TOML [default: whoever has shown who it is may do everything]
+    /// The policy, TOML [default: every authenticated caller may do everything]
     #[arg(long, env = "TENURE_POLICY", value_name = "FILE")]
     pub policy: Option<PathBuf>,
     /// Where it is written down what operators do and who is refused, as lines of JSON: a file, or - for standard output
     /// [default: nowhere]
     #[arg(long, env = "TENURE_AUDIT_LOG", value_name = "FILE")]
     pub audit_log: Option<PathBuf>,
-    /// Whether everything is written down there but renewals and what streams are told, not only that [default: false]
+    /// Also log every other request, except renewals and replies on streams [default: false]
     #[arg(long, env = "TENURE_AUDIT_EVERYTHING", value_name = "BOOL")]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub audit_everything: Option<bool>,

@@ -1,4 +1,4 @@
-//! Brings the places together in which settings are given.
+//! Merges the sources of settings: flags, environment variables and the file.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 use super::check::check;
 use super::{Config, ConfigError, Layer};
 
-/// What defaults depend on.
+/// The environment that defaults depend on.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
     /// All environment variables.
     pub variables: Vec<(OsString, OsString)>,
     /// The host's name.
     pub host: String,
-    /// How many processors there are for this process.
+    /// The number of processors available to this process.
     pub processors: usize,
 }
 
 impl Surroundings {
-    /// Those of this process.
+    /// The environment of this process.
     #[must_use]
     pub fn of_this_process() -> Self {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
@@ -35,7 +35,7 @@ impl Surroundings {
     }
 }
 
-/// Variables of clients, which may share a server's environment.
+/// Variables of the clients, which may be set in the environment of a server.
 const NOT_OURS: [&str; 13] = [
     "TENURE_ENDPOINTS",
     "TENURE_NAMESPACE",
@@ -52,7 +52,7 @@ const NOT_OURS: [&str; 13] = [
     "TENURE_TIMEOUT",
 ];
 
-/// Whether Kubernetes has made it up, for a service whose name begins with `tenure`: `TENURE_SERVICE_HOST`, `TENURE_SERVICE_PORT_GRPC`,
+/// Whether Kubernetes sets this variable for a service whose name begins with `tenure`: `TENURE_SERVICE_HOST`, `TENURE_SERVICE_PORT_GRPC`,
 /// `TENURE_PORT=tcp://10.0.0.1:7420`, `TENURE_PORT_7420_TCP_ADDR`, and so on.
 ///
 /// See <https://kubernetes.io/docs/tutorials/services/connect-applications-service/#environment-variables>.
@@ -65,7 +65,7 @@ fn is_of_kubernetes(name: &str, value: &OsStr) -> bool {
         || name.split_once("_PORT_").is_some_and(has_port)
 }
 
-/// Makes the settings of what flags and environment give, the file that they name, and the surroundings.
+/// Loads the settings from flags, environment variables, and the file that they name.
 ///
 /// # Errors
 /// If a setting is unknown or out of its bounds, or a file cannot be read; names it.
@@ -109,8 +109,7 @@ fn read_file(file: &Path) -> Result<Layer, ConfigError> {
     Ok(layer)
 }
 
-/// What is wrong with a file, in which line, and with which setting. Not the line itself, as the error shows it: it may
-/// hold a password.
+/// Describes an error in a file by its line number and setting. The line itself is not shown: it may hold a password.
 fn problem(file: &Path, text: &str, error: &toml::de::Error) -> String {
     let start = error.span().map_or(0, |span| span.start);
     let number = text.get(..start).map_or(0, |before| before.matches('\n').count());
@@ -120,7 +119,7 @@ fn problem(file: &Path, text: &str, error: &toml::de::Error) -> String {
     format!("config: {}, line {}: {setting}{}", file.display(), number + 1, error.message())
 }
 
-/// A misspelt TENURE_STORE_URL must not quietly put everything into an embedded database.
+/// Unknown variables are errors: a misspelt TENURE_STORE_URL must not silently select the embedded database.
 fn refuse_unknown_variables(surroundings: &Surroundings) -> Result<(), ConfigError> {
     let known = Layer::variables();
     for (name, value) in &surroundings.variables {

@@ -1,4 +1,4 @@
-//! What must come together, so that nobody is served by accident.
+//! Rejects combinations of settings that would serve callers by accident.
 
 use std::net::SocketAddr;
 
@@ -94,7 +94,7 @@ fn algorithms(list: &str) -> Result<Vec<jsonwebtoken::Algorithm>, ConfigError> {
         .collect()
 }
 
-/// Other machines are served over TLS only, and only those that prove who they are; unless somebody wants it otherwise.
+/// Other machines are served over TLS only, and only with credentials, unless the operator allows it otherwise.
 pub(super) fn check(
     listen: SocketAddr,
     has_tls: bool,

@@ -1,4 +1,4 @@
-//! Settings as text that may be shown to anyone, in the form of the file that would give them.
+//! Prints settings without secrets, in the format of the configuration file.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Durations as people write them.
+//! Parses and prints durations.
 
 use std::fmt;
 use std::str::FromStr;

@@ -22,6 +22,7 @@ mod readme;
 mod snippets;
 mod stages;
 mod upgrade;
+mod words;
 
 use std::process::ExitCode;
 
@@ -162,6 +163,8 @@ enum Stage {
     Contract,
     /// The modules of each crate import each other in one direction.
     Modules,
+    /// Comments are in plain technical English: without banned words.
+    Words,
     /// clippy, without a warning.
     Clippy,
     /// The programs.
@@ -197,7 +200,8 @@ enum Stage {
 }
 
 impl Stage {
-    const FORM: [Self; 5] = [Self::Format, Self::Generated, Self::Contract, Self::Modules, Self::Clippy];
+    const FORM: [Self; 6] =
+        [Self::Format, Self::Generated, Self::Contract, Self::Modules, Self::Words, Self::Clippy];
 
     fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_string())
@@ -210,6 +214,7 @@ impl Stage {
             Self::Generated => generate::check().and_then(|()| snippets::check()).and_then(|()| pages::check()),
             Self::Contract => contract::check(),
             Self::Modules => modules::check(),
+            Self::Words => words::check(),
             Self::Clippy => {
                 cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()
             }

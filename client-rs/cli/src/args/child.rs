@@ -89,7 +89,7 @@ pub struct LockArgs {
     /// The locks, 1 to 16: all of them or none
     #[arg(required = true, value_name = "NAME")]
     pub names: Vec<String>,
-    /// Do not wait: exit with --conflict-exit-code if somebody else holds the lock
+    /// Do not wait: exit with --conflict-exit-code if another session holds the lock
     #[arg(short = 'n', long, visible_alias = "nonblock", conflicts_with = "wait")]
     pub no_wait: bool,
     /// Wait no longer than this, then exit with --conflict-exit-code [default: for ever]
@@ -107,7 +107,7 @@ pub struct LockArgs {
     /// What happens to CMD when the lock is to be handed over to another who waits
     #[arg(long, value_enum, default_value_t = OnTransfer::Ignore)]
     pub on_transfer: OnTransfer,
-    /// Nobody else gets the lock before this has passed since the grant, even if CMD ends earlier
+    /// Keep the lock from others for this long after the grant, even if CMD ends earlier
     #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "0")]
     pub min_hold: Duration,
     /// The session's id, which no two programs use at once: waits until the session of another program has ended [default: a fresh

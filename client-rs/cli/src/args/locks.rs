@@ -132,7 +132,7 @@ Examples:
   tenure release nightly --session $(hostname) --token 42
 
 The session ends, and the lock with it, when its TTL has passed without `acquire --ttl` or `renew`. It exits with 1 if \
-somebody else holds the lock, and says who.")]
+another session holds the lock, and names the holder.")]
 pub struct AcquireArgs {
     /// The locks, 1 to 16: all of them or none
     #[arg(required = true, value_name = "NAME")]
@@ -149,7 +149,7 @@ pub struct AcquireArgs {
     /// With whom to share it.
     #[command(flatten)]
     pub mode: ModeArgs,
-    /// Nobody else gets the lock before this has passed since the grant
+    /// Keep the lock from others for this long after the grant
     #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "0")]
     pub min_hold: Duration,
     /// Higher goes first among waiters: -1000 to 1000

@@ -37,7 +37,7 @@ fencing token. Prefer `tenure close` for a session that is known to be dead, and
 pub struct EvictArgs {
     /// The lock
     pub name: String,
-    /// Evict only the hold with this fencing token [default: whoever holds it]
+    /// Evict only the hold with this fencing token [default: any]
     #[arg(long, default_value_t = 0)]
     pub token: u64,
     /// Who, and why.
@@ -67,7 +67,7 @@ pub struct TransferArgs {
     /// The session that is to hold next; it must be waiting for the lock [default: the first in the queue]
     #[arg(long, value_name = "SESSION")]
     pub to: Option<String>,
-    /// Transfer only the hold with this fencing token. Needed if several hold the lock [default: whoever holds it]
+    /// Transfer only the hold with this fencing token. Needed if several hold the lock [default: any]
     #[arg(long)]
     pub token: Option<u64>,
     /// How long the holder may go on, to stop its work: 100ms to 1h
