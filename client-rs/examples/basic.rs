@@ -1,6 +1,6 @@
-//! Waits for a lock, works under it, and gives it back.
+//! Waits for a lock, works under it, and releases it.
 //!
-//! `cargo run --example basic`, with a server of `TENURE_ENDPOINTS` (default: this machine's port 7420).
+//! `cargo run --example basic`, with a server at `TENURE_ENDPOINTS` (default: port 7420 of this machine).
 
 use std::time::Duration;
 

@@ -1,25 +1,26 @@
-//! Copies of a program that share a total throughput: each prints what it may use, whenever that changes.
+//! Instances of a program that share a total throughput: each prints its share whenever it changes.
 //!
-//! `cargo run --example group_throughput -- NAME`, several times, with a server of `TENURE_ENDPOINTS` (default: this machine's port
-//! 7420); `tenure group set throughput 1000` sets the total. Start and kill copies, set another total, and see the shares.
-//! With `exact` after the name, the shares make the total exactly: the first members get what the division leaves over.
+//! `cargo run --example group_throughput -- NAME`, several times, with a server at `TENURE_ENDPOINTS` (default: port
+//! 7420 of this machine); `tenure group set throughput 1000` sets the total. Start and kill instances, set another
+//! total, and watch the shares.
+//! With `exact` after the name, the shares add up to the total: the first members get the remainder of the division.
 
 use std::time::Duration;
 
 use tenure_client::{Assignments, Client, ClientOptions, Group};
 
-/// The total, which is the group's config: 0 while there is none.
+/// The total, which is the group's config; 0 if there is none.
 fn total(group: &Group) -> u64 {
     group.config.as_deref().and_then(|total| total.parse().ok()).unwrap_or_default()
 }
 
-/// The same for all: what the division leaves over is not used.
+/// Equal shares; the remainder of the division is not used.
 fn evenly(group: &Group) -> Assignments {
     let share = total(group) / group.members.len().max(1) as u64;
     group.assign(|_, _| share.to_string())
 }
 
-/// All of it: the members that joined first get one more each, as far as that goes.
+/// Uses the whole total: the members that joined first get one more each, until the remainder is used up.
 fn exactly(group: &Group) -> Assignments {
     let members = group.members.len().max(1) as u64;
     let (share, rest) = (total(group) / members, total(group) % members);
@@ -36,7 +37,7 @@ async fn main() -> tenure_client::Result<()> {
     let mut last = String::new();
     let taking_part = group.take_part(divide, |standing| {
         let report = match (&standing.lost, standing.assignment().filter(|_| standing.is_current())) {
-            // Nobody else knows of this copy's use any more: it stops until it is a member again.
+            // Other members no longer account for this instance: it stops until it is a member again.
             (Some(reason), _) => format!("lost reason={reason}"),
             (None, None) => return,
             (None, Some(share)) => {

@@ -1,8 +1,8 @@
-//! Copies of a program whose work may hang while the process lives on and its connection is fine: the one that hangs is
-//! replaced all the same, because it leads only while its work makes progress.
+//! Instances of a program whose work may hang while the process and its connection stay alive. An instance leads only
+//! while its work makes progress, so one that hangs is replaced.
 //!
-//! `cargo run --example health -- NAME [BODIES]`, several times, with a server of `TENURE_ENDPOINTS` (default: this machine's
-//! port 7420). The work hangs after so many bodies, if that is given, and another copy leads 2.2 s later at the latest.
+//! `cargo run --example health -- NAME [BODIES]`, several times, with a server at `TENURE_ENDPOINTS` (default: port
+//! 7420 of this machine). The work hangs after BODIES bodies, if given, and another instance leads at most 2.2 s later.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ async fn main() -> tenure_client::Result<()> {
         .election("healthy_leader")
         .ttl(Duration::from_millis(1_200))
         .owner(&name)
-        // A body that takes longer hangs. One that is long may tell in the middle that it goes on: `leadership.tick()`.
+        // A body that takes longer counts as hung. A long body can report progress with `leadership.tick()`.
         .stall_after(Duration::from_secs(1));
     println!("candidate {name}");
     let mut bodies = 0;

@@ -1,7 +1,7 @@
-//! Copies of a program, of which only the leader works: once a second, while it leads.
+//! Instances of a program of which only the leader works: once a second, while it leads.
 //!
-//! `cargo run --example leader_loop -- NAME`, several times, with a server of `TENURE_ENDPOINTS` (default: this machine's port
-//! 7420). Kill the one that works, and another does.
+//! `cargo run --example leader_loop -- NAME`, several times, with a server at `TENURE_ENDPOINTS` (default: port 7420 of
+//! this machine). Kill the leader, and another instance takes over.
 
 use std::time::Duration;
 

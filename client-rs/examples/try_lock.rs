@@ -1,6 +1,6 @@
-//! A job that starts on several hosts at once: one runs, the others are told who does.
+//! A job that starts on several hosts at once: one runs it, the others print the holder.
 //!
-//! `cargo run --example try_lock -- HOST`, with a server of `TENURE_ENDPOINTS` (default: this machine's port 7420).
+//! `cargo run --example try_lock -- HOST`, with a server at `TENURE_ENDPOINTS` (default: port 7420 of this machine).
 
 use std::time::Duration;
 

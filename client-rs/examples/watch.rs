@@ -1,6 +1,6 @@
-//! Prints who holds what, as it changes.
+//! Prints the holders of locks as they change.
 //!
-//! `cargo run --example watch -- PREFIX`, with a server of `TENURE_ENDPOINTS` (default: this machine's port 7420).
+//! `cargo run --example watch -- PREFIX`, with a server at `TENURE_ENDPOINTS` (default: port 7420 of this machine).
 
 use tenure_client::{Client, ClientOptions, WatchEvent, WatchOptions};
 

@@ -1,4 +1,5 @@
-//! Many clients contend for one lock while connections break: no two holds are ever valid at once, and tokens only rise.
+//! Many clients contend for one lock while connections break: no two holds are ever valid at once, and tokens only
+//! increase.
 
 use crate::support;
 
@@ -14,10 +15,10 @@ const CLIENTS: usize = 6;
 const ROUNDS: usize = 20;
 const TTL: Duration = Duration::from_millis(600);
 
-/// Of every second client.
+/// The disconnect grace of every second client.
 const GRACE: Duration = Duration::from_millis(300);
 
-/// All holds that were granted and not given back.
+/// All holds that were granted and not released.
 #[derive(Default)]
 struct Ledger {
     holds: Vec<Hold>,
@@ -26,7 +27,7 @@ struct Ledger {
 
 impl Ledger {
     fn enter(&mut self, hold: Hold) {
-        // Tokens of those who were lost before they came here may be late; only a valid hold must be the newest.
+        // The token of a hold lost before this point may arrive late; only a valid hold must have the newest token.
         if hold.is_valid() {
             assert!(hold.token() > self.last_token, "{} after {}", hold.token(), self.last_token);
             self.last_token = hold.token();
@@ -55,7 +56,7 @@ async fn contend(client: Client, options: SessionOptions, ledger: Arc<Mutex<Ledg
         };
         ledger.lock().expect("no panic elsewhere").enter(guard.hold());
         if round % 10 == 3 {
-            // Some hold on until they lose it, or for a while.
+            // Some clients hold the lock until they lose it, others for a while.
             let _ = tokio::time::timeout(TTL / 2, guard.lost()).await;
         }
         ledger.lock().expect("no panic elsewhere").leave(guard.token());
@@ -88,7 +89,7 @@ async fn no_two_holds_are_valid_at_once_whatever_breaks() -> anyhow::Result<()> 
             tokio::select! {
                 finished = &mut all => return finished,
                 _ = trouble.tick() => {
-                    // One server at a time is in trouble, so that somebody always gets on.
+                    // Only one server at a time has network faults, so that some client always makes progress.
                     (0..3).for_each(|number| cluster.relay(number).heal());
                     let relay = cluster.relay(random.random_range(0..3));
                     match random.random_range(0..3) {

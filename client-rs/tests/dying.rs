@@ -1,4 +1,4 @@
-//! Servers die under clients that wait, and clients die while they wait: at any time, and in the moment of the grant.
+//! Servers die under waiting clients, and clients die while they wait, at any time and at the moment of the grant.
 
 use crate::support;
 
@@ -14,7 +14,7 @@ const TTL: Duration = Duration::from_millis(1_500);
 
 type Released = JoinHandle<tenure_client::Result<()>>;
 
-/// A client, connected to this server, and its session.
+/// Returns a client connected to this server, and its session.
 async fn client_at(cluster: &Cluster, number: usize) -> anyhow::Result<(Client, Session)> {
     let others: Vec<usize> = (0..cluster.servers.len()).filter(|other| *other != number).collect();
     others.iter().for_each(|other| cluster.relay(*other).freeze());
@@ -29,7 +29,7 @@ async fn queue(client: &Client) -> Vec<u64> {
     client.get_lock("job").await.expect("read").waiters.iter().map(|waiter| waiter.id).collect()
 }
 
-/// One who holds the lock, and two who wait for it in this order.
+/// One holder of the lock, and two waiters in this order.
 struct Scene {
     cluster: Cluster,
     holder: (Client, Session),
@@ -38,7 +38,8 @@ struct Scene {
 }
 
 impl Scene {
-    /// With the holder connected to this server, and those who wait to that one. And the holder's guard.
+    /// Connects the holder to the server `holder_at` and the waiters to the server `waiting_at`. Also returns the
+    /// holder's guard.
     async fn set(holder_at: usize, waiting_at: usize) -> anyhow::Result<(Self, Guard)> {
         let cluster = Cluster::start(2).await?;
         let holder = client_at(&cluster, holder_at).await?;
@@ -55,7 +56,7 @@ impl Scene {
         Ok((Self { cluster, holder, waiting, claims }, guard))
     }
 
-    /// Waits until all sessions are at home at the other server.
+    /// Waits until all sessions have the other server as their home.
     async fn all_have_gone_on(&self) -> anyhow::Result<()> {
         let observer = self.cluster.bystander()?;
         let sessions: Vec<&Session> = self.waiting.iter().map(|(_, session, _)| session).collect();
@@ -69,7 +70,7 @@ impl Scene {
         Ok(())
     }
 
-    /// All are granted the lock in their order, once, and nothing is left behind.
+    /// Checks that each waiter is granted the lock once, in order, and that nothing is left behind.
     async fn check(mut self, released: Released) -> anyhow::Result<()> {
         within(released).await??;
         let mut sessions = vec![self.holder.1.id()];
@@ -146,14 +147,14 @@ async fn a_server_dies_before_its_grant_is_committed() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A client that can die: all that it is lives in a runtime of its own.
+/// A client that can die: it runs entirely in its own runtime.
 struct Mortal {
     runtime: Runtime,
     session: Session,
 }
 
 impl Mortal {
-    /// It joins the queue, behind so many.
+    /// Joins the queue, behind `behind` waiters.
     async fn queue(cluster: &Cluster, behind: u64) -> anyhow::Result<Self> {
         let runtime = Runtime::new()?;
         let options = cluster.options();
@@ -161,7 +162,7 @@ impl Mortal {
             let client = options.connect()?;
             let session = client.session(SessionOptions::new().ttl(TTL)).await?;
             let asked = tokio::spawn(session.lock("job").acquire());
-            // Nobody ever looks at what comes of it, and nothing of it is dropped.
+            // The result is never read, and nothing of the client is dropped.
             std::mem::forget((client, asked));
             Ok::<_, tenure_client::Error>(session)
         });
@@ -170,15 +171,15 @@ impl Mortal {
         Ok(Self { runtime, session })
     }
 
-    /// Its connections break, and nothing more is said.
+    /// Breaks the connections without sending anything more.
     fn die(self) {
         self.runtime.shutdown_background();
-        // Dropping it says so to nobody.
+        // With the runtime gone, dropping the session sends nothing.
         drop(self.session);
     }
 }
 
-/// The one who lives is granted the lock, and nothing is left of the dead.
+/// Checks that the surviving client is granted the lock, and that nothing is left of the dead clients.
 async fn outlived(cluster: &Cluster, living: JoinHandle<tenure_client::Result<Guard>>) -> anyhow::Result<()> {
     let guard = within(living).await??;
     assert!(guard.is_valid());
@@ -198,7 +199,7 @@ async fn clients_that_die_in_the_queue_are_not_in_the_way() -> anyhow::Result<()
     }
     let living = tokio::spawn(client.lock("job").acquire());
     waiters(&client, "job", 4).await;
-    // The last of them in the moment in which the lock becomes free.
+    // The last one dies at the moment at which the lock becomes free.
     let last = mortals.pop();
     mortals.into_iter().for_each(Mortal::die);
     let hold = cluster.database.hold_appends();

@@ -1,4 +1,4 @@
-//! Examples, run as the programs that they are.
+//! Runs the examples as programs.
 
 use crate::support;
 
@@ -11,7 +11,6 @@ use support::{Cluster, within};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
-/// A running example.
 struct Example {
     _program: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -31,7 +30,7 @@ impl Example {
         Ok(Self { _program: program, lines: BufReader::new(output).lines() })
     }
 
-    /// Reads on to the next line that begins so.
+    /// Reads up to the next line that begins with `begin`.
     async fn says(&mut self, begin: &str) -> anyhow::Result<String> {
         within(async {
             loop {
@@ -45,7 +44,7 @@ impl Example {
     }
 }
 
-/// Cargo builds the examples beside the tests.
+/// Returns the path of an example; Cargo builds the examples beside the tests.
 fn built(name: &str) -> anyhow::Result<PathBuf> {
     let test = std::env::current_exe()?;
     let program = test.ancestors().nth(2).context("target/debug/deps/test")?.join("examples").join(name);
@@ -63,7 +62,7 @@ async fn health_replaces_the_copy_that_hangs() -> anyhow::Result<()> {
     let hung = Instant::now();
     assert_eq!(first.says("lost").await?, "lost: not renewed, because the program made no progress");
     assert_ne!(second.says("work").await?, token);
-    // What it promises, and what a busy machine may take on top.
+    // The documented bound, plus an allowance for a busy machine.
     assert!(hung.elapsed() < Duration::from_millis(2_200 + 500), "it took {:?}", hung.elapsed());
     Ok(())
 }

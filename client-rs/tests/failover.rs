@@ -1,4 +1,4 @@
-//! What a client carries through when servers fail.
+//! Client operations that survive server failures.
 
 use crate::support;
 
@@ -9,7 +9,7 @@ use tenure_client::{Attempt, Client, Error, LostReason, SessionOptions, SessionS
 
 const TTL: Duration = Duration::from_millis(1_500);
 
-/// Waits until a session has another home than this.
+/// Waits until the home of a session is no longer `home`.
 async fn moved(client: &Client, session_id: &str, home: u64) -> u64 {
     within(async {
         loop {
@@ -36,7 +36,7 @@ async fn a_hold_survives_the_loss_of_its_server() -> anyhow::Result<()> {
     moved(&client, guard.session().id(), home).await;
     assert!(cut.elapsed() < Duration::from_secs(1), "it took {:?}", cut.elapsed());
     assert!(guard.is_valid());
-    // It stays so for longer than the TTL, and the token is good for a release.
+    // The lock stays held for longer than the TTL, and the token is still valid for a release.
     let other = within(client.lock("job").acquire_within(TTL * 2)).await?;
     assert!(matches!(other, Attempt::Busy(_)));
     assert!(guard.is_valid());
@@ -55,7 +55,7 @@ async fn a_server_that_is_silent_is_left_within_the_ttl() -> anyhow::Result<()> 
         cluster.relay(serving).freeze();
         moved(&client, guard.session().id(), session.home).await;
         assert!(guard.is_valid());
-        // So that it does not count as the one that is in use.
+        // Cuts its connections, so that `serving` does not return this server again.
         cluster.relay(serving).cut();
     }
     within(guard.release()).await?;
@@ -102,7 +102,7 @@ async fn a_draining_server_is_left_without_a_gap() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Its clients have no other server to go to: neither their streams nor what waits and watches holds up the end.
+/// The clients have no other server: neither their streams nor pending waits and watches delay the shutdown.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_last_server_of_a_full_stop_does_not_wait_for_its_clients() -> anyhow::Result<()> {
     for count in [1, 2] {
@@ -155,7 +155,7 @@ async fn without_servers_a_hold_is_lost_before_its_ttl() -> anyhow::Result<()> {
     assert!(!guard.is_valid() && !session.is_valid());
     assert!(matches!(guard.release().await, Err(Error::Lost(LostReason::Unrenewed))));
 
-    // The client goes on, and the old session is closed rather than waited for.
+    // The client continues, and the old session is closed rather than waited for.
     cluster.relay(0).heal();
     within(client.lock("job").acquire()).await?;
     assert!(!session.is_valid());
@@ -202,7 +202,7 @@ async fn an_outage_of_the_database_costs_a_holder_nothing() -> anyhow::Result<()
 #[tokio::test(flavor = "multi_thread")]
 async fn an_opening_goes_on_with_the_next_server() -> anyhow::Result<()> {
     let cluster = Cluster::start(2).await?;
-    // Connections are taken, but nobody answers.
+    // The server accepts connections but does not reply.
     cluster.relay(0).freeze();
     let client = cluster.client()?;
     let asked = Instant::now();

@@ -1,5 +1,5 @@
-//! A client gives up: before, after and in the very moment of the grant. Whatever comes first, nothing is left behind, and the
-//! next one is served.
+//! A client cancels a wait: before, after and at the very moment of the grant. In each order, nothing is left behind,
+//! and the next waiter is served.
 
 use crate::support;
 
@@ -10,27 +10,27 @@ use tenure_client::{Attempt, Client, Error, EvictOptions, Guard, LostReason, Ses
 use tenure_server::store::Fault;
 use tokio::task::JoinHandle;
 
-/// How the one in the middle gives up.
+/// How the second of the three clients cancels its wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     /// Its future is dropped.
     Dropped,
-    /// Its time is up.
+    /// Its wait times out.
     Timed,
     /// Its session is closed.
     Closed,
-    /// Its whole client is closed.
+    /// Its client is closed.
     Gone,
 }
 
 const WAYS: [Way; 4] = [Way::Dropped, Way::Timed, Way::Closed, Way::Gone];
 
-/// When a wait that is to end by itself ends.
+/// The timeout of a bounded wait.
 const SHORT: Duration = Duration::from_millis(300);
 
 type Asked<T> = JoinHandle<tenure_client::Result<T>>;
 
-/// Three for one lock: the first holds it, the second and the third wait.
+/// Three clients of one lock: the first holds it, the second and the third wait.
 struct Three {
     cluster: Cluster,
     other: Client,
@@ -41,7 +41,7 @@ struct Three {
 }
 
 impl Three {
-    /// And the first one's guard.
+    /// Sets up the three clients. Also returns the first client's guard.
     async fn queue(way: Way) -> anyhow::Result<(Self, Guard)> {
         let cluster = Cluster::start(1).await?;
         let (other, client) = (cluster.bystander()?, cluster.client()?);
@@ -59,11 +59,11 @@ impl Three {
         Ok((Self { cluster, other, client, second, asked, third }, first))
     }
 
-    /// Begins to give up.
+    /// Starts the cancellation.
     fn give_up(&self, way: Way) {
         match way {
             Way::Dropped => self.asked.abort(),
-            // It does so by itself.
+            // The wait times out by itself.
             Way::Timed => {}
             Way::Closed => {
                 let session = self.second.clone();
@@ -76,7 +76,7 @@ impl Three {
         }
     }
 
-    /// Whoever was granted knows of it, and whoever gave up is not in the way.
+    /// Checks that a granted client knows of its hold, and that a cancelled one does not block the next.
     async fn check(self, way: Way, released: Asked<()>) -> anyhow::Result<()> {
         within(released).await??;
         let mut guard = None;
@@ -105,8 +105,8 @@ impl Three {
     }
 }
 
-/// Waits for what is sent to arrive. Nothing tells when it has: if it is late it comes after what was to come after it, and
-/// that has to be right as well.
+/// Waits for sent messages to arrive. Arrival cannot be observed: a late message arrives after those meant to follow
+/// it, and that order has to work as well.
 async fn let_it_arrive() {
     tokio::time::sleep(SHORT / 3).await;
 }
@@ -146,7 +146,7 @@ async fn just_before_the_lock_is_free() -> anyhow::Result<()> {
         let (three, first) = Three::queue(way).await?;
         let hold = three.cluster.database.hold_appends();
         three.give_up(way);
-        // That it gives up is being committed when the lock is given back; unless its time was up even before.
+        // The cancellation is being committed when the lock is released, unless the wait timed out even before.
         tokio::select! {
             () = within(hold.reached()) => {}
             () = until("it is over", async || three.asked.is_finished()), if way == Way::Timed => {}
@@ -185,7 +185,7 @@ async fn a_bounded_wait_ends_as_such_though_its_session_was_moved() -> anyhow::R
     let guard = within(other.lock("job").acquire()).await?;
     let asked = tokio::spawn(session.lock("job").acquire_within(SHORT * 3));
     waiters(&other, "job", 1).await;
-    // Somebody renews it elsewhere: the client brings it back, and asks again for what it waits for.
+    // Another client renews the session at another server: its own client moves it back, and repeats the acquire.
     while !asked.is_finished() {
         within(other.renew(session.id())).await?;
         tokio::time::sleep(SHORT / 10).await;
@@ -203,7 +203,7 @@ async fn an_eviction_in_the_moment_of_the_grant_is_heeded() -> anyhow::Result<()
     let (client, other) = (cluster.client()?, cluster.bystander()?);
     let session = within(client.session(SessionOptions::new())).await?;
     within(other.get_lock("job")).await?;
-    // While one append hangs, the next batch gathers: first the grant, then the eviction.
+    // While one append hangs, the next batch fills: first the grant, then the eviction.
     let hold = cluster.database.hold_appends();
     let opening = client.clone();
     let opening = tokio::spawn(async move { opening.session(SessionOptions::new().id("other")).await });
@@ -223,7 +223,7 @@ async fn an_eviction_in_the_moment_of_the_grant_is_heeded() -> anyhow::Result<()
         assert!(matches!(lost, LostReason::Ended { operator: Some(_), .. }), "{lost:?}");
         cluster.holds_only(&[], &[session.id(), opened.id()]).await;
     } else {
-        // The eviction arrived before the acquire, after all.
+        // The eviction arrived before the acquire.
         assert!(evicted.is_empty() && guard.is_valid());
     }
     Ok(())

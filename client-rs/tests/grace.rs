@@ -1,4 +1,4 @@
-//! Sessions with a disconnect grace, when clients, servers and connections come to an end.
+//! Sessions with a disconnect grace, when clients, servers and connections end.
 
 use crate::support;
 
@@ -14,18 +14,18 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
 
-/// Longer than any test: what is replaced earlier is replaced by its grace.
+/// Exceeds the duration of any test: a holder replaced earlier was replaced by its grace.
 const TTL: Duration = Duration::from_secs(60);
 const GRACE: Duration = Duration::from_millis(300);
 
-/// For tests in which a client has to come back in time, on a busy machine.
+/// For tests in which a client has to reconnect in time, on a busy machine.
 const LONG_GRACE: Duration = Duration::from_secs(1);
 
 fn lock(client: &Client, grace: Duration) -> LockRequest {
     client.lock("job").ttl(TTL).disconnect_grace(grace)
 }
 
-/// Why the hold with this token ended, which it is to do.
+/// Waits for the hold with this token to end, and returns the reason.
 async fn end_of_hold(client: &Client, token: u64) -> Option<EndReason> {
     let mut watch = client.watch(WatchOptions::names(["job"]).after_revision(token));
     within(async {
@@ -40,13 +40,13 @@ async fn end_of_hold(client: &Client, token: u64) -> Option<EndReason> {
     .await
 }
 
-/// A program that takes the lock and crashes.
+/// A program that acquires the lock and crashes.
 fn crash_holding(options: tenure_client::ClientOptions) -> anyhow::Result<u64> {
     let program = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let guard = program.block_on(async { lock(&options.connect()?, GRACE).acquire().await })?;
     let token = guard.token();
     program.shutdown_background();
-    // Nothing of it runs any more, so nothing is given back either.
+    // No code of the program runs any more, so nothing is released either.
     std::mem::forget(guard);
     Ok(token)
 }
@@ -86,7 +86,7 @@ async fn who_is_cut_off_for_less_than_the_grace_loses_nothing() -> anyhow::Resul
 async fn who_is_cut_off_for_longer_knows_it_before_anybody_else_is_granted() -> anyhow::Result<()> {
     let cluster = Cluster::start(2).await?;
     let holder = cluster.client()?;
-    // Past the relays, so that only the holder is cut off.
+    // The waiter bypasses the relays, so that only the holder is cut off.
     let waiter = Client::connect(cluster.direct_url(0))?;
     let guard = within(lock(&holder, GRACE).acquire()).await?;
     let hold = guard.hold();
@@ -151,7 +151,7 @@ async fn a_body_is_cancelled_when_nothing_is_heard_for_the_grace() -> anyhow::Re
     });
     let body = tokio::spawn(body);
     within(has_started).await?;
-    // The connection stays, but nothing comes through.
+    // The connection stays open, but transmits nothing.
     cluster.relay(0).freeze();
     let frozen = Instant::now();
     assert!(matches!(within(body).await?, Err(tenure_client::Error::Lost(LostReason::Unrenewed))));
@@ -163,7 +163,7 @@ fn to_wire(duration: Duration) -> prost_types::Duration {
     prost_types::Duration::try_from(duration).expect("short")
 }
 
-/// A stream as any program may open it, without the library.
+/// A stream as any program may open it, without the client library.
 struct RawStream {
     commands: mpsc::Sender<v1::StreamRequest>,
     answers: Streaming<v1::StreamResponse>,
@@ -208,7 +208,7 @@ impl RawStream {
     }
 }
 
-/// How long a session lives on from now. None: longer than any grace here.
+/// How long a session still lives from now on; `None` if that exceeds every grace here.
 async fn lives_on(client: &Client, id: &str) -> Option<Duration> {
     let start = Instant::now();
     while start.elapsed() < GRACE * 4 {
@@ -230,7 +230,7 @@ async fn the_clients_end_of_a_stream_is_a_disconnect_however_it_comes_about() ->
         stream.session(&graced, Some(GRACE)).await?;
         stream.session(&other, None).await?;
         let RawStream { commands, answers, .. } = stream;
-        // What ends here ends the stream; what is kept does not.
+        // Values dropped here end the stream; values kept in `_kept` do not.
         let _kept = match way {
             "finished" => {
                 drop(commands);
@@ -265,7 +265,7 @@ async fn a_session_ends_with_the_stream_that_it_was_attached_to_last() -> anyhow
     assert_eq!(lives_on(&client, "ann").await, None);
     drop(second);
     lives_on(&client, "ann").await.expect("it ends");
-    // Nothing revives it, and who asks is told why it ended.
+    // An ended session cannot be revived, and the rejection names the reason for its end.
     let mut third = RawStream::open(&cluster.direct_url(0)).await?;
     let Answered::Refusal(refusal) = third.attach("ann").await? else { panic!("it was revived") };
     assert_eq!((refusal.reason.as_str(), refusal.metadata["end_reason"].as_str()), ("SESSION_ENDED", "disconnected"));
@@ -290,11 +290,11 @@ async fn an_open_session_takes_the_grace_that_it_is_opened_with_again() -> anyho
     let one = cluster.client()?;
     let first = within(one.session(SessionOptions::new().ttl(TTL).id("ann"))).await?;
     assert_eq!(first.disconnect_grace(), None);
-    // By a program that does not say which one it is.
+    // The other program sends no client id.
     let mut other = RawStream::open(&cluster.direct_url(0)).await?;
     other.session("ann", Some(LONG_GRACE)).await?;
     assert_eq!(one.get_session("ann").await?.disconnect_grace, Some(LONG_GRACE));
-    // The first one learns of it when it comes back for the session.
+    // The first client learns of the new grace when it reattaches the session.
     within(async {
         while first.disconnect_grace().is_none() {
             tokio::task::yield_now().await;
@@ -313,7 +313,7 @@ async fn a_server_that_has_not_heard_of_a_move_does_not_turn_the_session_away() 
     cluster.set_connected(0, false);
     let mut second = RawStream::open(&cluster.direct_url(1)).await?;
     second.attach("ann").await?;
-    // To the first server, the session's time is up.
+    // For the first server, the session has expired.
     drop(first);
     assert_eq!(lives_on(&client, "ann").await, None);
     let mut back = RawStream::open(&cluster.direct_url(0)).await?;
@@ -348,7 +348,7 @@ async fn who_ends_the_stream_of_a_server_that_drains_is_not_disconnected() -> an
     let client = Client::connect(cluster.direct_url(1))?;
     let mut stream = RawStream::open(&cluster.direct_url(0)).await?;
     stream.session("ann", Some(GRACE)).await?;
-    // Somebody else takes longer to leave, so that the server is there for longer than the grace.
+    // Another client takes longer to disconnect, so that the server stays up for longer than the grace.
     let mut other = RawStream::open(&cluster.direct_url(0)).await?;
     other.session("bob", None).await?;
     let drained = async {

@@ -23,7 +23,7 @@ async fn join(client: &Client, owner: &str) -> tenure_client::Result<Membership>
     within(client.group(GROUP).owner(owner).join()).await
 }
 
-/// Waits until a membership stands like this.
+/// Waits until a membership satisfies `wanted`.
 async fn until(membership: &Membership, what: &str, wanted: impl FnMut(&Standing) -> bool) -> Standing {
     let mut standings = membership.standings();
     let found = tokio::time::timeout(support::PATIENCE, standings.wait_for(wanted)).await;
@@ -159,7 +159,7 @@ async fn a_membership_ends_with_its_guard_but_not_the_session_that_it_was_made_i
     let mut watch = client.watch(WatchOptions::groups([GROUP]));
     let Some(Ok(WatchEvent::Snapshot { groups, .. })) = within(watch.next()).await else { panic!("a snapshot") };
     assert_eq!(groups[0].members.len(), 1);
-    // Who has not begun to follow when it happens is only told that it is no member.
+    // A member that was not watching yet at that time is only notified that it is no member.
     membership.set_config(Some("1"), None).await?;
     until(&again, "it follows", |standing| standing.group.config.is_some()).await;
     drop(membership);

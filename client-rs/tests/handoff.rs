@@ -1,4 +1,5 @@
-//! Planned handoffs against servers: nobody is robbed, and there is no moment without a holder.
+//! Planned handoffs against servers: no holder loses the lock without its consent, and the lock is never without a
+//! holder.
 
 use crate::support;
 
@@ -15,7 +16,7 @@ use tokio::task::JoinHandle;
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// A session that waits for the lock.
+/// Starts a session that waits for the lock.
 async fn waiter(client: &Client, id: &str) -> anyhow::Result<JoinHandle<tenure_client::Result<Guard>>> {
     let before = client.get_lock("job").await?.waiter_count;
     let session = client.session(SessionOptions::default().id(id)).await?;
@@ -24,7 +25,7 @@ async fn waiter(client: &Client, id: &str) -> anyhow::Result<JoinHandle<tenure_c
     Ok(waiting)
 }
 
-/// The events up to the first of this kind.
+/// Returns the events up to the first of this kind.
 async fn events_until(watch: &mut Watch, kind: EventKind) -> Vec<Event> {
     let mut seen = Vec::new();
     within(async {

@@ -50,7 +50,7 @@ async fn only_the_leader_works_and_a_new_term_has_a_new_token() -> anyhow::Resul
     .await;
     assert!(next > token);
 
-    // Stopping the leader resigns.
+    // Dropping the leader's future resigns.
     candidates[second].abort();
     let (third, last) = within(async {
         loop {
@@ -85,7 +85,7 @@ async fn observers_are_told_who_leads() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The next events, in the order of their revisions.
+/// Returns the next events, in order of their revisions.
 async fn events(watch: &mut Watch) -> Vec<(u64, String, EventKind)> {
     loop {
         match within(watch.next()).await.expect("an item").expect("no error") {

@@ -10,7 +10,7 @@ use tenure_client::{
 };
 use tokio_stream::StreamExt;
 
-/// Waits until nobody holds a lock.
+/// Waits until a lock has no holder.
 async fn idle(client: &Client, name: &str) {
     within(async {
         while client.get_lock(name).await.expect("read").holder().is_some() {
@@ -93,7 +93,7 @@ async fn a_dropped_wait_leaves_nothing_behind() -> anyhow::Result<()> {
     waiters(&first, "job", 0).await;
     guard.release().await?;
     idle(&first, "job").await;
-    // The session still can.
+    // The session itself can still acquire.
     assert!(within(session.lock("job").try_acquire()).await?.acquired().is_some());
     Ok(())
 }
@@ -192,7 +192,7 @@ async fn closing_a_session_ends_what_it_holds() -> anyhow::Result<()> {
     assert!(client.get_lock("job").await?.holder().is_none());
     assert!(matches!(session.lock("job").acquire().await, Err(Error::Lost(LostReason::Closed))));
     assert_eq!(client.get_session("worker-7").await.unwrap_err().reason(), Some(&Reason::SessionEnded));
-    // The id is free again, and the old handles mean nothing to the new session.
+    // The id is free again, and the old handles do not affect the new session.
     let again = within(client.session(SessionOptions::new().id("worker-7"))).await?;
     drop((session, guard));
     within(again.lock("job").acquire()).await?.release().await?;

@@ -1,4 +1,4 @@
-//! Answers on the stream that never reach the client: what it asks again gets the same.
+//! Stream replies that never reach the client: a repeated request gets the same reply.
 
 use crate::support;
 
@@ -7,10 +7,10 @@ use std::time::Duration;
 use support::{Cluster, until, waiters, within};
 use tenure_client::{Attempt, Client, Guard, Session, SessionOptions};
 
-/// Whether the client goes on at another server, or comes back to the same.
+/// Whether the client fails over to another server, or reconnects to the same one.
 const WAYS: [bool; 2] = [true, false];
 
-/// A client whose connection is known: its session, and which server it is connected to.
+/// A client whose connection is known: its session, and the server that it is connected to.
 struct Subject {
     client: Client,
     session: Session,
@@ -28,7 +28,7 @@ impl Subject {
         self.session.id()
     }
 
-    /// The client's connection is closed, with what was swallowed of it.
+    /// Closes the client's connection, with all replies that were swallowed.
     async fn reconnect(&self, cluster: &Cluster, elsewhere: bool) {
         if elsewhere {
             cluster.relay(self.server).cut();
@@ -39,7 +39,7 @@ impl Subject {
     }
 }
 
-/// Somebody else who holds the lock, and hears everything.
+/// Another client, which holds the lock and receives all of its replies.
 async fn holder(cluster: &Cluster) -> anyhow::Result<(Client, Guard)> {
     let client = cluster.bystander()?;
     let guard = within(client.lock("job").acquire()).await?;
@@ -138,7 +138,7 @@ async fn of_a_giving_up() -> anyhow::Result<()> {
         cluster.relay(subject.server).deafen();
         asked.abort();
         waiters(&other, "job", 0).await;
-        // It asks again before it knows what became of that.
+        // The client repeats the request before it knows the outcome of the first one.
         let again = tokio::spawn(subject.session.lock("job").acquire());
         subject.reconnect(&cluster, elsewhere).await;
         waiters(&other, "job", 1).await;

@@ -1,5 +1,5 @@
-//! Clients that ask, change their minds and lose their connections at random, on two servers whose store fails at random: two
-//! never hold the same lock, tokens only rise, and in the end nothing is held that nobody knows of.
+//! Clients that make requests, cancel them and lose their connections at random, on two servers whose store fails at
+//! random: two clients never hold the same lock, tokens only increase, and no unknown hold is left at the end.
 
 use crate::support;
 
@@ -15,20 +15,20 @@ use tenure_server::store::Fault;
 use tokio::time::{sleep, timeout};
 
 const CLIENTS: u64 = 6;
-/// How often each client asks.
+/// Number of requests of each client.
 const STEPS: usize = 80;
-/// Short, so that some lose their sessions.
+/// Short, so that some clients lose their sessions.
 const TTL: Duration = Duration::from_millis(800);
-/// So short that who comes back is often too late, or just in time.
+/// So short that a reconnecting client is often too late, or just in time.
 const REATTACH: Duration = Duration::from_millis(100);
-/// Far longer than it takes.
+/// Far exceeds the expected duration.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// What the clients know.
+/// The state known to the clients.
 #[derive(Default)]
 struct Ledger {
     holds: Vec<Hold>,
-    /// Whose tokens there were.
+    /// The session of each token.
     tokens: BTreeMap<u64, String>,
 }
 
@@ -61,7 +61,7 @@ impl Ledger {
     }
 }
 
-/// A client that often changes its mind.
+/// A client that often cancels its requests.
 struct Subject {
     client: Client,
     other: Client,
@@ -88,7 +88,7 @@ impl Subject {
                 },
             };
             if self.random.random_range(0..5) == 0 {
-                // Somebody renews it elsewhere, at any time.
+                // Another client renews the session at another server, at any time.
                 let (other, id, moment) = (self.other.clone(), session.id().to_owned(), self.moment());
                 tokio::spawn(async move {
                     sleep(moment).await;
@@ -99,7 +99,7 @@ impl Subject {
                 self.use_and_give_back(guard).await;
             }
             match self.random.random_range(0..20) {
-                // Closed with whatever it may still be doing, waited for or not.
+                // The session is closed with requests in flight, whether awaited or not.
                 0 => drop(timeout(self.moment(), session.close()).await),
                 1 => drop(session),
                 _ => self.session = Some(session),
@@ -116,7 +116,7 @@ impl Subject {
             0 => request.try_acquire().await,
             1 => request.acquire_within(moment).await,
             2 => request.acquire().await.map(Attempt::Acquired),
-            // Changes its mind.
+            // Cancels by timeout.
             _ => match timeout(moment, request.acquire()).await {
                 Ok(asked) => asked.map(Attempt::Acquired),
                 Err(_) => return None,
@@ -136,7 +136,7 @@ impl Subject {
         let is_patient = self.random.random_range(0..10) == 0;
         sleep(if is_patient { REATTACH * 2 } else { self.moment() / 8 }).await;
         look(&self.ledger).leave(guard.token());
-        // Nobody evicts: a session that lives loses nothing.
+        // No operator evicts: a live session loses nothing.
         let lost = guard.lost_reason();
         assert!(lost.is_none() || !guard.session().is_valid(), "token {}: {lost:?}", guard.token());
         let moment = self.moment();
@@ -152,8 +152,8 @@ impl Subject {
     }
 }
 
-/// A client may fail like this in these circumstances: what it had was lost, nobody waited for what it wanted to hand over, or
-/// no server could do it for a while.
+/// Asserts that an error is expected in these circumstances: a hold was lost, a handover had no waiter, or no server
+/// was available for a while.
 fn tolerate(error: &Error) {
     let ended = [Reason::TransferImpossible, Reason::HoldEnded, Reason::SessionEnded, Reason::NotHolder];
     let expected = match error {
@@ -167,7 +167,7 @@ fn tolerate(error: &Error) {
 async fn make_trouble(cluster: &Cluster, random: &mut StdRng) {
     loop {
         sleep(Duration::from_millis(random.random_range(20..120))).await;
-        // One server at a time is in trouble, so that somebody always gets on.
+        // Only one server at a time has network faults, so that some client always makes progress.
         (0..2).for_each(|number| cluster.relay(number).heal());
         let relay = cluster.relay(random.random_range(0..2));
         match random.random_range(0..7) {
@@ -201,7 +201,7 @@ async fn nothing_is_held_in_the_end_that_nobody_knows_of() -> anyhow::Result<()>
         () = make_trouble(&cluster, &mut random) => unreachable!("it never ends"),
     };
     (0..2).for_each(|number| cluster.relay(number).heal());
-    // The clients are still there, and so are their sessions.
+    // The clients still exist, and so do their sessions.
     let open: Vec<&str> = subjects.iter().filter_map(|subject| Some(subject.session.as_ref()?.id())).collect();
     cluster.holds_only(&[], &open).await;
     let ledger = look(&ledger);

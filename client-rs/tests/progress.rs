@@ -1,4 +1,4 @@
-//! Renewal that depends on progress: who hangs loses what it holds, and the next one has it.
+//! Renewal that depends on progress: a holder that hangs loses its hold, and the next candidate acquires it.
 
 use crate::support;
 
@@ -12,13 +12,13 @@ use tokio::sync::mpsc;
 
 const TTL: Duration = Duration::from_millis(900);
 const STALL: Duration = Duration::from_millis(400);
-/// What a busy machine may take on top.
+/// Allowance for a busy machine.
 const MARGIN: Duration = Duration::from_millis(500);
 
-/// What a candidate does: each body of which candidate, under which hold, begun when.
+/// One run of a body: the candidate, its hold, and the start time.
 type Work = (usize, Hold, Instant);
 
-/// One candidate, in a runtime of its own as in a process of its own: what it blocks is nobody else's.
+/// A candidate in a runtime of its own, like a separate process: blocking it does not block the others.
 struct Candidate(Option<tokio::runtime::Runtime>);
 
 impl Candidate {
@@ -57,8 +57,8 @@ impl Drop for Candidate {
     }
 }
 
-/// Two candidates, of which the first leads and hangs. Answers the last hold and body of the first, and the first of the
-/// second.
+/// Starts two candidates, of which the first leads and hangs. Returns the last hold and body of the first, and the
+/// first ones of the second.
 async fn replace<F: Future<Output = ()> + Send + 'static>(
     hang: impl Fn() -> F + Send + Sync + 'static,
 ) -> anyhow::Result<((Hold, Instant), (Hold, Instant))> {
@@ -97,7 +97,7 @@ async fn a_leader_that_blocks_its_thread_is_replaced() -> anyhow::Result<()> {
     let hang = move || {
         let blocked = Arc::clone(&blocked);
         async move {
-            // Not a single await: nothing can cancel this. It ends with the test.
+            // Without any await, this cannot be cancelled. It ends with the test.
             let _ = blocked.lock().map(|blocked| blocked.recv());
         }
     };
@@ -123,7 +123,7 @@ async fn a_loop_that_waits_for_its_period_does_not_stall() -> anyhow::Result<()>
             })
             .await
     });
-    // It is still the first term when the period is over, long after both the TTL and the time to stall.
+    // After this period, far longer than the TTL and the stall time, it is still the first term.
     let first = within(worked.recv()).await.expect("work");
     assert_eq!(within(worked.recv()).await, Some(first));
     leading.abort();
@@ -176,7 +176,7 @@ async fn a_failover_does_not_renew_what_is_stalled() -> anyhow::Result<()> {
     let home = client.get_session(guard.session().id()).await?.home;
     let mut state = guard.session().state();
     within(state.wait_for(|state| *state == SessionState::AtRisk)).await?;
-    // The connection breaks, and there is another one soon: but the session is not attached to it.
+    // The connection breaks and is soon replaced, but the session is not attached to the new one.
     cluster.relay(serving).cut();
     assert_eq!(within(client.get_session(guard.session().id())).await?.home, home);
     assert!(guard.is_valid());

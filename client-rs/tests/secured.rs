@@ -1,4 +1,4 @@
-//! TLS, certificates and tokens: who is served, who is told what, and files that change.
+//! TLS, certificates and tokens: which clients are served, the errors that others get, and files that change.
 
 use crate::support;
 
@@ -15,14 +15,14 @@ use tenure_server::server::{Server, ServerOptions};
 use tenure_server::store::MemoryDatabase;
 use tenure_server::transport::{ConnectionLimits, TlsFiles};
 
-/// A server that speaks TLS, and the authority of its certificate and of its clients'.
+/// A server with TLS, and the authority that issued its certificate and those of its clients.
 struct Office {
     authority: Authority,
     server: Server,
 }
 
 impl Office {
-    /// Takes certificates of its clients, except those of these serial numbers, and the tokens of this file.
+    /// Accepts client certificates, except those with revoked serial numbers, and the tokens in this file.
     async fn open(revoked: &[u64], tokens_file: Option<PathBuf>) -> Self {
         let authority = Authority::new("the office").unwrap();
         let Certified { cert, key } = authority.certify("server", 1, &["localhost"]).unwrap();
@@ -57,19 +57,19 @@ impl Office {
         format!("https://localhost:{}", self.server.grpc_address().port())
     }
 
-    /// Options for a client that knows the authority.
+    /// Options for a client that trusts the authority.
     fn options(&self) -> ClientOptions {
         Client::builder().endpoints([self.url()]).ca_cert(self.authority.ca()).call_timeout(PATIENCE)
     }
 
-    /// With a certificate for this name.
+    /// Options with a client certificate for this name.
     fn certified(&self, serial: u64, name: &str) -> ClientOptions {
         let Certified { cert, key } = self.authority.certify(&format!("client-{serial}"), serial, &[name]).unwrap();
         self.options().client_cert(cert, key)
     }
 }
 
-/// Takes a lock and gives it back; asks for it by a plain call, too.
+/// Acquires a lock and releases it; reads it by a plain call, too.
 async fn use_it(client: &Client) -> tenure_client::Result<()> {
     let Attempt::Acquired(guard) = client.lock("job").ttl(Duration::from_secs(10)).try_acquire().await? else {
         panic!("nobody else is there");
@@ -85,7 +85,7 @@ fn rule(refused: &Error) -> &str {
     }
 }
 
-/// What the first use fails with. It is told long before the call's time is over.
+/// Returns the error of the first use, which must arrive long before the call's timeout.
 async fn refused(options: ClientOptions) -> Error {
     let client = options.connect().unwrap();
     let begun = Instant::now();
@@ -144,7 +144,7 @@ async fn tokens_and_certificates_may_be_replaced_while_all_goes_on() {
     let client = office.options().token_file(&mine).connect().unwrap();
     use_it(&client).await.unwrap();
 
-    // A file that cannot be used changes nothing; then another one takes its place.
+    // An invalid file changes nothing; then a valid one replaces it.
     std::fs::write(&tokens, "nonsense").unwrap();
     let (second, line) = new_token("worker").unwrap();
     assert_eq!(rule(&refused(office.options().token(&second)).await), "known-token");
@@ -197,7 +197,7 @@ async fn a_revocation_list_of_another_key_is_rejected_and_the_one_before_stays()
     let is_counted =
         || !office.server.metrics().text().contains("tenure_reloads_refused_total{what=\"certificates\"} 0");
     assert!(!is_counted());
-    // Of the same name: only the signature shows it.
+    // An authority of the same name: only the signature differs.
     let stranger = Authority::new("the office").unwrap();
     for authority in [stranger, Authority::new("a stranger").unwrap()] {
         std::fs::copy(authority.revoke(&[]).unwrap(), office.authority.folder().join("revoked.crl")).unwrap();
@@ -212,7 +212,7 @@ async fn a_revocation_list_of_another_key_is_rejected_and_the_one_before_stays()
 #[tokio::test]
 async fn handshakes_that_fail_are_counted() {
     let office = Office::open(&[], None).await;
-    // An alert where a hello belongs.
+    // The server replies with an alert instead of a ServerHello.
     for _ in 0..3 {
         let mut stranger = tokio::net::TcpStream::connect(office.server.grpc_address()).await.unwrap();
         within(tokio::io::AsyncWriteExt::write_all(&mut stranger, &[21, 3, 3, 0, 2, 2, 40])).await.unwrap();
@@ -224,7 +224,7 @@ async fn handshakes_that_fail_are_counted() {
     assert!(is_counted().await, "and no other");
 }
 
-/// What a client is told that cannot reach this server.
+/// Returns the error of a client that cannot reach this server.
 async fn problem(options: ClientOptions) -> String {
     let client = options.call_timeout(Duration::from_secs(2)).connect().unwrap();
     match within(client.get_lock("job")).await {
@@ -248,7 +248,7 @@ async fn tls_on_one_side_only_is_called_that() {
     let options = Client::builder().endpoints([format!("https://{plain}")]).ca_cert(office.authority.ca());
     let told = problem(options).await;
     assert!(told.contains(&format!("the server at {plain} speaks plaintext, use http://{plain}")), "{told}");
-    // Neither is disturbed by that.
+    // Neither server is affected by that.
     use_it(&cluster.direct_client(0).unwrap()).await.unwrap();
     use_it(&office.certified(2, "ann").connect().unwrap()).await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! What a plain call costs with all that stands in front of its service: many at once, over TCP, with a store in memory.
+//! Cost of a plain call, with all layers in front of its service: many at once, over TCP, with a store in memory.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use tenure_server::transport::ConnectionLimits;
 use tokio::runtime::Runtime;
 use tonic::transport::{Channel, Endpoint};
 
-/// How many calls are under way at once.
+/// Number of concurrent calls.
 const AT_ONCE: usize = 64;
 
 fn main() {
@@ -67,7 +67,7 @@ impl Lab {
     }
 }
 
-/// Refused before anything is done for it: what is left is the way in and out.
+/// Rejected before any work is done: what remains is the cost of transport and layers.
 #[divan::bench(sample_count = 200)]
 fn refused(bencher: Bencher) {
     let lab = Lab::start();
@@ -79,7 +79,7 @@ fn refused(bencher: Bencher) {
     });
 }
 
-/// Answered by the sequencer.
+/// Handled by the sequencer.
 #[divan::bench(sample_count = 200)]
 fn answered(bencher: Bencher) {
     let lab = Lab::start();

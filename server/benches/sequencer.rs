@@ -1,4 +1,4 @@
-//! What the sequencer adds to the core: commands from their queue to their outcomes, with a store in memory.
+//! Cost that the sequencer adds to the core: commands from their queue to their outcomes, with a store in memory.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn main() {
     divan::main();
 }
 
-/// A server whose only client asks for so many locks at once, in one session.
+/// A server whose only client acquires many locks at once, in one session.
 struct Lab {
     runtime: Runtime,
     namespace: Namespace,
@@ -87,7 +87,7 @@ impl Lab {
         }
     }
 
-    /// Has commands carried out together, and answers the tokens of those that were granted.
+    /// Executes commands together, and returns the tokens of those that were granted.
     fn carry_out(&mut self, commands: impl Iterator<Item = Command>) -> Vec<Revision> {
         let commands =
             commands.zip(1..).map(|(command, id)| (Tag { id, count: id }, command.into(), Traced::default())).collect();
@@ -110,7 +110,7 @@ impl Lab {
     }
 }
 
-/// So many locks are acquired at once, and then released at once; each counts.
+/// Acquires a number of locks at once, and then releases them at once; each acquire and release counts as an item.
 #[divan::bench(args = [1, 16, 256])]
 fn acquire_and_release(bencher: Bencher, locks: usize) {
     let mut lab = Lab::start();

@@ -1,4 +1,5 @@
-//! Who may do what: the policy, on every call, and what is somebody else's. Over gRPC, on a database in memory.
+//! Authorization: the policy on every call, and access to sessions of other identities. Over gRPC, on a database in
+//! memory.
 
 mod asking;
 mod audited;

@@ -1,4 +1,4 @@
-//! The admin port follows what the server says of itself.
+//! The admin port follows the server's readiness.
 
 use tenure_server::admin::Admin;
 use tenure_server::node::readiness::{Readiness, Unready};
@@ -19,7 +19,7 @@ async fn readiness_is_told_with_its_reasons() {
     assert_eq!(refusal, r#"not ready (503): {"ready":false,"reasons":["starting"]}"#);
     readiness.send_replace(Readiness::READY);
     healthcheck::check(address).await.unwrap();
-    // A server that listens everywhere is asked here.
+    // For a server that listens on all addresses, the health check connects to this machine.
     healthcheck::check(format!("0.0.0.0:{}", address.port()).parse().unwrap()).await.unwrap();
     let reasons = vec![Unready::Store("no connection".into()), Unready::LeaseLost, Unready::Draining];
     readiness.send_replace(Readiness { reasons });

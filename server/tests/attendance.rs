@@ -1,4 +1,4 @@
-//! Callers that go and come back: a hold that somebody knows of is never given up, and one that nobody knows of always is.
+//! Callers that leave and reconnect: a hold known to a caller is never ended, and an unknown hold always is.
 
 use crate::lab;
 
@@ -17,14 +17,14 @@ async fn pass_with(server: &Server, sessions: &[&str], time: Duration) {
     let until = tokio::time::Instant::now() + time;
     while tokio::time::Instant::now() < until {
         for session in sessions {
-            // What is at home elsewhere is renewed there, by somebody else.
+            // A session with another home is renewed there, by another client.
             let _ = server.namespace().await.renew(session);
         }
         pass(SOON.min(until - tokio::time::Instant::now())).await;
     }
 }
 
-/// Asks without waiting for the answer.
+/// Sends a command without waiting for the reply.
 async fn asking(server: &Server, command: Command) -> JoinHandle<Result<Decided, Refusal>> {
     let namespace = server.namespace().await;
     let asked = tokio::spawn(async move { namespace.decide(command).await });
@@ -39,7 +39,7 @@ async fn queue(server: &Server, session: &str, name: &str) -> Attendance {
     decided.attendance.expect("waits")
 }
 
-/// Asks, and goes away without hearing the answer.
+/// Acquires, and leaves without receiving the reply.
 async fn ask_in_vain(server: &Server, session: &str, name: &str) {
     drop(server.ask(server.acquire(session, name)).await.expect("decided"));
 }
@@ -83,7 +83,7 @@ async fn wait_whose_call_dies_with_its_server_is_cancelled_and_one_that_is_asked
         let waits = dies.ask(dies.call(session, "a").await).await.expect("queued");
         assert!(matches!(waits.outcome, Outcome::Waiting { .. }), "{:?}", waits.outcome);
         std::mem::forget(waits.attendance);
-        // From now on the home of the session is not where its call is.
+        // From now on the home of the session is not the server with its call.
         let (session, home) = (session.into(), lives.node.id());
         lives.ask(Command::AttachSession { session, home, attachment: 0, client: None }).await.expect("open");
     }
@@ -106,13 +106,13 @@ async fn hold_that_a_call_has_returned_is_kept_when_the_table_is_loaded_from_row
     let token = server.hold("ann", "a").await;
     let waits = server.ask(server.call("bob", "a").await).await.expect("queued");
     let mut attendance = waits.attendance.expect("waits");
-    // The rows are written.
+    // Time for the rows to be written.
     pass_with(&server, &["ann", "bob"], Duration::from_secs(1)).await;
     server.release("ann", "a", token).await.expect("held");
     let Some(WaitEnd::Granted(claim)) = within(SOON, attendance.wait()).await else { panic!("granted") };
     attendance.satisfied();
     let granted = claim.token().expect("held");
-    // The database loses what came after that, and the server has to load its table anew.
+    // The database loses the later commits, and the server has to reload its table.
     server.hold("cid", "c").await;
     database.restore_to("default", granted);
     server.hold("dot", "d").await;
@@ -125,11 +125,11 @@ async fn call_waits_on_when_the_table_is_loaded_from_rows_that_do_not_have_its_c
     let database = MemoryDatabase::new();
     let server = Server::start(&database).await;
     let token = server.hold("ann", "a").await;
-    // The rows are written.
+    // Time for the rows to be written.
     pass_with(&server, &["ann"], Duration::from_secs(1)).await;
     let waits = server.ask(server.call("bob", "a").await).await.expect("queued");
     let mut attendance = waits.attendance.expect("waits");
-    // The database loses what came after that, and the server has to load its table anew.
+    // The database loses the later commits, and the server has to reload its table.
     server.hold("cid", "c").await;
     database.restore_to("default", waits.revision);
     server.hold("dot", "d").await;
@@ -171,7 +171,7 @@ async fn of_several_callers_for_one_hold_it_is_enough_that_one_hears_of_it() {
     for (first, second) in [(true, false), (false, true), (false, false)] {
         let database = MemoryDatabase::new();
         let server = Server::start(&database).await;
-        // Both answers are on their way when the first of them is handed over, or lost.
+        // Both replies are in flight when the first of them is delivered, or lost.
         let answers = [
             server.ask(server.acquire("ann", "a")).await.expect("free"),
             server.ask(server.acquire("ann", "a")).await.expect("held"),
@@ -198,7 +198,7 @@ async fn who_comes_back_in_the_batch_that_gives_the_claim_up_is_told_the_truth()
             server.release("ann", "a", token).await.expect("held");
         }
         pass_with(&server, &["ann", "bob"], REATTACH - TTL / 2).await;
-        // While one append is held up, the claim becomes due and its caller comes back.
+        // While one append is held up, the claim becomes due and its caller reconnects.
         let hold = database.hold_appends();
         let other = asking(&server, server.acquire("other", "z")).await;
         hold.reached().await;
@@ -235,13 +235,13 @@ async fn a_hold_that_was_heard_of_elsewhere_is_not_given_up_where_its_caller_was
     let (here, there) = (Server::start(&database).await, Server::start(&database).await);
     let token = here.hold("ann", "a").await;
     drop(queue(&here, "bob", "a").await);
-    // bob goes on at the other server, and is granted there.
+    // bob fails over to the other server, and is granted the lock there.
     let mut bob = queue(&there, "bob", "a").await;
     here.release("ann", "a", token).await.expect("held");
     let Some(WaitEnd::Granted(claim)) = within(SOON, bob.wait()).await else { panic!("not granted") };
     bob.satisfied();
     let token = claim.token().expect("held");
-    // Back again, while the first server has not forgotten yet that it lost him.
+    // bob returns, while the first server still remembers that it lost him.
     let attach = Command::AttachSession { session: "bob".into(), home: here.node.id(), attachment: 0, client: None };
     here.ask(attach).await.expect("open");
     pass_with(&here, &["ann", "bob"], REATTACH * 2).await;
@@ -261,7 +261,7 @@ async fn a_hold_that_was_heard_of_elsewhere_is_not_given_up_when_its_first_calle
     assert!(holds(&here, "ann", token, "a").await, "a hold that she knows of");
 }
 
-/// The answer to the attachment tells her what she holds, if the one to her Acquire has not.
+/// The reply to the attachment lists her holds, if the reply to her acquire was lost.
 #[tokio::test(start_paused = true)]
 async fn a_hold_is_not_given_up_when_its_first_caller_is_lost_before_or_after_its_session_is_attached_again() {
     let database = MemoryDatabase::new();
@@ -332,7 +332,7 @@ async fn the_dead_in_the_queue_go_with_their_sessions_if_these_end_before() {
     let mut last = queue(&server, "zoe", "a").await;
     let died = tokio::time::Instant::now();
     server.release("ann", "a", token).await.expect("held");
-    // A process that is gone renews nothing either.
+    // A dead process does not renew its session either.
     let end = tokio::select! {
         end = last.wait() => end,
         () = pass_with(&server, &["ann", "zoe"], REATTACH) => None,

@@ -1,5 +1,5 @@
-//! Plain calls whose answers are lost, or whose callers give up, and streams with many commands in a message: over gRPC, on a
-//! database in memory.
+//! Plain calls whose replies are lost or whose callers cancel, and streams with many commands in a message: over gRPC,
+//! on a database in memory.
 
 mod answers;
 mod cluster;

@@ -1,4 +1,4 @@
-//! Settings: the same names everywhere, who wins over whom, what is refused and how.
+//! Settings: consistent names across sources, precedence, and error messages.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -9,15 +9,15 @@ use secrecy::ExposeSecret;
 use tenure_server::config::{Config, ConfigError, Layer, LogFormat, Surroundings, load};
 use tenure_server::telemetry::redact::redacted;
 
-/// Settings from flags, with nothing around.
+/// Settings from flags, without an environment or a file.
 fn from_flags(flags: &[&str]) -> Result<Config, ConfigError> {
     load(layer(flags).unwrap(), &surroundings(&[]))
 }
 
-/// The flags' own layer; clap's refusal as text.
+/// The layer of the flags, or clap's error as text.
 fn layer(flags: &[&str]) -> Result<Layer, String> {
     let command = Layer::augment_args(clap::Command::new("tenured")).no_binary_name(true);
-    // Tests must not see what happens to be set around them.
+    // Tests must not depend on the environment.
     let command = command.mut_args(|argument| argument.env(None::<&str>));
     let matches = command.try_get_matches_from(flags).map_err(|error| error.to_string())?;
     Layer::from_arg_matches(&matches).map_err(|error| error.to_string())
@@ -119,7 +119,7 @@ fn flags_win_over_the_file() {
     assert_eq!((config.min_ttl, config.max_ttl), (Duration::from_secs(2), Duration::from_secs(3600)));
     assert_eq!(config.log.format, LogFormat::Json);
     assert!(!config.store.migrate);
-    // Relative to the file, wherever the server is started.
+    // Relative to the file, regardless of the server's working directory.
     assert_eq!(config.data_dir, folder.path().join("state"));
 }
 
@@ -143,7 +143,7 @@ fn the_url_may_stand_in_a_file_of_its_own() {
 
     let both = refusal(&["--store-url-file", &secret, "--store-url=sqlite:x"]);
     assert_eq!(both, "both store_url and store_url_file are set: set one of them");
-    // A URL given as a flag stands for both that the file gives.
+    // A URL given as a flag overrides both `store_url` and `store_url_file` of the file.
     let file = file_in(folder.path(), "store_url_file = \"url\"");
     assert_eq!(from_flags(&["--config", &file]).unwrap().store.url.expose_secret(), "postgres://ann:s3cret@db/tenure");
     let config = from_flags(&["--config", &file, "--store-url=sqlite:x"]).unwrap();

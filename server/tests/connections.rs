@@ -1,4 +1,4 @@
-//! Connections: how many there may be, and that nobody keeps one without a word. Over TCP, on a database in memory.
+//! Connection limits, and timeouts for silent connections. Over TCP, on a database in memory.
 
 use crate::serving;
 
@@ -17,14 +17,14 @@ use tonic::transport::Endpoint;
 /// The preface of HTTP/2, and empty settings.
 const GREETING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
-/// A connection from this address of this machine.
+/// Connects from this address of this machine.
 async fn connect(from: [u8; 4], server: SocketAddr) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind(SocketAddr::new(IpAddr::from(from), 0)).unwrap();
     within(socket.connect(server)).await.unwrap()
 }
 
-/// Whether the server speaks to whoever begins to.
+/// Whether the server replies to a greeting.
 async fn is_served(connection: &mut TcpStream) -> bool {
     let mut settings = [0; 9];
     if within(connection.write_all(GREETING)).await.is_err() {
@@ -67,10 +67,10 @@ async fn who_does_not_begin_to_speak_is_cut_off() {
         let mut connection = connect([127, 0, 0, 1], server.grpc_address()).await;
         connection.write_all(said).await.unwrap();
         let mut told = Vec::new();
-        // An end, or a reset.
+        // End of stream, or a reset.
         let _ = within(connection.read_to_end(&mut told)).await;
     }
-    // Who has begun is left alone, however long it says nothing more.
+    // A connection that has completed its greeting is kept, however long it stays silent.
     let endpoint = Endpoint::from_shared(format!("http://{}", server.grpc_address())).unwrap();
     let mut client = LockServiceClient::new(within(endpoint.connect()).await.unwrap());
     let mut silent = connect([127, 0, 0, 1], server.grpc_address()).await;
@@ -95,14 +95,15 @@ async fn is_there(connection: &mut TcpStream) -> bool {
     true
 }
 
-/// All clients come at once after a server has gone. Who finds no room in the system's queue tries again after a second, and after more.
+/// All clients connect at once after a server has failed. A client that overflows the system's accept queue retries
+/// only after a second, then after longer intervals.
 #[tokio::test]
 async fn hundreds_that_come_at_once_find_room_before_they_are_accepted() {
     let listener = transport::on((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
     let address = listener.local_addr().unwrap();
     let mut come = Vec::new();
     for _ in 0..500 {
-        // Before it would try again.
+        // Shorter than the first retry.
         come.push(std::net::TcpStream::connect_timeout(&address, Duration::from_millis(900)).unwrap());
     }
 }

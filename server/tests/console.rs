@@ -1,4 +1,4 @@
-//! The console's paths: who is let do what, what is answered, and what is not.
+//! The console's paths: permitted callers, replies and rejections.
 
 mod bounds;
 mod credentials;

@@ -1,4 +1,4 @@
-//! Calls as they are counted, over TCP.
+//! Call metrics, over TCP.
 
 use crate::serving;
 
@@ -21,7 +21,7 @@ async fn office() -> (Server, Channel) {
     (server, channel)
 }
 
-/// The value of a sample of a method, and of a code if one is named. It must be told.
+/// The value of a method's sample, for a code if one is given. Panics if the sample is missing.
 fn value(server: &Server, name: &str, kind: &str, service: &str, method: &str, code: Option<&str>) -> u64 {
     let code = code.map_or_else(String::new, |code| format!(",grpc_code=\"{code}\""));
     let sample = format!(

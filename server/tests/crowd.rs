@@ -1,4 +1,4 @@
-//! A server with more to decide than goes into one batch.
+//! A server with more commands than fit into one batch.
 
 use crate::lab;
 
@@ -9,7 +9,7 @@ use tenure_core::Command;
 use tenure_server::sequencer::Refusal;
 use tenure_server::store::{Fault, MemoryDatabase};
 
-/// Some batches full.
+/// Enough commands for several full batches.
 const CROWD: usize = 12_000;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -41,7 +41,7 @@ async fn a_session_that_comes_does_not_wait_for_all_who_want_something_new() {
     assert!(later > CROWD / 4, "only {later} of {CROWD} were decided after it");
 }
 
-/// Its renewals are answered, what it holds is given back, and nobody has to wait to hear that there is too much to do.
+/// Renewals are accepted, holds are released, and a new request is rejected without delay.
 #[tokio::test(start_paused = true)]
 async fn who_wants_something_new_of_a_full_server_is_refused_at_once() {
     let database = MemoryDatabase::new();

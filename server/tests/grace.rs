@@ -1,4 +1,4 @@
-//! What becomes of a session when its stream ends, with the clock in the test's hand.
+//! Sessions whose stream ends, with a clock that the test controls.
 
 use crate::lab;
 
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 const GRACE: Duration = Duration::from_millis(300);
 const SOON: Duration = Duration::from_millis(50);
 
-/// A client's stream to a server, without what is around it.
+/// A client's stream to a server, without the transport.
 struct Stream {
     id: StreamId,
     _told: mpsc::Receiver<Box<Notice>>,
@@ -57,7 +57,7 @@ impl Stream {
     }
 }
 
-/// For how long ann's session lives on, from now.
+/// How long ann's session still lives from now on.
 async fn lives_on(server: &Server) -> Duration {
     eventually(TTL * 2, "it has ended", async || !server.is_open("ann").await).await
 }
@@ -95,7 +95,7 @@ async fn who_comes_back_within_the_grace_loses_nothing() {
     second.attach(&server, "ann").await.expect("in time");
     pass(TTL / 2).await;
     assert_eq!(server.holder("a").await, Some(("ann".to_owned(), token)));
-    // From then on it is the new stream that counts.
+    // From then on only the new stream counts.
     second.end(&server, StreamEnd::Disconnect).await;
     let lived = lives_on(&server).await;
     assert!(lived >= GRACE && lived <= GRACE + SOON, "{lived:?}");
@@ -130,7 +130,7 @@ async fn a_reader_that_is_too_slow_is_closed_and_not_disconnected() {
         server.ask(Command::CloseSession { session: session.into(), client: None }).await.expect("closed");
     }
     assert!(!namespace.has_stream(stream) && closed.is_cancelled(), "there was no room for the second notice");
-    // It is still the stream that the session is attached to, until it has ended.
+    // The session stays attached to this stream until the stream has ended.
     assert_eq!(namespace.attach(&"ann".into(), stream), Ok(()));
     namespace.close_stream(stream, StreamEnd::Closed);
     pass(GRACE * 2).await;

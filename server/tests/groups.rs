@@ -8,5 +8,5 @@ mod watch;
 
 use std::time::Duration;
 
-/// Longer than anything here takes.
+/// Exceeds the duration of any step here.
 pub const LIMIT: Duration = Duration::from_secs(30);

@@ -1,4 +1,4 @@
-//! History: over gRPC, on a database in memory; and how long a page may take, with the clock in the test's hand.
+//! History: over gRPC, on a database in memory; and the time limit of a page, with a clock that the test controls.
 
 use crate::lab;
 use crate::watch::office;
@@ -40,7 +40,7 @@ async fn list(office: &Office, name: &str) -> Vec<HoldRecord> {
     holds(page)
 }
 
-/// Whether a time is that of the test.
+/// Whether a time lies within the test.
 fn is_now(time: Option<prost_types::Timestamp>) -> bool {
     let time = SystemTime::try_from(time.expect("known")).expect("a time");
     time.elapsed().is_ok_and(|ago| ago < LIMIT)
@@ -106,7 +106,7 @@ async fn pages_make_up_the_whole_list() {
         assert_eq!(page.kept_since.is_some(), page.next_page_token.is_empty(), "said on the last page");
         request.page_token.clone_from(&page.next_page_token);
         seen.extend(holds(page).iter().map(|hold| hold.token));
-        // What happens meanwhile is not of these pages.
+        // Later events are not part of these pages.
         let token = office.acquire("bob", "a").await;
         office.release("bob", "a", token).await;
         if request.page_token.is_empty() {
@@ -171,7 +171,8 @@ async fn what_was_dropped_is_not_listed_and_it_says_since_when() {
     assert!(is_now(lasting.granted_time) && seconds(lasting.held) < LIMIT, "known for as long as it lasts");
 }
 
-/// What a server says of when a lock was granted to its holder: as it lists locks and sessions, and to who begins to watch.
+/// The time at which a lock was granted to its holder, as reported consistently by reads and lists of locks, by the
+/// session, and by the snapshot of a watch.
 async fn granted_at(office: &Office, name: &str) -> Option<prost_types::Timestamp> {
     let (mut locks, mut sessions) =
         (LockServiceClient::new(office.channel.clone()), SessionServiceClient::new(office.channel.clone()));
@@ -210,7 +211,7 @@ async fn a_claim_keeps_the_time_of_its_grant_whatever_is_dropped() {
         assert_eq!((lasting.token, lasting.granted_time, lasting.ttl), (token, granted, None));
     }
 
-    // The next hold has a time of its own, also on a server that has the state from rows.
+    // The next hold has a grant time of its own, also on a server that loaded its state from rows.
     loading.release("ann", "long", token).await;
     let next = granted_at(&office, "long").await;
     assert!(is_now(next) && next != granted, "{next:?}");
@@ -262,7 +263,7 @@ async fn a_page_takes_no_longer_than_a_moment_however_long_the_log_is() {
         server.store.append(&batch, false).await.expect("appended");
         previous = batch.revision();
     }
-    // So slow that the whole log takes ten seconds.
+    // So slow that reading the whole log takes ten seconds.
     database.set_search_delay(Duration::from_millis(900));
     let (namespace, name) = (server.namespace().await, "a".into());
     let mut cursor = None;
@@ -309,5 +310,5 @@ async fn it_tells_how_late_the_renewals_were() {
     assert_eq!(bob.ttl, Some(lab::TTL));
 }
 
-/// Longer than anything here takes.
+/// Exceeds the duration of any step here.
 pub const LIMIT: Duration = Duration::from_secs(30);

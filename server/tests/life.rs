@@ -1,4 +1,4 @@
-//! Servers as they are, one node after another, but for their transport: how they begin, end, and start over.
+//! Server nodes without their transport: how they start, end and restart.
 
 mod being;
 use crate::lab;
@@ -14,7 +14,7 @@ use tenure_proto::v1::command::Kind as Commanded;
 use tenure_server::store::{Fault, MemoryDatabase};
 use tonic_types::StatusExt;
 
-/// A database from which nothing is loaded within a lease.
+/// A database that takes longer than a lease to load.
 async fn slow_to_load() -> MemoryDatabase {
     let database = MemoryDatabase::new();
     let before = Server::start(&database).await;
@@ -49,7 +49,7 @@ async fn servers_that_load_for_longer_than_a_lease_all_get_up() {
     assert!(one.is_ready() && two.is_ready());
 }
 
-/// Under its old id it would find itself dead for ever.
+/// Under its old id it would find itself dead on every start.
 #[tokio::test(start_paused = true)]
 async fn a_server_marked_dead_while_it_loads_starts_over_as_a_new_one() {
     let database = MemoryDatabase::new();
@@ -100,7 +100,7 @@ async fn a_server_that_is_to_stop_leaves_what_it_has_to_others_at_once() {
     assert_eq!(second.holder("a").await.map(|(_, token)| token.0), Some(token));
 }
 
-/// Also in the middle of a heartbeat, when nobody knows yet at which one the store is.
+/// This holds also in the middle of a heartbeat, when it is not known yet which heartbeat the store has recorded.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_drains_leaves_what_it_has_to_others_at_once() {
     for phase in 0..9 {
@@ -116,7 +116,7 @@ async fn a_server_that_drains_leaves_what_it_has_to_others_at_once() {
     }
 }
 
-/// There is no other server that clients could go to, so nothing is gained by waiting until they have gone.
+/// Clients have no other server to fail over to, so waiting for them to leave gains nothing.
 #[tokio::test(start_paused = true)]
 async fn a_drain_of_the_only_server_ends_at_once_and_its_sessions_live_on() {
     let database = MemoryDatabase::new();
@@ -146,10 +146,10 @@ async fn a_drain_of_the_only_server_ends_at_once_and_its_sessions_live_on() {
     next.renew("bob").await.expect("it lives");
 }
 
-/// As metrics say it of two servers that have seen each other.
+/// The metric of two servers that have seen each other.
 const KNOWN: &str = "tenure_servers 2.0";
 
-/// Each waits for the other one's clients, unless it is said that both drain.
+/// Each server would wait for the other one's clients to arrive, unless it knows that both drain.
 #[tokio::test(start_paused = true)]
 async fn a_drain_of_all_servers_at_once_waits_for_no_client() {
     let database = MemoryDatabase::new();
@@ -171,7 +171,7 @@ async fn a_drain_of_all_servers_at_once_waits_for_no_client() {
     assert!(first.is_ok() && second.is_ok(), "ended");
 }
 
-/// Otherwise clients without another server would come again and again, each time with all of their sessions.
+/// Otherwise clients without another server would reconnect again and again, each time with all of their sessions.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_drains_takes_no_new_streams_and_sessions() {
     let database = MemoryDatabase::new();
@@ -215,7 +215,7 @@ async fn a_server_that_drains_takes_no_new_streams_and_sessions() {
     }
     assert_eq!(database.revision("default"), before, "nothing was changed");
 
-    // What it has goes on until its client leaves.
+    // Existing sessions continue until their client leaves.
     let keep = v1::KeepAliveRequest { session_ids: vec!["ann".to_owned()], ..v1::KeepAliveRequest::default() };
     let kept = stream.ask(Commanded::KeepAlive(keep)).await;
     assert!(matches!(&kept, Answered::KeepAlive(kept) if kept.sessions[0].refusal.is_none()), "{kept:?}");
@@ -225,7 +225,7 @@ async fn a_server_that_drains_takes_no_new_streams_and_sessions() {
     second.renew("ann").await.expect("it lives");
 }
 
-/// Everything is adopted, what was committed stays committed, and nothing is given twice.
+/// Every session is adopted, commits stay committed, and nothing is granted twice.
 #[tokio::test(start_paused = true)]
 async fn a_server_of_which_a_part_panics_starts_over_and_others_adopt() {
     let database = MemoryDatabase::new();
@@ -260,7 +260,7 @@ async fn a_server_alone_adopts_from_itself_what_it_had_before_a_part_panicked() 
     server.acquire("bob", "b").await.expect_err("nobody is left to answer");
     eventually(LEASE / 10, "it starts over", async || !server.is_ready()).await;
     server.ready(LEASE / 10).await;
-    // Longer than a session lives that nobody looks after.
+    // Longer than the TTL of a session without renewals.
     let witness = Server::start(&database).await;
     eventually(TTL * 2, "expired", async || witness.holder("a").await.is_none()).await;
     assert!(server.hold("cid", "a").await > token);
@@ -295,7 +295,7 @@ async fn an_outage_does_not_flood_the_log() {
     late.ready(LEASE).await;
 }
 
-/// A snapshot takes its turn when the reader asks for it, and the turn shutdown though the reader never asks again.
+/// A snapshot takes a permit when the reader requests it, and the permit is returned even if the reader stops reading.
 #[tokio::test(start_paused = true)]
 async fn readers_that_read_no_more_keep_nobody_from_a_snapshot() {
     let server = Being::start(&MemoryDatabase::new()).await;

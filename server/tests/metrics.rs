@@ -1,4 +1,4 @@
-//! What is counted when something happens, at one server and at several.
+//! Metrics that count events, at one server and at several.
 
 use crate::lab;
 
@@ -11,7 +11,7 @@ use tenure_server::store::MemoryDatabase;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The value of a sample, by its name and labels as they are told; 0 if it is not.
+/// The value of a sample, given its name and labels; 0 if it is missing.
 fn value(server: &Server, sample: &str) -> f64 {
     let text = server.node.metrics().text();
     let line = text.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
@@ -22,14 +22,14 @@ fn sum(servers: &[&Server], sample: &str) -> f64 {
     servers.iter().map(|server| value(server, sample)).sum()
 }
 
-/// All samples of a family together.
+/// The sum of all samples of a family.
 fn all_of(server: &Server, family: &str) -> f64 {
     let text = server.node.metrics().text();
     let samples = text.lines().filter_map(|line| line.strip_prefix(family)?.strip_prefix('{')?.split_once("} "));
     samples.map(|(_, value)| value.parse::<f64>().unwrap()).sum()
 }
 
-/// Asks for a lock that is taken.
+/// Acquires a lock that is held.
 async fn wait_for(server: &Server, session: &str, name: &str) -> Attendance {
     let decided = server.ask(server.acquire(session, name)).await.unwrap();
     assert!(matches!(decided.outcome, Outcome::Waiting { .. }));
@@ -100,7 +100,7 @@ async fn what_expires_is_counted_by_its_reason() {
     let server = Server::start(&database).await;
     server.hold("ann", "job").await;
     let bob = wait_for(&server, "bob", "job").await;
-    // Nobody renews ann.
+    // ann is not renewed.
     let renewed = async || {
         let _ = server.namespace().await.renew("bob");
         value(&server, "tenure_sessions_ended_total{reason=\"expired\"}") == 1.0

@@ -1,5 +1,5 @@
-//! What happens in the very moment of a grant: the caller gives up, its time ends, the store does not say what it did, the
-//! server dies. Each in both orders, forced by holding an append up.
+//! Races at the moment of a grant: the caller cancels, its wait times out, the store's outcome is unknown, the server
+//! dies. Each in both orders, forced by holding an append up.
 
 use crate::lab;
 
@@ -15,7 +15,7 @@ const SOON: Duration = Duration::from_millis(50);
 
 type Asked = JoinHandle<Result<Decided, Refusal>>;
 
-/// Asks without waiting for the answer.
+/// Sends a command without waiting for the reply.
 async fn asking(server: &Server, command: Command) -> Asked {
     let namespace = server.namespace().await;
     let asked = tokio::spawn(async move { namespace.decide(command).await });
@@ -27,7 +27,7 @@ async fn answer(asked: Asked) -> Result<Decided, Refusal> {
     within(Duration::from_secs(10), asked).await.expect("ran")
 }
 
-/// ann holds, bob and cid wait in this order.
+/// ann holds the lock; bob and cid wait in this order.
 struct Queue {
     database: MemoryDatabase,
     server: Server,
@@ -50,13 +50,13 @@ impl Queue {
         Command::Release { session: "ann".into(), name: "a".into(), token: self.token }
     }
 
-    /// All ways in which bob, or his server, says that he has waited long enough.
+    /// The commands by which bob, or his server, ends his wait.
     fn givings_up(&self) -> [Command; 2] {
         let end_wait = Command::EndWait { claim: self.bob.claim(), home: self.server.node.id() };
         [end_wait, Command::CancelAcquire { session: "bob".into(), attached: None, names: Text::from("a").into() }]
     }
 
-    /// Has these decided in one batch, in this order.
+    /// Has these commands decided in one batch, in this order.
     async fn in_one_batch(&self, commands: Vec<Command>) -> Vec<Result<Decided, Refusal>> {
         let hold = self.database.hold_appends();
         let other = asking(&self.server, self.server.acquire("other", "z")).await;
@@ -81,7 +81,7 @@ async fn queue(server: &Server, session: &str) -> Attendance {
     server.ask(server.acquire(session, "a")).await.expect("queued").attendance.expect("waits")
 }
 
-/// The tokens that a session was ever granted.
+/// The tokens that were ever granted to a session.
 fn grants(database: &MemoryDatabase, session: &str) -> Vec<Revision> {
     let log = database.log("default");
     let granted = log.iter().flat_map(|batch| &batch.events).filter(|recorded| match &recorded.event {
@@ -147,7 +147,7 @@ async fn a_grant_of_unknown_outcome_is_one_grant_whatever_its_caller_does_meanwh
             hold.reached().await;
             drop(hold);
             settle().await;
-            // It is being found out, and until then nothing else is decided.
+            // The outcome is being looked up, and until then nothing else is decided.
             let refused = answer(asking(&queue.server, giving_up.clone()).await).await;
             assert!(matches!(refused, Err(Refusal::Unavailable(_))), "{fault:?}");
             answer(released).await.expect("released");
@@ -167,7 +167,7 @@ async fn a_grant_whose_server_dies_before_it_can_say_so_is_found_at_another() {
     let Queue { database, server, token, bob, cid } = Queue::form().await;
     let other = Server::start(&database).await;
     let claim = bob.claim();
-    // Committed, but the server never hears of it.
+    // The grant is committed, but the server never receives the confirmation.
     database.fail_next(Fault::OutcomeUnknown);
     let release = Command::Release { session: "ann".into(), name: "a".into(), token };
     let released = asking(&server, release.clone()).await;
@@ -183,7 +183,7 @@ async fn a_grant_whose_server_dies_before_it_can_say_so_is_found_at_another() {
     other.ask(release).await.expect("it had taken effect");
     assert_eq!(grants(&database, "bob").len(), 1);
     assert_eq!(other.holder("a").await, Some(("bob".to_owned(), held.token().expect("held"))));
-    // The next one is granted there as well.
+    // The next waiter is granted the lock there as well.
     let next = queue(&other, "cid").await;
     assert_eq!(next.claim(), cid.claim());
     other.release("bob", "a", held.token().expect("held")).await.expect("held");
@@ -195,7 +195,7 @@ async fn a_wait_whose_server_dies_before_the_grant_goes_on_at_another() {
     let Queue { database, server, token, bob, cid } = Queue::form().await;
     let other = Server::start(&database).await;
     let (first, second) = (bob.claim(), cid.claim());
-    // Not committed: the server dies on the way to the store.
+    // The release is not committed: the server dies before it reaches the store.
     let hold = database.hold_appends();
     let release = Command::Release { session: "ann".into(), name: "a".into(), token };
     let released = asking(&server, release.clone()).await;
@@ -204,7 +204,7 @@ async fn a_wait_whose_server_dies_before_the_grant_goes_on_at_another() {
     server.kill();
     drop(hold);
     assert!(answer(released).await.is_err());
-    // In the other order than they were there before.
+    // They reconnect in the reverse of their queue order.
     let cid = queue(&other, "cid").await;
     let bob = queue(&other, "bob").await;
     assert_eq!((bob.claim(), cid.claim()), (first, second), "the same claims in the same places");
@@ -221,7 +221,7 @@ async fn a_grant_at_one_server_and_a_giving_up_at_another_agree() {
         let token = one.hold("ann", "a").await;
         let mut bob = queue(&two, "bob").await;
         let mut cid = queue(&one, "cid").await;
-        // Both are on the way to the store at once: one loses, and decides again.
+        // Both commands are being appended at once: one append loses, and is decided again.
         let hold = database.hold_appends();
         let release = Command::Release { session: "ann".into(), name: "a".into(), token };
         let giving_up = match way {

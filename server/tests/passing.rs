@@ -1,4 +1,4 @@
-//! Several servers that pass commands on to the one that wrote last: faster, and never otherwise than without.
+//! Forwarding of commands to the server that wrote last: it is faster, and never changes the result.
 
 use crate::lab;
 
@@ -12,15 +12,15 @@ use tenure_server::sequencer::{Decided, Refusal};
 use tenure_server::store::{Fault, MemoryDatabase};
 use tokio::task::JoinHandle;
 
-/// Longer than the patience with a pass, and shorter than any call waits.
+/// Longer than the timeout of a pass, and shorter than the wait of any call.
 const GIVES_UP: Duration = Duration::from_secs(1);
 
 struct Office {
     database: MemoryDatabase,
     peers: Arc<LabPeers>,
-    /// The one that writes.
+    /// The server that writes.
     writer: Server,
-    /// The one that passes.
+    /// The server that forwards.
     giver: Server,
 }
 
@@ -30,7 +30,7 @@ impl Office {
         let (database, peers) = (MemoryDatabase::new(), Arc::new(LabPeers::default()));
         let writer = Server::start_among(&database, Some(&peers)).await;
         let giver = Server::start_among(&database, Some(&peers)).await;
-        // Until each has heard of the other.
+        // Time for each server to learn of the other.
         pass(Duration::from_secs(1)).await;
         let office = Self { database, peers, writer, giver };
         eventually(Duration::from_secs(5), "the one passes to the other", async || {
@@ -44,14 +44,14 @@ impl Office {
         office
     }
 
-    /// The writer writes something, which the other one takes over.
+    /// Commits a write at the writer, which the other server applies.
     async fn write(&self) {
         let token = self.writer.hold("writer", "writer").await;
         self.writer.release("writer", "writer", token).await.expect("held");
         settle().await;
     }
 
-    /// Asks the giver, in the background.
+    /// Sends a command to the giver, in the background.
     async fn ask(&self, command: Command) -> JoinHandle<Result<Decided, Refusal>> {
         let (namespace, sent) = (self.giver.namespace().await, self.peers.sent());
         let asked = tokio::spawn(async move { namespace.decide(command).await });
@@ -60,7 +60,7 @@ impl Office {
         asked
     }
 
-    /// Who appended the grants of a lock, and to whom.
+    /// The servers that appended the grants of a lock, and the sessions that received them.
     fn grants(&self, name: &str) -> Vec<(ServerId, String)> {
         let log = self.database.log("default");
         let events = log.iter().flat_map(|batch| batch.events.iter().map(|recorded| (batch.server, &recorded.event)));
@@ -77,7 +77,7 @@ impl Office {
         events.filter(|recorded| matches!(recorded.event, Event::PassesVoided { .. })).count()
     }
 
-    /// Lets what was held up arrive, and sees that it has no effect.
+    /// Lets the delayed passes arrive, and asserts that they have no effect.
     async fn stale_passes_arrive_in_vain(&self) {
         self.write().await;
         let before = self.database.revision("default");
@@ -186,7 +186,7 @@ async fn an_unknown_outcome_at_the_other_server_is_found_out_here() {
         let asked = office.ask(office.giver.acquire("ann", "a")).await;
         let held = token(within(GIVES_UP, asked).await.expect("ran"));
         assert_eq!(office.grants("a").len(), 1, "{fault:?}");
-        // Until the other one has found out, too.
+        // Time for the other server to find out, too.
         pass(Duration::from_millis(100)).await;
         assert_eq!(office.giver.holder("a").await, Some(("ann".to_owned(), held)));
         assert_eq!(office.writer.holder("a").await, Some(("ann".to_owned(), held)));
@@ -202,7 +202,7 @@ async fn a_store_that_is_away_leaves_what_was_passed_unknown_and_to_be_voided() 
     let refused = within(GIVES_UP, asked).await.expect("ran").map(drop);
     assert_eq!(refused, Err(Refusal::OutcomeUnknown));
     office.database.set_available(true);
-    // A command that has nothing to append.
+    // A command that appends nothing.
     let nothing = Command::EndWait { claim: Revision(1), home: office.giver.node.id() };
     office.giver.ask(nothing).await.expect("decided");
     assert_eq!(office.voids(), 1, "whoever has it still may not decide it after this answer");
@@ -245,7 +245,7 @@ async fn call_that_is_overtaken_by_its_cancel_is_rejected() {
     assert_eq!(rejected, Err(Refusal::Rejected(Rejection::AcquireCancelled { session: "ann".into() })));
     assert_eq!(office.writer.holder("a").await, None, "no ghost");
     assert_eq!(office.writer.holder("b").await, Some(("ann".to_owned(), held)), "nothing else is cancelled");
-    // What the server receives from now on is no older than the cancel.
+    // Requests that the server receives from now on are newer than the cancel.
     let again = office.ask(office.giver.call("ann", "a").await).await;
     token(within(GIVES_UP, again).await.expect("ran"));
 }
@@ -291,7 +291,7 @@ async fn servers_that_pass_to_each_other_at_once_come_to_one_order() {
     }
 }
 
-/// Takes a lock, however long that takes.
+/// Acquires a lock, however long that takes.
 async fn acquire(server: &Server, session: &str, name: &str) -> Revision {
     let decided = server.ask(server.acquire(session, name)).await.expect("decided");
     let mut attendance = decided.attendance.expect("new");

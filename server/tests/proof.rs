@@ -1,4 +1,4 @@
-//! Servers that speak TLS and ask who calls: they pass commands on to each other, and take them from nobody else.
+//! Servers with TLS and client authentication: they forward commands to each other, and accept them from no other peer.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -92,7 +92,7 @@ impl Office {
         })
     }
 
-    /// Whether one of them has committed a grant to a session of the other one.
+    /// Whether one server has committed a grant to a session of the other one.
     fn has_passed(&self, servers: &[Presence; 2]) -> bool {
         let log = self.database.log("default");
         log.iter().any(|batch| {
@@ -130,7 +130,7 @@ async fn start(database: &MemoryDatabase, folder: &Path) -> Server {
     server
 }
 
-/// Says that it is this server; what the other one answers.
+/// Claims to be the server `from`. Returns the other server's reply.
 async fn claim(wire: Wire, from: ServerId, to: ServerId) -> Result<(), Status> {
     let begin = Begin { from: from.0, to: to.0, namespace: "default".into() };
     let first = PassRequest { kind: Some(pass_request::Kind::Begin(begin)) };
@@ -161,7 +161,8 @@ async fn nobody_else_is_taken_for_a_server() {
     let [first, second] = office.presences().await;
     let member = MemberView { address: first.address.clone(), certificate: first.certificate.clone() };
 
-    // Who has a certificate, but not that of the server which it says it is. Until the one has heard of the other, it says so.
+    // A peer whose certificate is not that of the server it claims to be. The reply is `Unavailable` until the first
+    // server knows the second.
     let stranger = Tls(Arc::new(Proof::make().unwrap()));
     let wire = stranger.connect(&member).unwrap();
     let heard = async {
@@ -175,18 +176,18 @@ async fn nobody_else_is_taken_for_a_server() {
     let refused = within(heard).await;
     assert_eq!(refused.code(), Code::PermissionDenied, "{refused:?}");
 
-    // Whoever speaks so has no other rights.
+    // Such a peer has no other rights.
     let asked = AcquireRequest { names: vec!["job".into()], session_id: "s".into(), ..AcquireRequest::default() };
     let refused = within(LockServiceClient::new(wire).acquire(asked)).await.unwrap_err();
     assert_eq!(refused.code(), Code::Unauthenticated, "{refused:?}");
 
-    // A client, who may do everything else.
+    // A client with all other rights.
     let begin = Begin { from: second.server.0, to: first.server.0, namespace: "default".into() };
     let claimed = office.ask(tokio_stream::iter([PassRequest { kind: Some(pass_request::Kind::Begin(begin)) }]));
     let refused = within(PeerServiceClient::new(office.channels[0].clone()).pass(claimed)).await.unwrap_err();
     assert_eq!(refused.code(), Code::PermissionDenied, "{refused:?}");
 
-    // And nobody is told anything who answers at the address of a server.
+    // Nothing is sent to a peer at the address of a server without that server's certificate.
     let other = MemberView { certificate: second.certificate.clone(), ..member.clone() };
     let refused = claim(stranger.connect(&other).unwrap(), second.server, first.server).await.unwrap_err();
     assert_eq!(refused.code(), Code::Unavailable, "{refused:?}");

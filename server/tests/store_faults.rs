@@ -1,4 +1,4 @@
-//! What the sequencer makes of a store that fails, and of other servers that are faster.
+//! The sequencer's handling of store failures, and of other servers that commit first.
 
 use crate::lab;
 
@@ -47,7 +47,7 @@ async fn a_commit_of_unknown_outcome_that_loses_to_another_server_is_decided_aga
     assert_eq!(one.holder("a").await, Some(("bob".to_owned(), bob)));
 }
 
-/// Whether it was committed can then not be found out any more, so nobody is told either.
+/// The outcome can then no longer be determined, so it is reported as unknown.
 #[tokio::test(start_paused = true)]
 async fn a_commit_of_unknown_outcome_whose_place_in_the_log_is_gone_stays_unknown() {
     let database = MemoryDatabase::new();
@@ -91,7 +91,7 @@ async fn two_servers_that_race_keep_one_order_without_gaps() {
             held += 1;
             decided.attendance.expect("granted just now").satisfied();
         } else {
-            // Left waiting: the test ends before anybody notices.
+            // Leaked, so that it keeps waiting until the test ends.
             std::mem::forget(decided.attendance);
         }
     }
@@ -149,8 +149,8 @@ async fn lost_history_makes_the_revision_jump_past_all_that_was_handed_out() {
     }
 }
 
-/// What was given back in what was lost is held again. It is not answered with its old token, which is below some that
-/// others were told meanwhile.
+/// If the lost history contains the release, the lock is held again after the loss. An acquire must not return the old
+/// token, which is below tokens granted to others meanwhile.
 #[tokio::test(start_paused = true)]
 async fn who_asks_for_what_it_held_before_a_loss_is_granted_it_anew() {
     let database = MemoryDatabase::new();
@@ -167,14 +167,14 @@ async fn who_asks_for_what_it_held_before_a_loss_is_granted_it_anew() {
     server.release("ann", "a", anew).await.expect("held");
 }
 
-/// Returns when the rows sum up the log to this revision.
+/// Returns when the rows cover the log up to this revision.
 async fn rows_at(database: &MemoryDatabase, revision: Revision) {
     while database.server().load("default").await.expect("there is a database").revision < revision {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
-/// Of a load that does not succeed nothing remains: watchers would be told what was lost.
+/// A failed load must leave no state behind; otherwise watchers would receive the lost events.
 #[tokio::test(start_paused = true)]
 async fn a_load_that_fails_half_way_leaves_nothing_behind() {
     for others in 0..3 {
@@ -199,7 +199,7 @@ async fn a_load_that_fails_half_way_leaves_nothing_behind() {
     }
 }
 
-/// Nobody is left who knows what was handed out, and the clock is of no help.
+/// No server is left that knows the granted tokens, and the clock does not help.
 #[tokio::test(start_paused = true)]
 async fn the_revision_jumps_far_enough_even_if_the_databases_clock_was_set_back() {
     let database = MemoryDatabase::new();
@@ -218,7 +218,7 @@ async fn the_revision_jumps_far_enough_even_if_the_databases_clock_was_set_back(
     assert!(other.hold("dot", "d").await > lost);
 }
 
-/// Nor if what was lost has a jump in it: the next one must lead beyond that.
+/// The lost history may contain an earlier jump: the next one must lead beyond that.
 #[tokio::test(start_paused = true)]
 async fn the_revision_jumps_far_enough_even_if_an_earlier_jump_was_lost() {
     const CLOCK: i64 = 1_000_000_000;
@@ -252,7 +252,7 @@ async fn a_failover_that_lost_nothing_visible_jumps_all_the_same() {
     assert_eq!(server.holder("a").await, Some(("ann".to_owned(), before)), "holds stay");
 }
 
-/// A namespace of that name may be among what was lost, and nobody knows which tokens it has given.
+/// The lost history may contain a namespace of that name, with unknown granted tokens.
 #[tokio::test(start_paused = true)]
 async fn a_namespace_that_begins_after_a_failover_does_not_begin_at_1() {
     let database = MemoryDatabase::new();
@@ -314,7 +314,7 @@ async fn a_wait_that_begins_and_ends_in_one_batch_is_told_of_its_grant() {
         let namespace = namespace.clone();
         tokio::spawn(async move { namespace.decide(command).await })
     };
-    // While one append is held up, what arrives is gathered into one batch.
+    // While one append is held up, arriving commands are collected into one batch.
     let hold = database.hold_appends();
     let other = ask(server.acquire("other", "b"));
     hold.reached().await;
@@ -347,7 +347,7 @@ async fn nothing_hangs_while_the_store_is_away() {
     server.hold("bob", "b").await;
 }
 
-/// The lab's servers keep ten namespaces at the most.
+/// The lab's servers keep at most ten namespaces.
 #[tokio::test(start_paused = true)]
 async fn what_could_not_be_opened_takes_no_place() {
     let database = MemoryDatabase::new();
@@ -361,7 +361,7 @@ async fn what_could_not_be_opened_takes_no_place() {
     assert!(server.node.namespaces().get("another").await.is_ok());
 }
 
-/// What was under way when it stopped is answered; what had not begun is known to have changed nothing.
+/// Commands in progress at the stop get a reply; commands not yet started are known to have changed nothing.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_stops_turns_away_what_it_has_not_begun() {
     let database = MemoryDatabase::new();

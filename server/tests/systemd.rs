@@ -1,4 +1,4 @@
-//! What a supervisor hears of a server that gets on, and of one that hangs.
+//! Notifications to systemd from a server that makes progress, and from one that hangs.
 
 #[allow(dead_code, reason = "each test program uses a part of it")]
 use crate::serving;
@@ -20,10 +20,10 @@ use tokio::runtime::{Builder, Runtime};
 /// The watchdog's interval.
 const WATCHDOG: Duration = Duration::from_millis(500);
 
-/// How long the ear waits for a word: who says nothing for so long says nothing.
+/// Timeout for a notification: a longer silence counts as no notification.
 const SILENCE: Duration = Duration::from_secs(3);
 
-/// Where the supervisor listens.
+/// The supervisor's socket.
 struct Ear {
     folder: tempfile::TempDir,
     socket: UnixDatagram,
@@ -41,7 +41,7 @@ impl Ear {
         SystemdNotifier::at(&self.folder.path().join("notify"), Some(WATCHDOG)).unwrap()
     }
 
-    /// The next thing that is said, or none for long.
+    /// The next notification, or `None` after [`SILENCE`].
     fn hear(&self) -> Option<String> {
         let mut said = [0; 1024];
         match self.socket.recv(&mut said) {
@@ -51,9 +51,9 @@ impl Ear {
         }
     }
 
-    /// Hears what was said until now, and then nothing any more.
+    /// Receives pending notifications, and asserts that no more follow.
     fn hears_no_more(&self) {
-        // At most one word was under way when the server began to hang.
+        // At most one notification was in flight when the server began to hang.
         let said: Vec<String> = std::iter::from_fn(|| self.hear()).take(3).collect();
         assert!(said.len() < 3, "it goes on to say {said:?}");
     }
@@ -105,7 +105,7 @@ fn it_hears_nothing_when_only_the_servers_own_task_hangs() {
     assert_eq!(ear.hear().as_deref(), Some("WATCHDOG=1"));
     hang.send(()).unwrap();
     ear.hears_no_more();
-    // The runtime is well.
+    // The runtime makes progress.
     runtime.block_on(within(runtime.spawn(async {}))).unwrap();
     go_on.send(()).unwrap();
     assert_eq!(ear.hear().as_deref(), Some("WATCHDOG=1"));
@@ -126,7 +126,7 @@ async fn a_status_is_one_line() {
 async fn one_that_reads_nothing_holds_nobody_up() {
     let ear = Ear::open();
     let notifier = ear.supervisor();
-    // More than a socket keeps unread, which is ten where nothing else is set: the last one waits in vain, for a bounded time.
+    // More than a socket buffers, which is ten by default: the last notification waits, and fails after a bounded time.
     ear.socket.set_nonblocking(true).unwrap();
     for _ in 0..2 {
         let fill = async {

@@ -1,4 +1,4 @@
-//! What is decided by time: expiry, leases, adoption, outages; with the clock in the test's hand.
+//! Decisions by time: expiry, leases, adoption and outages; with a clock that the test controls.
 
 use crate::lab;
 
@@ -107,7 +107,7 @@ async fn a_server_without_its_lease_waits_for_it_in_quiet() {
     server.hold("ann", "a").await;
     database.set_available(false);
     pass(TTL - SOON).await;
-    // As if it had been frozen: the session's time is up in the last moment that counts.
+    // As if the server had been frozen: the session expires at the last moment that counts.
     server.clock.jump(LEASE);
     pass(SOON).await;
     let before = server.clock.looks();
@@ -125,7 +125,7 @@ async fn a_server_cut_off_for_its_lease_answers_nothing_more_and_starts_over() {
     let adopted = eventually(LEASE + TTL, "adopted", async || {
         let kept = other.namespace().await.remaining("ann").is_some();
         assert!(!kept || matches!(namespace.renew("ann"), Err(Refusal::LeaseLost)), "both would answer renewals");
-        // What the client sends is answered for as long as the lease holds.
+        // The client's renewals are accepted for as long as the lease holds.
         let _ = namespace.renew("ann");
         kept
     })
@@ -158,7 +158,7 @@ async fn a_frozen_server_that_wakes_after_its_lease_answers_nothing_before_its_n
     assert_eq!(server.namespace().await.renew("ann"), Err(Refusal::LeaseLost));
 }
 
-/// Whoever has asked it has gone elsewhere meanwhile.
+/// The caller has failed over meanwhile.
 #[tokio::test(start_paused = true)]
 async fn a_frozen_server_that_wakes_after_its_lease_carries_nothing_out_before_its_next_heartbeat() {
     let database = MemoryDatabase::new();

@@ -1,4 +1,4 @@
-//! JSON Web Tokens: which are taken, and by which rule the others are refused.
+//! JSON Web Tokens: those that are accepted, and the rule by which each other one is rejected.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -14,7 +14,7 @@ use tenure_server::auth::{Access, CredentialOptions, JwtOptions, KeySource, Unid
 use tenure_server::telemetry::metrics::Metrics;
 use tenure_server::transport::Peer;
 
-/// Somebody who issues tokens.
+/// An issuer of tokens.
 struct Issuer {
     key: EncodingKey,
     kid: &'static str,
@@ -33,7 +33,7 @@ impl Issuer {
         key
     }
 
-    /// Who takes it must know an extension that nobody knows.
+    /// Signs a token with a critical extension that no verifier knows.
     fn sign_critical(&self, claims: &Value) -> String {
         let (kid, crit) = (Some(self.kid.to_owned()), Some(vec!["https://id.example/extension".to_owned()]));
         let header = Header { kid, crit, ..Header::new(Algorithm::EdDSA) };
@@ -189,7 +189,7 @@ async fn who_has_shown_a_token_is_forgotten_when_it_is_over() {
     write_keys(&file, vec![issuer.public()]);
     let access = access(&file).await;
     let mut headers = HeaderMap::new();
-    // It ended 29 seconds ago: one is left of those by which clocks may differ.
+    // The token expired 29 seconds ago: one second of the allowed clock skew is left.
     let token = issuer.sign(&claims(-29));
     headers.insert(AUTHORIZATION, HeaderValue::try_from(format!("Bearer {token}")).unwrap());
     let caller = access.identify(&headers, &Peer::default()).unwrap();

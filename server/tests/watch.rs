@@ -63,7 +63,7 @@ async fn events_come_once_in_order_and_say_why_a_hold_ended() {
     assert!(seen.iter().all(|event| event.names == ["a"]));
 }
 
-/// Nobody holds it from the release on; when the minimum hold is over that is no news.
+/// The lock has no holder from the release on; the end of the minimum hold is not an event.
 #[tokio::test]
 async fn vacancy_of_a_hold_that_lingers_is_said_once() {
     let office = Office::open().await;
@@ -108,7 +108,7 @@ async fn history_that_is_gone_is_told_and_followed_by_a_snapshot() {
     }
     office.rows_are_written().await;
     office.store.trim("default", tenure_core::Revision(0), i64::MAX).await.expect("trimmed");
-    // Another server has nothing of it in memory.
+    // Another server has no events in memory.
     let other = Office::beside(&office).await;
     let mut reader = Reader::start(&other, WatchRequest { after_revision: first, ..of(&["a"]) }).await;
     let Kind::HistoryGone(gone) = reader.next().await else { panic!("it is gone") };
@@ -132,7 +132,7 @@ async fn history_that_was_lost_is_told_and_followed_by_a_snapshot() {
     assert_eq!(gone.cause(), HistoryGoneCause::Lost);
     let Kind::Snapshot(snapshot) = reader.next().await else { panic!("a snapshot follows") };
     assert!(!names(&snapshot).contains(&"b".to_owned()), "what was lost is not shown");
-    // Whoever comes back with a revision of the lost part is told as well.
+    // A watcher that resumes at a revision of the lost part is notified as well.
     let mut late = Reader::start(&office, WatchRequest { after_revision: lost, ..all() }).await;
     let Kind::HistoryGone(gone) = late.next().await else { panic!("it is lost") };
     assert_eq!(gone.cause(), HistoryGoneCause::Lost);
@@ -143,7 +143,7 @@ async fn a_reader_that_sleeps_misses_nothing_and_delays_nobody() {
     let office = Office::open().await;
     let mut slow = Reader::start(&office, all()).await;
     slow.next().await;
-    // More than the hub keeps in memory: 20 times 1,000 grants and releases.
+    // More events than the hub keeps in memory: 20 times 1,000 grants and releases.
     let began = office.revision().await;
     for _ in 0..20 {
         office.churn(500).await;
@@ -166,7 +166,7 @@ async fn an_idle_watch_says_how_far_it_has_come() {
     let mut reader = Reader::start(&office, of(&["a"])).await;
     reader.next().await;
     let token = office.acquire("ann", "unwatched").await;
-    // From here on, time passes as soon as nobody has anything to do.
+    // From here on, time advances as soon as all tasks are idle.
     tokio::time::pause();
     let Kind::Progress(_) = reader.next().await else { panic!("nothing happened to what is watched") };
     assert_eq!(reader.revision, token);
@@ -194,5 +194,5 @@ async fn a_prefix_watches_what_starts_with_it() {
     assert_eq!(events.events.len(), 1);
 }
 
-/// Longer than anything here takes.
+/// Exceeds the duration of any step here.
 pub const LIMIT: Duration = Duration::from_secs(30);

@@ -1,10 +1,10 @@
-//! What the pages show of the command line is understood.
+//! Command lines shown in the documentation parse.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Where there are lines for the command line, from the top of the tree.
+/// Places with documented command lines, relative to the repository root.
 const PLACES: [&str; 4] = ["README.md", "client-rs/cli/README.md", "deploy", "clients/guides"];
 
 fn pages(place: &Path) -> Vec<String> {
@@ -16,7 +16,8 @@ fn pages(place: &Path) -> Vec<String> {
     inside.flat_map(|place| pages(&place)).collect()
 }
 
-/// The commands in the `sh` blocks of a page that begin with `tenure`, whatever variables they are given.
+/// Returns the commands in the `sh` blocks of a page that begin with `tenure`, ignoring variable assignments before
+/// them.
 fn commands(page: &str) -> Vec<Vec<String>> {
     let mut is_shell = false;
     let mut commands = Vec::new();
@@ -32,7 +33,7 @@ fn commands(page: &str) -> Vec<Vec<String>> {
     commands
 }
 
-/// A line's words as a shell has them, up to what is for another program or nobody.
+/// Splits a line into words as a shell does, up to the first pipe, redirection or comment.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for letter in line.chars() {
@@ -59,7 +60,7 @@ fn lines_in_pages_are_understood() {
         PLACES.iter().flat_map(|place| pages(&top.join(place))).flat_map(|page| commands(&page)).collect();
     assert!(all.len() > 30, "the pages show how to use the command line: {all:?}");
     for words in all {
-        // Whatever comes before `--help` is understood, or an error.
+        // With `--help`, the arguments before it are parsed first; invalid ones are errors.
         let own = words.iter().position(|word| word == "--").unwrap_or(words.len());
         let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
         let output = command.args(&words[1..own]).arg("--help").output().expect("it starts");

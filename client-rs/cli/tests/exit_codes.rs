@@ -1,4 +1,4 @@
-//! Each exit code that is documented is one that something ends with.
+//! Each documented exit code is produced by some command.
 
 use crate::support;
 
@@ -37,7 +37,7 @@ async fn every_code_is_met() {
     drop(listener);
     meet(69, &["ls", "--endpoints", &nobody]).await;
 
-    // A holder that is evicted.
+    // A holder that an operator evicts.
     let began = dir.path().join("began");
     let script = format!(": > {}; while :; do sleep 0.01; done", began.display());
     let holder = tenure(&server.url(), &["lock", "lost", "--", "sh", "-c", &script]).spawn().unwrap();

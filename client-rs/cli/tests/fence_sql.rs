@@ -1,18 +1,18 @@
-//! What `tenure fence-sql` prints, piped into the databases' own clients as its help says.
+//! Pipes the output of `tenure fence-sql` into the databases' own clients, as its help describes.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
 use tenure_harness::{MariaDb, Postgres};
 
-/// What is printed for a kind of database.
+/// Returns the SQL for a dialect.
 fn fence_sql(dialect: &str) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_tenure")).args(["fence-sql", dialect]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Runs a client, gives it this to read, and returns what it says.
+/// Runs a client with `input` on standard input, and returns its output.
 fn client(line: &[&str], input: &str) -> Output {
     let mut command = Command::new(line[0]);
     command.args(&line[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -21,7 +21,7 @@ fn client(line: &[&str], input: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// Installs it twice, then makes calls of which only the last one is refused. Returns what the client says to that.
+/// Installs the SQL twice, then makes calls of which only the last is rejected. Returns the client's error output.
 fn install_and_call(line: &[&str], dialect: &str, call: impl Fn(u32) -> String) -> String {
     for _ in 0..2 {
         let installed = client(line, &fence_sql(dialect));
@@ -30,7 +30,7 @@ fn install_and_call(line: &[&str], dialect: &str, call: impl Fn(u32) -> String) 
     let calls: Vec<String> = [33, 33, 34].map(&call).into();
     let let_in = client(line, &calls.join("\n"));
     assert!(let_in.status.success(), "{}", String::from_utf8_lossy(&let_in.stderr));
-    // What comes after the refusal is not executed.
+    // Statements after the rejected one are not executed.
     let refused = client(line, &format!("{}\n{}", call(33), call(35)));
     assert!(!refused.status.success());
     let again = client(line, &call(34));
@@ -59,7 +59,7 @@ async fn mariadb_takes_it() {
         assert!(said.contains("ERROR 7420 (45000)"), "{said}");
         assert!(said.contains("stale fencing token 33: 34 is the highest seen for job"), "{said}");
     }
-    // The client ends statements at ';' again, and keeps comments if it is told to.
+    // The client's statement delimiter is ';' again, and comments are kept with `--comments`.
     let line = [line[0], line[1], line[2], line[3], line[4], "--comments", line[5]];
     let more = fence_sql("mysql") + "SELECT 'one'; SELECT 'two';";
     let said = client(&line, &more);

@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout};
 use tokio::time::timeout;
 
-/// Divides the config evenly, with what every system has.
+/// Divides the config evenly, using only tools present on every system.
 const DIVIDE: &str = r#"
 group=$(cat)
 total=$(printf %s "$group" | sed 's/.*"config":"\([0-9]*\)".*/\1/')
@@ -84,7 +84,7 @@ async fn members_print_their_shares_and_the_next_one_leads_when_the_leader_is_ki
     assert!(watch.next().await.ends_with("config set: 600"));
     second.signal(Signal::TERM);
     assert_eq!(timeout(PATIENCE, second.process.wait()).await.expect("it hangs").unwrap().code(), Some(143));
-    // Another server process would have to wait for the TTL: this one left in time.
+    // A process killed without leaving would keep its membership until the TTL; this one left on exit.
     assert!(watch.next().await.contains("assigned, for membership"));
     let left = watch.next().await;
     assert!(left.contains("closed: member") && left.ends_with("nobody leads"), "{left}");

@@ -1,4 +1,4 @@
-//! A hold that is kept only while CMD is healthy: the checks alone, and with a service.
+//! Holds kept only while CMD is healthy: the checks alone, and with a service.
 
 use crate::support;
 
@@ -13,7 +13,7 @@ use tenure_harness::wait_until;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// What a busy machine may take on top of what is promised.
+/// Allowance for a busy machine, on top of the guaranteed bound.
 const MARGIN: Duration = Duration::from_millis(1_000);
 
 fn check(command: &str) -> HealthCheck {
@@ -27,7 +27,7 @@ fn check(command: &str) -> HealthCheck {
     }
 }
 
-/// A command that runs under a hold without end, and is checked.
+/// A command that runs under a hold without end, with a health check.
 fn task(script: &str, check: HealthCheck) -> Task {
     Task {
         own_program: PathBuf::from(env!("CARGO_BIN_EXE_tenure")),
@@ -52,7 +52,7 @@ async fn turns(check: &HealthCheck, wanted: impl Fn(&Health) -> bool) -> Health 
     timeout(PATIENCE, health.wait_for(wanted)).await.expect("its health does not change").unwrap().clone()
 }
 
-/// The process whose id stands in a file.
+/// Reads a process id from a file.
 fn pid(path: &Path) -> Pid {
     Pid::from_raw(fs::read_to_string(path).unwrap().trim().parse().unwrap()).unwrap()
 }
@@ -66,7 +66,7 @@ async fn dies(pid: Pid) {
     wait_until(PATIENCE, &format!("{pid:?} dies"), async || !lives()).await;
 }
 
-/// A check that hangs, with a process of its own in its group that tells its id in `file`, once.
+/// A check that hangs. A process in its group writes its id to `file`, once.
 fn hanging(file: &Path) -> String {
     format!("sh -c 'test -e {0} || {{ echo $$ > {0}.new; mv {0}.new {0}; }}; sleep 1000' & wait", file.display())
 }
@@ -102,7 +102,7 @@ async fn a_check_does_not_outlive_the_command() {
 async fn what_a_check_says_is_told_and_a_success_makes_healthy_again() {
     let dir = tempfile::tempdir().unwrap();
     let (well, done) = (dir.path().join("well"), dir.path().join("done"));
-    // It knows what the command knows, and what it leaves behind holds nothing up.
+    // The check gets the command's environment, and a process that it leaves behind does not delay it.
     let command = format!(
         "echo looking; sleep 1000 & test -e {} || {{ echo ill $TENURE_FENCING_TOKEN; exit 3; }}",
         well.display()
@@ -121,7 +121,7 @@ async fn what_a_check_says_is_told_and_a_success_makes_healthy_again() {
     assert_eq!(outcome, Outcome::Ended(0));
 }
 
-/// A script that tells its process id in `file` and works until it is killed.
+/// A script that writes its process id to `file` and runs until it is killed.
 fn stubborn(file: &Path) -> String {
     format!("trap '' TERM; echo $$ > {0}.new; mv {0}.new {0}; while :; do sleep 0.01; done", file.display())
 }
@@ -143,7 +143,7 @@ async fn an_unhealthy_command_loses_its_lock_to_the_next_one() {
     let first = [&first, &["job", "--", "sh", "-c", &script][..]].concat();
     let first = tenure(&server.url(), &first).spawn().unwrap();
     appears(&file).await;
-    // Succeeds if the first command is dead, be it buried or not.
+    // Succeeds if the first command is dead, reaped or not.
     let next = format!("! grep -qs '^State:.[^ZX]' /proc/$(cat {})/status", file.display());
     let second = tenure(&server.url(), &["lock", "job", "--", "sh", "-c", &next]).spawn().unwrap();
     waiters(&server, "job", "1").await;
@@ -168,9 +168,9 @@ async fn a_healthy_command_keeps_its_lock() {
     let server = server().await;
     let dir = tempfile::tempdir().unwrap();
     let checks = dir.path().join("checks");
-    // Every other check fails, which is not in a row.
+    // Every other check fails, so there are no consecutive failures.
     let check = format!("echo >> {0}; test $(($(wc -l < {0}) % 2)) = 0", checks.display());
-    // For twice the TTL.
+    // Runs for twice the TTL.
     let script = format!("until test $(wc -l < {} || echo 0) -gt 8; do sleep 0.05; done; exit 5", checks.display());
     let arguments = [&["lock", "--health-cmd", &check], &HEALTH[..], &["job", "--", "sh", "-c", &script]].concat();
     let output = ended(tenure(&server.url(), &arguments).spawn().unwrap()).await;
@@ -220,7 +220,7 @@ async fn a_check_does_not_outlive_tenure() {
     let server = server().await;
     let dir = tempfile::tempdir().unwrap();
     let (file, left) = (dir.path().join("pid"), dir.path().join("left"));
-    // A part of it has left its process group.
+    // One process of the check has left its process group.
     let check =
         format!("setsid sh -c 'echo $$ > {0}.new; mv {0}.new {0}; sleep 1000' & {1}", left.display(), hanging(&file));
     let arguments = ["lock", "--health-cmd", &check, "--health-interval", "50ms", "job", "--", "sleep", "1000"];

@@ -1,4 +1,4 @@
-//! JSON everywhere: each command of the command line prints what `tenure json` says.
+//! JSON output: each command prints the fields that `tenure json` documents.
 
 use crate::support;
 
@@ -10,10 +10,10 @@ use tenure_harness::{Tenured, wait_until};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::time::timeout;
 
-/// Those that print messages some of whose fields may be unset: what happened, who holds it, how the database does.
+/// Commands that print messages with fields that may be unset, such as events, holders and database state.
 const MESSAGES: [&str; 5] = ["watch", "group", "acquire", "servers", "history"];
 
-/// The commands that do something, without those that only have others below them.
+/// Collects the commands without subcommands.
 fn leaves(command: &clap::Command, before: &str, found: &mut BTreeSet<String>) {
     for below in command.get_subcommands() {
         let name = format!("{before}{}", below.get_name());
@@ -25,7 +25,7 @@ fn leaves(command: &clap::Command, before: &str, found: &mut BTreeSet<String>) {
     }
 }
 
-/// What is documented: the fields of each command.
+/// Returns the documented fields of each command.
 async fn documented(server: &Tenured) -> BTreeMap<String, BTreeSet<String>> {
     let told = json(server, 0, &["json"]).await;
     let commands = told["commands"].as_array().unwrap();
@@ -50,13 +50,13 @@ async fn every_command_is_documented() {
     assert_eq!(others, ["sessions ID", "set NAME"], "what prints something else with other arguments");
 }
 
-/// Asserts that this is one line with the documented fields, and nothing else.
+/// Asserts that `line` is one JSON object with only documented fields.
 fn check(documented: &BTreeMap<String, BTreeSet<String>>, command: &str, line: &str) {
     let value: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{command}: {error}: {line}"));
     let fields: BTreeSet<String> = value.as_object().unwrap().keys().cloned().collect();
     let known = &documented[command];
     assert!(fields.is_subset(known), "{command}: {fields:?}, documented are {known:?}");
-    // What is not there of a message of the contract is no field; all of the others are.
+    // Unset fields of a contract message are omitted; all other objects have every documented field.
     let is_own = known.len() == fields.len();
     let of_contract = MESSAGES.contains(&command.split(' ').next().unwrap());
     assert!(is_own || of_contract, "{command}: {fields:?}, documented are {known:?}");
@@ -110,7 +110,7 @@ async fn every_command_prints_what_is_documented() {
     ] {
         one(command, arguments).await;
     }
-    // One that hands its lock over.
+    // A holder that hands its lock over.
     let script = "trap 'exit 0' TERM; while :; do sleep 0.01; done";
     let holder =
         tenure(&server.url(), &["lock", "--on-transfer", "stop", "t", "--", "sh", "-c", script]).spawn().unwrap();

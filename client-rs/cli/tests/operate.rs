@@ -12,7 +12,7 @@ fn printed(output: &std::process::Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// A session that waits for a lock for as long as the child lives.
+/// Starts a child whose session waits for a lock for as long as the child lives.
 async fn waits(server: &Tenured, name: &str, session: &str, already: usize) -> Child {
     let arguments = ["acquire", name, "--session", session, "--ttl", "1m", "--wait", "1h"];
     let waiter = tenure(&server.url(), &arguments).spawn().unwrap();
@@ -87,7 +87,7 @@ async fn what_is_in_the_way_of_a_transfer_is_named() {
     let refused = json(&server, 2, &["transfer", "job", "--drain", "1ms"]).await;
     assert!(refused["error"]["message"].as_str().unwrap().contains("drain"), "{refused}");
 
-    // The holder knows nothing of transfers and never confirms; a second operator wants another successor.
+    // The holder does not support transfers and never confirms; a second operator requests another successor.
     let to_b = tenure(&server.url(), &["transfer", "job", "--to", "b", "--drain", "1h"]).spawn().unwrap();
     wait_until(PATIENCE, "the holder is asked", async || {
         json(&server, 0, &["get", "job"]).await["lock"]["holders"][0]["transfer"]["toSessionId"] == "b"

@@ -1,4 +1,4 @@
-//! The manual and the completions, as they are installed.
+//! The man page and the completions, as installed.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ fn tenure(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Whether a program takes this from its standard input, and what it says: none if it is not installed.
+/// Returns whether a program accepts `input` on standard input, and its output; `None` if it is not installed.
 fn takes(program: &str, arguments: &[&str], input: &str) -> Option<(bool, String)> {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -86,7 +86,7 @@ fn what_needs_no_server_asks_for_none() {
         [&["cheat"][..], &["exit-codes"], &["json"], &["man"], &["fence-sql", "sqlite"], &["completions", "fish"]]
     {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
-        // Nor does it look at what only a server is shown.
+        // Files that matter only for a connection are not read either.
         command.env("TENURE_ENDPOINTS", "https://nowhere.invalid:1").env("TENURE_CLIENT_CERT", "/no/such/file");
         let output = command.args(arguments).output().unwrap();
         assert!(output.status.success() && !output.stdout.is_empty(), "{arguments:?}");

@@ -1,4 +1,4 @@
-//! What is told while a command waits.
+//! Progress messages while a command waits.
 
 use crate::support;
 
@@ -19,7 +19,7 @@ async fn hold(server: &Tenured, name: &str, session: &str, owner: &str) -> Strin
     granted["token"].as_str().unwrap().to_owned()
 }
 
-/// For how long ann was said to hold it.
+/// The hold durations shown for ann.
 fn times(shown: &str) -> BTreeSet<&str> {
     let told = shown.split("held for ").skip(1);
     told.filter_map(|rest| rest.split_once(" by ann")).map(|(time, _)| time).collect()
@@ -60,7 +60,7 @@ async fn a_narrow_terminal_shows_what_matters_most_and_nothing_wraps() {
     let waiting = Terminal::start(&server.url(), 60, &[], &["lock", "job", "--", "true"]);
     waiting.shows("waiting for job (you are next): held for ").await;
     waiting.shows("s by ann").await;
-    // Ctrl-C would be SIGINT, which what starts the tests in the background may have them ignore.
+    // Ctrl-C would be SIGINT, which a test runner started in the background may have set to be ignored.
     signal(waiting.child(), Signal::TERM);
     let (code, shown) = waiting.end().await;
     assert_eq!(code, Some(143));
@@ -77,7 +77,7 @@ async fn a_log_is_told_at_the_beginning_and_when_the_holder_changes() {
     assert!(line.starts_with("tenure: waiting for job (you are next): held since 2"), "{line}");
     assert!(line.ends_with(&format!("Z by ann, session a, token {token}")), "{line}");
 
-    // That others join or leave the queue is no news.
+    // Other sessions that join or leave the queue are not reported.
     let other = tenure(
         &server.url(),
         &[
@@ -119,7 +119,7 @@ async fn a_lock_that_goes_from_hand_to_hand_fills_no_log() {
     let low = ["lock", "--priority", "-1", "job", "--", "true"];
     let waiting = tenure(&server.url(), &low).spawn().unwrap();
     waiters(&server, "job", "1").await;
-    // The next one always waits already when the lock becomes free, and comes before the one that is looked at.
+    // Whenever the lock becomes free, another session already waits, ahead of the one under test.
     let begun = Instant::now();
     let mut hands = 0_u32;
     let mut holder = "a".to_owned();

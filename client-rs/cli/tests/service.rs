@@ -13,12 +13,12 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
 use tokio::time::timeout;
 
-/// A script that tells its process id in `file` and works until it is killed.
+/// A script that writes its process id to `file` and runs until it is killed.
 fn stubborn(file: &Path) -> String {
     format!("trap '' TERM; echo $$ > {0}.new; mv {0}.new {0}; while :; do sleep 0.01; done", file.display())
 }
 
-/// A script that succeeds if the process of `file` is dead, be it buried or not.
+/// A script that succeeds if the process of `file` is dead, reaped or not.
 fn succeeds_alone(file: &Path) -> String {
     format!("! grep -qs '^State:.[^ZX]' /proc/$(cat {})/status", file.display())
 }
@@ -73,7 +73,7 @@ async fn a_job_on_several_hosts_is_run_by_one() {
 async fn when_tenure_is_killed_so_is_the_command_and_the_next_one_gets_the_lock() {
     let server = server().await;
     let dir = tempfile::tempdir().unwrap();
-    // A TTL beyond all patience: the lock does not become free by time.
+    // The TTL exceeds the test's timeout: the lock does not become free by expiry.
     let file = dir.path().join("pid");
     let script = stubborn(&file);
     let mut first = tenure(&server.url(), &["lock", "--ttl", "1h", "job", "--", "sh", "-c", &script]).spawn().unwrap();
@@ -106,7 +106,7 @@ async fn when_tenure_is_frozen_the_command_dies_before_another_gets_the_lock() {
     assert_eq!(first.status.code(), Some(75), "{}", said(&first));
 }
 
-/// The processes that were started for this server, other than `except`: `tenure`, its guards and commands.
+/// The processes started for this server, except `except`: `tenure`, its guards and commands.
 fn processes(url: &str, except: &Child) -> Vec<Pid> {
     let mark = format!("TENURE_ENDPOINTS={url}");
     let marked = |id: &String| {
@@ -129,7 +129,7 @@ async fn when_a_whole_host_of_processes_is_killed_the_lock_is_free_after_the_dis
     assert_eq!(sessions["sessions"][0]["disconnectGrace"], "0.500s", "{sessions}");
     let second = tenure(&server.url(), &["lock", "job", "--", "true"]).spawn().unwrap();
     waiters(&server, "job", "1").await;
-    // None of them may live to give the lock back.
+    // No process may survive to release the lock.
     for blow in [Signal::STOP, Signal::KILL] {
         for process in processes(&server.url(), &second) {
             kill_process(process, blow).unwrap();
@@ -163,7 +163,7 @@ async fn a_leader_that_is_evicted_campaigns_again() {
 #[tokio::test]
 async fn a_watch_goes_on_after_the_server_was_killed() {
     let mut server = server().await;
-    // Something happened before, or there would be no revision to go on after.
+    // An earlier event is needed, as there would be no revision to resume after otherwise.
     json(&server, 0, &["acquire", "job", "--session", "first", "--ttl", "1m"]).await;
     json(&server, 0, &["close", "first"]).await;
     let mut watch = tenure(&server.url(), &["watch", "job"]).spawn().unwrap();
@@ -244,7 +244,7 @@ async fn what_is_out_of_bounds_is_refused_with_the_bounds() {
     assert_eq!(refused["error"]["reason"], "SESSION_NOT_FOUND");
 }
 
-/// The holders of a history, newest first: session, end reason and operator.
+/// The holders in a history, newest first: session, end reason and operator.
 fn told(history: &Value) -> Vec<(&str, &str, &str)> {
     let holds = history["entries"].as_array().unwrap().iter().map(|entry| entry["hold"].as_object().unwrap());
     holds

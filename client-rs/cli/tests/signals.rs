@@ -1,4 +1,5 @@
-//! Signals to this process reach CMD. A file of its own, for a signal reaches all commands that a process looks after.
+//! Signals to this process reach CMD. In a file of its own, because a signal reaches all commands that a process
+//! supervises.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! CMD under a hold: started, signalled, stopped in time, with real processes and no service.
+//! CMD under a hold: started, signalled and stopped in time, with real processes and no service.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use tenure_cli::child::{Outcome, Schedule, Signals, Task, Validity, since_boot, 
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-/// Longer than anything here takes on a busy machine.
+/// Exceeds the duration of any step here on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Longer than any test runs: a hold that is not going to end.
+/// Exceeds the duration of any test: a hold that does not end.
 const FOREVER: Duration = Duration::from_secs(86400);
 
 fn task(script: &str) -> Task {
@@ -32,12 +32,12 @@ async fn run(task: &Task, validity: watch::Receiver<Validity>) -> Outcome {
     tokio::time::timeout(PATIENCE, supervise(task, validity, &mut signals)).await.expect("it hangs").unwrap()
 }
 
-/// A hold that is valid for this long from now on.
+/// Returns the channel of a hold that is valid for `time` from now on.
 fn valid_for(time: Duration) -> (watch::Sender<Validity>, watch::Receiver<Validity>) {
     watch::channel(Validity::Until(since_boot() + time))
 }
 
-/// What stands in a file, once it is there.
+/// Waits until a file exists, and returns its content.
 async fn written(path: &Path) -> String {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -53,7 +53,7 @@ fn pid(text: &str) -> Pid {
     Pid::from_raw(text.parse().unwrap()).unwrap()
 }
 
-/// Whether the process is there and no zombie.
+/// Whether the process exists and is not a zombie.
 fn lives(pid: Pid) -> bool {
     fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()))
         .is_ok_and(|stat| !stat.rsplit(')').next().unwrap().trim_start().starts_with(['Z', 'X']))
@@ -98,7 +98,7 @@ async fn it_is_asked_to_end_before_the_hold_ends() {
 async fn it_is_dead_before_the_hold_ends_even_if_it_will_not_listen() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pid");
-    // One that ignores SIGTERM, and a descendant of it that left the process group.
+    // The command ignores SIGTERM, and so does a descendant that left its process group.
     let script = format!(
         "trap '' TERM; setsid sh -c 'trap \"\" TERM; echo $$ > {}; while :; do sleep 0.01; done' & \
          while :; do sleep 0.01; done",
@@ -121,7 +121,7 @@ async fn renewals_keep_it_running() {
     let task = task(&format!("while ! test -e {}; do sleep 0.01; done; exit 5", go.display()));
     let (tell, validity) = valid_for(Duration::from_secs(4));
     let renew = async {
-        // Well past the first end of the validity.
+        // Well past the initial end of the validity.
         let enough = since_boot() + Duration::from_secs(5);
         while since_boot() < enough {
             sleep(Duration::from_millis(100)).await;
@@ -147,7 +147,7 @@ async fn a_hold_that_is_taken_away_stops_it_at_once() {
     assert_eq!(outcome, Outcome::Lost("evicted by anna".to_owned()));
 }
 
-/// Hands over a hold that nothing else ends, as soon as `file` is there.
+/// Requests handover of a hold that nothing else ends, as soon as `file` exists.
 async fn hand_over(tell: &watch::Sender<Validity>, file: &Path, time: Duration) -> Duration {
     written(file).await;
     let gone_by = since_boot() + time;
@@ -179,7 +179,7 @@ async fn a_command_that_does_not_stop_for_a_handoff_is_killed_when_it_must_but_n
     );
     let (tell, validity) = valid_for(FOREVER);
     let mut task = task(&script);
-    // A schedule that would kill it much sooner, were the hold lost.
+    // If the hold were lost, this schedule would kill the command much sooner.
     task.schedule = Schedule { term_before: Duration::from_millis(200), kill_before: Duration::from_millis(100) };
     let time = Duration::from_secs(2);
     let handing = async { (hand_over(&tell, &file, time).await, std::time::SystemTime::now() + time) };
@@ -206,7 +206,7 @@ async fn a_hold_that_is_lost_while_it_is_handed_over_is_lost() {
     assert_eq!(outcome, Outcome::Lost("evicted by anna".to_owned()));
 }
 
-/// The guard alone, with a command that nobody else looks after.
+/// The guard alone, with a command that has no other supervisor.
 struct Guarded {
     command: tokio::process::Child,
     guard: tokio::process::Child,

@@ -1,4 +1,4 @@
-//! What a terminal shows, and what a pipe is given.
+//! Output on a terminal, and output to a pipe.
 
 use crate::support;
 
@@ -26,7 +26,7 @@ async fn at(server: &Tenured, width: u16, environment: &[(&str, &str)], argument
     shown
 }
 
-/// The lines without their colours.
+/// Returns the lines without colours.
 fn lines(shown: &str) -> Vec<String> {
     let plain = shown.replace("\u{1b}[0m", "");
     let codes = ["1", "2", "31", "32", "33"];

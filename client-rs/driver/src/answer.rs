@@ -1,21 +1,21 @@
-//! What is answered.
+//! Answers to requests.
 
 use serde_json::{Map, Value, json};
 use tenure_client::{
     Busy, Claim, Error, Event, Group, GroupEvent, Hold, Leader, Lock, LostReason, Mode, Reason, SessionState, Standing,
 };
 
-/// What is answered to a request.
+/// The outcome of a request.
 pub(crate) type Answer = Result<Value, Failure>;
 
-/// Why a request was not done.
+/// Why a request failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The client says so.
+    /// The client returned an error.
     Client(Error),
-    /// It was cancelled.
+    /// The request was cancelled.
     Cancelled,
-    /// A mistake of the scenario.
+    /// The scenario is faulty.
     Driver(String),
 }
 
@@ -47,7 +47,7 @@ impl Failure {
     }
 }
 
-/// As in the contract: `NotHolder` is `NOT_HOLDER`.
+/// The reason's name in the contract: `NotHolder` is `NOT_HOLDER`.
 fn reason(reason: &Reason) -> String {
     if let Reason::Other(text) = reason {
         return text.clone();

@@ -12,13 +12,13 @@ use crate::answer::{Answer, Failure};
 use crate::request::Lead;
 use crate::things::Things;
 
-/// A candidate that leads whenever it can.
+/// A candidate that leads whenever it is elected.
 pub(crate) struct Leading {
     terms: Arc<Terms>,
     task: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What its bodies tell.
+/// The state that the bodies report.
 #[derive(Default)]
 struct Terms {
     now: watch::Sender<Term>,
@@ -27,15 +27,15 @@ struct Terms {
 
 #[derive(Clone, Default)]
 struct Term {
-    /// Of the body that runs.
+    /// The token of the running body.
     token: Option<u64>,
-    /// How many have begun.
+    /// The number of bodies that have begun.
     begun: u64,
-    /// Why there will be no other.
+    /// The error after which no further term begins.
     failed: Option<Error>,
 }
 
-/// A body's presence: also the one that is cancelled tells its end.
+/// A running body. On drop it reports its end, also when it is cancelled.
 struct Body<'a>(&'a Terms);
 
 impl Drop for Body<'_> {
@@ -48,7 +48,7 @@ impl Terms {
     async fn body(&self, hold: Hold) {
         let resigned = self.resign.notified();
         tokio::pin!(resigned);
-        // From here on it can be told to return.
+        // From here on `resign` reaches it.
         resigned.as_mut().enable();
         let _body = Body(self);
         self.now.send_modify(|term| {
@@ -106,7 +106,7 @@ impl Leading {
     pub(crate) async fn stop(&self) -> Answer {
         if let Some(task) = self.task.lock().await.take() {
             task.abort();
-            // It was cancelled: that is no failure.
+            // Cancellation is not a failure.
             let _ = task.await;
         }
         Ok(json!({}))

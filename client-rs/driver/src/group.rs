@@ -9,7 +9,7 @@ use crate::answer::{self, Answer, Failure};
 use crate::request::{AwaitStanding, Place};
 use crate::things::Things;
 
-/// A member: one that joined once, or one that takes part for ever.
+/// A member: joined once, or participating until it is dropped.
 pub(crate) enum Member {
     Joined { membership: Mutex<Option<Membership>>, standings: watch::Receiver<Standing> },
     TakesPart { told: watch::Receiver<Option<Standing>>, task: JoinHandle<()> },
@@ -55,7 +55,7 @@ pub(crate) fn take_part(name: String, place: &Place, things: &Things) -> Answer 
 }
 
 impl Member {
-    /// Where it stands, by the clock where it can be asked.
+    /// Its position, and the session's state where that is available.
     pub(crate) async fn standing(&self) -> Answer {
         let standing = match self {
             Self::Joined { membership, standings } => {

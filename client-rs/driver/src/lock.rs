@@ -1,4 +1,4 @@
-//! Locks: by guards and by bodies.
+//! Locks, as guards and as bodies.
 
 use std::time::Duration;
 
@@ -10,21 +10,21 @@ use crate::answer::{self, Answer, Failure};
 use crate::request::Acquire;
 use crate::things::Things;
 
-/// What is held, or was.
+/// A current or former hold.
 pub(crate) struct Held {
     pub(crate) hold: Hold,
     guard: Mutex<Option<Guard>>,
 }
 
 impl Held {
-    /// The guard, for somebody who uses it up.
+    /// Takes the guard, for operations that consume it.
     async fn take(&self) -> Result<Guard, Failure> {
         let guard = self.guard.lock().await.take();
         guard.ok_or_else(|| Failure::Driver("the guard is used up".to_owned()))
     }
 }
 
-/// A body under a lock.
+/// A body that runs under a lock.
 pub(crate) struct Run {
     begun: watch::Sender<Option<u64>>,
     finish: Notify,

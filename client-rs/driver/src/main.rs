@@ -1,4 +1,5 @@
-//! Does what the scenarios ask of the Rust client: one JSON object a line, as `tests/scenarios/README.md` says.
+//! Driver of the Rust client: executes the scenarios' requests, one JSON object per line, as specified in
+//! `tests/scenarios/README.md`.
 
 mod answer;
 mod election;
@@ -22,7 +23,7 @@ use crate::answer::{Answer, Failure};
 use crate::request::Request;
 use crate::things::Things;
 
-// On one thread requests are begun in the order in which they were read.
+// A single thread starts requests in the order in which they were read.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> io::Result<()> {
     tracing_subscriber::fmt()
@@ -37,7 +38,7 @@ async fn main() -> io::Result<()> {
             Err((id, failure)) => tell(id, Err(failure)),
         }
     }
-    // Nothing is closed: what is dropped on the way out would be given back.
+    // Exits without closing anything: dropping the guards would release them.
     std::process::exit(0)
 }
 
@@ -62,7 +63,7 @@ fn start(id: u64, request: Request, things: &Arc<Things>) {
     });
 }
 
-/// One object a line, and at once. There is nobody left to tell if this fails.
+/// Writes one object per line and flushes it. If this fails, the runner is gone, and the error has no recipient.
 fn tell(id: u64, answer: Answer) {
     let line = match answer {
         Ok(ok) => json!({"id": id, "ok": ok}),

@@ -1,4 +1,4 @@
-//! What operators ask.
+//! Operators' requests.
 
 use std::time::Duration;
 

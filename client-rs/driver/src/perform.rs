@@ -1,4 +1,4 @@
-//! From requests to what does them.
+//! Maps requests to their implementations.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::request::{self, Request};
 use crate::things::Things;
 use crate::{election, group, lock, operate, session, watch};
 
-/// Does what is asked. Dropped, it is cancelled.
+/// Executes a request. Dropping the future cancels it.
 pub(crate) async fn perform(request: Request, things: &Things) -> Answer {
     match request {
         Request::Hello => Ok(json!({"client": "rust", "does": request::ALL.split_whitespace().collect::<Vec<_>>()})),

@@ -1,4 +1,4 @@
-//! What can be asked.
+//! The requests.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use tenure_client::{Metadata, Progress, SessionOptions};
 
-/// What can be asked: the fields are explained in `tests/scenarios/README.md`.
+/// A request; `tests/scenarios/README.md` explains the fields.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub(crate) enum Request {
@@ -146,7 +146,7 @@ pub(crate) enum Request {
     ConfigureLock(ConfigureLock),
 }
 
-/// The names of all of them.
+/// The names of all requests.
 pub(crate) const ALL: &str = "hello connect close session session_state await_state close_session acquire cancel hold \
     await_lost tick release drop update transfer_to await_transfer run await_body finish lead await_leading \
     await_not_leading resign stop leader observe watch next unwatch join standing await_standing assign leave \
@@ -167,7 +167,7 @@ pub(crate) struct Connect {
     pub(crate) token_file: Option<PathBuf>,
 }
 
-/// How a session is opened.
+/// The options of a session.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct SessionFields {
     pub(crate) ttl_ms: Option<u64>,
@@ -180,7 +180,7 @@ pub(crate) struct SessionFields {
 }
 
 impl SessionFields {
-    /// For a session that is opened for a claim or a membership, whose labels and progress are not the session's.
+    /// Options of a session opened for a claim or a membership, whose labels and progress are not the session's.
     pub(crate) fn bare(&self) -> SessionOptions {
         let mut options = SessionOptions::new();
         if let Some(ttl) = self.ttl_ms {
@@ -198,7 +198,7 @@ impl SessionFields {
         options
     }
 
-    /// For a session by itself.
+    /// Options of a standalone session.
     pub(crate) fn full(&self) -> SessionOptions {
         let mut options = self.bare();
         for (key, value) in &self.metadata {
@@ -248,7 +248,7 @@ pub(crate) struct WatchFields {
     pub(crate) after_revision: Option<u64>,
 }
 
-/// Where a member joins.
+/// The group that a member joins.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Place {
     pub(crate) client: Option<String>,

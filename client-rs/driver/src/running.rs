@@ -1,18 +1,18 @@
-//! What is under way, and can be cancelled.
+//! Requests in progress, which can be cancelled.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// The requests under way, by their ids.
+/// The requests in progress, by id.
 #[derive(Default)]
 pub(crate) struct Running {
     requests: Mutex<HashMap<u64, oneshot::Sender<()>>>,
 }
 
 impl Running {
-    /// What tells that the request is cancelled.
+    /// Registers a request; the receiver is notified of its cancellation.
     pub(crate) fn begin(&self, id: u64) -> oneshot::Receiver<()> {
         let (cancel, cancelled) = oneshot::channel();
         self.lock().insert(id, cancel);
@@ -23,7 +23,7 @@ impl Running {
         self.lock().remove(&id);
     }
 
-    /// One that is not under way any more has been answered, or is about to be.
+    /// A request that is no longer in progress has been answered, or is about to be.
     pub(crate) fn cancel(&self, id: u64) {
         if let Some(cancel) = self.lock().remove(&id) {
             let _ = cancel.send(());

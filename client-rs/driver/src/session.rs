@@ -42,7 +42,7 @@ pub(crate) async fn open(client: &str, name: String, fields: &SessionFields, thi
     }))
 }
 
-/// As it is by the clock.
+/// The session's state, computed by the clock.
 pub(crate) fn state(session: &Session) -> Value {
     let is_valid = session.is_valid();
     answer::state(&session.state().borrow(), is_valid)

@@ -1,4 +1,4 @@
-//! What the requests have given names to.
+//! Objects that requests have named.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use crate::lock::{Held, Run};
 use crate::running::Running;
 use crate::watch::Watching;
 
-/// All that has a name, and what is under way.
+/// All named objects, and the requests in progress.
 #[derive(Default)]
 pub(crate) struct Things {
     pub(crate) running: Running,
@@ -25,7 +25,7 @@ pub(crate) struct Things {
     pub(crate) members: Named<Member>,
 }
 
-/// Things of one kind, by name.
+/// Objects of one kind, by name.
 pub(crate) struct Named<T> {
     things: Mutex<HashMap<String, Arc<T>>>,
 }
@@ -37,7 +37,7 @@ impl<T> Default for Named<T> {
 }
 
 impl<T> Named<T> {
-    /// In place of what had that name before.
+    /// Stores the object, replacing any of the same name.
     pub(crate) fn put(&self, name: String, thing: T) -> Arc<T> {
         let thing = Arc::new(thing);
         self.lock().insert(name, Arc::clone(&thing));

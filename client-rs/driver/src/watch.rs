@@ -11,10 +11,10 @@ use crate::answer::{self, Answer};
 use crate::request::WatchFields;
 use crate::things::Things;
 
-/// Who leads, as it changes.
+/// A stream of leader changes.
 type Leaders = Pin<Box<dyn Stream<Item = Result<Option<Leader>>> + Send>>;
 
-/// What is watched.
+/// A watch of any kind.
 pub(crate) struct Watching {
     items: Mutex<Items>,
 }

@@ -1,7 +1,8 @@
-//! Writes under a lock to a database that turns away whoever has lost the lock, be he paused in the middle of it.
+//! Writes to a database under a lock; the database rejects writes of a former holder, even if it was paused in the
+//! middle of one.
 //!
-//! `cargo run -p tenure-fence --example fenced_write -- work.db`, with a server of `TENURE_ENDPOINTS` (default: this machine's
-//! port 7420).
+//! `cargo run -p tenure-fence --example fenced_write -- work.db`, with a server of `TENURE_ENDPOINTS` (default: this
+//! machine's port 7420).
 
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 use tenure_client::{Client, ClientOptions};
@@ -22,13 +23,14 @@ async fn main() -> anyhow::Result<()> {
     println!("wrote");
     first.release().await?;
 
-    // Had the first holder been paused instead, the next one would have got the lock after the TTL, and gone on like this.
+    // Had the first holder been paused instead, the next one would have acquired the lock after the TTL and continued
+    // like this.
     let next = client.lock("nightly-report").owner("fenced_write").acquire().await?;
     println!("acquired token={}", next.token());
     write(&pool, next.token()).await?;
     println!("wrote");
 
-    // The first one wakes up, and does not know yet.
+    // The first holder resumes, unaware that it has lost the lock.
     match write(&pool, old_token).await {
         Err(FenceError::Stale { token, highest, .. }) => println!("refused token={token} highest={highest}"),
         other => anyhow::bail!("not refused: {other:?}"),

@@ -1,4 +1,4 @@
-//! What a program calls.
+//! The public functions.
 
 use sqlx::{Connection, Database, Transaction};
 
@@ -7,7 +7,7 @@ use crate::error::FenceError;
 /// The longest name, in bytes.
 const NAME_BYTES: usize = 255;
 
-/// A database that has a fence: `sqlx::Postgres`, `sqlx::MySql`, `sqlx::Sqlite`, each with the feature of its name.
+/// A database with a fence: `sqlx::Postgres`, `sqlx::MySql`, `sqlx::Sqlite`, each with the feature of its name.
 pub trait FenceDatabase: Database + sealed::Speak {
     /// The script that installs it: see [`scripts`](crate::scripts).
     const SQL: &'static str;
@@ -20,7 +20,7 @@ pub(crate) mod sealed {
 
     use crate::error::FenceError;
 
-    /// What the fence is told in each dialect.
+    /// The calls to the fence in each SQL dialect.
     pub trait Speak: Database {
         /// Executes the script.
         fn install(connection: &mut Self::Connection) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
@@ -38,7 +38,7 @@ pub(crate) mod sealed {
         ) -> impl Future<Output = Result<(), FenceError>> + Send;
     }
 
-    /// A name and a token within their bounds.
+    /// A name and a token that have been validated.
     #[derive(Clone, Copy, Debug)]
     pub struct Call<'a> {
         pub(crate) name: &'a str,
@@ -59,18 +59,19 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The refusal because of a higher token.
+    /// The rejection because of a higher token.
     pub(crate) fn stale(self, highest: u64) -> FenceError {
         FenceError::Stale { name: self.name.to_owned(), token: self.token.unsigned_abs(), highest }
     }
 }
 
-/// Lets a transaction in, unless the database has seen a higher token for the name. First of all in the transaction: what it
-/// read before may be older than what a lower token has done. Not in a savepoint that may be rolled back: that takes it back.
+/// Admits a transaction, unless the database has seen a higher token for the name. It must be the first statement of
+/// the transaction: anything read earlier may predate the writes of a lower token. Do not call it in a savepoint that
+/// may be rolled back, which undoes the check.
 ///
-/// May wait for transactions of other tokens (in SQLite: for every other writer), for as long as the settings of the database
-/// allow: `lock_timeout` in PostgreSQL, `innodb_lock_wait_timeout` in MySQL, `busy_timeout` in SQLite. Set these rather than drop
-/// the future, since the database goes on waiting when nobody listens any more.
+/// May wait for transactions with other tokens (in SQLite: for every other writer), as long as the settings of the
+/// database allow: `lock_timeout` in PostgreSQL, `innodb_lock_wait_timeout` in MySQL, `busy_timeout` in SQLite. Set
+/// these rather than drop the future, since the database keeps waiting after the future is dropped.
 ///
 /// # Errors
 /// See [`FenceError`].
@@ -82,11 +83,11 @@ pub async fn check<DB: FenceDatabase>(
     DB::call(&mut **transaction, Call::new(name, token)?).await
 }
 
-/// Makes a token known to the database, in a transaction of its own, outside of any other: from then on nobody is let in with a
-/// lower one. To be called as soon as the lock is granted, if at all.
+/// Records a token in the database, in a transaction of its own, outside of any other: from then on the database
+/// rejects lower tokens. If used at all, call it as soon as the lock is granted.
 ///
-/// It waits for the transactions of lower tokens at a place of the program's choice. The first transactions of this token then
-/// begin side by side, and without a [`Conflict`](FenceError::Conflict) among themselves.
+/// It waits for the transactions of lower tokens at a point that the program chooses. The first transactions of this
+/// token can then begin concurrently, without a [`Conflict`](FenceError::Conflict) among themselves.
 ///
 /// # Errors
 /// See [`FenceError`].
@@ -98,11 +99,11 @@ where
     <C::Database as Speak>::call_alone(connection, Call::new(name, token)?).await
 }
 
-/// Installs the fence in the database that the connection is to, outside of any transaction; or does it again, which keeps the
-/// tokens. A step for whoever migrates the database, like the migrations of other tables; not for each start of a program.
+/// Installs the fence in the connected database, outside of any transaction. Repeating it keeps the tokens. Run it as a
+/// migration, like those of other tables, and not at each start of a program.
 ///
 /// # Errors
-/// As the database refuses.
+/// The database's error.
 pub async fn install<C>(connection: &mut C) -> Result<(), sqlx::Error>
 where
     C: Connection,
@@ -111,7 +112,8 @@ where
     <C::Database as Speak>::install(connection).await
 }
 
-/// The highest token, as the messages of PostgreSQL and MySQL tell it: `stale fencing token 33: 34 is the highest seen for job`.
+/// Parses the highest token from the messages of PostgreSQL and MySQL: `stale fencing token 33: 34 is the highest seen
+/// for job`.
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 pub(crate) fn highest_in(message: &str) -> Option<u64> {
     let (_, rest) = message.strip_prefix("stale fencing token ")?.split_once(": ")?;

@@ -1,23 +1,24 @@
-//! Fencing where it counts: a process that is paused may write after it has lost its lock, and the user's own database turns
-//! it away.
+//! Fencing tokens checked by the user's own database, which rejects the writes of a process that was paused and has
+//! lost its lock meanwhile.
 //!
-//! For each name the database keeps the highest fencing token that it has seen. A transaction begins with a [`check`] of its
-//! token:
-//! - if it is the highest one seen, the transaction is let in, beside others with the same token (in SQLite: after them);
-//! - if it is higher, it waits until the transactions that were let in with lower ones have ended, and sees what they have done.
-//!   From then on nobody is let in with a lower one;
-//! - if it is lower, it is refused: [`FenceError::Stale`].
+//! For each name the database keeps the highest fencing token that it has seen. A transaction begins with a [`check`]
+//! of its token:
+//! - if it equals the highest one seen, the transaction is admitted, concurrently with others of the same token (in
+//!   SQLite: after them);
+//! - if it is higher, it waits until the transactions admitted with lower ones have ended, and sees their writes. From
+//!   then on lower tokens are rejected;
+//! - if it is lower, it is rejected: [`FenceError::Stale`].
 //!
-//! It works in any database, not only in Tenure's own, and asks no server of Tenure. To be installed once, like a migration: by
-//! [`install`], or by `tenure fence-sql postgres | psql`. What there is for people, and which settings end a wait for a
-//! transaction of a process that is paused, stands at the top of each script: [`scripts`].
+//! It works in any database, not only in Tenure's own, and does not contact a Tenure server. Install it once, like a
+//! migration: by [`install`], or by `tenure fence-sql postgres | psql`. The header of each script describes the views
+//! for operators, and the settings that bound the wait for a transaction of a paused process: [`scripts`].
 //!
 //! ```no_run
 //! # #[cfg(feature = "postgres")]
 //! # async fn example(pool: sqlx::PgPool, client: tenure_client::Client) -> Result<(), Box<dyn std::error::Error>> {
 //! let guard = client.lock("nightly-report").acquire().await?;
 //!
-//! // Here this waits for what the holder before has not committed yet. It may be left out.
+//! // Optional: waits here for uncommitted transactions of the previous holder.
 //! tenure_fence::raise(&mut *pool.acquire().await?, "nightly-report", guard.token()).await?;
 //!
 //! let mut transaction = pool.begin().await?;
@@ -27,8 +28,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! The name is the lock's, or any other for what is protected: 1 to 255 bytes, compared as they are. All tokens for a name must
-//! come from one namespace of one Tenure.
+//! The name is the lock's, or any other name for the protected resource: 1 to 255 bytes, compared bytewise. All tokens
+//! for a name must come from one namespace of one Tenure.
 
 pub mod scripts;
 

@@ -26,13 +26,14 @@ impl Speak for MySql {
         }
     }
 
-    /// Each statement of the procedure is then a transaction of its own, so that none holds a lock while it waits for another.
+    /// In autocommit mode each statement of the procedure is a transaction of its own, so that none holds a lock while
+    /// it waits for another.
     async fn call_alone(connection: &mut MySqlConnection, call: Call<'_>) -> Result<(), FenceError> {
         Self::call(connection, call).await
     }
 }
 
-/// Reads an error by its number: SQLSTATE says too little.
+/// Classifies an error by its number, since SQLSTATE is too coarse.
 fn refusal(call: Call<'_>, error: sqlx::Error) -> FenceError {
     let reported = error.as_database_error().and_then(|error| error.try_downcast_ref::<MySqlDatabaseError>());
     let Some(reported) = reported else { return FenceError::Database(error) };

@@ -8,7 +8,7 @@ use crate::scripts;
 
 const CALL: &str = "SELECT tenure_fence($1, $2)";
 
-/// Under another isolation its snapshot, which nobody reads with, would make it fail.
+/// Under another isolation level it would fail because of its snapshot, which no statement reads.
 const BEGIN_ALONE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 impl FenceDatabase for Postgres {
@@ -35,7 +35,7 @@ impl Speak for Postgres {
     }
 }
 
-/// Reads an error by its SQLSTATE.
+/// Classifies an error by its SQLSTATE.
 fn refusal(call: Call<'_>, error: sqlx::Error) -> FenceError {
     let Some(reported) = error.as_database_error() else { return FenceError::Database(error) };
     match reported.code().as_deref() {

@@ -1,4 +1,4 @@
-//! The SQL, as `tenure fence-sql` prints it. How to use it is said at the top of each script.
+//! The SQL scripts that `tenure fence-sql` prints. The header of each script describes its use.
 
 /// For PostgreSQL, 13 or newer.
 pub const POSTGRES: &str = include_str!("../../../clients/fence/postgres.sql");

@@ -10,10 +10,10 @@ const CALL: &str = "INSERT INTO tenure_fence (name, token) VALUES (?, ?)";
 
 const HIGHEST: &str = "SELECT token FROM tenure_fences WHERE name = ?";
 
-/// The script takes the view away for a moment, which nobody is to see.
+/// The script drops the view for a moment; the transaction hides that from readers.
 const BEGIN_INSTALL: &str = "BEGIN IMMEDIATE";
 
-/// SQLITE_BUSY and SQLITE_LOCKED, without what the extended code adds.
+/// SQLITE_BUSY and SQLITE_LOCKED, without the bits of the extended code.
 const BUSY: [i32; 2] = [5, 6];
 
 impl FenceDatabase for Sqlite {
@@ -32,7 +32,7 @@ impl Speak for Sqlite {
         let Err(error) = called else { return Ok(()) };
         let Some(reported) = error.as_database_error() else { return Err(FenceError::Database(error)) };
         if reported.message() == "stale fencing token" {
-            // Its message says no more; the transaction goes on, and so can still be asked.
+            // The message does not contain the highest token; the transaction is still open, so it can be queried.
             let highest: i64 = sqlx::query_scalar(HIGHEST).bind(call.name).fetch_one(connection).await?;
             return Err(call.stale(highest.unsigned_abs()));
         }

@@ -1,4 +1,4 @@
-//! The examples are programs that work.
+//! Tests that the examples run.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
 

@@ -1,11 +1,11 @@
-//! What the log says has happened.
+//! Checks on the events in the log.
 
 use std::collections::BTreeMap;
 
 use tenure_core::{Event, Revision, Text};
 use tenure_server::store::MemoryDatabase;
 
-/// The tokens that sessions were ever granted, those of one if that is named.
+/// The tokens that were ever granted to sessions, or to one session if named.
 pub fn grants(database: &MemoryDatabase, session: Option<&str>) -> Vec<u64> {
     let log = database.log("default");
     let granted = log.iter().flat_map(|batch| &batch.events).filter(|recorded| match &recorded.event {
@@ -17,10 +17,11 @@ pub fn grants(database: &MemoryDatabase, session: Option<&str>) -> Vec<u64> {
     granted.map(|recorded| recorded.revision.0).collect()
 }
 
-/// Checks that every exclusive lock always had one holder at most, that tokens only rose, and that no claim was granted twice.
+/// Checks that every exclusive lock had at most one holder at any time, that tokens only increased, and that no claim
+/// was granted twice.
 ///
 /// # Panics
-/// If it was not so.
+/// If the history violates this.
 pub fn check_history(database: &MemoryDatabase) {
     let mut holders: BTreeMap<Text, Revision> = BTreeMap::new();
     let mut granted: BTreeMap<Revision, Revision> = BTreeMap::new();

@@ -23,7 +23,7 @@ use tokio::io::{AsyncReadExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// No wait of a test takes longer.
+/// Upper bound of every wait in a test.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Servers on one database.
@@ -41,12 +41,12 @@ pub struct Member {
 }
 
 impl Cluster {
-    /// Starts so many servers, and waits until they are ready.
+    /// Starts `count` servers, and waits until they are ready.
     pub async fn start(count: usize) -> anyhow::Result<Self> {
         Self::start_with(count, Duration::from_secs(5)).await
     }
 
-    /// Starts so many servers, which keep a claim for `reattach` if nobody attends to it.
+    /// Starts `count` servers that keep an unattended claim for `reattach`, and waits until they are ready.
     pub async fn start_with(count: usize, reattach: Duration) -> anyhow::Result<Self> {
         let database = MemoryDatabase::new();
         let mut servers = Vec::new();
@@ -85,7 +85,7 @@ impl Cluster {
         self.options().connect()
     }
 
-    /// A client of one server, without a relay between.
+    /// A client of one server, bypassing its relay.
     pub fn direct_client(&self, number: usize) -> tenure_client::Result<Client> {
         let server = self.servers[number].server.as_ref().expect("not stopped");
         Client::connect(format!("http://{}", server.grpc_address()))
@@ -96,12 +96,12 @@ impl Cluster {
         Client::builder().endpoints(self.servers.iter().map(|member| member.relay.url()))
     }
 
-    /// Where a server itself listens, past its relay.
+    /// The address at which a server itself listens, bypassing its relay.
     pub fn direct_url(&self, number: usize) -> String {
         format!("http://{}", self.servers[number].relay.server)
     }
 
-    /// A client of the servers that live, with no relay between.
+    /// A client of the servers that are alive, bypassing the relays.
     pub fn bystander(&self) -> tenure_client::Result<Client> {
         let living = self.servers.iter().filter(|member| !member.killed.load(Ordering::SeqCst));
         let urls = living.filter_map(|member| member.server.as_ref());
@@ -113,13 +113,13 @@ impl Cluster {
         &self.servers[number].relay
     }
 
-    /// Lets a server reach the database, or not.
+    /// Connects a server to the database, or disconnects it.
     pub fn set_connected(&self, number: usize, connected: bool) {
         self.servers[number].store.set_connected(connected);
     }
 
-    /// The server that has the clients' connections: the only one whose relay has any. One that a client tried beside it, and
-    /// left at once, has its connection for a moment longer.
+    /// The server with the clients' connections: the only one whose relay has any. A server that a client tried and
+    /// left at once keeps its connection for a moment.
     pub async fn serving(&self) -> usize {
         within(async {
             loop {
@@ -134,7 +134,7 @@ impl Cluster {
         .await
     }
 
-    /// The tokens that sessions were ever granted, those of one if that is named.
+    /// The tokens that were ever granted to sessions, or to one session if named.
     pub fn grants(&self, session: Option<&str>) -> Vec<u64> {
         history::grants(&self.database, session)
     }
@@ -147,8 +147,8 @@ impl Cluster {
         grants[0]
     }
 
-    /// Waits until exactly these locks are held under these tokens, nobody waits, and only these sessions are open: nothing is
-    /// left that nobody knows of. Checks all that ever happened.
+    /// Waits until exactly these locks are held under these tokens, there are no waiters, and only these sessions are
+    /// open, so that no orphaned state is left. Checks the whole history.
     pub async fn holds_only(&self, held: &[(&str, u64)], sessions: &[&str]) {
         let observer = self.bystander().expect("URLs");
         let seen = async || {
@@ -180,7 +180,7 @@ impl Cluster {
         check_history(&self.database);
     }
 
-    /// Ends a server without a word: nothing that it says reaches anybody any more, be it clients or the database.
+    /// Kills a server without notice: nothing that it sends reaches clients or the database any more.
     pub fn kill(&self, number: usize) {
         let member = &self.servers[number];
         member.killed.store(true, Ordering::SeqCst);
@@ -196,12 +196,12 @@ impl Cluster {
     }
 }
 
-/// What passes bytes on to a server.
+/// A relay that forwards bytes to a server.
 pub struct Relay {
     address: SocketAddr,
     server: SocketAddr,
     mode: watch::Sender<Mode>,
-    /// How often something was said to clients that they will not hear.
+    /// Counts the pieces of data from the server that were withheld from clients.
     swallowed: watch::Sender<usize>,
     connections: Arc<()>,
 }
@@ -209,11 +209,11 @@ pub struct Relay {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Pass,
-    /// Connections are taken and open ones stay, but nothing passes.
+    /// Accepts connections and keeps open ones, but forwards nothing.
     Freeze,
-    /// What clients say passes, but no answer does, and none will.
+    /// Forwards data from clients, but never the server's replies.
     Deafen,
-    /// Connections are closed, open ones too.
+    /// Closes connections, open ones too.
     Cut,
 }
 
@@ -242,41 +242,41 @@ impl Relay {
         Ok(relay)
     }
 
-    /// Where clients connect.
+    /// The address at which clients connect.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Closes all connections, and those to come.
+    /// Closes all connections, including those accepted later.
     pub fn cut(&self) {
         self.mode.send_replace(Mode::Cut);
     }
 
-    /// Lets nothing pass, and says nothing of it.
+    /// Forwards nothing, without closing connections.
     pub fn freeze(&self) {
         self.mode.send_replace(Mode::Freeze);
     }
 
-    /// Lets pass what clients say, and nothing that is said to them. Those connections are closed by whatever comes next.
+    /// Forwards data from clients, but not to them. The next change of the mode closes these connections.
     pub fn deafen(&self) {
         self.mode.send_replace(Mode::Deafen);
     }
 
-    /// Returns when something more is said to clients that they will not hear.
+    /// Returns when more data to clients is withheld.
     pub async fn swallows(&self) {
         let before = *self.swallowed.borrow();
         // The sender lives in `self`, so the wait ends only with the condition.
         let _ = within(self.swallowed.subscribe().wait_for(|count| *count > before)).await;
     }
 
-    /// Closes all connections, and takes new ones.
+    /// Closes all connections, and accepts new ones.
     pub async fn interrupt(&self) {
         self.cut();
         until("all connections are closed", async || !self.is_in_use()).await;
         self.heal();
     }
 
-    /// Lets all pass again.
+    /// Forwards everything again.
     pub fn heal(&self) {
         self.mode.send_replace(Mode::Pass);
     }
@@ -292,7 +292,7 @@ async fn pass(
     mut mode: watch::Receiver<Mode>,
     swallowed: watch::Sender<usize>,
 ) {
-    // Small messages must not wait for each other.
+    // Small messages must not be delayed to be combined with others.
     if client.set_nodelay(true).is_err() {
         return;
     }
@@ -313,7 +313,7 @@ async fn pass(
                 },
             },
             Mode::Freeze => {
-                // Held open until that is over.
+                // Held open until the freeze is over.
                 let _ = mode.wait_for(|mode| *mode != Mode::Freeze).await;
                 return;
             }
@@ -347,12 +347,12 @@ pub async fn until(what: &str, condition: impl AsyncFn() -> bool) {
     }
 }
 
-/// Returns when so many wait for a lock.
+/// Returns when `count` claims wait for a lock.
 pub async fn waiters(client: &Client, name: &str, count: u64) {
     until("they wait", async || client.get_lock(name).await.is_ok_and(|lock| lock.waiter_count == count)).await;
 }
 
-/// Waits for something, but not for ever.
+/// Waits for a future, with a bound.
 pub async fn within<T>(wait: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, wait).await.expect("it takes too long")
 }

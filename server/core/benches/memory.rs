@@ -1,6 +1,6 @@
-//! What locks and sessions take in memory: of the process, as the system counts it.
+//! Memory that locks and sessions use: the resident memory of the process, as the system counts it.
 //!
-//! Each case is measured in a process of its own, so that nobody uses again what another has given back.
+//! Each case is measured in a process of its own, so that no case reuses memory that another has freed.
 
 mod lab;
 
@@ -12,7 +12,7 @@ use tenure_core::{Claim, ClaimSpec, ClaimState, Home, Mode, Opening, Revision, S
 
 const TTL: Duration = Duration::from_secs(30);
 
-/// Sessions, and how many locks each of them holds.
+/// Numbers of sessions, and of locks that each session holds.
 const CASES: [(usize, usize); 3] = [(1_000, 1_000), (100, 10_000), (100_000, 1)];
 
 fn main() {
@@ -28,7 +28,7 @@ fn main() {
     }
 }
 
-/// How many bytes of memory this process takes.
+/// Resident memory of this process, in bytes.
 fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").expect("a system that tells");
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("told");
@@ -50,7 +50,7 @@ fn measure(sessions: usize, of_each: usize, restored: bool) {
     println!("{sessions:>9} {:>9} {how:>24} {table_only:>14} {both:>14}", table.claims().count());
 }
 
-/// A table as it comes from a store, which gives every session and every claim texts of their own.
+/// A table as loaded from a store, where every session and every claim has texts of its own.
 fn restore(sessions: usize, of_each: usize) -> Table {
     let session = |number: usize| {
         let Opening { ttl, disconnect_grace, owner, metadata, identity } = opening();
@@ -81,7 +81,7 @@ fn restore(sessions: usize, of_each: usize) -> Table {
     Table::restore(revision, Revision(0), sessions, claims, Vec::new(), Vec::new())
 }
 
-/// Some minutes of keep-alives.
+/// Simulates some minutes of keep-alives.
 fn live(home: &mut Home, sessions: usize) {
     for number in 0..sessions {
         home.attach(&session_id(number), StreamId(number as u64 / 100), TTL).expect("kept");

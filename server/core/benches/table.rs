@@ -1,4 +1,4 @@
-//! What commands cost, decided and applied.
+//! Cost of commands, decided and applied.
 
 mod lab;
 
@@ -11,7 +11,7 @@ fn main() {
     divan::main();
 }
 
-/// How many commands are decided before they are made final.
+/// Number of commands decided before a commit.
 const BATCH: usize = 256;
 
 fn token(outcome: &Outcome) -> Revision {
@@ -35,7 +35,7 @@ fn pairs(table: &mut Table, acquires: Vec<Command>, releases: Vec<(Text, Text)>)
     events.len() + ended.len()
 }
 
-/// Acquire and release, each of which counts, of names that nobody else asks for.
+/// Acquire and release of uncontended names; each counts as an item.
 #[divan::bench(args = [1_000, 1_000_000], sample_count = 200, sample_size = 1)]
 fn acquire_and_release(bencher: Bencher, locks: usize) {
     let mut table = held(locks);
@@ -55,7 +55,7 @@ fn acquire_and_release(bencher: Bencher, locks: usize) {
         .bench_local_values(|(acquires, releases)| pairs(&mut table, acquires, releases));
 }
 
-/// The same with one session that holds all the others.
+/// Acquire and release in one session that holds all the other locks.
 #[divan::bench(args = [1_000, 10_000], sample_count = 200, sample_size = 1)]
 fn acquire_and_release_in_one_session(bencher: Bencher, locks: usize) {
     let mut table = held_by(locks, locks);
@@ -72,7 +72,7 @@ fn acquire_and_release_in_one_session(bencher: Bencher, locks: usize) {
         .bench_local_values(|(acquires, releases)| pairs(&mut table, acquires, releases));
 }
 
-/// The release of a lock that has been held for long, and the acquire of another one that is kept.
+/// Release of a long-held lock, and acquire of another one that stays held.
 #[divan::bench(args = [1_000, 1_000_000], sample_count = 200, sample_size = 1)]
 fn old_ones_go_and_new_ones_stay(bencher: Bencher, locks: usize) {
     let mut table = Table::default();
@@ -97,7 +97,7 @@ fn old_ones_go_and_new_ones_stay(bencher: Bencher, locks: usize) {
     });
 }
 
-/// The holder of a lock releases it, the first waiter is granted it, and the one that released it waits behind the rest.
+/// The holder releases a lock, the first waiter is granted it, and the former holder waits behind the rest.
 #[divan::bench(args = [1, 1_000, 10_000])]
 fn hand_over(bencher: Bencher, waiters: usize) {
     let mut table = queue(waiters);
@@ -110,7 +110,7 @@ fn hand_over(bencher: Bencher, waiters: usize) {
     });
 }
 
-/// A waiter asks again, in vain.
+/// A waiter repeats its acquire, and keeps waiting.
 #[divan::bench(args = [1, 1_000, 10_000])]
 fn ask_again(bencher: Bencher, waiters: usize) {
     let mut table = queue(waiters);
@@ -118,7 +118,7 @@ fn ask_again(bencher: Bencher, waiters: usize) {
     bencher.bench_local(|| ask(&mut table, acquire(&session, "the/one/lock".into())));
 }
 
-/// A session comes, takes a lock and goes.
+/// A session opens, acquires a lock and closes.
 #[divan::bench(args = [1_000, 100_000])]
 fn open_and_close(bencher: Bencher, sessions: usize) {
     let mut table = held_by(sessions, 1);
@@ -144,7 +144,7 @@ fn attach(bencher: Bencher, claims: usize) {
     });
 }
 
-/// What was decided and not committed is taken back.
+/// Undo of decided commands that were not committed.
 #[divan::bench(args = [1_000, 1_000_000], sample_count = 200, sample_size = 1)]
 fn undo(bencher: Bencher, locks: usize) {
     let mut table = held(locks);
@@ -166,7 +166,7 @@ fn undo(bencher: Bencher, locks: usize) {
         });
 }
 
-/// Another server's grants and ends are taken over.
+/// Applies another server's grants and ends of holds.
 #[divan::bench(args = [1_000, 1_000_000], sample_count = 200, sample_size = 1)]
 fn apply(bencher: Bencher, locks: usize) {
     let mut table = held(locks);
@@ -192,7 +192,7 @@ fn apply(bencher: Bencher, locks: usize) {
         });
 }
 
-/// A table is put together from its parts.
+/// Restores a table from its parts.
 #[divan::bench(args = [1_000, 1_000_000], max_time = 20)]
 fn restore(bencher: Bencher, locks: usize) {
     let table = held(locks);
@@ -205,7 +205,7 @@ fn restore(bencher: Bencher, locks: usize) {
     });
 }
 
-/// A page of names.
+/// Lists a page of names.
 #[divan::bench(args = [1_000, 1_000_000])]
 fn list_a_page(bencher: Bencher, locks: usize) {
     let table = held(locks);
@@ -214,7 +214,7 @@ fn list_a_page(bencher: Bencher, locks: usize) {
         .bench_local(|| table.locks_after(black_box("orders/42/"), Some("orders/42/customer-1")).take(100).count());
 }
 
-/// The end of a session with many locks.
+/// Closes a session with many locks.
 #[divan::bench(args = [1_000, 10_000], sample_size = 1, max_time = 10)]
 fn end_a_session(bencher: Bencher, claims: usize) {
     bencher.counter(ItemsCount::new(claims)).with_inputs(|| held_by(claims, claims)).bench_local_values(|mut table| {
@@ -228,7 +228,7 @@ fn end_a_session(bencher: Bencher, claims: usize) {
     });
 }
 
-/// Opening is part of the acquire.
+/// Opening the session is part of the acquire.
 #[divan::bench]
 fn acquire_opens(bencher: Bencher) {
     let mut table = held(1_000);

@@ -1,4 +1,4 @@
-//! Deadlocks: who waits for whom in a circle, and who only waits.
+//! Deadlock detection: cycles of waiting sessions, and chains of waits without a cycle.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -142,7 +142,8 @@ fn of_a_circle_through_a_queue_only_who_holds_something_is_told() {
     assert_eq!(lab.deadlock(cid), None, "cid holds nothing");
 }
 
-/// Hundreds hold something and wait in one queue: of each the whole queue before it is looked at, and it is in no circle.
+/// Hundreds of sessions hold a lock and wait in one queue: for each, the search visits the whole queue before it, and
+/// there is no cycle.
 #[test]
 fn the_search_for_many_has_an_end() {
     let mut lab = Lab::default();

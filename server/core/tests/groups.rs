@@ -1,4 +1,4 @@
-//! Groups: the cases that matter most one by one, and all of them against a model.
+//! Groups: the most important cases one by one, and all of them against a model.
 
 mod lab;
 mod limits;
@@ -130,7 +130,7 @@ fn a_leave_ends_only_the_membership_that_it_names() {
     assert_eq!(lab.ask(stranger), Err(Rejection::SessionNotFound { session: "bob".into() }));
 }
 
-/// Others may have led with higher tokens in what was lost.
+/// Leaders in the lost part of the history may have had higher tokens.
 #[test]
 fn after_a_loss_who_leads_does_so_with_a_new_token() {
     let mut table = Table::default();

@@ -1,4 +1,4 @@
-//! Planned handoffs, with time passed in: what the holder is given, and who holds next.
+//! Planned handoffs, with time passed in: the holder's drain period, and the next holder.
 
 mod lab;
 mod preemption;

@@ -60,14 +60,14 @@ fn a_fresh_ttl_for_all_revives_nobody_whose_time_was_up() {
     lab.open("s", ME, at(0));
     let due = lab.home.due(at(10));
     assert_eq!(due.len(), 1);
-    // The end is being written, which takes so long that the lease runs out meanwhile, and comes back.
+    // The end is being written, which takes so long that the lease expires meanwhile, and is regained.
     lab.home.refresh(at(10));
     assert_eq!(lab.home.renew("s", at(11)), Err(RenewError::Over(EndReason::Expired)));
     lab.home.again(&due[0], at(12));
     assert_eq!(lab.expire(at(12)), ["s"]);
 }
 
-/// In what the database lost, the session may have been renewed at another home.
+/// In the lost part of the history, the session may have been renewed at another home.
 #[test]
 fn after_a_loss_every_session_lives_for_a_full_ttl_even_if_its_end_was_under_way() {
     let mut lab = Lab::new();
@@ -83,8 +83,8 @@ fn after_a_loss_every_session_lives_for_a_full_ttl_even_if_its_end_was_under_way
     assert_eq!(lab.expire(at(22)), ["bob"]);
 }
 
-/// In what the database lost, the session may have moved to a server that is cut off from it and has some of its lease left:
-/// until then that one answers its renewals.
+/// In the lost part of the history, the session may have moved to a server that is cut off and has some of its lease
+/// left: until the lease expires, that server accepts the session's renewals.
 #[test]
 fn after_a_loss_a_session_lives_for_a_full_ttl_after_the_longest_lease_of_a_server() {
     let mut lab = Lab::new();
@@ -136,7 +136,7 @@ fn what_is_given_up_is_kept_if_its_session_has_gone_and_come_back() {
     }
 }
 
-/// Its client has been told of what it holds by the answer to the attachment, if not before.
+/// The reply to the attachment, if no earlier one, has notified its client of its holds.
 #[test]
 fn a_hold_that_was_left_is_kept_if_its_session_is_attached_again_where_it_is() {
     let mut lab = Lab::new();
@@ -312,7 +312,7 @@ fn only_the_stream_attached_last_keeps_a_session_alive() {
     assert_eq!((lab.home.stream_of("ann"), lab.home.stream_of("bob")), (Some(new), None));
 }
 
-/// The session went elsewhere unseen, and comes back before the home has given up its claim.
+/// The session moved to another server unseen, and returns before the home has ended its claim.
 #[test]
 fn what_was_to_be_given_up_is_not_when_its_session_has_gone_unseen() {
     for is_due in [false, true] {

@@ -1,4 +1,4 @@
-//! Which servers are the home of something, and what comes of it when they die.
+//! Servers that are the home of something, and the effects of their death.
 
 use std::sync::Arc;
 use std::time::Duration;

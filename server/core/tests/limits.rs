@@ -1,4 +1,4 @@
-//! How much one identity may have at once.
+//! Limits per identity on the objects that it has at once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +34,7 @@ impl Lab {
         self.ask(identity, command).expect("within the limits")
     }
 
-    /// Asks in vain, with this as the reason; nothing has changed.
+    /// Asserts that a command is rejected because of this limit, and changes nothing.
     fn refused(&mut self, identity: &str, command: Command, what: &str, bound: usize) {
         let before = self.events.len();
         let limit = Box::leak(format!("{what} of this identity in the namespace").into_boxed_str());
@@ -42,7 +42,7 @@ impl Lab {
         assert_eq!(self.events.len(), before);
     }
 
-    /// The same from its log, as another server has it.
+    /// The table replayed from its log, as at another server.
     fn replayed(&self) -> Self {
         let mut table = Table::default();
         self.events.iter().for_each(|event| table.apply(event));
@@ -211,7 +211,7 @@ fn nothing_may_be_allowed() {
     lab.refused(ANN, open("a"), "sessions", 0);
 }
 
-/// Each adds as much as it is told in an answer, whatever it is: names, labels, or a claim.
+/// Names, labels and claims each count with their size in a reply.
 #[test]
 fn claims_of_a_session_are_bounded_in_bytes() {
     let claim = |number: usize, labels: usize| Command::Acquire {
@@ -235,7 +235,7 @@ fn claims_of_a_session_are_bounded_in_bytes() {
     let small = (held..).take_while(|number| lab.ask(ANN, claim(*number, 0)).is_ok()).count();
     let (before, next) = (lab.events.len(), held + small);
     assert_eq!(lab.ask(ANN, claim(next, 0)), Err(full.clone()));
-    // To ask again for what is there is no more; and labels may shrink.
+    // Repeating an acquire adds nothing, and labels may shrink.
     let Outcome::Held { claim: Claim { state: ClaimState::Held { token }, .. }, .. } = lab.give(ANN, claim(0, 4_000))
     else {
         panic!("it is held");

@@ -1,4 +1,4 @@
-//! The table against a model that is too simple to be wrong: flat lists, and one rule that says who may hold what.
+//! The table against a naive model: flat lists, and one rule that decides which claims are held.
 
 use crate::naive;
 
@@ -17,7 +17,7 @@ fn text(value: &str) -> Text {
     Arc::from(value)
 }
 
-/// A command whose numbers are places among what there is, so that most of them mean something.
+/// A command whose numbers are indexes into existing objects, so that most commands are meaningful.
 #[derive(Clone, Debug)]
 enum Step {
     Open {
@@ -110,9 +110,9 @@ enum Step {
 /// When the server received a plain call.
 #[derive(Clone, Copy, Debug)]
 enum Age {
-    /// Just now.
+    /// At the current moment.
     Fresh,
-    /// Before anything else happened.
+    /// Before any other event.
     Old,
 }
 
@@ -177,7 +177,7 @@ fn names(bits: u8) -> Names {
     (0..3).filter(|bit| bits & (1 << bit) != 0).map(name).collect()
 }
 
-/// One of the claims that are there, or one that is not.
+/// An existing claim, or one that does not exist.
 fn pick(table: &Table, place: usize) -> Revision {
     let claims: Vec<Revision> = table.claims().map(|claim| claim.id).collect();
     claims.get(place % (claims.len() + 1)).copied().unwrap_or(Revision(1_000_000))
@@ -252,7 +252,7 @@ fn command(step: &Step, table: &Table) -> Command {
         },
         Step::Transfer { name: place, token, to, by } => Command::Transfer {
             name: name(place),
-            // A holder says what it holds.
+            // A holder names its token.
             token: token.or(by.map(usize::from)).map(|token| pick_token(table, token)),
             to: to.map(session_id),
             by: match by {
@@ -277,7 +277,7 @@ fn command(step: &Step, table: &Table) -> Command {
     }
 }
 
-/// A table that was restored from the parts of another.
+/// A table restored from the parts of another.
 fn restored(table: &Table) -> Table {
     let sessions: Vec<Session> = table.sessions_after(Revision(0)).cloned().collect();
     let settings = table.all_settings().map(|(name, settings)| (name.clone(), settings.clone())).collect();
@@ -292,7 +292,7 @@ fn replayed(events: &[Recorded]) -> Table {
     table
 }
 
-/// What has to be true of any table.
+/// Checks the invariants of every table.
 fn check_table(table: &Table) {
     for claim in table.claims() {
         assert!(!claim.spec.names.is_empty());
@@ -377,7 +377,7 @@ proptest! {
         let mut table = Table::default();
         let mut history = Vec::new();
         for step in &before {
-            // What is rejected counts as well: it must leave nothing to undo.
+            // Rejected commands count as well: they must leave nothing to undo.
             let _ = table.decide(command(step, &table), &mut history);
         }
         table.commit();

@@ -1,4 +1,4 @@
-//! Sessions belong to who opened them, where somebody had to prove who it is.
+//! Sessions belong to the identity that opened them, if identities are authenticated.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,7 +56,7 @@ fn join(opening: Option<Opening>) -> Command {
     Command::Group(GroupCommand::Join { group, session, opening, home: HOME, attached: None, opened: None, metadata })
 }
 
-/// All that can be asked for in a session.
+/// All commands that a session can issue.
 fn all(token: Revision) -> Vec<Command> {
     let (session, name, group) = (Text::from(SESSION), Text::from("a"), Text::from("g"));
     let basis = Basis { membership: Revision(0), config: Revision(0) };

@@ -1,4 +1,4 @@
-//! Refusals, each told apart, and what leaves no trace.
+//! Rejections: each has its own reason, and none leaves a trace.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -286,7 +286,7 @@ fn an_end_decided_by_a_former_home_is_dropped() {
     assert_eq!(lab.events.len(), count, "the session lives on at its new home");
 }
 
-/// Two servers were asked, one after the other: the first one's turn comes last.
+/// The client asked two servers, one after the other; the first one's command is executed last.
 #[test]
 fn an_attachment_that_its_client_has_followed_with_another_is_late() {
     let mut lab = Lab::default();
@@ -318,7 +318,7 @@ fn an_attachment_that_its_client_has_followed_with_another_is_late() {
     assert_eq!(lab.ask(attach(ServerId(9), 4)), late(5), "and changes no count");
 }
 
-/// Ann asks for a lock, by this attachment.
+/// An acquire by ann, with this attachment.
 fn acquire_by(attached: Option<Attached>) -> Command {
     Command::Acquire {
         origin: Origin::Stream { attached },
@@ -335,13 +335,13 @@ fn acquire_by(attached: Option<Attached>) -> Command {
     }
 }
 
-/// Ann wants to be a member, by this attachment.
+/// A join by ann, with this attachment.
 fn join_by(attached: Option<Attached>) -> Command {
     let (group, session, metadata) = (Text::from("g"), Text::from("ann"), Arc::default());
     Command::Group(GroupCommand::Join { group, session, opening: None, home: HOME, attached, opened: None, metadata })
 }
 
-/// A request that was on its way for long does not take the session from where its client is.
+/// A delayed request must not move the session away from the server of its client.
 #[test]
 fn what_comes_by_a_stream_after_the_session_was_attached_elsewhere_is_refused() {
     let mut lab = Lab::default();
@@ -357,8 +357,8 @@ fn what_comes_by_a_stream_after_the_session_was_attached_elsewhere_is_refused() 
     }
 }
 
-/// It waited at a server while its client went elsewhere and came back: by now the client may know of a hold that this would
-/// grant anew, or end.
+/// The request waited at a server while its client failed over and reconnected: by now the client may know of a hold
+/// that this request would grant anew, or end.
 #[test]
 fn what_came_by_an_attachment_before_the_last_one_is_refused() {
     let mut lab = Lab::default();
@@ -380,7 +380,7 @@ fn what_came_by_an_attachment_before_the_last_one_is_refused() {
     assert!(lab.table.lock("a").is_none());
 }
 
-/// The attachments that would tell that it is late may be what was lost.
+/// The attachments that would show that the request is late may have been lost.
 #[test]
 fn what_came_by_a_stream_before_history_was_lost_is_refused() {
     let mut lab = Lab::default();

@@ -1,4 +1,4 @@
-//! A table that was restored from its parts, and what can be found in it.
+//! A table restored from its parts, and lookups in it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,7 +56,7 @@ fn table() -> Table {
     table
 }
 
-/// The same, from texts that were read from somewhere, so that none has anything in common with another.
+/// The table restored from newly read texts, none of which shares an allocation with another.
 fn restored(table: &Table) -> Table {
     let anew = |text: &Text| Text::from(&**text);
     let sessions: Vec<Session> = table.sessions_after(Revision(0)).cloned().collect();

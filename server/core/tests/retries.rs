@@ -1,4 +1,4 @@
-//! Asking again because the answer was lost: it changes nothing, and the answer is the same.
+//! Retries after a lost reply: they change nothing, and get the same reply.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ impl Lab {
         outcome
     }
 
-    /// Asks again, here and at the other server.
+    /// Repeats a command, here and at the other server.
     fn again(&mut self, command: &Command) -> Result<Outcome, Rejection> {
         let [here, there] = [&mut self.here, &mut self.there].map(|table| {
             let mut events = Vec::new();
@@ -48,7 +48,7 @@ impl Lab {
     }
 }
 
-/// The database may have lost that it was given back.
+/// The lost history may contain the release of the hold.
 #[test]
 fn what_is_held_since_before_a_loss_is_granted_anew_and_once() {
     let mut lab = Lab::default();
@@ -66,7 +66,7 @@ fn what_is_held_since_before_a_loss_is_granted_anew_and_once() {
     assert_eq!(holders, [Some(anew)]);
 }
 
-/// It may have been asked for long ago, by way of a server that has heard of nothing since.
+/// The request may be old, by way of a server that has not seen any later event.
 #[test]
 fn what_is_asked_for_by_way_of_another_server_after_a_loss_is_held_as_before() {
     let mut lab = Lab::default();
@@ -120,7 +120,7 @@ fn by_holder(session: &str) -> Handoff {
 #[test]
 fn all_of_many_releases_can_be_repeated() {
     let mut lab = Lab::default();
-    // As many as a client has under way on one stream.
+    // As many as a client may have in flight on one stream.
     let names: Vec<String> = (0..10_000).map(|number| format!("lock {number}")).collect();
     let releases: Vec<Command> = names.iter().map(|name| release("ann", name, lab.acquire("ann", name))).collect();
     for release in &releases {
@@ -157,7 +157,8 @@ fn a_holders_handoff_can_be_repeated() {
     let answer = lab.ask(handoff.clone());
     assert!(matches!(&answer, Ok(Outcome::Transferred { to, .. }) if *to.spec.session == *"bob"), "{answer:?}");
     assert_eq!(lab.again(&handoff), answer);
-    // Also when the next one has gone on, and when the session that handed over has ended.
+    // The reply stays the same after the successor hands over in turn, and after the end of the session that handed
+    // over.
     let Ok(Outcome::Transferred { to, .. }) = &answer else { unreachable!() };
     lab.ask(release("bob", "a", to.token().expect("held"))).expect("held");
     lab.ask(Command::CloseSession { session: "ann".into(), client: None }).expect("open");
@@ -198,7 +199,7 @@ fn a_handoff_that_was_undone_was_none() {
     lab.acquire("bob", "a");
     let handoff = transfer("a", token, by_holder("ann"));
     lab.here.decide(handoff.clone(), &mut Vec::new()).expect("possible");
-    // Another server was first: it ended the hold.
+    // Another server committed first: it ended the hold.
     lab.here.undo();
     lab.ask(Command::CloseSession { session: "ann".into(), client: None }).expect("open");
     let refused = lab.again(&handoff);
@@ -242,7 +243,7 @@ fn only_the_home_ends_a_wait() {
     let waiting = lab.acquire("bob", "a");
     let moved = lab.ask(acquire("bob", "a", THERE));
     assert!(matches!(moved, Ok(Outcome::Waiting { .. })), "{moved:?}");
-    // The caller that was lost here has come back for it there.
+    // The caller whose connection was lost here has reconnected there.
     let late = lab.again(&Command::EndWait { claim: waiting, home: HERE });
     assert!(matches!(late, Ok(Outcome::Waiting { .. })), "{late:?}");
     let ended = lab.ask(Command::EndWait { claim: waiting, home: THERE });

@@ -1,4 +1,4 @@
-//! How things are asked here, under which policies.
+//! Requests and policies for the tests of authorization.
 
 use crate::access::calls::second;
 use crate::access::office::Who;
@@ -13,7 +13,8 @@ use tonic::{Code, Status};
 
 pub const VERBS: [&str; 4] = ["acquire", "read", "watch", "operate"];
 
-/// A role for each verb, on these names; each granted to the token of that name. `ann` has all, `none` has none.
+/// A policy with a role for each verb, on these names; each role is granted to the token of that name. `ann` has all
+/// roles, `none` has none.
 pub fn policy(names: &str) -> String {
     let mut policy = String::new();
     for verb in VERBS {
@@ -59,7 +60,7 @@ pub async fn revision(who: &Who) -> u64 {
     within(locks.list_locks(who.ask(ListLocksRequest::default()))).await.unwrap().into_inner().revision
 }
 
-/// The first answer to a command, on a stream of its own.
+/// Returns the first reply to a command, on a stream of its own.
 pub async fn answer(who: &Who, kind: Kind) -> Answered {
     let request = StreamRequest { commands: vec![Command { id: 1, kind: Some(kind), ..Command::default() }] };
     let (requests, outgoing) = tokio::sync::mpsc::channel(1);
@@ -75,7 +76,7 @@ pub async fn answer(who: &Who, kind: Kind) -> Answered {
     }
 }
 
-/// Whether a command on a stream is forbidden by the policy.
+/// Whether the policy forbids a command on a stream.
 pub async fn forbidden(who: &Who, kind: Kind) -> bool {
     match answer(who, kind).await {
         Answered::Refusal(refusal) if refusal.reason == "PERMISSION_DENIED" => {
@@ -86,7 +87,8 @@ pub async fn forbidden(who: &Who, kind: Kind) -> bool {
     }
 }
 
-/// Whether a command on a stream is refused because of whose session it is about, or has no session there at all.
+/// Whether a command on a stream is rejected because of its session's owner, or because the session does not exist
+/// there.
 pub async fn is_of_another(who: &Who, kind: Kind) -> bool {
     let attached_only = matches!(&kind, Kind::Acquire(request) if request.ttl.is_none());
     match answer(who, kind).await {

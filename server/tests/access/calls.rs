@@ -1,4 +1,4 @@
-//! Every call of the contract: what it takes, and how it is asked.
+//! Every call of the contract: the verb it requires, and how to make it.
 
 use futures::future::BoxFuture;
 use tenure_proto::v1::command::Kind;
@@ -12,8 +12,8 @@ use tonic::Status;
 
 use super::office::Who;
 
-/// A call: its name in the contract, the verb that it takes, whether its answer depends on a name, and how to make it about this
-/// name in this session.
+/// A call: its name in the contract, the verb that it requires, whether its result depends on a name, and how to make
+/// it for a name in a session.
 pub struct Call {
     pub name: &'static str,
     pub verb: &'static str,
@@ -98,7 +98,7 @@ pub fn all() -> Vec<Call> {
     }
 }
 
-/// What is asked for in streams: each command with the verb that it takes.
+/// The stream commands, each with the verb that it requires.
 pub fn commands(name: &str, session: &str) -> Vec<(&'static str, Kind)> {
     let (name, session_id) = (name.to_owned(), session.to_owned());
     let (group, names) = (name.clone(), vec![name.clone()]);

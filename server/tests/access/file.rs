@@ -1,4 +1,4 @@
-//! The file of the policy.
+//! The policy file.
 
 use crate::access::asking::{TEAMS, acquire};
 use crate::access::office::{Office, is_forbidden};
@@ -36,7 +36,7 @@ async fn a_policy_that_cannot_be_read_changes_nothing() {
     assert!(access.reload_policy().unwrap() && !may("team-a") && may("team-b"));
 }
 
-/// The policy that is shown to users.
+/// The documented policy file.
 #[tokio::test]
 async fn the_policy_of_the_page_says_what_it_says_there() {
     let page = include_str!("../../../deploy/security.md");

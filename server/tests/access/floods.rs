@@ -1,4 +1,4 @@
-//! Floods of refusals, and what they must not hide.
+//! Floods of rejections, and the audit records that they must not suppress.
 
 use crate::access::asking::policy;
 use crate::access::office::Office;

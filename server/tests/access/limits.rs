@@ -1,4 +1,4 @@
-//! How much one identity may have and ask for.
+//! Limits per identity, on objects and on requests.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use tenure_proto::v1::*;
 use tonic::{Code, Status, Streaming};
 use tonic_types::StatusExt;
 
-/// Rights on everything for `ann` and `bob`, and these limits for `ann`.
+/// A policy with rights on everything for `ann` and `bob`, and these limits for `ann`.
 fn limited(limits: &str) -> String {
     policy("") + "[[grants]]\nidentity = \"token:bob\"\nroles = [\"acquire\"]\n" + &limits_of_ann(limits)
 }
@@ -25,7 +25,7 @@ fn limits_of_ann(limits: &str) -> String {
     format!("[[limits]]\nidentity = \"token:ann\"\n{limits}\n")
 }
 
-/// It is refused because of this limit, with advice on when to try again.
+/// Asserts that a call is rejected because of this limit, with advice on when to retry.
 fn assert_limited<T: std::fmt::Debug>(answer: Result<T, Status>, what: &str, bound: u32) {
     let refused = answer.expect_err(what);
     assert_eq!(refused.code(), Code::ResourceExhausted, "{refused:?}");
@@ -86,7 +86,7 @@ async fn an_identity_has_no_more_than_it_may() {
     assert_eq!(limits, [2, 1, 1, 1]);
     assert_eq!(office.count("tenure_refusals_total{reason=\"LIMIT_REACHED\"}"), 5);
 
-    // Others have theirs, and what is given back can be had again.
+    // Other identities have limits of their own, and released locks can be acquired again.
     for name in ["x", "y", "z"] {
         acquire(&bob, name, "bob-too").await.unwrap();
     }
@@ -162,7 +162,7 @@ async fn who_asks_too_often_is_told_when_to_ask_again_and_still_renews() {
     let wait = refused.get_details_retry_info().unwrap().retry_delay.unwrap();
     assert!(!wait.is_zero() && wait <= Duration::from_millis(500), "{wait:?}");
 
-    // However often it has asked: it keeps what it has, and gives it back.
+    // Renewals and releases are accepted, however many requests the identity has sent.
     let mut sessions = SessionServiceClient::new(ann.channel.clone());
     for _ in 0..20 {
         let renew = RenewRequest { session_id: "first".into(), ..RenewRequest::default() };
@@ -220,7 +220,7 @@ async fn metadata_is_not_updated_faster_than_history_may_grow() {
     assert_eq!((refused.code(), fact(&refused, "bound")), (Code::ResourceExhausted, "10000".to_owned()));
     assert!(fact(&refused, "limit").starts_with("history bytes per second"), "{refused:?}");
     assert!(refused.get_details_retry_info().and_then(|advice| advice.retry_delay).is_some_and(|wait| !wait.is_zero()));
-    // What reads, keeps or gives back goes on.
+    // Reads, renewals and releases still succeed.
     let read = GetLockRequest { name: "a".into(), ..GetLockRequest::default() };
     within(locks.get_lock(ann.ask(read))).await.unwrap();
     let release = ReleaseRequest { name: "a".into(), session_id: "first".into(), token, ..ReleaseRequest::default() };

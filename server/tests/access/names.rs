@@ -1,4 +1,4 @@
-//! Which names somebody may do something to, and which it is shown.
+//! Rights on names: those that an identity may act on, and those that it may see.
 
 use crate::access::asking::{TEAMS, acquire, policy};
 use crate::access::calls::{Call, all, second};
@@ -23,7 +23,7 @@ async fn a_name_stands_for_whole_parts_only() {
             assert_eq!(is_forbidden(&answer), !is_theirs, "{} on {name}: {answer:?}", call.name);
         }
     }
-    // Every name of a set.
+    // A set requires the right on every name.
     let ann = office.caller("ann").await;
     let both = AcquireRequest {
         names: vec!["team-a/x".into(), "team-b/x".into()],
@@ -65,7 +65,7 @@ async fn lists_leave_out_what_is_not_theirs() {
             within(sessions.list_sessions(who.ask(ListSessionsRequest::default()))).await.unwrap().into_inner();
         assert_eq!(listed.sessions.len(), seen.len());
     }
-    // Pages are full of what is theirs.
+    // Pages are filled with visible names only.
     let page = ListLocksRequest { page_size: 1, ..ListLocksRequest::default() };
     let page =
         within(LockServiceClient::new(bob.channel.clone()).list_locks(bob.ask(page))).await.unwrap().into_inner();

@@ -1,4 +1,4 @@
-//! How many namespaces there may be: what fills one counts, what only looks does not. These servers allow ten.
+//! Limits on namespaces: writes to a namespace count, reads do not. These servers allow ten.
 
 use crate::access::asking::policy;
 use crate::access::calls::{all, commands, second};
@@ -96,7 +96,7 @@ async fn a_new_namespace_past_the_bound_is_rejected_but_not_those_that_exist() {
     let refused = open_in(&ann, "one-more").await.unwrap_err();
     assert_eq!((refused.code(), fact(&refused, "limit")), (Code::ResourceExhausted, "namespaces".to_owned()));
     assert_eq!(office.count("tenure_limits_reached_total{limit=\"namespaces\"}"), 1);
-    // Not even by way of one that is open because it is being looked at.
+    // A namespace that is open because of a read is rejected as well.
     look_in(&ann, "one-more").await.unwrap();
     open_in(&ann, "one-more").await.unwrap_err();
     open_in(&ann, "full-0").await.unwrap();

@@ -1,4 +1,4 @@
-//! A server that knows some tokens and has a policy, and who calls it.
+//! A server that knows some tokens and has a policy, and its callers.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status};
 use tonic_types::StatusExt;
 
-/// Who calls.
+/// A caller.
 #[derive(Clone)]
 pub struct Who {
     pub channel: Channel,
@@ -39,7 +39,7 @@ impl Office {
         Self::audited(names, policy, false).await
     }
 
-    /// It writes down everything, or only what operators do and who is refused.
+    /// Audits everything, or only operator actions and rejections.
     pub async fn audited(names: &[&str], policy: &str, everything: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let made: Vec<_> = names.iter().map(|name| ((*name).to_owned(), new_token(name).unwrap())).collect();
@@ -57,7 +57,7 @@ impl Office {
         Self { server, folder, tokens }
     }
 
-    /// What the server has counted under this name and these labels.
+    /// The value of a metric, given its name and labels.
     pub fn count(&self, series: &str) -> u64 {
         let text = self.server.metrics().text();
         let count = text.lines().find_map(|line| line.strip_prefix(series)?.trim().parse().ok());
@@ -68,14 +68,14 @@ impl Office {
         self.folder.path().join("policy")
     }
 
-    /// Replaces the policy at once, as an editor would. The server sees it in its own time.
+    /// Replaces the policy file atomically, as an editor would. The server reloads it on its own schedule.
     pub fn change_policy(&self, policy: &str) {
         let new = self.folder.path().join("new");
         std::fs::write(&new, policy).unwrap();
         std::fs::rename(new, self.policy()).unwrap();
     }
 
-    /// What the audit log says, once it has so many lines.
+    /// Returns the records of the audit log, once it has `lines` lines.
     pub async fn audit(&self, lines: usize) -> Vec<Value> {
         let file = self.folder.path().join("audit");
         let read = async {
@@ -103,13 +103,13 @@ impl Office {
     }
 }
 
-/// A fact of a refusal.
+/// A fact in the details of a rejection.
 pub fn fact(refused: &Status, name: &str) -> String {
     let info = refused.get_details_error_info().unwrap_or_else(|| panic!("no refusal of ours: {refused:?}"));
     info.metadata.get(name).cloned().unwrap_or_default()
 }
 
-/// Whether somebody may not do it, by the policy.
+/// Whether the policy forbids a call.
 pub fn is_forbidden(answer: &Result<(), Status>) -> bool {
     matches!(answer, Err(refused) if refused.code() == tonic::Code::PermissionDenied && fact(refused, "rule") == "policy")
 }

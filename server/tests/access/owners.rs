@@ -1,4 +1,4 @@
-//! Sessions are for those who opened them.
+//! Sessions are usable only by the identity that opened them.
 
 use crate::access::asking::{acquire, is_of_another, policy, revision};
 use crate::access::calls::{all, commands};

@@ -1,4 +1,4 @@
-//! What is under way ends when it is allowed no more.
+//! Operations in progress end when they are no longer allowed.
 
 use crate::access::asking::{TEAMS, acquire, until_readable};
 use crate::access::calls::second;
@@ -23,7 +23,7 @@ async fn what_is_under_way_ends_when_it_is_allowed_no_more() {
     let bob = office.caller("bob").await;
     until_readable(&bob, "team-a/x").await;
 
-    // A watch, and a wait, as plain calls and on a stream; and a wait that goes on, for what is still allowed.
+    // A watch and a wait, as plain calls and on a stream, and a wait that continues because it is still allowed.
     let watch = WatchRequest { names: vec!["team-a/x".into()], ..WatchRequest::default() };
     let mut watching =
         WatchServiceClient::new(bob.channel.clone()).watch(bob.ask(watch.clone())).await.unwrap().into_inner();

@@ -1,4 +1,4 @@
-//! Each call takes its verb.
+//! Each call requires its verb.
 
 use crate::access::asking::{VERBS, forbidden, policy, revision};
 use crate::access::calls::{all, commands};
@@ -45,7 +45,7 @@ async fn each_command_of_a_stream_takes_its_verb() {
     }
 }
 
-/// So that whoever adds a call sees to it that it is tried here.
+/// Fails when a new call is not covered here.
 #[test]
 fn every_call_of_the_contract_is_tried() {
     let contract = prost_types::FileDescriptorSet::decode(tenure_proto::FILE_DESCRIPTOR_SET).unwrap();

@@ -1,4 +1,4 @@
-//! Answers that are lost: the retry gets the same.
+//! Lost replies: a retry gets the same reply.
 
 use std::time::Duration;
 
@@ -28,7 +28,8 @@ async fn a_grant_at_once_that_nobody_asks_for_again_is_undone() {
     for leaving in LEAVINGS {
         let cluster = Cluster::start(1).await;
         let hold = cluster.database.hold_appends();
-        // The answer may be sent just before it shows that nobody is there: then the end of the session is the bound.
+        // The reply may be sent just before the server detects that the caller is gone: then the end of the session is
+        // the bound.
         let ttl = Some(prost_types::Duration { seconds: 2, nanos: 0 });
         let request = AcquireRequest { ttl, ..asking("ann", "a", None) };
         ask_and_leave(&cluster, request, leaving, hold.reached()).await;
@@ -48,7 +49,7 @@ async fn the_answer_of_a_grant_after_a_wait_is_lost_and_the_retry_gets_the_same(
         let caller = cluster.caller(0).await;
         let token = caller.hold("ann", "a").await;
         let queued = caller.waiters("a", 1);
-        // It leaves while the append that grants hangs.
+        // The caller leaves while the append with the grant hangs.
         let hold = tokio::sync::OnceCell::new();
         let releasing = tokio::sync::OnceCell::new();
         let moment = async {

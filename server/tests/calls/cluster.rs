@@ -19,13 +19,13 @@ use tonic::{IntoRequest, Status};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 
-/// No wait of a test takes longer.
+/// Upper bound of every wait in a test.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long these servers keep a claim that nobody attends to: long enough for a retry on a busy machine.
+/// How long these servers keep an unattended claim: long enough for a retry on a busy machine.
 pub const REATTACH: Duration = Duration::from_secs(1);
 
-/// What a narrow caller is sent before it reads, in bytes: HTTP/2's default.
+/// Bytes that a narrow caller is sent before it reads: the default window of HTTP/2.
 const WINDOW: u32 = 65_535;
 
 pub struct Cluster {
@@ -38,7 +38,8 @@ impl Cluster {
         Self::start_advertising(count, |_, _| "127.0.0.1:0".to_owned()).await
     }
 
-    /// Starts so many that say of themselves that they are there: what follows from the number of a server, and from those before it.
+    /// Starts `count` servers, each advertising the address that `address` returns for its number and the servers
+    /// before it.
     pub async fn start_advertising(count: usize, address: impl Fn(usize, &[Server]) -> String) -> Self {
         let database = MemoryDatabase::new();
         let mut servers = Vec::new();
@@ -70,18 +71,18 @@ impl Cluster {
         Self { database, servers }
     }
 
-    /// A connection of its own to a server.
+    /// Returns a caller with its own connection to a server.
     pub async fn caller(&self, number: usize) -> Caller {
         Caller { channel: self.endpoint(number).connect().await.expect("connected") }
     }
 
-    /// One that is sent little as long as it reads nothing.
+    /// Returns a caller with small flow-control windows: it is sent little while it does not read.
     pub async fn narrow_caller(&self, number: usize) -> Caller {
         let endpoint = self.endpoint(number).initial_stream_window_size(WINDOW).initial_connection_window_size(WINDOW);
         Caller { channel: endpoint.connect().await.expect("connected") }
     }
 
-    /// Where a server listens.
+    /// The URL at which a server listens.
     pub fn url(&self, number: usize) -> String {
         format!("http://{}", self.servers[number].grpc_address())
     }
@@ -90,7 +91,7 @@ impl Cluster {
         Channel::from_shared(self.url(number)).expect("a URL")
     }
 
-    /// The tokens that a session was ever granted.
+    /// The tokens that were ever granted to a session.
     pub fn grants(&self, session: &str) -> Vec<Revision> {
         let log = self.database.log("default");
         let granted = log.iter().flat_map(|batch| &batch.events).filter(|recorded| match &recorded.event {
@@ -120,7 +121,7 @@ impl Caller {
         Ok(within(self.locks().acquire(request)).await?.into_inner())
     }
 
-    /// Takes a free lock; returns the token.
+    /// Acquires a free lock; returns the token.
     pub async fn hold(&self, session: &str, name: &str) -> u64 {
         let answer = self.acquire(asking(session, name, Some(Duration::ZERO))).await.expect("answered");
         assert!(answer.acquired, "{answer:?}");
@@ -154,17 +155,17 @@ impl Caller {
         Ok(within(self.sessions().get_session(request)).await?.into_inner().session.expect("a session"))
     }
 
-    /// Who holds the lock, with which token.
+    /// The holder of the lock, with its token.
     pub async fn holder(&self, name: &str) -> Option<(String, u64)> {
         self.lock(name).await.holders.first().map(|holder| (holder.session_id.clone(), holder.token))
     }
 
-    /// Returns when so many wait for the lock.
+    /// Returns when `count` claims wait for the lock.
     pub async fn waiters(&self, name: &str, count: u64) {
         until("they wait", async || self.lock(name).await.waiter_count == count).await;
     }
 
-    /// Returns when the server has taken in what was sent on this connection before: the end of a call, too.
+    /// Returns when the server has processed everything sent on this connection before, including the end of a call.
     pub async fn is_heard(&self) {
         for _ in 0..3 {
             let mut health = HealthClient::new(self.channel.clone());
@@ -173,7 +174,7 @@ impl Caller {
     }
 }
 
-/// Asks for a lock in a session that lives for long.
+/// An acquire in a session with a long TTL.
 pub fn asking(session: &str, name: &str, wait: Option<Duration>) -> AcquireRequest {
     let span = |span: Duration| prost_types::Duration::try_from(span).expect("short");
     AcquireRequest {
@@ -185,7 +186,7 @@ pub fn asking(session: &str, name: &str, wait: Option<Duration>) -> AcquireReque
     }
 }
 
-/// Waits for something, but not for ever.
+/// Waits for a future, with a bound.
 pub async fn within<T>(wait: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, wait).await.expect("it takes too long")
 }
@@ -199,7 +200,7 @@ pub async fn until(what: &str, condition: impl AsyncFn() -> bool) {
     }
 }
 
-/// Sees that a condition holds for longer than a claim is kept that nobody attends to.
+/// Asserts that a condition holds for longer than an unattended claim is kept.
 pub async fn goes_on(what: &str, condition: impl AsyncFn() -> bool) {
     let start = Instant::now();
     while start.elapsed() < REATTACH * 3 / 2 {

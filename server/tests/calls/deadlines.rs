@@ -1,4 +1,4 @@
-//! Deadlines that callers send along, without ending the call themselves.
+//! Deadlines that callers send without ending the call themselves.
 
 use futures::future::join_all;
 use http::HeaderMap;
@@ -9,7 +9,7 @@ use tonic_types::StatusExt;
 
 use crate::calls::cluster::{Cluster, within};
 
-/// The status in the headers of an answer that has nothing else.
+/// Returns the status in the headers of a trailers-only response.
 async fn acquire(client: &reqwest::Client, url: &str, request: &AcquireRequest, timeout: &str) -> Status {
     let message = request.encode_to_vec();
     let mut body = vec![0];
@@ -35,7 +35,7 @@ async fn deadline_of_a_call_ends_it_with_the_code_and_the_reason_of_the_contract
         ttl: Some(prost_types::Duration { seconds: 60, nanos: 0 }),
         ..AcquireRequest::default()
     };
-    // Many, because the transport has the same deadline.
+    // Many requests, because the transport enforces the same deadline.
     let requests: Vec<AcquireRequest> = (0..60).map(waiting).collect();
     let timeouts = ["20m", "30000u", "47m"].into_iter().cycle();
     let calls = requests.iter().zip(timeouts).map(|(request, timeout)| acquire(&client, &url, request, timeout));

@@ -1,4 +1,4 @@
-//! Streams with more to say than their clients take.
+//! Streams with more output than their clients read.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use tenure_proto::v1::{KeepAliveRequest, UpdateClaimRequest, WatchRequest, watch
 use crate::calls::cluster::{Cluster, within};
 use crate::calls::talk::Talk;
 
-/// More than what is on its way between a server and a client that does not read.
+/// Exceeds the amount in flight between a server and a client that does not read.
 const CHANGES: usize = 600;
 
 #[tokio::test]

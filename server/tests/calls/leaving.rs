@@ -1,4 +1,4 @@
-//! Callers that go away.
+//! Callers that leave.
 
 use tenure_core::Revision;
 use tenure_proto::v1::{AcquireRequest, AcquireResponse};
@@ -7,7 +7,7 @@ use tonic::{Request, Status};
 
 use crate::calls::cluster::{Caller, Cluster, REATTACH};
 
-/// How a caller goes away before it hears the answer.
+/// How a caller leaves before it receives the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaving {
     Cancelled,
@@ -19,13 +19,13 @@ pub const LEAVINGS: [Leaving; 3] = [Leaving::Cancelled, Leaving::PastItsDeadline
 
 pub type Asked = JoinHandle<Result<AcquireResponse, Status>>;
 
-/// Asks, and lets the call go on by itself.
+/// Starts an acquire as a task of its own.
 pub fn ask(caller: &Caller, request: AcquireRequest) -> Asked {
     let caller = caller.clone();
     tokio::spawn(async move { caller.acquire(request).await })
 }
 
-/// Asks by a connection of its own, and goes away in this manner once `is_time`.
+/// Acquires on a connection of its own, and leaves in this manner once `is_time` completes.
 pub async fn ask_and_leave(
     cluster: &Cluster,
     request: AcquireRequest,
@@ -43,7 +43,7 @@ pub async fn ask_and_leave(
         let mut call = tokio::spawn(async move { asking.acquire(timed).await });
         tokio::select! {
             () = &mut is_time => {}
-            // On a busy machine the deadline may come first: asking again is harmless.
+            // On a busy machine the deadline may come first: a retry is harmless.
             ended = &mut call => {
                 assert_eq!(leaving, Leaving::PastItsDeadline, "{ended:?}");
                 continue;

@@ -1,4 +1,4 @@
-//! What comes of the commands of one message.
+//! Results of several commands in one message.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -97,7 +97,7 @@ async fn an_acquire_may_be_cancelled_in_the_same_message() {
     caller.waiters("a", 0).await;
 }
 
-/// Who has found a claim that it had given up gives it back, and asks anew, without waiting for an answer.
+/// A client that finds a claim it had cancelled releases it, and acquires anew, without waiting for a reply.
 #[tokio::test]
 async fn what_gives_a_claim_up_and_what_asks_anew_are_carried_out_in_order() {
     let cluster = Cluster::start(1).await;
@@ -157,7 +157,7 @@ async fn a_session_that_is_not_attached_to_the_stream_is_granted_nothing() {
     assert_eq!(caller.holder("a").await, None);
 }
 
-/// A server that was asked before, and has its turn only now, does not take the session from where its client is.
+/// An older attach request that is processed late does not move the session away from its client's server.
 #[tokio::test]
 async fn an_attachment_that_is_late_is_refused() {
     let cluster = Cluster::start(2).await;
@@ -195,7 +195,7 @@ async fn commands_that_the_store_keeps_waiting_are_answered_in_time() {
     let answers = talk.answers([10]).await;
     assert_eq!(refused(&answers[&10]), "OUTCOME_UNKNOWN");
     assert!(asked.elapsed() >= Duration::from_secs(9), "not before its time");
-    // The number may be used again, and the late outcome is not taken for an answer to that.
+    // The number may be reused, and the late outcome is not taken for the reply to the new command.
     talk.say([(10, acquire("", "b"))]).await;
     drop(held_up);
     let granted = token(&talk.answers([10]).await[&10]);

@@ -1,11 +1,11 @@
-//! Addresses at which servers say that they are, and are not.
+//! Servers that advertise correct and wrong addresses.
 
 use tenure_proto::v1::server_service_client::ServerServiceClient;
 use tenure_proto::v1::{ListServersRequest, Server};
 
 use crate::calls::cluster::{Cluster, until};
 
-/// The servers, as one of them sees them.
+/// The servers, as seen by one of them.
 async fn seen_by(cluster: &Cluster, number: usize) -> Vec<Server> {
     let mut client = ServerServiceClient::new(cluster.caller(number).await.channel);
     let answer = client.list_servers(ListServersRequest::default()).await.expect("listed");
@@ -14,7 +14,7 @@ async fn seen_by(cluster: &Cluster, number: usize) -> Vec<Server> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn address_at_which_a_server_is_not_is_told_to_operators() {
-    // The second is nowhere, and the third says that it is where the first is.
+    // The second server advertises an unreachable address, and the third one the address of the first.
     let cluster = Cluster::start_advertising(3, |number, servers| match number {
         1 => "127.0.0.1:1".to_owned(),
         2 => servers[0].grpc_address().to_string(),

@@ -1,4 +1,4 @@
-//! Plain calls of one session that go to several servers, as they do behind a balancer.
+//! Plain calls of one session that go to several servers, as behind a load balancer.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::calls::cluster::{Caller, Cluster, REATTACH, asking, goes_on, until, w
 use crate::calls::leaving::{Leaving, ask, ask_and_leave};
 use crate::calls::talk::{Talk, refused};
 
-/// Asks for a lock in a session that is open.
+/// An acquire in an open session.
 fn in_open(session: &str, name: &str, wait: Option<Duration>) -> AcquireRequest {
     AcquireRequest { ttl: None, ..asking(session, name, wait) }
 }
@@ -186,14 +186,14 @@ async fn session_of_one_program_is_refused_to_another_for_as_long_as_it_is_open(
     let mut first = Talk::begin(&cluster.caller(0).await, &[]).await;
     first.say([(1, opening("one"))]).await;
     assert!(matches!(first.answers([1]).await[&1], Answered::OpenSession(_)));
-    // At the server that the first is at, and at the other one.
+    // At the server of the first client, and at the other one.
     for server in [0, 1] {
         let mut second = Talk::begin(&cluster.caller(server).await, &[]).await;
         second.say([(1, opening("two")), (2, attach("two"))]).await;
         let answers = second.answers([1, 2]).await;
         assert!(answers.values().all(|answer| refused(answer) == "SESSION_IN_USE"), "{answers:?}");
     }
-    // Nothing of it is noticed by the first, which may attach it anywhere.
+    // The first client is not affected, and may attach the session anywhere.
     let mut moved = Talk::begin(&cluster.caller(1).await, &[]).await;
     moved.say([(1, attach("one"))]).await;
     assert!(matches!(moved.answers([1]).await[&1], Answered::AttachedSession(_)));
@@ -208,7 +208,8 @@ async fn a_server_opens_every_namespace_of_the_database_past_its_own_bound() {
         let request = GetLockRequest { namespace: namespace.to_owned(), name: "job".to_owned() };
         within(caller.locks().get_lock(request)).await.map(|answer| answer.into_inner().lock.expect("a lock"))
     };
-    // As many as may be filled are only looked at there, and filled here; and one more, which always exists.
+    // The first loop only reads namespaces there; then as many as the limit are filled here, and the default one, which
+    // always exists.
     for count in 0..30 {
         look(&there, &format!("unused-{count}")).await.expect("read");
     }

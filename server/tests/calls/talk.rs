@@ -18,12 +18,12 @@ use crate::calls::cluster::{Caller, within};
 pub struct Talk {
     requests: mpsc::Sender<StreamRequest>,
     responses: Streaming<StreamResponse>,
-    /// Those of the last message that were not asked for yet.
+    /// Replies of the last message that were not consumed yet.
     told: VecDeque<Answer>,
 }
 
 impl Talk {
-    /// A stream with a session `ann` in each of these namespaces.
+    /// Opens a stream with a session `ann` in each of these namespaces.
     pub async fn begin(caller: &Caller, namespaces: &[&str]) -> Self {
         let (requests, outgoing) = mpsc::channel(8);
         let mut client = ClientServiceClient::new(caller.channel.clone());
@@ -49,12 +49,12 @@ impl Talk {
         self.requests.send(StreamRequest { commands }).await.expect("open");
     }
 
-    /// Sends no more.
+    /// Closes the sending half.
     pub fn hang_up(&mut self) {
         self.requests = mpsc::channel(1).0;
     }
 
-    /// Waits for the answers to these commands; no other may come.
+    /// Waits for the replies to these commands; no other reply may arrive.
     pub async fn answers(&mut self, ids: impl IntoIterator<Item = u64>) -> BTreeMap<u64, Answered> {
         let mut missing: Vec<u64> = ids.into_iter().collect();
         let mut answers = BTreeMap::new();
@@ -67,7 +67,7 @@ impl Talk {
         answers
     }
 
-    /// Waits for the next answer.
+    /// Waits for the next reply.
     pub async fn next(&mut self) -> (u64, Answered) {
         loop {
             if let Some(answer) = self.told.pop_front() {
@@ -88,7 +88,7 @@ impl Talk {
     }
 }
 
-/// Asks for a lock in the session `ann`.
+/// An acquire in the session `ann`.
 pub fn acquire(namespace: &str, name: &str) -> Kind {
     Kind::Acquire(AcquireRequest {
         namespace: namespace.to_owned(),
@@ -98,7 +98,7 @@ pub fn acquire(namespace: &str, name: &str) -> Kind {
     })
 }
 
-/// Gives back what the session `ann` holds.
+/// A release of a hold of the session `ann`.
 pub fn release(namespace: &str, name: &str, token: u64) -> Kind {
     let (namespace, name, session_id) = (namespace.to_owned(), name.to_owned(), "ann".to_owned());
     Kind::Release(ReleaseRequest { namespace, name, session_id, token })
@@ -112,7 +112,7 @@ pub fn token(answer: &Answered) -> u64 {
     }
 }
 
-/// Why a command was refused.
+/// The reason why a command was rejected.
 pub fn refused(answer: &Answered) -> &str {
     match answer {
         Answered::Refusal(refusal) => &refusal.reason,

@@ -1,4 +1,4 @@
-//! Waits that are left, repeated, given up, or whose time ends.
+//! Waits that are abandoned, repeated, cancelled, or time out.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ async fn a_wait_that_is_left_goes_on_for_a_retry_and_else_is_given_up() {
         let bob = within(bob).await.expect("ran").expect("answered");
         same_hold(&bob, &cluster.grants("bob"));
         assert_eq!(bob.claim.expect("a claim").id, claim, "its place in the queue");
-        // And now nobody comes back.
+        // From now on no caller reconnects.
         ask_and_leave(&cluster, asking("dot", "a", None), leaving, caller.waiters("a", 2)).await;
         caller.waiters("a", 1).await;
         caller.release("bob", "a", bob.token).await.expect("held");
@@ -64,7 +64,7 @@ async fn the_deadline_of_a_call_that_was_lost_does_not_end_the_wait_of_its_retry
         let cluster = Cluster::start(2).await;
         let caller = cluster.caller(0).await;
         let token = caller.hold("ann", "a").await;
-        // Its caller has lost it, but the server does not know.
+        // The caller has lost this call, but the server does not know.
         let lost = ask(&caller, asking("bob", "a", Some(REATTACH / 4)));
         caller.waiters("a", 1).await;
         let claim = caller.lock("a").await.waiters[0].id;
@@ -88,11 +88,11 @@ async fn claim_is_cancelled_whose_later_call_leaves_before_the_wait_of_an_earlie
     caller.waiters("a", 1).await;
     let later = ask(&caller, asking("bob", "a", None));
     caller.is_heard().await;
-    // What is read from now on is read after this append.
+    // Messages received from now on are processed after this append.
     let hold = cluster.database.hold_appends();
     let other = ask(&caller, asking("cid", "c", None));
     hold.reached().await;
-    // The time of the first call passes, and the later one goes, while the append hangs.
+    // The first call times out, and the later one leaves, while the append hangs.
     tokio::time::sleep(REATTACH / 2).await;
     later.abort();
     tokio::time::sleep(REATTACH / 4).await;
@@ -127,7 +127,7 @@ async fn giving_up_ends_all_calls_for_the_claim_and_none_asks_again() {
             }
             revisions.push(cluster.database.revision("default"));
         }
-        // A cancel is recorded each time: it also rejects what was received since the last one.
+        // A cancel is recorded each time: it also rejects requests received since the last one.
         let recorded = if closes { 0 } else { 1 };
         assert_eq!(revisions[0].0 + recorded, revisions[1].0, "and changes nothing else");
         for call in calls {
@@ -153,7 +153,7 @@ async fn a_wait_goes_on_though_its_session_is_renewed_by_way_of_another_server()
         there.lock("a").await.waiters.first().is_some_and(|waiter| waiter.id == claim)
     })
     .await;
-    // And back again, which nobody asks for.
+    // The session moves back to the first server, without any repeated call.
     here.renew("bob").await.expect("open");
     goes_on("it waits", async || here.lock("a").await.waiters.first().is_some_and(|waiter| waiter.id == claim)).await;
     here.release("ann", "a", token).await.expect("held");
@@ -171,7 +171,7 @@ async fn a_wait_whose_time_ends_while_the_grant_is_committed_is_answered_with_it
     let release = caller.clone();
     let released = tokio::spawn(async move { release.release("ann", "a", token).await });
     hold.reached().await;
-    // Its time passes while the append hangs.
+    // The wait times out while the append hangs.
     tokio::time::sleep(REATTACH / 2).await;
     drop(hold);
     within(released).await.expect("ran").expect("held");
@@ -208,7 +208,7 @@ async fn a_wait_whose_time_ends_before_the_grant_is_passed_over() {
     let hold = cluster.database.hold_appends();
     let other = ask(&caller, asking("other", "z", None));
     hold.reached().await;
-    // Its time passes while another append hangs; the release comes after that.
+    // The wait times out while another append hangs; the release comes after that.
     tokio::time::sleep(REATTACH / 2).await;
     let release = caller.clone();
     let released = tokio::spawn(async move { release.release("ann", "a", token).await });
@@ -232,13 +232,13 @@ async fn a_wait_whose_end_another_server_has_committed_is_answered_as_over() {
         let start = Instant::now();
         let bob = ask(&waiting, asking("bob", "a", Some(REATTACH / 4)));
         waiting.waiters("a", 1).await;
-        // Who has written a moment ago is passed the end of the wait.
+        // The end of the wait is forwarded to the server that wrote a moment ago.
         while start.elapsed() < REATTACH / 5 {
             if let Ok(answer) = writing.acquire(asking("cid", "z", Some(Duration::ZERO))).await {
                 let _ = writing.release("cid", "z", answer.token).await;
             }
         }
-        // It does not know whether it has committed that, so it is looked up in the log by the one that passed it.
+        // That server does not know whether its commit succeeded, so the forwarding server looks it up in the log.
         cluster.database.fail_next(Fault::OutcomeUnknown);
         match within(bob).await.expect("ran") {
             Ok(bob) => {
@@ -246,7 +246,7 @@ async fn a_wait_whose_end_another_server_has_committed_is_answered_as_over() {
                 assert_eq!(bob.holder.expect("a holder").session_id, "ann");
                 ended += 1;
             }
-            // Who looks something up in the log says so.
+            // During the lookup in the log, the server replies that it is unavailable.
             Err(status) => assert_eq!(status.code(), Code::Unavailable, "{status:?}"),
         }
     }

@@ -1,4 +1,4 @@
-//! What a call of the console may be.
+//! Bounds on calls of the console.
 
 use serde_json::json;
 use tenure_server::admin::Admin;

@@ -1,4 +1,5 @@
-//! A server that asks who calls: the console's calls are let through, refused, counted and written down as all others.
+//! A server that requires credentials: the console's calls are authorized, rejected, counted and audited like all
+//! others.
 
 use std::time::Duration;
 
@@ -54,7 +55,7 @@ impl Office {
         answer(self.desk.call(method, &request).bearer_auth(token)).await
     }
 
-    /// Has `ann` hold a lock. Its token.
+    /// Makes `ann` hold a lock. Returns the token.
     async fn held(&self, name: &str) -> Value {
         let request = json!({"names": [name], "sessionId": "s", "ttl": "60s", "wait": "0s"});
         let (status, told) = self.ask(&self.ann, "LockService/Acquire", request).await;
@@ -155,7 +156,7 @@ async fn half_requests_of_unidentified_callers_keep_no_operator_out() {
     for _ in 0..70 {
         let mut stranger = within(TcpStream::connect(office.desk.address)).await.unwrap();
         within(stranger.write_all(half.as_bytes())).await.unwrap();
-        // The server has taken it up: if it waits for the rest, it sends no answer.
+        // The server has read the partial request: while it waits for the rest, it sends no reply.
         let mut answered = [0; 12];
         let refused = tokio::time::timeout(Duration::from_millis(200), stranger.read_exact(&mut answered)).await;
         assert!(refused.is_err() || answered == *b"HTTP/1.1 401", "{answered:?}");

@@ -1,4 +1,4 @@
-//! A server with a console, and what asks it.
+//! A server with a console, and a client for it.
 
 use std::net::SocketAddr;
 
@@ -23,12 +23,12 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// One that asks nobody who he is.
+    /// Starts a server that requires no credentials.
     pub async fn open() -> Self {
         Self::with(CredentialOptions::default(), None).await
     }
 
-    /// One with credentials; its admin port is said to listen there.
+    /// Starts a server with credentials; `said` is the address that its admin port is configured with.
     pub async fn with(credentials: CredentialOptions, said: Option<&str>) -> Self {
         let server = start(credentials, ConnectionLimits::default()).await.unwrap();
         let (_, shown) = watch::channel(Readiness::READY);
@@ -50,13 +50,13 @@ impl Desk {
         within(self.client.get(self.url(path)).send()).await.unwrap()
     }
 
-    /// A call, to be sent: of a method such as `LockService/GetLock`.
+    /// A request for a method such as `LockService/GetLock`.
     pub fn call(&self, method: &str, request: &Value) -> RequestBuilder {
         let call = self.client.post(self.url(&format!("/console/api/tenure.v1.{method}")));
         call.header("content-type", "application/json").body(request.to_string())
     }
 
-    /// What a call is answered, with its status.
+    /// Sends a call, and returns the status and the body of the response.
     pub async fn ask(&self, method: &str, request: Value) -> (u16, Value) {
         answer(self.call(method, &request)).await
     }
@@ -71,7 +71,7 @@ impl Desk {
     }
 }
 
-/// What a call is answered, with its status.
+/// Sends a call, and returns the status and the body of the response.
 pub async fn answer(call: RequestBuilder) -> (u16, Value) {
     let answer = within(call.send()).await.unwrap();
     let status = answer.status().as_u16();
@@ -93,7 +93,7 @@ impl Lines {
         Self { answer, rest: Vec::new() }
     }
 
-    /// The next line; none at the end.
+    /// The next line; `None` at the end.
     pub async fn next(&mut self) -> Option<Value> {
         loop {
             if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {

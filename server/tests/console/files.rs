@@ -1,4 +1,4 @@
-//! The page's files.
+//! The console's static files.
 
 use serde_json::Value;
 use tenure_server::admin::Admin;

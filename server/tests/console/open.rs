@@ -1,4 +1,4 @@
-//! A server that asks nobody who he is: its console reads, and only on this machine.
+//! A server without credentials: its console is read-only, and available only on this machine.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use tenure_server::auth::CredentialOptions;
 
 use crate::console::desk::{Desk, answer};
 
-/// All methods of the contract, and whether their callers send a stream.
+/// All methods of the contract, and whether the client streams requests.
 fn methods() -> Vec<(String, bool)> {
     let contract = prost_types::FileDescriptorSet::decode(tenure_proto::FILE_DESCRIPTOR_SET).unwrap();
     let services = contract.file.into_iter().filter(|file| file.package() == "tenure.v1").flat_map(|file| file.service);
@@ -30,14 +30,14 @@ async fn every_call_that_is_not_only_for_reading_is_refused_and_changes_nothing(
     let before = desk.revision(None).await;
     let mut passed = BTreeSet::new();
     for (method, _) in methods().into_iter().filter(|(method, _)| method != "WatchService/Watch") {
-        // As much as makes a request of each kind a good one.
+        // Fields that make a request of each kind valid.
         let requests =
             [json!({}), json!({"name": "job"}), json!({"sessionId": "s"}), json!({"group": "club", "sessionId": "s"})];
         for request in requests {
             let (status, told) = desk.ask(&method, request).await;
             match told["reason"].as_str() {
                 Some("CONSOLE_READ_ONLY") => assert_eq!(status, 403, "{method}"),
-                // What is wrong with the request is said by the service, or by who reads it: it has come so far.
+                // Any other error comes from the service or from decoding, so the call was let through.
                 _ => drop(passed.insert(format!("tenure.v1.{method}"))),
             }
         }
@@ -48,7 +48,7 @@ async fn every_call_that_is_not_only_for_reading_is_refused_and_changes_nothing(
     assert!(methods().len() > READING.len() + 10, "there is something to refuse");
 }
 
-/// So that whoever adds a call decides whether the console of an open server may make it.
+/// A new call must be added to the list or left out, deciding whether the console of an open server may make it.
 #[test]
 fn what_reads_is_part_of_the_contract_and_named_so() {
     let methods: BTreeSet<String> = methods().into_iter().map(|(method, _)| format!("tenure.v1.{method}")).collect();

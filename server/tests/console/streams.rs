@@ -7,7 +7,7 @@ use tenure_proto::v1::lock_service_client::LockServiceClient;
 use crate::console::desk::{Desk, Lines};
 use crate::serving::within;
 
-/// Has somebody hold a lock, over gRPC. Its token.
+/// Makes a session hold a lock, over gRPC. Returns the token.
 async fn hold(desk: &Desk, name: &str) -> u64 {
     let address = format!("http://{}", desk.server.grpc_address());
     let mut locks = within(LockServiceClient::connect(address)).await.unwrap();
@@ -57,7 +57,7 @@ async fn what_happens_is_told_as_it_happens_and_is_resumed() {
 async fn there_are_only_so_many_streams_and_who_goes_makes_room() {
     let desk = Desk::open().await;
     let mut streams = Vec::new();
-    // As many as one address may have.
+    // The maximum for one address.
     for _ in 0..32 {
         streams.push(Lines::of(desk.call("WatchService/Watch", &json!({}))).await);
     }
@@ -92,7 +92,7 @@ async fn a_stream_ends_with_the_server() {
         }
         told
     };
-    // Whether it has noticed that the server drains, or only that there is nothing more to tell.
+    // The stream ends with a `DRAINING` error, or without an error.
     let errors: Vec<Value> = within(told).await.into_iter().filter(|line| !line["error"].is_null()).collect();
     assert!(errors.iter().all(|line| line["error"]["reason"] == "DRAINING") && errors.len() <= 1, "{errors:?}");
     within(stopping).await.unwrap();

@@ -183,7 +183,7 @@ async fn another_server_has_the_same_groups_from_the_rows_and_from_the_log() {
         let other = Club::at(&other);
         assert_eq!((other.get("g").await, other.get("new").await, other.get("gone").await), expected);
     }
-    // Who leads there is known as well.
+    // The other server knows the leader as well.
     let other = Office::beside(&office).await;
     let request = assigning(&expected.0, "500");
     Club::at(&other).groups().assign_group(request).await.expect("ann leads");

@@ -1,4 +1,4 @@
-//! What is asked of groups.
+//! Requests about groups.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use tonic_types::StatusExt;
 
 use crate::watch::office::Office;
 
-/// A way to ask.
+/// A client of the service.
 #[derive(Clone)]
 pub struct Club(Channel);
 
@@ -43,7 +43,7 @@ impl Club {
         self.groups().configure_group(request).await.expect("allowed").into_inner().config_revision
     }
 
-    /// Assigns the same to all members of a group as it was.
+    /// Assigns the same value to all members of `group`, a snapshot taken earlier.
     pub async fn assign(&self, group: &Group, value: &str) -> Result<AssignGroupResponse, Status> {
         Ok(self.groups().assign_group(assigning(group, value)).await?.into_inner())
     }
@@ -69,7 +69,7 @@ pub fn joining(group: &str, session: &str) -> JoinGroupRequest {
     }
 }
 
-/// What the leader of a group as it was would assign.
+/// The assignment by the leader of `group`, a snapshot taken earlier.
 pub fn assigning(group: &Group, value: &str) -> AssignGroupRequest {
     let leader = group.leader.clone().expect("somebody leads");
     let assign = |member: &tenure_proto::v1::GroupMember| (member.number, value.to_owned());
@@ -84,12 +84,12 @@ pub fn assigning(group: &Group, value: &str) -> AssignGroupRequest {
     }
 }
 
-/// The members' sessions and what is assigned to them, in order of joining.
+/// The members' sessions and assignments, in order of joining.
 pub fn roll(group: &Group) -> Vec<(&str, Option<&str>)> {
     group.members.iter().map(|member| (member.session_id.as_str(), member.assignment.as_deref())).collect()
 }
 
-/// A refusal: code, reason and facts.
+/// A rejection: code, reason and facts.
 pub fn refusal(status: &Status) -> (Code, String, BTreeMap<String, String>) {
     let info = status.get_error_details().error_info().cloned().expect("details");
     (status.code(), info.reason, info.metadata.into_iter().collect())

@@ -1,4 +1,4 @@
-//! Bad input: each kind is refused with the name of the field and its bound, and changes nothing.
+//! Invalid input: each kind is rejected with the name of the field and its bound, and changes nothing.
 
 use tenure_proto::v1::{
     AssignGroupRequest, ConfigureGroupRequest, GetGroupRequest, Group, JoinGroupRequest, LeaveGroupRequest,
@@ -23,12 +23,12 @@ fn long(bytes: usize) -> String {
     "x".repeat(bytes)
 }
 
-/// Names that no group has: what, the field and the bound.
+/// Invalid group names: description, field and bound.
 fn bad_names() -> Vec<(String, &'static str)> {
     vec![(String::new(), "1 to 255 bytes"), (long(256), "1 to 255 bytes, not 256"), ("a\tb".to_owned(), "control")]
 }
 
-/// Ids that no session has.
+/// Invalid session ids.
 fn bad_sessions() -> Vec<(String, &'static str)> {
     vec![(long(129), "1 to 128 bytes, not 129"), ("a\nb".to_owned(), "control")]
 }
@@ -113,7 +113,7 @@ async fn of_a_leave_and_a_config_and_of_reading() {
     assert_eq!(office.revision().await, 0, "nothing was changed");
 }
 
-/// What the leader of a group would assign, with something about it changed.
+/// An assignment by the leader of a group, modified by `change`.
 fn assign(group: &Group, change: impl FnOnce(&mut AssignGroupRequest)) -> AssignGroupRequest {
     let mut request = assigning(group, "x");
     change(&mut request);

@@ -1,4 +1,4 @@
-//! The commands of the clients' stream: they mean what the plain calls mean.
+//! The group commands of the clients' stream: they have the same effects as the plain calls.
 
 use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::client_service_client::ClientServiceClient;

@@ -1,4 +1,4 @@
-//! What a watch tells of groups.
+//! Group events in a watch.
 
 use prost::Message;
 use tenure_proto::v1::watch_response::Kind;
@@ -45,7 +45,7 @@ async fn a_member_sees_all_that_it_needs_after_each_commit() {
     assert_eq!(names, ["empty", "g"], "also the one that is empty");
     assert_eq!(roll(&first.groups[1]), [("ann", None)]);
 
-    // A lock of the same name is nothing to it.
+    // A lock of the same name does not affect the watch of the group.
     office.acquire("ann", "g").await;
     let bob = club.join("g", "bob").await;
     let told = events(&mut reader).await;
@@ -124,7 +124,7 @@ async fn who_reads_slowly_is_every_event_and_of_the_state_what_counts() {
     snapshot(&mut slow).await;
     let value = "x".repeat(60_000);
     let mut expected = Vec::new();
-    // More than the buffers on the way take: the watch has to wait for its reader.
+    // More events than the buffers hold: the watch has to wait for its reader.
     for number in 0..300 {
         expected.push(club.configure("g", Some(&format!("{number}{value}"))).await);
     }
@@ -170,7 +170,7 @@ async fn history_that_only_the_store_has_is_told_before_the_groups() {
         expected.push(club.configure("g", Some(&value.to_string())).await);
     }
     office.rows_are_written().await;
-    // Another server has nothing of it in memory, but the log is there.
+    // Another server has no events in memory, but can read the log.
     let other = Office::beside(&office).await;
     let mut reader = Reader::start(&other, WatchRequest { after_revision: first, ..of(&["g"]) }).await;
     let mut seen = Vec::new();

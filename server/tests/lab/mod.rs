@@ -23,7 +23,7 @@ pub const LEASE: Duration = Duration::from_secs(10);
 pub const TTL: Duration = Duration::from_secs(2);
 pub const REATTACH: Duration = Duration::from_secs(5);
 
-/// Tokio's clock, which tests pause and move, and jumps that only one server makes: as if it had been frozen.
+/// Tokio's clock, which tests pause and move, plus jumps that only one server makes, as if it had been frozen.
 pub struct LabClock {
     start: Instant,
     jumps: AtomicU64,
@@ -39,7 +39,7 @@ impl LabClock {
         self.jumps.fetch_add(by.as_millis() as u64, Ordering::SeqCst);
     }
 
-    /// How often it was looked at.
+    /// How often the clock was read.
     pub fn looks(&self) -> u64 {
         self.looks.load(Ordering::SeqCst)
     }
@@ -79,7 +79,7 @@ impl Server {
         Self::start_among(database, None).await
     }
 
-    /// Starts it with ways to others.
+    /// Starts a server with links to its peers.
     pub async fn start_among(database: &MemoryDatabase, peers: Option<&Arc<LabPeers>>) -> Self {
         let store = database.server();
         let clock = LabClock::begin();
@@ -96,13 +96,13 @@ impl Server {
         Self { node, store, clock, heartbeats, cancel }
     }
 
-    /// Ends it without a word, as a kill does.
+    /// Ends the server without notice, as a kill does.
     pub fn kill(&self) {
         self.heartbeats.abort();
         self.cancel.cancel();
     }
 
-    /// Waits until it finds itself marked dead.
+    /// Waits until the server finds itself marked dead.
     pub async fn marked_dead(self) {
         assert_eq!(within(LEASE * 3, self.heartbeats).await.expect("ran"), HeartbeatsEnd::MarkedDead);
     }
@@ -126,7 +126,7 @@ impl Server {
         self.acquire_in(session, Some(opening), name)
     }
 
-    /// Asks for a lock in a session that is open, unless it is to be opened like this.
+    /// An acquire in an open session, or with `opening` in one that it opens.
     pub fn acquire_in(&self, session: &str, opening: Option<Opening>, name: &str) -> Command {
         Command::Acquire {
             origin: Origin::default(),
@@ -143,7 +143,7 @@ impl Server {
         }
     }
 
-    /// The same by a plain call, which is received now.
+    /// An acquire by a plain call, which is received now.
     pub async fn call(&self, session: &str, name: &str) -> Command {
         let mut command = self.acquire(session, name);
         if let Command::Acquire { origin, .. } = &mut command {
@@ -152,12 +152,12 @@ impl Server {
         command
     }
 
-    /// Takes a free lock.
+    /// Acquires a free lock.
     pub async fn hold(&self, session: &str, name: &str) -> Revision {
         self.hold_by(self.acquire(session, name)).await
     }
 
-    /// Takes a free lock by this command.
+    /// Acquires a free lock by this command.
     pub async fn hold_by(&self, acquire: Command) -> Revision {
         let decided = self.ask(acquire).await.expect("free");
         if let Some(attendance) = decided.attendance {
@@ -173,7 +173,7 @@ impl Server {
         self.ask(Command::Release { session: session.into(), name: name.into(), token }).await
     }
 
-    /// Who holds a lock, with which token.
+    /// The holder of a lock, with its token.
     pub async fn holder(&self, name: &str) -> Option<(String, Revision)> {
         let name = name.to_owned();
         let read = self.namespace().await;
@@ -184,13 +184,14 @@ impl Server {
         within(Duration::from_secs(30), read).await.expect("readable")
     }
 
-    /// Whether the session is open, as the log's head has it.
+    /// Whether the session is open at the head of the log.
     pub async fn is_open(&self, session: &str) -> bool {
         let session = session.to_owned();
         self.namespace().await.read(move |table| table.session(&session).is_some()).await.expect("readable")
     }
 
-    /// Renews a session every so often, for a while, as a stream's keep-alives do. Says whether all were taken.
+    /// Renews a session periodically for `time`, as a stream's keep-alives do. Returns whether all renewals were
+    /// accepted.
     pub async fn keep_alive_for(&self, session: &str, time: Duration) -> bool {
         let namespace = self.namespace().await;
         let until = Instant::now() + time;
@@ -198,26 +199,26 @@ impl Server {
             if !matches!(namespace.renew(session), Ok(Some(_))) {
                 return false;
             }
-            // In small steps: a jump is taken for time in which the server was frozen, and counts for nobody.
+            // In small steps: a jump counts as time in which the server was frozen, and expires no session.
             pass(TTL / 4).await;
         }
         true
     }
 }
 
-/// Lets everything run that can run without time passing.
+/// Runs everything that can run without time passing.
 pub async fn settle() {
     for _ in 0..50 {
         tokio::task::yield_now().await;
     }
 }
 
-/// What takes longer is a failure.
+/// Waits for a future; exceeding `limit` is a failure.
 pub async fn within<T>(limit: Duration, future: impl Future<Output = T>) -> T {
     tokio::time::timeout(limit, future).await.expect("in time")
 }
 
-/// Waits until a condition holds; the clock moves on meanwhile. Returns how long it took.
+/// Waits until a condition holds, while the clock advances. Returns the elapsed time.
 pub async fn eventually<F: AsyncFn() -> bool>(limit: Duration, what: &str, condition: F) -> Duration {
     let start = Instant::now();
     while !condition().await {
@@ -228,7 +229,7 @@ pub async fn eventually<F: AsyncFn() -> bool>(limit: Duration, what: &str, condi
     start.elapsed()
 }
 
-/// Lets time pass, step by step, as it does for a server that runs.
+/// Advances time step by step, as for a running server.
 pub async fn pass(time: Duration) {
     let until = Instant::now() + time;
     while Instant::now() < until {

@@ -1,4 +1,4 @@
-//! Ways between the servers of one process, on which a test can hold up what is under way.
+//! Links between the servers of one process, on which a test can hold up messages.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ pub struct LabPeers {
 struct Holds {
     passes: watch::Sender<bool>,
     news: watch::Sender<bool>,
-    /// How many passes have arrived, and how many are on their way.
+    /// The numbers of passes that have arrived and that are in flight.
     arrived: watch::Sender<usize>,
     sent: watch::Sender<usize>,
 }
@@ -32,22 +32,22 @@ impl LabPeers {
         self.nodes.lock().expect("whole").insert(node.id(), node.clone());
     }
 
-    /// Holds up what is passed from now on, or lets it go on, even if nobody waits for it any more.
+    /// Holds up passes from now on, or releases them, even if no caller waits for them any more.
     pub fn hold_passes(&self, hold: bool) {
         self.holds.passes.send_replace(hold);
     }
 
-    /// Holds up what followers are told from now on, or lets it go on.
+    /// Holds up the notices to followers from now on, or releases them.
     pub fn hold_news(&self, hold: bool) {
         self.holds.news.send_replace(hold);
     }
 
-    /// How many passes were sent.
+    /// The number of passes sent.
     pub fn sent(&self) -> usize {
         *self.holds.sent.borrow()
     }
 
-    /// How many of them have arrived.
+    /// The number of passes that have arrived.
     pub fn arrived(&self) -> usize {
         *self.holds.arrived.borrow()
     }

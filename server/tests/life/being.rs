@@ -1,4 +1,4 @@
-//! A server of which nothing is missing but the transport, and what callers ask of it.
+//! A server complete but for the transport, and its callers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,7 +45,7 @@ impl Being {
         Self { store, shutdown, living: tokio::spawn(life), metrics, readiness, routes: routes.prepare() }
     }
 
-    /// Whether its metrics say so.
+    /// Whether its metrics contain `sample`.
     pub fn tells(&self, sample: &str) -> bool {
         self.metrics.text().lines().any(|line| line == sample)
     }
@@ -54,18 +54,18 @@ impl Being {
         self.readiness.borrow().is_ready()
     }
 
-    /// Waits until it can do its work.
+    /// Waits until the server is ready.
     pub async fn ready(&self, limit: Duration) {
         eventually(limit, "ready", async || self.is_ready()).await;
     }
 
-    /// Asks for a lock, without waiting for it. Returns the token.
+    /// Acquires a lock, without waiting for it. Returns the token.
     pub async fn acquire(&self, session: &str, name: &str) -> Result<u64, Status> {
         let answer = self.acquire_within(session, name, Duration::ZERO).await?;
         if answer.acquired { Ok(answer.token) } else { Err(Status::aborted("somebody else holds it")) }
     }
 
-    /// Asks for a lock, and waits for it so long.
+    /// Acquires a lock, waiting up to `wait`.
     pub async fn acquire_within(&self, session: &str, name: &str, wait: Duration) -> Result<AcquireResponse, Status> {
         let request = AcquireRequest {
             names: vec![name.to_owned()],
@@ -77,12 +77,12 @@ impl Being {
         Ok(LockServiceClient::new(self.routes.clone()).acquire(request).await?.into_inner())
     }
 
-    /// Opens a session with a call of its own.
+    /// Opens a session by a plain call.
     pub async fn open_session(&self, session: &str) -> Result<(), Status> {
         SessionServiceClient::new(self.routes.clone()).open_session(opening(session)).await.map(drop)
     }
 
-    /// Renews a session with a call of its own.
+    /// Renews a session by a plain call.
     pub async fn renew(&self, session: &str) -> Result<(), Status> {
         let request = v1::RenewRequest { session_id: session.to_owned(), ..v1::RenewRequest::default() };
         SessionServiceClient::new(self.routes.clone()).renew(request).await.map(drop)
@@ -95,13 +95,13 @@ impl Being {
         Ok(Stream { requests, answers: answers.into_inner(), count: 0 })
     }
 
-    /// Begins a watch of everything. Nothing of it goes on but when it is asked for the next message.
+    /// Starts a watch of everything. It makes progress only when the next message is requested.
     pub async fn watch(&self) -> Streaming<WatchResponse> {
         let watch = WatchServiceClient::new(self.routes.clone()).watch(WatchRequest::default()).await;
         watch.expect("begun").into_inner()
     }
 
-    /// Takes a free lock.
+    /// Acquires a free lock.
     pub async fn hold(&self, session: &str, name: &str) -> u64 {
         self.acquire(session, name).await.expect("free")
     }
@@ -116,7 +116,7 @@ pub fn opening(session: &str) -> v1::OpenSessionRequest {
     v1::OpenSessionRequest { session_id: session.to_owned(), ttl: Some(span(TTL)), ..v1::OpenSessionRequest::default() }
 }
 
-/// The reason in a refusal of a call.
+/// The reason of a rejected call.
 pub fn reason<T: std::fmt::Debug>(refused: Result<T, Status>) -> String {
     let status = refused.expect_err("it should be refused");
     status.get_details_error_info().map_or_else(|| format!("none: {status:?}"), |info| info.reason)
@@ -130,7 +130,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The answer to a command. Notices that come before it are left out.
+    /// Sends a command and returns the reply. Notices that precede it are skipped.
     pub async fn ask(&mut self, kind: Commanded) -> Answered {
         self.count += 1;
         let command = v1::Command { id: self.count, kind: Some(kind), ..v1::Command::default() };
@@ -143,7 +143,7 @@ impl Stream {
         }
     }
 
-    /// The reason why a command is refused.
+    /// The reason why a command is rejected.
     pub async fn refusal(&mut self, kind: Commanded) -> String {
         match self.ask(kind).await {
             Answered::Refusal(refusal) => refusal.reason,
@@ -151,7 +151,7 @@ impl Stream {
         }
     }
 
-    /// What the stream shutdown with, after all that comes before.
+    /// The status with which the stream ends, after all remaining messages.
     pub async fn end(mut self) -> Result<(), Status> {
         while within(LEASE, self.answers.message()).await?.is_some() {}
         Ok(())

@@ -1,4 +1,4 @@
-//! Counts what is logged.
+//! Counts log lines.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,7 +8,7 @@ use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context, SubscriberExt};
 
-/// The warnings of this thread, for as long as this lives.
+/// Counts the warnings of this thread while this value lives.
 pub struct Warnings {
     count: Arc<AtomicUsize>,
     _logging: DefaultGuard,

@@ -1,4 +1,4 @@
-//! A server on a free port of this machine, for what stands in front of its services.
+//! A server on a free port of this machine, to test the layers in front of its services.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub async fn within<T>(wait: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, wait).await.expect("it takes too long")
 }
 
-/// Starts one on a database in memory, and waits until it is ready.
+/// Starts a server on a database in memory, and waits until it is ready.
 pub async fn start(credentials: CredentialOptions, connections: ConnectionLimits) -> anyhow::Result<Server> {
     let options = ServerOptions {
         listen: ([127, 0, 0, 1], 0).into(),

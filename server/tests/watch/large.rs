@@ -1,4 +1,4 @@
-//! Watches of much: what they send comes in messages of bounded size, and is right all the same.
+//! Large watches: they are sent in messages of bounded size, with correct content.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,17 +14,17 @@ use tonic::Code;
 
 use crate::watch::office::{Office, Reader};
 
-/// A message may be larger than this by one lock, or one event.
+/// A message may exceed this by one lock, or one event.
 const MESSAGE: usize = 64 * 1024;
 
-/// About how large a page is.
+/// Approximate size of a page.
 const PAGE: usize = 1024 * 1024;
 
 fn labels(bytes: usize) -> HashMap<String, String> {
     [("label".to_owned(), "x".repeat(bytes))].into()
 }
 
-/// Has a session acquire locks with labels of so many bytes: waits for none.
+/// Makes a session acquire locks with labels of `bytes` bytes, without waiting for any.
 async fn acquire(office: &Office, session: &str, names: &[String], mode: Mode, bytes: usize) {
     let request = AcquireRequest {
         names: names.to_vec(),
@@ -39,14 +39,14 @@ async fn acquire(office: &Office, session: &str, names: &[String], mode: Mode, b
     assert!(answer.acquired, "{answer:?}");
 }
 
-/// So many holders of one lock, each with labels of 4,000 bytes.
+/// Creates `count` holders of one lock, each with labels of 4,000 bytes.
 async fn crowd(office: &Office, count: usize) {
     for number in 0..count {
         acquire(office, &format!("s{number:03}"), &["shared".to_owned()], Mode::Shared, 4_000).await;
     }
 }
 
-/// Who holds which lock, by what is listed.
+/// The holders of locks, as listed.
 async fn holders(office: &Office) -> (BTreeMap<String, String>, u64) {
     let mut request = ListLocksRequest { page_size: 1_000, ..ListLocksRequest::default() };
     let mut all = BTreeMap::new();
@@ -83,7 +83,7 @@ async fn snapshot_is_right_although_locks_change_while_it_is_sent() {
         if !part.more {
             break;
         }
-        // What was sent, what was not, and what comes before, between and after all of that.
+        // Changes names already sent, names not yet sent, and new names before, between and after all of them.
         let changed = parts * 7;
         office.evict(&name(changed)).await;
         office.evict(&name(1_499 - changed)).await;
@@ -93,7 +93,7 @@ async fn snapshot_is_right_although_locks_change_while_it_is_sent() {
         }
     }
     assert!(parts > 20, "{parts}");
-    // What the snapshot does not have, follows.
+    // Changes after the snapshot follow as events.
     let (expected, revision) = holders(&office).await;
     while reader.revision < revision {
         let Kind::Events(events) = reader.next().await else { continue };

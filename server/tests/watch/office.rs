@@ -1,4 +1,4 @@
-//! A server on a database in memory, and what is asked of it over gRPC.
+//! A server on a database in memory, and requests to it over gRPC.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +33,7 @@ impl Office {
         Self::on(MemoryDatabase::new()).await
     }
 
-    /// Another server on the same database.
+    /// Starts another server on the same database.
     pub async fn beside(other: &Self) -> Self {
         Self::on(other.database.clone()).await
     }
@@ -72,12 +72,12 @@ impl Office {
         LockServiceClient::new(self.channel.clone())
     }
 
-    /// Takes a free lock; returns the token.
+    /// Acquires a free lock; returns the token.
     pub async fn acquire(&self, session: &str, name: &str) -> u64 {
         self.acquire_for(session, name, Duration::ZERO).await
     }
 
-    /// Takes a free lock with a minimum hold; returns the token.
+    /// Acquires a free lock with a minimum hold; returns the token.
     pub async fn acquire_for(&self, session: &str, name: &str, min_hold: Duration) -> u64 {
         let request = AcquireRequest {
             names: vec![name.to_owned()],
@@ -92,7 +92,7 @@ impl Office {
         answer.token
     }
 
-    /// Joins the queue of a lock that is held. The call goes on by itself.
+    /// Joins the queue of a lock that is held. The call continues in the background.
     pub async fn queue(&self, session: &str, name: &str) {
         let request = AcquireRequest {
             names: vec![name.to_owned()],
@@ -126,7 +126,7 @@ impl Office {
         assert_eq!(answer.evicted.len(), 1);
     }
 
-    /// Takes and gives back so many locks, many at a time.
+    /// Acquires and releases `count` locks, many at a time.
     pub async fn churn(&self, count: usize) {
         let tasks: Vec<_> = (0..count)
             .map(|number| {
@@ -144,7 +144,7 @@ impl Office {
         self.locks().list_locks(ListLocksRequest::default()).await.expect("listed").into_inner().revision
     }
 
-    /// Waits until the rows sum up the whole log.
+    /// Waits until the rows cover the whole log.
     pub async fn rows_are_written(&self) {
         let written = async {
             while self.store.load("default").await.expect("readable").revision != self.database.revision("default") {
@@ -165,7 +165,7 @@ impl Office {
 
 pub struct Reader {
     stream: Streaming<WatchResponse>,
-    /// All up to here has been told.
+    /// All events up to this revision have been received.
     pub revision: u64,
 }
 

@@ -1,25 +1,25 @@
-//! Header blocks (RFC 7541), written by hand. Only what needs no table of our own: literals, and references to what the server
-//! keeps in its.
+//! Hand-written header blocks (RFC 7541). Only encodings that need no dynamic table on this side: literals, and
+//! references to the server's table.
 
-/// A header that the server does not keep.
+/// A header that the server does not add to its table.
 #[must_use]
 pub fn literal(name: &str, value: &[u8]) -> Vec<u8> {
     spelled(0x00, name, value)
 }
 
-/// A header that the server keeps in its table, as the one of index 62 until the next one.
+/// A header that the server adds to its table, as index 62 until the next one.
 #[must_use]
 pub fn kept(name: &str, value: &[u8]) -> Vec<u8> {
     spelled(0x40, name, value)
 }
 
-/// A reference to an entry of the table; 1 to 61 are those that everybody knows.
+/// A reference to a table entry; 1 to 61 are the static table.
 #[must_use]
 pub fn indexed(index: usize) -> Vec<u8> {
     integer(0x80, 7, index)
 }
 
-/// The announcement of another size of the table.
+/// A dynamic table size update.
 #[must_use]
 pub fn table_size(size: usize) -> Vec<u8> {
     integer(0x20, 5, size)
@@ -48,7 +48,7 @@ fn spelled(first: u8, name: &str, value: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// An integer that begins in the last `bits` of a byte (section 5.1).
+/// An integer with a prefix of `bits` bits (section 5.1).
 fn integer(first: u8, bits: u32, value: usize) -> Vec<u8> {
     let most = (1_usize << bits) - 1;
     let low = |value: usize| u8::try_from(value & 0x7f).unwrap_or_default();

@@ -1,6 +1,6 @@
-//! What a text for strangers must not have.
+//! Checks that texts for untrusted callers leak no internals.
 
-/// Paths, SQL, addresses, places in the source: whoever attacks learns from them what to try next.
+/// Paths, SQL, addresses and source locations: they show an attacker what to try next.
 const TELLTALES: [&str; 16] = [
     "/tmp",
     "/home",
@@ -20,10 +20,10 @@ const TELLTALES: [&str; 16] = [
     "unwrap",
 ];
 
-/// Looks that a text has none of that.
+/// Checks that a text leaks no internals.
 ///
 /// # Panics
-/// If it has.
+/// If it does.
 pub fn assert_discreet(text: &str) {
     let telltale = TELLTALES.iter().find(|telltale| text.contains(**telltale));
     assert_eq!(telltale, None, "this is told to strangers: {text}");

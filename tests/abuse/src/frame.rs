@@ -1,12 +1,12 @@
-//! Frames of HTTP/2 (RFC 9113, section 4), written by hand: also those that no library would write.
+//! Hand-written HTTP/2 frames (RFC 9113, section 4), including frames that no library would send.
 
-/// What a client says first.
+/// The client connection preface.
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// How long the head of a frame is.
+/// The length of a frame header.
 pub const HEAD: usize = 9;
 
-/// Types of frames.
+/// Frame types.
 #[allow(missing_docs)]
 pub mod kind {
     pub const DATA: u8 = 0;
@@ -21,7 +21,7 @@ pub mod kind {
     pub const CONTINUATION: u8 = 9;
 }
 
-/// Flags of frames.
+/// Frame flags.
 #[allow(missing_docs)]
 pub mod flag {
     pub const NONE: u8 = 0;
@@ -62,14 +62,14 @@ pub struct Frame {
     pub kind: u8,
     /// Its flags.
     pub flags: u8,
-    /// Its stream; 0: the connection.
+    /// Its stream id; 0: the connection.
     pub stream: u32,
-    /// What follows its head.
+    /// Its payload.
     pub payload: Vec<u8>,
 }
 
 impl Frame {
-    /// The frame at the beginning of `bytes`, and how long it is there. `None`: more is to come.
+    /// Parses the frame at the beginning of `bytes`, and returns it with its length. `None`: incomplete.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<(Self, usize)> {
         let [a, b, c, kind, flags, s0, s1, s2, s3, ..] = *bytes else { return None };
@@ -79,7 +79,7 @@ impl Frame {
         Some((Self { kind, flags, stream, payload }, end))
     }
 
-    /// The number at this place of the payload: the code of a reset, the second one that of a GOAWAY.
+    /// The number at this position of the payload: the code of a reset, the second one that of a GOAWAY.
     #[must_use]
     pub fn number(&self, at: usize) -> u32 {
         let bytes = self.payload.get(at * 4..at * 4 + 4).and_then(|bytes| bytes.try_into().ok());
@@ -87,7 +87,7 @@ impl Frame {
     }
 }
 
-/// Any frame.
+/// Encodes a frame.
 #[must_use]
 pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap_or(u32::MAX).to_be_bytes();
@@ -97,14 +97,14 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// SETTINGS with these.
+/// SETTINGS.
 #[must_use]
 pub fn settings(settings: &[(u16, u32)]) -> Vec<u8> {
     let payload = settings.iter().flat_map(|(name, value)| [&name.to_be_bytes()[..], &value.to_be_bytes()].concat());
     frame(kind::SETTINGS, flag::NONE, 0, &payload.collect::<Vec<u8>>())
 }
 
-/// HEADERS of a whole block.
+/// HEADERS with a complete block.
 #[must_use]
 pub fn headers(stream: u32, end_stream: bool, block: &[u8]) -> Vec<u8> {
     let end = if end_stream { flag::END_STREAM } else { flag::NONE };
@@ -135,7 +135,7 @@ pub fn ping(text: [u8; 8]) -> Vec<u8> {
     frame(kind::PING, flag::NONE, 0, &text)
 }
 
-/// PRIORITY: of a stream that depends on another.
+/// PRIORITY: makes `stream` depend on `on`.
 #[must_use]
 pub fn priority(stream: u32, on: u32) -> Vec<u8> {
     frame(kind::PRIORITY, flag::NONE, stream, &[&on.to_be_bytes()[..], &[16]].concat())

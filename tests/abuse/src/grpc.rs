@@ -1,4 +1,4 @@
-//! One who makes calls whose HTTP/2 is right, and whose gRPC need not be.
+//! A caller that sends valid HTTP/2 and possibly invalid gRPC.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,34 +10,34 @@ use http::{HeaderMap, Method, Request};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// No answer takes longer.
+/// The timeout of a reply.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The window of a connection.
+/// The connection window.
 const WINDOW: u32 = 8 * 1024 * 1024;
 
-/// How many calls are begun before the server has said how many there may be.
+/// The initial limit of concurrent calls, before the server's SETTINGS arrive.
 const CALLS: usize = 100;
 
-/// A message of gRPC, with what precedes it.
+/// A gRPC message with its length prefix.
 #[must_use]
 pub fn message(message: &[u8]) -> Vec<u8> {
     let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
     [&[0][..], &length.to_be_bytes(), message].concat()
 }
 
-/// How a call was answered.
+/// The response to a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered {
-    /// The status of HTTP.
+    /// The HTTP status.
     pub http: u16,
-    /// That of gRPC: none, if the answer is no gRPC.
+    /// The gRPC status: `None` if the response is not gRPC.
     pub grpc: Option<i32>,
-    /// What is told to people.
+    /// The status message.
     pub text: String,
-    /// All headers and trailers, but for the date.
+    /// All headers and trailers, except the date.
     pub headers: Vec<(String, String)>,
-    /// The messages, with what precedes them.
+    /// The messages with their length prefixes.
     pub body: Vec<u8>,
 }
 
@@ -50,9 +50,9 @@ impl GrpcCaller {
     /// Connects.
     ///
     /// # Errors
-    /// If nobody listens.
+    /// If the server does not listen.
     pub async fn connect(server: SocketAddr) -> anyhow::Result<Self> {
-        // Hundreds of small answers may come at once, which this side would take for an attack, were its window small.
+        // Hundreds of small answers may arrive at once; with a small window, this side would treat them as an attack.
         let mut settings = h2::client::Builder::new();
         let settings = settings.initial_connection_window_size(WINDOW).initial_max_send_streams(CALLS);
         let (send, connection) = settings.handshake(TcpStream::connect(server).await?).await?;
@@ -60,7 +60,7 @@ impl GrpcCaller {
         Ok(Self { send })
     }
 
-    /// A call with these headers beside those that each has; one that is there twice is the later one.
+    /// A request with these headers besides the standard ones; a header given here replaces a standard one.
     #[must_use]
     pub fn request(path: &str, headers: &[(&str, &str)]) -> http::request::Builder {
         let mut request = Request::builder().method(Method::POST).uri(format!("http://localhost{path}"));
@@ -80,7 +80,7 @@ impl GrpcCaller {
         self.say(Self::request(path, headers).body(())?, body).await
     }
 
-    /// Calls a method with this body, and never ends it.
+    /// Calls a method with this body, and never ends the request.
     ///
     /// # Errors
     /// If there is no answer.
@@ -91,7 +91,8 @@ impl GrpcCaller {
         timeout(PATIENCE, read(response)).await.context("no answer")?
     }
 
-    /// Calls a method with this body, and waits for its first message. The call is not over until what is returned is dropped.
+    /// Calls a method with this body, and waits for its first message. The call ends when the returned value is
+    /// dropped.
     ///
     /// # Errors
     /// If there is no such message.
@@ -120,7 +121,7 @@ impl GrpcCaller {
     pub async fn say(&self, request: Request<()>, body: &[u8]) -> anyhow::Result<Answered> {
         let mut send = self.send.clone().ready().await?;
         let (response, mut stream) = send.send_request(request, false)?;
-        // Who is refused need not be heard out.
+        // The server may reject the call before it has read the body.
         let _ = stream.send_data(Bytes::copy_from_slice(body), true);
         timeout(PATIENCE, read(response)).await.context("no answer")?
     }

@@ -1,4 +1,4 @@
-//! A client that is well, and should not notice.
+//! A healthy client, which attacks must not affect.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,21 +14,21 @@ use tonic::transport::Channel;
 use crate::state::Way;
 use crate::times::Times;
 
-/// Where it works: what attacks change or leave is elsewhere.
+/// Its namespace: attacks change other namespaces only.
 pub const HEALTHY_NAMESPACE: &str = "healthy";
 
 const SESSION: &str = "healthy";
 
 const LOCK: &str = "job";
 
-/// No call of it takes longer.
+/// The timeout of its calls.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// Between two calls.
+/// The pause between two calls.
 const PAUSE: Duration = Duration::from_millis(3);
 
-/// A client that acquires, renews and releases for as long as it lives, on a thread of its own: what an attack takes of this
-/// process is not its.
+/// A client that acquires, renews and releases until it is dropped, on its own thread, so that an attack's load on this
+/// process does not slow it down.
 pub(crate) struct Healthy {
     times: Times,
     refused: Arc<Mutex<Vec<String>>>,
@@ -48,12 +48,12 @@ impl Healthy {
         Self { times, refused, is_over, thread: Some(thread) }
     }
 
-    /// How long its calls took that ended after that.
+    /// The durations of its calls that ended after `since`.
     pub(crate) fn times(&self, since: Instant) -> Vec<Duration> {
         self.times.since(since)
     }
 
-    /// What went wrong for it.
+    /// The errors that it received.
     pub(crate) fn refused(&self) -> Vec<String> {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -63,7 +63,7 @@ impl Drop for Healthy {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // What went wrong with it was told.
+            // Its errors were already reported.
             let _ = thread.join();
         }
     }
@@ -93,7 +93,7 @@ impl Work {
         }
     }
 
-    /// Acquires, renews and releases.
+    /// Acquires, renews and releases once.
     async fn round(&self, channel: &Channel) -> Result<(), Status> {
         let (mut locks, mut sessions) =
             (LockServiceClient::new(channel.clone()), SessionServiceClient::new(channel.clone()));

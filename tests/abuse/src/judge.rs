@@ -1,4 +1,4 @@
-//! Decides whether an attack was noticed by anybody but the attacker.
+//! Decides whether an attack affected anything besides the attacker.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -17,32 +17,32 @@ use crate::memory::resident;
 use crate::state::Way;
 use crate::times::p99;
 
-/// By then all is as before.
+/// The deadline for calls to be as fast as before the attack.
 const NORMAL_AGAIN: Duration = Duration::from_secs(5);
 
-/// Calls that are faster than this are not slow, however fast the others are: the server is not built for speed here, other programs
-/// want the machine, too, and of a short attack there are so few calls that one of them is the p99.
+/// Calls faster than this are never slow, regardless of the usual latency: the server is a debug build, other programs
+/// use the machine, and a short attack sees so few calls that one of them is the p99.
 const SLOW: Duration = Duration::from_millis(500);
 
-/// How many calls tell how long calls take.
+/// The number of calls that establish the usual latency.
 const CALLS: usize = 60;
 
-/// How many tell that all is as before.
+/// The number of calls that establish that the latency is back to normal.
 const CALLS_AFTER: usize = 30;
 
-/// An attack may have the server log so many bytes: whoever can fill the log, fills the disk.
+/// The maximum number of bytes that an attack may make the server log: filling the log fills the disk.
 const LOG: u64 = 64 * 1024;
 
-/// How long an attack goes on that ends by itself too soon to be noticed.
+/// How long an attack is repeated that by itself is too short to be noticed.
 const SHORT: Duration = Duration::from_millis(700);
 
-/// The same in the long form.
+/// The repetition time in the long form.
 const LONG: Duration = Duration::from_secs(10);
 
-/// No attack takes longer.
+/// The maximum duration of an attack.
 const LONGEST: Duration = Duration::from_secs(180);
 
-/// What an attack may do.
+/// The permitted effects of an attack.
 #[derive(Clone, Copy, Debug)]
 pub struct Attack {
     name: &'static str,
@@ -52,27 +52,27 @@ pub struct Attack {
 }
 
 impl Attack {
-    /// One that may change nothing, and have the server take 64 MiB more at the most.
+    /// An attack that may change nothing, and cost the server at most 64 MiB of memory.
     #[must_use]
     pub fn named(name: &'static str) -> Self {
         Self { name, may_change: false, is_quiet: false, memory: 64.0 }
     }
 
-    /// It opens sessions, or acquires locks, as anybody may.
+    /// Permits opening sessions and acquiring locks, as for any caller.
     #[must_use]
     pub fn may_change(mut self) -> Self {
         self.may_change = true;
         self
     }
 
-    /// It takes long, and next to nothing of the machine: others may go on beside it.
+    /// Marks an attack that takes long but hardly uses the machine: others may run beside it.
     #[must_use]
     pub fn quiet(mut self) -> Self {
         self.is_quiet = true;
         self
     }
 
-    /// The server may take so many MiB more.
+    /// Permits the server to use this many MiB more.
     #[must_use]
     pub fn memory(mut self, mib: u32) -> Self {
         self.memory = f64::from(mib);
@@ -80,29 +80,30 @@ impl Attack {
     }
 }
 
-/// Lets this process, and the servers that it starts, have as many connections as they may: crowds need more than the usual 1,024.
+/// Raises the descriptor limit of this process, and of the servers that it starts, to the maximum: crowds need more
+/// than the usual 1,024 connections.
 fn raise_limit() {
     let files = getrlimit(Resource::Nofile);
-    // What fails for the lack of it says so.
+    // A failure shows up where descriptors run out.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files });
 }
 
-/// One attack at a time, whatever runs the tests: what they take is measured.
+/// Serializes attacks, regardless of the test runner: their resource usage is measured.
 static ONE: Mutex<()> = Mutex::const_new(());
 
 /// A server, and a healthy client of it.
 pub struct Judge {
-    // Ends before the server does.
+    // Dropped before the server.
     healthy: Healthy,
     machine: Machine,
     server: Tenured,
     way: Way,
-    /// What 99 of 100 calls took without an attack.
+    /// The p99 latency without an attack.
     usual: Duration,
 }
 
 impl Judge {
-    /// A server that knows nobody.
+    /// Starts a server without authentication.
     ///
     /// # Errors
     /// If it does not start.
@@ -110,7 +111,7 @@ impl Judge {
         Self::of(&TenuredOptions::default(), None, None).await
     }
 
-    /// A server that knows nobody, for all attacks that leave it as it was. It ends with this process.
+    /// A server without authentication, shared by all attacks that leave it unchanged. It ends with this process.
     ///
     /// # Panics
     /// If it does not start.
@@ -119,7 +120,7 @@ impl Judge {
         SHARED.get_or_init(async || Self::open().await.unwrap_or_else(|error| panic!("{error:#}"))).await
     }
 
-    /// A server with these options, at which the healthy client shows this token and speaks this TLS.
+    /// Starts a server with these options; the healthy client uses this token and this TLS configuration.
     ///
     /// # Errors
     /// If it does not start.
@@ -137,25 +138,25 @@ impl Judge {
         let way = Way { endpoint, bearer: bearer.map(str::to_owned) };
         let (healthy, machine) = (Healthy::start(way.clone()), Machine::watch());
         let mut judge = Self { healthy, machine, server, way, usual: Duration::ZERO };
-        // The first ones are not like the others.
+        // The first calls are not representative.
         judge.calls(CALLS / 5).await;
         judge.usual = p99(judge.calls(CALLS).await);
         Ok(judge)
     }
 
-    /// Where gRPC is served.
+    /// The gRPC address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         (Ipv4Addr::LOCALHOST, self.server.port()).into()
     }
 
-    /// Where operators are served.
+    /// The admin address.
     #[must_use]
     pub fn admin_address(&self) -> SocketAddr {
         (Ipv4Addr::LOCALHOST, self.server.admin_port()).into()
     }
 
-    /// A client connects and is served.
+    /// Checks that a new client connects and is served.
     ///
     /// # Panics
     /// If it is not.
@@ -168,10 +169,10 @@ impl Judge {
         &mut self.server
     }
 
-    /// Has an attack happen, and judges it.
+    /// Runs an attack, and judges it.
     ///
     /// # Panics
-    /// If anybody but the attacker notices it.
+    /// If anything besides the attacker is affected.
     pub async fn under<T>(&self, attack: Attack, deed: impl Future<Output = T>) -> T {
         let Attack { name, may_change, is_quiet, memory } = attack;
         let _alone = if is_quiet { None } else { Some(ONE.lock().await) };
@@ -212,10 +213,10 @@ impl Judge {
         done
     }
 
-    /// Has an attack happen again and again for a while, and judges it. What came of each time.
+    /// Repeats an attack for a while, and judges it. Returns the result of each repetition.
     ///
     /// # Panics
-    /// If anybody but the attacker notices it.
+    /// If anything besides the attacker is affected.
     pub async fn sustained<T>(&self, attack: Attack, deed: impl AsyncFn() -> T) -> Vec<T> {
         let again = async {
             let (begun, mut done) = (Instant::now(), Vec::new());
@@ -227,12 +228,12 @@ impl Judge {
         self.under(attack, again).await
     }
 
-    /// The most that 99 of 100 calls may take: twice what they usually do, and what the machine has added.
+    /// The p99 limit: twice the usual latency, but at least [`SLOW`], plus the delay that the machine has added.
     fn bound(&self, since: Instant) -> Duration {
         (2 * self.usual).max(SLOW) + p99(self.machine.delays(since))
     }
 
-    /// Waits until a healthy client's calls take no longer than usual. How long that was.
+    /// Waits until a healthy client's calls take no longer than usual. Returns how long that took.
     async fn is_normal(&self) -> Duration {
         let begun = Instant::now();
         loop {
@@ -243,7 +244,7 @@ impl Judge {
         }
     }
 
-    /// How long the next so many calls take.
+    /// The durations of the next `many` calls.
     async fn calls(&self, many: usize) -> Vec<Duration> {
         let since = Instant::now();
         let mut times = Vec::new();
@@ -255,7 +256,7 @@ impl Judge {
         times
     }
 
-    /// Waits until the call is over that is under way.
+    /// Waits for the end of the next call.
     async fn next_call(&self) {
         let since = Instant::now();
         wait_until(LONGEST, "a healthy client's call", async || !self.healthy.times(since).is_empty()).await;
@@ -273,7 +274,7 @@ impl Judge {
         self.way.state().await.unwrap_or_else(|status| panic!("{name}: a healthy client is refused: {status:?}"))
     }
 
-    /// Nobody was refused, and nothing panicked.
+    /// Checks that no healthy call was rejected, and nothing panicked.
     fn assert_well(&self, name: &str) {
         let refused = self.healthy.refused();
         assert!(refused.is_empty(), "{name}: a healthy client was refused: {refused:?}");

@@ -1,8 +1,8 @@
-//! Attacks on a real Tenure server.
+//! Runs attacks against a real Tenure server.
 //!
-//! A [`Speaker`] says any frames of HTTP/2, in any order, also wrong ones; a [`GrpcCaller`] makes calls whose HTTP/2 is right and
-//! whose gRPC is not. A [`Judge`] has a healthy client at work all the while, and decides whether an attack was told from the
-//! outside: by what that client notices, by the server's memory, by its state, and by its log.
+//! A [`Speaker`] sends any HTTP/2 frames, in any order, including invalid ones; a [`GrpcCaller`] sends valid HTTP/2
+//! with invalid gRPC. A [`Judge`] runs a healthy client all the while, and decides whether an attack was noticeable
+//! from outside: by that client's calls, and by the server's memory, state and log.
 
 pub mod block;
 mod discreet;
@@ -23,13 +23,13 @@ pub use judge::{Attack, Judge};
 pub use memory::resident;
 pub use speaker::{Speaker, Verdict};
 
-/// Whether the long form is wanted.
+/// Returns whether the long form is requested.
 #[must_use]
 pub fn is_long() -> bool {
     std::env::var_os("TENURE_ABUSE_LONG").is_some()
 }
 
-/// How many of something an attack brings: a few times more in the long form.
+/// The size of an attack: a few times larger in the long form.
 #[must_use]
 pub fn many(short: usize, long: usize) -> usize {
     if is_long() { long } else { short }

@@ -1,4 +1,4 @@
-//! What the machine adds by itself to how long anything takes: other programs want its processors and its disk, too.
+//! Measures the delay that the machine adds to every operation: other programs use its processors and its disk, too.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use crate::times::Times;
 
-/// How often it is looked.
+/// The sampling interval.
 const EVERY: Duration = Duration::from_millis(10);
 
-/// Looks how late a thread wakes up, and how long a few bytes take to the disk.
+/// Measures how late a thread wakes up, and how long a small synchronous write takes.
 pub(crate) struct Machine {
     times: Times,
     is_over: Arc<AtomicBool>,
@@ -26,13 +26,13 @@ impl Machine {
         let thread = std::thread::spawn(move || {
             let path = std::env::temp_dir().join(format!("tenure-abuse-{}-{:p}", std::process::id(), &told));
             let mut file = File::create(&path).ok();
-            // It is needed as long as it is open.
+            // The file exists as long as it is open.
             let _ = fs::remove_file(path);
             while !ends.load(Ordering::Relaxed) {
                 let due = Instant::now() + EVERY;
                 std::thread::sleep(EVERY);
                 if let Some(file) = &mut file {
-                    // A disk that does not take it adds nothing that could be told.
+                    // A failed write adds no measurable delay.
                     let _ = file.write_all(b"tenure").and_then(|()| file.sync_data());
                 }
                 told.add(due);
@@ -41,7 +41,7 @@ impl Machine {
         Self { times, is_over, thread: Some(thread) }
     }
 
-    /// What it added since then.
+    /// The delays since then.
     pub(crate) fn delays(&self, since: Instant) -> Vec<Duration> {
         self.times.since(since)
     }
@@ -51,7 +51,7 @@ impl Drop for Machine {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // It cannot have panicked.
+            // The thread cannot have panicked.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! What the server takes, from /proc.
+//! The server's memory usage, from /proc.
 
 use std::fs;
 

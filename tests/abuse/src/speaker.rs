@@ -1,4 +1,4 @@
-//! One who speaks HTTP/2 frame by frame, and hears what the server says to that.
+//! A client that sends HTTP/2 frame by frame, and reads the server's frames.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,19 +11,19 @@ use tokio::time::timeout;
 
 use crate::frame::{Frame, PREFACE, code, flag, frame, kind, ping, settings};
 
-/// No answer of a server takes longer, however busy the machine.
+/// The timeout of a reply, long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the server makes of what it was told.
+/// The server's reaction to the frames sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It goes on, and answers pings.
+    /// It continues, and answers pings.
     Served,
-    /// It has reset this stream with this code, and goes on.
+    /// It has reset this stream with this code, and continues.
     Reset(u32, u32),
-    /// It has ended the connection with a GOAWAY of this code.
+    /// It has closed the connection with a GOAWAY of this code.
     GoAway(u32),
-    /// It has ended the connection without a word.
+    /// It has closed the connection without a GOAWAY.
     Cut,
 }
 
@@ -32,23 +32,23 @@ pub struct Speaker {
     stream: TcpStream,
     heard: BytesMut,
     is_over: bool,
-    /// All resets that were heard.
+    /// All resets received.
     pub resets: Vec<(u32, u32)>,
 }
 
 impl Speaker {
-    /// A connection on which nothing is said yet.
+    /// Opens a connection and sends nothing.
     ///
     /// # Errors
-    /// If it cannot be had.
+    /// If it cannot connect.
     pub async fn silent(server: SocketAddr) -> io::Result<Self> {
         Self::from(server, [127, 0, 0, 1]).await
     }
 
-    /// One from this address.
+    /// Opens a connection from this address.
     ///
     /// # Errors
-    /// If it cannot be had.
+    /// If it cannot connect.
     pub async fn from(server: SocketAddr, address: [u8; 4]) -> io::Result<Self> {
         let socket = TcpSocket::new_v4()?;
         if address != [127, 0, 0, 1] {
@@ -59,10 +59,10 @@ impl Speaker {
         Ok(Self { stream, heard: BytesMut::new(), is_over: false, resets: Vec::new() })
     }
 
-    /// A connection that has begun as it should, with these settings.
+    /// Opens a connection with a valid preface and these settings.
     ///
     /// # Errors
-    /// If it cannot be had.
+    /// If it cannot connect.
     pub async fn greet_with(server: SocketAddr, ours: &[(u16, u32)]) -> io::Result<Self> {
         let mut speaker = Self::silent(server).await?;
         speaker.say(&[PREFACE, &settings(ours)].concat()).await;
@@ -75,15 +75,15 @@ impl Speaker {
         }
     }
 
-    /// A connection that has begun as it should.
+    /// Opens a connection with a valid preface.
     ///
     /// # Errors
-    /// If it cannot be had.
+    /// If it cannot connect.
     pub async fn greet(server: SocketAddr) -> io::Result<Self> {
         Self::greet_with(server, &[]).await
     }
 
-    /// Says this, and hears meanwhile. Whether the server took it.
+    /// Sends bytes while reading frames. Returns whether the server took them.
     pub async fn say(&mut self, bytes: &[u8]) -> bool {
         let Self { stream, heard, is_over, .. } = self;
         let (mut reading, mut writing) = stream.split();
@@ -98,7 +98,8 @@ impl Speaker {
         }
     }
 
-    /// Says as much of this as the server takes within that time, and hears nothing. How much that is.
+    /// Sends as many of these bytes as the server takes within that time, and reads nothing. Returns how many that
+    /// were.
     pub async fn shout(&mut self, bytes: &[u8], within: Duration) -> usize {
         let mut said = 0;
         let all = async {
@@ -109,17 +110,17 @@ impl Speaker {
                 }
             }
         };
-        // What it does not take, it does not take.
+        // An incomplete write is a result, not an error.
         let _ = timeout(within, all).await;
         said
     }
 
-    /// The next frame. `None`: the connection is over.
+    /// The next frame. `None`: the connection is closed.
     pub async fn hear(&mut self) -> Option<Frame> {
         self.hear_within(PATIENCE).await
     }
 
-    /// The next frame. `None`: the connection is over, or there is none within that time.
+    /// The next frame. `None`: the connection is closed, or no frame arrived within that time.
     pub async fn hear_within(&mut self, within: Duration) -> Option<Frame> {
         loop {
             if let Some((frame, length)) = Frame::parse(&self.heard) {
@@ -139,9 +140,9 @@ impl Speaker {
         }
     }
 
-    /// What the server makes of all that was said.
+    /// Determines the server's reaction to all frames sent.
     pub async fn verdict(&mut self) -> Verdict {
-        // What it has to say to what came before a ping, it has said when it answers the second one.
+        // When the server answers the second ping, it has reacted to everything before the first.
         for text in [*b"is it so", *b"is it ok"] {
             self.say(&ping(text)).await;
             loop {
@@ -159,13 +160,13 @@ impl Speaker {
         self.resets.first().map_or(Verdict::Served, |(stream, code)| Verdict::Reset(*stream, *code))
     }
 
-    /// Whether the connection ends, in the patience of this.
+    /// Returns whether the connection ends within the timeout.
     pub async fn ends(&mut self) -> bool {
         while self.hear().await.is_some() {}
         self.is_over
     }
 
-    /// Waits for the end of the connection, without a word, within that time: whether it came, and with which GOAWAY.
+    /// Waits for the end of the connection, sending nothing, for at most that time. Returns how it ended.
     pub async fn ends_within(&mut self, within: Duration) -> Option<Verdict> {
         let mut verdict = Verdict::Cut;
         let end = async {

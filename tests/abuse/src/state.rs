@@ -1,4 +1,4 @@
-//! What the server has, as whoever may see everything sees it.
+//! The server's state, as a caller with all permissions sees it.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use tonic::metadata::AsciiMetadataValue;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status};
 
-/// No look takes longer.
+/// The timeout of a read.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// How a client comes to the server.
+/// How a client connects to the server.
 #[derive(Clone)]
 pub(crate) struct Way {
     pub(crate) endpoint: Endpoint,
@@ -25,7 +25,7 @@ impl Way {
         self.endpoint.clone().timeout(LONGEST).connect().await
     }
 
-    /// A request with the credentials.
+    /// Builds a request with the credentials.
     pub(crate) fn ask<T>(&self, message: T) -> Request<T> {
         let mut request = Request::new(message);
         let bearer =
@@ -36,7 +36,7 @@ impl Way {
         request
     }
 
-    /// The revision of the default namespace, its locks with who holds them, and its sessions; over a new connection.
+    /// The revision of the default namespace, its locks with their holders, and its sessions; over a new connection.
     pub(crate) async fn state(&self) -> Result<String, Status> {
         let channel = self.connect().await.map_err(|error| Status::unavailable(error.to_string()))?;
         let all = ListLocksRequest { page_size: 1_000, ..ListLocksRequest::default() };

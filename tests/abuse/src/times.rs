@@ -1,19 +1,19 @@
-//! How long things took, and when.
+//! Durations with the times of their ends.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Times, written by one and read by others.
+/// Durations that one thread records and others read.
 #[derive(Clone, Default)]
 pub(crate) struct Times(Arc<Mutex<Vec<(Instant, Duration)>>>);
 
 impl Times {
-    /// Adds what began then and is over now.
+    /// Records an operation that began then and ends now.
     pub(crate) fn add(&self, begun: Instant) {
         self.lock().push((begun, begun.elapsed()));
     }
 
-    /// Those of what was over after `since`.
+    /// The durations of operations that ended after `since`.
     pub(crate) fn since(&self, since: Instant) -> Vec<Duration> {
         let times = self.lock();
         let late = times.iter().rev().take_while(|(begun, took)| *begun + *took >= since);
@@ -25,7 +25,7 @@ impl Times {
     }
 }
 
-/// What 99 of 100 stay below.
+/// The 99th percentile.
 pub(crate) fn p99(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     let at = (times.len() * 99).div_ceil(100).saturating_sub(1);

@@ -1,4 +1,4 @@
-//! What is measured, how often and for how long.
+//! Arguments: works, targets, rounds and durations.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,7 +26,8 @@ pub struct Arguments {
     /// For how long each measurement counts, in seconds, after a warm-up of a quarter of that
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
-    /// Instead of a work's own levels, where those are not clients: waiters, watchers, locks and so on, separated by commas
+    /// Instead of a work's own levels, where those are not clients: waiters, watchers, locks and so on, separated by
+    /// commas
     #[arg(long, value_delimiter = ',', value_name = "LEVEL")]
     level: Vec<usize>,
     /// How many clients work at once, separated by commas
@@ -35,7 +36,8 @@ pub struct Arguments {
     /// Proves only that everything runs: one short round of the least that each work can do
     #[arg(long)]
     quick: bool,
-    /// Where the results go: results/*.json, README.md, *.svg [default: nowhere; `cargo xtask bench`: tests/results/bench]
+    /// Where the results go: results/*.json, README.md, *.svg [default: nowhere; `cargo xtask bench`:
+    /// tests/results/bench]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -54,30 +56,30 @@ pub enum Part {
     Hold(victim::Victim),
 }
 
-/// How long a measurement counts in the short form.
+/// The duration of a measurement in the short form.
 const QUICK: Duration = Duration::from_millis(200);
 
-/// The arguments, with what follows from them.
+/// The arguments, with values derived from them.
 #[derive(Debug)]
 pub struct Settings {
     works: Vec<String>,
     targets: Vec<String>,
-    /// How often everything is measured.
+    /// The number of rounds.
     pub rounds: u32,
-    /// For how long a measurement counts.
+    /// The duration of a measurement.
     pub time: Duration,
-    /// How many clients work at once, in works where that is what varies.
+    /// The numbers of concurrent clients, in works whose levels are clients.
     pub concurrency: Vec<usize>,
-    /// Instead of a work's own levels. Empty: those.
+    /// Overrides a work's own levels. Empty: no override.
     pub levels: Vec<usize>,
-    /// Whether only to prove that everything runs.
+    /// Whether this is only a smoke test.
     pub quick: bool,
-    /// Where the results go.
+    /// The folder of the results.
     pub out: Option<PathBuf>,
 }
 
 impl Arguments {
-    /// What follows from them.
+    /// Derives the settings.
     pub fn settings(self) -> Settings {
         let long = Duration::from_secs_f64(self.seconds);
         Settings {
@@ -94,12 +96,12 @@ impl Arguments {
 }
 
 impl Settings {
-    /// Whether this work is asked for.
+    /// Whether this work is selected.
     pub fn wants_work(&self, name: &str) -> bool {
         self.works.is_empty() || self.works.iter().any(|work| work == name)
     }
 
-    /// Whether this target is asked for.
+    /// Whether this target is selected.
     pub fn wants_target(&self, name: &str) -> bool {
         self.targets.is_empty() || self.targets.iter().any(|part| name.contains(part))
     }

@@ -1,4 +1,4 @@
-//! What the processes of a measurement use: processor time and memory, from /proc.
+//! Processor time and memory of the processes in a measurement, from /proc.
 
 use std::collections::HashMap;
 use std::fs;
@@ -7,33 +7,33 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 use serde::{Deserialize, Serialize};
 
-/// The processes of a measurement, beside this one, which is the client. Each stands for all that it has started, too.
+/// The processes of a measurement, except this one, which is the client. Each entry includes its descendants.
 #[derive(Clone, Debug, Default)]
 pub struct Processes {
-    /// The servers that are measured.
+    /// The measured servers.
     pub server: Vec<u32>,
     /// The databases behind them.
     pub database: Vec<u32>,
 }
 
-/// The processor time that was used during a measurement, in cores (1.0 is one core all the time), and the memory at its end.
+/// The processor time used during a measurement, in cores (1.0 is one core all the time), and the memory at its end.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Usage {
-    /// By this process.
+    /// Of this process.
     pub client: f64,
-    /// By the servers.
+    /// Of the servers.
     pub server: f64,
-    /// By the databases behind them.
+    /// Of the databases behind them.
     pub database: f64,
-    /// By everything else on this machine, which disturbs the measurement.
+    /// Of all other processes on this machine, which disturb the measurement.
     pub others: f64,
-    /// The memory of the servers, in MB: their own pages, and their part of shared ones.
+    /// The memory of the servers, in MB: their own pages, and their share of shared ones.
     pub server_memory: f64,
-    /// The memory of the databases, likewise.
+    /// The memory of the databases, in MB, likewise.
     pub database_memory: f64,
 }
 
-/// Processor times so far.
+/// Processor times at the start of a measurement.
 #[derive(Clone, Debug)]
 pub struct Meter {
     processes: Processes,
@@ -45,7 +45,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Reads them now.
+    /// Reads the current times.
     pub fn start(processes: &Processes) -> Self {
         let table = Table::read();
         Self {
@@ -58,7 +58,7 @@ impl Meter {
         }
     }
 
-    /// What was used since.
+    /// The usage since [`Meter::start`].
     pub fn usage(&self) -> Usage {
         let now = Self::start(&self.processes);
         let wall = (now.at - self.at).as_secs_f64();
@@ -77,22 +77,22 @@ impl Meter {
     }
 }
 
-/// The memory of the servers now, in bytes.
+/// The current memory of the servers, in bytes.
 pub fn server_memory(processes: &Processes) -> f64 {
     Table::read().memory_of(&processes.server) * 1e6
 }
 
-/// What processes use that have nothing more to do, in cores, and over which time that is looked at.
+/// The processor use, in cores, below which processes count as idle, and the time over which it is measured.
 const QUIET: f64 = 0.1;
 const LOOK: Duration = Duration::from_millis(500);
 
-/// How long they may be at work.
+/// The limit of the wait for idleness.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Waits until these processes have done what they still had to do. Returns how long that took.
+/// Waits until these processes are idle. Returns how long that took.
 ///
 /// # Errors
-/// If they do not come to an end.
+/// If they do not become idle.
 pub async fn quiet(processes: &Processes) -> anyhow::Result<Duration> {
     let start = Instant::now();
     loop {
@@ -106,7 +106,7 @@ pub async fn quiet(processes: &Processes) -> anyhow::Result<Duration> {
     }
 }
 
-/// All processes: their parents, and the time that they and their ended children used.
+/// All processes: their parents, and the processor time used by them and their ended children.
 struct Table(HashMap<u32, (u32, Duration)>);
 
 impl Table {
@@ -151,14 +151,14 @@ fn ticks_long(ticks: u64) -> Duration {
     Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
-/// The proportional memory of a process, in kB.
+/// The proportional set size of a process, in kB.
 fn memory(id: u32) -> Option<u64> {
     let rollup = fs::read_to_string(format!("/proc/{id}/smaps_rollup")).ok()?;
     let line = rollup.lines().find(|line| line.starts_with("Pss:"))?;
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// The time that all cores together were busy, or taken away by the machine that this one runs on.
+/// The time that all cores together were busy, or stolen by the hypervisor.
 fn machine() -> Duration {
     let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
     let first = stat.lines().next().unwrap_or_default();
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn counts_this_process() {
         let meter = Meter::start(&Processes { server: vec![std::process::id()], database: Vec::new() });
-        // However long that takes beside others.
+        // The wall time depends on other processes, so the loop counts processor time.
         let used = || Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).expect("a time");
         let enough = used() + Duration::from_millis(100);
         while used() < enough {

@@ -1,4 +1,4 @@
-//! What the targets of one work share: servers and databases on fresh data, started when first asked for.
+//! Servers and databases shared by the targets of one work, started on fresh data on first use.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::target::store::Store;
 use crate::target::tenure::Cluster;
 use crate::target::zookeeper::ZooKeeper;
 
-/// The redo log that MariaDB has by default; the harness makes a smaller one, for tests.
+/// MariaDB's default redo log size; the harness uses a smaller one for tests.
 const MARIADB_OPTIONS: [&str; 1] = ["--innodb-log-file-size=96M"];
 
-/// Starts things, each once. All of them end with it.
+/// Starts servers and databases, each once. Dropping it stops all of them.
 #[derive(Default)]
 pub struct Lab {
-    // The servers end before their databases.
+    // Declared first, so that the servers stop before their databases.
     clusters: Mutex<HashMap<(Store, usize), Arc<Cluster>>>,
     postgres: OnceCell<Arc<Postgres>>,
     mariadb: OnceCell<Arc<MariaDb>>,
@@ -41,7 +41,7 @@ impl Lab {
         self.mariadb.get_or_try_init(start).await.cloned()
     }
 
-    /// So many Tenure servers on one database of their own.
+    /// This number of Tenure servers on a database of their own.
     pub async fn cluster(&self, store: Store, servers: usize) -> anyhow::Result<Arc<Cluster>> {
         let mut clusters = self.clusters.lock().await;
         if let Some(cluster) = clusters.get(&(store, servers)) {
@@ -73,7 +73,7 @@ impl Lab {
         Ok(redis)
     }
 
-    /// The server of this work that does nothing.
+    /// The no-op server of this work.
     pub async fn empty(&self) -> anyhow::Result<Arc<Empty>> {
         self.empty.get_or_try_init(async || Ok(Arc::new(Empty::start().await?))).await.cloned()
     }

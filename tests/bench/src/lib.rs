@@ -1,5 +1,5 @@
-//! The bench of Tenure: one load generator, and the same work for Tenure and for the systems that people use instead, each
-//! started here on fresh data with durable settings, and measured in turn. `cargo xtask bench` builds and runs it.
+//! The bench of Tenure: one load generator, and the same work for Tenure and for the established alternatives, each
+//! started on fresh data with durable settings, and measured in turn. `cargo xtask bench` builds and runs it.
 
 pub mod arguments;
 pub mod cpu;
@@ -15,10 +15,10 @@ pub mod work;
 
 use crate::arguments::Settings;
 
-/// Runs what is asked for, one work after the other.
+/// Runs the selected works one after the other.
 ///
 /// # Errors
-/// If something could not be measured, after all the rest.
+/// If a measurement failed, after all others have run.
 pub async fn bench(settings: &Settings) -> anyhow::Result<()> {
     limits::raise();
     let works = work::all();

@@ -1,14 +1,14 @@
-//! What the system lets a process have.
+//! Resource limits of the process.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// The most files and connections that a process of a work has open, and a few more.
+/// An upper bound of the files and connections that a process of a work has open.
 const FILES: u64 = 4_096;
 
-/// Lets this process, and those that it starts, have as many connections as they may.
+/// Raises the limit of open files of this process, which its children inherit, to the hard limit.
 pub fn raise() {
     let files = getrlimit(Resource::Nofile);
-    // What fails for the lack of it says so.
+    // If the limit is still too low, the failing call reports it.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files });
     if let Some(most) = files.maximum.filter(|most| *most < FILES) {
         println!("only {most} open files are allowed (ulimit -Hn): the works with many connections need {FILES}");

@@ -1,4 +1,4 @@
-//! Where a run took place: what its figures depend on.
+//! The machine of a run, on which its figures depend.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -13,10 +13,10 @@ use tenure_harness::find;
 use crate::measure::Latency;
 use crate::target::zookeeper;
 
-/// How often the disk is asked.
+/// The number of syncs to measure.
 const SYNCS: usize = 200;
 
-/// What is written before each sync, in bytes.
+/// The size of the write before each sync, in bytes.
 const BLOCK: usize = 4 << 10;
 
 /// The machine, the disk and the programs.
@@ -26,22 +26,22 @@ pub struct Machine {
     pub day: String,
     /// The commit of Tenure.
     pub commit: String,
-    /// What the processor calls itself.
+    /// The processor's model name.
     pub processor: String,
-    /// How many cores there are, for clients, servers and databases together.
+    /// The number of cores, shared by clients, servers and databases.
     pub cores: usize,
-    /// In GB.
+    /// The memory, in GB.
     pub memory: f64,
     /// The kernel's version.
     pub kernel: String,
-    /// How long writing 4 KiB and syncing them takes, in the folder in which all data lie.
+    /// How long writing and syncing 4 KiB takes, in the folder of all data.
     pub sync: Option<Latency>,
     /// The programs with their versions.
     pub versions: Vec<String>,
 }
 
 impl Machine {
-    /// Looks at this one.
+    /// Inspects this machine.
     ///
     /// # Errors
     /// If the temporary folder cannot be written.
@@ -99,7 +99,7 @@ fn versions() -> Vec<String> {
     all.into_iter().filter(|version| !version.is_empty()).collect()
 }
 
-/// The first line that a program prints. Empty if it cannot be had.
+/// The first line of a program's output. Empty if it cannot be run.
 fn output(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).current_dir(Path::new(env!("CARGO_MANIFEST_DIR"))).output();
     let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();

@@ -8,7 +8,7 @@ use tenure_bench::bench;
 use tenure_bench::target::empty;
 use tikv_jemallocator::Jemalloc;
 
-/// What many small pieces cost is to be that of the work, whatever client library it is done with.
+/// One allocator for all client libraries, so that the cost of small allocations depends on the work only.
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 

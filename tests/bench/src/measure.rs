@@ -1,4 +1,4 @@
-//! Measuring: users that work in a closed loop, each beginning its next turn when the last one is over.
+//! Measurement of users in a closed loop: each begins its next turn when the last one has ended.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,69 +12,69 @@ use tokio::task::JoinSet;
 
 use crate::cpu::{Meter, Processes, Usage};
 
-/// How long the last turns may take after the time is over.
+/// How long the last turns may take after the measurement.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is asked of a measurement.
+/// The parameters of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// The number of this measurement, so that it can have names that no other one has.
+    /// The number of this measurement, from which unique names are derived.
     pub number: u64,
-    /// What the work's levels count: mostly, how many clients work at once.
+    /// The work's level: in most works, the number of concurrent clients.
     pub level: usize,
-    /// How long to work before it counts.
+    /// The warm-up before the measurement.
     pub warm_up: Duration,
-    /// For how long it counts.
+    /// The duration of the measurement.
     pub time: Duration,
-    /// Whether only to prove that it runs.
+    /// Whether this is only a smoke test.
     pub quick: bool,
 }
 
 impl Load {
-    /// The same for so many times the time, where little happens in a second. Not in the short form.
+    /// Multiplies the duration, for works with few turns per second. Has no effect in the short form.
     pub fn longer(self, times: u32) -> Self {
         if self.quick { self } else { Self { time: self.time * times, ..self } }
     }
 }
 
-/// What was measured.
+/// The results of a measurement.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Figures {
-    /// Turns a second.
+    /// Turns per second.
     pub rate: Option<f64>,
-    /// How long a turn took.
+    /// The latency of a turn.
     pub latency: Option<Latency>,
-    /// The turns of the one who had the fewest, as a share of the average: 1 if nobody starves.
+    /// The fewest turns of a user, as a share of the average: 1 if no user starves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fewest_turns: Option<f64>,
-    /// What the processes used meanwhile.
+    /// The resources used meanwhile.
     pub usage: Usage,
-    /// What else this work tells, by name.
+    /// Further figures of this work, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub extra: BTreeMap<String, f64>,
 }
 
 impl Figures {
-    /// With one more.
+    /// Adds a further figure.
     pub fn with(mut self, name: &str, value: f64) -> Self {
         self.extra.insert(name.to_string(), value);
         self
     }
 }
 
-/// How long something took, in milliseconds.
+/// Latencies, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
-    /// Half of them took at most this.
+    /// The median.
     pub p50: f64,
-    /// 99 of 100 took at most this.
+    /// The 99th percentile.
     pub p99: f64,
-    /// The longest.
+    /// The maximum.
     pub max: f64,
 }
 
 impl Latency {
-    /// Sums up. None if there is nothing to sum up.
+    /// Summarizes latencies. None if there are none.
     pub fn of(mut times: Vec<Duration>) -> Option<Self> {
         times.sort_unstable();
         let at = |share: f64| {
@@ -85,9 +85,9 @@ impl Latency {
     }
 }
 
-/// One who works in a closed loop.
+/// A user that works in a closed loop.
 pub trait User: Send + 'static {
-    /// Does the work once.
+    /// Executes one turn.
     fn turn(&mut self) -> impl Future<Output = anyhow::Result<()>> + Send;
 }
 
@@ -95,8 +95,8 @@ const WARMING_UP: u8 = 0;
 const COUNTING: u8 = 1;
 const OVER: u8 = 2;
 
-/// Lets the users work at once and measures their turns: for as long as asked, and until one turn at least has ended. Gives the
-/// users back.
+/// Runs the users concurrently and measures their turns: for the given time, and until at least one turn has ended.
+/// Returns the users.
 ///
 /// # Errors
 /// As a user's turn fails.
@@ -115,7 +115,7 @@ pub async fn closed_loop<U: User>(
     let (meter, start) = (Meter::start(processes), Instant::now());
     phase.store(COUNTING, Ordering::Relaxed);
     tokio::time::sleep(load.time).await;
-    // A failure is told in the end.
+    // Failures are returned when the tasks are joined.
     let _ = tokio::time::timeout(PATIENCE, first.notified()).await;
     phase.store(OVER, Ordering::Relaxed);
     let (wall, usage) = (start.elapsed(), meter.usage());
@@ -137,7 +137,7 @@ pub async fn closed_loop<U: User>(
     let figures = Figures {
         rate: Some(times.len() as f64 / wall.as_secs_f64()),
         latency: Latency::of(times),
-        // Who starves is not seen in the rate, nor among all latencies.
+        // Starvation shows neither in the rate nor in the overall latencies.
         fewest_turns: Some(fewest / average),
         usage,
         extra: BTreeMap::new(),
@@ -145,10 +145,11 @@ pub async fn closed_loop<U: User>(
     Ok((figures, users))
 }
 
-/// One user's work. Turns that end while it counts are told, and that the first one has ended, or that none will.
+/// Runs one user. Records the turns that end during the measurement; notifies `first` when the first one has ended, or
+/// when none will because of a failure.
 async fn work<U: User>(mut user: U, phase: Arc<AtomicU8>, first: Arc<Notify>) -> anyhow::Result<(U, Vec<Duration>)> {
     let mut times = Vec::new();
-    // A turn begins when the one before it ends: so one look at the clock is enough for both.
+    // A turn begins when the previous one ends, so one clock reading serves for both.
     let mut start = Instant::now();
     loop {
         if let Err(error) = user.turn().await {
@@ -175,7 +176,7 @@ async fn work<U: User>(mut user: U, phase: Arc<AtomicU8>, first: Arc<Notify>) ->
 mod tests {
     use super::*;
 
-    /// Takes longer than what is asked for.
+    /// Its turn takes longer than the measurement.
     struct Slow;
 
     impl User for Slow {

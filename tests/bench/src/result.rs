@@ -1,4 +1,4 @@
-//! The results of a work: a record for each measurement, and what they come to over the rounds.
+//! The results of a work: one record per measurement, and statistics over the rounds.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,41 +7,41 @@ use crate::measure::Figures;
 /// One measurement.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
-    /// What was done.
+    /// The work.
     pub work: String,
-    /// With what.
+    /// The target.
     pub target: String,
-    /// At which of the work's levels: mostly, by how many clients at once.
+    /// The work's level: in most works, the number of concurrent clients.
     pub level: usize,
-    /// In which round, from 1 on.
+    /// The round, from 1.
     pub round: u32,
-    /// What came of it.
+    /// The results.
     #[serde(flatten)]
     pub figures: Figures,
 }
 
-/// What came of a work.
+/// The results of a work.
 #[derive(Debug, Default)]
 pub struct Done {
-    /// In the order in which they were measured.
+    /// The records, in the order of measurement.
     pub records: Vec<Record>,
-    /// What could not be measured, and why.
+    /// Failed measurements, with reasons.
     pub failures: Vec<String>,
 }
 
-/// One number over several rounds.
+/// Statistics of one number over several rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// The one in the middle.
+    /// The median.
     pub median: f64,
-    /// The least.
+    /// The minimum.
     pub least: f64,
-    /// The most.
+    /// The maximum.
     pub most: f64,
 }
 
 impl Spread {
-    /// Of these numbers. None if there are none.
+    /// Summarizes these numbers. None if there are none.
     pub fn of(numbers: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut numbers: Vec<f64> = numbers.into_iter().collect();
         numbers.sort_by(f64::total_cmp);
@@ -53,7 +53,8 @@ impl Spread {
     }
 }
 
-/// All that was measured in one round of a work, so that what is compared was measured side by side.
+/// The records of one round of a work. Comparisons use one round only, so that both sides were measured under the same
+/// conditions.
 #[derive(Clone, Copy, Debug)]
 pub struct Round<'a> {
     records: &'a [Record],
@@ -61,40 +62,40 @@ pub struct Round<'a> {
 }
 
 impl<'a> Round<'a> {
-    /// Of these records.
+    /// Selects the records of a round.
     pub fn new(records: &'a [Record], number: u32) -> Self {
         Self { records, number }
     }
 
-    /// What came of a target at a level.
+    /// The results of a target at a level.
     pub fn figures(&self, target: &str, level: usize) -> Option<&'a Figures> {
         let mut records = self.records.iter();
         let record = records.find(|one| one.round == self.number && one.target == target && one.level == level)?;
         Some(&record.figures)
     }
 
-    /// Its turns a second.
+    /// Its turns per second.
     pub fn rate(&self, target: &str, level: usize) -> Option<f64> {
         self.figures(target, level)?.rate
     }
 
-    /// Half of its turns took at most this, in milliseconds.
+    /// Its median latency, in milliseconds.
     pub fn p50(&self, target: &str, level: usize) -> Option<f64> {
         Some(self.figures(target, level)?.latency?.p50)
     }
 
-    /// 99 of 100 of its turns took at most this, in milliseconds.
+    /// The 99th percentile of its latency, in milliseconds.
     pub fn p99(&self, target: &str, level: usize) -> Option<f64> {
         Some(self.figures(target, level)?.latency?.p99)
     }
 
-    /// What else the work tells under this name.
+    /// A further figure, by name.
     pub fn extra(&self, target: &str, level: usize, name: &str) -> Option<f64> {
         self.figures(target, level)?.extra.get(name).copied()
     }
 }
 
-/// The rounds of records, in order.
+/// The rounds in these records, in order.
 pub fn rounds(records: &[Record]) -> impl Iterator<Item = Round<'_>> {
     let last = records.iter().map(|record| record.round).max().unwrap_or_default();
     (1..=last).map(|number| Round::new(records, number))

@@ -1,4 +1,4 @@
-//! Runs a work: in each round, at each level, every target in turn.
+//! Runs a work: each round measures every target in turn at each level.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use crate::measure::{Figures, Load};
 use crate::result::{Done, Record};
 use crate::work::{Candidate, Levels, Subject, Work};
 
-/// Between two measurements: what the last target still writes must not meet the next one.
+/// The pause between measurements, so that trailing writes of one target do not disturb the next.
 const SETTLING: Duration = Duration::from_millis(200);
 
-/// How long a measurement may take, with all that it has to set up and to clear away.
+/// The limit of a measurement, including set-up and clean-up.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// A client with a smaller share of the average turns than this is told of.
+/// Clients with a smaller share of the average turns than this are reported.
 const STARVED: f64 = 0.5;
 
-/// Runs it. What fails is told in the end; the rest is measured all the same.
+/// Runs the work. Failures are reported at the end, and do not stop the other measurements.
 pub async fn run(work: &Work, settings: &Settings) -> Done {
     let candidates: Vec<&Candidate> =
         work.candidates.iter().filter(|candidate| settings.wants_target(&candidate.name)).collect();
@@ -37,7 +37,7 @@ pub async fn run(work: &Work, settings: &Settings) -> Done {
         }
     };
     let lab = Arc::new(Lab::default());
-    // Up from their first turn to the end. Dropped before the lab, in which their databases are.
+    // Started on their first turn and kept until the end. Dropped before the lab, which owns their databases.
     let mut subjects: Vec<Option<Box<dyn Subject>>> = candidates.iter().map(|_| None).collect();
     let mut done = Done::default();
     let mut number = 0;
@@ -56,7 +56,7 @@ pub async fn run(work: &Work, settings: &Settings) -> Done {
                         done.records.push(Record { work: work.name.to_string(), target, level, round, figures });
                     }
                     Err(error) => {
-                        // It is not known what it is good for now.
+                        // Its state is unknown after a failure, so it is dropped.
                         *subject = None;
                         println!("{round:>3} {level:>8}  {target:<24} FAILED: {error:#}");
                         done.failures.push(format!("{}, {target}, {level}: {error:#}", work.name));
@@ -88,7 +88,7 @@ async fn turn(
     tokio::time::timeout(PATIENCE, subject.measure(load)).await.context("it does not end")?
 }
 
-/// One line a measurement.
+/// Prints one line per measurement.
 fn say(round: u32, level: usize, target: &str, figures: &Figures) {
     let rate = figures.rate.map_or_else(String::new, |rate| format!("{rate:.0}/s"));
     let latency = figures.latency.map_or_else(String::new, |latency| {
@@ -105,6 +105,6 @@ fn say(round: u32, level: usize, target: &str, figures: &Figures) {
         print!("  {name} {value:.3}");
     }
     println!();
-    // A person who waits sees it also through a pipe.
+    // Flushed, so that progress is visible also through a pipe.
     let _ = std::io::stdout().flush();
 }

@@ -1,4 +1,4 @@
-//! The short form of the bench runs, and measures every target of every work. How fast they are is not asked.
+//! The short form of the bench runs and measures every target of every work. It does not assert figures.
 
 use std::collections::BTreeSet;
 use std::fs;

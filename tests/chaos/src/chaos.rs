@@ -1,4 +1,4 @@
-//! Chaos: faults that follow from a seed, one or several at a time.
+//! Chaos runs: faults drawn from a seed, one or several at a time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,22 +20,23 @@ use crate::servers::logs;
 use crate::stage::Stage;
 use crate::workplace::Workplace;
 
-/// How many faults there are at a time, at the most.
+/// The maximum number of concurrent faults.
 const AT_ONCE: usize = 3;
 
-/// How long a fault lasts, in ms.
+/// The duration of a fault, in ms.
 const LASTS: std::ops::Range<u64> = 100..6_000;
 
-/// How long before the next one, in ms.
+/// The delay before the next fault, in ms.
 const BETWEEN: std::ops::Range<u64> = 50..1_500;
 
-/// How long all goes well in the end, before it is over.
+/// The time without faults at the end of a run.
 const PEACE: Duration = Duration::from_secs(2);
 
-/// How long before that, at the most, until each client has been granted something: on a slow machine one may hardly have begun.
+/// How long to wait before [`PEACE`] until each client has been granted a lock: on a slow machine a client may hardly
+/// have started.
 const FIRST_GRANT: Duration = Duration::from_secs(60);
 
-/// How often that is looked at.
+/// The interval between checks for the first grants.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// What chaos is asked for.
@@ -53,12 +54,13 @@ pub struct ChaosArguments {
     /// Only these faults. Default: all.
     #[arg(long, value_enum, value_delimiter = ',')]
     pub faults: Vec<Fault>,
-    /// In which languages there are clients beside those in Rust, such as go,python: what their drivers take must be there.
+    /// In which languages there are clients beside those in Rust, such as go,python: what their drivers take must be
+    /// there.
     #[arg(long, value_delimiter = ',', env = "TENURE_CHAOS_LANGUAGES")]
     pub languages: Vec<String>,
 }
 
-/// Runs, and tells what came of it.
+/// Runs chaos and returns a report.
 ///
 /// # Errors
 /// If something that is not under test fails.
@@ -68,7 +70,7 @@ pub async fn chaos(arguments: ChaosArguments) -> anyhow::Result<Report> {
     let run = format!("chaos --store {:?} --seed {seed}", arguments.store).to_lowercase();
     println!("{run} for {} min", arguments.minutes);
     let mut report = Report { run, ..Report::default() };
-    // The first to be made is the last to be dropped: databases have their files in it.
+    // Created first, so dropped last: the databases keep their files in it.
     let mut workplace = Workplace::new()?;
     let mut rng = StdRng::seed_from_u64(seed);
     let stage = Arc::new(Stage::start(arguments.store, workplace.path(), &arguments.languages, &mut rng).await?);
@@ -118,10 +120,10 @@ pub async fn chaos(arguments: ChaosArguments) -> anyhow::Result<Report> {
     Ok(report)
 }
 
-/// Whether each client has been granted something.
+/// Returns whether each client has been granted a lock.
 async fn all_are_served(stage: &Stage) -> bool {
     for client in &stage.clients {
-        // What is being written just now cannot always be read.
+        // A journal that is being written cannot always be read.
         if client.lock().await.grants().unwrap_or_default() == 0 {
             return false;
         }
@@ -129,7 +131,7 @@ async fn all_are_served(stage: &Stage) -> bool {
     true
 }
 
-/// Lets faults happen until the time is over, and then waits until all have ended. How often each did.
+/// Injects faults until the time is over, then waits until all have ended. Returns how often each occurred.
 async fn storm(
     arguments: &ChaosArguments,
     stage: &Arc<Stage>,

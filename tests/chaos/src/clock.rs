@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// The time since this machine was started, time in suspend included. No step of a wall clock moves it.
+/// The time since boot, including time in suspend. Steps of the wall clock do not affect it.
 #[must_use]
 pub fn now() -> Duration {
     Duration::try_from(clock_gettime(ClockId::Boottime)).unwrap_or_default()

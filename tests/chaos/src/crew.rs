@@ -1,4 +1,4 @@
-//! The client processes.
+//! Client processes.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -11,25 +11,25 @@ use tokio::time::timeout;
 
 use crate::journal::Collected;
 
-/// How long a client may take to bring to an end what it does.
+/// How long a client may take to shut down.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a client process is to do.
+/// The configuration of a client process.
 #[derive(Clone, Debug)]
 pub struct Orders {
     /// The servers, as URLs.
     pub servers: Vec<String>,
-    /// What it draws.
+    /// The seed of its random choices.
     pub seed: u64,
-    /// How many of its programs use locks.
+    /// The number of its programs that use locks.
     pub workers: usize,
-    /// How many locks there are.
+    /// The number of locks.
     pub locks: u32,
-    /// In which language, if not in Rust.
+    /// Its language, if not Rust.
     pub language: Option<String>,
 }
 
-/// A client process, and the journals of all that were started in its place.
+/// A client process, and the journals of all processes started in its place.
 #[derive(Debug)]
 pub struct Crew {
     folder: PathBuf,
@@ -40,7 +40,7 @@ pub struct Crew {
 }
 
 impl Crew {
-    /// Starts one. It keeps its journals in `folder`.
+    /// Starts a client, which keeps its journals in `folder`.
     ///
     /// # Errors
     /// If it cannot be started.
@@ -50,7 +50,7 @@ impl Crew {
         Ok(crew)
     }
 
-    /// Starts another in its place.
+    /// Starts a new process in its place.
     ///
     /// # Errors
     /// If it cannot be started.
@@ -66,7 +66,7 @@ impl Crew {
             .args(["--seed", &(seed.wrapping_add(self.runs as u64 * 1_000)).to_string()])
             .args(["--workers", &workers.to_string(), "--locks", &locks.to_string()])
             .args(language.iter().flat_map(|language| ["--language", language]));
-        // A group, of which another language's driver is a part.
+        // The process group includes the driver of another language.
         command.process_group(0).stdin(Stdio::piped()).kill_on_drop(true);
         self.child = Some(command.spawn().context("starting a client")?);
         Ok(())
@@ -86,7 +86,7 @@ impl Crew {
         child.wait().await.map(drop).context("killing a client")
     }
 
-    /// Freezes it, or lets it run on.
+    /// Freezes or resumes the process.
     ///
     /// # Errors
     /// If it is not running.
@@ -99,10 +99,10 @@ impl Crew {
         kill_process_group(id.context("the client is not running")?, signal).context("signalling a client")
     }
 
-    /// Has it begin nothing more, and waits for its end. What it complains of, if it ends in any other way.
+    /// Makes the client start nothing new, and waits for it to exit.
     ///
     /// # Errors
-    /// If it does not end in time, or not well.
+    /// If it does not exit in time, or with a failure; the error contains its complaint.
     pub async fn finish(&mut self) -> anyhow::Result<()> {
         let Some(mut child) = self.child.take() else { return Ok(()) };
         drop(child.stdin.take());
@@ -117,20 +117,20 @@ impl Crew {
         self.orders.language.as_deref().unwrap_or("rust")
     }
 
-    /// How often it got what it asked for.
+    /// Returns the number of its grants.
     ///
     /// # Errors
-    /// If what was written cannot be read.
+    /// If a journal cannot be read.
     pub fn grants(&self) -> anyhow::Result<usize> {
         let mut own = Collected::default();
         self.collect(&mut own)?;
         Ok(own.history.acquired().count())
     }
 
-    /// Collects what was written.
+    /// Adds its journals to `collected`.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If a journal cannot be read.
     pub fn collect(&self, collected: &mut Collected) -> anyhow::Result<()> {
         (1..=self.runs)
             .map(|run| self.journal(run))

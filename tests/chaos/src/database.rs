@@ -1,4 +1,4 @@
-//! The database of a run: one of those that servers share.
+//! The database of a run, of a kind that several servers can share.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio::time::sleep;
 /// The name of the database in the instance.
 const NAME: &str = "tenure";
 
-/// As whom faults come to PostgreSQL, so that they spare each other.
+/// The PostgreSQL user that injects faults, so that one fault does not hit the connections of another.
 const STRANGER: &str = "chaos";
 
 /// Which database.
@@ -24,7 +24,7 @@ pub enum Kind {
     Mariadb,
 }
 
-/// An instance of one.
+/// A database instance.
 #[derive(Debug)]
 pub enum Database {
     /// PostgreSQL.
@@ -33,7 +33,7 @@ pub enum Database {
     MariaDb(MariaDb),
 }
 
-/// The same call of either.
+/// Dispatches a call to the instance of either kind.
 macro_rules! either {
     ($self:ident, $instance:ident => $call:expr) => {
         match $self {
@@ -44,7 +44,7 @@ macro_rules! either {
 }
 
 impl Database {
-    /// Starts one, with an empty database in it.
+    /// Starts an instance with an empty database.
     ///
     /// # Errors
     /// If it does not start.
@@ -61,7 +61,7 @@ impl Database {
         either!(self, instance => instance.execute(sql).await)
     }
 
-    /// Its port of 127.0.0.1.
+    /// Its port on 127.0.0.1.
     #[must_use]
     pub fn port(&self) -> u16 {
         either!(self, instance => instance.port())
@@ -73,7 +73,7 @@ impl Database {
         either!(self, instance => instance.url(NAME))
     }
 
-    /// Its URL by a port that leads to it.
+    /// Its URL through a port that leads to it.
     #[must_use]
     pub fn url_by(&self, port: u16) -> String {
         self.url().replace(&format!(":{}/", self.port()), &format!(":{port}/"))
@@ -89,7 +89,7 @@ impl Database {
         either!(self, instance => instance.stop().await)
     }
 
-    /// Starts it again.
+    /// Restarts it.
     pub async fn start_again(&mut self) -> anyhow::Result<()> {
         either!(self, instance => instance.start_again().await)
     }
@@ -99,18 +99,18 @@ impl Database {
         either!(self, instance => instance.is_running())
     }
 
-    /// The end of what it wrote down about itself.
+    /// The end of its log.
     #[must_use]
     pub fn log_tail(&self) -> String {
         either!(self, instance => instance.log_tail())
     }
 
-    /// Freezes it, or lets it run on.
+    /// Freezes or resumes it.
     pub fn freeze(&mut self, freezes: bool) -> anyhow::Result<()> {
         if freezes { either!(self, instance => instance.pause()) } else { either!(self, instance => instance.resume()) }
     }
 
-    /// Cancels what servers have under way (or ends their connections).
+    /// Cancels the statements that servers are executing (or terminates their connections).
     pub async fn disturb(url: &str, ends: bool) -> anyhow::Result<()> {
         if url.starts_with("postgres") {
             let how = if ends { "pg_terminate_backend" } else { "pg_cancel_backend" };
@@ -124,14 +124,14 @@ impl Database {
         let all: Vec<i64> = sqlx::query_scalar(&all).fetch_all(&mut connection).await?;
         let how = if ends { "KILL" } else { "KILL QUERY" };
         for one in all {
-            // It may have ended by itself.
+            // It may have ended in the meantime.
             let _ = sqlx::raw_sql(&format!("{how} {one}")).execute(&mut connection).await;
         }
         Ok(())
     }
 
-    /// Holds the lock on the heads of all namespaces for a while, as somebody's forgotten transaction would: by this clock, since
-    /// the database's may be set back meanwhile.
+    /// Locks the head rows of all namespaces for a while, as a forgotten transaction would. Measured on this process's
+    /// clock, since the database's clock may be set back in the meantime.
     pub async fn lock_heads(url: &str, lasts: Duration) -> anyhow::Result<()> {
         if url.starts_with("postgres") {
             hold(&mut stranger(url).await?, "namespaces", lasts).await
@@ -140,7 +140,7 @@ impl Database {
         }
     }
 
-    /// What everybody is doing in it, a line each.
+    /// Returns the current activity of all connections, one line each.
     pub async fn activity(url: &str) -> anyhow::Result<Vec<String>> {
         let postgres = "SELECT row_to_json(a)::text FROM pg_stat_activity AS a";
         let mariadb =
@@ -152,7 +152,7 @@ impl Database {
         })
     }
 
-    /// Makes PostgreSQL wait before each commit.
+    /// Makes PostgreSQL delay each commit.
     pub async fn delay_commits(url: &str, microseconds: u32) -> anyhow::Result<()> {
         for sql in [
             format!("ALTER SYSTEM SET commit_delay = {microseconds}"),
@@ -177,7 +177,8 @@ where
     Ok(())
 }
 
-/// Executes statements in the database at this URL: of MariaDB beside it, where nobody is disturbed.
+/// Executes statements in the database at this URL; with MariaDB, through a connection without a database, which faults
+/// do not disturb.
 pub async fn execute(url: &str, sql: &str) -> anyhow::Result<()> {
     if url.starts_with("postgres") {
         sqlx::raw_sql(sql).execute(&mut stranger(url).await?).await?;
@@ -187,13 +188,13 @@ pub async fn execute(url: &str, sql: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A connection to PostgreSQL that nobody takes for a server's.
+/// A PostgreSQL connection that is not mistaken for a server's.
 async fn stranger(url: &str) -> anyhow::Result<PgConnection> {
     let options: PgConnectOptions = url.parse()?;
     Ok(options.application_name(STRANGER).connect().await?)
 }
 
-/// A connection to MariaDB that is in no database.
+/// A MariaDB connection that has no database selected.
 async fn beside(url: &str) -> anyhow::Result<MySqlConnection> {
     let instance = url.strip_suffix(NAME).context("a URL ends with the database's name")?;
     Ok(MySqlConnection::connect(instance).await?)

@@ -1,4 +1,4 @@
-//! The end of a run: all is well again, nobody does anything, and nothing is left.
+//! The end of a run: waits for recovery and for the expiry of all sessions, then checks the history.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,16 +13,16 @@ use crate::past::{Lost, jumps_are_for_a_reason, past, read_log};
 use crate::report::Report;
 use crate::workplace::Workplace;
 
-/// How long servers, whom nothing hinders any more, may take until they grant.
+/// How long servers may take to grant again after all faults have ended.
 const RECOVERS: Duration = Duration::from_secs(30);
 
-/// How long the sessions of those who are gone may last: their TTLs, a server's lease, and what a busy machine adds.
+/// How long sessions of dead clients may last: their TTLs, a server's lease, and the delay that a busy machine adds.
 const FADES: Duration = Duration::from_secs(60);
 
-/// How often it is looked whether something has come about.
+/// The poll interval.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Whether a lock can be had at the server with this URL, in time.
+/// Checks that the server with this URL grants a lock in time.
 pub async fn grants(url: &str, report: &mut Report) {
     let begun = Instant::now();
     let Ok(client) = Client::connect(ClientOptions::new().endpoints([url]).call_timeout(Duration::from_secs(2))) else {
@@ -46,24 +46,24 @@ pub async fn grants(url: &str, report: &mut Report) {
     report.violate("all is well when nothing hinders it", format!("{url} after {RECOVERS:?}: {last}"));
 }
 
-/// What a run leaves to be judged.
+/// The results of a run, to be checked.
 pub struct Left<'a> {
-    /// The clients, who have finished.
+    /// The clients, which have finished.
     pub clients: Vec<&'a Crew>,
     /// The database's URL.
     pub url: &'a str,
-    /// What it lost, in order.
+    /// The commits that it lost, in order.
     pub lost: Vec<Lost>,
-    /// How often it was promoted.
+    /// The number of its promotions.
     pub promotions: usize,
-    /// The logs of the servers, and of others, by name.
+    /// The logs of the servers and of other processes, by name.
     pub logs: Vec<(String, PathBuf)>,
 }
 
-/// Waits until no session is left, collects what was written down, and judges it; also as `tell` does.
+/// Waits until no session is left, collects the journals, and checks them; also calls `tell`.
 ///
 /// # Errors
-/// If it cannot be read.
+/// If a journal or the database cannot be read.
 pub async fn judge(
     left: Left<'_>,
     workplace: &mut Workplace,

@@ -1,4 +1,4 @@
-//! What a client process writes down, line by line, so that what it wrote before it was killed counts.
+//! The journal of a client process, written line by line, so that entries written before a kill count.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -10,24 +10,24 @@ use std::time::Duration;
 use anyhow::Context;
 use tenure_checker::{Entry, History, Telling};
 
-/// The journal of a client process. Clones write into the same one.
+/// The journal of a client process. Clones write to the same file.
 #[derive(Clone, Debug)]
 pub struct Journal(Arc<Mutex<File>>);
 
 impl Journal {
-    /// Begins a journal in this file.
+    /// Creates a journal in this file.
     ///
     /// # Errors
-    /// If the file cannot be made.
+    /// If the file cannot be created.
     pub fn begin(file: &Path) -> anyhow::Result<Self> {
         let file = OpenOptions::new().create_new(true).append(true).open(file).context("beginning a journal")?;
         Ok(Self(Arc::new(Mutex::new(file))))
     }
 
-    /// Writes an entry: in one piece, so that a kill leaves at most one half line, the last one.
+    /// Writes an entry in a single write, so that a kill leaves at most one partial line, the last one.
     ///
     /// # Panics
-    /// If it cannot be written: a history with holes proves nothing.
+    /// If it cannot be written: a history with gaps proves nothing.
     pub fn write(&self, entry: &Entry) {
         let mut line = serde_json::to_vec(entry).expect("an entry is JSON");
         line.push(b'\n');
@@ -36,12 +36,12 @@ impl Journal {
     }
 }
 
-/// What all clients wrote.
+/// The journals of all clients.
 #[derive(Debug, Default)]
 pub struct Collected {
-    /// For the checker.
+    /// The history for the checker.
     pub history: History,
-    /// When a watch first told of an event, by revision.
+    /// When a watch first reported an event, by revision.
     pub told: BTreeMap<u64, Duration>,
 }
 
@@ -49,7 +49,7 @@ impl Collected {
     /// Adds the journal of one process.
     ///
     /// # Errors
-    /// If it cannot be read: but for the last line, which a kill may have cut off.
+    /// If it cannot be read, except for the last line, which a kill may have truncated.
     pub fn add(&mut self, file: &Path) -> anyhow::Result<()> {
         let text = fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
         for line in text.split_inclusive('\n').filter(|line| line.ends_with('\n')) {

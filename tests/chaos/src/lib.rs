@@ -1,9 +1,9 @@
-//! Real Tenure processes on real databases, while everything around them fails.
+//! Runs real Tenure processes on real databases, while everything around them fails.
 //!
-//! *Chaos* draws faults from a seed and lets them hit servers, clients, the database and the ways between them. *Failover*
-//! kills the database that takes the writes under load, again and again, and has another take over. Clients are processes of their own
-//! that write down what they did and saw; at the end all that is checked against the database's log, by the rules that
-//! the simulation is checked by, too.
+//! *Chaos* draws faults from a seed and injects them into servers, clients, the database and the network between them.
+//! *Failover* repeatedly kills the database that takes the writes under load, and has another take over. Clients are
+//! separate processes that journal what they did and saw; at the end the journals are checked against the database's
+//! log, by the same rules as in the simulation.
 
 mod chaos;
 pub mod client;

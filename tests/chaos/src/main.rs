@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether all was well.
+/// Returns whether the run found no violation.
 fn run() -> anyhow::Result<bool> {
     let task = Arguments::parse().task;
     if !matches!(task, Task::Client(_)) {

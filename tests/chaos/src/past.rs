@@ -1,4 +1,4 @@
-//! What happened in the database, read from its log.
+//! Reads the history of the database from its log.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use tenure_checker::{Commit, Loss, Moment, Past, Violation};
 use tenure_core::{Event, Revision};
 use tenure_server::store::{Batch, StoreOptions, open};
 
-/// The namespace that all use.
+/// The namespace of all clients.
 pub const NAMESPACE: &str = "default";
 
-/// How many events are read at a time.
+/// The number of events per read.
 const PAGE: usize = 5_000;
 
 /// Reads the log after a revision.
@@ -24,7 +24,7 @@ pub async fn read_log(url: &str, after: u64) -> anyhow::Result<Vec<Arc<Batch>>> 
     Ok(log)
 }
 
-/// Reads the log after a revision, one batch after the other.
+/// Reads the log after a revision, one batch at a time.
 ///
 /// # Errors
 /// If the database cannot be read.
@@ -38,18 +38,19 @@ pub async fn scan_log(url: &str, mut after: u64, mut look: impl FnMut(Arc<Batch>
     }
 }
 
-/// What a database lost: batches that were committed, and are not in the log that is left.
+/// Commits lost by a database: batches that were committed and are missing from the remaining log.
 #[derive(Debug)]
 pub struct Lost {
-    /// When it was over, at the latest.
+    /// When the loss was over, at the latest.
     pub at: Duration,
-    /// The last revision that is left of what was there before.
+    /// The last earlier revision that remains.
     pub after: u64,
-    /// What came after that.
+    /// The lost batches after it.
     pub batches: Vec<Arc<Batch>>,
 }
 
-/// Puts together what the log and the watches tell. What a watch has told of is committed by then, and all before it.
+/// Merges the log with the events that watches reported. An event that a watch has reported was committed by then, as
+/// were all before it.
 #[must_use]
 pub fn past(log: Vec<Arc<Batch>>, lost: Vec<Lost>, told: &BTreeMap<u64, Duration>) -> Past {
     let losses = lost.iter().map(|lost| Loss { at: lost.at, after: lost.after }).collect();
@@ -68,7 +69,7 @@ pub fn past(log: Vec<Arc<Batch>>, lost: Vec<Lost>, told: &BTreeMap<u64, Duration
     Past { commits, log, losses }
 }
 
-/// Servers believe that history was lost only if the database was promoted, or restored.
+/// Checks that servers assume lost history only if the database was promoted or restored.
 #[must_use]
 pub fn jumps_are_for_a_reason(past: &Past, promotions: usize) -> Option<Violation> {
     let jumps = past.left().filter(|recorded| matches!(recorded.event, Event::HistoryLost { .. })).count();

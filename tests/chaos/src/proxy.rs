@@ -1,5 +1,5 @@
-//! A proxy for TCP that behaves like a bad network: it cuts connections, takes no new ones, and passes on what is sent late,
-//! slowly, in one direction only, or not at all. What it holds back comes later or never, but always in order.
+//! A TCP proxy that behaves like a bad network: it cuts connections, refuses new ones, and delays, throttles or drops
+//! data in either direction. Delayed data arrives late or never, but always in order.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -9,28 +9,28 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{broadcast, watch};
 
-/// How much is passed on at a time.
+/// The buffer size.
 const PIECE: usize = 16 * 1024;
 
-/// How a direction is at the moment.
+/// The current state of one direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Way {
-    /// Nothing passes. What is sent meanwhile waits.
+    /// Nothing passes. Data sent in the meantime waits.
     pub is_silent: bool,
-    /// How much longer all takes.
+    /// The added delay.
     pub delay: Duration,
-    /// How many bytes pass in a second at the most; 0: any number.
+    /// The maximum rate in bytes per second; 0: unlimited.
     pub rate: u32,
 }
 
-/// How a proxy is at the moment.
+/// The current state of a proxy.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Weather {
-    /// It takes no connections.
+    /// It refuses connections.
     pub refuses: bool,
-    /// The way of what is asked.
+    /// The direction of requests.
     pub forth: Way,
-    /// The way of what is answered.
+    /// The direction of responses.
     pub back: Way,
 }
 
@@ -44,7 +44,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Starts one that leads nowhere yet.
+    /// Starts a proxy that has no target yet.
     ///
     /// # Errors
     /// If it cannot listen.
@@ -71,7 +71,7 @@ impl Proxy {
         Ok(proxy)
     }
 
-    /// Where it listens, on 127.0.0.1.
+    /// Its listening port on 127.0.0.1.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
@@ -83,18 +83,18 @@ impl Proxy {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// New connections lead to this port of 127.0.0.1.
+    /// Directs new connections to this port of 127.0.0.1.
     pub fn lead_to(&self, port: u16) {
         self.target.send_replace(Some((Ipv4Addr::LOCALHOST, port).into()));
     }
 
     /// Cuts all connections.
     pub fn cut(&self) {
-        // Nobody listens if there is none.
+        // Fails if there is no connection.
         let _ = self.cuts.send(());
     }
 
-    /// Changes how it is.
+    /// Changes its state.
     pub fn set(&self, weather: Weather) {
         self.weather.send_replace(weather);
     }
@@ -119,7 +119,7 @@ async fn pass(
     }
 }
 
-/// Carries what is sent in one direction, until its end.
+/// Forwards data in one direction, until its end.
 async fn carry(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
@@ -149,7 +149,7 @@ async fn carry(
 mod tests {
     use super::*;
 
-    /// A proxy in front of a server that sends back what it is sent, and a connection through it.
+    /// A proxy in front of an echo server, and a connection through it.
     async fn echo() -> (Proxy, TcpStream) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
         let proxy = Proxy::start().await.expect("a proxy");

@@ -1,4 +1,4 @@
-//! What came of a run.
+//! The report of a run.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,30 +7,30 @@ use std::time::Duration;
 
 use tenure_checker::{History, Outcome, Violation};
 
-/// How many violations are shown. The others are in the folder.
+/// The number of violations shown. The others are in the folder.
 const SHOWN: usize = 20;
 
-/// What came of a run.
+/// The report of a run.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// What it was.
+    /// The kind of run and its options.
     pub run: String,
-    /// How long it took.
+    /// The duration of the run.
     pub time: Duration,
-    /// How many calls came to what.
+    /// The number of calls by outcome.
     pub calls: BTreeMap<&'static str, usize>,
-    /// How many events the log has.
+    /// The number of events in the log.
     pub events: usize,
-    /// What else was counted: faults by kind, times of failovers.
+    /// Other figures: faults by kind, durations of failovers.
     pub figures: Vec<(String, String)>,
-    /// What was wrong.
+    /// The violations found.
     pub violations: Vec<Violation>,
-    /// Where everything is written down, if something was wrong.
+    /// The folder with all logs and journals, if there was a violation.
     pub folder: Option<PathBuf>,
 }
 
 impl Report {
-    /// Counts what clients did.
+    /// Counts the calls of clients by outcome.
     pub fn count(&mut self, history: &History) {
         for call in &history.calls {
             let outcome = match call.outcome {
@@ -47,7 +47,7 @@ impl Report {
         self.calls.insert("tellings", history.watches.values().map(Vec::len).sum());
     }
 
-    /// Notes that something is not as it should be.
+    /// Adds a violation.
     pub fn violate(&mut self, rule: &'static str, seen: impl fmt::Display) {
         self.violations.push(Violation { rule: rule.into(), seen: seen.to_string() });
     }

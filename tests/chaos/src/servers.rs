@@ -1,4 +1,4 @@
-//! The servers, and the ways to and from them.
+//! The servers, and the proxies between them, their clients and the database.
 
 use std::path::PathBuf;
 
@@ -7,16 +7,16 @@ use tokio::sync::Mutex;
 
 use crate::proxy::Proxy;
 
-/// A server. What a fault has got hold of, no other one gets.
+/// A server. Each part is locked by at most one fault at a time.
 #[derive(Debug)]
 pub struct Server {
     /// Its process.
     pub process: Mutex<Tenured>,
-    /// The way from clients.
+    /// The proxy for clients.
     pub front: Mutex<Proxy>,
-    /// The way from other servers.
+    /// The proxy for other servers.
     pub side: Mutex<Proxy>,
-    /// The way to the database.
+    /// The proxy to the database.
     pub back: Mutex<Proxy>,
     /// The URL for clients.
     pub url: String,
@@ -32,7 +32,7 @@ pub async fn logs(servers: impl IntoIterator<Item = &Server>) -> Vec<(String, Pa
 }
 
 impl Server {
-    /// Starts one, with its state in the database at the URL that `store` makes of a port which leads to `database`.
+    /// Starts a server. `store` makes its database URL from the port of a proxy that leads to `database`.
     ///
     /// # Errors
     /// If it does not start.

@@ -1,4 +1,4 @@
-//! All that takes part in a run.
+//! All processes that take part in a run.
 
 use std::path::Path;
 
@@ -12,44 +12,44 @@ use crate::database::{Database, Kind};
 use crate::faults::{Disk, WallClock, is_alone};
 use crate::servers::Server;
 
-/// How many servers there are.
+/// The number of servers.
 const SERVERS: usize = 3;
 
-/// How many client processes there are in Rust.
+/// The number of Rust client processes.
 const CLIENTS: usize = 3;
 
-/// How many programs of each use locks, and how many locks there are.
+/// The number of programs in each client that use locks, and the number of locks.
 const WORKERS: usize = 4;
 const LOCKS: u32 = 16;
 
-/// All that takes part. What a fault has got hold of, no other one gets.
+/// All processes of a run. Each is locked by at most one fault at a time.
 #[derive(Debug)]
 pub struct Stage {
-    /// The database's URL, without anything in between.
+    /// The database's URL, without a proxy.
     pub url: String,
     /// The database.
     pub database: Mutex<Database>,
-    /// What the last server's connections pass.
+    /// The connection pooler of the last server.
     pub pooler: Option<Mutex<PgBouncer>>,
-    /// What clients reach beside the servers: one of them, now this, now that one.
+    /// A load balancer that clients can use besides the servers: it connects to one server or another.
     pub balancer: Mutex<Served>,
     /// The servers.
     pub servers: Vec<Server>,
     /// The clients.
     pub clients: Vec<Mutex<Crew>>,
-    /// The disk of the database, if it has one of its own.
+    /// The separate disk of the database, if it has one.
     pub disk: Option<Mutex<Disk>>,
-    /// The wall clocks of the database and of a server, if they have their own.
+    /// The separate wall clocks of the database and of a server, if they have them.
     pub clocks: Vec<Mutex<WallClock>>,
-    /// What only one fault at a time has to do with.
+    /// Serializes faults that affect the whole machine.
     pub machine: Mutex<()>,
 }
 
 impl Stage {
-    /// Starts all of it; beside the clients in Rust one in each of these languages.
+    /// Starts all processes; besides the Rust clients, one client in each of these languages.
     ///
     /// # Errors
-    /// If something does not start.
+    /// If a process does not start.
     pub async fn start(kind: Kind, folder: &Path, languages: &[String], rng: &mut StdRng) -> anyhow::Result<Self> {
         let disk = if is_alone() { Disk::mount(folder)? } else { None };
         let clocks = WallClock::two(folder)?;

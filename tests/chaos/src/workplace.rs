@@ -1,4 +1,4 @@
-//! Where a run writes everything down.
+//! The folder with the files of a run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,15 +9,15 @@ use tenure_checker::Past;
 
 use crate::report::Report;
 
-/// A folder that stays if something was wrong.
+/// A folder that is kept if there was a violation.
 #[derive(Debug)]
 pub struct Workplace(TempDir);
 
 impl Workplace {
-    /// Makes one, which databases, which may run as other users, can get through.
+    /// Creates a folder that databases, which may run as other users, can traverse.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If it cannot be created.
     pub fn new() -> anyhow::Result<Self> {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::Builder::new().prefix("tenure-chaos-").tempdir().context("making a folder")?;
@@ -25,13 +25,14 @@ impl Workplace {
         Ok(Self(folder))
     }
 
-    /// Where it is.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.0.path()
     }
 
-    /// Keeps it if something was wrong, with the database's log and these; removes it otherwise.
+    /// Keeps the folder if there was a violation, together with the database's log and these logs; removes it
+    /// otherwise.
     ///
     /// # Errors
     /// If it cannot be written.

@@ -5,10 +5,10 @@ use std::time::Duration;
 use tenure_harness::all_is_well;
 use tokio::process::Command;
 
-/// Longer than any of it takes.
+/// Longer than any run takes.
 const DEADLINE: Duration = Duration::from_secs(600);
 
-/// Runs the program, which is killed if it does not end.
+/// Runs the program, and kills it if it does not exit.
 async fn run(arguments: &[&str]) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tenure-chaos"));
     command.args(arguments);

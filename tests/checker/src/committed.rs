@@ -1,4 +1,4 @@
-//! What was answered is committed, and what was refused is not.
+//! Checks that acknowledged changes are committed, and that rejected ones are not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,10 +9,10 @@ use crate::history::{Call, CallKind, History, Outcome};
 use crate::past::{Moment, Past};
 use crate::{Found, PRECISION};
 
-/// In which time something is done for which servers and the database have to be reached.
+/// Time within which an operation completes that needs servers and the database to be reachable.
 const SOON: Duration = Duration::from_secs(20);
 
-/// A grant is committed, for these names and this session, when it is answered.
+/// A grant is committed, for its names and its session, before it is acknowledged.
 pub(crate) fn grants(history: &History, past: &Past, found: &mut Found) {
     let mut grants = BTreeMap::new();
     for (moment, recorded) in past.committed() {
@@ -33,7 +33,8 @@ pub(crate) fn grants(history: &History, past: &Past, found: &mut Found) {
     }
 }
 
-/// A release or a handoff is committed when it is answered. If the database loses that, it is done again before long.
+/// A release or a handoff is committed before it is acknowledged. If the database loses the commit, the end is
+/// committed again within [`SOON`] of the loss.
 pub(crate) fn releases(history: &History, past: &Past, found: &mut Found) {
     let left = past.ends();
     let mut ends = BTreeMap::new();
@@ -60,7 +61,8 @@ pub(crate) fn releases(history: &History, past: &Past, found: &mut Found) {
     }
 }
 
-/// What was refused, so that nothing was done, was not done: or it is lost, and the server found nothing of it any more.
+/// A change that was rejected with the reply that nothing was changed did not happen, unless the database lost it and
+/// the server therefore found no trace of it.
 pub(crate) fn refusals(history: &History, past: &Past, found: &mut Found) {
     let refused: BTreeSet<&str> = history.refused.iter().map(|refused| &**refused).collect();
     for (moment, recorded) in past.committed() {
@@ -73,17 +75,18 @@ pub(crate) fn refusals(history: &History, past: &Past, found: &mut Found) {
     }
 }
 
-/// A claim of somebody who may have given it up.
+/// A claim whose caller may have stopped waiting.
 struct Wait<'a> {
     spec: &'a ClaimSpec,
     began: Moment,
     ended: Option<Moment>,
-    /// When its end was lost, if it was: from then on it is there again, until its session ends.
+    /// Time at which the database lost the commit that ended the claim, if it did. The claim then exists again until
+    /// its session ends.
     undone: Option<Duration>,
 }
 
 impl Wait<'_> {
-    /// Whether it goes on for long after it was given up, or after that was lost.
+    /// Whether the claim outlives the end of the call, or the loss of its end, by more than [`SOON`].
     fn is_left_of(&self, call: &Call) -> bool {
         let given_up = self.undone.map_or(call.end, |undone| undone.max(call.end));
         self.spec.names.iter().any(|name| call.names.iter().any(|asked| **asked == **name))
@@ -93,7 +96,7 @@ impl Wait<'_> {
     }
 }
 
-/// Who has given up waiting has soon nothing of it.
+/// A claim whose caller stopped waiting ends within [`SOON`].
 pub(crate) fn busy(history: &History, past: &Past, found: &mut Found) {
     let mut claims: BTreeMap<u64, Wait<'_>> = BTreeMap::new();
     for (moment, recorded) in past.committed() {
@@ -146,7 +149,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// Somebody asks for a lock at the first second and is told at the third that it is busy; it waited since the second.
+    /// The call starts at second 1 and is answered busy at second 3; its claim waits from second 2 on.
     fn gave_up() -> History {
         let (session, names, kind) = ("ann".to_owned(), vec!["a".to_owned()], CallKind::Acquire(Sharing::Exclusive));
         let call = Call { session, names, kind, start: SECOND, end: 3 * SECOND, outcome: Outcome::Busy };
@@ -173,7 +176,7 @@ mod tests {
         Event::ClaimEnded { claim, token, spec: spec(), reason, eviction, still_held, longest_pause }
     }
 
-    /// The claim ends at each of these times, under these revisions. What a loss takes is revision 3.
+    /// The claim ends at each of these times, under these revisions. A loss removes revision 3.
     fn is_broken(ends: &[(Duration, u64)], losses: Vec<Loss>) -> bool {
         let mut commits = vec![commit(2 * SECOND, 2, Event::ClaimQueued(spec()))];
         commits.extend(ends.iter().map(|(at, revision)| commit(*at, *revision, ended())));

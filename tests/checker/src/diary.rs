@@ -1,20 +1,20 @@
-//! What all programs of a run did and saw.
+//! Collects the history of a run from all of its programs.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::history::{Entry, History};
 
-/// A history that is being written. Clones write into the same one.
+/// A history under construction. Clones write to the same history.
 #[derive(Clone, Debug, Default)]
 pub struct Diary(Arc<Mutex<History>>);
 
 impl Diary {
-    /// Writes.
+    /// Appends an entry.
     pub fn write(&self, entry: Entry) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).add(entry);
     }
 
-    /// What was written.
+    /// Takes the history.
     #[must_use]
     pub fn take(&self) -> History {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))

@@ -1,4 +1,4 @@
-//! Groups: who leads, and what is assigned.
+//! Checks leadership of groups and their assignments.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::Found;
 use crate::history::History;
 use crate::past::Past;
 
-/// A group, as the log tells.
+/// State of a group according to the log.
 #[derive(Default)]
 struct Group {
     members: Vec<Revision>,
@@ -18,7 +18,7 @@ struct Group {
 }
 
 impl Group {
-    /// The database has lost history: others may have led in what is gone, with higher tokens.
+    /// Raises the leader's token after a loss of history: in the lost part, others may have led with higher tokens.
     fn lose(&mut self, revision: Revision) {
         self.lead = self.lead.map(|lead| Lead { token: revision, ..lead });
     }
@@ -28,7 +28,7 @@ impl Group {
     }
 }
 
-/// The member that has been there longest leads, with a token that rises, and only it assigns, to all that are there.
+/// The longest-standing member leads, with rising tokens. Only the leader assigns, and to all current members.
 pub(crate) fn are_led_by_the_first(past: &Past, found: &mut Found) {
     let mut groups: BTreeMap<Revision, Group> = BTreeMap::new();
     let mut tokens: BTreeMap<String, Revision> = BTreeMap::new();
@@ -82,7 +82,7 @@ pub(crate) fn are_led_by_the_first(past: &Past, found: &mut Found) {
     }
 }
 
-/// What a member is told to do is what a leader assigned to it.
+/// The assignment that a member receives is the one that a leader committed for it.
 pub(crate) fn are_told_what_was_assigned(history: &History, past: &Past, found: &mut Found) {
     let mut assigned: BTreeMap<u64, &Assignments> = BTreeMap::new();
     for (_, recorded) in past.committed() {

@@ -1,4 +1,4 @@
-//! What clients did and saw, by one clock.
+//! Records client operations and observations, timed by one clock.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,72 +6,72 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// With whom a lock is shared.
+/// How a lock is shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sharing {
-    /// With nobody.
+    /// With no other holder.
     Exclusive,
-    /// With those who share.
+    /// With other shared holders.
     Shared,
-    /// With those who have permits out of this limit.
+    /// With holders of permits under this limit.
     Permits(u32),
 }
 
 impl Sharing {
-    /// Whether two may hold a lock in these ways at once, as far as these ways say.
+    /// Whether these modes are compatible. Permit counts and limits are not compared.
     #[must_use]
     pub fn agrees_with(self, other: Self) -> bool {
         matches!((self, other), (Self::Shared, Self::Shared) | (Self::Permits(_), Self::Permits(_)))
     }
 }
 
-/// What came of something that a client asked for.
+/// Outcome of a client operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
-    /// It holds, with this token.
+    /// The session holds the locks, with this token.
     Acquired(u64),
-    /// Somebody else does, or is before it.
+    /// Another claim holds the lock or precedes this one.
     Busy,
-    /// It was done.
+    /// The operation succeeded.
     Done,
-    /// It is not known whether it was done, or is.
+    /// It is unknown whether the operation took effect, or will.
     Unknown(String),
 }
 
-/// Something that a client asked for.
+/// A client operation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Call {
-    /// By which session.
+    /// The session.
     pub session: String,
-    /// Of which locks.
+    /// The locks.
     pub names: Vec<String>,
-    /// What.
+    /// The operation.
     pub kind: CallKind,
-    /// When it was asked.
+    /// When the request was sent.
     pub start: Duration,
-    /// When it was answered.
+    /// When the reply was received.
     pub end: Duration,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
-/// What was asked.
+/// Kind of a client operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CallKind {
-    /// To hold them.
+    /// Acquires the locks.
     Acquire(Sharing),
-    /// To hold one lock for itself, by a plain call of a session that makes one after the other.
+    /// Acquires one lock exclusively, in a plain call of a session whose calls are sequential.
     PlainAcquire,
-    /// To cancel such a call.
+    /// Cancels such a call.
     Cancel,
-    /// To give back what is held with this token.
+    /// Releases the hold with this token.
     Release(u64),
-    /// To hand what is held with this token over to whoever waits first.
+    /// Transfers the hold with this token to the first waiter.
     Transfer(u64),
 }
 
 impl CallKind {
-    /// In which way locks are to be held, if that is what was asked.
+    /// The requested mode, if this is an acquire.
     #[must_use]
     pub fn sharing(self) -> Option<Sharing> {
         match self {
@@ -82,107 +82,108 @@ impl CallKind {
     }
 }
 
-/// A renewal of a session that was answered.
+/// An acknowledged renewal of a session.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Renewal {
     /// The session.
     pub session: String,
-    /// When it was asked for.
+    /// When the request was sent.
     pub start: Duration,
-    /// For how long the session lives from then, it was answered.
+    /// The acknowledged TTL, counted from the request.
     pub ttl: Duration,
 }
 
-/// A client's library said that a hold is valid. (Or that one leads a group: then the group is the lock.)
+/// A client library's report that a hold is valid, or that its member leads a group (the group then counts as the
+/// lock).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sighting {
-    /// When, at the earliest.
+    /// Lower bound of the time of the report.
     pub at: Duration,
-    /// Of which locks.
+    /// The locks.
     pub names: Vec<String>,
-    /// With which token.
+    /// The token.
     pub token: u64,
-    /// With whom they are shared.
+    /// How the locks are shared.
     pub sharing: Sharing,
 }
 
-/// What a member of a group was told to do.
+/// An assignment that a group member received.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     /// The member's number.
     pub member: u64,
     /// The revision of the assignments.
     pub revision: u64,
-    /// What it was told to do.
+    /// The assignment.
     pub assignment: String,
 }
 
-/// What a watch of everything told.
+/// An item delivered by a watch of everything.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Telling {
-    /// How all is at this revision.
+    /// The state at a revision.
     Snapshot {
-        /// All up to here is told.
+        /// Everything up to this revision has been delivered.
         revision: u64,
         /// Lock and token of each hold.
         holders: Vec<(String, u64)>,
     },
-    /// What happened in one commit, and up to where all is told.
+    /// The events of one commit, and the revision up to which delivery is complete.
     Events {
-        /// Revision, lock and kind of each.
+        /// Revision, lock and kind of each event.
         events: Vec<(u64, String, Cow<'static, str>)>,
-        /// All up to here is told.
+        /// Everything up to this revision has been delivered.
         revision: u64,
     },
-    /// Nothing up to this revision.
+    /// No events up to this revision.
     Progress(u64),
-    /// What came after is not there any more; a snapshot follows.
+    /// The following events are no longer available; a snapshot follows.
     Gone,
 }
 
-/// Something that a client did or saw, of all these kinds.
+/// A client operation or observation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Entry {
-    /// A client asked for something, and this came of it.
+    /// A client operation, with its outcome.
     Call(Call),
-    /// A server said of this session that it could not open it, and that nothing was done.
+    /// A server replied that it could not open this session and that nothing was changed.
     Refused(String),
-    /// A renewal was answered.
+    /// A renewal was acknowledged.
     Renewal(Renewal),
     /// A hold was valid.
     Sighting(Sighting),
-    /// A member was told what to do.
+    /// A member received an assignment.
     Task(Task),
-    /// A watch told something.
+    /// A watch delivered an item.
     Told {
-        /// Which one.
+        /// The watch.
         watch: String,
-        /// When, at the latest.
+        /// Upper bound of the delivery time.
         at: Duration,
-        /// What.
+        /// The item.
         telling: Telling,
     },
 }
 
-/// All that clients did and saw.
+/// All client operations and observations of a run.
 #[derive(Debug, Default)]
 pub struct History {
-    /// What clients asked for, as it was answered.
+    /// Operations, in the order of their replies.
     pub calls: Vec<Call>,
-    /// Sessions of which a server said that it could not open them, and that nothing was done.
+    /// Sessions that a server could not open, with a reply that nothing was changed.
     pub refused: Vec<String>,
-    /// Renewals.
+    /// Acknowledged renewals.
     pub renewals: Vec<Renewal>,
-    /// When holds were valid.
+    /// Reports of valid holds.
     pub sightings: Vec<Sighting>,
-    /// What members of groups were told to do.
+    /// Assignments that group members received.
     pub tasks: Vec<Task>,
-    /// What each watch told.
+    /// Items delivered by each watch.
     pub watches: BTreeMap<String, Vec<Telling>>,
 }
 
 impl History {
-    /// Adds what was done or seen next: for a watch, the order counts.
+    /// Appends an entry. For a watch, the order counts.
     pub fn add(&mut self, entry: Entry) {
         match entry {
             Entry::Call(call) => self.calls.push(call),

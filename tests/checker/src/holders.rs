@@ -1,4 +1,4 @@
-//! Who holds at each revision, and who came first.
+//! Checks the holders at each revision, and the order of grants.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use tenure_core::{ClaimSpec, Event, Mode};
 use crate::Found;
 use crate::past::Past;
 
-/// The holds at some revision.
+/// The holds at a revision.
 #[derive(Default)]
 pub(crate) struct Holds {
     claims: BTreeMap<u64, Arc<ClaimSpec>>,
@@ -17,7 +17,7 @@ pub(crate) struct Holds {
 }
 
 impl Holds {
-    /// Goes on by an event.
+    /// Applies an event.
     pub(crate) fn follow(&mut self, revision: u64, event: &Event) {
         match event {
             Event::ClaimGranted { spec, claim } => self.add(claim.0, revision, spec),
@@ -66,7 +66,7 @@ impl Holds {
     }
 }
 
-/// No two hold what they cannot share, only open sessions hold, revisions rise, and in the end nothing is left.
+/// Holds are compatible, only open sessions hold, revisions rise, and nothing is held at the end.
 pub(crate) fn agree(past: &Past, found: &mut Found) {
     let mut holds = Holds::default();
     let mut sessions = BTreeSet::new();
@@ -100,7 +100,7 @@ pub(crate) fn agree(past: &Past, found: &mut Found) {
     }
 }
 
-/// Who waits for locks is granted them before those who came later with no higher priority.
+/// A waiting claim is granted before later claims for the same locks whose priority is not higher.
 pub(crate) fn are_served_in_order(past: &Past, found: &mut Found) {
     let mut waiting: BTreeMap<u64, Arc<ClaimSpec>> = BTreeMap::new();
     for recorded in past.left() {

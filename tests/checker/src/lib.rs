@@ -1,8 +1,9 @@
-//! Decides from a recorded history whether Tenure kept its promises: what clients asked for and were told, by one clock,
-//! against what was committed. It is the same for simulated and for real servers.
+//! Checks a recorded history against the promises of Tenure. The history holds client operations and their replies,
+//! timed by one clock, and is compared with what was committed. The checker is the same for simulated and for real
+//! servers.
 //!
-//! Each rule is a function that reads the whole and tells what it found. What is not known (an outcome, or when something
-//! was committed) counts for the servers.
+//! Each rule is a function that reads the whole history and reports violations. Unknown facts (an outcome, or the time
+//! of a commit) are resolved in favour of the servers.
 
 mod committed;
 mod diary;
@@ -23,15 +24,15 @@ pub use diary::Diary;
 pub use history::{Call, CallKind, Entry, History, Outcome, Renewal, Sharing, Sighting, Task, Telling};
 pub use past::{Commit, Loss, Moment, Past, open_sessions};
 
-/// Clocks are read with this precision.
+/// Precision of clock readings.
 const PRECISION: Duration = Duration::from_millis(3);
 
-/// Something that must not be.
+/// A violated rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// What should have been true.
+    /// The rule.
     pub rule: Cow<'static, str>,
-    /// What was seen.
+    /// The observation that violates it.
     pub seen: String,
 }
 
@@ -41,7 +42,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Checks a history, at whose end all is over, against what happened in the database.
+/// Checks a complete history, in which all sessions have ended, against the commits in the database.
 #[must_use]
 pub fn check(history: &History, past: &Past) -> Vec<Violation> {
     let mut found = Found::default();

@@ -1,4 +1,4 @@
-//! What happened in the database.
+//! Models what happened in the database.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,32 +7,32 @@ use std::time::Duration;
 use tenure_core::{Event, GroupChange, Lead, Recorded, Revision};
 use tenure_server::store::Batch;
 
-/// What is known of when something happened.
+/// Knowledge about the time of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// Just then.
+    /// At exactly this time.
     At(Duration),
-    /// Then or before: somebody saw it.
+    /// At this time or earlier, because a client has observed the event.
     By(Duration),
-    /// Nothing.
+    /// Time unknown.
     Unknown,
 }
 
 impl Moment {
-    /// Whether it surely was before that.
+    /// Whether the event certainly happened before this time.
     #[must_use]
     pub fn is_before(self, time: Duration) -> bool {
         matches!(self, Self::At(at) | Self::By(at) if at < time)
     }
 
-    /// Whether it surely was after that.
+    /// Whether the event certainly happened after this time.
     #[must_use]
     pub fn is_after(self, time: Duration) -> bool {
         matches!(self, Self::At(at) if at > time)
     }
 }
 
-/// How many sessions a log leaves open.
+/// Number of sessions that are open at the end of a log.
 #[must_use]
 pub fn open_sessions(log: &[Arc<Batch>]) -> usize {
     let mut open = BTreeSet::new();
@@ -49,48 +49,48 @@ pub fn open_sessions(log: &[Arc<Batch>]) -> usize {
 /// A committed batch.
 #[derive(Clone, Debug)]
 pub struct Commit {
-    /// When.
+    /// Time of the commit.
     pub moment: Moment,
-    /// What.
+    /// Content of the commit.
     pub batch: Arc<Batch>,
 }
 
-/// The database lost commits.
+/// A loss of commits by the database.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
-    /// When, at the latest.
+    /// Upper bound of the time of the loss.
     pub at: Duration,
-    /// The last revision that is left of what was there before.
+    /// The last revision that survived.
     pub after: u64,
 }
 
-/// What happened in the database, in one namespace.
+/// The past of one namespace.
 #[derive(Debug, Default)]
 pub struct Past {
-    /// All that was committed and is known, in order, also what was lost later.
+    /// All known commits, in order, including those that were lost later.
     pub commits: Vec<Commit>,
-    /// The log that is left in the end.
+    /// The surviving log.
     pub log: Vec<Arc<Batch>>,
-    /// What was lost, in order.
+    /// All losses, in order.
     pub losses: Vec<Loss>,
 }
 
 impl Past {
-    /// The events that were committed, with when.
+    /// All committed events, with their times.
     pub fn committed(&self) -> impl Iterator<Item = (Moment, &Recorded)> {
         self.commits.iter().flat_map(|commit| commit.batch.events.iter().map(|recorded| (commit.moment, recorded)))
     }
 
-    /// The events of the log that is left.
+    /// The events of the surviving log.
     pub fn left(&self) -> impl Iterator<Item = &Recorded> {
         self.log.iter().flat_map(|batch| &batch.events)
     }
 
-    /// When holds and the lead of groups ended, by token. An end that was lost is none.
+    /// When holds and group leaderships ended, by token. Lost ends do not count.
     #[must_use]
     pub fn ends(&self) -> BTreeMap<u64, Moment> {
         let mut ends = BTreeMap::new();
-        // Who leads each group, with all the tokens that it has led with since.
+        // The leader of each group, with all tokens of its current term.
         let mut leads: BTreeMap<Revision, Vec<Lead>> = BTreeMap::new();
         for (moment, recorded) in self.committed() {
             let (group, lead) = match &recorded.event {
@@ -117,7 +117,7 @@ impl Past {
         ends
     }
 
-    /// The first revision that is left of what came after a loss.
+    /// The first surviving revision after a loss.
     #[must_use]
     pub fn jump_after(&self, loss: &Loss) -> Option<u64> {
         let first = self.log.partition_point(|batch| batch.revision().0 <= loss.after);
@@ -125,18 +125,18 @@ impl Past {
         events.map(|recorded| recorded.revision.0).find(|left| *left > loss.after)
     }
 
-    /// The loss that took this revision away.
+    /// The loss that removed this revision.
     #[must_use]
     pub fn loss_of(&self, revision: u64) -> Option<Loss> {
         let took = |loss: &&Loss| revision > loss.after && self.jump_after(loss).is_none_or(|jump| revision < jump);
         let mut took = self.losses.iter().filter(took).peekable();
         took.peek()?;
-        // Several may have gone back to the same revision: those before it was committed did not take it.
+        // Several losses may have gone back to one revision. Those that precede the commit did not remove it.
         let committed = self.moment_of(revision);
         took.find(|loss| !committed.is_after(loss.at)).copied()
     }
 
-    /// When a revision was committed. Later ones are always higher.
+    /// When a revision was committed. Revisions rise with commit order.
     fn moment_of(&self, revision: u64) -> Moment {
         let place = self.commits.partition_point(|commit| commit.batch.revision().0 < revision);
         self.commits.get(place).map_or(Moment::Unknown, |commit| commit.moment)

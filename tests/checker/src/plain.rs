@@ -1,4 +1,4 @@
-//! What holds of sessions whose program makes one plain call after the other: an answer of which it has nothing leaves nothing.
+//! Checks sessions that make sequential plain calls: a call that acquires nothing leaves no claim.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,9 @@ struct Stake<'a> {
 }
 
 impl Stake<'_> {
-    /// Whether it was there when the call was answered that left nothing, or began before the session asked again. A session that never
-    /// did may have asked, and its program died before it could write that down.
+    /// Whether the claim existed when the call was answered, or began later but before the session's next acquire. If
+    /// the session has no next call, a late claim is accepted: the program may have sent a request and died before it
+    /// recorded it.
     fn is_left_of(&self, call: &Call, next: Option<&Call>) -> bool {
         let is_of = call.names.iter().any(|asked| self.spec.names.iter().any(|name| **name == **asked));
         let was_there =
@@ -28,8 +29,8 @@ impl Stake<'_> {
     }
 }
 
-/// After an answer that nothing was acquired, or that it was cancelled, the session has no claim until it asks again. What the database
-/// has lost is left out, and so is all of a session of which it has lost something.
+/// After a reply that nothing was acquired, or that a call was cancelled, the session has no claim until its next
+/// acquire. Sessions with commits that the database has lost are skipped.
 pub(crate) fn leave_nothing(history: &History, past: &Past, found: &mut Found) {
     let mut calls: BTreeMap<&str, Vec<&Call>> = BTreeMap::new();
     for call in history.calls.iter().filter(|call| matches!(call.kind, CallKind::PlainAcquire | CallKind::Cancel)) {

@@ -1,12 +1,12 @@
-//! Fencing tokens are given once, and rise.
+//! Checks that fencing tokens are unique and rise.
 
 use std::collections::BTreeMap;
 
 use crate::Found;
 use crate::history::{Call, CallKind, History, Outcome, Sharing};
 
-/// A token belongs to one session, is not given again after it was given back, and is higher than those that others held with
-/// before.
+/// A token belongs to one session, is not granted again after its release, and is higher than the tokens of earlier
+/// incompatible holds.
 pub(crate) fn rise(history: &History, found: &mut Found) {
     let mut owners = BTreeMap::new();
     for (call, token) in history.acquired() {
@@ -35,7 +35,7 @@ pub(crate) fn rise(history: &History, found: &mut Found) {
     by_name.values().for_each(|grants| rise_for_each_lock(grants, found));
 }
 
-/// Who holds after others have, with whom it could not hold together, has a higher token.
+/// A holder whose mode is incompatible with earlier holds has a higher token than these.
 fn rise_for_each_lock(grants: &[(&Call, u64)], found: &mut Found) {
     let mut answered: Vec<_> = grants.iter().map(|(call, token)| (call.end, call.kind, *token)).collect();
     answered.sort_unstable_by_key(|(end, ..)| *end);

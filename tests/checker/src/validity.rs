@@ -1,4 +1,4 @@
-//! What the library calls valid is valid, and sessions live as long as was promised.
+//! Checks that holds are valid while the library says so, and that sessions live as long as promised.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,14 +9,14 @@ use crate::history::{History, Renewal, Sharing, Sighting};
 use crate::past::{Moment, Past};
 use crate::{Found, PRECISION};
 
-/// What hosts' clocks may differ by while a TTL passes.
+/// Factor on the TTL that allows for rate differences between host clocks.
 const RATE: f64 = 0.999;
 
-/// In which time who lost a hold with the database's last commits learns of it, once servers have the database again.
+/// Time within which a client notices that the database lost its hold, once servers can reach the database again.
 const LEARNS: Duration = Duration::from_secs(10);
 
-/// At any time, the valid holds of a lock are such as can be at once. (But for those that the database lost: see
-/// [`ends_in_time`].)
+/// At any time, the valid holds of a lock are compatible. Holds that the database lost are excluded: see
+/// [`ends_in_time`].
 pub(crate) fn is_of_one(history: &History, past: &Past, found: &mut Found) {
     let mut by_name: BTreeMap<&str, BTreeMap<u64, (Sharing, Duration, Duration)>> = BTreeMap::new();
     for Sighting { at, names, token, sharing } in &history.sightings {
@@ -59,7 +59,7 @@ pub(crate) fn ends_in_time(history: &History, past: &Past, found: &mut Found) {
     }
 }
 
-/// No session ends by itself before the TTL has passed since its last answered renewal was asked for.
+/// No session expires before the TTL has passed since its last acknowledged renewal was sent.
 pub(crate) fn outlives_renewals(history: &History, past: &Past, found: &mut Found) {
     let mut ends: BTreeMap<&str, Vec<Moment>> = BTreeMap::new();
     let mut opened: BTreeMap<&str, u32> = BTreeMap::new();
@@ -75,7 +75,7 @@ pub(crate) fn outlives_renewals(history: &History, past: &Past, found: &mut Foun
     for Renewal { session, start, ttl } in &history.renewals {
         let alone = opened.get(&**session) == Some(&1);
         let until = (*start + ttl.mul_f64(RATE)).saturating_sub(PRECISION);
-        // Of a session that was opened again, an earlier one may have ended before.
+        // If a session was opened more than once, an earlier incarnation may have ended before.
         let is_early = |end: &&Moment| end.is_before(until) && (alone || end.is_after(*start));
         if let Some(end) = ends.get(&**session).and_then(|ends| ends.iter().find(is_early)) {
             found.add(

@@ -1,4 +1,4 @@
-//! Watches tell all that happened, once, in order.
+//! Checks that watches deliver every event exactly once and in order.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,10 +11,10 @@ use crate::history::{History, Telling};
 use crate::holders::Holds;
 use crate::past::Past;
 
-/// Lock and kind of what is told.
+/// Lock and kind of each delivered event.
 type Told = Vec<(String, Cow<'static, str>)>;
 
-/// What a watch of everything is told of an event.
+/// The events that a watch of everything delivers for one recorded event.
 fn told(event: &Event) -> Told {
     let (spec, kind) = match event {
         Event::ClaimQueued(spec) => (spec, "queued"),
@@ -30,7 +30,7 @@ fn told(event: &Event) -> Told {
     spec.names.iter().map(|name| (name.to_string(), kind.into())).collect()
 }
 
-/// First the locks of both claims, then those of the one, then those of the other.
+/// Locks of both claims come first, then locks of `from` only, then locks of `to` only.
 fn told_of_transfer(from: &ClaimSpec, to: &ClaimSpec) -> Told {
     let both = from.names.iter().filter(|name| to.names.contains(name)).map(|name| (name, "transferred"));
     let ended = from.names.iter().filter(|name| !to.names.contains(name)).map(|name| (name, "ended"));
@@ -44,7 +44,7 @@ fn expected(past: &Past) -> BTreeMap<u64, Told> {
     told.filter(|(_, told)| !told.is_empty()).collect()
 }
 
-/// Each watch tells all that was committed after its snapshot, or that it cannot.
+/// Each watch delivers everything committed after its snapshot, or reports that it cannot.
 pub(crate) fn tell_all(history: &History, past: &Past, found: &mut Found) {
     let all = expected(past);
     for tellings in history.watches.values() {
@@ -87,7 +87,7 @@ pub(crate) fn tell_all(history: &History, past: &Past, found: &mut Found) {
     }
 }
 
-/// A snapshot tells who holds at its revision.
+/// A snapshot lists the holders at its revision.
 pub(crate) fn begin_with_what_is(history: &History, past: &Past, found: &mut Found) {
     let mut snapshots: BTreeMap<u64, BTreeSet<BTreeSet<(String, u64)>>> = BTreeMap::new();
     for telling in history.watches.values().flatten() {

@@ -11,10 +11,10 @@ use tokio::time::timeout;
 use crate::Subject;
 use crate::samples::{NAMESPACE, batch, every_event, filler, fillers};
 
-/// Longer than anything here takes; only ever waited for in vain.
+/// Longer than any operation in these tests; reached only on failure.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// A namespace needs no other creation.
+/// The first append creates the namespace; no other creation is needed.
 pub async fn the_first_append_creates_the_namespace(subject: &Subject) {
     let first = filler(NAMESPACE, 0, 3);
     subject.one.append(&first, false).await.expect("the first append is accepted");
@@ -37,7 +37,7 @@ pub async fn an_append_at_another_revision_conflicts_and_changes_nothing(subject
     assert_eq!(log, batches.into_iter().map(Arc::new).collect::<Vec<_>>());
 }
 
-/// Exactly one of those that race for a revision gets it, and the log has neither gaps nor strangers.
+/// Of several racing appends, exactly one wins each revision, and the log has neither gaps nor foreign batches.
 pub async fn one_of_many_at_once_wins_each_revision(subject: &Subject) {
     const WRITERS: u64 = 12;
     const ROUNDS: u64 = 12;
@@ -66,7 +66,7 @@ pub async fn one_of_many_at_once_wins_each_revision(subject: &Subject) {
     assert_eq!(log, winners.into_iter().map(Arc::new).collect::<Vec<_>>());
 }
 
-/// A retry after an unknown outcome tells by itself what became of the first.
+/// A retry after an unknown outcome reveals whether the first append succeeded.
 pub async fn a_repeated_append_conflicts_and_is_found_in_the_log(subject: &Subject) {
     let batch = filler(NAMESPACE, 0, 1);
     subject.one.append(&batch, false).await.expect("the first try is accepted");
@@ -76,12 +76,12 @@ pub async fn a_repeated_append_conflicts_and_is_found_in_the_log(subject: &Subje
     assert_eq!(log.len(), 1);
 }
 
-/// A caller that goes away leaves neither half a batch nor a store that is of no use.
+/// A dropped append leaves neither half a batch nor an unusable store.
 pub async fn a_dropped_append_is_whole_or_not_at_all(subject: &Subject) {
     let mut previous = 0;
     for round in 0..30 {
         let batch = filler(NAMESPACE, previous, 3);
-        // The time until the drop varies with the round, so that it hits the append in different places.
+        // The delay before the drop varies with the round, so that it hits the append at different points.
         let _ = timeout(Duration::from_micros(round * 40), subject.one.append(&batch, false)).await;
         match subject.one.append(&batch, false).await {
             Ok(()) => previous = batch.revision().0,
@@ -96,7 +96,7 @@ pub async fn a_dropped_append_is_whole_or_not_at_all(subject: &Subject) {
     assert_eq!(subject.log_after(NAMESPACE, 0).await.expect("the log can be read").len(), 30);
 }
 
-/// What happens in one namespace does not show in another.
+/// Changes in one namespace are not visible in another.
 pub async fn namespaces_are_independent(subject: &Subject) {
     for name in ["a", "b", "a-1", "0"] {
         subject.append_all(&fillers(name, &[1, 2])).await;
@@ -119,7 +119,7 @@ pub async fn a_huge_batch_is_one_batch(subject: &Subject) {
     assert!(*tail.batches[0] == huge);
 }
 
-/// Revisions jump when history is lost; that must not be where a database runs out of numbers.
+/// Revisions jump when history is lost; a jump must not exceed the database's number range.
 pub async fn revisions_may_be_near_their_end(subject: &Subject) {
     subject.append_all(&[filler(NAMESPACE, 0, 1), crate::samples::loss(NAMESPACE, 1, 1 << 62)]).await;
     subject.one.append(&filler(NAMESPACE, 1 << 62, 2), true).await.expect("the next one follows");
@@ -128,7 +128,7 @@ pub async fn revisions_may_be_near_their_end(subject: &Subject) {
     assert_eq!(tail.head.revision, Revision((1 << 62) + 2));
 }
 
-/// Nothing that an event says is lost, changed or mixed up.
+/// Events are read exactly as they were written.
 pub async fn every_event_comes_back_as_it_was(subject: &Subject) {
     let written = Batch { number: u64::MAX, at_ms: -1, ..batch(NAMESPACE, 0, every_event()) };
     subject.one.append(&written, true).await.expect("the batch is accepted");
@@ -139,7 +139,7 @@ pub async fn every_event_comes_back_as_it_was(subject: &Subject) {
     assert_eq!(*tail.batches[0], written);
 }
 
-/// What polling lives on.
+/// Heads, on which polling relies.
 pub async fn heads_tell_every_namespace(subject: &Subject) {
     assert_eq!(subject.one.heads().await, Ok(Vec::new()));
     subject.append_all(&fillers("b", &[1, 2])).await;
@@ -149,14 +149,14 @@ pub async fn heads_tell_every_namespace(subject: &Subject) {
     assert_eq!(heads, [(Text::from("a"), Revision(5)), (Text::from("b"), Revision(3))]);
 }
 
-/// Where a store can tell, it does.
+/// Hints of the other server's appends, where the store supports them.
 pub async fn the_other_server_is_hinted(subject: &Subject) {
     if !subject.hints {
         let hint = timeout(Duration::from_millis(50), subject.one.hint());
         assert!(hint.await.is_err(), "a store that cannot know does not pretend to");
         return;
     }
-    // The first hint may be that listening has begun. Appends go on until there is one more.
+    // The first hint may only be that listening has begun. Appends continue until there is another hint.
     let hinted = tokio::spawn({
         let two = subject.two.clone();
         async move {

@@ -6,7 +6,7 @@ use tenure_server::store::{Batch, Measured, StoreError, encode_events};
 use crate::Subject;
 use crate::samples::{NAMESPACE, batch, every_event, filler, fillers, no_changes};
 
-/// A batch for each of these stamps, of two events each.
+/// One batch per stamp, of two events each.
 fn stamped(stamps: &[i64]) -> Vec<Batch> {
     let batch = |(at_ms, previous)| Batch { at_ms, ..filler(NAMESPACE, previous, 2) };
     stamps.iter().copied().zip((0..).step_by(2)).map(batch).collect()
@@ -16,7 +16,7 @@ async fn trim(subject: &Subject, before_ms: i64) -> u64 {
     subject.one.trim(NAMESPACE, Revision(0), before_ms).await.expect("history can be trimmed").0
 }
 
-/// What the rows do not sum up yet stays, and so does what is not old enough.
+/// Batches that the rows do not cover stay, and so do batches that are not old enough.
 pub async fn is_trimmed_up_to_the_rows_and_the_time(subject: &Subject) {
     assert_eq!(trim(subject, i64::MAX).await, 0, "a namespace that does not exist");
     subject.append_all(&stamped(&[10, 20, 30, 40, 50])).await;
@@ -37,7 +37,7 @@ pub async fn is_trimmed_up_to_the_rows_and_the_time(subject: &Subject) {
     subject.one.save(NAMESPACE, &no_changes(6, 10)).await.expect("the rows go on");
 }
 
-/// Servers' clocks differ. What is left has no holes all the same.
+/// Servers' clocks differ. The remaining log has no gaps nevertheless.
 pub async fn is_trimmed_in_order(subject: &Subject) {
     subject.append_all(&stamped(&[10, 99, 20, 30])).await;
     subject.one.save(NAMESPACE, &no_changes(0, 8)).await.expect("the rows are saved");
@@ -45,7 +45,7 @@ pub async fn is_trimmed_in_order(subject: &Subject) {
     assert_eq!(subject.log_after(NAMESPACE, 2).await.expect("the rest is there").len(), 3);
 }
 
-/// Or the log would not tell any more where it was.
+/// Without the newest batch, the log would lose its position.
 pub async fn keeps_the_newest_batch(subject: &Subject) {
     subject.append_all(&stamped(&[10, 20])).await;
     subject.one.save(NAMESPACE, &no_changes(0, 4)).await.expect("the rows are saved");
@@ -53,7 +53,7 @@ pub async fn keeps_the_newest_batch(subject: &Subject) {
     assert_eq!(subject.log_after(NAMESPACE, 2).await.expect("the rest is there").len(), 1);
 }
 
-/// More than go into one transaction.
+/// Trims more batches than fit into one transaction.
 pub async fn of_many_batches_is_trimmed(subject: &Subject) {
     const BATCHES: u64 = 1_200;
     subject.append_all(&fillers(NAMESPACE, &[1; BATCHES as usize])).await;
@@ -64,7 +64,7 @@ pub async fn of_many_batches_is_trimmed(subject: &Subject) {
     assert_eq!(tail.batches.len(), 1);
 }
 
-/// However new it is.
+/// The age of the batches does not matter.
 pub async fn is_trimmed_up_to_a_revision(subject: &Subject) {
     subject.append_all(&stamped(&[10, 20, 30, 40, 50])).await;
     subject.one.save(NAMESPACE, &no_changes(0, 8)).await.expect("the rows are saved");
@@ -78,7 +78,7 @@ pub async fn is_trimmed_up_to_a_revision(subject: &Subject) {
     assert_eq!(trim(Revision::MAX.0, i64::MIN).await, Ok(Revision(8)), "never the newest");
 }
 
-/// In bytes as they are stored, whatever is in them.
+/// Sizes are in bytes as stored, for any content.
 pub async fn is_measured_piece_by_piece(subject: &Subject) {
     let measure = async |after: u64, limit| subject.two.measure(NAMESPACE, Revision(after), limit).await;
     assert_eq!(measure(0, 10).await, Ok(None), "a namespace that does not exist");

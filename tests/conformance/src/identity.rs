@@ -8,7 +8,7 @@ use tenure_server::store::StoreError;
 use crate::Subject;
 use crate::samples::{NAMESPACE, filler, fillers, loss, no_changes};
 
-/// Nobody builds on a head that was written elsewhere before it is said aloud that history may be lost.
+/// No batch is appended to a head written by another database until the loss of history is declared.
 pub async fn of_another_database_stops_appends_until_the_loss_is_declared(subject: &Subject) {
     let Some(fail_over) = &subject.fail_over else { return };
     subject.append_all(&fillers(NAMESPACE, &[2, 3])).await;
@@ -32,7 +32,7 @@ pub async fn of_another_database_stops_appends_until_the_loss_is_declared(subjec
     subject.one.save(NAMESPACE, &no_changes(0, 5)).await.expect("the rows go on");
 }
 
-/// Also on the database that the head was written on: when a server saw revisions that are not there any more.
+/// A loss can be declared also on the database that wrote the head: when a server saw revisions that no longer exist.
 pub async fn a_declared_loss_jumps_ahead(subject: &Subject) {
     subject
         .append_all(&[filler(NAMESPACE, 0, 3), loss(NAMESPACE, 3, 1_000_000), filler(NAMESPACE, 1_000_000, 1)])
@@ -47,7 +47,7 @@ pub async fn a_declared_loss_jumps_ahead(subject: &Subject) {
     assert_eq!(subject.log_after("lost-all", 0).await.expect("it can be read"), [Arc::new(first)]);
 }
 
-/// It may have been there, and be among what was lost.
+/// The namespace may have existed, and be among the lost data.
 pub async fn of_another_database_lets_no_namespace_begin_before_the_loss_is_declared(subject: &Subject) {
     let head = subject.one.read("new", Revision(0), 10).await.expect("it can be read").head;
     assert!(head.intact, "on the database where the tables were made");

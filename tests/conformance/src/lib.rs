@@ -1,6 +1,6 @@
-//! The behaviour that every store must show, as a library: a store passes if every behaviour here holds on a fresh database.
+//! Conformance tests of stores: a store passes if every behaviour here holds on a fresh database.
 //!
-//! [`conformance!`] makes a test of each behaviour, given an expression that makes a [`Subject`].
+//! [`conformance!`] generates a test of each behaviour, given an expression that creates a [`Subject`].
 
 pub mod append;
 pub mod history;
@@ -16,8 +16,8 @@ pub mod views;
 
 pub use subject::{Identity, Plain, Subject};
 
-/// Makes a module of tests, one for each behaviour, of the stores that `$subject` makes: an expression of type [`Subject`]
-/// in an async context, evaluated for each test.
+/// Generates a module of tests, one per behaviour, for the stores that `$subject` creates: an expression of type
+/// [`Subject`] in an async context, evaluated for each test.
 #[macro_export]
 macro_rules! conformance {
     ($store:ident, $subject:expr) => {

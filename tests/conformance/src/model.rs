@@ -1,4 +1,4 @@
-//! What events mean for sessions, claims and groups, as plainly as can be; and random ones.
+//! A reference model of sessions, claims and groups, as simple as possible, and a generator of random events.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tenure_server::store::{Batch, RowChanges};
 
 use crate::samples::{batch, claim, claim_spec, loss, member_spec, nasty_names, operator, session, settings};
 
-/// The sessions, claims and groups after some events.
+/// The sessions, claims and groups after a sequence of events.
 #[derive(Clone, Default)]
 pub(crate) struct Model {
     pub(crate) revision: u64,
@@ -104,7 +104,7 @@ impl Model {
         }
     }
 
-    /// A batch has been applied: notes when it granted claims.
+    /// Records the grant times of the claims granted in an applied batch.
     fn stamp(&mut self, batch: &Batch) {
         for recorded in &batch.events {
             if let Event::ClaimGranted { claim, .. } | Event::ClaimTransferred { claim, .. } = &recorded.event {
@@ -136,7 +136,7 @@ impl Model {
     }
 }
 
-/// A source of batches of random events that make sense one by one. The same seed gives the same events.
+/// A generator of batches of random events that are individually valid. The same seed gives the same events.
 pub(crate) struct Random {
     random: StdRng,
     pub(crate) model: Model,
@@ -251,7 +251,7 @@ impl Random {
     }
 }
 
-/// A change of a group that is there, or of one that this creates.
+/// A change of an existing group, or of one that this call creates.
 fn group_event(
     random: &mut StdRng,
     groups: &BTreeMap<Revision, Arc<Group>>,
@@ -263,7 +263,7 @@ fn group_event(
     let of = |group: &Group, change| Event::Group { id: group.id, group: group.name.clone(), change };
     let number = Revision(revision);
     let config = random.random_bool(0.7).then(|| Text::from(format!("{name} {revision}")));
-    // Few groups at a time, so that much happens to each.
+    // Few groups at a time, so that each has many changes.
     let chosen = if groups.len() < 4 && random.random_bool(0.3) { None } else { groups.choose(random) };
     let Some(group) = chosen else {
         let lead = Lead { member: number, token: number };

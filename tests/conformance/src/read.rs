@@ -17,7 +17,7 @@ pub async fn of_nothing_is_nothing(subject: &Subject) {
     }
 }
 
-/// Batches that reach beyond the revision come whole; at or beyond the head there are none.
+/// Batches that extend beyond the revision are returned whole; at or beyond the head there are none.
 pub async fn begins_after_the_revision(subject: &Subject) {
     let batches: Vec<_> = fillers(NAMESPACE, &[2, 3, 1]).into_iter().map(Arc::new).collect();
     for batch in &batches {
@@ -30,7 +30,7 @@ pub async fn begins_after_the_revision(subject: &Subject) {
     }
 }
 
-/// At least one batch, and then not many more events than asked for; a jump of the revision is no amount of events.
+/// At least one batch, and not many more events than requested; a jump of the revision does not count as events.
 pub async fn stops_at_about_the_limit(subject: &Subject) {
     let mut batches = fillers(NAMESPACE, &[4; 10]);
     batches.push(loss(NAMESPACE, 40, 1 << 50));
@@ -44,7 +44,7 @@ pub async fn stops_at_about_the_limit(subject: &Subject) {
     assert_eq!(log, batches.into_iter().map(Arc::new).collect::<Vec<_>>(), "steps lead to the end");
 }
 
-/// A commit that was acknowledged to one is there for all.
+/// An acknowledged commit is visible to all servers.
 pub async fn sees_what_another_server_committed(subject: &Subject) {
     for previous in 0..50 {
         let (writer, reader) =
@@ -56,7 +56,7 @@ pub async fn sees_what_another_server_committed(subject: &Subject) {
     }
 }
 
-/// Readers beside a writer see the log grow at its end and nowhere else.
+/// Concurrent readers see the log grow only at its end.
 pub async fn shows_no_batch_without_the_earlier_ones(subject: &Subject) {
     const BATCHES: u64 = 150;
     let reader = tokio::spawn({
@@ -82,7 +82,7 @@ pub async fn shows_no_batch_without_the_earlier_ones(subject: &Subject) {
         .expect("in order");
 }
 
-/// The database's clock, in ms since 1970; here it is the same machine's.
+/// The database's clock, in ms since 1970; in this test it is that of the same machine.
 pub async fn gives_the_clock(subject: &Subject) {
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_millis();
     let before = now();

@@ -1,4 +1,4 @@
-//! Rows, written behind.
+//! Rows, which are written asynchronously.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use crate::samples::{
     settings,
 };
 
-/// Of a namespace without rows, existing or not.
+/// A namespace without rows, existing or not.
 pub async fn none_at_first(subject: &Subject) {
     assert_eq!(subject.one.load("nowhere").await, Ok(Rows::default()));
     subject.append_all(&fillers(NAMESPACE, &[3])).await;
     assert_eq!(subject.one.load(NAMESPACE).await, Ok(Rows::default()));
 }
 
-/// Nothing of them is lost, changed or mixed up, whatever the text.
+/// Rows are read exactly as they were saved, whatever the text.
 pub async fn come_back_as_they_were_saved(subject: &Subject) {
     subject.append_all(&fillers(NAMESPACE, &[200])).await;
     subject.append_all(&fillers("other", &[200])).await;
@@ -64,7 +64,7 @@ pub async fn come_back_as_they_were_saved(subject: &Subject) {
     assert_eq!(head.rows_revision, Revision(200));
 }
 
-/// Rows are replaced by key; ending what is not there is no error.
+/// Rows are replaced by key; deleting an absent row is not an error.
 pub async fn replace_and_end(subject: &Subject) {
     subject.append_all(&fillers(NAMESPACE, &[10, 10])).await;
     subject.append_all(&fillers("other", &[10])).await;
@@ -123,7 +123,7 @@ pub async fn replace_and_end(subject: &Subject) {
     assert_eq!(other, expected, "another namespace keeps its own");
 }
 
-/// The stamp of a grant stays with the claim for as long as its row is there, also when the log has forgotten the grant.
+/// The grant's stamp is kept as long as the claim's row exists, also after the log has dropped the grant.
 pub async fn keep_when_claims_were_granted(subject: &Subject) {
     let owner = session(1, "s");
     let (both, one) = (claim_spec(&owner, &["a", "b"]), claim_spec(&owner, &["c"]));
@@ -133,7 +133,7 @@ pub async fn keep_when_claims_were_granted(subject: &Subject) {
     let held = |id, spec: &Arc<ClaimSpec>| claim(id, spec, ClaimState::Held { token: Revision(id) });
     let lingering = claim(3, &one, ClaimState::Lingering { token: Revision(3), home: ServerId(1) });
     let claims = vec![held(1, &both), held(2, &one), lingering.clone(), claim(4, &one, ClaimState::Waiting)];
-    // Of a hold from before they were kept, it is not known. Clocks may be wrong.
+    // The stamps of holds granted before stamps were stored are unknown. Clocks may be wrong.
     let stamps = vec![(Revision(1), 1_700_000_000_123), (Revision(3), -5)];
     let changes = RowChanges { claims: claims.clone(), granted: stamps.clone(), ..no_changes(0, 8) };
     subject.one.save(NAMESPACE, &changes).await.expect("the rows are saved");
@@ -172,7 +172,7 @@ pub async fn are_saved_only_from_where_they_are(subject: &Subject) {
     assert_eq!(subject.one.load(NAMESPACE).await, Ok(expected));
 }
 
-/// Rows of a history that this database does not have would be a lie.
+/// Rows beyond the database's own history would be invalid.
 pub async fn are_saved_only_up_to_a_batch_in_the_log(subject: &Subject) {
     subject.append_all(&fillers(NAMESPACE, &[5, 5])).await;
     for to in [7, 11, 1 << 40] {
@@ -181,7 +181,7 @@ pub async fn are_saved_only_up_to_a_batch_in_the_log(subject: &Subject) {
     assert_eq!(subject.one.save(NAMESPACE, &no_changes(0, 10)).await, Ok(()));
 }
 
-/// Servers that save at once do not mix.
+/// Concurrent saves do not interleave.
 pub async fn of_one_of_many_savers_at_once_are_kept(subject: &Subject) {
     subject.append_all(&fillers(NAMESPACE, &[10])).await;
     let mut savers = JoinSet::new();
@@ -198,7 +198,7 @@ pub async fn of_one_of_many_savers_at_once_are_kept(subject: &Subject) {
     assert_eq!(loaded.sessions, [session(won[0], "saved")]);
 }
 
-/// More rows than go into one statement, with claims to more names than that.
+/// More rows than fit into one statement, with claims to more names than that.
 pub async fn by_the_thousands(subject: &Subject) {
     subject.append_all(&[filler(NAMESPACE, 0, 5000), filler(NAMESPACE, 5000, 5)]).await;
     let sessions: Vec<_> = (1..=2500).map(|opened| session(opened, &format!("s{opened}"))).collect();
@@ -229,7 +229,8 @@ pub async fn by_the_thousands(subject: &Subject) {
     assert_eq!(subject.one.load(NAMESPACE).await, Ok(expected));
 }
 
-/// As large as the service lets them be, of signs that take more space in a statement: as rows, and as an event.
+/// The largest group that the service allows, of characters that take more space in a statement: as rows, and as an
+/// event.
 pub async fn of_a_group_at_its_bounds(subject: &Subject) {
     let text = |bytes: usize| Text::from("\\\"'\n".repeat(bytes / 4));
     let members = group(1, "large", 1_000);

@@ -11,10 +11,10 @@ use tenure_core::{
 };
 use tenure_server::store::{Batch, RowChanges};
 
-/// The namespace that most behaviours are tried in.
+/// The namespace of most tests.
 pub(crate) const NAMESPACE: &str = "default";
 
-/// Names that are all different, however much some databases would like to think otherwise.
+/// Names that are all distinct, although some databases would consider some of them equal.
 pub(crate) fn nasty_names() -> Vec<Text> {
     let mut names = vec![
         "lock".to_owned(),
@@ -67,7 +67,7 @@ pub(crate) fn session(opened: u64, id: &str) -> Session {
     Session::new(spec, Revision(opened))
 }
 
-/// What a claim is made with.
+/// A claim's spec.
 pub(crate) fn claim_spec(session: &Session, names: &[&str]) -> Arc<ClaimSpec> {
     let mut names: Vec<Text> = names.iter().map(|name| Text::from(*name)).collect();
     names.sort();
@@ -84,7 +84,7 @@ pub(crate) fn claim_spec(session: &Session, names: &[&str]) -> Arc<ClaimSpec> {
     })
 }
 
-/// One mode or another.
+/// A mode, selected by the number.
 fn mode(number: u64) -> Mode {
     match number % 3 {
         0 => Mode::Exclusive,
@@ -93,7 +93,7 @@ fn mode(number: u64) -> Mode {
     }
 }
 
-/// One of the things that can be set on a lock, or nothing.
+/// A setting of a lock, or none, selected by the number.
 pub(crate) fn settings(number: u64) -> LockSettings {
     let preempt = Preempt { settling: Duration::ZERO, drain: Duration::from_millis(number) };
     LockSettings {
@@ -102,13 +102,13 @@ pub(crate) fn settings(number: u64) -> LockSettings {
     }
 }
 
-/// A claim that its holder was asked to hand over.
+/// A claim whose holder was asked to hand over.
 pub(crate) fn handing_over(claim: &Claim, to: Option<Revision>) -> Claim {
     let transfer = Transfer { to, started: Revision(claim.id.0 + 7), drain: Duration::from_millis(1500) };
     Claim { transfer: Some(Box::new(transfer)), ..claim.clone() }
 }
 
-/// An operator.
+/// An operator's eviction.
 pub(crate) fn operator() -> Eviction {
     Eviction { operator: nasty_names()[0].clone(), note: "".into() }
 }
@@ -118,7 +118,7 @@ pub(crate) fn claim(id: u64, spec: &Arc<ClaimSpec>, state: ClaimState) -> Claim 
     Claim::new(Revision(id), spec.clone(), state)
 }
 
-/// What a membership is made with.
+/// A membership's spec.
 pub(crate) fn member_spec(session: &Session) -> Arc<MemberSpec> {
     Arc::new(MemberSpec {
         session: session.spec.id.clone(),
@@ -128,7 +128,7 @@ pub(crate) fn member_spec(session: &Session) -> Arc<MemberSpec> {
     })
 }
 
-/// A group with so many members, of which every second has an assignment. Every second group has a config.
+/// A group with this number of members, every second of which has an assignment. Every second group has a config.
 pub(crate) fn group(id: u64, name: &str, members: u64) -> Arc<Group> {
     let member = |number: u64| Member {
         number: Revision(number),
@@ -168,13 +168,13 @@ pub(crate) fn batch(namespace: &str, previous: u64, events: Vec<Event>) -> Batch
     }
 }
 
-/// A batch of `count` events of no consequence.
+/// A batch of `count` irrelevant events.
 pub(crate) fn filler(namespace: &str, previous: u64, count: u64) -> Batch {
     let event = |number| Event::ServerAdopted { dead: ServerId(number), by: ServerId(number + 1) };
     batch(namespace, previous, (previous + 1..=previous + count).map(event).collect())
 }
 
-/// Batches of these sizes, one after the other, from the beginning.
+/// Consecutive batches of these sizes, from the beginning.
 pub(crate) fn fillers(namespace: &str, sizes: &[u64]) -> Vec<Batch> {
     let mut previous = 0;
     let mut batches = Vec::new();
@@ -191,12 +191,12 @@ pub(crate) fn loss(namespace: &str, previous: u64, revision: u64) -> Batch {
     Batch { events: vec![Recorded { revision: Revision(revision), event }], ..batch(namespace, previous, Vec::new()) }
 }
 
-/// Row changes that change nothing but where the rows are.
+/// Row changes that only advance the rows' revision.
 pub(crate) fn no_changes(from: u64, to: u64) -> RowChanges {
     RowChanges { from: Revision(from), to: Revision(to), ..RowChanges::default() }
 }
 
-/// One event of each kind and then some, with nasty text.
+/// At least one event of each kind, with unusual text.
 pub(crate) fn every_event() -> Vec<Event> {
     let names = nasty_names();
     let mut events = Vec::new();
@@ -280,7 +280,7 @@ pub(crate) fn every_event() -> Vec<Event> {
     events
 }
 
-/// One event of each kind of change of a group and then some, with nasty text.
+/// At least one event of each kind of group change, with unusual text.
 fn every_change() -> Vec<Event> {
     let names = nasty_names();
     let lead = Lead { member: Revision(3), token: Revision(1 << 62) };

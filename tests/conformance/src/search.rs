@@ -1,4 +1,4 @@
-//! Looking back in the log for a lock.
+//! Backward search of the log for a lock.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use tenure_server::store::{Batch, Older};
 use crate::Subject;
 use crate::samples::{NAMESPACE, batch, claim_spec, every_event, filler, loss, nasty_names, no_changes, session};
 
-/// A batch of `count` events of which the last is about a lock.
+/// A batch of `count` events, of which the last concerns a lock.
 fn about(name: &str, previous: u64, count: u64) -> Batch {
     let queued = Event::ClaimQueued(claim_spec(&session(1, "s"), &[name]));
     let fill = filler(NAMESPACE, previous, count).events.into_iter().map(|recorded| recorded.event);
     batch(NAMESPACE, previous, fill.take(count as usize - 1).chain([queued]).collect())
 }
 
-/// All that is found from the newest event on, in how many steps, and what is before it.
+/// All batches found from the newest event on, the number of steps, and what precedes them.
 async fn found(subject: &Subject, name: &str, limit: usize) -> (Vec<Arc<Batch>>, usize, Older) {
     let mut batches = Vec::new();
     let mut until = Revision(u64::MAX);
@@ -43,7 +43,7 @@ pub async fn in_nothing_finds_nothing(subject: &Subject) {
     }
 }
 
-/// Whatever the name is made of, and whatever the database thinks is the same.
+/// Names match exactly, whatever their characters and the database's collation.
 pub async fn finds_each_name_and_not_the_others(subject: &Subject) {
     let names = nasty_names();
     let mut batches = Vec::new();
@@ -60,7 +60,7 @@ pub async fn finds_each_name_and_not_the_others(subject: &Subject) {
     assert_eq!(found, [], "a wildcard is a letter like others");
 }
 
-/// What is found is what was appended.
+/// Batches are returned as they were appended.
 pub async fn gives_batches_as_they_were(subject: &Subject) {
     let all = batch(NAMESPACE, 0, every_event());
     subject.append_all(std::slice::from_ref(&all)).await;
@@ -68,7 +68,7 @@ pub async fn gives_batches_as_they_were(subject: &Subject) {
     assert_eq!(found, [Arc::new(all)]);
 }
 
-/// In however small steps, each batch is found once, newest first; and no step looks at much more than it was asked to.
+/// For any step size, each batch is found once, newest first, and no step reads much more than requested.
 pub async fn goes_back_in_steps_that_miss_nothing(subject: &Subject) {
     let mut batches = Vec::new();
     let mut expected = Vec::new();
@@ -88,13 +88,13 @@ pub async fn goes_back_in_steps_that_miss_nothing(subject: &Subject) {
     for limit in [1, 3, 17, 1_000] {
         let (found, steps, _) = found(subject, "a", limit).await;
         assert_eq!(found, expected, "limit {limit}");
-        // A step of one event still looks at a whole batch.
+        // A step of one event still reads a whole batch.
         let most = batches.len().min(previous as usize / limit) + 2;
         assert!(steps <= most && steps >= previous as usize / (limit + 5), "limit {limit}: {steps} steps");
     }
 }
 
-/// A batch that ends after the revision belongs to what is newer.
+/// A batch that ends after the revision belongs to the newer part.
 pub async fn begins_with_the_batch_that_ends_at_the_revision(subject: &Subject) {
     let batches = [about("a", 0, 3), about("a", 3, 3)];
     subject.append_all(&batches).await;
@@ -104,7 +104,7 @@ pub async fn begins_with_the_batch_that_ends_at_the_revision(subject: &Subject) 
     }
 }
 
-/// A jump of the revision is no amount of events, and what declares it is found whatever is asked for.
+/// A jump of the revision does not count as events, and the batch that declares a loss is found by every search.
 pub async fn finds_losses_and_gets_beyond_them(subject: &Subject) {
     let batches = [about("a", 0, 2), loss(NAMESPACE, 2, 1 << 60), about("b", 1 << 60, 3)];
     subject.append_all(&batches).await;
@@ -114,7 +114,7 @@ pub async fn finds_losses_and_gets_beyond_them(subject: &Subject) {
     assert!(steps <= 3, "{steps} steps");
 }
 
-/// What was dropped is not there, and it is said where the log begins.
+/// Dropped batches are not found, and the search reports where the log begins.
 pub async fn tells_where_the_log_begins(subject: &Subject) {
     let stamped = |previous| Batch { at_ms: 1_000 + previous as i64, ..about("a", previous, 2) };
     let batches: Vec<Batch> = [0, 2, 4, 6].map(stamped).into();

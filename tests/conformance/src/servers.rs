@@ -32,7 +32,7 @@ fn is_dead(everybody: &[Presence], server: u64) -> bool {
     found[0].dead
 }
 
-/// Each heartbeat shows what the others' last heartbeats were.
+/// Each heartbeat returns the others' last heartbeats.
 pub async fn see_each_others_heartbeats(subject: &Subject) {
     assert_eq!(heartbeat(&subject.one, 1, 1).await, [presence(1, 1)]);
     if subject.one.exclusive() {
@@ -53,7 +53,7 @@ pub async fn see_each_others_heartbeats(subject: &Subject) {
     );
 }
 
-/// A server that has sent a heartbeat meanwhile is alive.
+/// A server that has sent another heartbeat meanwhile is alive.
 pub async fn are_marked_dead_only_at_their_heartbeat(subject: &Subject) {
     let id = i64::MAX as u64;
     heartbeat(&subject.one, id, 1).await;
@@ -65,7 +65,7 @@ pub async fn are_marked_dead_only_at_their_heartbeat(subject: &Subject) {
     assert_eq!(subject.two.mark_dead(ServerId(5), 3).await, Ok(true), "one that never was is not alive");
 }
 
-/// Death is for ever.
+/// A dead server cannot return.
 pub async fn that_are_dead_cannot_send_heartbeats(subject: &Subject) {
     heartbeat(&subject.one, 1, 1).await;
     assert_eq!(subject.two.mark_dead(ServerId(1), 1).await, Ok(true));
@@ -78,7 +78,7 @@ pub async fn that_are_dead_cannot_send_heartbeats(subject: &Subject) {
     assert!(is_dead(&everybody, 1) && !is_dead(&everybody, 2), "as a new server it lives: {everybody:?}");
 }
 
-/// Also where nobody remembers it.
+/// Dead servers are rejected also after they were forgotten.
 pub async fn that_are_forgotten_cannot_send_heartbeats(subject: &Subject) {
     heartbeat(&subject.one, 1, 1).await;
     subject.two.forget(&[ServerId(1)]).await.expect("forgetting works");
@@ -91,7 +91,7 @@ pub async fn that_are_forgotten_cannot_send_heartbeats(subject: &Subject) {
     assert_eq!(heartbeat(&subject.one, 2, 1).await, [presence(2, 1)]);
 }
 
-/// Who is the only one that can write is the only one that lives.
+/// The only server that can write is the only one that stays alive.
 pub async fn alone_outlive_the_others(subject: &Subject) {
     heartbeat(&subject.one, 1, 1).await;
     let everybody = heartbeat(&subject.two, 2, 1).await;

@@ -1,4 +1,4 @@
-//! What the behaviours are tried on.
+//! The subject of the tests.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -6,37 +6,37 @@ use std::sync::Arc;
 
 use tenure_server::store::{Batch, Store, StoreError};
 
-/// Asks the database in plain SQL; the answer is the first column, as text.
+/// Runs plain SQL in the database; returns the first column as text.
 pub type Plain = Box<dyn Fn(String) -> Pin<Box<dyn Future<Output = Vec<String>> + Send>> + Send + Sync>;
 
-/// Makes the database look like another one: as if another server of the database had taken over.
+/// Changes the database's identity, as a failover to another server of the database would.
 pub type Identity = Box<dyn Fn() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
-/// A fresh database with the stores of two servers on it.
+/// A fresh database with the stores of two servers.
 pub struct Subject {
     /// One server's store.
     pub one: Arc<dyn Store>,
     /// The other server's store; the same as `one` if the store is exclusive.
     pub two: Arc<dyn Store>,
-    /// Plain SQL, where the database speaks it.
+    /// Plain SQL, where the database supports it.
     pub plain: Option<Plain>,
-    /// Where the database can be made to look like another one.
+    /// Changes the database's identity, where that is possible.
     pub fail_over: Option<Identity>,
-    /// Whether `hint` is more than waiting for ever.
+    /// Whether `hint` is supported, and does not just wait for ever.
     pub hints: bool,
-    /// Keeps whatever must live as long as the stores.
+    /// Resources that must live as long as the stores.
     pub keep: Box<dyn std::any::Any + Send + Sync>,
 }
 
 impl Subject {
-    /// Appends batches that must be accepted.
+    /// Appends batches, all of which must be accepted.
     pub(crate) async fn append_all(&self, batches: &[Batch]) {
         for batch in batches {
             self.one.append(batch, false).await.expect("the append is accepted");
         }
     }
 
-    /// All that the log has after a revision, read in steps.
+    /// The log after a revision, read in steps.
     pub(crate) async fn log_after(&self, namespace: &str, after: u64) -> Result<Vec<Arc<Batch>>, StoreError> {
         let mut batches: Vec<Arc<Batch>> = Vec::new();
         let mut after = tenure_core::Revision(after);

@@ -1,4 +1,4 @@
-//! What people see who ask in plain SQL.
+//! The views for users of plain SQL.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -138,7 +138,7 @@ fn groups(model: &Model) -> Vec<String> {
     model.groups.values().map(line).collect()
 }
 
-/// Whatever is saved of it and whatever is not, the views tell the state after the last event.
+/// The views show the state after the last event, whichever part of it is saved as rows.
 pub async fn merge_rows_and_log(subject: &Subject) {
     let Some(plain) = &subject.plain else { return };
     let mut random = Random::new(2026);
@@ -176,7 +176,8 @@ pub async fn merge_rows_and_log(subject: &Subject) {
     assert!(seen.iter().all(|count| *count > 50), "there was something to see: {seen:?}");
 }
 
-/// A row of `past_holds` for each name of each hold that has ended in these batches, as plainly as can be.
+/// The expected rows of `past_holds`, computed as simply as possible: one for each name of each hold that has ended in
+/// these batches.
 fn past_holds(batches: &[Batch]) -> Vec<String> {
     let mut rows = Vec::new();
     let (mut queued, mut granted) = (BTreeMap::new(), BTreeMap::new());
@@ -203,7 +204,7 @@ fn past_holds(batches: &[Batch]) -> Vec<String> {
                 }
                 _ => continue,
             };
-            // Only once: then it lingered.
+            // Counted only once: then the hold lingered.
             let Some((_, granted_at)) = granted.remove(claim).filter(|(known, _)| known == token) else { continue };
             let waited = if claim == token { 0 } else { granted_at - queued[claim] };
             let (session, owner, reason, held) =
@@ -221,7 +222,7 @@ fn past_holds(batches: &[Batch]) -> Vec<String> {
     rows
 }
 
-/// Holds that are over are told from the log alone.
+/// Past holds are derived from the log alone.
 pub async fn tell_who_held_what(subject: &Subject) {
     let Some(plain) = &subject.plain else { return };
     let mut random = Random::new(77);
@@ -233,13 +234,13 @@ pub async fn tell_who_held_what(subject: &Subject) {
     assert!(expected.len() > 50, "there was something to see");
     assert!(expected.iter().any(|row| row.contains("|evicted|")), "operators are seen");
     assert_eq!(found, expected);
-    // As times that people read: it was November 2023.
+    // Times are readable: it was November 2023.
     let sql = "SELECT concat(count(*), '') FROM past_holds \
         WHERE concat(granted_at, '') LIKE '2023-11-1%' AND concat(ended_at, '') LIKE '2023-11-1%'";
     assert_eq!(plain(sql.to_owned()).await, [expected.len().to_string()]);
 }
 
-/// Of a hold that began before the log does, only that is told.
+/// A hold that began before the log does is shown with the data that is left.
 pub async fn tell_of_holds_what_is_left(subject: &Subject) {
     let Some(plain) = &subject.plain else { return };
     let owner = session(1, "s");
@@ -277,7 +278,7 @@ pub async fn tell_what_the_events_say(subject: &Subject) {
     let Some(plain) = &subject.plain else { return };
     let events = every_event();
     let granted = events.iter().filter(|event| matches!(event, Event::ClaimGranted { .. })).count();
-    // One event, but the end of one claim and the grant of another.
+    // A transfer is one event, but ends one claim and grants another.
     let transferred = events.iter().filter(|event| matches!(event, Event::ClaimTransferred { .. })).count();
     subject.append_all(&[batch(NAMESPACE, 0, events.clone())]).await;
     let count = |sql: &str| plain(sql.to_owned());

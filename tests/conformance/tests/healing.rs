@@ -1,4 +1,4 @@
-//! Stores whose database goes away under them and comes back.
+//! Stores whose database fails and recovers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,10 +10,10 @@ use tenure_server::store::{Batch, Presence, Store, StoreError, StoreOptions, mig
 
 const NAMESPACE: &str = "default";
 
-/// Longer than anything here takes.
+/// Longer than any operation in these tests.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// More than the pool has.
+/// More than the size of the pool.
 const AT_ONCE: u64 = 12;
 
 fn options(url: &str) -> StoreOptions {
@@ -47,7 +47,7 @@ async fn heartbeat(store: &dyn Store, heartbeat: u64) -> Result<Vec<Presence>, S
         .await
 }
 
-/// Appends one batch after the other, as a sequencer would, and remembers what was acknowledged.
+/// Appends one batch after the other, like a sequencer, and returns the acknowledged ones.
 async fn append_until(store: Arc<dyn Store>, stop: Arc<AtomicBool>) -> Vec<u64> {
     let mut acknowledged = Vec::new();
     let mut previous = Revision(0);
@@ -62,7 +62,7 @@ async fn append_until(store: Arc<dyn Store>, stop: Arc<AtomicBool>) -> Vec<u64> 
             assert!(start.elapsed() < Duration::from_secs(20), "{outcome:?} came after {:?}", start.elapsed());
             match outcome {
                 Ok(()) => {}
-                // Nobody else appends, so what is in the way is the same batch.
+                // There is no other writer, so the conflicting batch is this one.
                 Err(StoreError::Conflict) => assert!(uncertain, "a conflict with nobody"),
                 Err(StoreError::OutcomeUnknown(_)) => {
                     uncertain = true;
@@ -82,7 +82,7 @@ async fn append_until(store: Arc<dyn Store>, stop: Arc<AtomicBool>) -> Vec<u64> 
     acknowledged
 }
 
-/// Everything that was acknowledged is there, in order, once.
+/// All acknowledged batches are present, in order, once.
 async fn check_log(store: &dyn Store, acknowledged: &[u64]) {
     let mut found = Vec::new();
     let mut after = Revision(0);
@@ -92,12 +92,12 @@ async fn check_log(store: &dyn Store, acknowledged: &[u64]) {
         after = last.revision();
         found.extend(tail.batches.iter().map(|batch| batch.number));
     }
-    // The last one may be there without an acknowledgement.
+    // The last batch may be present without an acknowledgement.
     found.truncate(acknowledged.len());
     assert_eq!(found, acknowledged);
 }
 
-/// As many tasks as want can use the store at once, so no connection is missing.
+/// All tasks can use the store concurrently, so no connection of the pool was lost.
 async fn check_whole(store: &Arc<dyn Store>) {
     let reads: Vec<_> = (0..AT_ONCE)
         .map(|_| {
@@ -111,7 +111,7 @@ async fn check_whole(store: &Arc<dyn Store>) {
     }
 }
 
-/// How a database is taken away and given back.
+/// Stops and restarts a database.
 trait Database {
     async fn kill(&mut self) -> anyhow::Result<()>;
     async fn start_again(&mut self) -> anyhow::Result<()>;
@@ -151,7 +151,7 @@ async fn heals(mut database: impl Database, url: String) {
     let head = async || store.read(NAMESPACE, Revision::MAX, 1).await.map(|tail| tail.head.revision);
     wait_until(DEADLINE, "some appends", async || head().await.is_ok_and(|head| head > Revision(20))).await;
 
-    // Killed under load, and away for long enough that everything in use fails.
+    // Killed under load, and down for long enough that all operations in flight fail.
     database.kill().await.expect("the database is killed");
     assert!(matches!(heartbeat(&*store, 1).await, Err(StoreError::Unavailable(_) | StoreError::OutcomeUnknown(_))));
     for _ in 0..AT_ONCE {
@@ -164,7 +164,7 @@ async fn heals(mut database: impl Database, url: String) {
     heartbeat(&*store, 1).await.expect("heartbeats go on");
     check_whole(&store).await;
 
-    // Frozen: connections stay, but nothing answers, and callers give up or go away.
+    // Frozen: connections stay open without answers, and callers time out or are dropped.
     database.pause().expect("the database is frozen");
     let abandoned: Vec<_> = (0..AT_ONCE)
         .map(|_| {
@@ -200,7 +200,7 @@ async fn mariadb_heals() {
     heals(mariadb, url).await;
 }
 
-/// Through PostgreSQL's restart the listening connection comes back, too.
+/// After PostgreSQL's restart the listening connection is reestablished, too.
 #[tokio::test]
 async fn hints_come_back() {
     let mut postgres = Postgres::start().await.expect("PostgreSQL starts");
@@ -208,14 +208,14 @@ async fn hints_come_back() {
     let (one, two) = (store(&url).await, store(&url).await);
     let mut previous = Revision(0);
     for _ in 0..2 {
-        // Whatever has been heard so far.
+        // Drains the earlier hints.
         while tokio::time::timeout(Duration::from_secs(1), two.hint()).await.is_ok() {}
         let heard = tokio::spawn({
             let two = two.clone();
             async move { two.hint().await }
         });
         let batch = batch(previous, previous.0);
-        // In doubt it tries again, and is then in its own way.
+        // After an unknown outcome it retries, and then conflicts with itself.
         let appended = async || matches!(one.append(&batch, true).await, Ok(()) | Err(StoreError::Conflict));
         wait_until(DEADLINE, "an append", appended).await;
         previous = batch.revision();

@@ -1,4 +1,4 @@
-//! Databases in which somebody cancels what a new connection asks first. What was not answered is not known.
+//! Databases that cancel the first query of a new connection. An unanswered query leaves its value unknown.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use tenure_server::store::{Batch, StoreOptions, migrate, open};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What PostgreSQL answers to a statement that was cancelled, and that it is ready for the next.
+/// PostgreSQL's answer to a cancelled statement, and its readiness for the next.
 fn canceled() -> Vec<u8> {
     let mut answer = postgres_error("ERROR", "57014", "canceling statement due to user request");
     answer.extend(b"Z\0\0\0\x05I");
     answer
 }
 
-/// What PostgreSQL says before it ends a connection by an administrator's order.
+/// PostgreSQL's message before it ends a connection by an administrator's order.
 fn terminated() -> Vec<u8> {
     postgres_error("FATAL", "57P01", "terminating connection due to administrator command")
 }
@@ -28,21 +28,21 @@ fn postgres_error(severity: &str, code: &str, message: &str) -> Vec<u8> {
     [b"E", &length[..], fields.as_bytes()].concat()
 }
 
-/// What MariaDB answers to a statement that was killed: error 1317.
+/// MariaDB's answer to a killed statement: error 1317.
 fn interrupted() -> Vec<u8> {
     let error = b"\xff\x25\x05#70100Query execution was interrupted";
     let length = u8::try_from(error.len()).expect("it is short");
     [&[length, 0, 0, 1], &error[..]].concat()
 }
 
-/// A way to a database on which a question may be answered by somebody else.
+/// A proxy of a database, which can answer a query itself.
 struct Way {
     port: u16,
     interrupts: Arc<AtomicBool>,
 }
 
 impl Way {
-    /// To the database on a port of this machine: who asks what has these words in it is given this answer.
+    /// Starts a proxy of the database on a port of this machine; queries that contain `words` get this answer.
     async fn to(database: u16, words: &'static str, answer: Vec<u8>) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port is free");
         let port = listener.local_addr().expect("it has an address").port();
@@ -98,7 +98,8 @@ fn batch() -> Batch {
     Batch { namespace: "default".into(), previous: Revision(0), events, server: ServerId(1), number: 1, at_ms: 0 }
 }
 
-/// The store is not opened while the question with these words in it is interrupted, and it is the same as before when it is not.
+/// The store does not open while the query that contains these words is interrupted, and has the same identity as
+/// before when it is not.
 async fn a_connection_waits_for_its_answer(url: &str, port: u16, words: &'static str, answer: Vec<u8>) {
     let options = StoreOptions::new(url);
     migrate(&options).await.expect("the tables are made");

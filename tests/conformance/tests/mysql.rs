@@ -22,7 +22,8 @@ async fn subject() -> Subject {
             })
         }
     });
-    // The heads, and the tables' created_identity, say which server they were written on: here, another one.
+    // The heads and the tables' created_identity contain the server that they were written on: this changes it to
+    // another one.
     let fail_over = Box::new(move || -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
         let url = url.clone();
         Box::pin(async move {

@@ -1,4 +1,4 @@
-//! What a store accepts as its database, and how it gets its tables.
+//! Which databases a store accepts, and how it creates its tables.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tenure_server::store::{
     Batch, FIRST_HEARTBEAT, OpenError, Presence, Store, StoreError, StoreOptions, migrate, open, pending_migrations,
 };
 
-/// Longer than anything here takes.
+/// Longer than any operation in these tests.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 fn batch(previous: u64) -> Batch {
@@ -34,7 +34,7 @@ fn error(opened: Result<Arc<dyn Store>, OpenError>) -> OpenError {
     }
 }
 
-/// Several servers that start at once on an empty database all find it ready.
+/// Several servers that start concurrently on an empty database all find it ready.
 async fn are_made_by_many_at_once(url: &str) {
     let options = StoreOptions::new(url);
     assert_eq!(pending_migrations(&options).await.expect("it answers"), ["0001_initial"]);
@@ -71,7 +71,7 @@ async fn tables_are_made_by_many_at_once_on_mariadb() {
     are_made_by_many_at_once(&mariadb.create_database().await.expect("a database is made")).await;
 }
 
-/// A database in which others have tables with names of ours: it is refused, and left as it is.
+/// A database with foreign tables that have our names is rejected, and left unchanged.
 async fn with_tables_of_others_is_refused<DB: sqlx::Database>(url: &str, place: &str)
 where
     for<'a> DB::Arguments<'a>: sqlx::IntoArguments<'a, DB>,
@@ -96,7 +96,7 @@ where
     for sql in ["SELECT * FROM tenure_migrations", "SELECT * FROM claims"] {
         assert!(connection.fetch_all(sql).await.is_err(), "nothing was made: {sql}");
     }
-    // Other names do no harm.
+    // Tables with other names do no harm.
     connection.execute("DROP VIEW events").await.expect("it is dropped");
     connection.execute("DROP TABLE servers").await.expect("it is dropped");
     connection.close().await.expect("it is closed");
@@ -108,7 +108,7 @@ where
 async fn a_database_with_tables_of_others_is_refused_on_postgres() {
     let (postgres, url, name) = postgres().await;
     with_tables_of_others_is_refused::<sqlx::Postgres>(&url, "a database or a schema of its own").await;
-    // Also what its user may not see.
+    // Tables that the user may not see are found, too.
     let other = postgres.create_database().await.expect("a database is made");
     let mut connection = sqlx::PgConnection::connect(&other).await.expect("it answers");
     let user = format!("guest_of_{name}");
@@ -139,7 +139,7 @@ async fn a_file_with_tables_of_others_is_refused() {
     with_tables_of_others_is_refused::<sqlx::Sqlite>(&url, "a file of its own").await;
 }
 
-/// What was begun is ours, however far it got: MySQL does not undo half of a migration.
+/// A migration that was begun is resumed at any point, since MySQL does not roll back a partial migration.
 async fn goes_on_where_it_was_begun<DB: sqlx::Database>(url: &str)
 where
     for<'a> DB::Arguments<'a>: sqlx::IntoArguments<'a, DB>,
@@ -174,7 +174,7 @@ async fn tables_that_were_begun_are_finished_on_mariadb() {
     goes_on_where_it_was_begun::<sqlx::MySql>(&mariadb.create_database().await.expect("a database is made")).await;
 }
 
-/// Defaults of the whole server that would break ours: each has its connections otherwise.
+/// Server-wide defaults that would break the store: it overrides them on each connection.
 #[tokio::test]
 async fn mariadb_serves_whatever_its_defaults_are() {
     let mariadb = MariaDb::start().await.expect("MariaDB starts");
@@ -210,7 +210,7 @@ async fn mariadb_serves_whatever_its_defaults_are() {
     assert!(!two.read("default", Revision(0), 10).await.expect("it can be read").head.intact);
 }
 
-/// MySQL takes no name of a lock above 64 characters, as MariaDB does: so the name itself is looked at.
+/// MySQL limits the names of locks to 64 characters, unlike MariaDB, so the test checks the names themselves.
 #[tokio::test]
 async fn names_of_locks_are_short_and_distinct_whatever_the_database_is_called() {
     let statement = include_str!("../../../server/src/store/mysql/sql/lock_migrations.sql");
@@ -262,7 +262,7 @@ async fn mariadb_that_forgets_commits_or_takes_none_is_refused() {
     assert!(refusal.to_string().contains("it takes no writes"), "{refusal}");
 }
 
-/// Of several hosts, the one that takes writes is found: at the start, and when the roles change.
+/// The store finds the writable one of several hosts: at the start, and when the roles change.
 #[tokio::test]
 async fn the_writable_host_is_found() {
     let (postgres, one, one_name) = postgres().await;
@@ -282,7 +282,7 @@ async fn the_writable_host_is_found() {
     let store = open(&options).await.expect("one of them takes writes");
     store.append(&batch(0), false).await.expect("the append is accepted");
 
-    // The other one takes writes from now on. It is another database, as if all had been lost.
+    // The other host takes writes from now on. It is a separate database, as if all data had been lost.
     read_only(&one_name, "off").await;
     read_only(&two_name, "on").await;
     let moved = async || matches!(store.append(&batch(0), false).await, Ok(()) | Err(StoreError::Conflict));
@@ -295,7 +295,8 @@ async fn the_writable_host_is_found() {
     assert!(refusal.contains("127.0.0.1:1: ") && refusal.contains("it takes no writes"), "{refusal}");
 }
 
-/// Appends, heartbeats and reads with the user of before and, when the file names another, with that one: without a restart.
+/// Appends, sends heartbeats and reads with the previous user and, when the file names another, with that one: without
+/// a restart.
 async fn goes_on_with_what_the_file_says(urls: [String; 2], lock_out: [impl AsyncFn(); 2]) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("url");
@@ -317,7 +318,7 @@ async fn goes_on_with_what_the_file_says(urls: [String; 2], lock_out: [impl Asyn
     };
     store.heartbeat(&presence(FIRST_HEARTBEAT)).await.expect("it is written");
     let [cut, lock_out] = lock_out;
-    // What is of no use changes nothing, and neither does a file that is not there for a moment.
+    // Invalid URLs are ignored, and so is a temporarily missing file.
     for text in ["", "nonsense", "sqlite:/elsewhere.db"] {
         write(text);
         cut().await;
@@ -334,7 +335,7 @@ async fn goes_on_with_what_the_file_says(urls: [String; 2], lock_out: [impl Asyn
     wait_until(DEADLINE, "an append as the other user", appended).await;
     wait_until(DEADLINE, "a heartbeat as the other user", async || store.heartbeat(&presence(2)).await.is_ok()).await;
     assert_eq!(store.heads().await, Ok(vec![("default".into(), Revision(2))]));
-    // Also what begins only now: its first URL is that of before.
+    // A store that opens only now is included: its first URL is the previous one.
     migrate(&options).await.expect("they are looked at");
     open(&options).await.expect("it opens");
 }
@@ -374,7 +375,7 @@ async fn a_url_in_a_file_is_read_again_on_mariadb() {
     let change = |sql: String| {
         async move || {
             mariadb.execute(&sql).await.expect("it is done");
-            // One that has gone already is no user any more.
+            // Fails if the user has no connection any more.
             let _ = mariadb.execute("KILL USER rotated@'127.0.0.1'").await;
         }
     };
@@ -390,7 +391,7 @@ async fn one_url_may_name_several_hosts() {
     open(&StoreOptions::new(url)).await.expect("the second host answers");
 }
 
-/// A file has one owner, and the next one finds what the last one left.
+/// A file has one owner, and the next owner finds the state that the last one left.
 #[tokio::test]
 async fn a_file_belongs_to_one_process() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -408,7 +409,7 @@ async fn a_file_belongs_to_one_process() {
     assert_eq!(again.heads().await, Ok(vec![("default".into(), Revision(1))]));
 }
 
-/// What cannot be reached says so, in time, without giving the password away.
+/// An unreachable database is an error, in time, without the password in its message.
 #[tokio::test]
 async fn nothing_there_is_an_error() {
     for url in ["postgres://me:secret@127.0.0.1:1/db", "mysql://me:secret@127.0.0.1:1/db"] {

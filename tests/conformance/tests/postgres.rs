@@ -35,7 +35,8 @@ async fn subject(url: String, direct: String, hints: bool) -> Subject {
             Box::pin(async move { fetch(&direct, &sql).await })
         }
     });
-    // The heads, and the tables' created_identity, say which cluster and timeline they were written on: here, that of another.
+    // The heads and the tables' created_identity contain the cluster and timeline that they were written on: this
+    // changes them to others.
     let fail_over = Box::new(move || -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
         let direct = direct.clone();
         Box::pin(async move {
@@ -64,7 +65,8 @@ async fn pooled() -> Subject {
 conformance!(postgres, direct().await);
 conformance!(pgbouncer, pooled().await);
 
-/// Some thousands of locks and commits: the plan of no view is so dear that PostgreSQL would compile it before it answers.
+/// With some thousands of locks and commits, no view's plan costs so much that PostgreSQL would JIT-compile it before
+/// answering.
 #[tokio::test]
 async fn views_are_planned_without_compiling_them() {
     let postgres = Postgres::shared().await.expect("PostgreSQL starts");

@@ -1,4 +1,4 @@
-//! The store in PostgreSQL that does not say which one it is, played by a PostgreSQL in which that is hidden.
+//! The store in a PostgreSQL that does not reveal its identity, simulated by a PostgreSQL that hides it.
 
 use tenure_conformance::{Plain, Subject, conformance};
 use tenure_core::{Event, Recorded, Revision, ServerId};
@@ -7,15 +7,15 @@ use tenure_server::store::{Batch, StoreError, StoreOptions, migrate, open};
 
 use sqlx::{Connection, Executor, PgConnection, Row};
 
-/// One whose user has no right to ask.
+/// A PostgreSQL whose user lacks the privilege to query the identity.
 const FORBIDDEN: &str = "CREATE FUNCTION pg_control_system() RETURNS int LANGUAGE plpgsql AS $$ \
     BEGIN RAISE insufficient_privilege USING MESSAGE = 'permission denied for function pg_control_system'; END $$";
 
-/// Aurora tells where its log is only where that is decoded.
+/// Aurora reveals its log position only where logical decoding is enabled.
 const AURORA: &str = "CREATE FUNCTION pg_current_wal_lsn() RETURNS pg_lsn LANGUAGE plpgsql AS $$ \
     BEGIN RAISE object_not_in_prerequisite_state USING MESSAGE = 'wal_level must be set to ''logical'''; END $$";
 
-/// The URL of a database in which these functions come before PostgreSQL's own.
+/// The URL of a database in which these functions take precedence over PostgreSQL's own.
 async fn database(functions: &str) -> String {
     let postgres = Postgres::shared().await.expect("PostgreSQL starts");
     let url = postgres.create_database().await.expect("a database is made");

@@ -1,4 +1,4 @@
-//! Plain calls, without a client library: the contract as any program sees it.
+//! Plain calls without a client library: the contract as any program sees it.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tenure_proto::v1::{AcquireRequest, AcquireResponse, GetLockRequest, ListLock
 use tonic::Status;
 use tonic::transport::{Channel, Endpoint};
 
-/// No call of a test takes longer than this.
+/// The timeout of a call.
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// A connection to one server.
@@ -32,7 +32,7 @@ impl Calls {
     /// Connects.
     ///
     /// # Errors
-    /// If nobody listens.
+    /// If the server does not listen.
     pub async fn connect(url: &str) -> anyhow::Result<Self> {
         let channel = Endpoint::from_shared(url.to_owned())?.timeout(LONGEST).connect().await?;
         Ok(Self {
@@ -44,16 +44,16 @@ impl Calls {
         })
     }
 
-    /// Tries once to get a lock, opening or renewing the session with this TTL.
+    /// Tries once to acquire a lock, opening or renewing the session with this TTL.
     ///
     /// # Errors
-    /// As the server refuses.
+    /// If the server rejects the call.
     pub async fn try_lock(&self, name: &str, session: &str, ttl: Duration) -> Result<AcquireResponse, Status> {
         let wait = Some(prost_types::Duration::default());
         self.acquire(AcquireRequest { wait, ..self.asking(name, session, ttl) }).await
     }
 
-    /// The least of an Acquire, which waits for ever.
+    /// A minimal Acquire, which waits without a limit.
     #[must_use]
     pub fn asking(&self, name: &str, session: &str, ttl: Duration) -> AcquireRequest {
         AcquireRequest {
@@ -68,7 +68,7 @@ impl Calls {
     /// Acquire.
     ///
     /// # Errors
-    /// As the server refuses.
+    /// If the server rejects the call.
     pub async fn acquire(&self, request: AcquireRequest) -> Result<AcquireResponse, Status> {
         Ok(self.locks.clone().acquire(request).await?.into_inner())
     }
@@ -76,7 +76,7 @@ impl Calls {
     /// Release. Returns the revision.
     ///
     /// # Errors
-    /// As the server refuses.
+    /// If the server rejects the call.
     pub async fn release(&self, name: &str, session: &str, token: u64) -> Result<u64, Status> {
         let request = ReleaseRequest {
             name: name.to_owned(),
@@ -90,7 +90,7 @@ impl Calls {
     /// Reads a lock.
     ///
     /// # Errors
-    /// As the server refuses.
+    /// If the server rejects the call.
     pub async fn lock(&self, name: &str) -> Result<Lock, Status> {
         let request = GetLockRequest { name: name.to_owned(), ..GetLockRequest::default() };
         Ok(self.locks.clone().get_lock(request).await?.into_inner().lock.unwrap_or_default())
@@ -99,7 +99,7 @@ impl Calls {
     /// The revision of the default namespace.
     ///
     /// # Errors
-    /// As the server refuses.
+    /// If the server rejects the call.
     pub async fn revision(&self) -> Result<u64, Status> {
         Ok(self.locks.clone().list_locks(ListLocksRequest::default()).await?.into_inner().revision)
     }

@@ -1,4 +1,4 @@
-//! `tenure` as a process, and what its `watch` tells.
+//! Runs `tenure` as a process, and reads the events of its `watch`.
 
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-/// How long anything that must happen may take.
+/// The timeout of every wait.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The command line, for the servers of a test.
@@ -23,7 +23,7 @@ pub struct CommandLine {
 }
 
 impl CommandLine {
-    /// For these servers.
+    /// Creates a command line for these servers.
     ///
     /// # Errors
     /// If `tenure` is not built.
@@ -31,7 +31,7 @@ impl CommandLine {
         Ok(Self { program: built("tenure")?, endpoints: endpoints.join(",") })
     }
 
-    /// Starts it. It dies with the child that is returned.
+    /// Starts it. The process is killed when the returned child is dropped.
     ///
     /// # Errors
     /// If it cannot be started.
@@ -39,7 +39,7 @@ impl CommandLine {
         self.command(self.program.as_os_str()).args(arguments).spawn().context("starting tenure")
     }
 
-    /// Starts a shell script that finds `tenure` as `$TENURE`.
+    /// Starts a shell script in which `$TENURE` is the path of `tenure`.
     ///
     /// # Errors
     /// If it cannot be started.
@@ -58,7 +58,7 @@ impl CommandLine {
         command
     }
 
-    /// Runs it to its end, expects this exit code, and gives what it printed, as JSON.
+    /// Runs it to its end, expects this exit code, and returns its output as JSON.
     ///
     /// # Panics
     /// If it takes too long, ends with another code or does not print JSON.
@@ -70,10 +70,10 @@ impl CommandLine {
         serde_json::from_slice(text).expect("it prints JSON")
     }
 
-    /// Waits until so many wait for a lock.
+    /// Waits until a lock has this many waiters.
     ///
     /// # Panics
-    /// If they do not in time.
+    /// If it does not in time.
     pub async fn waiters(&self, name: &str, count: usize) {
         let count = count.to_string();
         let waiting = async || self.json(0, &["get", name]).await["lock"]["waiterCount"] == count;
@@ -86,7 +86,7 @@ impl CommandLine {
     /// If it cannot be started.
     ///
     /// # Panics
-    /// If it does not say anything in time.
+    /// If it prints nothing in time.
     pub async fn watch(&self, name: &str) -> anyhow::Result<Watcher> {
         let mut child = self.start(&["-o", "json", "watch", name])?;
         let mut lines = BufReader::new(child.stdout.take().context("no output")?).lines();
@@ -104,15 +104,15 @@ impl CommandLine {
     }
 }
 
-/// Waits for the end of a child that surely comes.
+/// Waits for a child to exit.
 ///
 /// # Panics
-/// If it does not come in time.
+/// If it does not in time.
 async fn ended(child: Child) -> Output {
     timeout(PATIENCE, child.wait_with_output()).await.expect("it hangs").expect("it can be waited for")
 }
 
-/// A `tenure watch`, and what it has told.
+/// A `tenure watch`, and its output.
 #[derive(Debug)]
 pub struct Watcher {
     told: Arc<Mutex<Vec<Value>>>,
@@ -137,10 +137,10 @@ impl Watcher {
         self.events().into_iter().filter(|event| event["type"] == format!("EVENT_TYPE_{kind}")).collect()
     }
 
-    /// Waits until there are so many events of a type, and returns them.
+    /// Waits until this many events of a type have arrived, and returns them.
     ///
     /// # Panics
-    /// If there are not in time.
+    /// If they do not arrive in time.
     pub async fn wait_for(&self, count: usize, kind: &str) -> Vec<Value> {
         let there = async || self.of_type(kind).len() >= count;
         wait_until(PATIENCE, &format!("{count} events {kind}"), there).await;

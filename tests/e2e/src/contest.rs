@@ -1,4 +1,4 @@
-//! Several candidates for one lock, what they did, and whether that was right.
+//! Runs several candidates for one lock, records their actions, and checks them.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -17,13 +17,13 @@ use crate::diary::{Deed, Entry, clock};
 /// The lock that is contested.
 pub const LOCK: &str = "service_leader";
 
-/// How long anything that must happen may take, unless a test says how long.
+/// The timeout of every wait, unless a test gives another.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often the diary is looked at.
+/// The poll interval of the diary.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// How much of the diary a failure shows.
+/// The number of diary entries that a failure shows.
 const SHOWN: usize = 40;
 
 /// Several candidates.
@@ -53,7 +53,7 @@ impl Contest {
         Self::start_with(program, endpoints, ttl, None, period, count)
     }
 
-    /// Starts `count` candidates, whose sessions have a disconnect grace.
+    /// Starts `count` candidates whose sessions have a disconnect grace.
     ///
     /// # Errors
     /// If it cannot be started.
@@ -96,7 +96,7 @@ impl Contest {
         let lines = BufReader::new(child.stdout.take().context("no output")?).lines();
         let (process, diary) = (child.id(), Arc::clone(&self.diary));
         std::thread::spawn(move || {
-            // A process that is killed may leave half a line.
+            // A killed process may leave a partial line.
             for entry in lines.map_while(Result::ok).filter_map(|line| Entry::parse(process, &line).ok()) {
                 diary.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
             }
@@ -105,7 +105,7 @@ impl Contest {
         Ok(())
     }
 
-    /// Everything so far, in the order of time.
+    /// All entries so far, ordered by time.
     #[must_use]
     pub fn diary(&self) -> Vec<Entry> {
         let mut diary = self.entries().clone();
@@ -117,7 +117,7 @@ impl Contest {
         self.diary.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the next thing of a kind after `after`, and returns it.
+    /// Waits for the next matching entry after `after`, and returns it.
     ///
     /// # Panics
     /// If there is none in time.
@@ -137,7 +137,7 @@ impl Contest {
         }
     }
 
-    /// What the servers say of the lock and the sessions, for people.
+    /// The lock and the sessions according to the servers, for failure messages.
     async fn as_the_servers_see_it(&self) -> String {
         let mut seen = String::new();
         for url in self.endpoints.split(',') {
@@ -157,7 +157,7 @@ impl Contest {
     /// Waits until one of the living candidates works, and returns the entry with which it began to lead.
     ///
     /// # Panics
-    /// If nobody does in time.
+    /// If no candidate does in time.
     pub async fn leader(&self) -> Entry {
         let work = self.next(clock(), "somebody works", |entry| matches!(entry.deed, Deed::Works { .. })).await;
         let leads = |entry: &Entry| matches!(entry.deed, Deed::Leads { .. }) && entry.token() == work.token();
@@ -171,20 +171,20 @@ impl Contest {
         self.diary().iter().rfind(renewed).map(|entry| entry.at)
     }
 
-    /// Kills a candidate with SIGKILL. Returns when that began.
+    /// Kills a candidate with SIGKILL. Returns the time just before.
     ///
     /// # Errors
     /// If there is no such candidate.
     pub fn kill(&mut self, process: u32) -> anyhow::Result<Duration> {
         let mut child = self.candidates.remove(&process).context("no such candidate")?;
-        // Before it, so that nothing that comes of it seems to come too early.
+        // Taken before the kill, so that no effect of it seems to precede it.
         let at = clock();
         child.kill()?;
         child.wait()?;
         Ok(at)
     }
 
-    /// Freezes a candidate: its connections stay open.
+    /// Freezes a candidate; its connections stay open.
     ///
     /// # Errors
     /// If there is no such candidate.
@@ -192,7 +192,7 @@ impl Contest {
         self.signal(process, Signal::STOP)
     }
 
-    /// Lets a candidate run on.
+    /// Resumes a candidate.
     ///
     /// # Errors
     /// If there is no such candidate.
@@ -205,10 +205,10 @@ impl Contest {
         Ok(kill_process(Pid::from_child(child), signal)?)
     }
 
-    /// What must hold of every contest: two never work under one token, and tokens only rise.
+    /// Checks the invariants of every contest: no two candidates work under the same token, and tokens only rise.
     ///
     /// # Panics
-    /// If it does not.
+    /// If an invariant is violated.
     pub fn check(&self) {
         let diary = self.diary();
         let mut owners = BTreeMap::new();

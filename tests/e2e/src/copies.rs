@@ -1,4 +1,4 @@
-//! Copies of a program, and what each of them said last.
+//! Runs copies of a program, and reads their output lines.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -10,7 +10,7 @@ use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process};
 use tenure_harness::wait_until;
 
-/// How long anything that must be said may take.
+/// The timeout of every wait.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running copy of a program. Killed when it is dropped.
@@ -44,19 +44,19 @@ impl Copy {
         Ok(Self { process, said })
     }
 
-    /// All that it said.
+    /// All lines that it printed.
     #[must_use]
     pub fn said(&self) -> Vec<String> {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What it said last; empty if it said nothing.
+    /// The last line that it printed; empty if there is none.
     #[must_use]
     pub fn last(&self) -> String {
         self.said().pop().unwrap_or_default()
     }
 
-    /// Waits until it says this.
+    /// Waits until it prints this line.
     ///
     /// # Panics
     /// If it does not in time.
@@ -67,7 +67,7 @@ impl Copy {
         .await;
     }
 
-    /// Waits until what it said last is this.
+    /// Waits until the last line that it printed is this.
     ///
     /// # Panics
     /// If it does not in time.
@@ -75,10 +75,10 @@ impl Copy {
         wait_until(PATIENCE, &format!("\"{line}\" after {:?}", self.said()), async || self.last() == line).await;
     }
 
-    /// Tells it a word on its standard input.
+    /// Writes a word to its standard input.
     ///
     /// # Errors
-    /// If it does not listen.
+    /// If it no longer reads.
     pub fn tell(&mut self, word: &str) -> anyhow::Result<()> {
         let input = self.process.stdin.as_mut().context("no input")?;
         Ok(writeln!(input, "{word}")?)
@@ -87,7 +87,7 @@ impl Copy {
     /// Sends it a signal.
     ///
     /// # Errors
-    /// If it is not there any more.
+    /// If it has exited.
     pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
         let process = Pid::from_raw(i32::try_from(self.process.id())?).context("no process")?;
         Ok(kill_process(process, signal)?)

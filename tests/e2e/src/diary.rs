@@ -1,4 +1,4 @@
-//! What processes of a test say that they do, and when, on a clock that they share.
+//! The actions that processes of a test report, with times on a shared clock.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,29 +6,29 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use rustix::time::{ClockId, clock_gettime};
 
-/// The machine's clock, the same for every process on it.
+/// The machine's monotonic clock, the same for every process on it.
 #[must_use]
 pub fn clock() -> Duration {
     Duration::try_from(clock_gettime(ClockId::Monotonic)).unwrap_or_default()
 }
 
-/// Says on standard output what this process does now.
+/// Reports an action of this process on standard output.
 pub fn say(what: &str, detail: &str) {
     println!("{} {what} {detail}", clock().as_nanos());
 }
 
-/// Something that a process did.
+/// An action of a process.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// When, on [`clock`].
+    /// The time, on [`clock`].
     pub at: Duration,
-    /// Which process.
+    /// The process id.
     pub process: u32,
-    /// What.
+    /// The action.
     pub deed: Deed,
 }
 
-/// What a candidate does.
+/// An action of a candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deed {
     /// It has been granted the lock.
@@ -52,7 +52,7 @@ pub enum Deed {
 }
 
 impl Entry {
-    /// What process `process` said in one line.
+    /// Parses a line printed by process `process`.
     pub(crate) fn parse(process: u32, line: &str) -> anyhow::Result<Self> {
         let mut words = line.splitn(3, ' ');
         let (at, what, detail) = (words.next(), words.next(), words.next().unwrap_or_default());
@@ -71,7 +71,7 @@ impl Entry {
         Ok(Self { at, process, deed })
     }
 
-    /// The token that it works or leads with.
+    /// The token under which it works or leads.
     #[must_use]
     pub fn token(&self) -> Option<u64> {
         match self.deed {

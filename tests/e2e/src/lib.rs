@@ -1,4 +1,5 @@
-//! What the tests of real Tenure processes share: the stores that they run on, plain calls, and what a refusal says.
+//! Shared by the tests of real Tenure processes: the stores that they run on, plain calls, and the details of
+//! rejections.
 
 mod calls;
 mod command_line;
@@ -27,35 +28,35 @@ pub use wire::Wire;
 pub use workplace::Workplace;
 pub use writer::{Fencing, Writer};
 
-/// How often a scenario with chance in it is tried: `TENURE_E2E_TRIES`, or a few times.
+/// The number of attempts of a scenario with randomness: `TENURE_E2E_TRIES`, or a few.
 #[must_use]
 pub fn tries() -> u32 {
     std::env::var("TENURE_E2E_TRIES").ok().and_then(|tries| tries.parse().ok()).unwrap_or(5)
 }
 
-/// The same for scenarios that take long: half as often.
+/// The number of attempts of a long scenario: half as many.
 #[must_use]
 pub fn few_tries() -> u32 {
     tries().div_ceil(2)
 }
 
-/// How much later than it is due something may happen, or seem to happen earlier.
+/// The tolerance by which an event may be late, or seem to be early.
 const MARGIN: Duration = Duration::from_millis(50);
 
-/// And one time of five, when another program or a disk was in the way.
+/// The tolerance for one of five events, which another program or a disk may delay.
 const HINDERED: Duration = Duration::from_secs(1);
 
-/// Asserts that what was due after that came in time.
+/// Asserts that events due after `due` happened in time.
 pub fn assert_in_time(times: &[Duration], due: Duration) {
     let late = times.iter().filter(|time| **time > due + MARGIN).count();
     let longest = times.iter().max().copied().unwrap_or_default();
     assert!(late <= times.len().div_ceil(5) && longest <= due + HINDERED, "too late: {times:?}, due after {due:?}");
 }
 
-/// How much later than it was something is noted, on a busy machine.
+/// The delay with which an event may be recorded on a busy machine.
 const NOTED: Duration = Duration::from_millis(250);
 
-/// Asserts that what was due after that did not come before, as far as can be told.
+/// Asserts that events due after `due` did not happen earlier, within the precision of the measurement.
 pub fn assert_not_early(times: &[Duration], due: Duration) {
     let early = times.iter().filter(|time| **time + MARGIN < due).count();
     let shortest = times.iter().min().copied().unwrap_or_default();

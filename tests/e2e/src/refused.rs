@@ -1,25 +1,25 @@
-//! What a refusal says.
+//! The details of a rejection.
 
 use std::collections::HashMap;
 
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-/// A refusal, as programs read it.
+/// A rejection, as programs read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// The code.
     pub code: Code,
     /// The reason in `google.rpc.ErrorInfo`.
     pub reason: String,
-    /// The facts there.
+    /// The metadata of that `ErrorInfo`.
     pub facts: HashMap<String, String>,
-    /// The text for people.
+    /// The error message.
     pub message: String,
 }
 
 impl Refused {
-    /// A fact; empty if it is not there.
+    /// A metadata value; empty if it is missing.
     #[must_use]
     pub fn fact(&self, name: &str) -> &str {
         self.facts.get(name).map_or("", String::as_str)
@@ -34,7 +34,7 @@ impl From<&Status> for Refused {
     }
 }
 
-/// The refusal of a call that must be refused.
+/// The rejection of a call that must be rejected.
 ///
 /// # Panics
 /// If it was not.

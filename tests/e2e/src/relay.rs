@@ -1,4 +1,4 @@
-//! A proxy between clients and a server, which ends connections as proxies do.
+//! A proxy between clients and a server that ends connections as load balancers do.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::pin;
@@ -10,13 +10,13 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::broadcast;
 
-/// How long a connection goes on after a GOAWAY that lets its streams go on.
+/// How long a connection lasts after a GOAWAY that lets its streams continue.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// The head of each HTTP/2 frame: three bytes of length, type, flags, stream.
+/// The length of an HTTP/2 frame header: three bytes of length, type, flags, stream.
 const HEAD: usize = 9;
 
-/// The highest number that a stream can have.
+/// The highest stream id.
 const LAST_STREAM: u32 = i32::MAX as u32;
 
 /// A proxy in front of one server.
@@ -29,16 +29,16 @@ pub struct Relay {
 /// How connections end.
 #[derive(Clone, Copy, Debug)]
 enum End {
-    /// Without a word.
+    /// Without a GOAWAY.
     Cut,
-    /// With a GOAWAY that lets the open streams go on, and a while later without a word.
+    /// With a GOAWAY that lets the open streams continue, and a disconnect a while later.
     GoAway,
-    /// With a GOAWAY that refuses the open streams.
+    /// With a GOAWAY that rejects the open streams.
     Refuse,
 }
 
 impl Relay {
-    /// Starts one in front of the server at `url`.
+    /// Starts a proxy in front of the server at `url`.
     ///
     /// # Errors
     /// If it cannot listen.
@@ -52,7 +52,7 @@ impl Relay {
             while let Ok((client, _)) = listener.accept().await {
                 let ends = sender.subscribe();
                 tokio::spawn(async move {
-                    // A connection that fails is one that ends.
+                    // A failed connection has just ended.
                     let _ = pass(client, server, ends).await;
                 });
             }
@@ -66,20 +66,19 @@ impl Relay {
         format!("http://{}", self.address)
     }
 
-    /// Ends all connections without a word. New ones are taken at once. Answers how many there were.
+    /// Ends all connections without a GOAWAY. New ones are accepted at once. Returns the number of connections.
     #[must_use]
     pub fn cut(&self) -> usize {
         self.end(End::Cut)
     }
 
-    /// Sends all clients away, as a proxy does that is configured anew: with a GOAWAY, and the end of the connection a while
-    /// later.
+    /// Ends all connections as a proxy does when it is reconfigured: with a GOAWAY, and a disconnect a while later.
     #[must_use]
     pub fn go_away(&self) -> usize {
         self.end(End::GoAway)
     }
 
-    /// Sends all clients away with a GOAWAY that refuses their open streams.
+    /// Ends all connections with a GOAWAY that rejects their open streams.
     #[must_use]
     pub fn refuse(&self) -> usize {
         self.end(End::Refuse)
@@ -97,7 +96,7 @@ async fn pass(client: TcpStream, server: SocketAddr, mut ends: broadcast::Receiv
     let (mut from_client, to_client) = client.into_split();
     let (from_server, mut to_server) = server.into_split();
     let mut back = Frames { from: from_server, to: to_client };
-    // One copy for all of the connection's life: another one would not know what this one has read already.
+    // One copy future for the whole connection: a new one would lose the data that this one has already read.
     let mut forth = pin!(copy(&mut from_client, &mut to_server));
     let end = tokio::select! {
         copied = &mut forth => return copied.map(drop).map_err(Into::into),
@@ -115,7 +114,7 @@ async fn pass(client: TcpStream, server: SocketAddr, mut ends: broadcast::Receiv
     Ok(())
 }
 
-/// The way from server to client, frame by frame, so that something can be said in between.
+/// The direction from server to client, frame by frame, so that a GOAWAY can be inserted.
 struct Frames {
     from: OwnedReadHalf,
     to: OwnedWriteHalf,
@@ -156,7 +155,7 @@ impl Frames {
         Ok(self.to.write_all(&frame).await?)
     }
 
-    /// A GOAWAY without an error: streams up to `last` go on.
+    /// Sends a GOAWAY without an error: streams up to `last` continue.
     async fn go_away(&mut self, last: u32) -> anyhow::Result<()> {
         const HEAD_OF_GOAWAY: [u8; HEAD] = [0, 0, 8, 7, 0, 0, 0, 0, 0];
         const NO_ERROR: [u8; 4] = [0; 4];

@@ -5,7 +5,7 @@ use tenure_harness::{MariaDb, Postgres, Tenured, TenuredOptions};
 /// A store to run a scenario on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Store {
-    /// A file of the server's own.
+    /// A file of the server.
     Sqlite,
     /// A fresh database in the PostgreSQL that the tests share.
     Postgres,

@@ -1,4 +1,4 @@
-//! What lies between a server and its database.
+//! A proxy between a server and its database, which a test can break.
 
 use std::net::Ipv4Addr;
 
@@ -8,10 +8,10 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// How databases of tests are addressed.
+/// The address prefix of test databases.
 const HOST: &str = "127.0.0.1:";
 
-/// A way to a database, which a test can break.
+/// A connection to a database, which a test can break.
 #[derive(Debug)]
 pub struct Wire {
     url: String,
@@ -21,16 +21,16 @@ pub struct Wire {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Whole,
-    /// The database is told all, but nobody hears what it says.
+    /// Requests reach the database, but no answer arrives.
     WithoutAnswers,
     Cut,
 }
 
 impl Wire {
-    /// Lays one to the database of this URL.
+    /// Creates a proxy to the database at this URL.
     ///
     /// # Errors
-    /// If it cannot listen, or the URL is none of a database that the harness started.
+    /// If it cannot listen, or the URL is not one of a database that the harness started.
     pub async fn to(url: &str) -> anyhow::Result<Self> {
         let (before, rest) = url.split_once(HOST).context("no database of the harness")?;
         let (port, after) = rest.split_once('/').context("no name of a database")?;
@@ -47,23 +47,23 @@ impl Wire {
         Ok(Self { url, state })
     }
 
-    /// The URL of the database by this way.
+    /// The URL of the database through this proxy.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// From now on the database does what it is told, but its answers do not arrive.
+    /// From now on the database receives requests, but its answers do not arrive.
     pub fn keep_answers(&self) {
         self.state.send_replace(State::WithoutAnswers);
     }
 
-    /// All passes again, on new connections.
+    /// Forwards everything again, on new connections.
     pub fn mend(&self) {
         self.state.send_replace(State::Whole);
     }
 
-    /// From now on nothing passes.
+    /// From now on nothing is forwarded.
     pub fn cut(&self) {
         self.state.send_replace(State::Cut);
     }

@@ -1,4 +1,4 @@
-//! A database of the user's own, beside the one of the service.
+//! A user's own database, separate from the database of the service.
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode};
 use sqlx::{ConnectOptions, Connection, Executor, MySqlConnection, PgConnection, Row, SqliteConnection};
@@ -14,7 +14,7 @@ const ROW: &str = "INSERT INTO counter (value) VALUES (0)";
 
 const VALUE: &str = "SELECT value FROM counter";
 
-/// A fresh database with a counter, and with the fence.
+/// A fresh database with a counter and the fence.
 #[derive(Debug)]
 pub struct Workplace {
     store: Store,
@@ -23,7 +23,7 @@ pub struct Workplace {
 }
 
 impl Workplace {
-    /// Makes one, in the same kind of database as the store.
+    /// Creates one in the same kind of database as the store.
     ///
     /// # Errors
     /// If the database cannot be started.
@@ -74,7 +74,7 @@ impl Workplace {
         &self.url
     }
 
-    /// The counter, as anybody sees it.
+    /// The counter, read outside the lock.
     ///
     /// # Errors
     /// If the database does not answer.

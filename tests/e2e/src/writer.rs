@@ -1,4 +1,4 @@
-//! A `writer` process, told its steps one by one, and paused between them.
+//! Controls a `writer` process step by step, and pauses it between steps.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-/// Longer than any step takes, also one that waits for a TTL.
+/// Longer than any step takes, including one that waits for a TTL.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Whether a writer's transactions begin with the check of its token.
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub enum Fencing {
     /// They do.
     On,
-    /// They do not, as if there were no fence.
+    /// They do not.
     Off,
 }
 
@@ -56,10 +56,10 @@ impl Writer {
         Ok(Self { child, input, output })
     }
 
-    /// Has it do a step, and returns what it says of it.
+    /// Makes it execute a step, and returns its report.
     ///
     /// # Panics
-    /// If it says nothing in time.
+    /// If it prints nothing in time.
     pub async fn step(&mut self, step: &str) -> String {
         self.tell(step).await;
         match self.answer_within(PATIENCE).await {
@@ -68,29 +68,29 @@ impl Writer {
         }
     }
 
-    /// Has it do a step, and returns the number that it says after this word.
+    /// Makes it execute a step, and returns the number after this word in its report.
     ///
     /// # Panics
-    /// If it says something else, or nothing in time.
+    /// If it prints something else, or nothing in time.
     pub async fn number(&mut self, step: &str, word: &str) -> i64 {
         let answer = self.step(step).await;
         let number = answer.strip_prefix(word).and_then(|rest| rest.trim().parse().ok());
         number.unwrap_or_else(|| panic!("{step}: {answer}"))
     }
 
-    /// Has it begin a step.
+    /// Makes it start a step.
     ///
     /// # Panics
-    /// If it is not there any more.
+    /// If it has exited.
     pub async fn tell(&mut self, step: &str) {
         let told = self.input.write_all(format!("{step}\n").as_bytes()).await;
         told.unwrap_or_else(|error| panic!("telling a writer to {step}: {error}"));
     }
 
-    /// What it says within this time, if anything.
+    /// Its next line within this time, if any.
     ///
     /// # Panics
-    /// If it has ended.
+    /// If it has exited.
     pub async fn answer_within(&mut self, limit: Duration) -> Option<String> {
         match timeout(limit, self.output.next_line()).await {
             Ok(Ok(Some(answer))) => Some(answer),
@@ -99,7 +99,7 @@ impl Writer {
         }
     }
 
-    /// Freezes it, wherever it is, with SIGSTOP.
+    /// Freezes it at any point, with SIGSTOP.
     ///
     /// # Panics
     /// If it does not stop.
@@ -114,7 +114,7 @@ impl Writer {
         .await;
     }
 
-    /// Lets it run on.
+    /// Resumes it.
     pub fn resume(&self) {
         self.signal(Signal::CONT);
     }

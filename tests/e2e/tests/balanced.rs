@@ -1,4 +1,4 @@
-//! Three servers behind HAProxy, by the configuration that is shipped: `deploy/compose/haproxy.cfg`.
+//! Tests of three servers behind HAProxy, with the shipped configuration `deploy/compose/haproxy.cfg`.
 
 use std::process::Command;
 use std::time::Duration;
@@ -27,7 +27,7 @@ async fn three_servers() -> Vec<Tenured> {
     servers
 }
 
-/// The shipped configuration, with addresses of this machine in place of the containers'.
+/// The shipped configuration, with local addresses in place of the containers'.
 fn configuration(servers: &[Tenured], port: u16, health_port: u16) -> String {
     let mut text = SHIPPED.to_owned();
     let mut replace = |from: &str, to: &str| {
@@ -56,7 +56,7 @@ async fn balancer(servers: &[Tenured]) -> Served {
     Served::start("HAProxy", command, async |port| TcpStream::connect(("127.0.0.1", port)).await.is_ok()).await.unwrap()
 }
 
-/// The server that is the home of a session, of those that run.
+/// The running server that is the home of a session.
 async fn home(servers: &mut [Tenured], session: &str) -> Option<usize> {
     for (number, server) in servers.iter_mut().enumerate() {
         if !server.is_running() {
@@ -72,7 +72,7 @@ async fn home(servers: &mut [Tenured], session: &str) -> Option<usize> {
     None
 }
 
-/// What happens next to what is watched, which must be one thing, and told without a new beginning.
+/// The next event of a watch, which must be a single event, delivered without a restart of the watch.
 async fn next_event(watch: &mut Watch) -> tenure_client::Event {
     loop {
         match within(watch.next()).await.unwrap().unwrap() {
@@ -113,7 +113,7 @@ async fn a_server_that_is_killed_costs_nothing_but_a_reconnect() {
         servers[killed].start_again().await.unwrap();
     }
 
-    // A plain call that waits, silent until it is its turn.
+    // A plain call that waits, and is idle until the lock is granted.
     let calls = Calls::connect(&url).await.unwrap();
     let token = guard.token();
     let waiter = tokio::spawn(async move { calls.acquire(calls.asking("ledger", "next", TTL)).await.unwrap() });

@@ -1,5 +1,5 @@
-//! `kill -9` of the server, and of the database, under load: everything comes back by itself, what was acknowledged is there,
-//! and no session is lost early.
+//! Tests of `kill -9` of the server, and of the database, under load: the service recovers by itself, acknowledged
+//! changes persist, and no session is lost early.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use tokio::task::JoinHandle;
 
 on_every_store!(a_killed_server_loses_nothing);
 
-/// Far longer than a test: whoever loses a session loses it early.
+/// Far longer than a test: a session that is lost is lost early.
 const TTL: Duration = Duration::from_secs(600);
 
 const WORKERS: usize = 8;
 
-/// How many locks each worker has been granted and kept before a crash, and again after it.
+/// The number of locks that each worker has been granted and kept before a crash, and again after it.
 const GRANTS: usize = 25;
 
-/// Between two tries of a worker whose server is away.
+/// The pause between two attempts of a worker whose server is down.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What one worker holds: lock and token.
+/// The locks of one worker with their tokens.
 type Held = BTreeMap<String, u64>;
 
-/// Takes locks, one after the other, and keeps every second one; for as long as it is asked to, whatever fails.
+/// Acquires locks, one after the other, and keeps every second one; continues until stopped, despite failures.
 struct Worker {
     held: Arc<std::sync::Mutex<Held>>,
     task: JoinHandle<()>,
@@ -66,7 +66,7 @@ impl Worker {
     }
 }
 
-/// Calls until there is an answer: a refusal of what is right is a failure, a server that is away is not.
+/// Calls until there is an answer: an error of a valid request fails the test, an unavailable server does not.
 async fn until_answered<T, F: Future<Output = Result<T, tonic::Status>>>(url: &str, call: impl Fn(Calls) -> F) -> T {
     loop {
         if let Ok(calls) = Calls::connect(url).await {
@@ -79,7 +79,7 @@ async fn until_answered<T, F: Future<Output = Result<T, tonic::Status>>>(url: &s
     }
 }
 
-/// Whether a call failed because of an outage.
+/// Returns whether a call failed because of an outage.
 fn is_passing(status: &tonic::Status) -> bool {
     use tonic::Code;
     matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Cancelled | Code::DeadlineExceeded)
@@ -121,7 +121,7 @@ impl Load {
     }
 }
 
-/// Everything that was acknowledged is there, under the same tokens, and nothing else.
+/// Checks that all acknowledged holds exist under the same tokens, and no others.
 async fn check(url: &str, held: &[Held]) {
     let calls = Calls::connect(url).await.unwrap();
     let mut tokens = BTreeMap::new();

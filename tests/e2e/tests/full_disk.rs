@@ -1,4 +1,4 @@
-//! A database whose disk is full.
+//! Tests of a database whose disk is full.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Sessions with a disconnect grace: a holder that crashes is replaced in an instant, one that is alive keeps what it has,
-//! whatever happens to servers and connections.
+//! Tests of sessions with a disconnect grace: a holder that crashes is replaced at once, and a live one keeps its
+//! locks, whatever happens to servers and connections.
 
 use std::time::Duration;
 
@@ -18,20 +18,20 @@ on_every_store!(
 const CANDIDATE: &str = env!("CARGO_BIN_EXE_candidate");
 const GRACE: Duration = Duration::from_millis(300);
 
-/// Where it is shown that a leader keeps what it has. Coming back takes a few milliseconds, but on a busy machine all of its
-/// processes may stand still for longer than the other one.
+/// For tests in which a leader must keep its lock. Reconnecting takes a few milliseconds, but on a busy machine all
+/// processes may be stalled for longer than the short grace.
 const LONG_GRACE: Duration = Duration::from_millis(1500);
 
-/// For how long it is looked at whether a leader leads on: longer than the long grace.
+/// How long a leader is observed: longer than the long grace.
 const WATCHED: Duration = Duration::from_secs(2);
 
-/// So long that whoever is replaced earlier is replaced by its grace.
+/// So long that an earlier replacement is due to the grace.
 const TTL: Duration = Duration::from_secs(10);
 
-/// How often the leader works.
+/// The leader's work period.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// Longer than the start of a server takes.
+/// Longer than a server takes to start.
 const RESTART: Duration = Duration::from_secs(6);
 
 fn contest(urls: &[String], ttl: Duration, grace: Duration, count: usize) -> Contest {
@@ -42,7 +42,7 @@ fn works(entry: &Entry) -> bool {
     matches!(entry.deed, Deed::Works { .. })
 }
 
-/// What a measurement gave.
+/// Prints the result of a measurement.
 fn report(what: &str, times: &[Duration]) {
     let mut sorted = times.to_vec();
     sorted.sort();
@@ -54,7 +54,7 @@ fn report(what: &str, times: &[Duration]) {
     );
 }
 
-/// For so long from `since` on, the leader works on under its token, and nobody notices anything.
+/// Checks that from `since` on, for this time, the leader keeps working under its token, and no other action happens.
 async fn leads_on(contest: &Contest, leader: &Entry, since: Duration, for_: Duration) {
     let mut at = since;
     while at < since + for_ {
@@ -66,13 +66,13 @@ async fn leads_on(contest: &Contest, leader: &Entry, since: Duration, for_: Dura
     assert!(!contest.diary().iter().any(noticed), "{:#?}", contest.diary());
 }
 
-/// How long after `since` the leader's session is renewed.
+/// The time from `since` to the renewal of the leader's session.
 async fn renewed_after(contest: &Contest, leader: u32, since: Duration) -> Duration {
     let is_renewal = |entry: &Entry| entry.process == leader && entry.deed == Deed::Renewed;
     contest.next(since, "the leader's session is renewed", is_renewal).await.at - since
 }
 
-/// Waits for a moment between two renewals: what is renewed next then is so because it has come back.
+/// Waits for a moment between two renewals: the next renewal is then due to the reconnect.
 async fn between_renewals(contest: &Contest, leader: &Entry) -> Duration {
     renewed_after(contest, leader.process, clock()).await;
     tokio::time::sleep(LONG_GRACE / 9).await;
@@ -85,7 +85,7 @@ async fn a_killed_leader_is_replaced_within_its_grace(store: Store) {
     let mut times = Vec::new();
     for number in 0..tries() {
         let leader = contest.leader().await.process;
-        // At another moment between two pings each time.
+        // At a different moment between two pings in each attempt.
         tokio::time::sleep(GRACE / 3 * number / tries()).await;
         let killed = contest.kill(leader).unwrap();
         let another = |entry: &Entry| entry.process != leader && works(entry);
@@ -114,14 +114,14 @@ async fn a_frozen_leader_is_replaced_after_its_ttl(store: Store) {
         let renewed = contest.last_renewal(leader).unwrap();
         times.push(next.at - renewed);
         contest.thaw(leader).unwrap();
-        // It finds out before it works again.
+        // It must notice the loss before it works again.
         let woke = |entry: &Entry| entry.process == leader && !matches!(entry.deed, Deed::Renewed);
         let first = contest.next(frozen, "it says something", woke).await;
         assert!(matches!(first.deed, Deed::Lost(_)), "{first:?}");
     }
     report("from the last renewal to the work of another", &times);
     contest.check();
-    // The last renewals of a process that is frozen may have been answered without its knowledge.
+    // The last renewals of a frozen process may have been answered without its noticing.
     assert_in_time(&times, ttl + GRACE / 3);
     assert_not_early(&times, ttl);
 }
@@ -168,7 +168,7 @@ async fn two_servers(store: Store) -> Vec<Tenured> {
     vec![Tenured::start(&options).await.unwrap(), Tenured::start(&options).await.unwrap()]
 }
 
-/// The other one of two servers goes on with the leader.
+/// Checks that the leader continues with the other one of two servers.
 async fn the_other_server_goes_on(store: Store, kill: bool) {
     let mut servers = two_servers(store).await;
     let urls: Vec<String> = servers.iter().map(Tenured::url).collect();
@@ -184,7 +184,7 @@ async fn the_other_server_goes_on(store: Store, kill: bool) {
             servers[gone].stop().await.unwrap();
         }
         times.push(renewed_after(&contest, leader.process, begun).await);
-        // For longer than the grace, be it the leader's server or the other one.
+        // For longer than the grace, whether the stopped server was the leader's or not.
         leads_on(&contest, &leader, begun, clock() - begun + WATCHED).await;
         servers[gone].start_again().await.unwrap();
     }

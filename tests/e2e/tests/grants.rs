@@ -1,5 +1,5 @@
-//! Real processes are killed around a grant: whoever is granted the lock comes to hold it, once, and the dead are not in the
-//! way.
+//! Tests that kill real processes around a grant: the caller that is granted the lock holds it exactly once, and dead
+//! processes block no other.
 
 use std::time::Duration;
 
@@ -22,27 +22,29 @@ on_every_store!(
 const CANDIDATE: &str = env!("CARGO_BIN_EXE_candidate");
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often it is tried to cut a server off in the right moment.
+/// The number of attempts to cut a server off at the right moment.
 const ATTEMPTS: usize = 20;
 
 /// Longer than a test, so that nothing expires.
 const LONG: Duration = Duration::from_secs(600);
 
-/// As long as it takes a client to come back, and no longer than a dead one may be in the way.
+/// Long enough for a client to reconnect, and the longest that a dead one may block others.
 const TTL: Duration = Duration::from_secs(2);
 
 async fn within<T>(wait: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, wait).await.expect("it takes too long")
 }
 
-/// A server, and what clients go on with when it is killed: another one, or the same started again where a store has one owner.
+/// A server, and its successor for clients when it is killed: another server, or the same one restarted where the store
+/// has a single owner.
 struct Pair {
     first: Tenured,
     second: Option<Tenured>,
 }
 
 impl Pair {
-    /// Only the first is started, so that all clients are connected to it; by this URL to its database if it is not the same.
+    /// Starts only the first server, so that all clients are connected to it; if `wire` is given, it connects to its
+    /// database through that.
     async fn first_of(store: Store, wire: Option<&Wire>, options: &TenuredOptions) -> Self {
         let store_url = wire.map(|wire| wire.url().to_owned()).or_else(|| options.store_url.clone());
         let first = Tenured::start(&TenuredOptions { store_url, ..options.clone() }).await.unwrap();
@@ -65,7 +67,7 @@ impl Pair {
         self.first.kill().await.unwrap();
     }
 
-    /// Lets clients go on, and returns how to ask the server that they go on with.
+    /// Starts the successor, and returns calls to it.
     async fn go_on(&mut self) -> Calls {
         let server = match &self.second {
             Some(second) => second,
@@ -78,7 +80,7 @@ impl Pair {
     }
 }
 
-/// One holds the lock, and another one waits for it.
+/// A holder of a lock, and a waiter for it.
 struct Scene {
     session: Session,
     asked: JoinHandle<tenure_client::Result<Guard>>,
@@ -86,7 +88,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// And the guard of the one who holds it.
+    /// Returns the guard of the holder as well.
     async fn set(pair: &mut Pair) -> (Self, Guard) {
         let (holder, client) = (pair.client(), pair.client());
         let guard = within(holder.lock("job").ttl(LONG).acquire()).await.unwrap();
@@ -99,7 +101,8 @@ impl Scene {
         (Self { session, asked, claim }, guard)
     }
 
-    /// Whoever waited holds the lock, by the one claim and the one grant that there ever were; and that is all there is.
+    /// Checks that the waiter holds the lock, by the only claim and the only grant that it ever had, and that nothing
+    /// else is left.
     async fn check(self, calls: &Calls, released: JoinHandle<tenure_client::Result<()>>) {
         within(released).await.unwrap().unwrap();
         let guard = within(self.asked).await.unwrap().unwrap();
@@ -114,7 +117,7 @@ impl Scene {
     }
 }
 
-/// Drops as much of the log as a store may, as it does when history is no longer to be kept. No server runs.
+/// Drops as much of the log as a store may, as after the end of its retention. No server runs.
 async fn drop_history(store: Store, url: &str) {
     const SQL: &str = "DELETE FROM batches WHERE revision < (SELECT rows_revision FROM namespaces)";
     let dropped = match store {
@@ -163,7 +166,7 @@ async fn a_wait_goes_on_when_its_server_is_killed(store: Store) {
     let (scene, guard) = Scene::set(&mut pair).await;
     pair.kill_first().await;
     let calls = pair.go_on().await;
-    // Its session has come over, and with it the place in the queue.
+    // Its session has moved, together with the place in the queue.
     wait_until(PATIENCE, "the sessions have come over", async || {
         let listed = calls.sessions.clone().list_sessions(ListSessionsRequest::default()).await.unwrap();
         let sessions = listed.into_inner().sessions;
@@ -179,23 +182,24 @@ async fn a_server_that_is_killed_around_a_grant_leaves_one_grant(store: Store) {
         let mut pair = Pair::first_of(store, None, &store.fresh().await.unwrap()).await;
         let (scene, guard) = Scene::set(&mut pair).await;
         let released = tokio::spawn(guard.release());
-        // At another moment each time: before it has asked the database, while that commits, after it has answered.
+        // At a different moment in each attempt: before it has sent the request to the database, during the commit,
+        // after its answer.
         tokio::time::sleep(Duration::from_millis(2) * number).await;
         pair.kill_first().await;
         scene.check(&pair.go_on().await, released).await;
     }
 }
 
-/// What becomes of a server that does not know whether its grant is committed.
+/// The fate of a server that does not know whether its grant is committed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// It is killed, and never finds out.
+    /// It is killed, and never learns the outcome.
     Killed,
-    /// It loses its connections, finds out that it does not know, and then what there is to know.
+    /// It loses its connections, notices that the outcome is unknown, and then learns it.
     CutOff,
 }
 
-/// A grant that is committed, but of which the server does not hear.
+/// A grant that is committed without an answer to the server.
 async fn in_doubt(store: Store, fate: Fate) {
     for _ in 0..ATTEMPTS {
         let options = store.fresh().await.unwrap();
@@ -210,7 +214,7 @@ async fn in_doubt(store: Store, fate: Fate) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        // Not if the server happened to be waiting for another answer, before which it could not ask for this.
+        // False if the server happened to be waiting for another answer, before which it could not send this request.
         let committed = tokio::time::timeout(TTL, granted).await.is_ok();
         assert!(!scene.asked.is_finished() && !released.is_finished(), "nobody can have been told");
         match fate {
@@ -253,7 +257,7 @@ async fn a_server_in_doubt_of_a_grant_says_nothing_before_it_knows_on_mariadb() 
     in_doubt(Store::MariaDb, Fate::CutOff).await;
 }
 
-/// Candidates that wait for a lock that somebody else holds, and the token of that.
+/// Candidates that wait for a lock held by another session, and that session's token.
 async fn candidates(store: Store) -> (Tenured, Calls, Contest, u64) {
     let server = store.server().await.unwrap();
     let calls = Calls::connect(&server.url()).await.unwrap();
@@ -263,7 +267,7 @@ async fn candidates(store: Store) -> (Tenured, Calls, Contest, u64) {
     (server, calls, contest, token)
 }
 
-/// Who works next, and that only the living are left.
+/// Waits until the next candidate works, and checks that only live processes are left.
 async fn next_works(calls: &Calls, contest: &Contest, since: Duration, dead: &[u32]) {
     let works = contest.next(since, "another works", |entry| matches!(entry.deed, Deed::Works { .. })).await;
     assert!(!dead.contains(&works.process));
@@ -302,7 +306,7 @@ async fn a_waiter_that_is_killed_before_it_hears_of_its_grant_is_not_in_the_way(
     next_works(&calls, &contest, froze, &[first]).await;
 }
 
-/// The processes that wait, in order.
+/// The waiting processes, in order.
 async fn owners(calls: &Calls) -> Vec<u32> {
     let lock = calls.lock(LOCK).await.unwrap();
     lock.waiters.iter().map(|waiter| waiter.owner.parse().unwrap()).collect()

@@ -1,5 +1,5 @@
-//! A total that is shared over the living copies of a program: what each may use, as copies come and are killed; and a leader
-//! that was frozen and comes back late.
+//! Tests of a total that is shared among the live copies of a program: the share of each, as copies start and are
+//! killed; and a leader that was frozen and resumes late.
 
 use std::path::Path;
 use std::time::Duration;
@@ -22,10 +22,10 @@ on_every_store!(
 const GROUP: &str = "throughput";
 const MEMBER: &str = env!("CARGO_BIN_EXE_member");
 
-/// How long anything that must happen may take.
+/// The timeout of every wait.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What happens to the clients c1 to c5.
+/// The events of the clients c1 to c5.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Up(usize),
@@ -35,7 +35,7 @@ enum Step {
 
 use Step::{Killed, Total, Up};
 
-/// Each step, and what each client has after it: none if it does not run. The first that runs leads.
+/// Each step, with the share of each client after it: `None` if it does not run. The first running client leads.
 const TABLE: [(Step, [Option<u64>; 5]); 8] = [
     (Up(1), [Some(1000), None, None, None, None]),
     (Up(2), [Some(500), Some(500), None, None, None]),
@@ -47,7 +47,7 @@ const TABLE: [(Step, [Option<u64>; 5]); 8] = [
     (Up(5), [None, Some(166), Some(166), None, Some(166)]),
 ];
 
-/// The clients that run, and the total.
+/// The running clients, and the total.
 struct Clients<'a> {
     calls: &'a Calls,
     url: String,
@@ -86,13 +86,13 @@ impl<'a> Clients<'a> {
         self.running.iter().flatten().count()
     }
 
-    /// What a client says that has this share.
+    /// The line that a client with this share prints.
     fn report(&self, share: u64, leads: bool) -> String {
         let role = if leads { "leader" } else { "member" };
         format!("share={share} of={} members={} {role}", self.total, self.count())
     }
 
-    /// The shares that the clients report for the group as it is, once all of them do.
+    /// The shares that the clients report for the current group, once all of them do.
     async fn shares(&self) -> Option<Vec<u64>> {
         let end = format!(" of={} members={} ", self.total, self.count());
         let share = |client: &Copy| {
@@ -103,7 +103,7 @@ impl<'a> Clients<'a> {
     }
 }
 
-/// A step as a row of the table, the leader in bold.
+/// Formats a step as a row of the table, with the leader in bold.
 fn row(step: Step, shares: [Option<u64>; 5], leader: Option<usize>) -> String {
     let cell = |(number, share): (usize, Option<u64>)| match share {
         None => " ".to_owned(),
@@ -141,7 +141,7 @@ async fn a_total_is_shared_as_clients_come_and_go(store: Store) {
                 client.comes_to(&clients.report(*share, Some(number) == leader)).await;
             }
         }
-        // The server says the same, and in the order of joining.
+        // The server reports the same members, in the order of joining.
         let group = get(&calls).await;
         let said: Vec<(String, String)> = group
             .members
@@ -211,7 +211,7 @@ async fn a_leader_that_was_frozen_assigns_nothing_any_more(store: Store) {
     let deposed = get(&calls).await;
     let late = deposed.leader.clone().unwrap();
 
-    // Frozen for longer than its TTL, with an assignment under way that it takes up on waking.
+    // Frozen for longer than its TTL, with a pending assignment that it resumes on waking.
     first.signal(Signal::STOP).unwrap();
     first.tell("assign").unwrap();
     second.comes_to("share 1000 leader").await;
@@ -219,14 +219,14 @@ async fn a_leader_that_was_frozen_assigns_nothing_any_more(store: Store) {
     first.signal(Signal::CONT).unwrap();
     first.says("refused NOT_LEADER").await;
 
-    // It comes back as a new member, behind the one that leads now.
+    // It rejoins as a new member, behind the current leader.
     first.says("share 500 member").await;
     second.comes_to("share 500 leader").await;
     let after = get(&calls).await;
     assert_eq!(after.leader, before.leader);
     assert!(after.members.last().unwrap().number > before.membership_revision);
 
-    // The same by a plain call, under the old session, and under the new one with the old token.
+    // A plain call is rejected likewise, under the old session, and under the new one with the old token.
     let own: Vec<&str> = after.members.iter().map(|member| member.session_id.as_str()).collect();
     for session in [late.session_id.as_str(), own[1]] {
         let request = AssignGroupRequest {
@@ -244,7 +244,7 @@ async fn a_leader_that_was_frozen_assigns_nothing_any_more(store: Store) {
     }
     assert_eq!(get(&calls).await, after, "they changed nothing");
 
-    // Nothing that is in the log was assigned by one who did not lead.
+    // No assignment in the log was made by a non-leader.
     let (mut token, mut assigned) = (0, 0);
     for event in events_until(&mut watch, after.assignments_revision).await {
         match event.r#type() {

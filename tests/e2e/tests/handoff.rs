@@ -1,4 +1,4 @@
-//! Real processes that lead by turns, hand over as planned, refuse to, and wait for each other for ever.
+//! Tests of real processes that lead by turns, hand over as planned, reject a handover, and deadlock.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ on_every_store!(
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A server, its command line, and a file in which leaders note what they do.
+/// A server, its command line, and a file in which leaders record their actions.
 struct Scene {
     command_line: CommandLine,
     diary: PathBuf,
@@ -37,7 +37,7 @@ impl Scene {
         Self { command_line, diary: folder.path().join("diary"), _folder: folder, _server: server }
     }
 
-    /// A candidate that notes when its command begins, and when it ends because it was asked to.
+    /// Starts a candidate that records when its command begins, and when it ends on request.
     fn elect(&self, owner: &str, options: &[&str]) -> Child {
         let diary = self.diary.display();
         let script = format!(
@@ -56,7 +56,7 @@ impl Scene {
         std::fs::read_to_string(&self.diary).unwrap_or_default().lines().map(ToOwned::to_owned).collect()
     }
 
-    /// Waits until the diary has so many entries.
+    /// Waits until the diary has this many entries.
     async fn noted(&self, count: usize) -> Vec<String> {
         wait_until(PATIENCE, &format!("{count} entries in the diary"), async || self.diary().len() >= count).await;
         self.diary()
@@ -67,7 +67,7 @@ fn number(value: &Value) -> u64 {
     value.as_str().unwrap().parse().unwrap()
 }
 
-/// Somebody holds the lock at each revision from the first grant on, one at a time, under tokens that rise.
+/// Checks that the lock is held at each revision from the first grant on, by one holder at a time, under rising tokens.
 fn held_without_a_gap(watcher: &Watcher) {
     let mut holder = 0;
     for event in watcher.events() {
@@ -87,7 +87,7 @@ fn held_without_a_gap(watcher: &Watcher) {
     assert!(holder > 0, "nobody ever held it");
 }
 
-/// Nobody began before the one before had ended.
+/// Checks that no command began before the previous one had ended.
 fn one_at_a_time(diary: &[String]) {
     for pair in diary.windows(2) {
         let token = |line: &str| line.split_once(' ').unwrap().1.to_owned();
@@ -107,14 +107,14 @@ async fn leaders_hand_over_by_turns_without_a_gap(store: Store) {
     let turns = usize::try_from(tries()).unwrap();
     let mut leads = ["ann", "bob"];
     for turn in 0..turns {
-        // The one that led before stands by again.
+        // The former leader is a waiter again.
         scene.command_line.waiters("leader", 1).await;
         let note = format!("turn {turn}");
         let done = scene.command_line.json(0, &["transfer", "leader", "--operator", "eve", "--note", &note]).await;
         assert_eq!([&done["previous"]["owner"], &done["claim"]["owner"]], leads, "{done}");
         assert_eq!(done["token"], done["claim"]["token"]);
         leads.reverse();
-        // Another one began, under the token that the operator was told.
+        // Another candidate began, under the token that the operator was shown.
         let diary = scene.noted(2 * turn + 3).await;
         assert_eq!(diary.last(), Some(&format!("began {}", number(&done["token"]))));
     }
@@ -165,7 +165,7 @@ async fn a_better_candidate_gets_the_lead_once_it_has_settled(store: Store) {
     assert!(asked.elapsed() >= settling, "it did not settle: {:?}", asked.elapsed());
     assert_eq!([&transferred[0]["previous"]["owner"], &transferred[0]["claim"]["owner"]], ["ann", "bob"]);
     assert_eq!(watcher.of_type("TRANSFER_STARTED")[0]["operator"], "", "nobody asked for it");
-    // Both others stand by, and neither is better.
+    // Both others wait, and neither is better.
     scene.command_line.waiters("leader", 2).await;
     let diary = scene.noted(3).await;
     one_at_a_time(&diary);
@@ -202,7 +202,7 @@ async fn a_command_that_does_not_listen_is_killed_before_its_time_is_over(store:
     scene.command_line.waiters("leader", 1).await;
     let asked = Instant::now();
     let done = scene.command_line.json(0, &["transfer", "leader", "--drain", "4s"]).await;
-    // That it was in time is said by the transfer itself.
+    // The transfer itself reports that it was in time.
     assert!(asked.elapsed() > Duration::from_secs(1), "it was killed long before: {:?}", asked.elapsed());
     let diary = scene.noted(2).await;
     assert_eq!(diary[1], format!("began {}", number(&done["token"])));
@@ -210,7 +210,7 @@ async fn a_command_that_does_not_listen_is_killed_before_its_time_is_over(store:
     held_without_a_gap(&watcher);
 }
 
-/// Takes one lock, and when the other has taken the other one, waits for that.
+/// Acquires one lock, and once the other script has the other lock, waits for that.
 fn crosswise(session: &str, (first, second): (&str, &str), folder: &Path) -> String {
     let (mine, theirs) = (folder.join(first), folder.join(second));
     let (mine, theirs) = (mine.display(), theirs.display());
@@ -236,7 +236,7 @@ async fn two_that_wait_for_each_other_are_shown(store: Store) {
     assert_eq!(circles.len(), 2, "{shown}");
     assert!(circles.contains(&&serde_json::json!(["ann", "bob"])), "{shown}");
     assert!(circles.contains(&&serde_json::json!(["bob", "ann"])), "{shown}");
-    // The end of one lets the other go on.
+    // Closing one session lets the other continue.
     scene.command_line.json(0, &["close", "ann"]).await;
     scene.command_line.json(0, &["blocked", "--deadlocks"]).await;
     let ended = tokio::time::timeout(PATIENCE, bob.wait()).await.expect("it goes on");

@@ -1,5 +1,5 @@
-//! Bad input: each kind is refused with the name of the field and its bound, and changes nothing. Names that only look alike
-//! are different locks.
+//! Tests of bad input: each kind is rejected with the name of the field and its bound, and changes nothing. Names that
+//! only look alike are different locks.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ on_every_store!(bad_input_is_refused_by_name_and_changes_nothing, names_that_loo
 
 const TTL: Duration = Duration::from_secs(60);
 
-/// An Acquire that would do.
+/// A valid Acquire.
 fn fine() -> AcquireRequest {
     AcquireRequest {
         names: vec!["fine".into()],
@@ -28,7 +28,7 @@ fn fine() -> AcquireRequest {
     }
 }
 
-/// Acquires that will not do: what is wrong, the field to be named, and a part of the bound.
+/// Invalid Acquires: the request, the field to be named, and a part of the bound.
 fn bad_acquires() -> Vec<(AcquireRequest, &'static str, &'static str)> {
     let long = "x".repeat(256);
     let named = |names: &[&str]| AcquireRequest { names: names.iter().map(|&n| n.to_owned()).collect(), ..fine() };
@@ -123,7 +123,7 @@ async fn bad_tokens(calls: &Calls, token: u64, other: u64) {
     for (bad, bound) in [(0, "1 to".to_owned()), (u64::MAX, "1 to".to_owned()), (head + 1, format!("at most {head}"))] {
         assert_invalid(&refused(calls.release("held", "holder", bad).await), "token", &bound, &bad);
     }
-    // The token of another lock, and one that was never a token of this session's.
+    // The token of another lock, and one that never was a token of this session.
     for wrong in [other, token - 1] {
         let refusal = refused(calls.release("held", "holder", wrong).await);
         assert_eq!((refusal.code, refusal.reason.as_str()), (Code::FailedPrecondition, "TOKEN_MISMATCH"));
@@ -158,7 +158,7 @@ async fn bad_pages(calls: &Calls) {
     let first = ListLocksRequest { page_size: 1, ..ListLocksRequest::default() };
     let page = locks.list_locks(first).await.unwrap().into_inner();
     assert_eq!(page.locks.len(), 1);
-    // Of a list with another prefix, of no list, and of one that was tampered with.
+    // Page tokens of a list with another prefix, of no list, and a corrupted one.
     for (token, prefix) in [(page.next_page_token.clone(), "h"), ("forged".into(), ""), ("!".into(), "")] {
         let request = ListLocksRequest { page_token: token, prefix: prefix.into(), ..ListLocksRequest::default() };
         assert_invalid(&refused(locks.list_locks(request).await), "page_token", "next_page_token", &prefix);
@@ -180,7 +180,7 @@ fn assert_invalid(refusal: &Refused, field: &str, bound: &str, what: &dyn std::f
     assert!(refusal.message.contains(field), "{what:?}: {refusal:?}");
 }
 
-/// An Acquire as no generated code would send it: with a name of any bytes.
+/// An Acquire that no generated code would send: its name may be any bytes.
 async fn acquire_bytes(calls: &Calls, name: &[u8]) -> Result<AcquireResponse, tonic::Status> {
     #[derive(Clone, PartialEq, prost::Message)]
     struct Bytes {
@@ -216,7 +216,7 @@ async fn names_that_look_alike_are_different_locks(store: Store) {
         "strasse",
     ];
     for name in alike {
-        // Sessions have the same trouble.
+        // Session ids have the same problem.
         assert!(calls.try_lock(name, name, TTL).await.unwrap().acquired, "{name:?} is taken");
     }
     let mut expected: Vec<&str> = alike.to_vec();
@@ -227,7 +227,7 @@ async fn names_that_look_alike_are_different_locks(store: Store) {
     let list = calls.locks.clone().list_locks(ListLocksRequest::default()).await.unwrap().into_inner();
     assert_eq!(listed(list), expected);
 
-    // What is in the database tells them apart as well.
+    // The database distinguishes them as well.
     server.kill().await.unwrap();
     server.start_again().await.unwrap();
     let calls = Calls::connect(&server.url()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Tokens of somebody whose keys are at a URL.
+//! Tests of tokens from an issuer whose keys are at a URL.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -15,10 +15,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// How long a server may take until it has new keys, when it could not get any before: it asks every few seconds.
+/// How long a server may take to fetch keys after earlier attempts failed: it retries every few seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Somebody who issues tokens, and tells the keys over https.
+/// A token issuer that serves its keys over https.
 struct Issuer {
     authority: Authority,
     url: String,
@@ -27,7 +27,7 @@ struct Issuer {
 }
 
 impl Issuer {
-    /// One that tells nothing yet.
+    /// Starts an issuer that serves no keys yet.
     async fn start() -> Self {
         let authority = Authority::new("the issuer").unwrap();
         let files = authority.certify("issuer", 1, &["localhost"]).unwrap();
@@ -44,7 +44,7 @@ impl Issuer {
         Self { authority, url, key: EncodingKey::from_ec_der(&key.serialize_der()), answer }
     }
 
-    /// From now on it tells its key.
+    /// From now on it serves its key.
     fn tell_keys(&self) {
         let mut key = Jwk::from_encoding_key(&self.key, Algorithm::ES256).unwrap();
         key.common.key_id = Some("first".to_owned());

@@ -1,4 +1,4 @@
-//! A job that several hosts start by their own clocks, and one that waits for another.
+//! Tests of a job that several hosts start by their own clocks, and of one that waits for another.
 
 use std::time::{Duration, Instant};
 
@@ -47,7 +47,7 @@ async fn one_of_four_hosts_runs_the_job(store: Store) {
         assert_eq!(answer.token, 0);
     }
 
-    // The same owner asks again: the same hold, extended.
+    // A repeated request of the same owner extends the same hold.
     let owner = &winner.session_id;
     wait_until(PATIENCE, "time passes", async || remaining(&calls, owner).await < MINUTE - Duration::from_millis(50))
         .await;
@@ -56,7 +56,7 @@ async fn one_of_four_hosts_runs_the_job(store: Store) {
     assert_eq!((again.acquired, again.token), (true, winner.token));
     assert!(remaining(&calls, owner).await > before);
 
-    // After the release another host can take it, with a higher token; and the first one again after that.
+    // After the release another host can acquire it, with a higher token; and the first one again after that.
     let other = hosts.into_iter().find(|host| host != owner).unwrap();
     calls.release("nightly", owner, winner.token).await.unwrap();
     calls.release("nightly", owner, winner.token).await.expect("a release may be repeated");
@@ -99,7 +99,7 @@ async fn a_minimum_hold_outlives_a_short_job(store: Store) {
     let held = calls.acquire(asking).await.unwrap();
     calls.release("nightly", "host-1", held.token).await.unwrap();
 
-    // The job is done, and yet a host whose clock is late does not run it a second time.
+    // The job is done, and still a host with a late clock does not run it a second time.
     let late = calls.try_lock("nightly", "host-2", MINUTE).await.unwrap();
     assert!(!late.acquired);
     assert_eq!(late.holder.unwrap().state(), ClaimState::Lingering);
@@ -125,7 +125,7 @@ async fn a_waiter_is_woken_by_the_release(store: Store) {
         })
         .await;
         calls.release("baton", &holder.session_id, holder.token).await.unwrap();
-        // From when that is committed, which takes as long as the disk takes.
+        // Measured from the commit of the release, which takes as long as the disk does.
         let released = Instant::now();
         let (granted, at) = waiter.await.unwrap();
         assert!(granted.acquired && granted.token > holder.token);

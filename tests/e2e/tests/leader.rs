@@ -1,4 +1,4 @@
-//! Three copies of a program, one of which works: the leader is killed, and another takes over in time.
+//! Tests of three copies of a program, one of which works: the leader is killed, and another takes over in time.
 
 use std::time::Duration;
 
@@ -18,12 +18,13 @@ async fn a_killed_leader_is_replaced_in_time(store: Store) {
         let leader = contest.leader().await.process;
         let is_renewal = |entry: &tenure_e2e::Entry| entry.process == leader && entry.deed == Deed::Renewed;
         contest.next(clock(), "the leader's session is renewed", is_renewal).await;
-        // At another moment between two renewals each time, but not so close to the next that it may be under way.
+        // At a different moment between two renewals in each attempt, but not so close to the next that it may be under
+        // way.
         tokio::time::sleep(TTL / 4 * number / tries()).await;
         let killed = contest.kill(leader).unwrap();
         let works = |entry: &tenure_e2e::Entry| entry.process != leader && matches!(entry.deed, Deed::Works { .. });
         let next = contest.next(killed, "another works", works).await;
-        // Only now is all read that it had written.
+        // Only by now has all its output been read.
         times.push(next.at - contest.last_renewal(leader).unwrap());
         contest.add().unwrap();
     }

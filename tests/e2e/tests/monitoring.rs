@@ -1,4 +1,4 @@
-//! What a server tells Prometheus, and what is said of that: in the table, the dashboard, the alerts and the runbooks.
+//! Tests that the metrics of a server match their documentation: the table, the dashboard, the alerts and the runbooks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -10,14 +10,14 @@ use rcgen::date_time_ymd;
 use tenure_client::{Attempt, Client};
 use tenure_harness::{Authority, Tenured, TenuredOptions, find, wait_until};
 
-/// Where all that is told of the metrics stands.
+/// The documentation of the metrics.
 const TABLE: &str = "deploy/monitoring/README.md";
 const RUNBOOKS: &str = "deploy/monitoring/runbooks.md";
 const DASHBOARD: &str = "deploy/helm/tenure/files/dashboard.json";
 const ALERTS: &str = "deploy/helm/tenure/files/alerts.yaml";
 const TESTS: &str = "tests/monitoring";
 
-/// Files are looked at every two seconds.
+/// Files are checked every two seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// 2051-02-03 and 2061-02-03, in seconds since 1970.
@@ -31,7 +31,7 @@ fn read(file: &str) -> String {
     std::fs::read_to_string(root().join(file)).unwrap()
 }
 
-/// A server over TLS on SQLite through which a lock was taken, and by which something was refused.
+/// A server over TLS on SQLite that has granted a lock and rejected a request.
 struct Office {
     authority: Authority,
     server: Tenured,
@@ -53,7 +53,7 @@ impl Office {
         Self { authority, server, client }
     }
 
-    /// Takes a lock and gives it back; asks for one in a namespace too many.
+    /// Acquires and releases a lock; requests one in a namespace beyond the limit.
     async fn use_it(&self) {
         let Attempt::Acquired(guard) =
             self.client.lock("job").ttl(Duration::from_secs(10)).try_acquire().await.unwrap()
@@ -63,7 +63,7 @@ impl Office {
         guard.release().await.unwrap();
         let url = format!("https://localhost:{}", self.server.port());
         let elsewhere = Client::builder().endpoints([url]).ca_cert(self.authority.ca()).namespace("elsewhere");
-        // Whatever only reads there is answered.
+        // Reads in that namespace are answered.
         let elsewhere = elsewhere.connect().unwrap();
         elsewhere.get_lock("job").await.unwrap();
         assert!(elsewhere.lock("job").ttl(Duration::from_secs(10)).try_acquire().await.is_err());
@@ -73,23 +73,23 @@ impl Office {
         self.server.page("/metrics", "text/plain").await.unwrap()
     }
 
-    /// The value of a sample without labels, or with these.
+    /// The value of a sample, given with its labels, if any.
     async fn value(&self, sample: &str) -> Option<String> {
         let text = self.metrics().await;
         text.lines().find_map(|line| Some(line.strip_prefix(sample)?.strip_prefix(' ')?.to_owned()))
     }
 }
 
-/// The server's certificate, which expires in February of this year.
+/// Issues the server's certificate, which expires in February of this year.
 fn certify(authority: &Authority, year: i32) {
     let change = |params: &mut rcgen::CertificateParams| params.not_after = date_time_ymd(year, 2, 3);
     authority.certify_but("server", 1, &["localhost"], change).unwrap();
 }
 
-/// A family of metrics: its type, and its labels.
+/// Metric families: their type and their labels.
 type Families = BTreeMap<String, (String, BTreeSet<String>)>;
 
-/// What a server tells.
+/// The families that a server exports.
 fn told(text: &str) -> Families {
     let mut families = Families::new();
     let mut name = String::new();
@@ -108,7 +108,7 @@ fn told(text: &str) -> Families {
     families
 }
 
-/// What the table says.
+/// The families in the table.
 fn tabled(table: &str) -> Families {
     let rows = table.lines().filter_map(|line| line.strip_prefix("| `"));
     rows.map(|row| {
@@ -148,7 +148,7 @@ fn alerts() -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Runs promtool, with this to read.
+/// Runs promtool with this input.
 fn promtool(arguments: &[&str], input: &str) {
     let mut command = Command::new(find("promtool", "prometheus").unwrap());
     command.args(arguments).current_dir(root()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -176,7 +176,7 @@ async fn all_that_a_server_tells_is_described_and_all_that_is_named_is_told() {
     let shown = named(&read(DASHBOARD));
     let unshown: Vec<&String> =
         families.keys().filter(|family| !shown.iter().any(|name| name.starts_with(family.as_str()))).collect();
-    // Threads and virtual memory say little.
+    // Threads and virtual memory are hardly informative.
     assert_eq!(unshown, ["process_threads", "process_virtual_memory_bytes"]);
 }
 
@@ -200,7 +200,7 @@ async fn an_expiry_is_told_of_the_certificate_that_is_served() {
     assert_eq!(expiry().await.as_deref(), Some(EXPIRIES[1].1), "it goes on with what it had");
 }
 
-/// Each has its runbook, and tests of which at least one sees it fire and one sees it silent.
+/// Each has its runbook, and at least one test in which it fires and one in which it does not.
 #[test]
 fn every_alert_has_a_runbook_and_is_tested_both_ways() {
     let (rules, runbooks) = (read(ALERTS), read(RUNBOOKS));

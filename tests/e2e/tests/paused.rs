@@ -1,5 +1,6 @@
-//! The holder of a lock is paused in the middle of its work, another takes over, and the first one wakes up and writes: as in the
-//! [article](https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html) that made fencing known.
+//! Tests in which the holder of a lock is paused in the middle of its work, another takes over, and the first one
+//! resumes and writes: as in the [article](https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html)
+//! that made fencing known.
 
 use std::time::Duration;
 
@@ -16,13 +17,13 @@ const WRITER: &str = env!("CARGO_BIN_EXE_writer");
 
 const LOCK: &str = "nightly-report";
 
-/// So that the one who is paused is soon replaced.
+/// Short, so that a paused holder is soon replaced.
 const TTL: Duration = Duration::from_millis(500);
 
-/// How often the next holder writes before the paused one wakes up.
+/// The number of writes of the next holder before the paused one resumes.
 const WRITES: i64 = 2;
 
-/// How long the next holder is seen to wait. It would be through in a few milliseconds.
+/// How long the next holder is observed to wait. Unblocked, it would finish in a few milliseconds.
 const A_WHILE: Duration = Duration::from_millis(500);
 
 struct Scene {
@@ -41,8 +42,8 @@ impl Scene {
         Self { _server: server, workplace, first, second }
     }
 
-    /// The first holder reads, is paused, is replaced by the second, which writes, and then wakes up and writes. Returns their
-    /// tokens, and what came of that last write.
+    /// The first holder reads, is paused, is replaced by the second, which writes, and then resumes and writes. Returns
+    /// their tokens, and the result of that last write.
     async fn pause_between_read_and_write(&mut self) -> (i64, i64, String) {
         let old_token = self.first.number("acquire", "holds").await;
         self.first.number("read", "read").await;
@@ -74,7 +75,7 @@ async fn a_holder_that_was_paused_is_refused(store: Store) {
     println!("refused {refused} of {} times", tries());
 }
 
-/// The same without the check: what makes the test above one that can fail.
+/// The scenario without the check: it shows that the test above can fail.
 async fn without_the_check_a_paused_holder_undoes_the_work_of_the_next(store: Store) {
     let mut scene = Scene::set(store, Fencing::Off).await;
     for round in 1..=i64::from(tries().min(5)) {
@@ -84,8 +85,8 @@ async fn without_the_check_a_paused_holder_undoes_the_work_of_the_next(store: St
     }
 }
 
-/// The fence lets nobody in while a lower token's transaction is open, be its process alive or not: what it commits in the end is
-/// not too late.
+/// The fence blocks while a lower token's transaction is open, whether its process is alive or not: what that
+/// transaction commits in the end is not too late.
 async fn a_holder_paused_inside_a_transaction_is_waited_for(store: Store) {
     let mut scene = Scene::set(store, Fencing::On).await;
     scene.first.number("acquire", "holds").await;

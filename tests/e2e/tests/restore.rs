@@ -1,4 +1,4 @@
-//! After a restore from an older backup, no token is given twice.
+//! Tests that no token is granted twice after a restore from an older backup.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -12,7 +12,7 @@ use tokio::task::spawn_blocking;
 
 const TTL: Duration = Duration::from_secs(2);
 
-/// How often locks are taken between the backup and its restore.
+/// The number of acquisitions between the backup and its restore.
 const AFTER: usize = 5;
 
 /// Runs a program to its end.
@@ -20,7 +20,7 @@ async fn run(mut command: Command) -> Output {
     spawn_blocking(move || command.stdin(Stdio::null()).output().unwrap()).await.unwrap()
 }
 
-/// Runs a shell's line with this environment, and returns what it prints.
+/// Runs a shell command with this environment, and returns its output.
 async fn shell(line: &str, environment: &[(&str, &str)]) -> String {
     let mut command = Command::new("bash");
     command.args(["-euo", "pipefail", "-c", line]).envs(environment.iter().copied());
@@ -29,7 +29,7 @@ async fn shell(line: &str, environment: &[(&str, &str)]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Runs a task of `tenured` on a store. What it prints, or else what it complains of.
+/// Runs a task of `tenured` on a store. Returns its output, or its error message.
 async fn tenured(store: &str, task: &[&str]) -> Result<String, String> {
     let mut command = Command::new(built("tenured").unwrap());
     command.args(["--store-url", store]).args(task);
@@ -40,10 +40,10 @@ async fn tenured(store: &str, task: &[&str]) -> Result<String, String> {
     Err(String::from_utf8(output.stderr).unwrap())
 }
 
-/// A namespace that begins after the backup.
+/// A namespace created after the backup.
 const NEW: &str = "new";
 
-/// A server, and the highest tokens that it has given: in the default namespace, and in the new one.
+/// A server, and the highest tokens that it has granted: in the default namespace, and in the new one.
 struct Served {
     server: Tenured,
     highest: u64,
@@ -58,7 +58,7 @@ impl Served {
         served
     }
 
-    /// Takes a lock that nobody has had.
+    /// Acquires a lock that was never held.
     async fn grant(&mut self, name: &str) {
         let calls = Calls::connect(&self.server.url()).await.unwrap();
         let token = calls.try_lock(name, &format!("session of {name}"), TTL).await.unwrap().claim.unwrap().token;
@@ -75,7 +75,7 @@ impl Served {
         self.highest_of_new = token;
     }
 
-    /// What the backup does not know of.
+    /// Makes changes that the backup does not contain.
     async fn go_on(&mut self) {
         for number in 0..AFTER {
             self.grant(&format!("after-{number}")).await;
@@ -89,7 +89,7 @@ impl Served {
         self.grant("restored").await;
         self.grant("restored and well").await;
         self.grant_in_new_namespace("restored").await;
-        // It is a jump, and not one a start.
+        // The revision jumps once, not at each start.
         let before = self.highest;
         self.server.stop().await.unwrap();
         self.server.start_again().await.unwrap();
@@ -130,7 +130,7 @@ async fn a_dump_of_mariadb_that_is_played_back_repeats_no_token() {
     let environment = [("DUMP", dump.as_str()), ("CLIENT", &client), ("FILE", &file), ("PORT", &port), ("NAME", name)];
     let how = "--no-defaults --protocol=tcp --skip-ssl --host=127.0.0.1 --port=\"$PORT\" --user=root";
     let mut served = Served::start(&store).await;
-    // When a table was made is known to the second.
+    // The creation time of a table has a resolution of one second.
     let now = shell(&format!("\"$CLIENT\" {how} -Ne 'SELECT UNIX_TIMESTAMP()'"), &environment).await;
     shell(&format!(r#""$DUMP" {how} --single-transaction --result-file="$FILE" "$NAME""#), &environment).await;
     served.go_on().await;
@@ -171,7 +171,7 @@ async fn a_copy_of_a_file_in_use_repeats_no_token_wherever_it_is_served() {
     let refused = tenured(&store, &["backup", text(&copy)]).await.unwrap_err();
     assert!(refused.contains("is there already"), "{refused}");
     let mut elsewhere = Served::start(&format!("sqlite:{}", copy.display())).await;
-    // The session that it knows may still hold what it held, with the token of that time.
+    // The session in the backup may still hold its lock, with the token of that time.
     elsewhere.grant("elsewhere").await;
     assert!(elsewhere.highest > served.highest, "{} after {}", elsewhere.highest, served.highest);
 }
@@ -211,7 +211,7 @@ async fn what_is_no_backup_replaces_nothing() {
     assert!(served.highest < 100, "it jumped to {}", served.highest);
 }
 
-/// A snapshot of a disk shows nothing: the database is the same, and so are its tables.
+/// A snapshot of a disk cannot be detected: the database is the same, and so are its tables.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_snapshot_of_a_disk_one_says_so() {
     let mut postgres = Postgres::start().await.unwrap();

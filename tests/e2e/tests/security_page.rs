@@ -1,5 +1,5 @@
-//! The page on security can be followed as it is written: certificates, a token, the policy, a server, and clients of
-//! it.
+//! Tests that the security page can be followed as written: certificates, a token, the policy, a server, and its
+//! clients.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -14,7 +14,7 @@ const PAGE: &str = "deploy/security.md";
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A shell in this folder that runs a snippet, in which nothing is changed but the port.
+/// A shell in this folder that runs a snippet, in which only the port is changed.
 fn shell(snippet: &Fence, folder: &Path, [port, admin_port]: [u16; 2]) -> Command {
     let mut command = Command::new("bash");
     let text = snippet.text.replace(":7420", &format!(":{port}"));
@@ -39,7 +39,7 @@ async fn the_page_on_security_can_be_followed_as_it_is_written() {
     let policy = page.split_once("```toml\n").and_then(|(_, rest)| rest.split_once("```")).unwrap().0;
     std::fs::write(folder.path().join("policy.toml"), policy).unwrap();
     let ports = [free_port().unwrap(), free_port().unwrap()];
-    // The keys of an issuer are nowhere to be had here.
+    // The keys of an issuer are not available here.
     let snippets = fences(&root).unwrap().into_iter().filter(|fence| fence.page == Path::new(PAGE));
     let snippets = snippets.filter(|fence| !fence.text.contains("--jwt-keys"));
     let mut server = None;

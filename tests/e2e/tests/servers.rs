@@ -1,4 +1,4 @@
-//! Three equal servers on one PostgreSQL, three candidates: servers and the database fail.
+//! Tests of three equal servers on one PostgreSQL with three candidates: servers and the database fail.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,27 +12,27 @@ use tenure_proto::v1::{GetSessionRequest, ListServersRequest, Server};
 const CANDIDATE: &str = env!("CARGO_BIN_EXE_candidate");
 const TTL: Duration = Duration::from_millis(1200);
 
-/// Where the leader must not notice anything: what it has left to find another server is a part of this. Without one it notices
-/// while it is watched.
+/// For tests in which the leader must not notice anything: the time to find another server is a fraction of this TTL.
+/// Without a server, it notices while it is observed.
 const LONG_TTL: Duration = Duration::from_secs(4);
 
-/// How often the leader works.
+/// The leader's work period.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// How long the other servers wait for a heartbeat, in these tests.
+/// The server lease in these tests.
 const LEASE: Duration = Duration::from_secs(3);
 
-/// How long a call may take whose server has passed it to one that does not do its part.
+/// The maximum duration of a call whose server has forwarded it to an unresponsive one.
 const MOMENT: Duration = Duration::from_secs(5);
 
-/// How often the leader works while it is watched.
+/// The number of the leader's work periods for which it is observed.
 const WATCHED: u32 = 5;
 
 async fn three_servers(postgres: &Postgres) -> Vec<Tenured> {
     three_servers_that_wait(postgres, LEASE).await
 }
 
-/// They wait for so long for a heartbeat.
+/// Starts three servers with this lease.
 async fn three_servers_that_wait(postgres: &Postgres, lease: Duration) -> Vec<Tenured> {
     let url = postgres.create_database().await.unwrap();
     let options = TenuredOptions::store(url).argument(format!("--server-lease={}ms", lease.as_millis()));
@@ -48,7 +48,7 @@ fn contest(servers: &[Tenured], ttl: Duration) -> Contest {
     Contest::start(CANDIDATE, &urls, ttl, PERIOD, 3).unwrap()
 }
 
-/// The server that is the home of a session: the one that knows how long it lives on.
+/// The home server of a session: the one that knows its remaining lifetime.
 async fn home(servers: &[Tenured], session: &str) -> usize {
     for (number, server) in servers.iter().enumerate() {
         let mut sessions = Calls::connect(&server.url()).await.unwrap().sessions;
@@ -68,7 +68,7 @@ fn session_of(leader: &Entry) -> &str {
     }
 }
 
-/// From `since` on, the leader works on under its token, `WATCHED` times, and nobody else does anything.
+/// Checks that from `since` on, the leader works under its token `WATCHED` times, and no other action happens.
 async fn leads_on(contest: &Contest, leader: &Entry, since: Duration) {
     let mut at = since;
     for _ in 0..WATCHED {
@@ -108,7 +108,7 @@ async fn the_leader_leads_on_when_its_server_freezes() {
     tokio::time::sleep(LEASE * 2).await;
     servers[home].resume().unwrap();
     leads_on(&contest, &leader, frozen).await;
-    // It has found out, and serves again, as a new server.
+    // It has noticed, and serves again as a new server.
     wait_until(Duration::from_secs(60), "the server has started over", async || {
         let ready = servers[home].status("/readyz").await == Some(200);
         let log = std::fs::read_to_string(servers[home].log_file()).unwrap();
@@ -163,12 +163,12 @@ async fn the_leader_does_not_notice_that_the_database_is_away_for_a_while() {
     let leader = contest.leader().await;
     let stopped = clock();
     postgres.stop().await.unwrap();
-    // The outage itself is what is waited for here: five times the leader's work.
+    // The wait is the outage itself: five work periods of the leader.
     leads_on(&contest, &leader, stopped).await;
     postgres.start_again().await.unwrap();
     leads_on(&contest, &leader, stopped).await;
     contest.check();
-    // The others wait as before, and take over when it is their turn.
+    // The others still wait, and take over when it is their turn.
     let mut contest = contest;
     let killed = contest.kill(leader.process).unwrap();
     let next = contest.next(killed, "another works", |entry| matches!(entry.deed, Deed::Works { .. })).await;
@@ -176,7 +176,7 @@ async fn the_leader_does_not_notice_that_the_database_is_away_for_a_while() {
     contest.check();
 }
 
-/// Acquires and releases a lock of its own until it is told to end. Gives the longest call.
+/// Acquires and releases its own lock until it is stopped. Returns the duration of the longest call.
 async fn take_turns(url: String, name: String, turns: Arc<AtomicUsize>, ended: Arc<AtomicBool>) -> Duration {
     let calls = Calls::connect(&url).await.unwrap();
     let mut longest = Duration::ZERO;
@@ -194,9 +194,9 @@ async fn take_turns(url: String, name: String, turns: Arc<AtomicUsize>, ended: A
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_freezes_while_others_pass_to_it_costs_them_a_moment() {
-    // None is given up while it is frozen, however slow the machine is.
+    // None is marked dead while it is frozen, however slow the machine is.
     let mut servers = three_servers_that_wait(Postgres::shared().await.unwrap(), 20 * LEASE).await;
-    // Each of them in turn, for one of them is the one that writes.
+    // Each of them in turn, since one of them is the writer.
     let count = servers.len();
     for frozen in 0..count {
         let ended = Arc::new(AtomicBool::new(false));
@@ -229,7 +229,7 @@ async fn a_server_that_freezes_while_others_pass_to_it_costs_them_a_moment() {
     }
 }
 
-/// What a server tells of all of them: label, sessions, whether it lives and answers.
+/// The servers according to one of them: label, sessions, whether each is alive and answers.
 async fn told_by(server: &Tenured) -> Vec<Server> {
     let mut client = ServerServiceClient::connect(server.url()).await.unwrap();
     client.list_servers(ListServersRequest::default()).await.unwrap().into_inner().servers

@@ -1,10 +1,11 @@
-//! The shell snippets of all pages work as written, each against a fresh server, or say why they are not run.
+//! Tests that the shell snippets of all pages work as written, each against a fresh server, or state why they are not
+//! run.
 
 use std::path::Path;
 
 use tenure_e2e::snippets::{Fence, Stage, fences};
 
-/// What the README must show, and have run.
+/// Commands that the README must show, and that must be run.
 const SHOWN: [&str; 10] = [
     "tenure lock",
     "tenure elect",
@@ -18,7 +19,8 @@ const SHOWN: [&str; 10] = [
     "GroupService/JoinGroup",
 ];
 
-/// How often a snippet is tried: some promise what a machine that is busy with other things may miss, as to be back within 300 ms.
+/// The number of attempts per snippet: some promise a time that a busy machine may miss, such as recovery within 300
+/// ms.
 const TRIES: usize = 3;
 
 fn all() -> Vec<Fence> {
@@ -26,7 +28,7 @@ fn all() -> Vec<Fence> {
     fences(&root).unwrap()
 }
 
-/// Commands of the snippets that are run.
+/// The commands of the snippets that are run.
 fn commands(fences: &[Fence]) -> Vec<String> {
     fences.iter().filter(|fence| fence.left_out.is_none()).flat_map(Fence::commands).collect()
 }
@@ -42,7 +44,7 @@ fn what_people_need_is_shown_and_run() {
 
 #[test]
 fn what_can_run_here_is_not_left_out() {
-    // Whatever these need, the stage has it; with other programs or addresses beside them they need more.
+    // The stage meets the requirements of these; with other programs or addresses beside them they need more.
     let elsewhere =
         |command: &str| command.contains("://") || command.contains("--listen") || command.contains("TENURE_");
     let wrong: Vec<String> = all()
@@ -54,7 +56,7 @@ fn what_can_run_here_is_not_left_out() {
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
-/// What it said, or why it failed.
+/// Returns its output, or why it failed.
 async fn run(fence: &Fence) -> Result<String, String> {
     let stage = Stage::set(fence).await.map_err(|error| format!("{error:#}"))?;
     let ran = stage.run(fence).await.map_err(|error| format!("{error:#}"))?;

@@ -1,4 +1,4 @@
-//! How a server starts, is refused, and stops.
+//! Tests of how a server starts, refuses to start, and stops.
 
 use std::process::Output;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use tokio::process::Command;
 const TTL: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs `tenured` to its end, which must come: one that serves all the same is killed.
+/// Runs `tenured` to its end, which must come: a server that starts serving is killed.
 async fn run(arguments: &[&str]) -> Output {
     let mut command = Command::new(built("tenured").unwrap());
     command.args(arguments).kill_on_drop(true);
     tokio::time::timeout(PATIENCE, command.output()).await.expect("it does not end").unwrap()
 }
 
-/// What `tenured` says when it refuses to serve from this database.
+/// The output of `tenured` when it refuses to serve from this database.
 async fn refusal(url: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().display().to_string();
@@ -49,7 +49,7 @@ async fn a_file_belongs_to_one_server() {
     let mut first = Tenured::start(&TenuredOptions::store(&url)).await.unwrap();
     let said = refusal(&url).await;
     assert!(said.contains("in use by another process"), "{said}");
-    // Not so when it has gone, however it went.
+    // Accepted once the first server has gone, however it ended.
     first.kill().await.unwrap();
     Tenured::start(&TenuredOptions::store(&url)).await.unwrap();
 }

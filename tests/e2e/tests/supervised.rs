@@ -1,4 +1,4 @@
-//! What systemd hears of a server: a real process, and a socket in systemd's place.
+//! Tests of the notifications that systemd receives from a server: a real process, and a socket in systemd's place.
 
 use std::io::ErrorKind;
 use std::os::unix::net::UnixDatagram;
@@ -9,7 +9,7 @@ use tenure_harness::{Postgres, Tenured, TenuredOptions};
 /// The watchdog's interval.
 const WATCHDOG: Duration = Duration::from_secs(1);
 
-/// How long the socket waits for a word: who says nothing for so long says nothing.
+/// The read timeout of the socket: a longer silence counts as none sent.
 const SILENCE: Duration = Duration::from_secs(5);
 
 /// systemd's end of the socket.
@@ -33,7 +33,7 @@ impl Ear {
         TenuredOptions { environment, ..store }
     }
 
-    /// The next thing that is said, or none for long.
+    /// The next notification; `None` after [`SILENCE`].
     fn hear(&self) -> Option<String> {
         let mut said = [0; 4096];
         match self.socket.recv(&mut said) {
@@ -43,7 +43,7 @@ impl Ear {
         }
     }
 
-    /// What is said until something begins like that, which must come.
+    /// All notifications up to one that begins with `wanted`, which must arrive.
     fn hear_until(&self, wanted: &str) -> Vec<String> {
         let mut all = Vec::new();
         loop {
@@ -57,7 +57,7 @@ impl Ear {
         }
     }
 
-    /// What a process sent before it was paused: no more than a socket keeps, and then nothing.
+    /// Drains what a process sent before it was paused: at most a socket buffer, and then nothing.
     fn hear_what_was_sent(&self) {
         let sent: Vec<String> = std::iter::from_fn(|| self.hear()).take(100).collect();
         assert!(sent.len() < 100, "it is not paused: {sent:?}");
@@ -80,7 +80,7 @@ async fn systemd_hears_how_a_server_starts_lives_freezes_and_stops() {
     ear.hear_until("WATCHDOG=1");
     server.stop().await.unwrap();
     let stopping = ear.hear_until("STOPPING=1").pop().unwrap();
-    // 10 s to drain, unless it is told otherwise, and some more.
+    // 10 s to drain, the default, and a margin.
     assert_eq!(stopping, "STOPPING=1\nEXTEND_TIMEOUT_USEC=15000000");
     ear.hear_until("STATUS=not ready: draining");
 }
@@ -98,7 +98,7 @@ async fn a_server_without_its_database_is_up_and_says_why_it_is_not_ready() {
     assert_eq!(status.lines().count(), 1, "{status}");
     let shown = format!("{status} {:?}", server.readiness().await);
     assert!(!shown.contains("127.0.0.1") && shown.contains("see the server's log"), "no address for anyone: {shown}");
-    // Waiting for the database is not hanging.
+    // Waiting for the database does not count as hanging.
     for _ in 0..3 {
         ear.hear_until("WATCHDOG=1");
     }

@@ -1,6 +1,7 @@
-//! Servers are replaced one after the other, by a newer version and by the older one again, under load: nobody notices.
+//! Tests in which servers are replaced one after the other, by a newer version and by the older one again, under load,
+//! without any effect on clients.
 //!
-//! `cargo xtask upgrade --from COMMIT` has two versions; without it both are this one.
+//! `cargo xtask upgrade --from COMMIT` uses two versions; otherwise both are this one.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use tenure_harness::{MariaDb, Postgres, Tenured, TenuredOptions, built, wait_unt
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// How many servers there are, who holds a lock all the time, who waits for one, and who takes and releases.
+/// The number of servers, of permanent holders, of waiters, and of workers that acquire and release.
 const SERVERS: usize = 3;
 const HOLDERS: usize = 6;
 const WAITERS: usize = 5;
@@ -23,13 +24,13 @@ const WORKERS: usize = 6;
 /// Shorter than the replacement of all servers takes, longer than that of one.
 const TTL: Duration = Duration::from_secs(3);
 
-/// How long anything that must happen may take.
+/// The timeout of every wait.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often each worker has its lock between two replacements.
+/// The number of acquisitions of each worker between two replacements.
 const ROUNDS: u64 = 10;
 
-/// The program of a server, which is replaced while it is stopped.
+/// The program of a server, which is replaced while the server is stopped.
 struct Program {
     folder: TempDir,
 }
@@ -51,11 +52,11 @@ impl Program {
     }
 }
 
-/// What is going on while servers are replaced.
+/// The load while servers are replaced.
 struct Load {
     clients: Vec<Client>,
     guards: Vec<Guard>,
-    /// Who waits for the first guard's lock, in order.
+    /// The waiters for the first guard's lock, in order.
     waiters: Vec<JoinHandle<Guard>>,
     workers: Vec<JoinHandle<()>>,
     rounds: Vec<Arc<AtomicU64>>,
@@ -63,7 +64,7 @@ struct Load {
 }
 
 impl Load {
-    /// Every client knows all servers, and begins with another one.
+    /// Each client knows all servers, and starts with a different one.
     async fn start(servers: &[Tenured]) -> Self {
         let mut clients = Vec::new();
         for first in 0..SERVERS {
@@ -98,7 +99,7 @@ impl Load {
         &self.clients[number % SERVERS]
     }
 
-    /// Takes and releases a lock, without ever being told of a failure.
+    /// Acquires and releases a lock, without ever receiving an error.
     fn work(&mut self, number: usize) {
         let (client, over, rounds) = (self.client(number).clone(), self.over.clone(), Arc::<AtomicU64>::default());
         self.rounds.push(rounds.clone());
@@ -114,7 +115,7 @@ impl Load {
         }));
     }
 
-    /// Everybody goes on, and everything is as it was.
+    /// Checks that all clients make progress, and the holds are unchanged.
     async fn goes_on(&self) {
         let before: Vec<u64> = self.rounds.iter().map(|rounds| rounds.load(Ordering::SeqCst)).collect();
         let all = async || {
@@ -133,7 +134,7 @@ impl Load {
         assert_eq!(queue, all);
     }
 
-    /// The waiters get the lock one after the other, in order.
+    /// The waiters are granted the lock one after the other, in order.
     async fn finish(self) {
         self.over.store(true, Ordering::SeqCst);
         for worker in self.workers {

@@ -1,4 +1,4 @@
-//! Writes the inputs that are built, and not edited by hand, into the corpus.
+//! Writes the generated seed inputs into the corpus; the others are edited by hand.
 
 use std::fs;
 use std::path::Path;

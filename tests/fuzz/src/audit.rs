@@ -8,10 +8,11 @@ use tenure_server::auth::fuzzing::{Told, line};
 
 use crate::draw::Draw;
 
-/// The longest line that may come of anything.
+/// The limit of a line's length.
 const LONGEST: usize = 400_000;
 
-/// Whatever is told is one line of printable ASCII, an object of JSON that says what was told; texts are cut, not changed.
+/// Each record is one line of printable ASCII, a JSON object with the recorded values; texts are truncated, and not
+/// changed otherwise.
 pub fn audit(data: &[u8]) {
     let mut draw = Draw::new(data);
     let (is_refused, token) = (draw.flag(), draw.number());

@@ -1,4 +1,4 @@
-//! Who a certificate says that its bearer is.
+//! The identity in a certificate.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use tenure_server::transport::certificate_name;
 
 use crate::draw::Draw;
 
-/// A private key of Ed25519 (RFC 8410): what precedes its 32 bytes.
+/// The prefix of the 32 bytes of an Ed25519 private key in PKCS #8 (RFC 8410).
 const PKCS8: [u8; 16] = *b"\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20";
 
 pub(crate) static KEY: LazyLock<KeyPair> = LazyLock::new(|| {
@@ -17,12 +17,13 @@ pub(crate) static KEY: LazyLock<KeyPair> = LazyLock::new(|| {
     KeyPair::from_pkcs8_der_and_sign_algo(&PrivatePkcs8KeyDer::from(der), &PKCS_ED25519).expect("a key")
 });
 
-/// Names that a certificate may have, and the one that counts if there is no URI.
+/// Names in certificates; the first domain counts if there is no URI.
 pub(crate) const URIS: [&str; 4] = ["spiffe://prod/ann", "https://example.com/bob", "urn:x", "urn:\0"];
 const DOMAINS: [&str; 3] = ["ann.example.com", "b", "xn--c-xka.example"];
 const OTHERS: [&str; 2] = ["ann@example.com", "spiffe.example"];
 
-/// Whoever a certificate names is in it: the first URI, or else the first domain. Any other bytes name nobody, or what they have.
+/// The identity of a certificate is a name in it: the first URI, or else the first domain. Any other bytes have no
+/// identity, or one that they contain.
 pub fn certificates(data: &[u8]) {
     if let Some((b'!', rest)) = data.split_first() {
         return check_drawn(&mut Draw::new(rest));

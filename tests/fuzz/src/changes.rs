@@ -1,4 +1,4 @@
-//! Commands drawn from bytes: about few sessions, locks and groups, so that most of them mean something.
+//! Commands drawn from bytes, about few sessions, locks and groups, so that most of them are meaningful.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,19 +16,19 @@ const LOCKS: [&str; 4] = ["a", "b", "c", "\u{1f512}\"\\"];
 const GROUPS: [&str; 2] = ["g", "h"];
 const IDENTITIES: [&str; 2] = ["token:ann", "token:bob"];
 
-/// A table after what bytes say, all of it committed; and the log that led to it.
+/// A table after the commands drawn from bytes, all committed, and the log that led to it.
 pub(crate) fn table(draw: &mut Draw<'_>, most: usize) -> (Table, Vec<Recorded>) {
     let (mut table, mut log) = (Table::default(), Vec::new());
     for _ in 0..draw.below(most) {
         let command = request(draw, &table);
-        // What is refused changes nothing.
+        // A rejected command changes nothing.
         let _ = table.decide(command, &mut log);
         table.commit();
     }
     (table, log)
 }
 
-/// Anything that can be asked of a table.
+/// Any request to a table.
 pub(crate) fn request(draw: &mut Draw<'_>, table: &Table) -> Request {
     if draw.below(8) != 0 {
         return asked(draw, table).into();
@@ -122,7 +122,7 @@ fn asked(draw: &mut Draw<'_>, table: &Table) -> Command {
     }
 }
 
-/// Gives back what is held.
+/// Releases a hold.
 fn release(draw: &mut Draw<'_>, table: &Table) -> Command {
     let found = table.claim(claim(draw, table)).filter(|claim| claim.token().is_some());
     let Some(claim) = found else { return Command::CloseSession { session: session(draw), client: None } };
@@ -178,7 +178,7 @@ fn name(draw: &mut Draw<'_>) -> Text {
     draw.of(&LOCKS).into()
 }
 
-/// At least one, sorted.
+/// At least one name, sorted.
 fn names(draw: &mut Draw<'_>) -> Names {
     let bits = draw.byte();
     let named = LOCKS.iter().enumerate().filter(|(bit, _)| bits & (1 << bit) != 0);
@@ -241,13 +241,13 @@ fn operator(draw: &mut Draw<'_>) -> Eviction {
     Eviction { operator: "eve".into(), note: draw.of(&["", "why"]).into() }
 }
 
-/// One of the claims that are there, or one that is not.
+/// An existing claim, or a missing one.
 fn claim(draw: &mut Draw<'_>, table: &Table) -> Revision {
     let place = draw.below(16);
     table.claims().nth(place).map_or(Revision(place as u64), |claim| claim.id)
 }
 
-/// One of the tokens that are out, or one that is not.
+/// A valid token, or an invalid one.
 fn token(draw: &mut Draw<'_>, table: &Table) -> Revision {
     let place = draw.below(16);
     table.claims().filter_map(Claim::token).nth(place).unwrap_or(Revision(place as u64))

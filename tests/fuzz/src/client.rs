@@ -1,4 +1,4 @@
-//! What servers answer, as the client library takes it.
+//! The client library's decoding of servers' answers.
 
 use prost::Message;
 use prost::bytes::Bytes;
@@ -6,8 +6,8 @@ use tenure_client::{Claim, Error, Event, EventKind, Lock, LockSettings, Reason, 
 use tenure_proto::v1;
 use tonic::{Code, Status};
 
-/// Whatever can be decoded becomes one of the library's nouns and says the same there; a refusal is told by its reason, and by
-/// nothing but that.
+/// Each decodable answer becomes one of the library's types with the same content; a rejection is classified by its
+/// reason alone.
 pub fn client(data: &[u8]) {
     match data.split_first() {
         Some((b'l', rest)) => v1::Lock::decode(rest).map_or((), |lock| check_lock(&lock)),
@@ -62,7 +62,7 @@ fn check_event_of_lock(event: &Event, told: &v1::Event) {
     }
 }
 
-/// A refusal without a reason of ours is one by its code, or no answer at all.
+/// A rejection without a reason of ours is classified by its code, or counts as no answer.
 fn check_status(code: Code, details: &[u8]) {
     let error = Error::from(Status::with_details(code, "told", Bytes::copy_from_slice(details)));
     let is_silent = matches!(code, Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled | Code::Unknown);

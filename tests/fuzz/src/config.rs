@@ -1,17 +1,17 @@
-//! The settings of a server, from a file and from the environment.
+//! The configuration of a server, from a file and from the environment.
 
 use std::ffi::OsString;
 
 use tenure_server::config::{Config, Layer, Surroundings, load};
 
-/// What a URL of a database has for a password here.
+/// The password in the database URLs.
 const SECRET: &str = "hushhush";
 
-/// What separates the file from the environment.
+/// The separator between the file and the environment.
 const SEPARATOR: &str = "\n---\n";
 
-/// Any settings are refused by the name of one of them, or give a configuration that shows itself as a file: which has no secret in
-/// it, and gives the same configuration.
+/// Any settings are rejected with the name of one of them, or give a configuration that is printed as a file without
+/// secrets, which gives the same configuration.
 pub fn config(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let (file, environment) = text.split_once(SEPARATOR).unwrap_or((text, ""));
@@ -23,7 +23,7 @@ pub fn config(data: &[u8]) {
 }
 
 fn check(mut layer: Layer, around: &Surroundings, is_once: bool) {
-    // What another file says is not of this input.
+    // The content of another file is not part of this input.
     layer.store_url_file = None;
     let has_secret = is_once && layer.store_url.as_ref().is_some_and(|url| is_secret(url));
     match load(layer, around) {
@@ -42,7 +42,7 @@ fn check(mut layer: Layer, around: &Surroundings, is_once: bool) {
     }
 }
 
-/// Whether a URL has the secret where passwords are.
+/// Whether a URL has the secret in its password.
 fn is_secret(url: &str) -> bool {
     let authority = url.split_once("://").and_then(|(_, rest)| rest.split('/').next());
     authority.is_some_and(|authority| authority.contains(&format!(":{SECRET}@")))
@@ -62,7 +62,7 @@ fn settings() -> Vec<String> {
     Layer::variables().iter().map(|name| name.trim_start_matches("TENURE_").to_lowercase()).collect()
 }
 
-/// Lines of `NAME=VALUE`.
+/// Parses lines of `NAME=VALUE`.
 fn surroundings(environment: &str) -> Surroundings {
     let pairs = environment.lines().filter_map(|line| line.split_once('='));
     let variables = pairs.map(|(name, value)| (OsString::from(name), OsString::from(value))).collect();

@@ -1,4 +1,4 @@
-//! The contract as data: its methods, messages and refusals.
+//! The contract as data: its methods, messages and rejections.
 
 use std::sync::LazyLock;
 
@@ -10,19 +10,19 @@ use tonic_types::StatusExt;
 static POOL: LazyLock<DescriptorPool> =
     LazyLock::new(|| DescriptorPool::decode(tenure_proto::FILE_DESCRIPTOR_SET).expect("the compiled contract"));
 
-/// All that can be called.
+/// All methods.
 pub(crate) static METHODS: LazyLock<Vec<MethodDescriptor>> = LazyLock::new(|| {
     let services = POOL.services().filter(|service| service.package_name() == "tenure.v1");
     services.flat_map(|service| service.methods().collect::<Vec<_>>()).collect()
 });
 
-/// Calls that are answered once.
+/// The unary methods.
 pub(crate) static CALLS: LazyLock<Vec<MethodDescriptor>> = LazyLock::new(|| {
     let once = METHODS.iter().filter(|method| !method.is_client_streaming() && !method.is_server_streaming());
     once.cloned().collect()
 });
 
-/// What is sent or answered, by its name.
+/// A message type, by its name.
 pub(crate) fn message(name: &str) -> MessageDescriptor {
     POOL.get_message_by_name(&format!("tenure.v1.{name}")).expect("a message of the contract")
 }
@@ -32,8 +32,8 @@ pub(crate) fn path(method: &MethodDescriptor) -> String {
     format!("/{}/{}", method.parent_service().full_name(), method.name())
 }
 
-/// The reason of a refusal, whose facts fit together: a reason of the contract, a code that goes with it, a field of the request
-/// and its bound if one is out of its bounds.
+/// The reason of a rejection, whose parts must be consistent: a reason of the contract, a code that matches it, and a
+/// field of the request and its bound if a field is out of bounds.
 pub(crate) fn check_refusal(status: &Status, request: &MessageDescriptor) -> ErrorReason {
     let details = status.get_error_details();
     let info = details.error_info().unwrap_or_else(|| panic!("no refusal of ours: {status:?}"));

@@ -1,4 +1,4 @@
-//! The core: any commands, decided one after the other, some of them undone.
+//! The core: arbitrary commands, decided one after the other, some of them undone.
 
 use tenure_core::{Claim, Event, Recorded, Revision, Table};
 
@@ -9,8 +9,8 @@ use crate::invariants;
 /// The most commands of one run.
 const COMMANDS: usize = 256;
 
-/// Whatever is asked: revisions have no gaps, tokens rise, what is refused changes nothing, what is undone leaves nothing, and
-/// whoever replays the log has the same table. All that holds of every table holds after each command.
+/// For all commands: revisions have no gaps, tokens rise, rejected commands change nothing, undone ones leave no trace,
+/// and a replay of the log gives the same table. The invariants of every table hold after each command.
 pub fn core(data: &[u8]) {
     let mut draw = Draw::new(data);
     let (mut table, mut log) = (Table::default(), Vec::new());

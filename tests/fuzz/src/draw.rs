@@ -1,9 +1,9 @@
-//! Choices that are made by bytes: where a target wants something structured, its input says what. Small changes of the input are
-//! small changes of what is drawn.
+//! Choices drawn from bytes, for targets with structured input. Small changes of the input are small changes of the
+//! drawn values.
 
 use std::time::Duration;
 
-/// Draws from bytes. When there are none left, all that is drawn is the first choice.
+/// Draws from bytes. When none are left, every draw is the first choice.
 pub(crate) struct Draw<'d>(&'d [u8]);
 
 impl<'d> Draw<'d> {
@@ -15,7 +15,7 @@ impl<'d> Draw<'d> {
         self.0.is_empty()
     }
 
-    /// All that is left.
+    /// The remaining bytes.
     pub(crate) fn rest(&self) -> &'d [u8] {
         self.0
     }
@@ -26,7 +26,7 @@ impl<'d> Draw<'d> {
         first
     }
 
-    /// Less than `bound`, which is at most 256.
+    /// A number less than `bound`, which is at most 256.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         usize::from(self.byte()) % bound
     }
@@ -40,12 +40,12 @@ impl<'d> Draw<'d> {
         choices[self.below(choices.len())]
     }
 
-    /// Something, or nothing.
+    /// A value, or none.
     pub(crate) fn maybe<T>(&mut self, draw: impl FnOnce(&mut Self) -> T) -> Option<T> {
         self.flag().then(|| draw(self))
     }
 
-    /// Any number: mostly a small one, and at times one of eight bytes.
+    /// Any number: usually a small one, and occasionally one of eight bytes.
     pub(crate) fn number(&mut self) -> u64 {
         match self.byte() {
             255 => u64::from_le_bytes(std::array::from_fn(|_| self.byte())),
@@ -53,7 +53,7 @@ impl<'d> Draw<'d> {
         }
     }
 
-    /// Up to some seconds, in whole milliseconds.
+    /// Up to several seconds, in whole milliseconds.
     pub(crate) fn millis(&mut self) -> Duration {
         Duration::from_millis(u64::from(self.byte()) * 20)
     }

@@ -1,12 +1,12 @@
-//! The log as it is stored: the events of a batch as JSON.
+//! The stored log: the events of a batch as JSON.
 
 use tenure_server::store::{decode_events, encode_events};
 
 use crate::changes;
 use crate::draw::Draw;
 
-/// What can be read is written such that it reads the same, and always in the same way; what was decided reads as it was. What
-/// cannot be read is refused with a reason.
+/// Readable events have a canonical encoding that reads the same; decided events are read as they were. Unreadable ones
+/// are rejected with a reason.
 pub fn events(data: &[u8]) {
     if let Some((b'!', rest)) = data.split_first() {
         let (_, log) = changes::table(&mut Draw::new(rest), 64);

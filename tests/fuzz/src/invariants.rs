@@ -1,8 +1,8 @@
-//! What is true of every table.
+//! The invariants of every table.
 
 use tenure_core::{Claim, ClaimState, Mode, Revision, Table};
 
-/// Panics if something in a table does not fit together.
+/// Panics if a table is inconsistent.
 pub(crate) fn check(table: &Table) {
     table.claims().for_each(|claim| check_claim(table, claim));
     for (name, lock) in table.locks_after("", None) {
@@ -60,7 +60,7 @@ fn check_claim(table: &Table, claim: &Claim) {
     assert!(claim.transfer.is_none() || matches!(claim.state, ClaimState::Held { .. }), "{claim:?}");
 }
 
-/// A table that was made of the parts of another.
+/// A table restored from the parts of another.
 fn restored(table: &Table) -> Table {
     Table::restore(
         table.revision(),

@@ -16,7 +16,7 @@ use crate::draw::Draw;
 const ISSUER: &str = "issuer";
 const AUDIENCE: &str = "tenure";
 
-/// A moment that stays in the future for long.
+/// A time in the distant future, in s since 1970.
 const LATER: u64 = 4_102_444_800;
 
 static OURS: LazyLock<Ed25519KeyPair> = LazyLock::new(|| key(1));
@@ -28,15 +28,15 @@ fn key(seed: u8) -> Ed25519KeyPair {
     Ed25519KeyPair::from_seed_unchecked(&[seed; 32]).expect("a seed")
 }
 
-/// A token is taken only if the known key has signed it, for this audience, by this issuer, and at this time: then it is its
-/// subject's. Keys are what a set says, and no others.
+/// A token is accepted only if the known key has signed it, for this audience, by this issuer, and at this time; it
+/// then identifies its subject. A set has exactly the keys that it lists.
 pub fn jwt(data: &[u8]) {
     match data.split_first() {
         Some((b'!', rest)) => check_claims(&mut Draw::new(rest)),
         Some((b'?', rest)) => check_keys(rest),
         _ => {
             let Ok(token) = std::str::from_utf8(data) else { return };
-            // The signature may be written in another way, what it signs may not.
+            // The signature has other spellings, but the signed text does not.
             let is_ours =
                 token.rsplit_once('.').is_some_and(|(message, _)| usual().starts_with(&format!("{message}.")));
             match TAKER.find(token) {
@@ -57,13 +57,13 @@ fn options() -> JwtOptions {
     JwtOptions { keys: KeySource::File("keys".into()), issuer, audience, algorithms, claim }
 }
 
-/// What is known of our key.
+/// The public part of our key.
 fn public_keys() -> Value {
     let x = URL_SAFE_NO_PAD.encode(OURS.public_key());
     json!({"keys": [{"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": "ours", "x": x}]})
 }
 
-/// A token that is taken.
+/// An acceptable token.
 fn usual() -> String {
     let header = json!({"alg": "EdDSA", "kid": "ours"});
     signed(&header, &json!({"exp": LATER, "iss": ISSUER, "aud": AUDIENCE, "sub": "ann"}), Signer::Ours)
@@ -73,7 +73,7 @@ fn usual() -> String {
 enum Signer {
     Ours,
     Theirs,
-    /// With what everybody knows of our key.
+    /// With the public part of our key.
     Public,
     Nobody,
 }
@@ -93,7 +93,7 @@ fn signed(header: &Value, claims: &Value, by: Signer) -> String {
     format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature))
 }
 
-/// One of these for a claim; none leaves it out. The first ones are fine.
+/// One of these values for a claim; none omits it. The `good` ones are acceptable.
 fn choose(draw: &mut Draw<'_>, good: &[Value], bad: &[Value]) -> (Option<Value>, bool) {
     let place = draw.below(10);
     match place.checked_sub(4) {
@@ -122,7 +122,7 @@ fn check_claims(draw: &mut Draw<'_>) {
     kid.iter().for_each(|kid| header["kid"] = json!(kid));
     let token = signed(&header, &Value::Object(claims), signer);
     let is_good = (signer, algorithm) == (Signer::Ours, "EdDSA") && kid != Some("other");
-    // What databases cannot keep is no name, however it is signed.
+    // A subject that databases cannot store is invalid, however it is signed.
     let is_good = is_good && (1..=2_048).contains(&subject.len()) && !subject.chars().any(char::is_control);
     let is_good = is_good && is_in_time && is_by && is_for && (counts || nbf.is_none());
     match TAKER.find(&token) {
@@ -135,7 +135,7 @@ fn check_claims(draw: &mut Draw<'_>) {
     }
 }
 
-/// Any set of keys: a token counts only if its key is there.
+/// Any set of keys: a token is accepted only if its key is in it.
 fn check_keys(keys: &[u8]) {
     let taker = match Taker::new(options(), keys) {
         Ok(taker) => taker,

@@ -1,7 +1,7 @@
-//! Fuzz targets: each takes bytes, and asserts what must hold whatever they are. `cargo test` replays the kept inputs and changes
-//! them for a second each.
+//! Fuzz targets: each takes bytes, and asserts properties that must hold for any bytes. `cargo test` replays the corpus
+//! and mutates it for a second per target.
 //!
-//! A target panics if something does not hold. It is a function of its bytes: the same bytes always do the same.
+//! A target panics if a property does not hold. It is deterministic: the same bytes always have the same effect.
 
 mod audit;
 mod certificates;
@@ -24,7 +24,7 @@ pub mod seeds;
 mod service;
 mod tokens;
 
-/// A target: its name, which is that of its corpus as well, and what it does with some bytes.
+/// A target: its name, which is that of its corpus as well, and its function.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.

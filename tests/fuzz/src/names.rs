@@ -1,12 +1,12 @@
-//! Names of locks, groups, sessions and namespaces; and which of them a rule is for.
+//! Names of locks, groups, sessions and namespaces, and the rules that cover them.
 
 use tenure_proto::v1::Refusal;
 use tenure_server::auth::fuzzing::Policy;
 use tenure_server::auth::{Identity, Rights, Verb};
 use tenure_server::grpc::fuzzing as bounds;
 
-/// What is taken keeps the bounds; what is not is refused by its field. A rule for a name is for that and all below it, whatever begins
-/// with it besides; and a list goes through just what a rule is for.
+/// Accepted names are within the bounds; others are rejected with their field. A rule for a name covers it and all
+/// names below it, but no other name with the same prefix; and a list visits exactly the names that a rule covers.
 pub fn names(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let parts: Vec<&str> = text.split('\n').collect();
@@ -37,7 +37,7 @@ fn check_bounds(text: &str) {
     assert_eq!(session.is_some(), !text.is_empty() && fits(128), "{text:?}");
 }
 
-/// What was taken; a refusal names its field and says little.
+/// The accepted value; a rejection names its field and is short.
 fn check<T>(outcome: Result<T, Refusal>, field: &str) -> Option<T> {
     let refusal = match outcome {
         Ok(taken) => return Some(taken),
@@ -51,7 +51,7 @@ fn check<T>(outcome: Result<T, Refusal>, field: &str) -> Option<T> {
     None
 }
 
-/// The rights of one who is granted a rule for these names; none if they cannot be in a rule.
+/// The rights granted by a rule for these names; none if they are invalid in a rule.
 fn rights(tops: &[&str]) -> Option<Rights> {
     let list = toml::Value::from(tops.to_vec());
     let rule = format!("[[roles.r]]\nverbs = [\"read\"]\nnames = {list}\n");
@@ -92,7 +92,7 @@ fn check_rule(rights: &Rights, tops: &[&str], name: &str, prefix: &str) {
     }
 }
 
-/// A list has what may be read and begins with the prefix, all of it, and nothing twice.
+/// A list returns all readable names with the prefix, and each only once.
 fn check_list(tops: &[&str], name: &str, prefix: &str) {
     let pieces = bounds::readable(tops.iter().map(ToString::to_string).collect(), prefix);
     let extended = format!("{prefix}{name}");

@@ -4,12 +4,12 @@ use tenure_server::grpc::fuzzing::{page_after, page_token};
 
 use crate::draw::Draw;
 
-/// What lists are about.
+/// The scopes of lists.
 pub(crate) const SCOPES: [&str; 6] =
     ["locks/default/", "locks/default/a", "locks/b/", "groups/default/", "sessions/default", "history/default/a"];
 
-/// A token means what it was given for, in the list that gave it. Any other bytes are refused by the name of their field, or are the
-/// very token that some list gives.
+/// A token gives the position that it was made for, in the list that made it. Any other bytes are rejected with the
+/// name of their field, or are exactly the token that some list makes.
 pub fn pages(data: &[u8]) {
     let mut draw = Draw::new(data);
     let scope = draw.of(&SCOPES);

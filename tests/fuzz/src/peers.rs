@@ -1,4 +1,4 @@
-//! What servers tell each other.
+//! Messages between servers.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::draw::Draw;
 
 const FROM: ServerId = ServerId(7);
 
-/// What arrives is what was sent. Of any other bytes, a pass that is taken is within the bounds of clients, and can be sent just so;
-/// news that are heard are told just so; what is no batch is refused with a reason.
+/// Messages arrive as they were sent. Of any other bytes, an accepted pass is within the bounds of clients, and can be
+/// encoded identically; accepted news can be encoded identically; an invalid batch is rejected with a reason.
 pub fn peers(data: &[u8]) {
     match data.split_first() {
         Some((b'!', rest)) => check_batch(&mut Draw::new(rest)),
@@ -40,7 +40,7 @@ fn check_pass(message: proto::Pass) {
     assert_eq!(fuzzing::taken(through(&sent), FROM), Some(pass));
 }
 
-/// The bounds that the service keeps, too.
+/// Asserts the bounds that the service enforces, too.
 fn check_command(command: &Command) {
     match command {
         Command::Acquire { session, names, mode, priority, .. } => {
@@ -89,7 +89,7 @@ fn check_news(message: proto::PassResponse) {
     }
 }
 
-/// A batch of anything that happens arrives as it is in the log, and so does what of its commands can be passed.
+/// A batch of any events arrives as it is in the log, and so do those of its commands that can be forwarded.
 fn check_batch(draw: &mut Draw<'_>) {
     let (mut table, log) = changes::table(draw, 32);
     let mut before = Table::default();
@@ -98,7 +98,7 @@ fn check_batch(draw: &mut Draw<'_>) {
     for _ in 0..draw.below(8) {
         let request = changes::request(draw, &table);
         requests.push(request.clone());
-        // What is refused changes nothing.
+        // A rejected command changes nothing.
         let _ = table.decide(request, &mut events);
     }
     for request in requests {
@@ -129,7 +129,7 @@ fn check_batch(draw: &mut Draw<'_>) {
     assert_eq!(packed.unpack(&before), Ok(batch));
 }
 
-/// A message that went over the wire.
+/// Encodes and decodes a message.
 fn through<M: Message + Default>(message: &M) -> M {
     M::decode(message.encode_to_vec().as_slice()).expect("what was encoded can be decoded")
 }

@@ -1,4 +1,4 @@
-//! The file of the policy, and what it makes of it.
+//! Parsing and evaluation of the policy file.
 
 use tenure_server::auth::fuzzing::Policy;
 use tenure_server::auth::{Identity, Rights, Verb};
@@ -6,7 +6,7 @@ use toml::{Table, Value};
 
 const VERBS: [Verb; 4] = [Verb::Acquire, Verb::Read, Verb::Watch, Verb::Operate];
 
-/// Any text is refused with a reason, or is a policy: everybody may do what a granted rule says, and nothing else.
+/// Any text is rejected with a reason, or is a policy that permits exactly the granted rules.
 pub fn policy(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let policy = match Policy::parse(text) {
@@ -27,7 +27,7 @@ pub fn policy(data: &[u8]) {
     }
 }
 
-/// The names of the rules that are granted to somebody for a verb there. `None`: of a rule for all.
+/// The names in the rules granted to an identity for a verb in a namespace. `None`: a rule for all names.
 fn granted(file: &Table, identity: &Identity, verb: Verb, namespace: &str) -> Vec<Option<Vec<String>>> {
     let is_whom = |grant: &&Value| {
         let whom = grant["identity"].as_str().expect("checked");
@@ -67,7 +67,7 @@ fn strings(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// All texts in a file, and what they say after the kind of an identity.
+/// All strings in a file, and their parts after the kind of an identity.
 fn texts(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => {

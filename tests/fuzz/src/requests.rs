@@ -1,4 +1,4 @@
-//! Every request of the contract, from its bytes to where a namespace would be asked for.
+//! Every request of the contract, from its bytes to the lookup of the namespace.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -19,22 +19,22 @@ use tower::ServiceExt;
 
 use crate::contract::{CALLS, check_refusal, path};
 
-/// The longest text of a bounded field but those that hold contents.
+/// The longest text of a bounded field, except fields for contents.
 const LONGEST: usize = 255;
 
 thread_local! {
     static SERVED: RefCell<(Runtime, Routes)> = RefCell::new(served());
 }
 
-/// The services without a node: what is within its bounds ends there.
+/// The services without a node: requests within the bounds end there.
 fn served() -> (Runtime, Routes) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let ttl = TtlBounds { min: Duration::from_millis(100), max: Duration::from_secs(3_600) };
     (runtime, Api::new(ttl, CancellationToken::new()).routes().prepare())
 }
 
-/// What cannot be decoded is refused; what is out of its bounds too, by its field and the bound; whatever gets further than that
-/// is within all bounds.
+/// Undecodable requests are rejected; requests out of bounds are rejected with the field and the bound; all others are
+/// within all bounds.
 pub fn requests(data: &[u8]) {
     let Some((first, message)) = data.split_first() else { return };
     let method = &CALLS[usize::from(*first) % CALLS.len()];
@@ -50,7 +50,7 @@ pub fn requests(data: &[u8]) {
     }
 }
 
-/// How a call is refused.
+/// The rejection of a call.
 fn asked(path: &str, message: &[u8]) -> Status {
     let length = u32::try_from(message.len()).expect("short").to_be_bytes();
     let body = [&[0], &length[..], message].concat();
@@ -61,10 +61,11 @@ fn asked(path: &str, message: &[u8]) -> Status {
     Status::from_header_map(response.headers()).expect("it is answered at once")
 }
 
-/// The bounds that hold of a field of this name wherever it is.
+/// The bounds of a field of this name in any message.
 fn check_field(field: &FieldDescriptor, value: &Value) {
     match (field.name(), value) {
-        // Contents, which may be long; and what is not looked at where it is not wanted, as who opens a session that is open already.
+        // Contents, which may be long, and fields that are ignored where they do not apply, such as the owner when the
+        // session is already open.
         ("config" | "assignments" | "owner" | "operator" | "note", _) => {}
         ("metadata", Value::Map(labels)) => {
             let bytes = labels.iter().map(|(key, value)| {

@@ -1,4 +1,4 @@
-//! The rows that sum up the log, as a store writes and reads them.
+//! The rows that summarize the log, as a store writes and reads them.
 
 use tenure_core::{Revision, Session, Table};
 use tenure_server::store::{Rows, fuzzing};
@@ -6,11 +6,11 @@ use tenure_server::store::{Rows, fuzzing};
 use crate::changes;
 use crate::draw::Draw;
 
-/// What separates the pages of an input.
+/// The separator between the pages of an input.
 const SEPARATOR: char = '\n';
 
-/// The rows of any table read as they were. What else can be read is written such that it reads the same; what cannot be read is
-/// refused with a reason.
+/// The rows of any table are read as they were. Other readable rows are written such that they read the same;
+/// unreadable rows are rejected with a reason.
 pub fn rows(data: &[u8]) {
     if let Some((b'!', rest)) = data.split_first() {
         let (table, _) = changes::table(&mut Draw::new(rest), 64);
@@ -26,20 +26,20 @@ pub fn rows(data: &[u8]) {
     }
 }
 
-/// Rows that were written and read.
+/// Rows after writing and reading.
 fn again(rows: &Rows) -> Rows {
     let pages = fuzzing::pages(rows);
     fuzzing::read(pages.each_ref().map(String::as_str)).expect("what was written can be read")
 }
 
-/// What a table's rows are. Which claims a session has follows from the claims.
+/// A table's rows. The claims of a session follow from the claims.
 pub(crate) fn rows_of(table: &Table) -> Rows {
     let sessions = table.sessions_after(Revision(0)).map(|session| Session::new(session.spec.clone(), session.opened));
     let sessions = sessions.collect();
     let mut groups: Vec<_> = table.groups_after("", None).cloned().collect();
     groups.sort_unstable_by_key(|group| group.id);
     let claims: Vec<_> = table.claims().cloned().collect();
-    // Of some it is not known.
+    // For some the time is unknown.
     let tokens = claims.iter().filter_map(|claim| claim.token()).filter(|token| token.0 % 3 > 0);
     let granted = tokens.map(|token| (token, token.0.cast_signed() - 1)).collect();
     Rows {

@@ -1,4 +1,4 @@
-//! The whole service over a database in memory, which fails at times: any calls, one after the other and at the same time.
+//! The whole service over an in-memory database with occasional failures: arbitrary calls, sequential and concurrent.
 
 pub(crate) mod drawn;
 mod office;
@@ -14,7 +14,8 @@ use office::{Answer, Office, PATIENCE};
 /// The most calls of one run.
 const CALLS: usize = 48;
 
-/// Every call ends in its time with an answer or a refusal of the contract. The table is what the log tells, and all fits together.
+/// Every call ends in time with an answer or a rejection of the contract. The table equals a replay of the log, and is
+/// consistent.
 pub fn service(data: &[u8]) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.expect("a runtime").block_on(serve(Draw::new(data)));

@@ -1,10 +1,10 @@
-//! The file of static tokens, and the tokens that are shown.
+//! The file of static tokens, and the presented tokens.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use tenure_server::auth::fuzzing::Tokens;
 use tenure_server::auth::new_token;
 
-/// Any file is refused by the number of a line, or has just the tokens whose hashes are in it: nothing else is anybody's token.
+/// Any file is rejected with a line number, or has exactly the tokens whose hashes are in it.
 pub fn tokens(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     check_new(text);
@@ -25,7 +25,7 @@ pub fn tokens(data: &[u8]) {
     }
     for shown in text.lines().chain(lines().flat_map(str::split_whitespace)).chain(["", "token", text]) {
         let hex: String = digest(&SHA256, shown.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-        // Whoever is named last has it.
+        // The last line with this hash determines the name.
         let named = lines().rev().find(|line| line.to_ascii_lowercase().ends_with(&hex));
         let name = named.and_then(|line| line.split_whitespace().next());
         let found = tokens.find(shown);
@@ -37,7 +37,7 @@ pub fn tokens(data: &[u8]) {
     }
 }
 
-/// A token for a new name is found by its line, as that name's and by nothing else.
+/// A token for a new name is found by its line, and identifies only that name.
 fn check_new(text: &str) {
     let name = text.lines().next().unwrap_or_default();
     let Ok((token, line)) = new_token(name) else { return };

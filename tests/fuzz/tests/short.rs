@@ -1,7 +1,7 @@
-//! The short form: each target with all inputs that are kept, and then with changed ones for about a second.
+//! The short form: each target with its whole corpus, and then with mutated inputs for about a second.
 //!
-//! `TENURE_FUZZ_SEED=N` begins with that seed instead of a fresh one, and `TENURE_FUZZ_MILLIS=N` goes on for so long. An input
-//! with which something does not hold is written to a file; `TENURE_FUZZ_INPUT=FILE` runs that alone.
+//! `TENURE_FUZZ_SEED=N` sets the seed instead of a fresh one, and `TENURE_FUZZ_MILLIS=N` the duration. A failing input
+//! is written to a file; `TENURE_FUZZ_INPUT=FILE` runs that alone.
 
 #[path = "short/mutation.rs"]
 mod mutation;
@@ -16,10 +16,10 @@ use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use tenure_fuzz::{TARGETS, Target};
 
-/// For how long inputs are changed.
+/// The duration of mutation, in ms.
 const MILLIS: u64 = 1_000;
 
-/// No single input may take longer than that, however busy the machine is.
+/// The limit of a single input, also on a busy machine.
 const LONGEST: Duration = Duration::from_secs(20);
 
 macro_rules! targets {
@@ -70,7 +70,7 @@ fn run(name: &str) {
     println!("{name}: {} kept inputs, {runs} changed ones of seed {seed}", inputs.len());
 }
 
-/// Runs a target once. Tells which input it was, if it panics.
+/// Runs a target once. If it panics, prints which input it was.
 fn attempt((name, target): &Target, input: &[u8], which: &str) {
     let began = Instant::now();
     let outcome = catch_unwind(AssertUnwindSafe(|| target(input)));
@@ -97,7 +97,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
 }
 
-/// The inputs that are kept of a target, in the order of their names.
+/// The corpus of a target, sorted by file name.
 fn corpus(name: &str) -> Vec<Vec<u8>> {
     let files = fs::read_dir(folder().join(name)).into_iter().flatten().map(|entry| entry.expect("readable").path());
     let mut files: Vec<PathBuf> = files.collect();

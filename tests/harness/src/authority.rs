@@ -1,4 +1,4 @@
-//! An authority that signs certificates for a test, in a folder of its own.
+//! A certificate authority for a test, in a folder of its own.
 
 use std::path::{Path, PathBuf};
 
@@ -10,13 +10,13 @@ use rcgen::{
 };
 use tempfile::TempDir;
 
-/// An authority, and the files that it has made.
+/// An authority, and the files that it has created.
 pub struct Authority {
     folder: TempDir,
     issuer: Issuer<'static, KeyPair>,
 }
 
-/// Where a certificate and its key stand, both PEM.
+/// The paths of a certificate and its key, both PEM.
 #[derive(Clone, Debug)]
 pub struct Certified {
     /// The certificate.
@@ -26,7 +26,7 @@ pub struct Certified {
 }
 
 impl Authority {
-    /// A new one, of this name.
+    /// Creates an authority of this name.
     ///
     /// # Errors
     /// If its files cannot be written.
@@ -55,19 +55,19 @@ impl Authority {
         self.folder.path().join("ca.pem")
     }
 
-    /// A certificate for somebody with these names (of a URI, a host or an address), in files that begin with `file`. One that is
-    /// there is replaced.
+    /// Issues a certificate with these names (each a URI, a host or an address), in files that begin with `file`.
+    /// Replaces an existing one.
     ///
     /// # Errors
-    /// If a name is none, or the files cannot be written.
+    /// If a name is invalid, or the files cannot be written.
     pub fn certify(&self, file: &str, serial: u64, names: &[&str]) -> anyhow::Result<Certified> {
         self.certify_but(file, serial, names, |_| ())
     }
 
-    /// The same, but with something changed.
+    /// Like [`Authority::certify`], but with modified parameters.
     ///
     /// # Errors
-    /// If a name is none, or the files cannot be written.
+    /// If a name is invalid, or the files cannot be written.
     pub fn certify_but(
         &self,
         file: &str,
@@ -91,7 +91,7 @@ impl Authority {
         Ok(files)
     }
 
-    /// A list that revokes the certificates of these serial numbers.
+    /// Writes a list that revokes the certificates of these serial numbers.
     ///
     /// # Errors
     /// If it cannot be written.

@@ -1,4 +1,4 @@
-//! How a database is started.
+//! Options of databases.
 
 use std::path::PathBuf;
 
@@ -7,20 +7,20 @@ use std::path::PathBuf;
 pub struct DatabaseOptions {
     /// Settings: such as `fsync=on` for PostgreSQL, `--sync-binlog=1` for MariaDB.
     pub settings: Vec<String>,
-    /// More environment.
+    /// Additional environment variables.
     pub environment: Vec<(String, String)>,
-    /// In which folder it gets one of its own. Default: where temporary files are.
+    /// The parent of its folder. Default: the folder for temporary files.
     pub parent: Option<PathBuf>,
 }
 
 impl DatabaseOptions {
-    /// With these settings.
+    /// Options with these settings.
     #[must_use]
     pub fn settings(settings: &[&str]) -> Self {
         Self { settings: settings.iter().map(|setting| (*setting).to_owned()).collect(), ..Self::default() }
     }
 
-    /// In which folder it gets one of its own.
+    /// The parent of its folder.
     pub(crate) fn parent(&self) -> PathBuf {
         self.parent.clone().unwrap_or_else(std::env::temp_dir)
     }

@@ -1,8 +1,8 @@
-//! What the caller's shell has set is not for the programs that tests start.
+//! Isolation of started programs from the environment of the caller's shell.
 
 use std::ffi::OsString;
 
-/// The names of all variables of this process that a server or a client would heed: they are to be taken away.
+/// The names of this process's variables that a server or a client would read, and that must be removed for them.
 pub fn settings() -> impl Iterator<Item = OsString> {
     std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_str().is_some_and(matters))
 }

@@ -12,7 +12,8 @@ use rustix::process::Signal;
 use crate::program::User;
 
 /// Waits for the end of its input, which is the end of the process that started it; ends the process group whose leader
-/// stands in the folder's `process` file, and whatever else works in the folder, gently for 5 s each; then removes the folder.
+/// is in the folder's `process` file, and any other process that works in the folder, gently for 5 s each; then removes
+/// the folder.
 const REAPER: &str = r#"
 strays() {
   find /proc -maxdepth 2 -name cwd \( -lname "$1" -o -lname "$1/*" \) 2> /dev/null | cut -d / -f 3
@@ -53,18 +54,18 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// Makes a folder that belongs to `user`. `signal` is what the process in it is asked to end with.
+    /// Creates a folder that belongs to `user`. `signal` asks the process in it to end.
     pub(crate) fn create(user: Option<User>, signal: Signal) -> anyhow::Result<Self> {
         Self::create_in(&std::env::temp_dir(), user, signal)
     }
 
-    /// Makes one within another folder.
+    /// Creates one within another folder.
     pub(crate) fn create_in(parent: &Path, user: Option<User>, signal: Signal) -> anyhow::Result<Self> {
         let path =
             tempfile::Builder::new().prefix("tenure-").tempdir_in(parent).context("making a temporary folder")?;
         let path = path.keep();
-        // The reaper comes first: nothing that fails from here on leaves the folder behind. It has a process group of
-        // its own, so that Ctrl-C in a terminal does not end it together with the tests.
+        // The reaper starts first, so that no later failure leaves the folder behind. It has a process group of its
+        // own, so that Ctrl-C in a terminal does not end it together with the tests.
         let reaper = Command::new("sh")
             .args(["-c", REAPER, "reaper"])
             .arg(&path)
@@ -82,19 +83,19 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Where it is.
+    /// Its path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Notes the process that is to end with the folder, or that there is none.
+    /// Records the process that is to end with the folder, or that there is none.
     pub(crate) fn note_process(&self, id: Option<u32>) -> anyhow::Result<()> {
         let text = id.map(|id| id.to_string()).unwrap_or_default();
         fs::write(self.path.join("process"), text).context("noting a process")
     }
 }
 
-/// Makes a folder that belongs to `user`.
+/// Creates a folder that belongs to `user`.
 pub(crate) fn create_for(path: &Path, user: Option<User>) -> anyhow::Result<()> {
     fs::create_dir(path).with_context(|| format!("making {}", path.display()))?;
     if let Some(user) = user {
@@ -106,7 +107,7 @@ pub(crate) fn create_for(path: &Path, user: Option<User>) -> anyhow::Result<()> 
 impl Drop for Folder {
     fn drop(&mut self) {
         drop(self.reaper.stdin.take());
-        // The reaper waits 10 s at the most.
+        // The reaper waits 10 s at most.
         let _ = self.reaper.wait();
     }
 }

@@ -1,4 +1,4 @@
-//! A throw-away Galera cluster: MariaDBs that commit together.
+//! A throw-away Galera cluster of MariaDB nodes.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,26 +12,26 @@ use crate::mariadb::{MariaDb, connect};
 use crate::wait::{holds_within, wait_until};
 use crate::{port, program};
 
-/// Where distributions have its library, which Debian's `mariadb-server` brings along.
+/// The library's locations in distributions; Debian's `mariadb-server` installs it.
 const LIBRARIES: [&str; 3] = [
     "/usr/lib/galera/libgalera_smm.so",
     "/usr/lib64/galera-4/libgalera_smm.so",
     "/usr/lib/x86_64-linux-gnu/galera/libgalera_smm.so",
 ];
 
-/// How long a node may take until it takes part.
+/// How long a node may take to join.
 const JOINS: Duration = Duration::from_secs(120);
 
 /// A node.
 #[derive(Debug)]
 struct Node {
     data: PathBuf,
-    /// For clients, for the other nodes, and for what it missed: in steps, and as a whole.
+    /// Ports for clients, replication, incremental state transfer and full state transfer.
     ports: [u16; 4],
     mariadb: Option<MariaDb>,
 }
 
-/// A node that applies nothing.
+/// A node that does not apply the others' commits.
 #[derive(Debug)]
 pub struct HeldBack {
     _connection: MySqlConnection,
@@ -41,15 +41,15 @@ pub struct HeldBack {
 #[derive(Debug)]
 pub struct Galera {
     nodes: Vec<Node>,
-    /// Removed after the nodes have ended.
+    /// Declared after the nodes, so that it is removed after they have ended.
     _folder: Folder,
 }
 
 impl Galera {
-    /// Starts one of so many nodes, and waits until all take part.
+    /// Starts a cluster of this many nodes, and waits until all have joined.
     ///
     /// # Errors
-    /// If MariaDB or Galera is not installed, or one does not start.
+    /// If MariaDB or Galera is not installed, or a node does not start.
     pub async fn start(size: usize) -> anyhow::Result<Self> {
         let folder = Folder::create(program::user_if_root("mysql")?, Signal::TERM)?;
         let mut nodes = Vec::new();
@@ -65,7 +65,7 @@ impl Galera {
         Ok(cluster)
     }
 
-    /// The port for clients of a node.
+    /// The port of a node for clients.
     #[must_use]
     pub fn port(&self, node: usize) -> u16 {
         self.nodes[node].ports[0]
@@ -80,19 +80,19 @@ impl Galera {
         mariadb.kill().await
     }
 
-    /// Starts a node that was killed, and waits until all take part again.
+    /// Restarts a killed node, and waits until all nodes have joined again.
     ///
     /// # Errors
-    /// If it does not start, or does not come to take part.
+    /// If it does not start, or does not join.
     pub async fn start_again(&mut self, node: usize) -> anyhow::Result<()> {
         self.start_node(node, false).await?;
         self.is_joined_by(node, self.nodes.len()).await
     }
 
-    /// Waits until a node is in a cluster of this size, and takes what it is asked for.
+    /// Waits until a node is in a cluster of this size, and accepts statements.
     ///
     /// # Errors
-    /// If that does not come about.
+    /// If that does not happen in time.
     pub async fn is_joined_by(&self, node: usize, size: usize) -> anyhow::Result<()> {
         let expected = [("wsrep_cluster_size", size.to_string()), ("wsrep_ready", "ON".to_owned())];
         let mut seen = Vec::new();
@@ -113,34 +113,34 @@ impl Galera {
         rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
     }
 
-    /// Executes statements as `root`, in no database, at a node.
+    /// Executes statements as `root`, without a database, at a node.
     ///
     /// # Errors
-    /// If it refuses or is not running.
+    /// If the node rejects them or is not running.
     pub async fn execute(&self, node: usize, sql: &str) -> anyhow::Result<()> {
         self.nodes[node].mariadb.as_ref().context("the node is not running")?.execute(sql).await
     }
 
-    /// The one text that a query finds at a node, asked as `root` in no database.
+    /// The single text value of a query at a node, as `root` without a database.
     ///
     /// # Errors
-    /// If it finds none, or the node refuses or is not running.
+    /// If the result is empty, or the node rejects it or is not running.
     pub async fn ask(&self, node: usize, sql: &str) -> anyhow::Result<String> {
         let mut connection = connect(self.port(node)).await?;
         Ok(sqlx::query_scalar(sql).fetch_one(&mut connection).await?)
     }
 
-    /// Has a node apply nothing of what the others commit, until what this returns is dropped.
+    /// Makes a node stop applying the others' commits, until the returned value is dropped.
     ///
     /// # Errors
-    /// If it refuses or is not running.
+    /// If the node refuses or is not running.
     pub async fn hold_back(&self, node: usize) -> anyhow::Result<HeldBack> {
         let mut connection = connect(self.port(node)).await?;
         sqlx::raw_sql("FLUSH TABLES WITH READ LOCK").execute(&mut connection).await?;
         Ok(HeldBack { _connection: connection })
     }
 
-    /// Waits until a node is busy with a statement.
+    /// Waits until a node executes a statement.
     pub async fn is_waited_for(&self, node: usize) {
         let busy = "SELECT COUNT(*) FROM information_schema.processlist WHERE command = 'Execute' AND db IS NOT NULL";
         let looks = async || {

@@ -1,7 +1,7 @@
 //! Throw-away databases and Tenure servers for tests: real processes in temporary folders, on free ports, which tests
-//! start, stop, kill, freeze and start again. Nothing of them outlives the test process, however that ends.
+//! start, stop, kill, freeze and restart. They end with the test process, however that ends.
 //!
-//! A test that only needs *a* database takes one of its own in the instance that all tests of the process share:
+//! A test that only needs *a* database creates one of its own in the instance that all tests of the process share:
 //!
 //! ```no_run
 //! # async fn example() -> anyhow::Result<()> {

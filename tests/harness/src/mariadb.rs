@@ -18,10 +18,10 @@ use crate::process::{Process, run_as};
 use crate::program::User;
 use crate::{port, program};
 
-/// For whatever an instance is for.
+/// Settings of all instances.
 const SETTINGS: [&str; 2] = ["--skip-name-resolve", "--innodb-log-file-size=16M"];
 
-/// How long one attempt to connect may take.
+/// The limit of one attempt to connect.
 const CONNECT: Duration = Duration::from_secs(5);
 
 /// A MariaDB with default settings (so commits are durable), on 127.0.0.1, whose `root` needs no password.
@@ -58,7 +58,7 @@ impl MariaDb {
         Self::start_by(&DatabaseOptions::settings(options)).await
     }
 
-    /// Starts one in this way.
+    /// Starts one with these options.
     ///
     /// # Errors
     /// As of [`MariaDb::start`].
@@ -70,7 +70,7 @@ impl MariaDb {
         Self::serve(folder, &data, port::free()?, user, options).await
     }
 
-    /// Starts one on this port whose data is kept in this folder, which is made if it is not there.
+    /// Starts one on this port with its data in this folder, which is initialized if it does not exist.
     ///
     /// # Errors
     /// As of [`MariaDb::start`].
@@ -101,36 +101,36 @@ impl MariaDb {
         Ok(mariadb)
     }
 
-    /// The port of 127.0.0.1 that it listens on, or did before it was stopped.
+    /// The port of 127.0.0.1 that it listens on, also while it is stopped.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The URL of a database in it, whether there is one of that name or not.
+    /// The URL of a database in it, whether that exists or not.
     #[must_use]
     pub fn url(&self, database: &str) -> String {
         format!("mysql://root@127.0.0.1:{}/{database}", self.port)
     }
 
-    /// The id of its process: none while it is stopped.
+    /// The id of its process: None while it is stopped.
     #[must_use]
     pub fn process_id(&self) -> Option<u32> {
         self.process.id()
     }
 
-    /// The end of what it wrote down about itself.
+    /// The end of its log.
     #[must_use]
     pub fn log_tail(&self) -> String {
         self.process.log_tail()
     }
 
-    /// Whether it is running. One that is paused is.
+    /// Whether it is running. A paused one counts as running.
     pub fn is_running(&mut self) -> bool {
         self.process.is_running()
     }
 
-    /// Makes a database of its own for a test, and returns its URL.
+    /// Creates a database for a test, and returns its URL.
     ///
     /// # Errors
     /// If MariaDB refuses or is not running.
@@ -140,10 +140,10 @@ impl MariaDb {
         Ok(self.url(&name))
     }
 
-    /// Executes statements as `root`, in no database.
+    /// Executes statements as `root`, without a database.
     ///
     /// # Errors
-    /// If MariaDB refuses or is not running.
+    /// If MariaDB rejects them or is not running.
     pub async fn execute(&self, sql: &str) -> anyhow::Result<()> {
         let mut connection = connect(self.port).await?;
         sqlx::raw_sql(sql).execute(&mut connection).await.with_context(|| sql.to_string())?;
@@ -151,7 +151,7 @@ impl MariaDb {
         Ok(())
     }
 
-    /// Starts it again on the same port with the same data, and waits until it answers.
+    /// Restarts it on the same port with the same data, and waits until it answers.
     ///
     /// # Errors
     /// If it is running already or does not start; with the end of its log.
@@ -160,7 +160,7 @@ impl MariaDb {
         self.process.start(async || connect(port).await.is_ok()).await
     }
 
-    /// Stops it gracefully: it ends its connections at once and writes everything to disk.
+    /// Stops it gracefully: it closes its connections at once and writes everything to disk.
     ///
     /// # Errors
     /// If it does not stop.
@@ -184,7 +184,7 @@ impl MariaDb {
         self.process.pause()
     }
 
-    /// Lets it run on after [`MariaDb::pause`].
+    /// Resumes it after [`MariaDb::pause`].
     ///
     /// # Errors
     /// None that are known.
@@ -193,7 +193,7 @@ impl MariaDb {
     }
 }
 
-/// Makes what an instance begins with.
+/// Initializes the data of an instance.
 async fn initialize(folder: &Folder, data: &Path, user: Option<User>) -> anyhow::Result<()> {
     let mut install = Command::new(program::find("mariadb-install-db", "mariadb-server")?);
     install.args(places(folder, data)).args(["--auth-root-authentication-method=normal", "--skip-test-db"]);
@@ -202,9 +202,9 @@ async fn initialize(folder: &Folder, data: &Path, user: Option<User>) -> anyhow:
     run(install).await
 }
 
-/// What is the same for all of MariaDB's programs. --no-defaults has to come first.
+/// The arguments common to all of MariaDB's programs. --no-defaults has to come first.
 fn places(folder: &Folder, data: &Path) -> [String; 3] {
-    // MariaDB deletes the temporary tables of others that it finds when it starts.
+    // MariaDB deletes the temporary tables of other instances that it finds when it starts.
     let temporary = folder.path().display();
     ["--no-defaults".to_owned(), format!("--datadir={}", data.display()), format!("--tmpdir={temporary}")]
 }

@@ -1,4 +1,4 @@
-//! A throw-away Patroni cluster: PostgreSQLs of which an etcd says who is the primary.
+//! A throw-away Patroni cluster: PostgreSQL nodes whose primary is elected through an etcd.
 
 use std::fmt::Write;
 use std::fs;
@@ -19,25 +19,26 @@ use crate::process::Process;
 use crate::wait::holds_within;
 use crate::{Postgres, Served, port, program};
 
-/// How long the key of a primary outlives it, how long Patroni waits between two looks, and how long it puts up with an etcd or
-/// a PostgreSQL that does not answer, in s. With a TTL of 6, a busy machine had one election in a hundred that nobody wanted: when
-/// it has chosen a standby for commits to wait for, Patroni sleeps for 2 s with the key in its hand.
+/// Patroni's `ttl` (how long a primary's key outlives it), `loop_wait` (the pause between two checks), and the time for
+/// which it tolerates an etcd or a PostgreSQL that does not answer, in s. With a TTL of 6, a busy machine had one
+/// unwanted election in a hundred: when it has chosen a synchronous standby, Patroni sleeps for 2 s while it holds the
+/// key.
 const TTL: u32 = 10;
 const LOOP_WAIT: u32 = 1;
 const RETRY_TIMEOUT: u32 = 3;
 
-/// How long it may take until another node takes writes, or until all follow it.
+/// The limit of the wait until another node takes writes, or until all follow it.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// How long a node may take to answer.
+/// The limit of a node's answer.
 const ANSWERS: Duration = Duration::from_secs(5);
 
-/// Where a node of a cluster listens, on 127.0.0.1.
+/// The ports of a node, on 127.0.0.1.
 #[derive(Clone, Copy, Debug)]
 pub struct PatroniPlace {
     /// The port of its PostgreSQL.
     pub port: u16,
-    /// The port by which the others reach its PostgreSQL.
+    /// The port by which the other nodes reach its PostgreSQL.
     pub way: u16,
 }
 
@@ -46,26 +47,27 @@ pub struct PatroniPlace {
 struct Node {
     process: Process,
     port: u16,
-    /// Of Patroni itself, which tells how the node is.
+    /// The port of Patroni's REST API, which reports the node's state.
     rest: u16,
     is_running: bool,
 }
 
-/// A cluster, on 127.0.0.1, whose superuser `tenure` needs no password. A node's PostgreSQL ends and starts with it.
+/// A cluster, on 127.0.0.1, whose superuser `tenure` needs no password. A node's PostgreSQL stops and starts with it.
 #[derive(Debug)]
 pub struct Patroni {
     nodes: Vec<Node>,
     is_synchronous: bool,
-    /// Ended after the nodes.
+    /// Declared after the nodes, so that it ends after them.
     _etcd: Served,
 }
 
 impl Patroni {
-    /// Starts a node in each place, the first as the primary, and waits until all others follow it. If they are synchronous, a
-    /// commit is answered when another node has it, and waits while there is none (`synchronous_mode_strict`).
+    /// Starts a node on each place, the first as the primary, and waits until all others follow it. If the cluster is
+    /// synchronous, a commit is acknowledged when another node has it, and waits while there is none
+    /// (`synchronous_mode_strict`).
     ///
     /// # Errors
-    /// If Patroni, etcd or PostgreSQL is not installed, or one does not start.
+    /// If Patroni, etcd or PostgreSQL is not installed, or a node does not start.
     pub async fn start(places: &[PatroniPlace], is_synchronous: bool) -> anyhow::Result<Self> {
         let etcd = Served::start_etcd().await?;
         let mut nodes = Vec::new();
@@ -87,7 +89,7 @@ impl Patroni {
         self.nodes[node].port
     }
 
-    /// Where a node's Patroni and PostgreSQL write down what they do.
+    /// The log of a node's Patroni and PostgreSQL.
     #[must_use]
     pub fn log_file(&self, node: usize) -> PathBuf {
         self.nodes[node].process.log_file()
@@ -103,7 +105,7 @@ impl Patroni {
         node.process.kill().await
     }
 
-    /// Kills a node's Patroni with SIGKILL. Its PostgreSQL goes on, and nobody tells it that another has taken its place.
+    /// Kills a node's Patroni with SIGKILL. Its PostgreSQL keeps running, unaware that another has taken its place.
     ///
     /// # Errors
     /// If it survives that.
@@ -113,7 +115,7 @@ impl Patroni {
         node.process.kill_alone().await
     }
 
-    /// Starts a node that was killed, or its Patroni, and waits until its PostgreSQL answers.
+    /// Restarts a killed node, or its Patroni, and waits until its PostgreSQL answers.
     ///
     /// # Errors
     /// If it does not start; with the end of its log.
@@ -125,19 +127,19 @@ impl Patroni {
         Ok(())
     }
 
-    /// Starts the PostgreSQL of a node that was killed by itself, where nobody looks for it: to see what it had.
+    /// Starts the PostgreSQL of a killed node alone, on an unused port, to inspect its data.
     ///
     /// # Errors
     /// If it does not start; with the end of its log.
     pub async fn start_aside(&self, node: usize) -> anyhow::Result<Postgres> {
         let port = port::free()?;
         let own = format!("port={port}");
-        // Nobody follows it.
+        // It has no standbys.
         let settings = [own.as_str(), "synchronous_standby_names="];
         Postgres::start_in(&data_of(self.nodes[node].process.folder()), port, &[], &settings).await
     }
 
-    /// Waits until a node takes writes, and tells which. Their commits may yet have to wait.
+    /// Waits until a node takes writes, and returns it. Its commits may still have to wait.
     ///
     /// # Errors
     /// If none does in time.
@@ -160,13 +162,13 @@ impl Patroni {
         }
     }
 
-    /// Waits until what is committed at the primary need not wait any more for another node to follow it.
+    /// Waits until commits at the primary no longer have to wait for a standby.
     ///
-    /// A commit that was answered does not tell that: PostgreSQL takes a node for one that has it, which is ahead of the primary
-    /// on the timeline before and is about to be rewound.
+    /// An acknowledged commit does not prove that: PostgreSQL counts a standby as having the commit if it is ahead of
+    /// the primary on the previous timeline and is about to be rewound.
     ///
     /// # Errors
-    /// If that does not come about.
+    /// If that does not happen in time.
     pub async fn is_followed(&self, primary: usize) -> anyhow::Result<()> {
         let timeline = self.timeline(primary).await?;
         let follows = format!(
@@ -189,20 +191,20 @@ impl Patroni {
         }
     }
 
-    /// On which timeline a primary writes its log: each promotion begins the next one.
+    /// The timeline on which a primary writes its log: each promotion begins a new one.
     ///
     /// # Errors
-    /// If it does not answer, or is not one.
+    /// If it does not answer, or is not a primary.
     pub async fn timeline(&self, primary: usize) -> anyhow::Result<i32> {
         let sql = "SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int";
         self.ask(primary, sql).await
     }
 
-    /// Waits until one node is the primary, all others follow it, and if they are synchronous, one of them may take its place. Tells
-    /// which is the primary.
+    /// Waits until one node is the primary, all others follow it, and if the cluster is synchronous, one of them may
+    /// take over. Returns the primary.
     ///
     /// # Errors
-    /// If that does not come about.
+    /// If that does not happen in time.
     pub async fn is_whole(&self) -> anyhow::Result<usize> {
         let follow = "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND replay_lsn IS NOT NULL";
         let others = self.nodes.len() - 1;
@@ -222,7 +224,7 @@ impl Patroni {
         }
     }
 
-    /// How many nodes say yes.
+    /// The number of nodes that answer yes.
     async fn says(&self, question: &str) -> usize {
         let mut count = 0;
         for node in &self.nodes {
@@ -235,17 +237,17 @@ impl Patroni {
     /// Executes statements as superuser in the database `postgres`, at a node.
     ///
     /// # Errors
-    /// If it refuses or is not running.
+    /// If the node rejects them or is not running.
     pub async fn execute(&self, node: usize, sql: &str) -> anyhow::Result<()> {
         let mut connection = connect(self.port(node)).await?;
         sqlx::raw_sql(sql).execute(&mut connection).await.with_context(|| sql.to_owned())?;
         Ok(())
     }
 
-    /// Asks a node one question, as superuser in the database `postgres`, whose answer has one row and column.
+    /// Runs a query with one row and column at a node, as superuser in the database `postgres`.
     ///
     /// # Errors
-    /// If it refuses or is not running.
+    /// If the node rejects it or is not running.
     pub async fn ask<T>(&self, node: usize, sql: &str) -> anyhow::Result<T>
     where
         T: for<'r> sqlx::Decode<'r, Dialect> + sqlx::Type<Dialect> + Send + Unpin,
@@ -265,7 +267,7 @@ impl Patroni {
 impl Node {
     fn new(number: usize, place: PatroniPlace, etcd: u16, is_synchronous: bool) -> anyhow::Result<Self> {
         let user = program::user_if_root("postgres")?;
-        // Patroni ends at once by it, and its PostgreSQL without leaving shared memory behind.
+        // On SIGQUIT Patroni ends at once, and its PostgreSQL ends without leaving shared memory behind.
         let folder = Folder::create(user, Signal::QUIT)?;
         let rest = port::free()?;
         let settings = folder.path().join("patroni.yml");
@@ -291,7 +293,7 @@ fn settings_of(
     is_synchronous: bool,
     folder: &Path,
 ) -> anyhow::Result<String> {
-    // The one folder that has all of them.
+    // The folder with all PostgreSQL programs.
     let programs = fs::canonicalize(program::find("pg_rewind", "postgresql")?)?;
     let programs = programs.parent().context("a program is in a folder")?.display();
     let (PatroniPlace { port, way }, data, folder) = (place, data_of(folder), folder.display());
@@ -341,7 +343,7 @@ postgresql:
     ))
 }
 
-/// Asks over a connection, which is made anew after a failure.
+/// Queries over a connection, which is reopened after a failure.
 async fn is_standby(connection: &mut Option<PgConnection>, port: u16) -> anyhow::Result<bool> {
     let mut open = match connection.take() {
         Some(open) => open,
@@ -352,7 +354,7 @@ async fn is_standby(connection: &mut Option<PgConnection>, port: u16) -> anyhow:
     Ok(answer)
 }
 
-/// Whether Patroni says yes to what load balancers ask it.
+/// Whether Patroni answers yes on a health check endpoint for load balancers.
 async fn says_yes(port: u16, question: &str) -> std::io::Result<bool> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
     stream.write_all(format!("GET {question} HTTP/1.0\r\n\r\n").as_bytes()).await?;

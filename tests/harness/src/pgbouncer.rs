@@ -28,7 +28,8 @@ impl PgBouncer {
         let folder = Folder::create(user, Signal::QUIT)?;
         let port = port::free()?;
         let server = postgres.port();
-        // What libraries commonly send at the start of a connection, and PgBouncer commonly is told to put up with.
+        // `ignore_startup_parameters` has the parameters that client libraries commonly send, as in common
+        // configurations.
         let settings = format!(
             "[databases]\n* = host=127.0.0.1 port={server} user=tenure\n\
              [pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = any\n\
@@ -38,7 +39,7 @@ impl PgBouncer {
         fs::write(&file, settings).context("writing pgbouncer.ini")?;
         let mut command = Command::new(program::find("pgbouncer", "pgbouncer")?);
         command.arg(&file);
-        // SIGQUIT ends every version at once; newer ones wait on SIGTERM until their clients are gone.
+        // SIGQUIT ends every version at once; newer ones wait on SIGTERM until their clients have disconnected.
         let process = Process::new("PgBouncer", command, folder, user, Signal::QUIT);
         let mut pgbouncer = Self { process, port };
         pgbouncer.start_again().await?;
@@ -51,13 +52,13 @@ impl PgBouncer {
         self.port
     }
 
-    /// The URL of a database behind it, whether there is one of that name or not.
+    /// The URL of a database behind it, whether that exists or not.
     #[must_use]
     pub fn url(&self, database: &str) -> String {
         format!("postgres://tenure@127.0.0.1:{}/{database}", self.port)
     }
 
-    /// Makes a database of its own for a test in the PostgreSQL behind, and returns its URL through this PgBouncer.
+    /// Creates a database for a test in that PostgreSQL, and returns its URL through this PgBouncer.
     ///
     /// # Errors
     /// If PostgreSQL refuses or is not running.
@@ -66,7 +67,7 @@ impl PgBouncer {
         Ok(self.url(&name))
     }
 
-    /// Starts it again on the same port.
+    /// Restarts it on the same port.
     ///
     /// # Errors
     /// If it is running already or does not start; with the end of its log.
@@ -75,7 +76,7 @@ impl PgBouncer {
         self.process.start(async || TcpStream::connect(("127.0.0.1", port)).await.is_ok()).await
     }
 
-    /// Ends it, and its connections with it.
+    /// Stops it, and closes its connections.
     ///
     /// # Errors
     /// If it does not stop.
@@ -99,7 +100,7 @@ impl PgBouncer {
         self.process.pause()
     }
 
-    /// Lets it run on after [`PgBouncer::pause`].
+    /// Resumes it after [`PgBouncer::pause`].
     ///
     /// # Errors
     /// None that are known.

@@ -18,10 +18,11 @@ use crate::process::{Process, run_as};
 use crate::program::User;
 use crate::{port, program};
 
-/// How long one attempt to connect may take.
+/// The limit of one attempt to connect.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// A PostgreSQL with default settings (so commits are durable), on 127.0.0.1, whose superuser `tenure` needs no password.
+/// A PostgreSQL with default settings (so commits are durable), on 127.0.0.1, whose superuser `tenure` needs no
+/// password.
 #[derive(Debug)]
 pub struct Postgres {
     pub(crate) process: Process,
@@ -56,7 +57,7 @@ impl Postgres {
         Self::start_by(&DatabaseOptions::settings(settings)).await
     }
 
-    /// Starts one in this way.
+    /// Starts one with these options.
     ///
     /// # Errors
     /// As of [`Postgres::start`].
@@ -70,8 +71,8 @@ impl Postgres {
         Ok(postgres)
     }
 
-    /// Starts one on this port whose data is kept in this folder, which is made, with these options of `initdb`, if it is not
-    /// there. If it is, the machine went down since somebody used it.
+    /// Starts one on this port with its data in this folder, which is initialized, with these options of `initdb`, if
+    /// it does not exist. If it exists, the machine must have gone down since its last use.
     ///
     /// # Errors
     /// As of [`Postgres::start`].
@@ -79,7 +80,7 @@ impl Postgres {
         let user = program::user_if_root("postgres")?;
         let options = DatabaseOptions::settings(settings);
         if data.exists() {
-            // It names a process of before, by an id that may be another one's by now.
+            // It names a process of an earlier run, by an id that another process may have by now.
             let _ = fs::remove_file(data.join("postmaster.pid"));
         } else {
             create_for(data, user)?;
@@ -95,13 +96,13 @@ impl Postgres {
         Folder::create_in(&options.parent(), user, Signal::QUIT)
     }
 
-    /// One that is not started yet, with its data in the folder's `data`.
+    /// An instance that is not started yet, with its data in the folder's `data`.
     pub(crate) fn prepare(folder: Folder, user: Option<User>, options: &DatabaseOptions) -> anyhow::Result<Self> {
         let data = folder.path().join("data");
         Self::on(folder, &data, port::free()?, user, options)
     }
 
-    /// One that is not started yet, on this port, with its data there.
+    /// An instance that is not started yet, on this port, with its data in this folder.
     fn on(
         folder: Folder,
         data: &Path,
@@ -120,19 +121,19 @@ impl Postgres {
         Ok(Self { process, port, user, databases: AtomicU32::new(0) })
     }
 
-    /// The port of 127.0.0.1 that it listens on, or did before it was stopped.
+    /// The port of 127.0.0.1 that it listens on, also while it is stopped.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The URL of a database in it, whether there is one of that name or not.
+    /// The URL of a database in it, whether that exists or not.
     #[must_use]
     pub fn url(&self, database: &str) -> String {
         format!("postgres://tenure@127.0.0.1:{}/{database}", self.port)
     }
 
-    /// The id of its first process, whose children are the others: none while it is stopped.
+    /// The id of its postmaster, whose children are the other processes: None while it is stopped.
     #[must_use]
     pub fn process_id(&self) -> Option<u32> {
         self.process.id()
@@ -144,18 +145,18 @@ impl Postgres {
         self.process.folder().join("data")
     }
 
-    /// The end of what it wrote down about itself.
+    /// The end of its log.
     #[must_use]
     pub fn log_tail(&self) -> String {
         self.process.log_tail()
     }
 
-    /// Whether it is running. One that is paused is.
+    /// Whether it is running. A paused one counts as running.
     pub fn is_running(&mut self) -> bool {
         self.process.is_running()
     }
 
-    /// Makes a database of its own for a test, and returns its URL.
+    /// Creates a database for a test, and returns its URL.
     ///
     /// # Errors
     /// If PostgreSQL refuses or is not running.
@@ -164,7 +165,7 @@ impl Postgres {
         Ok(self.url(&name))
     }
 
-    /// Makes a database and returns its name.
+    /// Creates a database and returns its name.
     pub(crate) async fn create_database_named(&self) -> anyhow::Result<String> {
         let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed));
         self.execute(&format!("CREATE DATABASE {name}")).await?;
@@ -174,7 +175,7 @@ impl Postgres {
     /// Executes statements as superuser in the database `postgres`.
     ///
     /// # Errors
-    /// If PostgreSQL refuses or is not running.
+    /// If PostgreSQL rejects them or is not running.
     pub async fn execute(&self, sql: &str) -> anyhow::Result<()> {
         let mut connection = connect(self.port).await?;
         sqlx::raw_sql(sql).execute(&mut connection).await.with_context(|| sql.to_string())?;
@@ -182,7 +183,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// Starts it again on the same port with the same data, and waits until it answers.
+    /// Restarts it on the same port with the same data, and waits until it answers.
     ///
     /// # Errors
     /// If it is running already or does not start; with the end of its log.
@@ -191,7 +192,7 @@ impl Postgres {
         self.process.start(async || connect(port).await.is_ok()).await
     }
 
-    /// Stops it gracefully: it ends its connections at once and writes everything to disk.
+    /// Stops it gracefully: it closes its connections at once and writes everything to disk.
     ///
     /// # Errors
     /// If it does not stop.
@@ -215,7 +216,7 @@ impl Postgres {
         self.process.pause()
     }
 
-    /// Lets it run on after [`Postgres::pause`].
+    /// Resumes it after [`Postgres::pause`].
     ///
     /// # Errors
     /// None that are known.
@@ -224,7 +225,7 @@ impl Postgres {
     }
 }
 
-/// Makes what an instance begins with.
+/// Initializes the data of an instance.
 async fn initialize(data: &Path, user: Option<User>, options: &[&str]) -> anyhow::Result<()> {
     let mut initdb = Command::new(program::find("initdb", "postgresql")?);
     initdb.args(["--auth=trust", "--username=tenure", "--encoding=UTF8", "--locale=C"]).args(options);

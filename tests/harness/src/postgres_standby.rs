@@ -1,4 +1,4 @@
-//! A PostgreSQL that follows another one, and takes its place.
+//! Standbys of PostgreSQL and their promotion.
 
 use std::fs;
 use std::process::Command;
@@ -12,7 +12,7 @@ use crate::process::run_as;
 use crate::{Postgres, program};
 
 impl Postgres {
-    /// Starts a standby of the primary that is reached by this port of 127.0.0.1, and waits until it answers.
+    /// Starts a standby of the primary on this port of 127.0.0.1, and waits until it answers.
     ///
     /// # Errors
     /// If it does not start, or the primary cannot be copied.
@@ -23,8 +23,8 @@ impl Postgres {
         Ok(standby)
     }
 
-    /// Makes it a standby of the primary that is reached by this port of 127.0.0.1: with a fresh copy of that one's data. It
-    /// is stopped.
+    /// Makes a stopped instance a standby of the primary on this port of 127.0.0.1, with a fresh copy of the primary's
+    /// data.
     ///
     /// # Errors
     /// As of [`Postgres::start_standby`].
@@ -41,20 +41,20 @@ impl Postgres {
         self.start_again().await
     }
 
-    /// Makes a standby a primary, and waits until it takes writes.
+    /// Promotes a standby to primary, and waits until it takes writes.
     ///
     /// # Errors
-    /// If it does not become one.
+    /// If it is not promoted.
     pub async fn promote(&self) -> anyhow::Result<()> {
         let promoted: bool = self.ask("SELECT pg_promote(true, 30)").await?;
         anyhow::ensure!(promoted, "the standby was not promoted in time");
         Ok(())
     }
 
-    /// Asks one question, as superuser in the database `postgres`, whose answer has one row and column.
+    /// Runs a query with one row and column, as superuser in the database `postgres`.
     ///
     /// # Errors
-    /// If PostgreSQL refuses or is not running.
+    /// If PostgreSQL rejects it or is not running.
     pub async fn ask<T>(&self, sql: &str) -> anyhow::Result<T>
     where
         T: for<'r> sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres> + Send + Unpin,
@@ -65,8 +65,8 @@ impl Postgres {
         Ok(answer)
     }
 
-    /// Starts it on another port, where nobody looks for it, and waits until it answers: to see what it had when it was
-    /// killed. [`Postgres::start_again`] is on the old port again.
+    /// Starts it on another, unused port, and waits until it answers, to inspect its data after a kill.
+    /// [`Postgres::start_again`] uses the old port again.
     ///
     /// # Errors
     /// If it is running already or does not start; with the end of its log.

@@ -1,4 +1,4 @@
-//! A server process: started, stopped, killed, frozen and started again.
+//! A server process that can be started, stopped, killed, frozen and restarted.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::process::CommandExt;
@@ -16,7 +16,7 @@ use crate::wait::holds_within;
 /// How long a server may take to start or to stop.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How much of the log a failure shows.
+/// The number of log lines that a failure shows.
 const LOG_LINES: usize = 60;
 
 /// A server process with its folder.
@@ -24,7 +24,7 @@ const LOG_LINES: usize = 60;
 pub(crate) struct Process {
     name: &'static str,
     command: Command,
-    /// Ends it gracefully.
+    /// The signal for a graceful end.
     stop_signal: Signal,
     child: Option<Child>,
     frozen: Vec<Pid>,
@@ -32,7 +32,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// A process that is not running yet. It will run in `folder`, as `user`, in a process group of its own, and log there.
+    /// Prepares a process. It will run in `folder`, as `user`, in a process group of its own, and log there.
     pub(crate) fn new(
         name: &'static str,
         mut command: Command,
@@ -45,22 +45,22 @@ impl Process {
         Self { name, command, stop_signal, child: None, frozen: Vec::new(), folder }
     }
 
-    /// Where its output goes: of all its runs, one after the other.
+    /// The file with its output, of all its runs in order.
     pub(crate) fn log_file(&self) -> PathBuf {
         self.folder.path().join("log")
     }
 
-    /// Where it is.
+    /// Its folder.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Changes what it is told when it is started next.
+    /// Sets an environment variable for the next start.
     pub(crate) fn set_environment(&mut self, name: &str, value: &str) {
         self.command.env(name, value);
     }
 
-    /// The end of its output, for people.
+    /// The end of its output, for failure messages.
     pub(crate) fn log_tail(&self) -> String {
         let log = fs::read(self.log_file()).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
@@ -95,12 +95,12 @@ impl Process {
         bail!("{} was not ready within {PATIENCE:?}. Its log ends with:\n{log}", self.name);
     }
 
-    /// The id of the process: none if it was not started, or stopped.
+    /// The id of the process: None if it was not started, or was stopped.
     pub(crate) fn id(&self) -> Option<u32> {
         self.child.as_ref().map(Child::id)
     }
 
-    /// Whether it is running. One that is frozen is.
+    /// Whether it is running. A frozen one counts as running.
     pub(crate) fn is_running(&mut self) -> bool {
         self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
     }
@@ -116,16 +116,16 @@ impl Process {
         self.forget()
     }
 
-    /// Asks it to end, without waiting.
+    /// Sends it a signal, without waiting.
     pub(crate) fn signal(&self, signal: Signal) -> anyhow::Result<()> {
         let child = self.child.as_ref().with_context(|| format!("{} is not running", self.name))?;
         kill_process(Pid::from_child(child), signal).with_context(|| format!("signalling {}", self.name))
     }
 
-    /// Kills it and all that it started, as a crash of the machine would, and waits until they are gone.
+    /// Kills it and all its descendants at once, as a crash of the machine would, and waits until they are gone.
     pub(crate) async fn kill(&mut self) -> anyhow::Result<()> {
         let Some(child) = &self.child else { return Ok(()) };
-        // All are frozen first: nobody must see the others die, or start new ones.
+        // All are frozen first, so that none can observe the others' death or start new ones.
         let all = freeze(Pid::from_child(child), self.folder.path());
         for process in &all {
             let _ = kill_process(*process, Signal::KILL);
@@ -137,7 +137,7 @@ impl Process {
         self.forget()
     }
 
-    /// Kills it and nothing that it started, and waits until it is gone.
+    /// Kills only this process and not its children, and waits until it is gone.
     pub(crate) async fn kill_alone(&mut self) -> anyhow::Result<()> {
         self.signal(Signal::KILL)?;
         if !holds_within(PATIENCE, async || !self.is_running()).await {
@@ -146,14 +146,14 @@ impl Process {
         self.forget()
     }
 
-    /// Freezes it and all that it started.
+    /// Freezes it and all its descendants.
     pub(crate) fn pause(&mut self) -> anyhow::Result<()> {
         let child = self.child.as_ref().with_context(|| format!("{} is not running", self.name))?;
         self.frozen = freeze(Pid::from_child(child), self.folder.path());
         Ok(())
     }
 
-    /// Lets it run on after `pause`.
+    /// Resumes it after `pause`.
     pub(crate) fn resume(&mut self) -> anyhow::Result<()> {
         for process in self.frozen.drain(..).rev() {
             let _ = kill_process(process, Signal::CONT);
@@ -172,12 +172,12 @@ impl Drop for Process {
         if std::thread::panicking() {
             eprintln!("--- the log of {} ends with:\n{}\n---", self.name, self.log_tail());
         }
-        // The folder's reaper ends what runs. It must not find it frozen.
+        // The folder's reaper ends running processes; it could not end frozen ones.
         let _ = self.resume();
     }
 }
 
-/// Has `command` run as `user`.
+/// Makes `command` run as `user`.
 pub(crate) fn run_as(command: &mut Command, user: Option<User>) {
     if let Some(user) = user {
         command.uid(user.id).gid(user.group);
@@ -188,10 +188,10 @@ fn copy_of(log: &File) -> anyhow::Result<File> {
     log.try_clone().context("opening a log twice")
 }
 
-/// Stops a process, what works in its folder, and their descendants, which are returned, each after the one that started it.
+/// Stops a process, the processes in its folder, and their descendants, and returns them, parents before children.
 fn freeze(root: Pid, folder: &Path) -> Vec<Pid> {
     let mut frozen: Vec<Pid> = Vec::new();
-    // Looks again until there is nobody new: one may have been started before its parent was stopped.
+    // Repeats until there are no new processes: one may have been started before its parent was stopped.
     loop {
         let fresh: Vec<Pid> = family(root, folder).into_iter().filter(|process| !frozen.contains(process)).collect();
         if fresh.is_empty() {
@@ -204,7 +204,7 @@ fn freeze(root: Pid, folder: &Path) -> Vec<Pid> {
     }
 }
 
-/// A process, what works in its folder, and their descendants, each after the one that started it.
+/// A process, the processes in its folder, and their descendants, parents before children.
 fn family(root: Pid, folder: &Path) -> Vec<Pid> {
     let mut parents: Vec<(Pid, Pid)> = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -215,7 +215,7 @@ fn family(root: Pid, folder: &Path) -> Vec<Pid> {
             parents.push((id, parent));
         }
     }
-    // What has left the process that started it works there still.
+    // Processes that were detached from their parent still have their working directory there.
     let strays = parents.iter().filter(|(id, of)| *id != root && works_in(*id, folder) && !works_in(*of, folder));
     let mut found = vec![root];
     found.extend(strays.map(|(id, _)| *id));
@@ -228,12 +228,12 @@ fn family(root: Pid, folder: &Path) -> Vec<Pid> {
     found
 }
 
-/// Whether a process works in a folder or a folder in it.
+/// Whether a process's working directory is a folder or below it.
 fn works_in(process: Pid, folder: &Path) -> bool {
     fs::read_link(format!("/proc/{}/cwd", process.as_raw_nonzero())).is_ok_and(|place| place.starts_with(folder))
 }
 
-/// Whether a process is there and more than a zombie.
+/// Whether a process exists and is not a zombie.
 fn lives(process: Pid) -> bool {
     state_and_parent(process).is_some_and(|(state, _)| state != 'Z' && state != 'X')
 }

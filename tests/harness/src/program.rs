@@ -1,14 +1,14 @@
-//! Where the programs are, and the user that they run as.
+//! Locations of programs, and the users that run them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-/// Finds a program in PATH and in the places where Debian keeps what it leaves out of PATH.
+/// Finds a program in PATH and in the places where Debian installs programs outside of PATH.
 ///
 /// # Errors
-/// If it is not there; names the Debian `package` that brings it.
+/// If it is missing; names the Debian `package` with it.
 pub fn find(name: &str, package: &str) -> anyhow::Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
@@ -37,7 +37,7 @@ pub(crate) struct User {
     pub(crate) group: u32,
 }
 
-/// The user that a database has to run as, because it refuses to run as root: none if this process is not root's.
+/// The user that runs a database, since databases refuse to run as root: None if this process is not root's.
 pub(crate) fn user_if_root(name: &str) -> anyhow::Result<Option<User>> {
     if !rustix::process::geteuid().is_root() {
         return Ok(None);
@@ -54,8 +54,8 @@ pub(crate) fn user_if_root(name: &str) -> anyhow::Result<Option<User>> {
     bail!("there is no user {name}, who comes with the database's Debian package");
 }
 
-/// A program of this workspace: what `TENURED_BIN` says for `tenured` (`TENURE_BIN` for `tenure`), or else what cargo built
-/// beside this test.
+/// A program of this workspace: the value of `TENURED_BIN` for `tenured` (`TENURE_BIN` for `tenure`), or else cargo's
+/// build beside this test.
 ///
 /// # Errors
 /// If it is not built.

@@ -1,4 +1,4 @@
-//! Any other program that serves on a port.
+//! Other programs that serve on a port.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,7 +17,8 @@ pub struct Served {
 }
 
 impl Served {
-    /// Starts what `command` makes of the folder and the port, and waits until it is `ready`. SIGTERM ends it.
+    /// Starts the command that `command` creates from the folder and the port, and waits until it is `ready`. SIGTERM
+    /// ends it.
     ///
     /// # Errors
     /// If there is no command or it does not become ready; with the end of its log.
@@ -46,7 +47,7 @@ impl Served {
         self.process.id()
     }
 
-    /// Starts it again on the same port, and waits until it is ready.
+    /// Restarts it on the same port, and waits until it is ready.
     ///
     /// # Errors
     /// If it is running already or does not become ready; with the end of its log.
@@ -63,7 +64,7 @@ impl Served {
         self.process.pause()
     }
 
-    /// Lets it run on after [`Served::pause`].
+    /// Resumes it after [`Served::pause`].
     ///
     /// # Errors
     /// None that are known.
@@ -71,7 +72,7 @@ impl Served {
         self.process.resume()
     }
 
-    /// Kills it and all that it started with SIGKILL.
+    /// Kills it and all its descendants with SIGKILL.
     ///
     /// # Errors
     /// If it survives that.

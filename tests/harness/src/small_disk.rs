@@ -1,4 +1,4 @@
-//! A small file system in memory, which can be full. It takes root to mount one.
+//! A small in-memory file system that tests can fill. Mounting it requires root.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -25,7 +25,7 @@ pub struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// Makes one of this many bytes.
+    /// Mounts one of this size, in bytes.
     ///
     /// # Errors
     /// If it cannot be mounted.
@@ -48,7 +48,7 @@ impl SmallDisk {
         Ok(Self { folder, keeper })
     }
 
-    /// Where it is.
+    /// Its mount point.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -58,10 +58,10 @@ impl SmallDisk {
         self.folder.join("ballast")
     }
 
-    /// Takes all the room that is left.
+    /// Fills the remaining space.
     ///
     /// # Errors
-    /// If it fails in any other way than for lack of room.
+    /// If it fails for any other reason than lack of space.
     pub fn fill(&self) -> anyhow::Result<()> {
         let mut file = File::options().create(true).append(true).open(self.ballast()).context("making ballast")?;
         loop {
@@ -73,7 +73,7 @@ impl SmallDisk {
         }
     }
 
-    /// Gives that room back.
+    /// Frees that space.
     ///
     /// # Errors
     /// If it had not been filled.

@@ -1,4 +1,4 @@
-//! A real `tenured`.
+//! A real `tenured` process.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -14,30 +14,30 @@ use crate::folder::Folder;
 use crate::process::Process;
 use crate::{port, program};
 
-/// How long an answer of the admin port may take. One that is frozen takes connections, and never answers.
+/// The limit of an answer of the admin port. A frozen server accepts connections, and never answers.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// How a [`Tenured`] is started.
+/// Options of a [`Tenured`].
 #[derive(Clone, Debug, Default)]
 pub struct TenuredOptions {
-    /// Where it keeps its state. Default: SQLite in its own folder.
+    /// The store. Default: SQLite in its own folder.
     pub store_url: Option<String>,
-    /// More arguments.
+    /// Additional arguments.
     pub arguments: Vec<String>,
-    /// More environment.
+    /// Additional environment variables.
     pub environment: Vec<(String, String)>,
-    /// The program; looked at anew at each start. Default: see [`built`](crate::built).
+    /// The program, resolved at each start. Default: see [`built`](crate::built).
     pub program: Option<PathBuf>,
 }
 
 impl TenuredOptions {
-    /// With its state in this database.
+    /// Options with this store.
     #[must_use]
     pub fn store(url: impl Into<String>) -> Self {
         Self { store_url: Some(url.into()), ..Self::default() }
     }
 
-    /// With one more argument.
+    /// Adds an argument.
     #[must_use]
     pub fn argument(mut self, argument: impl Into<String>) -> Self {
         self.arguments.push(argument.into());
@@ -64,7 +64,7 @@ impl Tenured {
         Ok(tenured)
     }
 
-    /// One that is not started yet.
+    /// Prepares one without starting it.
     ///
     /// # Errors
     /// If it is not built.
@@ -86,13 +86,13 @@ impl Tenured {
         Ok(Self { process, port, admin_port })
     }
 
-    /// The port of 127.0.0.1 that clients use.
+    /// The port of 127.0.0.1 for clients.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The port of 127.0.0.1 that operators use.
+    /// The port of 127.0.0.1 for operators.
     #[must_use]
     pub fn admin_port(&self) -> u16 {
         self.admin_port
@@ -104,7 +104,7 @@ impl Tenured {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// The status of a page of the admin port, such as `/readyz`: none if it does not answer.
+    /// The HTTP status of a page of the admin port, such as `/readyz`: None if it does not answer.
     pub async fn status(&self, path: &str) -> Option<u16> {
         status(self.admin_port, path).await
     }
@@ -116,30 +116,30 @@ impl Tenured {
         head.contains(" 200 ").then(|| page.to_owned())
     }
 
-    /// What `/readyz` answers, ready or not: none if it does not answer.
+    /// The body of `/readyz`, ready or not: None if it does not answer.
     pub async fn readiness(&self) -> Option<String> {
         let answer = ask(self.admin_port, "/readyz", "*/*").await?;
         answer.split_once("\r\n\r\n").map(|(_, page)| page.to_owned())
     }
 
-    /// The id of its process: none while it is stopped.
+    /// The id of its process: None while it is stopped.
     #[must_use]
     pub fn process_id(&self) -> Option<u32> {
         self.process.id()
     }
 
-    /// The file with all that it has logged.
+    /// The file with its whole log.
     #[must_use]
     pub fn log_file(&self) -> PathBuf {
         self.process.log_file()
     }
 
-    /// Whether it is running. One that is paused is.
+    /// Whether it is running. A paused one counts as running.
     pub fn is_running(&mut self) -> bool {
         self.process.is_running()
     }
 
-    /// Starts it again on the same ports with the same data directory, and waits until it is ready.
+    /// Restarts it on the same ports with the same data directory, and waits until it is ready.
     ///
     /// # Errors
     /// If it is running already or does not become ready; with the end of its log.
@@ -157,7 +157,7 @@ impl Tenured {
         self.process.start(async || status(port, "/livez").await == Some(200)).await
     }
 
-    /// Has it drain and end, and waits for that.
+    /// Drains and stops it, and waits for the end.
     ///
     /// # Errors
     /// If it does not stop.
@@ -165,7 +165,7 @@ impl Tenured {
         self.process.stop().await
     }
 
-    /// Has it drain, without waiting.
+    /// Starts its drain, without waiting.
     ///
     /// # Errors
     /// If it is not running.
@@ -189,7 +189,7 @@ impl Tenured {
         self.process.pause()
     }
 
-    /// Lets it run on after [`Tenured::pause`].
+    /// Resumes it after [`Tenured::pause`].
     ///
     /// # Errors
     /// None that are known.
@@ -198,12 +198,12 @@ impl Tenured {
     }
 }
 
-/// Asks with the least of HTTP: the status is all that is wanted.
+/// Sends a minimal HTTP request, of which only the status is needed.
 async fn status(port: u16, path: &str) -> Option<u16> {
     ask(port, path, "*/*").await?.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// All of the answer.
+/// The whole answer.
 async fn ask(port: u16, path: &str, accept: &str) -> Option<String> {
     timeout(ANSWER, answer(port, path, accept)).await.ok()?
 }

@@ -1,4 +1,4 @@
-//! Programs that judge by themselves whether all was well.
+//! Programs that judge the success of a test themselves.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -9,11 +9,11 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-/// Runs a program that ends with success if all was well, and shows what it tells as it tells it.
+/// Runs a program that exits with success if the test passed, and forwards its output immediately.
 ///
 /// # Panics
-/// If it does not say so, or has not ended after `deadline`, with all that it told: where tests are run by machines, often
-/// nothing but a test's own complaint is kept.
+/// If it fails, or has not ended after `deadline`, with its whole output: CI often keeps nothing but the panic message
+/// of a test.
 pub async fn all_is_well(mut command: Command, deadline: Duration) {
     let spawned = command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).spawn();
     let mut child = spawned.expect("it starts");
@@ -31,7 +31,7 @@ pub async fn all_is_well(mut command: Command, deadline: Duration) {
     }
 }
 
-/// Shows each line past what keeps a test's output until its end, and notes it.
+/// Forwards each line past the test's output capture, and records it.
 async fn show(lines: impl AsyncRead + Unpin, told: &Mutex<String>) {
     let mut lines = BufReader::new(lines).lines();
     while let Ok(Some(line)) = lines.next_line().await {

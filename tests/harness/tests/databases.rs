@@ -1,4 +1,4 @@
-//! The harness's own promises: databases start, survive a kill with their data, freeze, and leave nothing behind.
+//! The guarantees of the harness: databases start, survive a kill with their data, freeze, and leave nothing behind.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use tenure_harness::{MariaDb, PgBouncer, Postgres, Served, wait_until};
 
 use sqlx::{Connection, MySqlConnection, PgConnection};
 
-/// Far longer than any database needs to answer, short enough to wait for one that does not.
+/// Far longer than any database needs to answer, and short enough to wait for a timeout.
 const MOMENT: Duration = Duration::from_millis(300);
 
 #[tokio::test]
@@ -61,7 +61,7 @@ async fn pgbouncer_passes_transactions_on() {
     sqlx::raw_sql("SELECT 1").execute(&mut connection).await.unwrap();
 }
 
-/// Starts a PostgreSQL and then dies without any clean-up: what the test below looks at.
+/// Starts a PostgreSQL and waits to be killed, without any clean-up; the next test checks the consequences.
 #[tokio::test]
 #[ignore = "run by nothing_outlives_a_killed_test"]
 async fn victim() {
@@ -97,7 +97,7 @@ async fn nothing_outlives_a_killed_test() {
     .await;
 }
 
-/// Starts something in a session of its own, as Patroni starts PostgreSQL.
+/// Starts a process in a session of its own, as Patroni starts PostgreSQL.
 const STRAYS: &str =
     "setsid sh -c 'echo $$ > \"$0.new\"; mv \"$0.new\" \"$0\"; exec sleep 1000' \"$0\" & exec sleep 1000";
 

@@ -1,4 +1,4 @@
-//! How long things took.
+//! Latency statistics.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,21 +6,21 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-/// How long many things took, in milliseconds.
+/// The distribution of durations, in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Latency {
-    /// How many there were.
+    /// The number of samples.
     pub count: usize,
-    /// Half of them took at most this.
+    /// The median.
     pub p50: f64,
-    /// 99 of 100 took at most this.
+    /// The 99th percentile.
     pub p99: f64,
-    /// The longest.
+    /// The maximum.
     pub max: f64,
 }
 
 impl Latency {
-    /// Sums up.
+    /// Computes the statistics of these durations.
     pub fn of(mut times: Vec<Duration>) -> Self {
         times.sort_unstable();
         let at = |share: f64| {
@@ -37,17 +37,17 @@ impl fmt::Display for Latency {
     }
 }
 
-/// Times that are taken somewhere and read elsewhere.
+/// Durations that one task records and another reads.
 #[derive(Clone, Debug, Default)]
 pub struct Times(Arc<Mutex<Vec<Duration>>>);
 
 impl Times {
-    /// Adds one.
+    /// Adds a duration.
     pub fn add(&self, time: Duration) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(time);
     }
 
-    /// Sums up those since the last time.
+    /// Takes the durations recorded since the last call, and computes their statistics.
     pub fn take(&self) -> Latency {
         Latency::of(std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner)))
     }

@@ -1,8 +1,8 @@
-//! Real Tenure processes under load.
+//! Runs real Tenure processes under load.
 //!
-//! *Overload* offers a server three times what it can take, and looks whether it sheds the rest and nobody who holds something
-//! notices. *Soak* has three servers do a bit of everything for long, and looks whether they grow, and whether what they did
-//! is consistent in the end.
+//! *Overload* offers a server three times its capacity, and checks that it sheds the excess and that no holder is
+//! affected. *Soak* runs a mixed workload on three servers for a long time, and checks that their resource usage does
+//! not grow and that the history is consistent at the end.
 
 mod latency;
 pub mod overload;

@@ -32,9 +32,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether all was well.
+/// Returns whether the run found no violation.
 fn run() -> anyhow::Result<bool> {
-    // One thread: the machine is the servers', too.
+    // A single thread: the servers need the machine, too.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let report = match Arguments::parse().task {
         Task::Overload(arguments) => runtime.block_on(overload(&arguments))?,

@@ -1,4 +1,4 @@
-//! What a process takes, from /proc.
+//! The resource usage of a process, from /proc.
 
 use std::fs;
 use std::time::Duration;
@@ -6,23 +6,23 @@ use std::time::Duration;
 use anyhow::Context;
 use serde::Serialize;
 
-/// What a process takes.
+/// The resource usage of a process.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Taken {
     /// Its memory, in MB.
     pub memory: f64,
-    /// The most memory that it had so far, in MB.
+    /// Its peak memory, in MB.
     pub most_memory: f64,
-    /// Its open descriptors.
+    /// The number of its open descriptors.
     pub descriptors: usize,
-    /// Its threads.
+    /// The number of its threads.
     pub threads: usize,
-    /// The processor time that it has used, in seconds.
+    /// The CPU time that it has used, in seconds.
     pub processor: f64,
 }
 
 impl Taken {
-    /// What it takes now.
+    /// Reads the current usage.
     ///
     /// # Errors
     /// If there is no such process.
@@ -46,7 +46,7 @@ impl Taken {
     }
 }
 
-/// From `id (name) state parent ...`, of which the 14th and 15th are times.
+/// Parses `id (name) state parent ...`, whose fields 14 and 15 are times.
 fn processor_time(stat: &str) -> Option<Duration> {
     let (_, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();

@@ -1,4 +1,4 @@
-//! What came of a run.
+//! The report of a run.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,40 +8,40 @@ use anyhow::Context;
 use serde::Serialize;
 use tenure_harness::Tenured;
 
-/// How many violations are shown.
+/// The number of violations shown.
 const SHOWN: usize = 20;
 
-/// What came of a run.
+/// The report of a run.
 #[derive(Debug, Default, Serialize)]
 pub struct Report {
-    /// What it was.
+    /// The kind of run and its options.
     pub run: String,
-    /// How long it took, in seconds.
+    /// The duration of the run, in seconds.
     pub seconds: f64,
-    /// What was measured and counted, for people.
+    /// Measurements and counters, as text.
     pub figures: Vec<(String, String)>,
-    /// The same and more, for programs.
+    /// Measurements and counters in full, as JSON.
     pub details: serde_json::Map<String, serde_json::Value>,
-    /// What was not as it should be.
+    /// The violations found.
     pub violations: Vec<String>,
-    /// Where all that tells of it is kept, if something was not.
+    /// The folder with the evidence, if there was a violation.
     pub folder: Option<PathBuf>,
 }
 
 impl Report {
-    /// One of a run that begins.
+    /// Creates the report of a run that starts.
     pub fn new(run: String) -> Self {
         println!("{run}");
         Self { run, ..Self::default() }
     }
 
-    /// Notes a figure, and says it at once.
+    /// Adds a figure, and prints it at once.
     pub fn figure(&mut self, name: &str, value: impl fmt::Display) {
         println!("  {name}: {value}");
         self.figures.push((name.to_owned(), value.to_string()));
     }
 
-    /// Notes a figure for programs.
+    /// Adds a figure to the JSON details.
     ///
     /// # Errors
     /// If it cannot be written as JSON.
@@ -50,17 +50,17 @@ impl Report {
         Ok(())
     }
 
-    /// Notes that something is not as it should be, unless it is.
+    /// Adds a violation unless `is_so`.
     pub fn demand(&mut self, is_so: bool, rule: &str, seen: impl fmt::Display) {
         if !is_so {
             self.violations.push(format!("{rule}: {seen}"));
         }
     }
 
-    /// The folder of what is kept because something was wrong.
+    /// Returns the folder for evidence of violations, created on first use.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If it cannot be created.
     pub fn folder(&mut self) -> anyhow::Result<PathBuf> {
         if let Some(folder) = &self.folder {
             return Ok(folder.clone());
@@ -69,7 +69,8 @@ impl Report {
         Ok(self.folder.insert(folder).clone())
     }
 
-    /// Ends it: keeps the servers' logs if something was wrong, and writes it to a file if one is given.
+    /// Completes the report: keeps the servers' logs if there was a violation, and writes the report to `file` if
+    /// given.
     ///
     /// # Errors
     /// If it cannot be written.

@@ -16,7 +16,7 @@ pub enum Base {
 }
 
 impl Base {
-    /// What it is called as an argument.
+    /// Its name as an argument.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -27,7 +27,7 @@ impl Base {
     }
 }
 
-/// What has to stay for as long as the database is used.
+/// Resources that must live as long as the database is used.
 #[derive(Debug)]
 enum Instance {
     Folder(#[expect(dead_code, reason = "it is removed when it is dropped")] TempDir),
@@ -35,7 +35,7 @@ enum Instance {
     MariaDb(#[expect(dead_code, reason = "it ends when it is dropped")] MariaDb),
 }
 
-/// Servers on one database. They end before it does.
+/// Servers on one database. They stop before it does.
 #[derive(Debug)]
 pub struct Service {
     /// The servers.
@@ -46,10 +46,10 @@ pub struct Service {
 }
 
 impl Service {
-    /// Starts all of it.
+    /// Starts the database and the servers.
     ///
     /// # Errors
-    /// If something does not start.
+    /// If one of them does not start.
     pub async fn start(base: Base, servers: usize) -> anyhow::Result<Self> {
         let (database, store_url) = match base {
             Base::Sqlite => {

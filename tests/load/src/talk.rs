@@ -1,4 +1,4 @@
-//! A client's end of a stream, without the library: it sends what it is told to, whatever becomes of it.
+//! The client end of a stream, without the library: it sends messages without waiting for replies.
 
 use std::time::Duration;
 
@@ -13,25 +13,25 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
 use tonic::transport::Endpoint;
 
-/// How many messages wait for the connection before no more is sent.
+/// The number of messages queued for the connection.
 const MESSAGES: usize = 16;
 
-/// How long a server may take to answer one who has just come.
+/// How long a server may take to reply to a new connection.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A client's end of a stream, over a connection of its own.
+/// The client end of a stream, on its own connection.
 pub struct Talk {
-    /// What is sent.
+    /// The outgoing messages.
     pub requests: mpsc::Sender<StreamRequest>,
-    /// What comes back.
+    /// The incoming messages.
     pub responses: Streaming<StreamResponse>,
 }
 
 impl Talk {
-    /// Begins one, with these sessions.
+    /// Opens a stream with these sessions.
     ///
     /// # Errors
-    /// If the server cannot be reached, or refuses.
+    /// If the server cannot be reached, or rejects a session.
     pub async fn begin(url: &str, sessions: &[String], ttl: Duration) -> anyhow::Result<Self> {
         let channel = Endpoint::from_shared(url.to_owned())?.tcp_nodelay(true).connect().await.context("connecting")?;
         let (requests, outgoing) = mpsc::channel(MESSAGES);
@@ -69,7 +69,7 @@ impl Talk {
         self.requests.send(StreamRequest { commands }).await.context("the stream has ended")
     }
 
-    /// Waits for the answers of the next message.
+    /// Waits for the next message, and returns its answers.
     ///
     /// # Errors
     /// If the stream has ended.

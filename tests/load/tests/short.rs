@@ -5,10 +5,10 @@ use std::time::Duration;
 use tenure_harness::all_is_well;
 use tokio::process::Command;
 
-/// Longer than any of it takes.
+/// Longer than any run takes.
 const DEADLINE: Duration = Duration::from_secs(600);
 
-/// Runs the program, which is killed if it does not end.
+/// Runs the program, and kills it if it does not exit.
 async fn run(arguments: &[&str]) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tenure-load"));
     command.args(arguments);
@@ -17,7 +17,7 @@ async fn run(arguments: &[&str]) {
 
 #[tokio::test]
 async fn who_holds_a_lock_does_not_notice_an_overload() {
-    // A TTL that also a server which is not built for speed, beside other programs, can renew in time; less than it lasts.
+    // The TTL is long enough to be renewed in time by a debug build beside other programs, and shorter than the run.
     run(&["overload", "--seconds", "14", "--ttl", "10", "--store", "sqlite"]).await;
 }
 

@@ -1,44 +1,44 @@
-//! What can happen.
+//! Defines the actions of the model.
 
 use crate::table::{Client, Node};
 
-/// A server, by its place, whatever its life.
+/// A server, by index, across restarts.
 pub type Server = u8;
 
-/// One step of a client, a server, or the world.
+/// One step of a client, a server, or the environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Time passes, for all.
+    /// Time passes for all.
     Tick,
-    /// A server's clock runs ahead.
+    /// A server's clock gains a tick.
     RunAhead(Server),
 
-    /// A client asks for the lock.
+    /// A client requests the lock.
     Acquire(Client, Server),
     /// A client attaches to a stream.
     Attach(Client, Server),
-    /// A client renews its session, at once.
+    /// A client renews its session; request and reply are immediate.
     Renew(Client, Server),
-    /// A client renews its session, and the request and the answer may take long.
+    /// A client renews its session; request and reply may take long.
     RenewSlowly(Client, Server),
-    /// A client gives the lock back.
+    /// A client releases the lock.
     Release(Client),
-    /// A client hears an answer.
+    /// A client receives a reply.
     Hear(Client),
-    /// A client hears of its grant.
+    /// A client receives its grant.
     HearGrant(Client),
-    /// A client notices that the server is gone that it is attached to, or has asked.
+    /// A client notices that the server of its stream or of its request is down.
     Notice(Client),
 
-    /// A server takes a client's request.
+    /// A server handles a client's request.
     Handle(Client),
-    /// A server has looked at the head before it answers a call to renew.
+    /// A server reads the log's head and then replies to a renewal call.
     Confirm(Client),
-    /// A server follows the log; if history was lost, it jumps.
+    /// A server follows the log. If history was lost, it jumps.
     Follow(Server),
-    /// A server tells a client on its stream of its grant.
+    /// A server sends a grant on the client's stream.
     Tell(Server, Client),
-    /// A session's time is up at its home.
+    /// The home ends a session whose TTL has elapsed.
     End(Server, Client),
     /// A server sends a heartbeat, which is committed and answered at once.
     Heartbeat(Server),
@@ -46,33 +46,33 @@ pub enum Action {
     HeartbeatSlowly(Server),
     /// A slow heartbeat is committed and answered.
     HeartbeatArrives(Server),
-    /// A server marks another one dead.
+    /// A server marks another server dead.
     MarkDead(Server, Node),
-    /// A server adopts the sessions of a dead one.
+    /// A server adopts the sessions of a dead server.
     Adopt(Server, Node),
-    /// A server tries again an append whose outcome is unknown.
+    /// A server retries an append whose outcome is unknown.
     Retry(Server),
 
-    /// The database carries out an append, and answers.
+    /// The database executes an append and responds.
     Append(Node),
-    /// The database carries out an append, and the answer is lost.
+    /// The database executes an append, but the response is lost.
     AppendUntold(Node),
-    /// An append is lost on its way to the database, and nobody knows.
+    /// An append is lost on its way to the database; its outcome is unknown.
     AppendLost(Node),
-    /// The server waits for the answer no longer, and the append is still under way.
+    /// The server stops waiting for the response while the append is still in progress.
     AppendSlow(Node),
-    /// The database refuses an append.
+    /// The database rejects an append.
     Refuse(Node),
-    /// A heartbeat is committed, and the answer is lost.
+    /// A heartbeat is committed, but the response is lost.
     HeartbeatUntold(Server),
     /// A heartbeat is lost on its way to the database.
     HeartbeatLost(Server),
-    /// Another database takes over, without so many of the last batches.
+    /// The database fails over to a copy that lacks this many of the last batches.
     FailOver(u8),
-    /// A client dies.
+    /// A client crashes.
     CrashClient(Client),
-    /// A server dies.
+    /// A server crashes.
     CrashServer(Server),
-    /// A server starts again.
+    /// A server restarts.
     Restart(Server),
 }

@@ -1,4 +1,4 @@
-//! Checking a model: all of it, or until something is found.
+//! Checks a model completely, or until a property is violated.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -6,24 +6,24 @@ use std::time::{Duration, Instant};
 
 use stateright::{Checker, HasDiscoveries, Model};
 
-/// What a check came to.
+/// Result of a check.
 #[derive(Debug)]
 pub struct Report<A> {
-    /// How many states there are.
+    /// Number of states.
     pub states: usize,
-    /// How many steps the longest behaviour has.
+    /// Number of steps of the longest behaviour.
     pub depth: usize,
-    /// How long the check took.
+    /// Duration of the check.
     pub took: Duration,
-    /// The properties that do not hold, each with a behaviour in which it does not.
+    /// The violated properties, each with a behaviour that violates it.
     pub broken: Vec<(&'static str, Vec<A>)>,
 }
 
 impl<A: Debug> Report<A> {
-    /// Asserts that a flaw was found, and that it breaks no other properties than these.
+    /// Asserts that a flaw was found, and that it breaks only the expected properties.
     ///
     /// # Panics
-    /// If that is not so.
+    /// If the flaw was not found or broke another property.
     pub fn assert_found(&self, flaw: impl Debug, expected: &[&str]) {
         assert!(!self.broken.is_empty(), "{flaw:?} is not found in {} states", self.states);
         for (name, behaviour) in &self.broken {
@@ -32,7 +32,7 @@ impl<A: Debug> Report<A> {
     }
 }
 
-/// Looks at every state of a model, or at as many as it takes to find a property that does not hold.
+/// Explores the states of a model: all of them, or until a property is violated.
 #[must_use]
 pub fn check<M>(model: M, threads: usize) -> Report<M::Action>
 where

@@ -1,46 +1,46 @@
-//! A client as its library knows it: what it has asked, what it holds, and for how long it counts that as valid.
+//! Models a client as seen by its library: its request, its hold, and how long it regards its session as valid.
 
 use crate::table::{Node, Revision};
 
 /// A client.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Client {
-    /// Whether its process lives.
+    /// Whether its process is alive.
     pub lives: bool,
-    /// Whether it has yet to ask for the lock.
+    /// Whether it has not requested the lock yet.
     pub is_new: bool,
-    /// For how long its session is valid by its own count. `client-rs/src/validity.rs`.
+    /// Remaining validity of its session by its own count. `client-rs/src/validity.rs`.
     pub left: u8,
-    /// Whether its session has been valid, and is not any more. For good.
+    /// Whether its session was valid and no longer is. Permanent.
     pub over: bool,
     /// The server that it is attached to.
     pub stream: Option<Node>,
-    /// What it has asked and not heard of.
+    /// Its unanswered request.
     pub ask: Option<Ask>,
-    /// Whether it has asked in this tick.
+    /// Whether it has sent a request in this tick.
     pub has_asked: bool,
     /// Whether it waits for the lock.
     pub waits: bool,
-    /// A grant that is on its way on the stream.
+    /// A grant on its way on the stream.
     pub told: Option<Revision>,
-    /// The token that it believes to hold the lock with, and acts under while its session is valid.
+    /// Token of the lock that it believes to hold. It acts as the holder while its session is valid.
     pub hold: Option<Revision>,
     /// Whether it has ever held the lock.
     pub has_held: bool,
 }
 
-/// A request to a server, or the answer to it.
+/// A request to a server, or its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub struct Ask {
     pub kind: Kind,
     pub to: Node,
-    /// How long ago it was sent, by the client's clock.
+    /// Time since it was sent, by the client's clock.
     pub age: u8,
     pub stage: Stage,
 }
 
-/// What is asked.
+/// Kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Kind {
@@ -50,20 +50,20 @@ pub enum Kind {
     Release(Revision),
 }
 
-/// Where a request is.
+/// Progress of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
     /// On its way to the server.
     Sent,
-    /// The server decides.
+    /// The server is deciding.
     Taken,
-    /// A call to renew was noted in the home's memory, as this says; the head is to be looked at before it is answered.
+    /// A renewal call was noted in the home's memory, with this result. The head must be read before the reply.
     Noted(Note),
-    /// On its way back.
+    /// The reply is on its way.
     Answered(Answer),
 }
 
-/// What a home's memory says of a session.
+/// State of a session in its home's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Note {
@@ -72,25 +72,25 @@ pub enum Note {
     Elsewhere,
 }
 
-/// What a server answers.
+/// Reply of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Answer {
-    /// The session is open and at home there; it holds the lock with this token, or waits for it.
+    /// The session is open and this server is its home. It holds the lock with this token, or waits for it.
     Open(Option<Revision>, bool),
     /// The session is renewed.
     Renewed,
-    /// The lock is given back.
+    /// The lock is released.
     Released,
-    /// The session is no more.
+    /// The session has ended.
     Over,
-    /// For now this cannot be done. Nothing was changed.
+    /// The request cannot be served now. Nothing was changed.
     Refused,
-    /// It is not known whether this was done.
+    /// The outcome is unknown.
     Unknown,
 }
 
 impl Client {
-    /// One that has yet to begin.
+    /// Creates a client that has not started yet.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -114,7 +114,7 @@ impl Client {
         self.lives && self.hold.is_some() && self.left > 0
     }
 
-    /// It has no stream any more, and nothing that it asked for is answered.
+    /// Drops the stream, and with it the replies to earlier requests.
     pub fn disconnect(&mut self) {
         (self.stream, self.ask, self.told) = (None, None, None);
     }

@@ -1,4 +1,4 @@
-//! What clients do: `client-rs/src/engine`.
+//! Models the clients: `client-rs/src/engine`.
 
 use crate::action::{Action, Server};
 use crate::client::{Answer, Ask, Kind, Stage};
@@ -8,7 +8,7 @@ use crate::table::{self, Node, Revision};
 use crate::world::World;
 
 impl World {
-    /// What clients can do now.
+    /// The actions that clients can take now.
     pub fn client_actions(&self, limits: &Limits, actions: &mut Vec<Action>) {
         for (id, client) in (0..).zip(&self.clients).filter(|(_, client)| client.lives) {
             let is_gone = |node: Node| !self.runs(node);
@@ -32,7 +32,7 @@ impl World {
         if client.is_new {
             actions.extend(running().map(|(server, _)| Action::Acquire(id, server)));
         } else if limits.calls {
-            // Whoever calls by hand does not count.
+            // A client that calls by hand does not track the validity of its session.
             actions.extend(running().map(|(server, _)| Action::Renew(id, server)));
         } else if !client.over {
             actions.extend(running().filter_map(|(server, life)| match client.stream {
@@ -42,7 +42,7 @@ impl World {
         }
     }
 
-    /// A client sends a request. One that moves hears nothing more of what it asked before.
+    /// Sends a client's request. A client that moves to another server receives no reply to its earlier request.
     pub fn ask(&mut self, id: table::Client, server: Server, kind: Kind) {
         let Some(to) = self.servers[usize::from(server)].as_ref().map(|life| life.node) else { return };
         let client = self.client(id);
@@ -53,7 +53,7 @@ impl World {
         client.has_asked = true;
     }
 
-    /// A client gives the lock back: from now on it does not act under it.
+    /// Releases the lock. From now on the client does not act as its holder.
     pub fn release(&mut self, id: table::Client) {
         let client = &self.clients[usize::from(id)];
         let (Some(token), Some(node)) = (client.hold, client.stream) else { return };
@@ -66,7 +66,7 @@ impl World {
         self.client(id).hold = None;
     }
 
-    /// A client hears the answer to what it asked.
+    /// Processes the reply to a client's request.
     pub fn hear(&mut self, id: table::Client, limits: &Limits) {
         let Some(Ask { kind, to, age, stage: Stage::Answered(answer) }) = self.client(id).ask.take() else { return };
         match answer {
@@ -94,7 +94,7 @@ impl World {
         }
     }
 
-    /// A client hears on its stream that it was granted the lock.
+    /// Processes a grant that arrived on the client's stream.
     pub fn hear_grant(&mut self, id: table::Client) {
         if let Some(token) = self.client(id).told.take() {
             self.granted(id, token);
@@ -110,7 +110,7 @@ impl World {
         }
     }
 
-    /// A renewal was answered that was sent so long ago. `Validity::renewed`.
+    /// Processes an acknowledged renewal that was sent `age` ticks ago. `Validity::renewed`.
     fn renewed(&mut self, id: table::Client, age: u8, limits: &Limits) {
         let good = limits.client_validity().saturating_sub(age);
         let client = self.client(id);

@@ -1,62 +1,62 @@
-//! Flaws that the model can be given: what the checker must notice.
+//! Defines deliberate flaws of the protocol, which the checker must find.
 
 use std::fmt::Debug;
 
-/// A way in which the protocol would be wrong.
+/// A deliberate flaw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Flaw {
-    /// Callers are answered before the append is known to be committed.
+    /// Callers get a reply before the append is known to be committed.
     PublishedEarly,
     /// An append with an unknown outcome counts as not made.
     UnknownIsRefused,
     /// An append with an unknown outcome counts as made.
     UnknownIsCommitted,
-    /// Nobody finds out what became of an append with an unknown outcome.
+    /// An append with an unknown outcome is never resolved.
     UnknownIsForgotten,
-    /// An append that came too late counts as made.
+    /// An append that conflicted with an earlier one counts as made.
     ConflictIsCommitted,
-    /// The store appends at whatever revision it is.
+    /// The store appends regardless of its current revision.
     AppendWithoutCondition,
-    /// Whoever says that a session's time is up need not be its home.
+    /// A server other than its home may report that a session's TTL has elapsed.
     EndWhereverItsHome,
-    /// Sessions that are adopted have no time left.
+    /// Adopted sessions have no TTL left.
     NoFreshTtl,
-    /// Nobody adopts.
+    /// Sessions are never adopted.
     NoAdoption,
-    /// A server answers renewals after its lease.
+    /// A server acknowledges renewals after its lease has lapsed.
     LeaseIgnored,
-    /// A server is taken for dead while it may still answer renewals.
+    /// A server is marked dead while it may still acknowledge renewals.
     ImpatientWithOthers,
     /// A server is marked dead though it has sent a heartbeat since.
     DeadWithoutCondition,
-    /// A server that was marked dead goes on sending heartbeats.
+    /// A server that was marked dead keeps sending heartbeats.
     DeadHeartbeatsOn,
     /// Sessions age while their home cannot take renewals.
     AgesWithoutLease,
-    /// A session whose time is up at its home is renewed all the same.
+    /// A session is renewed though its TTL has elapsed at its home.
     RenewalRevives,
-    /// A session whose time is up at its home lives on when the home has its lease back.
+    /// A session whose TTL has elapsed at its home lives on when the home regains its lease.
     FreshTtlRevives,
-    /// A renewal by a call is answered without a look at the log's head.
+    /// A renewal call is answered without reading the log's head.
     CallWithoutBarrier,
-    /// A client counts from the receipt of an answer.
+    /// A client counts validity from the receipt of a reply.
     ValidFromReceipt,
-    /// A client counts a session as valid again when an answer comes late.
+    /// A client regards a lapsed session as valid again when a late reply arrives.
     LateAnswerRevives,
-    /// A client makes no allowance for clocks that run faster.
+    /// A client does not allow for clocks that run faster.
     DriftIgnored,
     /// Tokens come from a sequence in the database.
     TokenFromSequence,
-    /// After a failover the revision does not jump.
+    /// The revision does not jump after a failover.
     NoJump,
-    /// After a failover the revision jumps by one.
+    /// The revision jumps by one after a failover.
     ShortJump,
-    /// A lock that is given up is granted to nobody.
+    /// A released lock is not granted to the next waiter.
     WaiterForgotten,
 }
 
 impl Flaw {
-    /// All of them.
+    /// All flaws.
     pub const ALL: [Self; 24] = [
         Self::PublishedEarly,
         Self::UnknownIsRefused,
@@ -85,15 +85,15 @@ impl Flaw {
     ];
 }
 
-/// The flaw of this name.
+/// Parses the name of a flaw.
 ///
 /// # Errors
-/// The names that exist, if this is none.
+/// If the name is unknown: the list of existing names.
 pub fn parse(name: &str) -> Result<Flaw, String> {
     named(&Flaw::ALL, name)
 }
 
-/// The one of these whose name this is.
+/// Finds a flaw by name.
 pub(crate) fn named<F: Copy + Debug>(all: &[F], name: &str) -> Result<F, String> {
     let names = || all.iter().map(|flaw| format!("{flaw:?}")).collect::<Vec<_>>().join(", ");
     all.iter().find(|flaw| format!("{flaw:?}") == name).copied().ok_or_else(|| format!("none of {}", names()))

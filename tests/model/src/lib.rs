@@ -1,10 +1,11 @@
-//! A model of Tenure's protocol: sequencers of several servers, a store that they share, server leases, homes that take
-//! renewals in memory, and clients that count for themselves. The checker looks at all that can happen within bounds.
+//! Models Tenure's protocol: sequencers of several servers, a store that they share, server leases, homes that take
+//! renewals in memory, and clients that track validity themselves. The checker explores all behaviours within bounds.
 //!
-//! Time is whole ticks, and every span is kept as what is left of it, so that states that differ in nothing else are one. One
-//! namespace, one exclusive lock, one session a client. Each module names the code that it stands for.
+//! Time advances in whole ticks, and each duration is stored as its remainder, so that states that differ in nothing
+//! else are equal. There are one namespace, one exclusive lock, and one session per client. Each module names the code
+//! that it models.
 //!
-//! [`calls`] is a model of its own: waits, grants and cancels of plain calls that are spread over several servers.
+//! [`calls`] is a separate model: waits, grants and cancels of plain calls that are spread over several servers.
 
 pub mod action;
 pub mod calls;

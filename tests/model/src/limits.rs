@@ -1,37 +1,38 @@
-//! How large a model is, and how much may go wrong in it.
+//! Defines the size of a model, and the bounds on its mishaps.
 
 use crate::flaw::Flaw;
 
 /// The bounds of a model. Times are in ticks.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// How many servers there are.
+    /// Number of servers.
     pub servers: u8,
-    /// How many clients, with one session each.
+    /// Number of clients, with one session each.
     pub clients: u8,
-    /// How long it lasts.
+    /// Duration of the model.
     pub ticks: u8,
-    /// For how long at its end nothing goes wrong.
+    /// Final period without mishaps.
     pub calm: u8,
     /// The TTL of every session.
     pub ttl: u8,
-    /// How long a heartbeat must have been seen unchanged before its server is marked dead.
+    /// Time for which a heartbeat must be observed unchanged before its server is marked dead.
     pub lease: u8,
-    /// How far a server's clock may run ahead in all.
+    /// Maximum total lead of a server's clock.
     pub drift: u8,
-    /// Whether time passes only when everything that can be done has been done. If not, anything may take any time.
+    /// Whether time passes only when no action is left to do. If not, anything may take any time.
     pub prompt: bool,
-    /// Whether sessions are renewed by calls to whatever server, or on the stream that they are attached to.
+    /// Whether sessions are renewed by calls to any server, instead of on the stream that they are attached to.
     pub calls: bool,
-    /// Whether it begins with the first client as holder by the first server, and each other one waiting by the next server.
+    /// Whether the model starts with the first client as holder at the first server, and each other client waiting at
+    /// the next server.
     pub begun: bool,
-    /// How often what may go wrong or otherwise need not happen.
+    /// Bounds on mishaps and other optional events.
     pub budget: Budget,
-    /// What is wrong with the protocol.
+    /// A deliberate flaw of the protocol.
     pub flaw: Option<Flaw>,
 }
 
-/// How often, in all.
+/// Maximum number of each optional event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Budget {
     /// Renewals and heartbeats that may take long.
@@ -46,15 +47,15 @@ pub struct Budget {
     pub server_crashes: u8,
     /// Servers start again, under a new id.
     pub restarts: u8,
-    /// Appends whose outcome is not told: made, not made, or still under way.
+    /// Appends whose outcome is not reported: made, not made, or still in progress.
     pub unknowns: u8,
-    /// Appends that surely are not made.
+    /// Appends that are certainly not made.
     pub unavailables: u8,
-    /// Heartbeats of which the answer is lost, or the request.
+    /// Heartbeats whose request or response is lost.
     pub lost_heartbeats: u8,
-    /// Databases that take over.
+    /// Failovers to another database.
     pub failovers: u8,
-    /// Batches that are lost with a failover.
+    /// Batches lost in failovers.
     pub lost_batches: u8,
 }
 
@@ -78,26 +79,26 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Whether this is what is wrong.
+    /// Whether the model has this flaw.
     #[must_use]
     pub fn has(&self, flaw: Flaw) -> bool {
         self.flaw == Some(flaw)
     }
 
-    /// For how long a renewal is good, by the client's count: the TTL, less what the server's clock may run ahead.
+    /// Validity of a renewal by the client's count: the TTL, less the possible lead of the server's clock.
     /// `client-rs/src/validity.rs`.
     #[must_use]
     pub fn client_validity(&self) -> u8 {
         if self.has(Flaw::DriftIgnored) { self.ttl } else { self.ttl - self.drift }
     }
 
-    /// For how long a heartbeat is good: less than others wait for. `server/src/node/heartbeat.rs`.
+    /// Validity of a heartbeat: shorter than the time that other servers wait. `server/src/node/heartbeat.rs`.
     #[must_use]
     pub fn lease_validity(&self) -> u8 {
         if self.has(Flaw::DriftIgnored) { self.lease } else { self.lease - self.drift }
     }
 
-    /// For how long a heartbeat must have been seen unchanged.
+    /// Time for which a heartbeat must be observed unchanged before its server is marked dead.
     #[must_use]
     pub fn patience(&self) -> u8 {
         if self.has(Flaw::ImpatientWithOthers) { self.lease - 2 } else { self.lease }

@@ -1,4 +1,4 @@
-//! Checks a model of the protocol, as large as the arguments say.
+//! Command line of the model checker.
 
 use std::fmt::Debug;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! What goes wrong, or need not happen; and how each action changes the world.
+//! Models mishaps and other optional events, and the effect of each action.
 
 use crate::action::Action;
 use crate::client::{Kind, Stage};
@@ -8,7 +8,7 @@ use crate::table::{Command, Event, Node};
 use crate::world::World;
 
 impl World {
-    /// What may go wrong, or otherwise need not happen, within the budget.
+    /// Mishaps and other optional events within the budget.
     pub fn mishaps(&self, limits: &Limits, actions: &mut Vec<Action>) {
         let budget = &self.budget;
         for (server, life) in (0..).zip(&self.servers) {
@@ -64,7 +64,7 @@ impl World {
         }
     }
 
-    /// An action takes place.
+    /// Performs an action.
     pub fn act(&mut self, action: Action, limits: &Limits) {
         match action {
             Action::Tick => self.tick(limits),
@@ -190,7 +190,7 @@ impl World {
         self.client(client).told = token;
     }
 
-    /// Another database takes over. Whoever had an append under way does not know what became of it.
+    /// Fails the database over. The outcome of appends in progress becomes unknown.
     fn fail_over(&mut self, lost: u8, limits: &Limits) {
         self.budget.failovers -= 1;
         self.budget.lost_batches -= lost;

@@ -1,5 +1,6 @@
-//! What servers do beside appending: take requests, renew, send heartbeats, mark dead, adopt, end. `server/src/grpc/sessions.rs`,
-//! `server/src/node/heartbeat.rs`, `server/src/node/adoption.rs`, `server/core/src/home.rs`.
+//! Models the server actions other than appends: handling requests, renewing, heartbeats, marking dead, adopting,
+//! ending. It stands for `server/src/grpc/sessions.rs`, `server/src/node/heartbeat.rs`, `server/src/node/adoption.rs`
+//! and `server/core/src/home.rs`.
 
 use crate::action::{Action, Server};
 use crate::client::{Answer, Ask, Kind, Note, Stage};
@@ -11,7 +12,7 @@ use crate::table::{Client, Command, Node};
 use crate::world::World;
 
 impl Life {
-    /// Renews a session, if its home is here and its time was not up. `Home::renew`.
+    /// Renews a session if this node is its home and its TTL has not elapsed. `Home::renew`.
     pub fn renew(&mut self, client: Client, limits: &Limits) -> Note {
         let Some(kept) = self.kept(client) else { return Note::Elsewhere };
         kept.over |= kept.left == 0;
@@ -28,7 +29,7 @@ impl Life {
 }
 
 impl World {
-    /// What servers can do now.
+    /// The actions that servers can take now.
     pub fn server_actions(&self, limits: &Limits, actions: &mut Vec<Action>) {
         for (server, life) in (0..).zip(&self.servers) {
             let Some(life) = life else { continue };
@@ -50,7 +51,7 @@ impl World {
             actions.extend((life.heartbeat.is_none() && !life.has_sent_heartbeat).then_some(Action::Heartbeat(server)));
             let silent = life.others.iter().filter(|seen| seen.age >= limits.patience());
             actions.extend(silent.map(|seen| Action::MarkDead(server, seen.node)));
-            // Who adopts has just sent a heartbeat, and so was not dead itself.
+            // An adopting server has just sent a heartbeat, and so is not marked dead itself.
             let alive = !self.store.presences[usize::from(life.node)].dead;
             if free && alive && !limits.has(Flaw::NoAdoption) {
                 let dead = |node: &Node| self.store.presences[usize::from(*node)].dead && *node != life.node;
@@ -79,12 +80,12 @@ impl World {
         }
     }
 
-    /// Whether nothing has to be read first that cannot be: after a failover, the jump comes first.
+    /// Whether the decision requires no read of the log that is impossible now: after a failover, the jump comes first.
     fn can_decide(&self, client: Client, life: &Life) -> bool {
         self.store.intact || life.kept[usize::from(client)].is_none_or(|kept| kept.left > 0 && !kept.over)
     }
 
-    /// A server takes a client's request.
+    /// A server handles a client's request.
     pub fn handle(&mut self, client: Client, limits: &Limits) {
         let Some(ask) = self.client(client).ask else { return };
         let node = ask.to;
@@ -110,7 +111,7 @@ impl World {
         }
     }
 
-    /// Takes note that the client is there, and decides its command. `Api::note_presence`.
+    /// Notes that the client is alive, and decides its command. `Api::note_presence`.
     fn decide_present(&mut self, client: Client, command: Command, limits: &Limits) {
         let Some(node) = self.client(client).ask.map(|ask| ask.to) else { return };
         if self.note(client, node, limits) == Note::Over {
@@ -122,7 +123,7 @@ impl World {
         self.begin(node, command, Some(client), limits);
     }
 
-    /// A node notes a renewal in its memory.
+    /// Notes a renewal in the node's memory.
     fn note(&mut self, client: Client, node: Node, limits: &Limits) -> Note {
         let note = self.life(node).map_or(Note::Elsewhere, |life| life.renew(client, limits));
         if note == Note::Renewed {
@@ -141,7 +142,7 @@ impl World {
         }
     }
 
-    /// A server has looked at the head before it answers a call to renew. `Api::renew_anywhere`.
+    /// A server replies to a renewal call, after it has read the log's head. `Api::renew_anywhere`.
     pub fn confirm(&mut self, client: Client, limits: &Limits) {
         let Some(Ask { to: node, stage: Stage::Noted(note), .. }) = self.client(client).ask else { return };
         self.catch_up(node, limits);
@@ -152,7 +153,7 @@ impl World {
         }
     }
 
-    /// A session's time is up at its home, which says so.
+    /// The home ends a session whose TTL has elapsed.
     pub fn end(&mut self, server: Server, client: Client, limits: &Limits) {
         let Some(life) = &mut self.servers[usize::from(server)] else { return };
         let home = life.node;
@@ -169,7 +170,7 @@ impl World {
         }
     }
 
-    /// A heartbeat is committed; `answered` unless that is lost. `Heartbeats::heartbeat_once`.
+    /// A heartbeat is committed; `answered` unless the response is lost. `Heartbeats::heartbeat_once`.
     pub fn heartbeat_arrives(&mut self, server: Server, answered: bool, limits: &Limits) {
         let Some(life) = &mut self.servers[usize::from(server)] else { return };
         let Some(age) = life.heartbeat.take() else { return };
@@ -181,7 +182,7 @@ impl World {
             return;
         }
         if presence.dead && !limits.has(Flaw::DeadHeartbeatsOn) {
-            // It starts over as a new one.
+            // The server restarts under a new id.
             let life = self.start(limits);
             self.servers[usize::from(server)] = Some(life);
             return;
@@ -193,7 +194,7 @@ impl World {
         life.look_at(&self.store.presences);
     }
 
-    /// A server marks another one dead that has been silent, if its heartbeat is still the same.
+    /// A server marks a silent server dead, if the heartbeat has not changed.
     pub fn mark_dead(&mut self, server: Server, node: Node, limits: &Limits) {
         let Some(life) = &mut self.servers[usize::from(server)] else { return };
         let Some(place) = life.others.iter().position(|seen| seen.node == node) else { return };
@@ -204,7 +205,7 @@ impl World {
 }
 
 impl Life {
-    /// Takes note of the others' heartbeats. `Heartbeats::look_at`.
+    /// Observes the other servers' heartbeats. `Heartbeats::look_at`.
     pub fn look_at(&mut self, presences: &[Presence]) {
         for (node, presence) in (0..).zip(presences).filter(|(node, _)| *node != self.node) {
             let seen = self.others.iter_mut().find(|seen| seen.node == node);

@@ -1,4 +1,5 @@
-//! What must hold, and the account that it is decided by. The names are those of the design: S1 to S6, L1 and L4.
+//! Defines the properties of the model and the bookkeeping that they are evaluated on. They have the names of the
+//! design: S1 to S6, L1 and L4.
 
 use stateright::Property;
 
@@ -9,16 +10,17 @@ use crate::store::{Batch, Store};
 use crate::table::{Client, Event, Node, Revision};
 use crate::world::World;
 
-/// What has been promised and lost so far, which nobody in the world knows as a whole.
+/// Promises and losses so far, which no participant knows as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Account {
-    /// For how long each client's session must not end, after its last acknowledged renewal.
+    /// Time for which each client's session must not end, since its last acknowledged renewal.
     promised: Vec<u8>,
-    /// For how long the home of each session has been able to take renewals since the last one, or since it became its home.
+    /// Time for which the home of each session has been able to take renewals since the last one, or since it became
+    /// the home.
     served: Vec<u8>,
     /// The highest token ever granted.
     top: Revision,
-    /// Batches of which callers were told that they were not made.
+    /// Batches that were reported to callers as not made.
     refused: Vec<(Node, u8)>,
     /// The tokens of grants that a failover lost.
     lost: Vec<Revision>,
@@ -29,14 +31,14 @@ pub struct Account {
     ended_early: bool,
     /// Whether a token did not rise.
     token_fell: bool,
-    /// Whether a session was renewed that had ended.
+    /// Whether a renewal was acknowledged for a session that had ended.
     revived: bool,
-    /// Whether a change was called refused that had been made, or was under way.
+    /// Whether a change was reported as rejected that had been made or was in progress.
     guessed: bool,
 }
 
 impl Account {
-    /// Nothing has happened yet.
+    /// Creates the initial state.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
         Self {
@@ -54,20 +56,20 @@ impl Account {
         }
     }
 
-    /// A client's session will not end for so long.
+    /// Promises that a client's session does not end within this time.
     pub fn promise(&mut self, client: Client, left: u8) {
         let promised = &mut self.promised[usize::from(client)];
         *promised = left.max(*promised);
     }
 
-    /// The home of a session took a renewal.
+    /// Records that the home of a session took a renewal.
     pub fn taken(&mut self, client: Client, node: Node, store: &Store) {
         if store.head.session(client).is_some_and(|session| session.home == node) {
             self.served[usize::from(client)] = 0;
         }
     }
 
-    /// A tick.
+    /// Advances time by a tick.
     pub fn tick(&mut self, store: &Store, servers: &[Option<Life>]) {
         self.promised.iter_mut().for_each(|left| *left = left.saturating_sub(1));
         for (served, session) in self.served.iter_mut().zip(&store.head.sessions) {
@@ -78,7 +80,7 @@ impl Account {
         }
     }
 
-    /// A batch was committed.
+    /// Records a committed batch.
     pub fn committed(&mut self, batch: &Batch) {
         for recorded in &batch.events {
             match recorded.event {
@@ -96,26 +98,26 @@ impl Account {
         }
     }
 
-    /// A renewal was answered.
+    /// Records an acknowledged renewal.
     pub fn renewed(&mut self, client: Client, store: &Store) {
         self.revived |= !self.shaken && store.head.session(client).is_none();
     }
 
-    /// A caller was told that a batch was not made.
+    /// Records a reply to a caller that a batch was not made.
     pub fn refused(&mut self, node: Node, number: u8, store: &Store) {
         let under_way = store.under_way[usize::from(node)].as_ref().is_some_and(|batch| batch.number == number);
         self.guessed |= under_way || store.has(node, number);
         self.refused.push((node, number));
     }
 
-    /// A failover lost the grants of these tokens, and perhaps more.
+    /// Records that a failover lost the grants with these tokens, and possibly more (`shaken`).
     pub fn lost(&mut self, shaken: bool, tokens: impl Iterator<Item = Revision>) {
         self.shaken |= shaken;
         self.lost.extend(tokens);
     }
 }
 
-/// S1, S6: a database that lost commits is the one exception, and has to be: there fencing is what holds.
+/// S1, S6. A database that lost commits is the one necessary exception; there, fencing protects the resource.
 pub const ONE_HOLDER: &str = "at most one client holds the lock by its own count";
 /// S2.
 pub const TOKENS_RISE: &str = "every token is greater than all before";
@@ -133,10 +135,10 @@ pub const NOT_GUESSED: &str = "nothing is called refused that was made or is und
 pub const HANDED_ON: &str = "a dead holder's lock goes to a waiter that lives";
 /// L4.
 pub const ANSWERED: &str = "every request is answered";
-/// What became of a failover that lost grants.
+/// The outcome of a failover that lost grants.
 pub const LEARNT: &str = "who believes to hold the lock does";
 
-/// The properties of a model. What comes about in the end is only claimed where everybody does what there is to do.
+/// The properties of a model. Liveness is only claimed where every participant does what it can do.
 #[must_use]
 pub fn of(limits: &Limits) -> Vec<Property<Limits>> {
     let mut all = vec![
@@ -188,7 +190,7 @@ fn nothing_is_open(world: &World) -> bool {
     world.clients.iter().all(|client| !client.lives || client.ask.is_none())
 }
 
-/// If one died among the clients and others live, one of these has held the lock, or lost its session.
+/// If a client died and others live, one of the living clients has held the lock or lost its session.
 fn the_living_had_it(world: &World) -> bool {
     let dies = world.clients.iter().any(|client| !client.lives);
     let mut living = world.clients.iter().filter(|client| client.lives).peekable();

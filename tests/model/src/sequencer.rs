@@ -1,4 +1,5 @@
-//! What sequencers do: decide, append, find out, follow. `server/src/sequencer/batch.rs` and `replica.rs`.
+//! Models the sequencers: deciding, appending, resolving unknown outcomes, following the log. It stands for
+//! `server/src/sequencer/batch.rs` and `replica.rs`.
 
 use crate::client::{Answer, Kind, Note, Stage};
 use crate::flaw::Flaw;
@@ -9,7 +10,7 @@ use crate::table::{Client, Command, Node, Recorded, Revision};
 use crate::world::World;
 
 impl Life {
-    /// The next batch of this node.
+    /// Creates the node's next batch.
     pub fn batch(&mut self, events: Vec<Recorded>, previous: Revision) -> Batch {
         self.number += 1;
         Batch { previous, node: self.node, number: self.number, events }
@@ -17,14 +18,14 @@ impl Life {
 }
 
 impl World {
-    /// Whether a sequencer has nothing under way.
+    /// Whether the sequencer has no append in progress.
     #[must_use]
     pub fn is_free(&self, life: &Life) -> bool {
         life.job.is_none() && self.store.under_way[usize::from(life.node)].is_none()
     }
 
-    /// Decides a command, and begins to append what it causes. One that causes nothing is answered if the replica is at the
-    /// head. `Sequencer::carry_out`.
+    /// Decides a command and starts to append its events. A command without events is answered at once if the replica
+    /// is at the head. `Sequencer::carry_out`.
     pub fn begin(&mut self, node: Node, command: Command, asker: Option<Client>, limits: &Limits) {
         loop {
             let (head, intact) = (self.store.head.revision, self.store.intact);
@@ -50,7 +51,7 @@ impl World {
         }
     }
 
-    /// The flaw that answers come before the commit.
+    /// Implements [`Flaw::PublishedEarly`]: replies precede the commit.
     fn publish_early(&mut self, batch: &Batch, command: Command, asker: Option<Client>, limits: &Limits) {
         let Some(life) = self.life(batch.node) else { return };
         let before = life.clone();
@@ -61,7 +62,8 @@ impl World {
         }
     }
 
-    /// Follows the log to its head. A log that does not go on from here was lost and replaced. `Replica::follow`.
+    /// Follows the log to its head. If the log does not continue from the replica's revision, history was lost and
+    /// replaced. `Replica::follow`.
     pub fn catch_up(&mut self, node: Node, limits: &Limits) {
         let (log, head) = (self.store.log.clone(), self.store.head.clone());
         let Some(life) = self.life(node) else { return };
@@ -84,14 +86,14 @@ impl World {
         life.rebuild(limits);
     }
 
-    /// Every client comes back, and looks what is still its own.
+    /// Disconnects the clients of a node. They reconnect and check what they still hold.
     fn close_streams(&mut self, node: Node) {
         for client in self.clients.iter_mut().filter(|client| client.stream == Some(node)) {
             client.disconnect();
         }
     }
 
-    /// Follows the log; if another database took over, jumps past all that may have been handed out. `Replica::loss`.
+    /// Follows the log. After a failover, jumps past every revision that may have been handed out. `Replica::loss`.
     pub fn follow(&mut self, node: Node, limits: &Limits) {
         if limits.has(Flaw::NoJump) {
             self.store.intact = true;
@@ -107,13 +109,13 @@ impl World {
         self.begin(node, Command::Jump { to }, None, limits);
     }
 
-    /// The database carries out the append of a node that is under way. Says whether it was committed.
+    /// The database executes a node's append. Returns whether it was committed.
     pub fn carry_out(&mut self, node: Node, limits: &Limits) -> Option<bool> {
         let batch = self.store.under_way[usize::from(node)].take()?;
         Some(self.commit(&batch, limits))
     }
 
-    /// Appends a batch, if it fits.
+    /// Appends a batch if it continues the log.
     pub fn commit(&mut self, batch: &Batch, limits: &Limits) -> bool {
         let committed = self.store.append(batch, limits.flaw);
         if committed {
@@ -122,7 +124,7 @@ impl World {
         committed
     }
 
-    /// The node is told what became of its append, if it still listens.
+    /// The node learns the outcome of its append, if it still waits for it.
     pub fn told(&mut self, node: Node, committed: bool, limits: &Limits) {
         let Some(job) = self.life(node).and_then(|life| life.job.take_if(|job| job.sent)) else { return };
         let found = job.unknown && self.store.has(node, job.batch.number);
@@ -148,7 +150,7 @@ impl World {
         self.finish(node, job.command, job.asker, limits);
     }
 
-    /// The node is not told what became of its append.
+    /// The node does not learn the outcome of its append.
     pub fn untold(&mut self, node: Node, limits: &Limits) {
         let Some(mut job) = self.life(node).and_then(|life| life.job.take_if(|job| job.sent)) else { return };
         if limits.has(Flaw::UnknownIsRefused) {
@@ -161,7 +163,7 @@ impl World {
         }
     }
 
-    /// The database refuses an append: surely it was not made. An earlier try may have been.
+    /// The database rejects an append, which was certainly not made. An earlier attempt may have been.
     pub fn turned_away(&mut self, node: Node) {
         self.store.under_way[usize::from(node)] = None;
         let Some(mut job) = self.life(node).and_then(|life| life.job.take_if(|job| job.sent)) else { return };
@@ -173,13 +175,13 @@ impl World {
         }
     }
 
-    /// Nothing was changed, and the caller is told so.
+    /// Replies that nothing was changed.
     fn refuse(&mut self, node: Node, job: &Job) {
         self.account.refused(node, job.batch.number, &self.store);
         self.answer(node, job.asker, Answer::Refused);
     }
 
-    /// The very same append once more. The database does not let it overtake the first try.
+    /// Retries the identical append. The database does not let it overtake the first attempt.
     pub fn retry(&mut self, node: Node) {
         let Some(job) = self.life(node).and_then(|life| life.job.as_mut()) else { return };
         job.sent = true;
@@ -187,7 +189,7 @@ impl World {
         self.store.under_way[usize::from(node)] = Some(batch);
     }
 
-    /// A command has taken effect, or needed none: the caller is answered.
+    /// Replies to the caller after its command took effect, or required no change.
     fn finish(&mut self, node: Node, command: Command, asker: Option<Client>, limits: &Limits) {
         let Some(client) = asker else { return };
         if let Command::Release { .. } = command {
@@ -211,7 +213,7 @@ impl World {
         self.answer(node, asker, answer);
     }
 
-    /// Answers a client, if it still listens.
+    /// Replies to a client, if it still waits.
     pub fn answer(&mut self, node: Node, client: Option<Client>, answer: Answer) {
         let Some(id) = client else { return };
         if answer == Answer::Renewed {

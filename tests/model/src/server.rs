@@ -1,11 +1,11 @@
-//! One life of a server: its lease, its home's timers, and its sequencer's replica.
+//! Models one life of a server: its lease, its home's timers, and its sequencer's replica.
 
 use crate::flaw::Flaw;
 use crate::limits::Limits;
 use crate::store::Batch;
 use crate::table::{Client, Command, Node, Revision, Table};
 
-/// A server that runs.
+/// A running server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Life {
     /// Its id.
@@ -14,25 +14,25 @@ pub struct Life {
     pub table: Table,
     /// The highest revision that it has seen.
     pub seen: Revision,
-    /// How long its lease holds on. `server/src/cluster/lease.rs`.
+    /// Remaining lease. `server/src/cluster/lease.rs`.
     pub lease: u8,
-    /// A heartbeat that is on its way, and how long ago it was sent. `server/src/node/heartbeat.rs`.
+    /// Time since a heartbeat in transit was sent. `server/src/node/heartbeat.rs`.
     pub heartbeat: Option<u8>,
     /// Whether it has sent a heartbeat in this tick.
     pub has_sent_heartbeat: bool,
-    /// What it has seen of the others' heartbeats.
+    /// Its observations of the other servers' heartbeats.
     pub others: Vec<Seen>,
-    /// The sessions that have their home here. `server/core/src/home.rs`.
+    /// The sessions whose home is here. `server/core/src/home.rs`.
     pub kept: Vec<Option<Kept>>,
-    /// What its sequencer is appending. `server/src/sequencer/batch.rs`.
+    /// The append of its sequencer. `server/src/sequencer/batch.rs`.
     pub job: Option<Job>,
     /// The number of its last batch.
     pub number: u8,
-    /// How far its clock has run ahead.
+    /// Ticks by which its clock has run ahead.
     pub ahead: u8,
 }
 
-/// Another server's heartbeat, and for how long it has been seen unchanged.
+/// Another server's heartbeat, and how long it has been observed unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub struct Seen {
@@ -41,14 +41,14 @@ pub struct Seen {
     pub age: u8,
 }
 
-/// A session as its home keeps it. `server/core/src/home/kept.rs`.
+/// A session in its home's memory. `server/core/src/home/kept.rs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Kept {
-    /// The revision at which it was opened.
+    /// Revision at which it was opened.
     pub opened: Revision,
-    /// How long it lives on, on the service clock.
+    /// Remaining TTL, on the service clock.
     pub left: u8,
-    /// Whether its time was up: nothing renews it.
+    /// Whether its TTL has elapsed. It cannot be renewed any more.
     pub over: bool,
 }
 
@@ -57,18 +57,18 @@ pub struct Kept {
 pub struct Job {
     /// The command.
     pub command: Command,
-    /// What it causes.
+    /// Its events.
     pub batch: Batch,
-    /// The client that waits for the answer. None: it was due by itself.
+    /// The client that waits for the reply. `None` for a command that the server issued itself.
     pub asker: Option<Client>,
-    /// Whether it may have been committed by an earlier try.
+    /// Whether an earlier attempt may have been committed.
     pub unknown: bool,
-    /// Whether the database has it, as far as is known here.
+    /// Whether the append was sent to the database, as far as the server knows.
     pub sent: bool,
 }
 
 impl Life {
-    /// A life that begins with what the store has.
+    /// Starts a life from the state of the store.
     #[must_use]
     pub fn new(node: Node, table: Table, limits: &Limits) -> Self {
         let kept = vec![None; table.sessions.len()];
@@ -88,7 +88,7 @@ impl Life {
         }
     }
 
-    /// Its own clock moves on by a tick.
+    /// Advances its own clock by a tick.
     pub fn tick(&mut self, limits: &Limits) {
         let serves = self.lease > 0;
         self.lease = self.lease.saturating_sub(1);
@@ -99,7 +99,7 @@ impl Life {
         for seen in &mut self.others {
             seen.age = (seen.age + 1).min(limits.patience());
         }
-        // The service clock stands still without the lease.
+        // The service clock stops while the server has no lease.
         if serves || limits.has(Flaw::AgesWithoutLease) {
             for kept in self.kept.iter_mut().flatten() {
                 kept.left = kept.left.saturating_sub(1);
@@ -107,13 +107,13 @@ impl Life {
         }
     }
 
-    /// The session of a client, if it is kept here.
+    /// The session of a client, if its home is here.
     pub fn kept(&mut self, client: Client) -> Option<&mut Kept> {
         self.kept[usize::from(client)].as_mut()
     }
 
-    /// Every session lives for a full TTL from now: none could be renewed for a while. But for those whose time was up before:
-    /// their end may be under way. `Home::refresh`.
+    /// Gives every session a full TTL, because none could be renewed for a while. Sessions whose TTL had elapsed before
+    /// are excluded: their end may be in progress. `Home::refresh`.
     pub fn refresh(&mut self, limits: &Limits) {
         for kept in self.kept.iter_mut().flatten() {
             kept.left = limits.ttl;
@@ -121,15 +121,14 @@ impl Life {
         }
     }
 
-    /// Takes a committed batch over. `Replica::took`, `Home::observe`.
+    /// Applies a committed batch. `Replica::took`, `Home::observe`.
     pub fn take_over(&mut self, batch: &Batch, limits: &Limits) {
         batch.events.iter().for_each(|recorded| self.table.apply(recorded));
         self.seen = self.seen.max(self.table.revision);
         self.rebuild(limits);
     }
 
-    /// Keeps the sessions that have their home here, with a fresh TTL what was not kept before. Forgets the rest.
-    /// `Home::rebuild`.
+    /// Keeps the sessions whose home is here, new ones with a full TTL, and drops the rest. `Home::rebuild`.
     pub fn rebuild(&mut self, limits: &Limits) {
         let left = if limits.has(Flaw::NoFreshTtl) { 0 } else { limits.ttl };
         for (kept, session) in self.kept.iter_mut().zip(&self.table.sessions) {

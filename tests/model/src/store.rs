@@ -1,5 +1,5 @@
-//! The database: the log of one namespace, the servers' heartbeats, and appends that are under way in it. What `server/src/store`
-//! promises of every store.
+//! Models the database: the log of one namespace, the servers' heartbeats, and the appends in progress. It stands for
+//! the contract of every store in `server/src/store`.
 
 use crate::flaw::Flaw;
 use crate::table::{Event, Node, Recorded, Revision, Table};
@@ -15,7 +15,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// The revision after it.
+    /// The revision after the batch.
     #[must_use]
     pub fn revision(&self) -> Revision {
         self.events.last().map_or(self.previous, |last| last.revision)
@@ -26,7 +26,7 @@ impl Batch {
     }
 }
 
-/// A node's row among the servers.
+/// A node's row in the table of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub struct Presence {
@@ -37,17 +37,17 @@ pub struct Presence {
 /// The database.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Store {
-    /// What was committed.
+    /// The committed batches.
     pub log: Vec<Batch>,
-    /// What the log comes to.
+    /// The table at the log's head.
     pub head: Table,
-    /// Whether this is the database that the head was written on.
+    /// Whether this is the database on which the head was written.
     pub intact: bool,
-    /// How many failovers there were.
+    /// Number of failovers so far.
     pub failovers: u8,
     /// The nodes, in the order in which they registered.
     pub presences: Vec<Presence>,
-    /// The append of each node that is under way.
+    /// The append in progress of each node.
     pub under_way: Vec<Option<Batch>>,
 }
 
@@ -66,8 +66,8 @@ impl Store {
         (self.presences.len() - 1) as Node
     }
 
-    /// Appends a batch if the namespace is where the batch begins, and the database is the one that the head was written on.
-    /// Says whether it was committed.
+    /// Appends a batch if the log is at the batch's previous revision and this is the database on which the head was
+    /// written. Returns whether the batch was committed.
     pub fn append(&mut self, batch: &Batch, flaw: Option<Flaw>) -> bool {
         let fits = self.head.revision == batch.previous && (self.intact || batch.declares_loss());
         if !fits && flaw != Some(Flaw::AppendWithoutCondition) {
@@ -85,7 +85,8 @@ impl Store {
         self.log.iter().any(|batch| (batch.node, batch.number) == (node, number))
     }
 
-    /// Another database takes over, without the last batches. What was under way is gone with the connections.
+    /// Fails over to another database, which lacks the last batches. Appends in progress are lost with their
+    /// connections.
     pub fn fail_over(&mut self, lost: usize) -> Vec<Batch> {
         let gone = self.log.split_off(self.log.len() - lost);
         let mut head = Table::new(self.head.sessions.len() as u8);
@@ -97,7 +98,7 @@ impl Store {
         gone
     }
 
-    /// Where its clock is, as a revision: higher than all that could be counted up to between two failovers.
+    /// The database clock as a revision: higher than any revision that can be reached between two failovers.
     #[must_use]
     pub fn clock(&self) -> Revision {
         self.failovers * 64

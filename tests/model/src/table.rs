@@ -1,4 +1,4 @@
-//! The replicated table, with one lock: what `server/core/src/table` decides and applies.
+//! Models the replicated table with one lock: `server/core/src/table`.
 
 use crate::flaw::Flaw;
 
@@ -6,10 +6,10 @@ use crate::flaw::Flaw;
 pub type Revision = u8;
 /// A client, and its session.
 pub type Client = u8;
-/// One life of a server, under an id of its own.
+/// One life of a server, under its own id.
 pub type Node = u8;
 
-/// What happened.
+/// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Event {
@@ -31,11 +31,11 @@ pub struct Recorded {
     pub event: Event,
 }
 
-/// What is asked of the table.
+/// A command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Command {
-    /// Opens the session if need be, and asks for the lock.
+    /// Requests the lock, and opens the session if necessary.
     Acquire {
         client: Client,
         home: Node,
@@ -48,7 +48,7 @@ pub enum Command {
         client: Client,
         token: Revision,
     },
-    /// The home says that the session's time is up.
+    /// The home reports that the session's TTL has elapsed.
     End {
         client: Client,
         opened: Revision,
@@ -58,7 +58,7 @@ pub enum Command {
         dead: Node,
         by: Node,
     },
-    /// The database may have lost history: jump to this revision.
+    /// Jumps to this revision, because the database may have lost history.
     Jump {
         to: Revision,
     },
@@ -72,7 +72,7 @@ pub struct Session {
     pub home: Node,
 }
 
-/// Who holds the lock.
+/// The holder of the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub struct Hold {
@@ -80,7 +80,7 @@ pub struct Hold {
     pub token: Revision,
 }
 
-/// The state of the namespace at a revision.
+/// State of the namespace at a revision.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub struct Table {
@@ -88,24 +88,24 @@ pub struct Table {
     pub sessions: Vec<Option<Session>>,
     pub hold: Option<Hold>,
     pub queue: Vec<Client>,
-    /// How many grants there have been: what a sequence in the database would count.
+    /// Number of grants so far, which is what a sequence in the database would count.
     pub grants: u8,
 }
 
 impl Table {
-    /// An empty table for so many clients.
+    /// Creates an empty table for this many clients.
     #[must_use]
     pub fn new(clients: u8) -> Self {
         Self { revision: 0, sessions: vec![None; clients.into()], hold: None, queue: Vec::new(), grants: 0 }
     }
 
-    /// An open session of a client.
+    /// The open session of a client.
     #[must_use]
     pub fn session(&self, client: Client) -> Option<Session> {
         self.sessions[usize::from(client)]
     }
 
-    /// The token that a client holds the lock with.
+    /// The token of a client's hold.
     #[must_use]
     pub fn token_of(&self, client: Client) -> Option<Revision> {
         self.hold.filter(|hold| hold.client == client).map(|hold| hold.token)
@@ -116,7 +116,7 @@ impl Table {
         self.sessions.iter().flatten().map(|session| session.home)
     }
 
-    /// Takes an event over.
+    /// Applies an event.
     pub fn apply(&mut self, recorded: &Recorded) {
         self.revision = recorded.revision;
         match recorded.event {
@@ -149,7 +149,7 @@ impl Table {
         }
     }
 
-    /// What a command causes. Nothing, if it is rejected or has taken effect already.
+    /// Decides a command. Returns no events if it is rejected or has already taken effect.
     #[must_use]
     pub fn decide(&self, command: Command, flaw: Option<Flaw>) -> Vec<Recorded> {
         let mut decision = Decision { table: self.clone(), events: Vec::new(), flaw };
@@ -158,7 +158,7 @@ impl Table {
     }
 }
 
-/// A decision in the making: each event shows at once.
+/// A decision in progress. Each event is applied at once.
 struct Decision {
     table: Table,
     events: Vec<Recorded>,
@@ -213,7 +213,7 @@ impl Decision {
         }
     }
 
-    /// Grants a free lock to whoever has waited longest.
+    /// Grants a free lock to the longest-waiting client.
     fn serve(&mut self) {
         if self.table.hold.is_none()
             && self.flaw != Some(Flaw::WaiterForgotten)

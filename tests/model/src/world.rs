@@ -1,4 +1,4 @@
-//! The world: the state of everything, and what can happen next.
+//! Defines the state of the model and its transitions.
 
 use stateright::{Model, Property};
 
@@ -10,20 +10,20 @@ use crate::server::Life;
 use crate::store::Store;
 use crate::table::{self, Command, Node};
 
-/// The state of everything.
+/// State of the model.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct World {
-    /// How much time has passed.
+    /// Elapsed ticks.
     pub now: u8,
     /// The database.
     pub store: Store,
-    /// The servers. None: it is down.
+    /// The servers. `None` if a server is down.
     pub servers: Vec<Option<Life>>,
     /// The clients.
     pub clients: Vec<Client>,
-    /// What may yet happen.
+    /// Remaining optional events.
     pub budget: Budget,
-    /// What the properties go by.
+    /// Bookkeeping that the properties are evaluated on.
     pub account: Account,
 }
 
@@ -47,7 +47,7 @@ impl World {
         world
     }
 
-    /// A server's life begins: it registers, and loads what there is.
+    /// Starts a server: it registers and loads the current state.
     pub fn start(&mut self, limits: &Limits) -> Life {
         let node = self.store.register();
         let mut life = Life::new(node, self.store.head.clone(), limits);
@@ -55,7 +55,8 @@ impl World {
         life
     }
 
-    /// Every client has asked for the lock, by one server after the other, and has been answered.
+    /// Starts with every client's request for the lock already answered. Clients are distributed over the servers in
+    /// turn.
     fn have_begun(&mut self, limits: &Limits) {
         for client in 0..limits.clients {
             let server = usize::from(client % limits.servers);
@@ -79,23 +80,23 @@ impl World {
         }
     }
 
-    /// The life of a node, if it runs.
+    /// The running server with this id.
     pub fn life(&mut self, node: Node) -> Option<&mut Life> {
         self.servers.iter_mut().flatten().find(|life| life.node == node)
     }
 
-    /// Whether a node runs.
+    /// Whether the server with this id runs.
     #[must_use]
     pub fn runs(&self, node: Node) -> bool {
         self.servers.iter().flatten().any(|life| life.node == node)
     }
 
-    /// A client.
+    /// The state of a client.
     pub fn client(&mut self, client: table::Client) -> &mut Client {
         &mut self.clients[usize::from(client)]
     }
 
-    /// A tick, for all.
+    /// Advances all clocks by a tick.
     pub fn tick(&mut self, limits: &Limits) {
         self.now += 1;
         self.account.tick(&self.store, &self.servers);

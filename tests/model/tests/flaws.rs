@@ -1,4 +1,4 @@
-//! The checker finds what is wrong: each flaw breaks a promise in a small model that holds without it.
+//! Detection of flaws: each flaw breaks a property in a small model that holds without it.
 
 use tenure_model::check::check;
 use tenure_model::flaw::Flaw;
@@ -7,7 +7,7 @@ use tenure_model::properties::{
     ANSWERED, HANDED_ON, IN_LOG, NO_EARLY_END, NO_REVIVAL, NOT_GUESSED, ONE_HOLDER, REFUSED_IS_NOT, TOKENS_RISE,
 };
 
-/// In which model a flaw shows, and which promises it may break there.
+/// The model in which a flaw shows, and the properties that it may break there.
 fn shows(flaw: Flaw) -> (Limits, &'static [&'static str]) {
     let fresh = Limits::default();
     let begun = Limits { begun: true, ..Limits::default() };
@@ -59,7 +59,7 @@ fn shows(flaw: Flaw) -> (Limits, &'static [&'static str]) {
 fn every_flaw_is_found() {
     for flaw in Flaw::ALL {
         let (limits, expected) = shows(flaw);
-        // One thread: with more, which of several broken promises is found first is left to chance.
+        // One thread: with several, the broken property that is found first would depend on timing.
         check(Limits { flaw: Some(flaw), ..limits }, 1).assert_found(flaw, expected);
     }
 }

@@ -1,5 +1,4 @@
-//! Plain calls that are spread over several servers: all that can happen within bounds, and what is found if the
-//! protocol is wrong.
+//! Plain calls that are spread over several servers: all behaviours within bounds, and the detection of each flaw.
 
 use tenure_model::calls::flaw::Flaw;
 use tenure_model::calls::limits::{Budget, Limits};
@@ -62,7 +61,7 @@ fn a_server_that_loads_its_table_anew_behind_the_log_or_ahead_of_what_it_has_see
     holds(Limits { budget, ..Limits::default() });
 }
 
-/// In which model a flaw shows, and which promises it may break there.
+/// The model in which a flaw shows, and the properties that it may break there.
 fn shows(flaw: Flaw) -> (Limits, &'static [&'static str]) {
     let none = Budget::default();
     let calls = |acquires, budget| Limits { acquires, budget, ..Limits::default() };
@@ -91,7 +90,7 @@ fn shows(flaw: Flaw) -> (Limits, &'static [&'static str]) {
 fn every_flaw_is_found() {
     for flaw in Flaw::ALL {
         let (limits, expected) = shows(flaw);
-        // One thread: with more, which of several broken promises is found first is left to chance.
+        // One thread: with several, the broken property that is found first would depend on timing.
         check(Limits { flaw: Some(flaw), ..limits }, 1).assert_found(flaw, expected);
         let without = check(limits, 1);
         assert!(without.broken.is_empty(), "without {flaw:?}: {without:#?}");

@@ -1,4 +1,4 @@
-//! All that can happen in models that are small enough to look at every state.
+//! All behaviours of models that are small enough for a complete check.
 
 use tenure_model::check::check;
 use tenure_model::limits::{Budget, Limits};

@@ -1,4 +1,4 @@
-//! Many power cuts of one run.
+//! Records one run on a disk, and replays many power cuts of it.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,51 +20,52 @@ use crate::image::Image;
 use crate::load::{self, Answer, Told};
 use crate::tape::{Cut, Cutter, Entry, Keeps, Tape};
 
-/// Room for any of the databases.
+/// Large enough for each of the databases.
 pub(crate) const DISK: usize = 640 << 20;
 
-/// So many answers are had for each cut, and as many as that at least: enough to see logs begin anew, and checkpoints.
+/// The number of answers per cut, and the minimum in total: enough for log rotations and checkpoints.
 const ANSWERS: usize = 10;
 const ANSWERS_AT_LEAST: usize = 800;
 
-/// How long flushes take while clients work: longer than an answer is under way, so that one which does not wait for the flush
-/// is there before it.
+/// The duration of a flush while clients work: longer than an answer takes to arrive, so that an answer that did not
+/// wait for the flush arrives before it.
 pub(crate) const FLUSH: Duration = Duration::from_millis(3);
 
-/// Every so many cuts come while the first server makes its tables.
+/// One of this many cuts comes while the first server creates its tables.
 const TABLES: usize = 10;
 
-/// Every so many disks lose their power again while they are brought back.
+/// One of this many disks loses its power again during recovery.
 const AGAIN: usize = 4;
 
-/// The most writes that the cache of a disk holds which is never told to flush. Or all of the file system would be gone.
+/// The maximum number of cached writes of a disk that never receives a flush. Otherwise the whole file system would be
+/// lost.
 const SMALL_CACHE: usize = 64;
 
-/// What is tried.
+/// The parameters of a campaign.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// On which database.
+    /// The database.
     pub kind: Kind,
-    /// How many power cuts.
+    /// The number of power cuts.
     pub cuts: usize,
-    /// Whether the disk is flushed when it should be.
+    /// Whether the file system flushes the disk.
     pub barriers: Barriers,
 }
 
-/// What one cut came to.
+/// The outcome of one cut.
 #[derive(Debug)]
 pub struct Outcome {
     /// The cut.
     pub cut: Cut,
-    /// How many writes had not been flushed.
+    /// The number of writes that had not been flushed.
     pub volatile: usize,
-    /// How many answers clients had by then.
+    /// The number of answers that clients had received by then.
     pub answers: usize,
-    /// Another cut while it was brought back, with its position among what the disk was told then.
+    /// Another cut during recovery, with its position on the tape of the recovery.
     pub again: Option<Cut>,
     /// Whether the file system had to be repaired before it could be mounted.
     pub repaired: bool,
-    /// What was lost, or wrong.
+    /// Lost or wrong data.
     pub faults: Vec<String>,
 }
 
@@ -83,38 +84,38 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// What the disk was told while clients worked, and what they were told.
+/// The tape of a disk while clients worked, and the answers that they received.
 #[derive(Debug)]
 pub struct Run {
     pub(crate) tape: Tape,
-    /// Where the tape was when the database was there, with nothing in it.
+    /// The tape position at which the database existed and was empty.
     pub(crate) empty: usize,
     pub(crate) answers: Vec<Answer>,
-    /// MariaDB on another port would be taken for another database.
+    /// Reused for recovery, since MariaDB on another port would be taken for another database.
     pub(crate) port: u16,
 }
 
 impl Run {
-    /// How many answers clients had.
+    /// The number of answers that clients received.
     #[must_use]
     pub fn answers(&self) -> usize {
         self.answers.len()
     }
 
-    /// How many writes the disk was told.
+    /// The number of writes on the tape.
     #[must_use]
     pub fn writes(&self) -> usize {
         self.tape.writes()
     }
 
-    /// How many flushes.
+    /// The number of flushes on the tape.
     #[must_use]
     pub fn flushes(&self) -> usize {
         self.tape.flushes()
     }
 }
 
-/// Has clients work on a database whose disk is recorded.
+/// Runs clients on a database whose disk is recorded.
 ///
 /// # Errors
 /// If that does not work on this machine.
@@ -140,7 +141,7 @@ pub async fn record(plan: &Plan, random: &mut StdRng) -> anyhow::Result<Run> {
     Ok(Run { tape, empty, answers, port })
 }
 
-/// Cuts the power in the moments after answers, and tells what each cut came to.
+/// Cuts the power right after answers and writes, and passes the outcome of each cut to `tell`.
 ///
 /// # Errors
 /// If that does not work on this machine.
@@ -166,9 +167,9 @@ pub async fn cut(plan: &Plan, run: &Run, random: &mut StdRng, mut tell: impl FnM
     Ok(())
 }
 
-/// Where to cut, in order: every tenth time while the first server makes its tables, where the database survives that; at the
-/// first answer; about every second time as soon as another one was had; and else right after any write since, which is not
-/// flushed yet, or one of the tenth that most others go before that are not flushed either.
+/// Chooses the positions of the cuts, in order: one of ten while the first server creates its tables, if the database
+/// survives that; one at the first answer; of the rest, about half right after another answer, and half right after a
+/// write, which is not flushed yet: either any write, or one of the tenth with the most unflushed writes before them.
 fn positions(plan: &Plan, run: &Run, random: &mut StdRng) -> Vec<usize> {
     let Some(first) = run.answers.first().map(|first| first.had) else { return Vec::new() };
     let tables = if plan.kind.survives_new_tables() { plan.cuts.div_ceil(TABLES) } else { 0 };
@@ -187,7 +188,7 @@ fn positions(plan: &Plan, run: &Run, random: &mut StdRng) -> Vec<usize> {
     positions
 }
 
-/// The position right after each write, and how many others before it are not flushed then.
+/// The position right after each write, with the number of unflushed writes before it.
 fn volatile_writes(entries: &[Entry], first: usize) -> Vec<(usize, usize)> {
     let mut before = 0;
     let mut writes = Vec::new();
@@ -204,7 +205,7 @@ fn volatile_writes(entries: &[Entry], first: usize) -> Vec<(usize, usize)> {
     writes
 }
 
-/// Plugs in what is left, and notes all that is wrong with it.
+/// Plugs in the remaining image, and records all faults found.
 pub(crate) async fn bring_back(kind: Kind, disk: &Disk, run: &Run, outcome: &mut Outcome) -> anyhow::Result<()> {
     let drive = Drive::plug_in(disk)?;
     if drive.mount(Barriers::On).is_err() {
@@ -221,7 +222,7 @@ pub(crate) async fn bring_back(kind: Kind, disk: &Disk, run: &Run, outcome: &mut
     Ok(())
 }
 
-/// Looks at what is left, and whether a server works with it; leaves nothing running.
+/// Checks the remaining data, and whether a server works with it; stops all processes.
 async fn look(kind: Kind, drive: &Drive, run: &Run, cut: usize) -> anyhow::Result<Vec<String>> {
     let database = Database::start(kind, &drive.files(), run.port).await?;
     let has_tables = run.answers.first().is_some_and(|first| first.had <= cut);
@@ -238,8 +239,8 @@ async fn look(kind: Kind, drive: &Drive, run: &Run, cut: usize) -> anyhow::Resul
     Ok(faults)
 }
 
-/// Reads what is left; of files a copy, so that the server finds them as they were. Tables that may not all be there are made
-/// first.
+/// Reads the remaining data; of a SQLite file it reads a copy, so that the server finds the original unchanged. If
+/// tables may be missing, they are created first.
 async fn read(database: &Database, drive: &Drive, has_tables: bool) -> anyhow::Result<Found> {
     let folder = tempfile::tempdir()?;
     let url = match database {
@@ -255,7 +256,7 @@ async fn read(database: &Database, drive: &Drive, has_tables: bool) -> anyhow::R
     Found::read(&url).await
 }
 
-/// Starts a server on what is left: it must tell the same, and give a new token.
+/// Starts a server on the remaining data: it must report the same state, and grant a new token.
 async fn serve(url: &str, found: &Found, answers: &[Answer], cut: usize) -> anyhow::Result<Vec<String>> {
     let mut faults = Vec::new();
     let mut tenured = Tenured::start(&TenuredOptions::store(url)).await?;
@@ -283,7 +284,7 @@ async fn serve(url: &str, found: &Found, answers: &[Answer], cut: usize) -> anyh
     Ok(faults)
 }
 
-/// Who holds what as a server tells it: names and tokens.
+/// The holds according to a server: names and tokens.
 async fn holds(locks: &mut LockServiceClient<tonic::transport::Channel>) -> anyhow::Result<BTreeSet<(String, u64)>> {
     let mut holds = BTreeSet::new();
     let mut page_token = String::new();

@@ -17,7 +17,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What people call it.
+    /// Its display name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -27,26 +27,26 @@ impl Kind {
         }
     }
 
-    /// Whether its power may fail while tables and views are made. MariaDB does not flush the files of new databases and views,
-    /// and does not start, or takes a view for something else, if one of them is lost.
+    /// Whether its power may fail while tables and views are created. MariaDB does not flush the files of new databases
+    /// and views; if one of them is lost, it does not start, or misinterprets a view.
     pub(crate) fn survives_new_tables(self) -> bool {
         self != Self::Mariadb
     }
 }
 
-/// In PostgreSQL and MariaDB.
+/// The name of the database in PostgreSQL and MariaDB.
 const NAME: &str = "tenure";
 
-/// PostgreSQL's log in small files, so that a short run sees many come and go, and many checkpoints.
+/// Small WAL segments for PostgreSQL, so that a short run sees many segments and checkpoints.
 const INITDB: [&str; 1] = ["--wal-segsize=1"];
 const SETTINGS: [&str; 3] = ["max_wal_size=2MB", "min_wal_size=2MB", "shared_buffers=1MB"];
 
-/// Of the file in this folder.
+/// The URL of the SQLite file in this folder.
 pub(crate) fn sqlite_url(folder: &Path) -> String {
     format!("sqlite:{}", folder.join("tenure.db").display())
 }
 
-/// A database that is running, where it takes more than a file.
+/// A running database; for SQLite, just a file.
 pub(crate) enum Database {
     Sqlite(String),
     Postgres(Postgres),
@@ -54,7 +54,7 @@ pub(crate) enum Database {
 }
 
 impl Database {
-    /// Starts one whose data is in this folder, on this port. A new one if nothing is there.
+    /// Starts a database whose data is in this folder, on this port. Creates it if there is none.
     pub(crate) async fn start(kind: Kind, folder: &Path, port: u16) -> anyhow::Result<Self> {
         let data = folder.join("data");
         let is_new = !data.exists();
@@ -78,7 +78,7 @@ impl Database {
         })
     }
 
-    /// Where servers find it.
+    /// Its URL for servers.
     pub(crate) fn url(&self) -> String {
         match self {
             Self::Sqlite(url) => url.clone(),
@@ -87,7 +87,7 @@ impl Database {
         }
     }
 
-    /// Ends it at once.
+    /// Kills it.
     pub(crate) async fn kill(self) -> anyhow::Result<()> {
         match self {
             Self::Sqlite(_) => Ok(()),

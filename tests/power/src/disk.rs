@@ -1,4 +1,4 @@
-//! A disk in memory that remembers in which order it was written and flushed.
+//! An in-memory disk that records the order of writes and flushes.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::image::Image;
 use crate::tape::{Entry, Tape};
 
-/// The disk. Clones are the same disk.
+/// The disk. Clones share their state.
 #[derive(Clone, Debug)]
 pub struct Disk(Arc<Mutex<State>>);
 
@@ -14,20 +14,20 @@ pub struct Disk(Arc<Mutex<State>>);
 struct State {
     image: Image,
     tape: Tape,
-    /// How long a flush takes.
+    /// The duration of a flush.
     flush: Duration,
-    /// How many flushes from now on fail.
+    /// The number of next flushes that fail.
     failing: usize,
     unflushed: Unflushed,
     failed: usize,
 }
 
-/// What becomes of what was written when a flush fails.
+/// The effect of a failed flush on unflushed writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unflushed {
-    /// It stays in the disk's cache.
+    /// They stay in the disk's cache.
     Stays,
-    /// It is gone.
+    /// They are lost.
     Goes,
 }
 
@@ -46,32 +46,32 @@ impl Disk {
         })))
     }
 
-    /// Has flushes take so long from now on: whoever does not wait for their end is seen not to.
+    /// Sets the duration of flushes, so that a program that does not wait for their end is detected.
     pub fn slow_down(&self, flush: Duration) {
         self.state().flush = flush;
     }
 
-    /// Has so many flushes fail from now on. What was written stays in the disk's cache, or is gone for good: programs do not see
-    /// that, since the kernel has it in a cache of its own.
+    /// Makes the next `count` flushes fail. Unflushed writes stay in the disk's cache, or are lost: programs do not see
+    /// the loss, since the kernel still has the data in its own cache.
     pub fn fail_flushes(&self, count: usize, unflushed: Unflushed) {
         let mut state = self.state();
         state.failing = count;
         state.unflushed = unflushed;
     }
 
-    /// How many flushes have failed.
+    /// The number of failed flushes.
     #[must_use]
     pub fn failed(&self) -> usize {
         self.state().failed
     }
 
-    /// How many writes and flushes there have been.
+    /// The number of writes and flushes so far.
     #[must_use]
     pub fn position(&self) -> usize {
         self.state().tape.entries.len()
     }
 
-    /// All writes and flushes so far, which are forgotten here.
+    /// Takes all writes and flushes so far.
     #[must_use]
     pub fn take_tape(&self) -> Tape {
         let mut state = self.state();
@@ -93,7 +93,7 @@ impl Disk {
         state.tape.entries.push(Entry::Write { offset, bytes: bytes.into() });
     }
 
-    /// Returns whether it worked.
+    /// Returns whether it succeeded.
     pub(crate) fn flush(&self) -> bool {
         let takes = self.state().flush;
         std::thread::sleep(takes);

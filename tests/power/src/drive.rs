@@ -1,4 +1,4 @@
-//! A disk plugged into this machine, with a file system on it.
+//! A disk attached to this machine, with a file system on it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,14 +13,14 @@ use fuser::BackgroundSession;
 use crate::disk::Disk;
 use crate::file::{NAME, OneFile};
 
-/// The longest that a tool for file systems may take.
+/// The timeout of file system tools.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Between two looks whether a tool has ended.
+/// The interval at which a tool is polled for its exit.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Waits for the end of its input, which is the end of the process that started it or of the drive; then unmounts what is
-/// mounted in the folder, when those that use it are gone, and removes the folder.
+/// Waits for the end of its input, which comes with the end of the parent process or of the drive; then unmounts
+/// everything mounted in the folder, once unused, and removes the folder.
 const REAPER: &str = r#"
 is_mounted() { grep -q " $1 " /proc/self/mounts; }
 cat > /dev/null
@@ -37,19 +37,19 @@ done
 rmdir "$1"
 "#;
 
-/// How much of what was written a file system on a drive makes sure of.
+/// Whether the file system flushes the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Barriers {
-    /// As usual: it flushes the disk where that is needed.
+    /// The default: it flushes the disk where necessary.
     On,
-    /// It never flushes the disk, whatever programs ask for.
+    /// It never flushes the disk, even on fsync.
     Off,
 }
 
-/// The drive. It is pulled out, and all that it took is removed, when it is dropped or this process dies.
+/// The drive. When it is dropped or this process dies, it is detached and all its resources are removed.
 ///
-/// Other processes read, write, mount and unmount what is on it: if this one, which serves it, waited in the kernel for
-/// itself, it could not be killed.
+/// Other processes read, write, mount and unmount its files: if this process, which serves the disk, waited in the
+/// kernel for itself, it could not be killed.
 #[derive(Debug)]
 pub struct Drive {
     folder: PathBuf,
@@ -58,13 +58,13 @@ pub struct Drive {
 }
 
 impl Drive {
-    /// Plugs a disk in.
+    /// Attaches a disk.
     ///
     /// # Errors
-    /// If the machine does not let it.
+    /// If the machine does not permit it.
     pub fn plug_in(disk: &Disk) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new().prefix("tenure-power-").tempdir().context("making a folder")?.keep();
-        // With a process group of its own, so that Ctrl-C in a terminal does not end it.
+        // In its own process group, so that Ctrl-C in a terminal does not end it.
         let reaper = Command::new("sh")
             .args(["-c", REAPER, "reaper"])
             .arg(&folder)
@@ -84,13 +84,13 @@ impl Drive {
         Ok(drive)
     }
 
-    /// Where its files are while it is mounted.
+    /// The mount point.
     #[must_use]
     pub fn files(&self) -> PathBuf {
         self.folder.join("files")
     }
 
-    /// Makes an empty file system on it.
+    /// Creates an empty file system on it.
     ///
     /// # Errors
     /// If that fails.
@@ -99,7 +99,7 @@ impl Drive {
         self.tool("mkfs.ext4", "e2fsprogs", &["-q", "-F", "-m", "0", "-E", all_at_once]).map(drop)
     }
 
-    /// Mounts it, which brings a file system that was not unmounted in order again.
+    /// Mounts it, which recovers a file system that was not unmounted.
     ///
     /// # Errors
     /// If that fails.
@@ -113,7 +113,7 @@ impl Drive {
         run(&mut mount).map(drop)
     }
 
-    /// Unmounts it, as soon as its files are not in use any more.
+    /// Unmounts it, as soon as its files are no longer in use.
     ///
     /// # Errors
     /// If that takes too long.
@@ -129,7 +129,7 @@ impl Drive {
         }
     }
 
-    /// Copies its files to a folder, while it is mounted.
+    /// Copies its files to a folder; it must be mounted.
     ///
     /// # Errors
     /// If that fails.
@@ -137,24 +137,24 @@ impl Drive {
         run(Command::new("cp").arg("-R").arg(self.files().join(".")).arg(to)).map(drop)
     }
 
-    /// Repairs what can be repaired without asking, while it is not mounted.
+    /// Repairs the file system automatically; it must not be mounted.
     ///
     /// # Errors
-    /// If more is broken.
+    /// If manual repair is needed.
     pub fn repair(&self) -> anyhow::Result<()> {
         let mut check = Command::new(tenure_harness::find("e2fsck", "e2fsprogs")?);
         let output = finish(check.arg("-p").arg(self.disk_file()))?;
-        // 1 says that there was something to repair, and that it is repaired.
+        // 1 means that errors were found and repaired.
         if !matches!(output.status.code(), Some(0 | 1)) {
             bail!("e2fsck -p: {}", told(&output));
         }
         Ok(())
     }
 
-    /// Finds fault with a file system that is not mounted.
+    /// Checks the file system; it must not be mounted.
     ///
     /// # Errors
-    /// If anything is wrong.
+    /// If it has errors.
     pub fn check(&self) -> anyhow::Result<()> {
         self.tool("e2fsck", "e2fsprogs", &["-f", "-n"]).map(drop)
     }
@@ -189,7 +189,7 @@ impl Drop for Drive {
     }
 }
 
-/// Runs a program to its end, which must be a good one.
+/// Runs a program to its end, and fails if it does.
 fn run(command: &mut Command) -> anyhow::Result<Output> {
     let output = finish(command)?;
     if !output.status.success() {
@@ -198,7 +198,6 @@ fn run(command: &mut Command) -> anyhow::Result<Output> {
     Ok(output)
 }
 
-/// Runs a program to its end.
 fn finish(command: &mut Command) -> anyhow::Result<Output> {
     let name = name(command);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

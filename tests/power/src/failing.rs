@@ -1,7 +1,8 @@
 //! Disks whose flushes fail while clients work.
 //!
-//! A program that is told so must not go on as if what it wrote were kept: what it wrote is marked as clean, and another flush
-//! may well succeed without it ("fsyncgate": Rebello et al., Can Applications Recover from fsync Failures?, USENIX ATC 2020).
+//! After a failed fsync, a program must not assume that its writes are kept: the kernel marks the pages clean, and
+//! another fsync may succeed without them ("fsyncgate": Rebello et al., Can Applications Recover from fsync Failures?,
+//! USENIX ATC 2020).
 
 use std::fmt;
 
@@ -17,18 +18,18 @@ use crate::image::Image;
 use crate::load::{self, Failing};
 use crate::tape::{Cut, Cutter, Keeps};
 
-/// After how many answers flushes begin to fail, and after how many more the clients have seen enough.
+/// The number of answers before flushes begin to fail, and the number of further answers after which the clients stop.
 const AFTER: std::ops::Range<usize> = 20..150;
 const MORE: usize = 100;
 
 /// How a disk fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Once.
+    /// One flush fails.
     Once,
-    /// Once, and what it should have flushed is gone: what only the kernel has in its cache is never written again.
+    /// One flush fails, and its writes are lost: data that only the kernel has in its cache is never written again.
     OnceAndLoses,
-    /// From then on.
+    /// All further flushes fail.
     ForGood,
 }
 
@@ -42,8 +43,8 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Has clients work on a disk that fails, cuts the power when they have seen enough, and tells what is wrong with what is left: with
-/// nothing of what was not flushed, and with some of it.
+/// Runs clients on a failing disk, cuts the power after them, and returns the faults of the remaining data: with none
+/// of the unflushed writes, and with some of them.
 ///
 /// # Errors
 /// If that does not work on this machine, or no flush failed.

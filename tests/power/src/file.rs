@@ -1,4 +1,4 @@
-//! A disk as the one file of a file system, on which the kernel can put a loop device.
+//! A disk as the only file of a file system in user space, on which the kernel can attach a loop device.
 
 use std::ffi::OsStr;
 use std::time::{Duration, UNIX_EPOCH};
@@ -15,7 +15,7 @@ pub(crate) const NAME: &str = "disk";
 
 const FILE: INodeNo = INodeNo(2);
 
-/// The kernel need not ask twice for what never changes.
+/// The attributes never change, so the kernel may cache them.
 const FOR_EVER: Duration = Duration::from_secs(1 << 30);
 
 /// The file system.
@@ -60,7 +60,7 @@ impl Filesystem for OneFile {
         reply.attr(&FOR_EVER, &self.attributes(of));
     }
 
-    /// Past the kernel's cache, so that a write is here before it is said to be done.
+    /// Bypasses the kernel's cache, so that a write has arrived here before it is reported as done.
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
         reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO);
     }
@@ -95,7 +95,7 @@ impl Filesystem for OneFile {
         reply.written(data.len() as u32);
     }
 
-    /// What a flush of the loop device comes as.
+    /// A flush of the loop device.
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
         if self.0.flush() {
             reply.ok();
@@ -104,7 +104,7 @@ impl Filesystem for OneFile {
         }
     }
 
-    /// The end of a use of the file, not of a write.
+    /// Called when a file handle is closed; not a disk flush.
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
         reply.ok();
     }

@@ -1,4 +1,4 @@
-//! What is found in a database after a power cut, and whether it is what clients were told.
+//! Checks the data found after a power cut against the answers that clients received.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use crate::load::{Answer, Told};
 /// The namespace of all clients.
 const NAMESPACE: &str = "default";
 
-/// How many events are read at a time.
+/// The number of events per read.
 const READ: usize = 10_000;
 
-/// What is in a database.
+/// The contents of a database.
 pub(crate) struct Found {
     head: Head,
     log: Vec<Arc<Batch>>,
@@ -22,7 +22,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Reads it all.
+    /// Reads everything.
     pub(crate) async fn read(url: &str) -> anyhow::Result<Self> {
         let store = open(&StoreOptions::new(url)).await?;
         let (log, head) = read_log(&*store).await?;
@@ -33,19 +33,19 @@ impl Found {
         self.log.iter().flat_map(|batch| &batch.events)
     }
 
-    /// The highest revision, which is as high as any token that was given.
+    /// The highest revision, which is at least as high as any granted token.
     pub(crate) fn revision(&self) -> u64 {
         self.head.revision.0
     }
 
-    /// Who holds what by the log: names and tokens.
+    /// The holds according to the log: names and tokens.
     pub(crate) fn holds(&self) -> BTreeSet<(String, u64)> {
         let table = table(self.events());
         let held = table.claims().filter_map(|claim| Some((claim, claim.token()?)));
         held.flat_map(|(claim, token)| claim.spec.names.iter().map(move |name| (name.to_string(), token.0))).collect()
     }
 
-    /// What is wrong, given what clients were told up to the cut, at this position of the tape.
+    /// The faults, given the answers received up to the cut at this position of the tape.
     pub(crate) fn faults(&self, answers: &[Answer], cut: usize) -> Vec<String> {
         let mut faults = self.faults_of_the_log();
         if faults.is_empty() {
@@ -58,7 +58,7 @@ impl Found {
         faults
     }
 
-    /// The log is whole, and the rows are what it says.
+    /// Checks that the log is complete, and that the rows match it.
     fn faults_of_the_log(&self) -> Vec<String> {
         let mut faults = Vec::new();
         let mut last = Revision(0);
@@ -88,7 +88,8 @@ impl Found {
         faults
     }
 
-    /// Whoever was granted a lock and has not asked to end that holds it, and who was told that a hold is over holds it no more.
+    /// Checks that a granted lock is still held unless its end was requested, and that a hold acknowledged as ended is
+    /// no longer held.
     fn faults_of_the_table(&self, answers: &[Answer], cut: usize) -> Vec<String> {
         let table = table(self.events());
         let held: BTreeSet<u64> = table.claims().filter_map(|claim| Some(claim.token()?.0)).collect();
@@ -126,7 +127,7 @@ impl Found {
     }
 }
 
-/// The whole log and then the head.
+/// Reads the whole log and then the head.
 async fn read_log(store: &dyn Store) -> Result<(Vec<Arc<Batch>>, Head), StoreError> {
     let mut log: Vec<Arc<Batch>> = Vec::new();
     loop {
@@ -145,7 +146,7 @@ fn table<'a>(events: impl Iterator<Item = &'a Recorded>) -> Table {
     table
 }
 
-/// The tokens that a session was granted.
+/// The tokens that were granted to a session.
 fn tokens_of(answers: &[Answer], session: &str) -> Vec<u64> {
     let granted = answers.iter().filter_map(|answer| match &answer.told {
         Told::Granted { token, session: holder, .. } if holder == session => Some(*token),
@@ -154,13 +155,13 @@ fn tokens_of(answers: &[Answer], session: &str) -> Vec<u64> {
     granted.collect()
 }
 
-/// What a log says.
+/// The contents of a log.
 #[derive(Default)]
 struct Said<'a> {
     events: BTreeMap<u64, &'a Event>,
     opened: BTreeSet<&'a str>,
     closed: BTreeSet<&'a str>,
-    /// The tokens of holds that are over.
+    /// The tokens of holds that have ended.
     released: BTreeSet<u64>,
     limits: BTreeSet<(&'a str, u32)>,
 }

@@ -1,30 +1,30 @@
-//! What is on a disk.
+//! The contents of a disk.
 
 use std::sync::Arc;
 
-/// The bytes that copies of an image share until one of them is written to.
+/// The granularity at which copies of an image share bytes until one of them is written to.
 const BLOCK: usize = 4096;
 
-/// The content of a disk. Copies are cheap. What was never written is zero.
+/// The contents of a disk. Copies are cheap. Bytes never written are zero.
 #[derive(Clone, Debug)]
 pub struct Image {
     blocks: Vec<Option<Arc<[u8; BLOCK]>>>,
 }
 
 impl Image {
-    /// Of a new disk of so many bytes, up to the next whole block.
+    /// A new disk of this size, rounded up to a whole block.
     #[must_use]
     pub fn new(size: usize) -> Self {
         Self { blocks: vec![None; size.div_ceil(BLOCK)] }
     }
 
-    /// How many bytes there are.
+    /// The size in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.blocks.len() * BLOCK
     }
 
-    /// So many bytes from an offset on, or fewer at the end of the disk.
+    /// Reads `length` bytes from an offset on, or fewer at the end of the disk.
     #[must_use]
     pub fn read(&self, mut offset: usize, length: usize) -> Vec<u8> {
         let end = offset.saturating_add(length).min(self.size());
@@ -40,7 +40,7 @@ impl Image {
         bytes
     }
 
-    /// Writes at an offset. What would be beyond the end of the disk is left out.
+    /// Writes at an offset. Bytes beyond the end of the disk are dropped.
     pub fn write(&mut self, mut offset: usize, mut bytes: &[u8]) {
         let end = offset.saturating_add(bytes.len()).min(self.size());
         while offset < end {
@@ -53,7 +53,7 @@ impl Image {
     }
 }
 
-/// The block that an offset is in, where in the block that is, and how many bytes there are up to the end or the next block.
+/// The block of an offset, the offset within the block, and the number of bytes up to the end or the next block.
 fn piece(offset: usize, end: usize) -> (usize, usize, usize) {
     let from = offset % BLOCK;
     (offset / BLOCK, from, (BLOCK - from).min(end - offset))

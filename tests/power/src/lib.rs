@@ -1,10 +1,11 @@
-//! Cuts the power of a database's disk right after clients were answered, and looks whether what they were told is still there.
+//! Cuts the power of a database's disk right after clients received answers, and checks that the acknowledged changes
+//! are still there.
 //!
-//! The disk is in memory ([`Disk`]) and remembers what it was told in order: writes and flushes. It is plugged into this machine
-//! ([`Drive`]) as the one file of a file system in user space, on which a loop device and ext4 are mounted, and on that a real
-//! database works for a real server. A disk may lose what it was told to write, and not told to flush, in the order it likes: so
-//! for each cut, everything up to the last flush before it is left, and of what was written after that some of the
-//! sectors. That image is plugged in, mounted and read, and a server must be able to work with it. See [`campaign`].
+//! The disk is in memory ([`Disk`]) and records writes and flushes in order. It is attached to this machine ([`Drive`])
+//! as the only file of a file system in user space, with a loop device and ext4 on it, on which a real database serves
+//! a real server. A disk may lose writes that were not flushed, in any order: so for each cut, the image contains
+//! everything up to the last flush before the cut, and some sectors of later writes. That image is attached, mounted
+//! and read, and a server must be able to work with it. See [`campaign`].
 
 pub mod campaign;
 mod database;

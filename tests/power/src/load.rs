@@ -1,4 +1,4 @@
-//! Clients that change something all the time, and note what they were told, and when.
+//! Clients that make changes continuously, and record the answers with their times.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -18,27 +18,27 @@ use tonic::transport::{Channel, Endpoint};
 
 use crate::disk::{Disk, Unflushed};
 
-/// Far longer than a run: no session ends by itself.
+/// Far longer than a run: no session expires.
 const TTL: prost_types::Duration = prost_types::Duration { seconds: 86_400, nanos: 0 };
 
-/// No call takes longer.
+/// The timeout of a call.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// How many clients there are, by turns: one alone, after whose answer nothing follows that would hide what was not flushed;
-/// and several, whose changes are committed together.
+/// The number of clients, by turns: a single one, whose answer is not followed by another flush that would hide an
+/// unflushed change; and several, whose changes are committed together.
 const CLIENTS: [usize; 8] = [1, 4, 1, 3, 1, 6, 1, 2];
 
-/// The most that one client holds.
+/// The maximum number of holds of a client.
 const HOLDS: usize = 12;
 
-/// How many clients work on a disk that fails, and how long they wait for an answer then.
+/// The number of clients on a failing disk, and their timeout for an answer.
 const FAILING_CLIENTS: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How many names the clients contend for.
+/// The number of names that the clients contend for.
 const SHARED: usize = 8;
 
-/// Something that a client was told.
+/// An acknowledged change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     /// A session was opened.
@@ -47,7 +47,7 @@ pub(crate) enum Told {
     Closed { session: String },
     /// These locks were granted.
     Granted { token: u64, names: Vec<String>, session: String },
-    /// That hold is over.
+    /// The hold has ended.
     Released { token: u64 },
     /// A lock has this limit.
     Limited { name: String, limit: u32 },
@@ -55,18 +55,18 @@ pub(crate) enum Told {
     Configured { group: String, config: String, revision: u64 },
 }
 
-/// An answer, and between which positions of the disk's tape it was asked for and had.
+/// An answer, with the tape positions of its request and its arrival.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
-    /// Where the tape was when the client asked.
+    /// The tape position when the client sent the request.
     pub(crate) asked: usize,
-    /// Where it was as soon as the client had the answer.
+    /// The tape position as soon as the client had the answer.
     pub(crate) had: usize,
-    /// What was answered.
+    /// The acknowledged change.
     pub(crate) told: Told,
 }
 
-/// Has clients work until there are so many answers, which are returned in order.
+/// Runs clients until they have received `answers` answers, which are returned in order.
 pub(crate) async fn run(url: &str, disk: &Disk, answers: usize, random: &mut StdRng) -> anyhow::Result<Vec<Answer>> {
     let channel = Endpoint::from_shared(url.to_owned())?.timeout(LONGEST).connect().await.context("connecting")?;
     let had: Arc<Mutex<Vec<Answer>>> = Arc::default();
@@ -94,8 +94,8 @@ pub(crate) async fn run(url: &str, disk: &Disk, answers: usize, random: &mut Std
     Ok(in_order(&had))
 }
 
-/// Has clients work on a disk whose flushes begin to fail after so many answers, until there are so many more, or each was
-/// refused something: which it then does not know whether it happened.
+/// Runs clients on a disk whose flushes begin to fail after some answers, until they have received some more, or each
+/// has received an error, after which it does not know whether its change was made.
 pub(crate) async fn run_on_failing(
     url: &str,
     disk: &Disk,
@@ -131,16 +131,16 @@ fn in_order(had: &Mutex<Vec<Answer>>) -> Vec<Answer> {
     answers
 }
 
-/// When flushes fail.
+/// The schedule of flush failures.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Failing {
-    /// After so many answers.
+    /// The number of answers before the first failure.
     pub(crate) after: usize,
-    /// So many flushes.
+    /// The number of flushes that fail.
     pub(crate) flushes: usize,
-    /// And what was written before.
+    /// The effect on unflushed writes.
     pub(crate) unflushed: Unflushed,
-    /// So many answers more are enough.
+    /// The number of further answers after which the clients stop.
     pub(crate) more: usize,
 }
 
@@ -150,11 +150,11 @@ struct Client {
     disk: Disk,
     random: StdRng,
     session: Option<String>,
-    /// Makes names differ.
+    /// Makes names unique.
     count: usize,
-    /// A name and the token of each hold.
+    /// The name and the token of each hold.
     held: Vec<(String, u64)>,
-    /// What it asked for last, if that was to end something.
+    /// The last request, if it was to end something.
     ending: Option<Told>,
     had: Arc<Mutex<Vec<Answer>>>,
 }
@@ -186,7 +186,7 @@ impl Client {
         }
     }
 
-    /// Returns how many answers there are, of which each has another number.
+    /// Records an answer, if any. Returns the number of answers so far.
     fn note(&self, asked: usize, told: Option<Told>) -> usize {
         let had = self.disk.position();
         let mut answers = self.had();
@@ -230,7 +230,7 @@ impl Client {
         Ok(Told::Closed { session })
     }
 
-    /// Locks that nobody else wants, or one that others want, which may be refused.
+    /// Acquires uncontended locks, or one that others contend for, which may be rejected.
     async fn acquire(&mut self, session: String) -> Result<Option<Told>, tonic::Status> {
         let shared = format!("shared {}", self.random.random_range(0..SHARED));
         let names = match self.random.random_range(0..10) {

@@ -1,8 +1,8 @@
-//! What cutting the power takes of the machine.
+//! The requirements of power cuts on the machine.
 
 use std::path::Path;
 
-/// Why the power of a disk cannot be cut on this machine: none if it can.
+/// Returns why the power of a disk cannot be cut on this machine; `None` if it can.
 #[must_use]
 pub fn obstacle() -> Option<&'static str> {
     if !rustix::process::geteuid().is_root() {

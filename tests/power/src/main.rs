@@ -11,8 +11,8 @@ use tenure_power::campaign::{self, Plan};
 use tenure_power::failing::{self, Failure};
 use tenure_power::{Barriers, Kind, obstacle};
 
-/// Cuts the power of a database's disk right after clients were answered, and tells whether anything that they were told is
-/// lost. Takes root, /dev/fuse and loop devices.
+/// Cuts the power of a database's disk right after clients were answered, and tells whether anything that they were
+/// told is lost. Takes root, /dev/fuse and loop devices.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// How many cuts of each database
@@ -27,8 +27,8 @@ struct Arguments {
     /// What chance follows from; each run differs all the same, by what the database does and when
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Instead: have flushes fail while clients work, and cut the power then; so many times of each database, in turns once, for good, and
-    /// once with what was not flushed gone
+    /// Instead: have flushes fail while clients work, and cut the power then; so many times of each database, in turns
+    /// once, for good, and once with what was not flushed gone
     #[arg(long, default_value_t = 0)]
     failing: usize,
     /// Tell of each cut
@@ -66,7 +66,7 @@ async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
 }
 
-/// Returns how many failures cost something.
+/// Returns the number of failures with faults.
 async fn fail(arguments: &Arguments, kind: Kind) -> anyhow::Result<usize> {
     let mut random = StdRng::seed_from_u64(arguments.seed);
     let (mut losses, mut answers) = (0, 0);
@@ -89,7 +89,7 @@ async fn fail(arguments: &Arguments, kind: Kind) -> anyhow::Result<usize> {
     Ok(losses)
 }
 
-/// Returns how many cuts cost something.
+/// Returns the number of cuts with faults.
 async fn cut(arguments: &Arguments, kind: Kind) -> anyhow::Result<usize> {
     let barriers = if arguments.without_sync { Barriers::Off } else { Barriers::On };
     let plan = Plan { kind, cuts: arguments.cuts, barriers };

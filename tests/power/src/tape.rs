@@ -1,4 +1,4 @@
-//! What a disk was told, in order, and what of it a power cut may leave.
+//! The record of a disk's writes and flushes, and the images that a power cut may leave.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,18 +8,18 @@ use rand::rngs::StdRng;
 
 use crate::image::Image;
 
-/// What a disk was told.
+/// A command that the disk received.
 #[derive(Debug)]
 pub(crate) enum Entry {
-    /// To write, which is done in the disk's cache, and sooner or later for good.
+    /// A write, which goes to the disk's cache, and becomes durable sooner or later.
     Write { offset: usize, bytes: Box<[u8]> },
-    /// To make sure that all writes so far are done for good.
+    /// A flush: all writes so far become durable.
     Flush,
-    /// To write, what a flush that failed took away.
+    /// A write that a failed flush discarded.
     Gone,
 }
 
-/// All that a disk was told, from some content on.
+/// All commands that a disk received, from some content on.
 #[derive(Debug)]
 pub struct Tape {
     base: Image,
@@ -31,31 +31,31 @@ impl Tape {
         Self { base, entries: Vec::new() }
     }
 
-    /// How many writes there were.
+    /// The number of writes.
     #[must_use]
     pub fn writes(&self) -> usize {
         self.entries.iter().filter(|entry| matches!(entry, Entry::Write { .. })).count()
     }
 
-    /// How many flushes there were.
+    /// The number of flushes.
     #[must_use]
     pub fn flushes(&self) -> usize {
         self.entries.iter().filter(|entry| matches!(entry, Entry::Flush)).count()
     }
 }
 
-/// What a power cut leaves of the writes that were not flushed.
+/// The unflushed writes that survive a power cut.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Keeps {
-    /// Nothing.
+    /// None.
     Nothing,
-    /// Everything.
+    /// All.
     Everything,
     /// The first ones.
     First,
-    /// Any of them, each with this likelihood.
+    /// A random subset of the writes, each with this probability.
     Writes(f64),
-    /// Any of their sectors of so many bytes, each with this likelihood.
+    /// A random subset of their sectors of this size in bytes, each with this probability.
     Sectors(usize, f64),
 }
 
@@ -72,7 +72,7 @@ impl fmt::Display for Keeps {
 }
 
 impl Keeps {
-    /// Any of these.
+    /// Chooses one of these.
     pub fn any(random: &mut StdRng) -> Self {
         let share = [0.1, 0.5, 0.9][random.random_range(0..3)];
         match random.random_range(0..10) {
@@ -86,35 +86,35 @@ impl Keeps {
     }
 }
 
-/// A power cut, as the disk has it.
+/// A power cut, as the disk sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
-    /// How much of the tape there was.
+    /// The tape position of the cut.
     pub position: usize,
-    /// What is left of the writes that were not flushed.
+    /// The unflushed writes that survive.
     pub keeps: Keeps,
 }
 
-/// Makes images of a disk as power cuts leave it, from the start of its tape to the end.
+/// Creates the images that power cuts leave, from the start of the tape to its end.
 #[derive(Debug)]
 pub struct Cutter<'a> {
     tape: &'a Tape,
-    /// The most writes that the disk's cache holds.
+    /// The maximum number of writes in the disk's cache.
     cache: usize,
-    /// All that is surely kept ...
+    /// The durable content ...
     kept: Image,
-    /// ... of so many entries.
+    /// ... after this many entries.
     until: usize,
 }
 
 impl<'a> Cutter<'a> {
-    /// `cache`: the most writes that the disk's cache holds. Earlier ones are kept without a flush.
+    /// `cache`: the maximum number of writes in the disk's cache. Earlier ones become durable without a flush.
     #[must_use]
     pub fn new(tape: &'a Tape, cache: usize) -> Self {
         Self { tape, cache, kept: tape.base.clone(), until: 0 }
     }
 
-    /// What is left after a cut, which must not come before an earlier one; and how many writes were not flushed.
+    /// Returns the image after a cut, which must not come before an earlier one, and the number of unflushed writes.
     ///
     /// # Panics
     /// If the cut is beyond the end of the tape.
@@ -142,7 +142,7 @@ impl<'a> Cutter<'a> {
     }
 }
 
-/// The parts of a write that are left.
+/// The parts of a write that survive.
 fn parts(keeps: Keeps, offset: usize, length: usize, is_first: bool, random: &mut StdRng) -> Vec<Range<usize>> {
     let whole = |kept: bool| kept.then_some(0..length).into_iter().collect();
     match keeps {
@@ -169,7 +169,7 @@ mod tests {
 
     const SECTOR: usize = 512;
 
-    /// One write of eight sectors, flushed; then a second and a third in its place.
+    /// One write of eight sectors, flushed; then a second and a third at the same offset.
     fn tape() -> Tape {
         let disk = Disk::new(Image::new(8 * SECTOR));
         disk.write(0, &[1; 8 * SECTOR]);

@@ -1,4 +1,4 @@
-//! The disk does what a disk does: what a program has synced survives a cut, and what it has only written need not.
+//! Tests that the disk behaves like a real one: synced data survives a cut, and data only written need not.
 
 use std::fs;
 use std::io::Write;
@@ -10,10 +10,10 @@ use tenure_power::{Barriers, Cut, Cutter, Disk, Drive, Image, Keeps, obstacle};
 
 const SIZE: usize = 32 << 20;
 
-/// Whether a file is there after a cut, if it was written by these arguments of `dd`.
+/// Returns whether a file written with these `dd` arguments survives a cut.
 fn survives(barriers: Barriers, how: &[&str]) -> Option<bool> {
     if let Some(obstacle) = obstacle() {
-        // Not by eprintln, whose lines are shown of failed tests only.
+        // Not with eprintln, whose output is shown for failed tests only.
         let _ = writeln!(std::io::stderr(), "SKIPPED: no disk is plugged in, because {obstacle}");
         return None;
     }
@@ -31,7 +31,7 @@ fn survives(barriers: Barriers, how: &[&str]) -> Option<bool> {
 
     let cut = Cut { position: after, keeps: Keeps::Nothing };
     let tape = disk.take_tape();
-    // The empty file system stays in any case.
+    // The empty file system survives in any case.
     let (image, _) = Cutter::new(&tape, after - before).cut(cut, &mut StdRng::seed_from_u64(0));
     let drive = Drive::plug_in(&Disk::new(image)).expect("a drive");
     drive.mount(Barriers::On).expect("a file system is mounted");

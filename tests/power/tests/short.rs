@@ -1,7 +1,7 @@
-//! The short form: a few power cuts and failed flushes of each database cost nothing, and would be seen to cost something if
-//! nothing were flushed.
+//! The short form: a few power cuts and failed flushes of each database lose nothing; without flushes, losses would be
+//! detected.
 //!
-//! It takes root, /dev/fuse and loop devices. Where the machine has none of those it says so, and tests nothing.
+//! Requires root, /dev/fuse and loop devices. Otherwise the tests print that they are skipped.
 
 use std::io::Write;
 
@@ -14,7 +14,7 @@ use tenure_power::{Barriers, Kind, obstacle};
 fn is_skipped(kind: Kind) -> bool {
     let obstacle = obstacle();
     if let Some(obstacle) = obstacle {
-        // Not by eprintln, whose lines are shown of failed tests only.
+        // Not with eprintln, whose output is shown for failed tests only.
         let _ = writeln!(std::io::stderr(), "SKIPPED: no power is cut from {}, because {obstacle}", kind.name());
     }
     obstacle.is_some()

@@ -1,5 +1,5 @@
-//! A client without the library: plain calls, to any server, without a thought of its own. It shows what servers promise,
-//! where the library would be careful.
+//! A client without the library: plain calls to any server, without precautions. It tests the promises of the servers
+//! in cases where the library would be careful.
 
 use std::time::Duration;
 
@@ -14,13 +14,13 @@ use tokio::time::{sleep, timeout};
 
 use crate::Task;
 
-/// How long an answer is waited for.
+/// Response timeout.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How a refusal begins that says that nothing was changed.
+/// Prefix of error messages which state that nothing was changed.
 const REFUSED: &str = "the database cannot be reached";
 
-/// The lock that only such callers use.
+/// The lock that is reserved for these callers.
 const NAME: &str = "plain/lock";
 
 /// Runs until the task's time is over.
@@ -39,7 +39,7 @@ pub async fn run(task: Task, mut rng: StdRng) {
                 break;
             }
         }
-        // Perhaps long after it was lost.
+        // The hold may have been lost long before.
         if let Some((token, wire)) = token.zip(caller.wire().await) {
             let request =
                 ReleaseRequest { name: NAME.to_owned(), session_id: session, token, ..ReleaseRequest::default() };
@@ -48,11 +48,11 @@ pub async fn run(task: Task, mut rng: StdRng) {
     }
 }
 
-/// One that calls for a session.
+/// The calls of one session.
 struct Caller<'a> {
     task: &'a Task,
     rng: StdRng,
-    /// The server that it calls as a rule.
+    /// The server that it calls most of the time.
     favourite: &'a str,
 }
 
@@ -63,7 +63,7 @@ impl Caller<'_> {
         self.task.connector.connect(&server.parse().ok()?).await.ok()
     }
 
-    /// Takes the lock, in a session of its own, if it is free. The token.
+    /// Acquires the lock in a new session, if it is free. Returns the token.
     async fn acquire(&mut self, session: &str, ttl: Duration) -> Option<u64> {
         let wire = self.wire().await?;
         let waits: bool = self.rng.random();
@@ -78,7 +78,7 @@ impl Caller<'_> {
         match timeout(PATIENCE, LockServiceClient::new(wire).acquire(request)).await {
             Ok(Ok(answer)) => Some(answer.into_inner()).filter(|answer| answer.acquired).map(|answer| answer.token),
             Ok(Err(status)) => {
-                // Who waits may be refused after having joined the queue.
+                // An Acquire that waits may be rejected after it has joined the queue.
                 if !waits && status.message().starts_with(REFUSED) {
                     self.task.place.write(Entry::Refused(session.to_owned()));
                 }
@@ -88,7 +88,7 @@ impl Caller<'_> {
         }
     }
 
-    /// Whether it may be renewed again.
+    /// Renews the session. Returns whether it may be renewed again.
     async fn renew(&mut self, session: &str) -> bool {
         let Some(wire) = self.wire().await else { return true };
         let start = self.task.place.now();

@@ -1,4 +1,4 @@
-//! What programs draw: which sessions they open, what they ask for, and what they do with it.
+//! Draws the random choices of programs: session options, lock requests, and how holds are used.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use tenure_checker::Sharing;
 
 use crate::Habits;
 
-/// Holds last less long than this, in ms ...
+/// Upper bound of hold times, in ms.
 const LONG: u64 = 2_500;
 
-/// ... or than this, where most are short.
+/// Upper bound of short hold times, in ms, for programs whose holds are mostly short.
 const SHORT: u64 = 200;
 
-/// How a session is opened.
+/// Options of a session.
 #[derive(Clone, Copy, Debug)]
 pub struct Presence {
     /// Its TTL.
@@ -24,7 +24,7 @@ pub struct Presence {
 }
 
 impl Presence {
-    /// Draws one.
+    /// Draws session options.
     pub fn draw(rng: &mut StdRng, habits: &Habits) -> Self {
         let ttl = Duration::from_millis(rng.random_range(600..3_000));
         let grace = (rng.random_range(0..3) == 0).then(|| rng.random_range(habits.graces.clone()));
@@ -32,7 +32,7 @@ impl Presence {
     }
 }
 
-/// What is asked for.
+/// A lock request.
 #[derive(Clone, Debug)]
 pub struct Turn {
     /// The locks.
@@ -41,12 +41,12 @@ pub struct Turn {
     pub sharing: Sharing,
     /// The priority.
     pub priority: i32,
-    /// How long it is waited for.
+    /// Wait time.
     pub wait: Duration,
 }
 
 impl Turn {
-    /// Draws one, of so many locks.
+    /// Draws a request for some of this many locks.
     pub fn draw(rng: &mut StdRng, locks: u32) -> Self {
         let (names, sharing) = choose(rng, locks);
         let priority = i32::from(rng.random_range(0..8) == 0);
@@ -67,30 +67,30 @@ fn choose(rng: &mut StdRng, locks: u32) -> (Vec<String>, Sharing) {
     }
 }
 
-/// How long something is held.
+/// Draws a hold time.
 pub fn draw_work(rng: &mut StdRng, habits: &Habits) -> Duration {
     let is_short = habits.mostly_short && rng.random_range(0..4) > 0;
     Duration::from_millis(rng.random_range(0..if is_short { SHORT } else { LONG }))
 }
 
-/// How long until a hold is looked at again.
+/// Draws the pause until a hold is checked again.
 pub fn draw_look(rng: &mut StdRng) -> Duration {
     Duration::from_millis(rng.random_range(1..150))
 }
 
-/// How a hold is ended.
+/// How a hold ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// As the language does without a release.
+    /// By dropping it, without an explicit release.
     Drop,
-    /// By handing it over to whoever waits first.
+    /// By a transfer to the first waiter.
     Transfer,
     /// By a release.
     Release,
 }
 
 impl Ending {
-    /// Draws one: a release, as a rule.
+    /// Draws an ending; a release in most cases.
     pub fn draw(rng: &mut StdRng) -> Self {
         match rng.random_range(0..8) {
             0 | 1 => Self::Drop,

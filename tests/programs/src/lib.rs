@@ -1,5 +1,5 @@
-//! Programs that use Tenure and write down what they were told, for `tenure-checker`. The simulation runs them on its
-//! hosts, chaos in processes.
+//! Programs that use Tenure and record the replies for `tenure-checker`. The simulation runs them on its hosts, the
+//! chaos tests in processes.
 
 mod caller;
 pub mod draw;

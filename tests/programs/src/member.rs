@@ -1,4 +1,4 @@
-//! A program that is a member of a group: when it leads, it divides the work among all.
+//! A program that joins a group. While it leads, it divides the work among all members.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use tokio::time::{sleep, timeout};
 
 use crate::Task;
 
-/// The group that all are members of.
+/// The group that all such programs join.
 const GROUP: &str = "team";
 
-/// How often a member looks where it stands.
+/// Interval between checks of a member's standing.
 const LOOK: Duration = Duration::from_millis(40);
 
 /// Runs until the task's time is over.
@@ -43,7 +43,7 @@ pub async fn run(client: Client, task: Task, mut rng: StdRng) {
     }
 }
 
-/// Writes down where a member stands, until that is lost.
+/// Records a member's standing until its membership is lost.
 async fn look(task: &Task, membership: &Membership) {
     loop {
         let at = task.place.now();

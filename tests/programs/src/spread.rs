@@ -1,5 +1,5 @@
-//! A program of plain calls that spreads them over all servers at random, as behind a balancer: what it waits for, renews, cancels and
-//! gives back in one session is asked wherever chance has it.
+//! A program that spreads plain calls over all servers at random, as behind a load balancer. The acquires, renewals,
+//! cancels and releases of one session go to different servers.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,16 +16,16 @@ use tokio::time::{sleep, timeout};
 
 use crate::Task;
 
-/// How long an answer is waited for, beyond what the call itself is to wait.
+/// Response timeout, beyond the wait time of the call itself.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How many locks only such programs use.
+/// Number of locks that are reserved for these programs.
 const LOCKS: u32 = 2;
 
-/// What is left of the acknowledged time to live when the program stops to rely on it: clocks differ.
+/// Fraction of the acknowledged TTL that the program relies on, because clocks differ.
 const MARGIN: f64 = 0.98;
 
-/// How often a cancel is tried before its session is left to expire.
+/// Maximum number of attempts to cancel before the session is left to expire.
 const CANCELS: usize = 8;
 
 /// Runs until the task's time is over.
@@ -47,10 +47,10 @@ pub async fn run(task: Task, mut rng: StdRng) {
     }
 }
 
-/// A session, which is renewed until it is dropped.
+/// A session, renewed until it is dropped.
 struct Session {
     caller: Caller,
-    /// Until when the session surely lives, by the clock that all places share.
+    /// Time until which the session is known to live, by the clock that all places share.
     valid_until: Arc<Mutex<Duration>>,
     renewing: JoinHandle<()>,
 }
@@ -63,7 +63,7 @@ impl Session {
         let renewed = valid_until.clone();
         let renewing = tokio::spawn(async move {
             loop {
-                // One in eight is nearly too late, and then asks two servers.
+                // One renewal in eight is nearly too late, and is then sent to two servers.
                 let is_late = renewer.rng.random_range(0..8) == 0;
                 let (pause, times) = if is_late { (0.8..1.0, 2) } else { (0.05..0.4, 1) };
                 sleep(ttl.mul_f64(renewer.rng.random_range(pause))).await;
@@ -82,12 +82,12 @@ impl Session {
         self.caller.task.place.now() < *self.valid_until.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tries to hold a lock for a while. Says whether the session is of any more use.
+    /// Tries to acquire a lock and to hold it for a while. Returns whether the session is still usable.
     async fn take_turn(&mut self) -> bool {
         let name = format!("spread/{}", self.caller.rng.random_range(0..LOCKS));
         loop {
             let wait = Duration::from_millis(self.caller.rng.random_range(0..2_500));
-            // Some do not wait for the answer, or hardly for the server.
+            // One call in eight times out halfway through its wait, and one in eight almost at once.
             let patience = match self.caller.rng.random_range(0..8) {
                 0 => wait.mul_f64(0.5),
                 1 => Duration::from_millis(self.caller.rng.random_range(1..50)),
@@ -96,9 +96,9 @@ impl Session {
             match self.caller.acquire(&name, wait, patience).await {
                 Outcome::Acquired(token) => return self.work(&name, token).await,
                 Outcome::Busy => return self.is_valid(),
-                // What a server receives only later is the business of no later call.
+                // A request that the server receives late must not affect later calls, so the session ends.
                 _ if !self.caller.is_received().await => return false,
-                // Asks again, as a rule before the claim is cancelled for want of a call.
+                // Sends the Acquire again, usually before the claim is cancelled for lack of a call.
                 _ if self.is_valid() && self.caller.task.place.is_time() && self.caller.rng.random() => {
                     sleep(Duration::from_millis(self.caller.rng.random_range(0..6_000))).await;
                 }
@@ -106,17 +106,17 @@ impl Session {
             }
         }
         let is_cancelled = self.caller.cancel(&name).await;
-        // Time in which nothing may come of it any more.
+        // Time in which the call must have no late effect.
         sleep(Duration::from_millis(self.caller.rng.random_range(0..500))).await;
         is_cancelled && self.is_valid()
     }
 
-    /// Relies on the hold for as long as the session is known to live, at most for a while, and gives it back.
+    /// Relies on the hold while the session is known to live, but only for a limited time, and then releases it.
     async fn work(&mut self, name: &str, token: u64) -> bool {
-        // Longer than a claim is kept whose call was not answered, as a rule.
+        // Usually longer than the server keeps a claim whose call was not answered.
         let until = self.caller.task.place.now() + Duration::from_millis(self.caller.rng.random_range(0..9_000));
         loop {
-            // Before the session is looked at: a host may be frozen in between.
+            // Read the time before the session is checked: the host may be frozen in between.
             let at = self.caller.task.place.now();
             if !self.is_valid() {
                 return false;
@@ -137,12 +137,12 @@ impl Drop for Session {
     }
 }
 
-/// One that calls for a session, each time another server.
+/// The calls of one session, each to a random server.
 struct Caller {
     task: Task,
     id: String,
     rng: StdRng,
-    /// By which the last Acquire was sent.
+    /// Connection on which the last Acquire was sent.
     last: Option<Wire>,
 }
 
@@ -152,7 +152,7 @@ impl Caller {
         timeout(PATIENCE, self.task.connector.connect(&server)).await.ok()?.ok()
     }
 
-    /// Until when the session surely lives.
+    /// Records the renewal, and returns the time until which the session is known to live.
     fn acknowledged(&self, start: Duration, ttl: Duration) -> Duration {
         self.task.place.write(Entry::Renewal(Renewal { session: self.id.clone(), start, ttl }));
         start + ttl.mul_f64(MARGIN)
@@ -206,7 +206,7 @@ impl Caller {
         outcome
     }
 
-    /// Whether the server has received the last Acquire: it answers what was sent after that on the same connection.
+    /// Whether the server has received the last Acquire. A reply to a later request on the same connection implies it.
     async fn is_received(&mut self) -> bool {
         match self.last.take() {
             Some(wire) => self.renew_by(wire).await.is_some(),
@@ -214,8 +214,8 @@ impl Caller {
         }
     }
 
-    /// Cancels an Acquire. Says whether that was acknowledged, and none that was sent before may arrive later, and
-    /// cancel what is asked for then.
+    /// Cancels an Acquire. Returns whether the cancel was acknowledged and no earlier cancel can still arrive and
+    /// cancel a later Acquire.
     async fn cancel(&mut self, name: &str) -> bool {
         let mut is_last = true;
         for _ in 0..CANCELS {
@@ -235,7 +235,7 @@ impl Caller {
         false
     }
 
-    /// Gives a hold back. Says whether that was acknowledged.
+    /// Releases a hold. Returns whether the release was acknowledged.
     async fn release(&mut self, name: &str, token: u64) -> bool {
         let start = self.task.place.now();
         let (session_id, name) = (self.id.clone(), name.to_owned());

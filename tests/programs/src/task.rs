@@ -1,4 +1,4 @@
-//! What programs are given to do, and where they run.
+//! Defines the task of a program and the place where it runs.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,64 +15,64 @@ use tokio::time::sleep;
 use crate::worker::Worker;
 use crate::{caller, member, spread, watcher};
 
-/// Where programs run.
+/// Environment of programs.
 pub trait Place: Send + Sync + 'static {
-    /// What time it is, by the clock that all places share.
+    /// Current time, by the clock that all places share.
     fn now(&self) -> Duration;
 
-    /// Whether programs may begin something more.
+    /// Whether programs may start further operations.
     fn is_time(&self) -> bool;
 
-    /// Writes down what a program did or saw.
+    /// Records an operation or observation of a program.
     fn write(&self, entry: Entry);
 }
 
-/// What programs do in another way on simulated and on real machines.
+/// Settings that differ between simulated and real machines.
 #[derive(Clone, Debug)]
 pub struct Habits {
     /// The disconnect graces of sessions, in ms.
     pub graces: Range<u64>,
-    /// Whether most holds are short, so that there are more of them.
+    /// Whether most holds are short, which yields more of them.
     pub mostly_short: bool,
-    /// How long after a session could not be opened the next attempt is made, if not at once.
+    /// Pause before the next attempt after a session could not be opened. `None` retries at once.
     pub pause: Option<Duration>,
 }
 
-/// What the programs of one place are given.
+/// Parameters of the programs of one place.
 #[derive(Clone)]
 pub struct Task {
-    /// The place's name, which no other one has, nor the same one when it is started again.
+    /// The place's name. It is unique, also across restarts of the place.
     pub name: String,
     /// The place.
     pub place: Arc<dyn Place>,
     /// The servers, as URLs.
     pub servers: Vec<String>,
-    /// How those connect to them who do without the library.
+    /// Connects the programs that do not use the library.
     pub connector: Arc<dyn Connector>,
-    /// How many programs use locks.
+    /// Number of programs that use locks.
     pub workers: usize,
-    /// How many locks there are.
+    /// Number of locks.
     pub locks: u32,
-    /// How they go about it.
+    /// Settings of the programs.
     pub habits: Habits,
 }
 
 impl Task {
-    /// After an attempt that failed.
+    /// Pauses after a failed attempt.
     pub(crate) async fn pause(&self) {
         if let Some(pause) = self.habits.pause {
             sleep(pause).await;
         }
     }
 
-    /// One of the servers.
+    /// Draws one of the servers.
     pub(crate) fn draw_server(&self, rng: &mut StdRng) -> &str {
         &self.servers[rng.random_range(0..self.servers.len())]
     }
 }
 
-/// Starts a watcher, which ends with the client, and all others, which end when it is time and are given back. What they draw
-/// follows from the seed.
+/// Starts a watcher, which ends with the client, and all other programs, which end when their time is over and whose
+/// handles are returned. Their random choices follow from the seed.
 pub fn start(client: &Client, task: &Task, seed: u64) -> Vec<JoinHandle<()>> {
     tokio::spawn(watcher::run(client.clone(), task.clone()));
     let mut rng = StdRng::seed_from_u64(seed);

@@ -1,4 +1,4 @@
-//! A program that writes down all that a watch tells.
+//! Records everything that a watch delivers.
 
 use tenure_checker::{Entry, Telling};
 use tenure_client::{Client, WatchEvent, WatchOptions};

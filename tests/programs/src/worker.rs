@@ -1,4 +1,4 @@
-//! A program that uses locks, in sessions of its own.
+//! A program that uses locks through the client library, in its own sessions.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use tokio::time::{Instant, sleep};
 use crate::Task;
 use crate::draw::{Ending, Presence, Turn, draw_look, draw_work};
 
-/// One that uses locks.
+/// A program that uses locks.
 pub struct Worker {
-    /// By which it works.
+    /// The client.
     pub client: Client,
-    /// What it has to do.
+    /// The task.
     pub task: Task,
-    /// What it draws.
+    /// Source of random choices.
     pub rng: StdRng,
 }
 
@@ -47,7 +47,7 @@ impl Worker {
         }
     }
 
-    /// Tries to hold something for a while.
+    /// Tries to acquire locks and to hold them for a while.
     async fn take_turn(&mut self, session: &Session) {
         let Turn { names, sharing, priority, wait } = Turn::draw(&mut self.rng, self.task.locks);
         let request = session.locks(&names).priority(priority);
@@ -71,12 +71,12 @@ impl Worker {
         }
     }
 
-    /// Does something while the hold is valid, and gives it back, hands it over, or drops it.
+    /// Holds the locks while they are valid, and then releases, transfers or drops the hold.
     async fn work(&mut self, guard: Guard, sharing: Sharing) {
         let (names, token, session) = (guard.names().to_vec(), guard.token(), guard.session().id().to_owned());
         let until = Instant::now() + draw_work(&mut self.rng, &self.task.habits);
         while Instant::now() < until {
-            // Before the hold is asked: a process may be frozen in between.
+            // Read the time before the hold is checked: the process may be frozen in between.
             let at = self.task.place.now();
             if !guard.is_valid() {
                 return;

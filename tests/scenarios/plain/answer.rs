@@ -1,4 +1,4 @@
-//! What is answered to the runner.
+//! Answers to the runner.
 
 use std::collections::HashMap;
 
@@ -7,21 +7,21 @@ use tenure_proto::v1::{Claim, EndReason, Event, EventType, Lock, Mode};
 use tonic::Status;
 use tonic_types::StatusExt;
 
-/// What is answered to a request.
+/// The outcome of a request.
 pub(crate) type Answer = Result<Value, Failure>;
 
-/// Why a request was not done.
+/// Why a request failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// No server answered.
     Unavailable(String),
-    /// A server refused it.
+    /// A server rejected it.
     Refused { reason: String, message: String, metadata: HashMap<String, String> },
-    /// There are no endpoints, or one is no address.
+    /// There are no endpoints, or one is not a valid address.
     Endpoints,
     /// It was cancelled.
     Cancelled,
-    /// A mistake of the scenario.
+    /// The scenario is faulty.
     Driver(String),
 }
 
@@ -52,7 +52,7 @@ impl Failure {
     }
 }
 
-/// Why a server refused a call. None: no server did.
+/// The reason of a server's rejection. None if the status is not from a server.
 pub(crate) fn reason(status: &Status) -> Option<String> {
     status.get_error_details().error_info().map(|info| info.reason.clone())
 }
@@ -80,7 +80,7 @@ pub(crate) fn lock(lock: &Lock) -> Value {
     json!({"name": lock.name, "holders": claims(&lock.holders), "waiters": claims(&lock.waiters)})
 }
 
-/// An event, once for each of its locks.
+/// Converts an event, once for each of its locks.
 pub(crate) fn events(event: &Event) -> Vec<Value> {
     event.names.iter().map(|name| event_of_lock(event, name)).collect()
 }

@@ -1,9 +1,9 @@
-//! Plays scenarios without a client library: plain calls with generated code, each to a server drawn at random, as
-//! behind a balancer.
+//! Plays scenarios without a client library: plain calls with generated code, each to a random server, as behind a
+//! balancer.
 //!
-//! A model of how to use Tenure from generated code: [`servers`] spreads calls and repeats those without an answer,
-//! [`session`] is what a program does with a session and its locks, [`watch`] goes on where a broken stream ended. This
-//! file and [`answer`] only translate between them and the requests that `tests/scenarios/README.md` describes.
+//! It is a model of using Tenure from generated code: [`servers`] spreads calls and repeats those without an answer,
+//! [`session`] manages a session and its locks, [`watch`] resumes where a broken stream ended. This file and [`answer`]
+//! only translate between them and the requests that `tests/scenarios/README.md` describes.
 
 mod answer;
 mod servers;
@@ -29,7 +29,7 @@ use crate::servers::{PATIENCE, Servers};
 use crate::session::{Guard, Session};
 use crate::watch::Watch;
 
-/// What is answered to `hello`: the requests that can be asked, and the fields that each may have.
+/// The answer to `hello`: the supported requests, and their fields.
 const KNOWN: [(&str, &str); 12] = [
     ("hello", ""),
     ("connect", "client endpoints namespace"),
@@ -45,7 +45,7 @@ const KNOWN: [(&str, &str); 12] = [
     ("unwatch", "watch"),
 ];
 
-/// A request: what is to be done, and the fields of all requests.
+/// A request: its kind, and the fields of all requests.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Request {
@@ -70,18 +70,18 @@ struct Request {
     after_revision: u64,
 }
 
-/// What the requests have given names to.
+/// Objects that requests have named.
 #[derive(Default)]
 struct Things {
     clients: Named<Servers>,
     sessions: Named<Session>,
     guards: Named<Guard>,
     watches: Named<Watch>,
-    /// Cancels the requests under way, by their ids.
+    /// The requests in progress, by id; a send cancels one.
     running: RefCell<HashMap<u64, oneshot::Sender<()>>>,
 }
 
-/// Things of one kind, by name.
+/// Objects of one kind, by name.
 struct Named<T>(RefCell<HashMap<String, Rc<T>>>);
 
 impl<T> Default for Named<T> {
@@ -100,7 +100,7 @@ impl<T> Named<T> {
     }
 }
 
-// On one thread requests are begun in the order in which they were read.
+// A single thread starts requests in the order in which they were read.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> io::Result<()> {
     LocalSet::new().run_until(serve()).await
@@ -122,11 +122,11 @@ async fn serve() -> io::Result<()> {
                 Err(failure) => json!({"id": id, "error": failure.to_json()}),
             };
             let mut out = io::stdout().lock();
-            // The runner may have gone.
+            // The runner may have exited.
             let _ = writeln!(out, "{line}").and_then(|()| out.flush());
         });
     }
-    // Nothing is closed.
+    // Exits without closing anything.
     std::process::exit(0)
 }
 
@@ -151,7 +151,7 @@ async fn perform(request: Request, cancelled: oneshot::Receiver<()>, things: &Th
         "acquire" => return acquire(request, cancelled, things).await,
         "cancel" => {
             if let Some(cancel) = things.running.borrow_mut().remove(&request.request) {
-                // It may have been answered just now.
+                // It may have been answered in the meantime.
                 let _ = cancel.send(());
             }
         }
@@ -203,7 +203,7 @@ async fn open(request: &Request, metadata: BTreeMap<String, String>, things: &Th
     Session::open(things.clients.get(&request.client)?, opened).await.map(Rc::new)
 }
 
-/// Acquires in the session that is named, or in one of its own, which ends with what is acquired.
+/// Acquires in the named session, or in one of its own, which ends with the hold.
 async fn acquire(request: Request, cancelled: oneshot::Receiver<()>, things: &Things) -> Answer {
     let owns_session = request.session.is_empty();
     let session = match owns_session {

@@ -1,4 +1,4 @@
-//! Spreads calls over servers: each call goes to one drawn at random, and to the next if it is not answered there.
+//! Spreads calls over servers: each call goes to a random server, and to the next if it is not answered.
 
 use std::time::Duration;
 
@@ -9,26 +9,27 @@ use tonic::{Code, Response, Status};
 
 use crate::answer::{Failure, reason};
 
-/// How long one server is waited for, beside the wait for a lock that the call asks for.
+/// The time limit of a call to one server, in addition to the call's own wait for a lock.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How often a connection is probed while it is waited for: a wait may be long, and its server gone without a word.
+/// The interval of a connection's probes during a call: a wait may be long, and its server gone without closing the
+/// connection.
 const PROBE: Duration = Duration::from_millis(500);
 
-/// How often all servers are asked before the call fails ...
+/// The number of rounds over all servers before the call fails ...
 const ROUNDS: usize = 50;
 
-/// ... and how long between two rounds.
+/// ... and the pause between two rounds.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// The servers, and the namespace that they are asked about.
+/// The servers, and the namespace of all calls.
 pub(crate) struct Servers {
     channels: Vec<Channel>,
     pub(crate) namespace: String,
 }
 
 impl Servers {
-    /// Connects to each when it is first asked. `http://` may be left out.
+    /// Creates channels that connect on first use. `http://` may be omitted.
     pub(crate) fn connect(endpoints: &[String], namespace: String) -> Result<Self, Failure> {
         let channels: Result<Vec<Channel>, Failure> = endpoints
             .iter()
@@ -44,12 +45,12 @@ impl Servers {
         if channels.is_empty() { Err(Failure::Endpoints) } else { Ok(Self { channels, namespace }) }
     }
 
-    /// The number of a server drawn at random, of another one than `avoided` if there is one.
+    /// The index of a random server, different from `avoided` if possible.
     pub(crate) fn draw(&self, avoided: Option<usize>) -> usize {
         self.shuffled(avoided).first().copied().unwrap_or_default()
     }
 
-    /// All servers in an order drawn at random, but with `avoided` last.
+    /// All servers in random order, but with `avoided` last.
     fn shuffled(&self, avoided: Option<usize>) -> Vec<usize> {
         let mut servers: Vec<usize> = (0..self.channels.len()).collect();
         servers.shuffle(&mut rand::rng());
@@ -57,7 +58,7 @@ impl Servers {
         servers
     }
 
-    /// Asks one server once.
+    /// Sends a call to one server, once.
     pub(crate) async fn ask_one<T>(
         &self,
         server: usize,
@@ -69,8 +70,8 @@ impl Servers {
         answer.unwrap_or_else(|_| Err(Status::unavailable("no answer in time"))).map(Response::into_inner)
     }
 
-    /// Asks one server after the other until one answers. What is asked must name its session, so that it can be
-    /// repeated: a call without an answer may have taken effect.
+    /// Sends a call to one server after the other until one answers. The request must name its session, so that it can
+    /// be repeated: a call without an answer may have taken effect.
     pub(crate) async fn ask<T>(
         &self,
         avoided: Option<usize>,
@@ -92,10 +93,10 @@ impl Servers {
     }
 }
 
-/// Whether another server would answer the same. What has no reason does not come from a server of Tenure, but from the
-/// way there.
+/// Whether other servers would reject the call as well. A status without a reason is not from a Tenure server, but from
+/// the path to it.
 pub(crate) fn is_final(status: &Status) -> bool {
     let is_transient = matches!(status.code(), Code::Unavailable | Code::DeadlineExceeded | Code::ResourceExhausted);
-    // Right after a cancel, a server that has not heard of it yet may refuse a new Acquire.
+    // Right after a cancel, a server that has not seen it yet may reject a new Acquire.
     reason(status).is_some_and(|reason| !is_transient && reason != "ACQUIRE_CANCELLED")
 }

@@ -1,4 +1,4 @@
-//! A session, and what it holds and waits for.
+//! A session, with its holds and waits.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -19,8 +19,7 @@ use uuid::Uuid;
 use crate::answer::Failure;
 use crate::servers::{PATIENCE, Servers, is_final};
 
-/// A session is renewed so many times in its TTL: more often than a call that waits for a lock renews it where it
-/// waits.
+/// The number of renewals per TTL: more often than a call that waits for a lock renews the session at its server.
 const RENEWALS: u32 = 6;
 
 /// Longer than any wait.
@@ -31,17 +30,18 @@ pub(crate) struct Session {
     servers: Rc<Servers>,
     pub(crate) id: String,
     pub(crate) ttl: Duration,
-    /// Sent along with each Acquire: it is refused if the session has ended, also if another of that id is open.
+    /// Sent with each Acquire, which is rejected if the session has ended, even if another of that id is open.
     opened_revision: u64,
-    /// The server that takes the renewals: not the one that opened the session, and none that is asked for a lock.
+    /// The server that receives the renewals: not the one that opened the session, and never one that receives an
+    /// Acquire.
     renewed_at: Rc<Cell<usize>>,
     renewing: AbortHandle,
 }
 
-/// What a session was granted.
+/// A hold of a session.
 pub(crate) struct Guard {
     pub(crate) session: Rc<Session>,
-    /// One of the names: a hold of several is given back whole.
+    /// One of the names: a hold of several names is released as a whole.
     pub(crate) name: String,
     pub(crate) token: u64,
     /// Whether the session ends with the hold.
@@ -49,7 +49,7 @@ pub(crate) struct Guard {
 }
 
 impl Session {
-    /// Opens one. Without an id it draws one, so that it opens no second session if it has to ask again.
+    /// Opens a session. Without an id it draws one, so that a repeated call does not open a second session.
     pub(crate) async fn open(servers: Rc<Servers>, request: OpenSessionRequest) -> Result<Self, Failure> {
         let drawn = if request.session_id.is_empty() { Uuid::now_v7().to_string() } else { request.session_id };
         let request = OpenSessionRequest { namespace: servers.namespace.clone(), session_id: drawn, ..request };
@@ -66,8 +66,9 @@ impl Session {
         Ok(Self { servers, id: opened.id, ttl, opened_revision: opened.opened_revision, renewed_at, renewing })
     }
 
-    /// Asks for locks, at any server but the one that renews the session, until they are granted, the wait is over, or
-    /// it is cancelled. A call that dies with its server is asked again elsewhere, and is then about the same claim.
+    /// Acquires locks, at any server but the one that renews the session, until they are granted, the wait is over, or
+    /// it is cancelled. If a call's server dies, the call is repeated at another server, and then concerns the same
+    /// claim.
     pub(crate) async fn acquire(
         &self,
         request: AcquireRequest,
@@ -99,7 +100,7 @@ impl Session {
         }
     }
 
-    /// Cancels an Acquire, at any server but the one that was asked for it. Then nothing of it takes effect any more.
+    /// Cancels an Acquire, at any server but the one that received it. After that the Acquire has no effect any more.
     async fn cancel(&self, names: &[String], asked_at: Option<usize>) -> Result<(), Failure> {
         let (namespace, session_id) = (self.servers.namespace.clone(), self.id.clone());
         let request = CancelAcquireRequest { namespace, names: names.to_owned(), session_id };
@@ -107,7 +108,7 @@ impl Session {
         self.servers.ask(asked_at, PATIENCE, call).await.map(drop)
     }
 
-    /// Gives a hold back.
+    /// Releases a hold.
     pub(crate) async fn release(&self, name: &str, token: u64) -> Result<(), Failure> {
         let (namespace, session_id) = (self.servers.namespace.clone(), self.id.clone());
         let request = ReleaseRequest { namespace, name: name.to_owned(), session_id, token };
@@ -128,9 +129,9 @@ impl Session {
         self.servers.ask(None, PATIENCE, call).await.map(drop)
     }
 
-    /// Ends it, with all that it holds and waits for.
+    /// Closes the session, with all its holds and waits.
     pub(crate) async fn close(&self) -> Result<(), Failure> {
-        // Before that: another session of this id is not to be renewed.
+        // Stopped first, so that no other session of this id is renewed.
         self.renewing.abort();
         let (namespace, session_id) = (self.servers.namespace.clone(), self.id.clone());
         let request = CloseSessionRequest { namespace, session_id, ..CloseSessionRequest::default() };
@@ -139,7 +140,7 @@ impl Session {
     }
 }
 
-/// Renews a session at one server for as long as that answers, then at another: each change costs a commit.
+/// Renews a session at one server as long as that answers, then at another: each change costs a commit.
 async fn renew(servers: Rc<Servers>, session_id: String, ttl: Duration, at: Rc<Cell<usize>>) {
     let pause = ttl / RENEWALS;
     loop {

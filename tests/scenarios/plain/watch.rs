@@ -1,4 +1,4 @@
-//! A watch that goes on where its stream broke.
+//! A watch that resumes where its stream broke.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -20,12 +20,12 @@ pub(crate) struct Watch {
     progress: Mutex<Progress>,
 }
 
-/// How far a watch has come.
+/// The progress of a watch.
 struct Progress {
-    /// Resumes after what was received.
+    /// The request, updated to resume after the last received response.
     request: WatchRequest,
     stream: Option<Streaming<WatchResponse>>,
-    /// The first parts of a snapshot: of a lock that changed meanwhile, what came last.
+    /// The parts of a snapshot so far: for a lock that changed meanwhile, the last state.
     locks: BTreeMap<String, Value>,
 }
 
@@ -61,7 +61,7 @@ impl Watch {
 }
 
 impl Progress {
-    /// What a response says; nothing yet if more of it follows.
+    /// The item in a response; None if more parts follow.
     fn take(&mut self, WatchResponse { revision, kind }: WatchResponse) -> Option<Value> {
         let item = match kind? {
             Kind::Snapshot(snapshot) => {

@@ -1,4 +1,4 @@
-//! A client that takes part in a scenario: its driver, and the network between it and each server.
+//! A client in a scenario: its driver, and the network between it and each server.
 
 use std::time::Duration;
 
@@ -13,23 +13,23 @@ use crate::matcher::Kept;
 use crate::relay::Relay;
 use crate::step::Cut;
 
-/// How long a driver may take to start, and to reach a server: some languages are slow at that.
+/// The limit of a driver's start and of its connection to a server, which is slow in some languages.
 pub(crate) const START: Duration = Duration::from_secs(60);
 
-/// A client that takes part.
+/// A client in a scenario.
 #[derive(Debug)]
 pub(crate) struct Actor {
     pub(crate) driver: Driver,
-    /// In the order of the servers.
+    /// One per server, in their order.
     relays: Vec<Relay>,
-    /// Takes connections and never answers.
+    /// Accepts connections and never answers.
     _hanging: TcpListener,
-    /// What only this client's requests can name.
+    /// Values that only this client's requests can name.
     pub(crate) own: Kept,
 }
 
 impl Actor {
-    /// Starts one. Its list of servers begins with the one that is its `turn`, so that not all go to the same.
+    /// Starts a client. Its list of servers begins with number `turn`, so that not all clients connect to the same one.
     pub(crate) async fn start(spec: &ClientSpec, ports: &[u16], turn: usize) -> anyhow::Result<Self> {
         let mut relays = Vec::new();
         for port in ports {
@@ -63,7 +63,7 @@ impl Actor {
         self.relays.iter().for_each(Relay::mend);
     }
 
-    /// The server that it is connected to, from 0: the one that it heard of last.
+    /// The server that it is connected to, from 0: the one with the latest traffic.
     pub(crate) fn server(&self) -> anyhow::Result<usize> {
         let heard = self.relays.iter().enumerate().filter_map(|(server, relay)| Some((relay.heard()?, server)));
         heard.max().map(|(_, server)| server).context("it is connected to no server")

@@ -1,4 +1,4 @@
-//! The clients of all languages: `clients.toml`.
+//! The clients of all languages, from `clients.toml`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,16 +11,17 @@ use tokio::process::Command;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClientSpec {
-    /// Its name, by which scenarios skip it.
+    /// Its name, which scenarios use in `skip`.
     pub name: String,
-    /// Where its commands are run, from the repository's root. It is left out if that does not exist.
+    /// The working directory of its commands, relative to the repository's root. The client is omitted if it does not
+    /// exist.
     pub folder: PathBuf,
-    /// Builds its driver.
+    /// The command that builds its driver.
     pub build: Vec<String>,
-    /// Runs its driver.
+    /// The command that runs its driver.
     pub run: Vec<String>,
-    /// Whether it plays only the scenarios that ask for nothing but what its driver's `hello` names. All others play
-    /// every scenario, so that a library which lacks something fails.
+    /// Whether it plays only the scenarios whose requests its driver lists in `hello`. All other clients play every
+    /// scenario, so that a library with a missing feature fails.
     #[serde(default)]
     pub partial: bool,
 }
@@ -32,7 +33,8 @@ struct Table {
 }
 
 impl ClientSpec {
-    /// Reads the file, and leaves out what does not exist. Paths are from `root`, unless they are absolute.
+    /// Reads the file, and omits clients whose folder does not exist. Paths are relative to `root`, unless they are
+    /// absolute.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -46,7 +48,7 @@ impl ClientSpec {
     /// Builds its driver.
     ///
     /// # Errors
-    /// If that fails; with what was said.
+    /// If that fails; with the output.
     pub async fn build(&self) -> anyhow::Result<()> {
         if self.build.is_empty() {
             return Ok(());
@@ -57,7 +59,7 @@ impl ClientSpec {
         Ok(())
     }
 
-    /// What runs its driver.
+    /// The command that runs its driver.
     ///
     /// # Errors
     /// If there is no command.
@@ -68,7 +70,7 @@ impl ClientSpec {
     fn command(&self, words: &[String]) -> anyhow::Result<Command> {
         let (program, arguments) =
             words.split_first().with_context(|| format!("{} has an empty command", self.name))?;
-        // A path is from its folder, a bare name is looked for as usual.
+        // A path is relative to its folder, a bare name is searched in PATH.
         let program = if program.contains('/') { self.folder.join(program) } else { program.into() };
         let mut command = Command::new(program);
         command.args(arguments).current_dir(&self.folder);

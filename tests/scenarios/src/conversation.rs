@@ -1,4 +1,4 @@
-//! What is said to a driver, and what it answers: a JSON object a line, by a number each.
+//! The protocol with a driver: requests and answers as JSON objects, one per line, matched by id.
 
 use std::collections::{HashMap, VecDeque};
 use std::process::Stdio;
@@ -11,19 +11,19 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::oneshot;
 
-/// How much of its log a failure shows.
+/// The number of log lines that a failure shows.
 const LOG_LINES: usize = 30;
 
-/// What was answered, and when.
+/// An answer with its time.
 #[derive(Clone, Debug)]
 pub struct Answered {
-    /// When the answer was there.
+    /// When the answer arrived.
     pub at: Instant,
     /// `ok`, or `error`.
     pub answer: Result<Value, Value>,
 }
 
-/// The talk with a process that is a driver.
+/// A conversation with a driver process.
 #[derive(Debug)]
 pub struct Conversation {
     input: Option<ChildStdin>,
@@ -39,7 +39,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Talk {
     waiting: HashMap<u64, oneshot::Sender<Answered>>,
-    /// What it said that cannot be understood.
+    /// The first output that was not a valid answer.
     nonsense: Option<String>,
     log: VecDeque<String>,
 }
@@ -66,10 +66,11 @@ impl Conversation {
         Ok((child, Self { input, last_id: 0, shared }))
     }
 
-    /// Asks for something: answers the request's id, and what will be answered. An end without an answer is the driver's.
+    /// Sends a request; returns its id, and a receiver of the answer. If the driver ends without an answer, the
+    /// receiver fails.
     ///
     /// # Errors
-    /// If nothing can be said to it any more.
+    /// If the driver's input is closed.
     pub async fn ask(
         &mut self,
         request: &str,
@@ -88,12 +89,12 @@ impl Conversation {
         Ok((id, answer))
     }
 
-    /// Says nothing more.
+    /// Closes the driver's input.
     pub fn end(&mut self) {
         self.input = None;
     }
 
-    /// What it said that cannot be understood.
+    /// The first output that was not a valid answer.
     #[must_use]
     pub fn nonsense(&self) -> Option<String> {
         self.shared.lock().nonsense.clone()
@@ -114,7 +115,7 @@ async fn listen(output: impl AsyncRead + Unpin, shared: Arc<Shared>) {
         match understand(&line) {
             Some((id, answer)) if talk.waiting.contains_key(&id) => {
                 if let Some(waiting) = talk.waiting.remove(&id) {
-                    // Whoever asked may have gone.
+                    // The requester may have been dropped.
                     let _ = waiting.send(Answered { at, answer });
                 }
             }
@@ -123,7 +124,7 @@ async fn listen(output: impl AsyncRead + Unpin, shared: Arc<Shared>) {
             }
         }
     }
-    // Nobody is answered any more.
+    // No further answers will arrive.
     shared.lock().waiting.clear();
 }
 

@@ -1,4 +1,4 @@
-//! A driver's process: it does in its language what it is asked.
+//! A driver's process, which executes requests in its language.
 
 use std::fs;
 use std::path::Path;
@@ -11,23 +11,23 @@ use tokio::time::sleep;
 
 use crate::conversation::Conversation;
 
-/// How long it may take to stand still ...
+/// How long freezing may take ...
 const FREEZE: Duration = Duration::from_secs(10);
 
-/// ... and how often that is looked at.
+/// ... and the interval of the checks.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// A driver's process, in a group of its own.
+/// A driver's process, in a process group of its own.
 #[derive(Debug)]
 pub struct Driver {
     child: Child,
     group: Pid,
-    /// The talk with it.
+    /// The conversation with it.
     pub talk: Conversation,
 }
 
 impl Driver {
-    /// Starts one.
+    /// Starts a driver.
     ///
     /// # Errors
     /// If the command cannot be run.
@@ -38,17 +38,18 @@ impl Driver {
         Ok(Self { child, group, talk })
     }
 
-    /// Kills it, with all that it started.
+    /// Kills it, with all its descendants.
     pub async fn kill(&mut self) {
         self.signal(Signal::KILL);
         self.talk.end();
         let _ = self.child.wait().await;
     }
 
-    /// Freezes it, and waits until it stands still: on a busy machine it may go on for a while, and be asked something.
+    /// Freezes it, and waits until all its threads have stopped: on a busy machine it may continue for a while, and
+    /// receive a request.
     ///
     /// # Errors
-    /// If it does not.
+    /// If they do not stop.
     pub async fn freeze(&self) -> anyhow::Result<()> {
         self.signal(Signal::STOP);
         let began = Instant::now();
@@ -59,13 +60,13 @@ impl Driver {
         Ok(())
     }
 
-    /// Lets it run on.
+    /// Resumes it.
     pub fn thaw(&self) {
         self.signal(Signal::CONT);
     }
 
     fn signal(&self, signal: Signal) {
-        // Its group is gone only when the process was waited for.
+        // The group id is valid until the process was waited for.
         if self.child.id().is_some() {
             let _ = kill_process_group(self.group, signal);
         }
@@ -78,7 +79,7 @@ impl Drop for Driver {
     }
 }
 
-/// Whether all threads of all processes of a group are stopped, or over.
+/// Whether all threads of all processes in a group have stopped or ended.
 fn is_frozen(group: Pid) -> bool {
     let of = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let members = of(Path::new("/proc")).filter(|process| state_and_group(process).is_some_and(|(_, of)| of == group));

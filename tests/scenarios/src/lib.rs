@@ -1,5 +1,5 @@
-//! Scenarios: what a client can get wrong, as data, played against the client of each language by way of its driver. The README
-//! beside this crate has the format and the protocol of the drivers.
+//! Scenarios: possible client errors as data, played against the client of each language through its driver. The README
+//! beside this crate describes the format and the drivers' protocol.
 
 mod actor;
 mod clients;

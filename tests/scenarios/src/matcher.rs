@@ -1,20 +1,20 @@
-//! Whether an answer is as expected.
+//! Comparison of answers with expectations.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-/// What is kept under a name, for later comparisons and requests.
+/// Values stored by name, for later comparisons and requests.
 pub type Kept = BTreeMap<String, Value>;
 
-/// What is not as expected.
+/// A difference between an answer and the expectation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// Where in the answer, such as `holder.token`.
+    /// The path in the answer, such as `holder.token`.
     pub path: String,
-    /// What was expected there.
+    /// The expected value.
     pub expected: String,
-    /// What is there.
+    /// The actual value.
     pub got: Value,
 }
 
@@ -26,10 +26,10 @@ impl std::fmt::Display for Mismatch {
     }
 }
 
-/// The keys that make an object a condition, and not an object to compare with.
+/// The keys that make an object a condition instead of a value to compare with.
 const CONDITIONS: [&str; 8] = ["above", "below", "one_of", "absent", "any", "length", "contains", "not"];
 
-/// Compares what was said with what is expected. What has a name that was not used before is kept, if all is as expected.
+/// Compares an answer with the expectation. Values of new names are stored, if everything matches.
 ///
 /// # Errors
 /// The first difference.
@@ -117,13 +117,13 @@ fn condition(path: &str, name: &str, value: &Value, got: &Value, kept: &mut Kept
     }
 }
 
-/// What is kept after this, if it is as expected.
+/// The stored values after the comparison, if it matches.
 fn fits(path: &str, expected: &Value, got: &Value, kept: &Kept) -> Option<Kept> {
     let mut found = kept.clone();
     at(path, expected, got, &mut found).is_ok().then_some(found)
 }
 
-/// The same with what is kept in place of its names. A list in place of a name in a list is spread out.
+/// Replaces names with their stored values. A list in place of a name in a list is spliced in.
 #[must_use]
 pub fn resolve(value: &Value, kept: &Kept) -> Value {
     match value {
@@ -146,7 +146,7 @@ fn equal(one: &Value, other: &Value) -> bool {
     one == other || (one.is_number() && number(one) == number(other))
 }
 
-/// Revisions and durations are whole numbers, which some languages write as `7.0`.
+/// Revisions and durations are integers, which some languages write as `7.0`.
 fn number(value: &Value) -> Option<i128> {
     value
         .as_i64()

@@ -1,18 +1,18 @@
-//! What a server says of locks, groups and sessions, asked beside all relays.
+//! Observes locks, groups and sessions at the servers directly, bypassing the relays.
 
 use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 use tenure_client::{Claim, Client, ClientOptions, Error, Reason};
 use tokio_stream::StreamExt;
 
-/// Asks the servers of one namespace.
+/// Queries the servers about one namespace.
 #[derive(Debug)]
 pub struct Observer {
     client: Client,
 }
 
 impl Observer {
-    /// One that asks the servers on these ports.
+    /// Creates an observer of the servers on these ports.
     ///
     /// # Errors
     /// If there are none.
@@ -21,10 +21,10 @@ impl Observer {
         Ok(Self { client: ClientOptions::new().endpoints(endpoints).namespace(namespace).connect()? })
     }
 
-    /// What is asked for by the one of `lock`, `group`, `session` and `sessions` that `until` has.
+    /// The current state of the object in `until`: one of `lock`, `group`, `session` and `sessions`.
     ///
     /// # Errors
-    /// If it has none, or no server answers.
+    /// If it names none, or no server answers.
     pub async fn look(&self, until: &Map<String, Value>) -> anyhow::Result<Value> {
         let name = |key: &str| until.get(key).and_then(Value::as_str);
         if let Some(name) = name("lock") {
@@ -67,10 +67,10 @@ impl Observer {
     }
 }
 
-/// How it is to be: a number in place of a list is how long that is.
+/// The expected state: a number in place of a list is the length of the list.
 ///
 /// # Errors
-/// If nothing is asked for.
+/// If it names no object.
 pub fn wanted(until: &Map<String, Value>) -> anyhow::Result<Value> {
     until.keys().next().context("nothing to ask for")?;
     let lists = ["holders", "waiters", "members", "claims", "sessions"];

@@ -20,13 +20,13 @@ use crate::stage::Stage;
 use crate::step::{Act, Ask, Expected, Fault, FaultKind, Step, Until};
 use crate::told::Heard;
 
-/// How long what says nothing else may take.
+/// The default time limit of a step.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long between two looks at a server.
+/// The interval of the observations.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A scenario that is being played.
+/// A running scenario.
 pub(crate) struct Play<'a> {
     scenario: &'a Scenario,
     stage: &'a Stage,
@@ -35,13 +35,13 @@ pub(crate) struct Play<'a> {
     pub(crate) kept: Kept,
     started: BTreeMap<String, Started>,
     pub(crate) heard: Heard,
-    /// The server that a fault was about last.
+    /// The server of the last fault.
     harmed: Option<usize>,
     verbose: bool,
     began: Instant,
 }
 
-/// A request under way, or answered.
+/// A request that is in progress or answered.
 struct Started {
     id: u64,
     asked: Instant,
@@ -52,7 +52,7 @@ struct Started {
 /// Plays a scenario in a namespace, from the first step to the last.
 ///
 /// # Errors
-/// The first thing that is not as it should be: where, what was expected, and what was said.
+/// The first difference: the step, the expected value and the actual one.
 pub async fn play(
     scenario: &Scenario,
     client: &ClientSpec,
@@ -103,8 +103,8 @@ pub async fn play(
 }
 
 impl Play<'_> {
-    /// Connects the clients and waits until they have reached a server. One that is not connected before the first step reaches one
-    /// by another client, so that the first time, which takes long in some languages, is over.
+    /// Connects the clients and waits until each has reached a server. Clients that the scenario connects later do so
+    /// first with a temporary client, so that the first connection, which is slow in some languages, is over.
     async fn connect(&mut self, namespace: &str) -> anyhow::Result<()> {
         let (client, more) = match &self.scenario.connect {
             Connect::Whether(true) => ("c", Map::new()),
@@ -151,7 +151,7 @@ impl Play<'_> {
                 let result = self.expect(started, &wait.expected).await;
                 let (started, result) =
                     result.map_or_else(|error| (None, Err(error)), |started| (Some(started), Ok(())));
-                // It may be spoken of again.
+                // Later steps may refer to it again.
                 self.started.extend(started.map(|started| (wait.started.clone(), started)));
                 result.with_context(|| format!("await {}", wait.started))
             }
@@ -195,7 +195,7 @@ impl Play<'_> {
         self.expect(started, &ask.expected).await.map(drop)
     }
 
-    /// Asks one of the clients.
+    /// Sends a request to a client.
     async fn ask(&mut self, client: &str, request: &str, fields: &Map<String, Value>) -> anyhow::Result<Started> {
         let actor = self.actors.get_mut(client).context("a client")?;
         let asked = Instant::now();
@@ -203,7 +203,7 @@ impl Play<'_> {
         Ok(Started { id, asked, answer: Some(answer), answered: None })
     }
 
-    /// Asks for the next item of a watch.
+    /// Requests the next item of a watch.
     pub(crate) async fn next_item(&mut self, client: &str, watch: &str, within: Duration) -> anyhow::Result<Value> {
         let fields = Map::from_iter([("watch".to_owned(), json!(watch))]);
         let asked = self.ask(client, "next", &fields).await?;
@@ -216,7 +216,7 @@ impl Play<'_> {
         started.answered.context("an answer")
     }
 
-    /// Waits for an answer, and compares it.
+    /// Waits for an answer, and compares it with the expectation.
     async fn expect(&mut self, started: Started, expected: &Expected) -> anyhow::Result<Started> {
         let started = finish(started, patience(expected.within_ms)).await?;
         let answered = started.answered.as_ref().context("an answer")?;
@@ -241,7 +241,7 @@ impl Play<'_> {
 
     async fn until(&mut self, number: usize, until: &Until) -> anyhow::Result<()> {
         let Value::Object(asked) = resolve(&Value::Object(until.until.clone()), &self.kept) else { bail!("no fields") };
-        // Names that are not known yet are kept when it is so.
+        // New names are stored when the state matches.
         let wanted = observer::wanted(&until.until)?;
         self.say(number, || format!("until {wanted}"));
         let (within, began) = (patience(until.within_ms), Instant::now());
@@ -304,7 +304,7 @@ impl Play<'_> {
         }
     }
 
-    /// The ends of what the drivers have logged, of those who have.
+    /// The ends of the drivers' logs that are not empty.
     fn logs(&self) -> String {
         let logs = self.actors.iter().map(|(name, actor)| (name, actor.driver.talk.log()));
         let logs: Vec<String> =
@@ -314,7 +314,7 @@ impl Play<'_> {
 }
 
 impl Started {
-    /// What was answered, if it was by now.
+    /// The answer, if it has arrived.
     fn look(&mut self) -> Option<&Answered> {
         if let Some(answer) = &mut self.answer
             && let Ok(answered) = answer.try_recv().inspect_err(|error| debug_assert!(*error != TryRecvError::Closed))

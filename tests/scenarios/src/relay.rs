@@ -13,13 +13,13 @@ use tokio::task::JoinHandle;
 
 use crate::step::Cut;
 
-/// How much is passed on at a time.
+/// The size of a read.
 const PIECE: usize = 16 * 1024;
 
-/// How often a port is looked for.
+/// How often a free port is tried.
 const TRIES: usize = 10;
 
-/// What passes: everything, or not.
+/// The state of the network: intact, or cut.
 type Weather = Option<Cut>;
 
 /// A relay on a port of its own, in front of one server.
@@ -31,7 +31,7 @@ pub struct Relay {
     taking: JoinHandle<()>,
 }
 
-/// The connections that are open, each with when the server was heard of on it last.
+/// The open connections, each with the time of the server's last traffic.
 #[derive(Clone, Debug, Default)]
 struct Connections(Arc<Mutex<BTreeMap<u64, Instant>>>);
 
@@ -42,7 +42,7 @@ impl Connections {
 }
 
 impl Relay {
-    /// Starts one to a port of 127.0.0.1.
+    /// Starts a relay to a port of 127.0.0.1.
     ///
     /// # Errors
     /// If it cannot listen.
@@ -61,17 +61,17 @@ impl Relay {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// From now on nothing passes.
+    /// Stops all traffic from now on.
     pub fn cut(&self, how: Cut) {
         self.weather.send_replace(Some(how));
     }
 
-    /// From now on all passes, also what was held back.
+    /// Lets all traffic pass from now on, including the held back data.
     pub fn mend(&self) {
         self.weather.send_replace(None);
     }
 
-    /// When the server was heard of last on a connection that is open, if there is one.
+    /// The time of the server's last traffic on an open connection, if there is one.
     #[must_use]
     pub fn heard(&self) -> Option<Instant> {
         self.connections.lock().values().max().copied()
@@ -85,7 +85,7 @@ impl Drop for Relay {
     }
 }
 
-/// Listens on a port of its own. Other programs look for one, too, and may be quicker to take what was free.
+/// Listens on a free port. Other programs may take it first, so it tries several.
 async fn listen() -> anyhow::Result<TcpListener> {
     for _ in 1..TRIES {
         if let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, tenure_harness::free_port()?)).await {
@@ -106,7 +106,7 @@ async fn take(listener: TcpListener, to: SocketAddr, weather: watch::Receiver<We
     }
 }
 
-/// Passes on what is sent on one connection until one side ends it, or the network does.
+/// Relays one connection until either side or a cut ends it.
 async fn pass(
     client: TcpStream,
     to: SocketAddr,
@@ -133,7 +133,7 @@ async fn pass(
     connections.lock().remove(&number);
 }
 
-/// Carries what is sent in one direction, until its end. What is held back comes later, in order; so does the end.
+/// Relays one direction until its end. Held back data is delivered later, in order, and so is the end.
 async fn carry(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
@@ -147,7 +147,7 @@ async fn carry(
             return;
         }
         if length == 0 || to.write_all(&piece[..length]).await.is_err() {
-            // The other side learns of the end, and ends its direction.
+            // The shutdown passes the end on to the other side, which then ends its direction.
             let _ = to.shutdown().await;
             return;
         }
@@ -163,7 +163,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(10);
 
-    /// A server that sends back what it is sent, a relay in front of it, and a connection.
+    /// An echo server, a relay in front of it, and a connection.
     async fn echo() -> (Relay, TcpStream) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let relay = Relay::start(listener.local_addr().unwrap().port()).await.unwrap();

@@ -1,4 +1,4 @@
-//! What a client's driver can be asked, and so which scenarios it plays.
+//! The requests that a client's driver supports, and so the scenarios that it plays.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,15 @@ use crate::driver::Driver;
 use crate::scenario::{Connect, Scenario};
 use crate::step::Act;
 
-/// What a driver can be asked.
+/// The requests that a driver supports.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Repertoire {
-    /// The fields of each request. None: everything can be asked.
+    /// The fields of each request. None: everything is supported.
     fields: Option<BTreeMap<String, Vec<String>>>,
 }
 
 impl Repertoire {
-    /// Asks a driver that does not do everything.
+    /// Queries a driver that supports a part of the requests.
     ///
     /// # Errors
     /// If it does not answer.
@@ -37,7 +37,7 @@ impl Repertoire {
         Ok(Self { fields: Some(serde_json::from_value(fields.clone())?) })
     }
 
-    /// Whether a scenario asks for nothing else.
+    /// Whether a scenario uses only supported requests.
     pub(crate) fn covers(&self, scenario: &Scenario) -> bool {
         let Some(known) = &self.fields else { return true };
         let is_known = |request: &str, field: &String| known.get(request).is_some_and(|fields| fields.contains(field));

@@ -1,4 +1,4 @@
-//! The matrix: one line a scenario, one column a client; and what took longest.
+//! The report: a matrix with one line per scenario and one column per client, and the slowest runs.
 
 use std::cmp::Reverse;
 use std::fmt::Write;
@@ -7,10 +7,10 @@ use crate::clients::ClientSpec;
 use crate::run::Outcome;
 use crate::scenario::Scenario;
 
-/// Of how many it is told how long they took.
+/// The number of slowest runs in the report.
 const SLOWEST: usize = 5;
 
-/// The matrix, what took longest, and the line that closes it.
+/// The matrix, the slowest runs, and the summary line.
 #[must_use]
 pub fn report(scenarios: &[Scenario], clients: &[ClientSpec], outcomes: &[Outcome]) -> String {
     let width = scenarios.iter().map(|scenario| scenario.name.len()).max().unwrap_or_default();
@@ -29,7 +29,7 @@ pub fn report(scenarios: &[Scenario], clients: &[ClientSpec], outcomes: &[Outcom
     format!("{}\n{}{} passed, {failed} failed\n", lines.join("\n"), slowest(outcomes), outcomes.len() - failed)
 }
 
-/// What took longest, one line each.
+/// The slowest runs, one line each.
 fn slowest(outcomes: &[Outcome]) -> String {
     let mut by_time: Vec<&Outcome> = outcomes.iter().collect();
     by_time.sort_by_key(|outcome| Reverse(outcome.took));
@@ -40,7 +40,7 @@ fn slowest(outcomes: &[Outcome]) -> String {
     by_time.iter().take(SLOWEST).map(line).collect()
 }
 
-/// What became of a scenario with a client, on all set-ups.
+/// The outcomes of a scenario with a client, on all set-ups.
 fn cell(scenario: &Scenario, client: &ClientSpec, outcomes: &[Outcome]) -> String {
     if scenario.skip.contains_key(&client.name) {
         return "skipped".to_owned();

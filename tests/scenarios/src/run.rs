@@ -1,4 +1,4 @@
-//! Plays scenarios against clients, several at a time.
+//! Plays scenarios against clients, several concurrently.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,47 +15,47 @@ use crate::repertoire::Repertoire;
 use crate::scenario::Scenario;
 use crate::stage::{Setup, Stage};
 
-/// How scenarios are played.
+/// Options of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunOptions {
-    /// How many at a time.
+    /// The number of concurrent scenarios.
     pub jobs: usize,
-    /// How often each.
+    /// How often each scenario is played.
     pub rounds: usize,
-    /// Whether each step is told.
+    /// Whether each step is printed.
     pub verbose: bool,
-    /// Whether each client plays a scenario that harms no server on one of the set-ups only. The clients take turns: each scenario is
-    /// played on every set-up, and each client on every one.
+    /// Whether each client plays scenarios that do not harm servers on only one of the set-ups. The clients take turns:
+    /// each scenario is played on every set-up, and each client on every one.
     pub short: bool,
 }
 
-/// What became of one scenario with one client on one set-up.
+/// The outcome of one scenario with one client on one set-up.
 #[derive(Debug)]
 pub struct Outcome {
     /// The scenario's name.
     pub scenario: String,
     /// The client's name.
     pub client: String,
-    /// Where.
+    /// The set-up.
     pub setup: Setup,
-    /// What went wrong, if something did.
+    /// The failure, if any.
     pub failure: Option<String>,
-    /// How long it took.
+    /// The duration.
     pub took: Duration,
 }
 
-/// The servers that scenarios share which do nothing to them.
+/// The servers shared by the scenarios that do not harm them.
 #[derive(Default)]
 struct Shared(HashMap<Setup, OnceCell<Stage>>);
 
-/// Whether a scenario is played there at all.
+/// Whether a scenario is played on a set-up at all.
 fn is_for(scenario: &Scenario, setup: Setup) -> bool {
     let stores = scenario.stores.as_ref();
     stores.is_none_or(|stores| stores.iter().any(|store| store == setup.store))
         && scenario.servers.is_none_or(|servers| servers <= setup.servers)
 }
 
-/// Where a client plays a scenario, which have these places among the others.
+/// The set-ups on which a client plays a scenario, given their positions among the others.
 fn places<'a>(
     (number, scenario): (usize, &Scenario),
     client: usize,
@@ -67,7 +67,7 @@ fn places<'a>(
     all.into_iter().enumerate().filter(move |(place, _)| turn.is_none_or(|turn| turn == *place)).map(|(_, setup)| setup)
 }
 
-/// Plays all of them with all of these clients, and says at once what fails.
+/// Plays all scenarios with all clients, and prints failures immediately.
 pub async fn run(
     scenarios: &[Scenario],
     clients: &[ClientSpec],
@@ -79,7 +79,7 @@ pub async fn run(
     let mut jobs = JoinSet::new();
     let mut repertoires = Vec::new();
     for client in clients {
-        // One that does not even start fails in every scenario.
+        // A client that does not start fails in every scenario.
         repertoires.push(Repertoire::of(client).await.unwrap_or_default());
     }
     for _ in 0..options.rounds {
@@ -93,7 +93,7 @@ pub async fn run(
                     let (shared, scenario, client, setup) =
                         (Arc::clone(&shared), scenario.clone(), client.clone(), *setup);
                     let runtime = Handle::current();
-                    // A thread each: to end a server's folder blocks.
+                    // Each run has a thread, since removing a server's folder blocks.
                     jobs.spawn_blocking(move || {
                         let outcome = runtime.block_on(one(&scenario, &client, setup, &shared, options.verbose));
                         tell(&outcome);

@@ -1,4 +1,4 @@
-//! The format of a scenario: see the README beside this crate.
+//! The format of a scenario, which the README beside this crate describes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,31 +14,31 @@ use crate::step::{Act, Fault, Step};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// The name of its file, without the ending.
+    /// The name of its file, without the extension.
     #[serde(skip)]
     pub name: String,
-    /// What it shows, for people.
+    /// A description for readers.
     pub title: String,
-    /// The promises, of the design or of the clients' common page, that it is about.
+    /// The promises, of the design or of the clients' common page, that it tests.
     pub promise: String,
-    /// The clients that take part, each a process of its own.
+    /// The participating clients, each a process of its own.
     pub clients: Vec<String>,
-    /// How each is connected before the first step.
+    /// How the clients are connected before the first step.
     #[serde(default)]
     pub connect: Connect,
-    /// Whether it needs a server that speaks TLS and asks who calls, beside the others.
+    /// Whether it needs an additional server with TLS and authentication.
     #[serde(default)]
     pub secured: bool,
-    /// How many servers there are. Default: as many as the run has.
+    /// The number of servers. Default: that of the run.
     #[serde(default)]
     pub servers: Option<usize>,
-    /// On which stores it is played. Default: on all.
+    /// The stores on which it is played. Default: all.
     #[serde(default)]
     pub stores: Option<Vec<String>>,
-    /// Which languages cannot play it, and why.
+    /// The languages that cannot play it, with reasons.
     #[serde(default)]
     pub skip: BTreeMap<String, String>,
-    /// What happens.
+    /// The steps.
     pub steps: Vec<Step>,
 }
 
@@ -46,9 +46,9 @@ pub struct Scenario {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Connect {
-    /// Whether they are, as `c`, to all servers.
+    /// Whether they are connected, as `c`, to all servers.
     Whether(bool),
-    /// They are, with these fields besides.
+    /// They are connected, with these additional fields.
     With(Map<String, Value>),
 }
 
@@ -59,10 +59,10 @@ impl Default for Connect {
 }
 
 impl Scenario {
-    /// Reads all files of a folder, in order of their names.
+    /// Reads all files of a folder, sorted by name.
     ///
     /// # Errors
-    /// If one cannot be read, or is no scenario.
+    /// If one cannot be read, or is not a valid scenario.
     pub fn load_all(folder: &Path) -> anyhow::Result<Vec<Self>> {
         let mut files = Vec::new();
         for entry in fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))? {
@@ -81,12 +81,12 @@ impl Scenario {
         Self::parse(&name, &text)
     }
 
-    /// Reads the text of a scenario.
+    /// Parses a scenario.
     ///
     /// # Errors
-    /// If it is no scenario.
+    /// If it is not valid.
     pub fn parse(name: &str, text: &str) -> anyhow::Result<Self> {
-        // `y` is a letter.
+        // `y` is a string, and not a boolean.
         let options = serde_saphyr::options! { strict_booleans: true };
         let read = serde_saphyr::from_str_with_options(text, options);
         let scenario: Self = read.with_context(|| format!("{name}.yaml"))?;
@@ -95,7 +95,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// What would otherwise be noticed only when it is played, or not at all.
+    /// Finds mistakes that would otherwise show only when the scenario is played, or never.
     fn check(&self) -> anyhow::Result<()> {
         ensure!(!self.steps.is_empty(), "there are no steps");
         let mut started = Vec::new();
@@ -120,13 +120,13 @@ impl Scenario {
         Ok(())
     }
 
-    /// Whether it does something to servers, which then must be its own.
+    /// Whether it harms servers, which then must not be shared.
     #[must_use]
     pub fn harms_servers(&self) -> bool {
         self.faults().any(|fault| fault.kind.is_of_a_server()) || self.harms_the_database()
     }
 
-    /// Whether it does something to the database, which then must be its own.
+    /// Whether it harms the database, which then must not be shared.
     #[must_use]
     pub fn harms_the_database(&self) -> bool {
         self.faults().any(|fault| fault.kind.is_of_the_database())

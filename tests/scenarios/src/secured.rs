@@ -1,4 +1,4 @@
-//! A server that speaks TLS and asks who calls.
+//! A server with TLS and authentication.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use tenure_harness::{Authority, Certified, Tenured, TenuredOptions, built};
 
 use crate::matcher::Kept;
 
-/// All may do everything, but one.
+/// All identities may do everything, except one.
 const POLICY: &str = r#"
 [[roles.all]]
 verbs = ["acquire", "read", "watch", "operate"]
@@ -32,7 +32,7 @@ identity = "token:few"
 roles = ["few"]
 "#;
 
-/// The server, and what scenarios can show it.
+/// The server, and the credentials for scenarios.
 pub struct Secured {
     _server: Tenured,
     _authorities: [Authority; 2],
@@ -40,7 +40,7 @@ pub struct Secured {
 }
 
 impl Secured {
-    /// Starts one.
+    /// Starts a server.
     ///
     /// # Errors
     /// If it does not start.
@@ -79,14 +79,14 @@ impl Secured {
         Ok(Self { _server: server, _authorities: [authority, stranger], kept })
     }
 
-    /// What scenarios can name.
+    /// The values that scenarios can name.
     #[must_use]
     pub fn kept(&self) -> &Kept {
         &self.kept
     }
 }
 
-/// As an operator makes one.
+/// Creates a token in the way that operators do.
 fn new_token(name: &str) -> anyhow::Result<(String, String)> {
     let made = Command::new(built("tenured")?).args(["new-token", name]).output()?;
     let text = String::from_utf8(made.stdout)?;

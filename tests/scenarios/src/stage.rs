@@ -1,4 +1,4 @@
-//! The servers that scenarios are played on.
+//! The servers on which scenarios are played.
 
 use anyhow::{Context, ensure};
 use tenure_harness::{Postgres, Tenured, TenuredOptions};
@@ -7,29 +7,29 @@ use tokio::sync::{Mutex, OnceCell};
 use crate::secured::Secured;
 use crate::step::FaultKind;
 
-/// How long others wait for a server that died: shorter than usual, so that nobody waits for long, and long enough for a machine
-/// that is busy.
+/// The server lease: shorter than the default, so that waits for a dead server are short, and long enough for a busy
+/// machine.
 const SERVER_LEASE: &str = "5s";
 
-/// How long a server that stops waits for its clients to go: where it is the only one, they have nowhere to go.
+/// How long a stopping server waits for its clients to leave: a single server's clients cannot leave.
 const DRAIN_TIMEOUT: &str = "3s";
 
-/// More than there are scenarios for all clients.
+/// More than the number of scenarios for all clients.
 const NAMESPACES: &str = "100000";
 
-/// On what scenarios are played.
+/// The store and the number of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Setup {
     /// The name of the store.
     pub store: &'static str,
-    /// How many servers share it.
+    /// The number of servers that share it.
     pub servers: usize,
 }
 
-/// Each scenario is played on each of these, unless it says otherwise.
+/// The set-ups; each scenario is played on all of them, unless it restricts them.
 pub const SETUPS: [Setup; 2] = [Setup { store: "sqlite", servers: 1 }, Setup { store: "postgres", servers: 3 }];
 
-/// Servers that run.
+/// Running servers.
 pub struct Stage {
     servers: Vec<Mutex<Tenured>>,
     ports: Vec<u16>,
@@ -38,10 +38,10 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Starts servers. `own_database`: one that can be stopped.
+    /// Starts servers. `own_database`: with a database that can be stopped.
     ///
     /// # Errors
-    /// If something does not start.
+    /// If a process does not start.
     pub async fn start(setup: Setup, own_database: bool) -> anyhow::Result<Self> {
         let (database, url) = match setup.store {
             "sqlite" => (None, None),
@@ -70,7 +70,7 @@ impl Stage {
         &self.ports
     }
 
-    /// The server that speaks TLS and asks who calls.
+    /// The server with TLS and authentication.
     ///
     /// # Errors
     /// If it does not start.
@@ -78,10 +78,10 @@ impl Stage {
         self.secured.get_or_try_init(Secured::start).await
     }
 
-    /// Does something to a server, counted from 0.
+    /// Applies a fault to a server, counted from 0.
     ///
     /// # Errors
-    /// If that cannot be done.
+    /// If that fails.
     pub async fn harm_server(&self, fault: FaultKind, server: usize) -> anyhow::Result<()> {
         let server = self.servers.get(server).with_context(|| format!("there is no server {}", server + 1))?;
         let mut server = server.lock().await;
@@ -98,10 +98,10 @@ impl Stage {
         }
     }
 
-    /// Does something to the database.
+    /// Applies a fault to the database.
     ///
     /// # Errors
-    /// If that cannot be done.
+    /// If that fails.
     pub async fn harm_database(&self, fault: FaultKind) -> anyhow::Result<()> {
         let mut database = self.database.as_ref().context("the store is no database of its own")?.lock().await;
         match fault {

@@ -7,28 +7,28 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "Map<String, Value>")]
 pub struct Step {
-    /// What is done.
+    /// Its action.
     pub act: Act,
 }
 
-/// What a step does.
+/// The action of a step.
 #[derive(Clone, Debug)]
 pub enum Act {
-    /// Asks a client to do something.
+    /// Sends a request to a client.
     Ask(Ask),
-    /// Waits for the answer to what was started.
+    /// Waits for the answer to a started request.
     Await(Await),
-    /// Asks a server, again and again, until it is so.
+    /// Queries a server repeatedly until the state matches.
     Until(Until),
-    /// Something goes wrong, or right again.
+    /// Applies or ends a fault.
     Fault(Fault),
-    /// What a watch tells next, be it in one item or in several.
+    /// Checks the next events of a watch, in one or several items.
     Told(Told),
-    /// What was started is not answered yet.
+    /// Checks that started requests are not answered yet.
     Pending(Pending),
-    /// What was started was answered in this order.
+    /// Checks that started requests were answered in this order.
     Order(Order),
-    /// What is known already is so.
+    /// Compares stored values.
     That(That),
 }
 
@@ -39,7 +39,7 @@ impl TryFrom<Map<String, Value>> for Step {
         let shown = Value::Object(step.clone());
         let has = |key: &str| step.contains_key(key);
         let step = shown.clone();
-        // What has expectations shares their fields, so that unknown ones are found here.
+        // Steps with expectations share their fields, so unknown fields are found here.
         const KNOWN: [&str; 10] =
             ["at", "do", "with", "start", "times", "await", "expect", "error", "within_ms", "at_least_ms"];
         if (has("do") || has("await"))
@@ -72,7 +72,7 @@ impl TryFrom<Map<String, Value>> for Step {
 }
 
 impl Act {
-    /// What was started before, and is spoken of here.
+    /// The names of the earlier started requests that this step refers to.
     pub(crate) fn awaits(&self) -> Vec<&String> {
         match self {
             Self::Await(wait) => vec![&wait.started],
@@ -87,78 +87,78 @@ fn once() -> usize {
     1
 }
 
-/// Asks a client to do something.
+/// Sends a request to a client.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Ask {
-    /// Which client.
+    /// The client.
     pub at: String,
-    /// Which request.
+    /// The request.
     #[serde(rename = "do")]
     pub request: String,
     /// Its fields.
     #[serde(default)]
     pub with: Map<String, Value>,
-    /// It goes on in the background, by this name.
+    /// The name under which it continues in the background.
     #[serde(default)]
     pub start: Option<String>,
-    /// So many times, one after the other. Default: once.
+    /// The number of repetitions in sequence. Default: 1.
     #[serde(default = "once")]
     pub times: usize,
-    /// What is to be answered.
+    /// The expected answer.
     #[serde(flatten)]
     pub expected: Expected,
 }
 
-/// What is to be answered, and when.
+/// The expected answer, and its time.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Expected {
     /// The answer.
     #[serde(default)]
     pub expect: Option<Value>,
-    /// It fails like this.
+    /// The expected error.
     #[serde(default)]
     pub error: Option<Value>,
-    /// From when the step begins.
+    /// The time limit, from the start of the step.
     #[serde(default)]
     pub within_ms: Option<u64>,
-    /// From when it was asked.
+    /// The minimum duration, from the request.
     #[serde(default)]
     pub at_least_ms: Option<u64>,
 }
 
-/// Waits for the answer to what was started.
+/// Waits for the answer to a started request.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Await {
     /// Its name.
     #[serde(rename = "await")]
     pub started: String,
-    /// What is to be answered.
+    /// The expected answer.
     #[serde(flatten)]
     pub expected: Expected,
 }
 
-/// Asks a server, again and again, until it is so.
+/// Queries a server repeatedly until the state matches.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Until {
-    /// What is asked for (`lock`, `group`, `session`, `sessions`), and how it is to be.
+    /// The object (`lock`, `group`, `session`, `sessions`), and its expected state.
     pub until: Map<String, Value>,
-    /// From when the step begins.
+    /// The time limit, from the start of the step.
     #[serde(default)]
     pub within_ms: Option<u64>,
 }
 
-/// Something goes wrong, or right again.
+/// Applies or ends a fault.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// What happens.
+    /// The kind.
     #[serde(rename = "fault")]
     pub kind: FaultKind,
-    /// To which client, or to the server that it is connected to.
+    /// The client, or the client whose server it affects.
     #[serde(default)]
     pub client: Option<String>,
-    /// To which server, from 1.
+    /// The server, from 1.
     #[serde(default)]
     pub server: Option<usize>,
     /// How a network is cut.
@@ -166,7 +166,7 @@ pub struct Fault {
     pub how: Cut,
 }
 
-/// What goes wrong, or right again.
+/// The kind of a fault, or of its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
@@ -184,15 +184,15 @@ pub enum FaultKind {
     ThawServer,
     /// SIGTERM to a server.
     StopServer,
-    /// Starts what was ended.
+    /// Restarts a server that was killed or stopped.
     StartServer,
-    /// Nothing comes through between a client and all servers.
+    /// Cuts the network between a client and all servers.
     Cut,
-    /// All comes through.
+    /// Restores the network.
     Mend,
-    /// The database is down.
+    /// Stops the database.
     StopDatabase,
-    /// The database is up again.
+    /// Starts the database.
     StartDatabase,
 }
 
@@ -210,37 +210,37 @@ impl FaultKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cut {
-    /// What is sent waits.
+    /// Data is held back.
     #[default]
     Hold,
-    /// Connections end, and no new ones come about.
+    /// Connections are closed, and new ones fail.
     Close,
 }
 
-/// What a watch tells next, be it in one item or in several.
+/// Checks the next events of a watch, in one or several items.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Told {
-    /// At which client.
+    /// The client.
     pub at: String,
     /// The watch.
     #[serde(rename = "told")]
     pub watch: String,
-    /// What happened to locks: exactly this.
+    /// The exact events of locks.
     #[serde(default)]
     pub events: Vec<Value>,
-    /// What happened to groups: exactly this.
+    /// The exact events of groups.
     #[serde(default)]
     pub group_events: Vec<Value>,
-    /// So many times, one after the other. Default: once.
+    /// The number of repetitions in sequence. Default: 1.
     #[serde(default = "once")]
     pub times: usize,
-    /// From when the step begins.
+    /// The time limit, from the start of the step.
     #[serde(default)]
     pub within_ms: Option<u64>,
 }
 
-/// What was started is not answered yet.
+/// Checks that started requests are not answered yet.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pending {
@@ -249,7 +249,7 @@ pub struct Pending {
     pub started: Vec<String>,
 }
 
-/// What was started was answered in this order.
+/// Checks that started requests were answered in this order.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Order {
@@ -258,12 +258,12 @@ pub struct Order {
     pub started: Vec<String>,
 }
 
-/// What is known already is so.
+/// Compares stored values.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct That {
-    /// What is known.
+    /// The value.
     pub that: Value,
-    /// How it is to be.
+    /// The expected value.
     pub is: Value,
 }

@@ -1,4 +1,4 @@
-//! What watches tell, event by event: how events are spread over items is the server's business.
+//! The events of watches, one by one: the server decides how events are grouped into items.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
@@ -10,7 +10,7 @@ use crate::matcher::{compare, resolve};
 use crate::play::{Play, patience};
 use crate::step::Told;
 
-/// What was heard by each watch of each client, and not looked at yet.
+/// The received and not yet compared events of each watch of each client.
 #[derive(Default)]
 pub(crate) struct Heard(BTreeMap<(String, String), Events>);
 
@@ -23,7 +23,7 @@ struct Events {
 }
 
 impl Play<'_> {
-    /// Compares the next events with those that are expected.
+    /// Compares the next events with the expected ones.
     pub(crate) async fn told(&mut self, number: usize, told: &Told) -> anyhow::Result<()> {
         let key = (told.at.clone(), told.watch.clone());
         let mut heard = self.heard.0.remove(&key).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The runner fails when it should: with a driver that does as the Rust one does, but for one lie, and with scenarios that say
-//! what is not so.
+//! The runner fails when it should: with a driver that answers like the Rust one except for one lie, and with scenarios
+//! whose expectations are wrong.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The Rust client's driver, whose answers are changed by a rule of `sed`.
+/// The Rust client's driver, with its answers modified by a `sed` script.
 fn liar(rule: &str) -> ClientSpec {
     let driver = tenure_harness::built("tenure-driver").expect("the driver is built");
     let words = ["sh", "-c", r#""$0" | sed -u -E "$1""#, &driver.display().to_string(), rule];
@@ -27,7 +27,7 @@ fn scenario(name: &str) -> Scenario {
     all.into_iter().find(|scenario| scenario.name == name).unwrap_or_else(|| panic!("there is no {name}"))
 }
 
-/// What is said of a scenario with one client, on SQLite; and the report.
+/// Plays a scenario with one client on SQLite. Returns the failure and the report.
 async fn play(scenario: Scenario, client: ClientSpec) -> (Option<String>, String) {
     let options = RunOptions { jobs: 1, rounds: 1, verbose: false, short: false };
     let (scenarios, clients) = ([scenario], [client]);
@@ -36,7 +36,7 @@ async fn play(scenario: Scenario, client: ClientSpec) -> (Option<String>, String
     (outcomes.remove(0).failure, report)
 }
 
-/// That a lie is found out, with these words in what is said of it.
+/// Asserts that a lie is detected, with these words in the failure.
 async fn is_found_out(name: &str, rule: &str, words: &[&str]) {
     let (failure, report) = play(scenario(name), liar(rule)).await;
     let failure = failure.unwrap_or_else(|| panic!("{name} believes {rule}"));
@@ -131,7 +131,7 @@ async fn a_driver_that_talks_to_itself_is_found_out() {
     assert!(failure.as_ref().is_some_and(|text| text.contains("no answer: hello")), "{failure:?}");
 }
 
-/// Steps that say what is not so, after two clients have asked for one lock and the first was granted.
+/// Steps with wrong expectations, after two clients have requested one lock and the first was granted.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_scenario_that_is_not_so_fails() {
     let before = r#"

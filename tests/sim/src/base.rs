@@ -1,4 +1,4 @@
-//! The database's side: what it is asked, what it answers, and how it fails.
+//! Simulates the database: it executes requests, sends responses, and fails.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,37 +15,37 @@ use crate::host::HostId;
 use crate::network::LEAST;
 use crate::world::World;
 
-/// The number by which links to the database are cut.
+/// Host number of the database in cut links.
 pub const DATABASE: HostId = HostId::MAX;
 
-/// The namespace that all use.
+/// Namespace of all programs.
 pub const NAMESPACE: &str = "default";
 
-/// How the database is at the moment.
+/// Current condition of the database.
 #[derive(Debug, Default)]
 pub struct Weather {
-    /// It takes no connections.
+    /// Whether it refuses connections.
     pub is_down: bool,
-    /// By how much all takes longer.
+    /// Upper bound of the extra delay of each request.
     pub slow: Duration,
-    /// One answer of so many is lost; 0: none.
+    /// One response in this many is lost; 0 loses none.
     pub loses_answers: u32,
-    /// One request of so many is late by up to some seconds; 0: none.
+    /// One request in this many is delayed by up to a few seconds; 0 delays none.
     pub is_late: u32,
 }
 
-/// The database.
+/// The simulated database.
 pub struct Base {
     database: MemoryDatabase,
     ways: BTreeMap<HostId, (Arc<MemoryStore>, Arc<Notify>)>,
     runtime: Runtime,
-    /// What its wall clock showed at the beginning of the world.
+    /// Wall clock of the database at the beginning of the world.
     pub wall: Duration,
-    /// How it is.
+    /// Current condition.
     pub weather: Weather,
-    /// All that was committed, in order.
+    /// All commits, in order.
     pub commits: Vec<Commit>,
-    /// What was lost of that.
+    /// Losses of commits.
     pub losses: Vec<Loss>,
 }
 
@@ -65,20 +65,20 @@ impl Default for Base {
 }
 
 impl Base {
-    /// The log as it is.
+    /// The current log.
     #[must_use]
     pub fn log(&self) -> Vec<Arc<Batch>> {
         self.database.log(NAMESPACE)
     }
 
-    /// Whether no session is open, and nothing has been committed since then.
+    /// Whether no session is open and nothing was committed after this time.
     #[must_use]
     pub fn is_quiet(&self, since: Duration) -> bool {
         let commits_late = |commit: &Commit| matches!(commit.moment, Moment::At(at) if at > since);
         !self.commits.last().is_some_and(commits_late) && open_sessions(&self.log()) == 0
     }
 
-    /// A host's way to the database, and what tells it of appends.
+    /// Opens a host's connection to the database. Returns the notification that other hosts' appends trigger.
     pub fn way(&mut self, host: HostId) -> Arc<Notify> {
         let hinted = Arc::new(Notify::new());
         self.ways.insert(host, (self.database.server(), hinted.clone()));
@@ -87,7 +87,7 @@ impl Base {
 }
 
 impl World {
-    /// Another copy of the database takes over, without the last batches, up to so many.
+    /// Fails over to a copy that lacks up to `lost` of the last batches.
     pub fn fail_over(&mut self, lost: usize) {
         let log = self.base.log();
         let left = log.len() - lost.min(log.len().saturating_sub(1));
@@ -98,7 +98,7 @@ impl World {
         self.base.database.restore_to(NAMESPACE, last.revision());
     }
 
-    /// Asks the database, and sends back what it says.
+    /// Executes a request and sends the response.
     pub fn ask_database<T: Send + 'static>(
         &mut self,
         host: HostId,
@@ -125,7 +125,7 @@ impl World {
         self.add(at, Some((host, run)), Box::new(move |_| drop(reply.send(answer))));
     }
 
-    /// Appends a batch, and tells the others.
+    /// Appends a batch and notifies the other servers.
     pub fn append(
         &mut self,
         host: HostId,

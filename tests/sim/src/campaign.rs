@@ -1,5 +1,5 @@
-//! Many seeds, each in a process of its own: so a seed is the same whatever ran before it or runs beside it, and one that
-//! hangs or crashes is a finding like others.
+//! Runs many seeds, each in its own process. A seed therefore behaves identically whatever ran before it or runs beside
+//! it, and a seed that hangs or crashes is reported as a violation.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -10,22 +10,23 @@ use tenure_checker::Violation;
 
 use crate::run::{self, Report};
 
-/// A seed that takes more of a processor hangs; how long that lasts is up to what else is running.
+/// CPU time limit of a seed: a seed that exceeds it hangs. Wall time would depend on the load of the machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A seed that takes longer hangs, even if it does nothing.
+/// Wall time limit of a seed, for one that hangs without using the CPU.
 const LONGEST: Duration = Duration::from_secs(3_600);
 
-/// The most that is told of a violation, in bytes. All of a report fits into a pipe.
+/// Maximum length of a reported violation, in bytes. A whole report must fit into a pipe.
 const TOLD: usize = 4_000;
 
-/// The most violations of a seed that are told.
+/// Maximum number of reported violations per seed.
 const VIOLATIONS: usize = 8;
 
-/// Runs these seeds, so many at once, and tells of each, which says whether to go on. The program must have no other threads.
+/// Runs seeds in up to `jobs` processes and passes each report to `tell`, which returns whether to go on. The calling
+/// process must have no other threads.
 ///
 /// # Panics
-/// If there are not enough processes to be had.
+/// If no process can be created.
 pub fn run(mut seeds: impl Iterator<Item = u64>, jobs: usize, mut tell: impl FnMut(Report) -> bool) {
     let mut goes_on = true;
     let mut running: Vec<Running> = Vec::new();
@@ -40,7 +41,7 @@ pub fn run(mut seeds: impl Iterator<Item = u64>, jobs: usize, mut tell: impl FnM
             return;
         }
         let mut status = 0;
-        // SAFETY: the status may be written.
+        // SAFETY: `status` is writable.
         let ended = unsafe { libc::wait(&raw mut status) };
         let place = running.iter().position(|running| running.process == ended);
         let running = running.swap_remove(place.expect("one of these"));
@@ -48,7 +49,7 @@ pub fn run(mut seeds: impl Iterator<Item = u64>, jobs: usize, mut tell: impl FnM
     }
 }
 
-/// A seed that is running.
+/// A running seed.
 struct Running {
     seed: u64,
     process: libc::pid_t,
@@ -58,24 +59,24 @@ struct Running {
 impl Running {
     fn start(seed: u64) -> Self {
         let mut ends = [0; 2];
-        // SAFETY: both ends may be written.
+        // SAFETY: `ends` has space for both descriptors.
         assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0, "a pipe");
-        // SAFETY: these were just made, and belong to nobody else.
+        // SAFETY: the descriptors were just created and have no other owner.
         let (told, tells) = unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) };
-        // SAFETY: there are no other threads, so nothing is left half done in the child.
+        // SAFETY: the process has no other threads, so no lock is held in the child.
         match unsafe { libc::fork() } {
             -1 => panic!("no process for another seed"),
             0 => {
                 let seconds = LIMIT.as_secs();
                 let limit = libc::rlimit { rlim_cur: seconds, rlim_max: seconds };
-                // SAFETY: only this process is limited and told.
+                // SAFETY: the limits affect only this process.
                 unsafe {
                     libc::setrlimit(libc::RLIMIT_CPU, &raw const limit);
                     libc::alarm(u32::try_from(LONGEST.as_secs()).unwrap_or(u32::MAX));
                 }
                 let report = run::run(seed, false);
                 let written = File::from(tells).write_all(write(&report).as_bytes());
-                // SAFETY: nothing is left to be done.
+                // SAFETY: the child has nothing left to clean up.
                 unsafe { libc::_exit(i32::from(written.is_err())) }
             }
             process => Self { seed, process, told },

@@ -1,4 +1,4 @@
-//! A client's host: its programs, and where they run.
+//! Runs the client programs of a simulated host.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,29 +10,29 @@ use tenure_programs::{Habits, Place, Task, start};
 use crate::host::{Here, HostId, Time};
 use crate::wire::{Dialler, address};
 
-/// How many programs of a host use locks.
+/// Number of programs per host that use locks.
 const WORKERS: usize = 2;
 
-/// How many locks there are.
+/// Number of locks.
 const LOCKS: u32 = 5;
 
-/// How programs go about it: what fails has taken its time on the network.
+/// Program settings. No pause after failures: in the simulation, a failed attempt has already taken network time.
 const HABITS: Habits = Habits { graces: 0..1_000, mostly_short: false, pause: None };
 
-/// What a client's host is given.
+/// Parameters of a client host.
 #[derive(Clone)]
 pub struct Given {
     /// The servers.
     pub servers: Vec<HostId>,
-    /// Where it writes what it does.
+    /// History that records the programs' operations.
     pub diary: Diary,
-    /// What it draws.
+    /// Seed of the programs' random choices.
     pub seed: u64,
-    /// When it begins nothing more.
+    /// Programs start no further operations after this time.
     pub until: Duration,
 }
 
-/// A host, as its programs know it.
+/// A host, as seen by its programs.
 struct Site {
     time: Time,
     until: Duration,
@@ -53,7 +53,7 @@ impl Place for Site {
     }
 }
 
-/// Runs until the time is over.
+/// Runs the programs until their time is over.
 pub async fn run(here: Here, given: Given) {
     let servers: Vec<_> = given.servers.iter().map(|server| format!("http://{}", address(*server))).collect();
     let connector = Arc::new(Dialler(here.clone()));
@@ -72,9 +72,9 @@ pub async fn run(here: Here, given: Given) {
         habits: HABITS,
     };
     for program in start(&client, &task, given.seed ^ here.run.wrapping_mul(0x9e37_79b9)) {
-        // One that panics is found by what it does not do.
+        // A panicked program shows up through the operations that it leaves unfinished.
         let _ = program.await;
     }
-    // Bounded by the client; what is left ends by its TTL.
+    // The client bounds the time of `close`; remaining sessions end by their TTL.
     let _ = client.close().await;
 }

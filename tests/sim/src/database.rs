@@ -1,5 +1,5 @@
-//! The database, and the servers' ways to it: what is asked takes time, and may be lost, late or never answered. One that
-//! was too late for the one who asked is still done.
+//! Connects simulated servers to the database. Requests and responses take time and may be lost, late or never
+//! answered. A request that exceeds the caller's deadline still takes effect.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,26 +13,26 @@ use tokio::sync::{Notify, oneshot};
 use crate::host::Here;
 use crate::mail::{Sent, Way};
 
-/// How long a server waits for an answer.
+/// Timeout of a database request.
 pub const BOUND: Duration = Duration::from_secs(2);
 
-/// What is asked of the database.
+/// A database request.
 pub type Asked<T> = Box<dyn FnOnce(Arc<MemoryStore>) -> BoxFuture<'static, Result<T, StoreError>> + Send>;
 
-/// One server's way to the database.
+/// One server's connection to the database.
 pub struct SimStore {
     here: Here,
     hinted: Arc<Notify>,
 }
 
 impl SimStore {
-    /// One for this server, with what tells it that others have appended.
+    /// Creates the store of one server. `hinted` is notified when other servers append.
     #[must_use]
     pub fn new(here: Here, hinted: Arc<Notify>) -> Self {
         Self { here, hinted }
     }
 
-    /// Asks. None if there is no answer in time.
+    /// Sends a request. Returns `None` if no response arrives in time.
     async fn ask<T: Send + 'static>(&self, asked: Asked<T>) -> Option<Result<T, StoreError>> {
         let (reply, answer) = oneshot::channel();
         let (host, run) = (self.here.host, self.here.run);

@@ -1,4 +1,4 @@
-//! Deliberate defects: of the servers, and of the library.
+//! Selects deliberate defects of the servers and of the client library.
 
 use std::fmt;
 
@@ -8,19 +8,19 @@ use tenure_core::defect::Defect as Servers;
 /// A deliberate defect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Defect {
-    /// Of the servers.
+    /// A defect of the servers.
     Server(Servers),
-    /// Of the library.
+    /// A defect of the client library.
     Client(Clients),
 }
 
 impl Defect {
-    /// All of them.
+    /// All known defects.
     pub fn all() -> impl Iterator<Item = Self> {
         Servers::ALL.into_iter().map(Self::Server).chain(Clients::ALL.into_iter().map(Self::Client))
     }
 
-    /// From now on this program has it.
+    /// Enables the defect in this process.
     pub fn bring(self) {
         match self {
             Self::Server(defect) => defect.bring(),
@@ -38,10 +38,10 @@ impl fmt::Display for Defect {
     }
 }
 
-/// The defect of this name.
+/// Parses the name of a defect.
 ///
 /// # Errors
-/// The names that there are, if this is none.
+/// If the name is unknown: the list of known names.
 pub fn parse(name: &str) -> Result<Defect, String> {
     let names = || Defect::all().map(|defect| defect.to_string()).collect::<Vec<_>>().join(", ");
     Defect::all().find(|defect| defect.to_string() == name).ok_or_else(|| format!("none of {}", names()))

@@ -1,4 +1,4 @@
-//! What goes wrong, drawn from the seed.
+//! Injects faults, drawn from the seed.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use crate::host::HostId;
 use crate::run::Cast;
 use crate::world::World;
 
-/// The longest time that a fault lasts, as a share of the busy time.
+/// Maximum duration of a fault, as a fraction of the busy period.
 pub const LONGEST: f64 = 0.5;
 
-/// Begins with faults; they end, and none begins after the busy time.
+/// Schedules faults. Every fault ends, and none starts after the busy period.
 pub fn begin(world: &mut World, cast: &Cast) {
     let pause = cast.busy.mul_f64(world.rng.random_range(0.01..0.33));
     let cast = cast.clone();
@@ -101,7 +101,7 @@ fn one(world: &mut World, cast: &Cast) {
             world.after(lasts, |world| world.network.slow = Duration::ZERO);
         }
         14 | 15 => {
-            // As a rule what the others have is all there; a copy that is behind lacks the last ones.
+            // Half of the time the copy is complete; otherwise it lags and lacks the last batches.
             let lost = if world.rng.random() { 0 } else { world.rng.random_range(1..20) };
             world.base.weather.is_down = true;
             world.after(lasts / 4, move |world| {

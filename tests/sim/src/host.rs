@@ -1,4 +1,5 @@
-//! Hosts: each has a runtime and clocks of its own. One that is not run stands still, and one whose runtime is dropped is dead.
+//! Simulates hosts, each with its own runtime and clocks. A host that is not polled is frozen; a host whose runtime is
+//! dropped is dead.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,24 +10,24 @@ use tokio::time::Instant;
 use crate::machine::{Clocks, Told};
 use crate::mail::Mail;
 
-/// A host's number.
+/// Host number.
 pub type HostId = usize;
 
-/// How a host's clocks go.
+/// Behaviour of a host's clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// How many of its seconds pass in one.
+    /// Seconds of host time per second of world time.
     pub rate: f64,
-    /// What its wall clock shows at the beginning of the world, since 1970.
+    /// Wall clock at the beginning of the world, since 1970.
     pub wall: Duration,
 }
 
-/// The time of one run of a host.
+/// Clock of one run of a host.
 #[derive(Clone, Copy, Debug)]
 pub struct Time {
-    /// When its runtime was started, by its own clock ...
+    /// Start of the runtime by the host's clock.
     start: Instant,
-    /// ... and by the world's.
+    /// Start of the runtime by the world's clock.
     began: Duration,
     rate: f64,
 }
@@ -43,28 +44,28 @@ impl Time {
     }
 }
 
-/// What programs of a host know of where they are.
+/// Context of the programs of a host.
 #[derive(Clone)]
 pub struct Here {
-    /// The host.
+    /// Host number.
     pub host: HostId,
-    /// How often it was started before.
+    /// Number of earlier runs of the host.
     pub run: u64,
-    /// What it sends.
+    /// Outgoing messages.
     pub mail: Mail,
-    /// Its time.
+    /// Clock of this run.
     pub time: Time,
 }
 
-/// A host.
+/// A simulated host.
 pub struct Host {
-    /// Its number.
+    /// Host number.
     pub id: HostId,
-    /// How its clocks go.
+    /// Behaviour of the host's clocks.
     pub pace: Pace,
-    /// How often it was started before.
+    /// Number of earlier runs.
     pub run: u64,
-    /// Whether it stands still.
+    /// Whether the host is frozen.
     pub is_frozen: bool,
     running: Option<Running>,
 }
@@ -76,19 +77,19 @@ struct Running {
 }
 
 impl Host {
-    /// One that is not running yet.
+    /// Creates a host that is not running yet.
     #[must_use]
     pub fn new(id: HostId, pace: Pace) -> Self {
         Self { id, pace, run: 0, is_frozen: false, running: None }
     }
 
-    /// Whether it is running.
+    /// Whether the host is running.
     #[must_use]
     pub fn is_up(&self) -> bool {
         self.running.is_some()
     }
 
-    /// Starts it with a program.
+    /// Starts the host with a program.
     pub fn start<P>(&mut self, now: Duration, mail: &Mail, program: impl FnOnce(Here) -> P)
     where
         P: Future<Output = ()> + Send + 'static,
@@ -107,7 +108,7 @@ impl Host {
         self.running = Some(Running { runtime, time, clocks });
     }
 
-    /// It dies at once.
+    /// Kills the host at once.
     pub fn kill(&mut self) {
         self.run += 1;
         if let Some(running) = self.running.take() {
@@ -116,7 +117,7 @@ impl Host {
         }
     }
 
-    /// Its wall clock is set.
+    /// Sets the wall clock.
     pub fn set_wall(&mut self, wall: Duration) {
         if let Some(running) = &mut self.running {
             running.clocks.wall = running.clocks.wall + wall - self.pace.wall;
@@ -124,14 +125,14 @@ impl Host {
         self.pace.wall = wall;
     }
 
-    /// Runs it until this moment of the world.
+    /// Runs the host until this world time.
     pub fn run_until(&self, at: Duration) {
         let Some(running) = self.running.as_ref().filter(|_| !self.is_frozen) else { return };
         let _told = Told::by(running.clocks);
         running.runtime.block_on(async { tokio::time::sleep_until(running.time.local(at)).await });
     }
 
-    /// It stood still, and goes on: its clocks have gone on meanwhile.
+    /// Thaws the host. Its clocks kept running while it was frozen.
     pub fn thaw(&mut self, now: Duration) {
         self.is_frozen = false;
         let Some(running) = &self.running else { return };
@@ -142,7 +143,7 @@ impl Host {
         });
     }
 
-    /// Does something in it, as its programs would.
+    /// Runs a closure in the context of the host's programs.
     pub fn within<T>(&self, deed: impl FnOnce(&tokio::runtime::Handle) -> T) -> Option<T> {
         let running = self.running.as_ref()?;
         let _told = Told::by(running.clocks);
@@ -151,5 +152,5 @@ impl Host {
     }
 }
 
-/// What is shared by those who look after a host.
+/// State shared by the threads that manage a host.
 pub type Shared<T> = Arc<std::sync::Mutex<T>>;

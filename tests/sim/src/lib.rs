@@ -1,5 +1,5 @@
-//! Tenure's deterministic simulation: several servers and clients as they are, on a network, a database and clocks that
-//! follow from a seed, and the check of what comes of it.
+//! Deterministic simulation of Tenure: runs several real servers and clients on a network, a database and clocks that
+//! are derived from a seed, and checks the resulting history.
 
 pub mod base;
 pub mod campaign;

@@ -1,6 +1,6 @@
-//! What a program is told by its machine: the time, and randomness. Here the C library's functions for both are replaced, for
-//! all that runs in the simulation; elsewhere they do what they always do. So everything is a function of the seed: also what
-//! libraries do, from the order of a hash map to the clock of a lease.
+//! Replaces the C library's sources of time and randomness for all code that runs in the simulation; other threads get
+//! the real ones. A run is therefore a function of its seed, including the behaviour of libraries, from the order of a
+//! hash map to the clock of a lease.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -10,14 +10,14 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::time::Instant;
 
-/// The time of a host's clocks, from those of its runtime.
+/// A host's clocks, derived from the clock of its runtime.
 #[derive(Clone, Copy, Debug)]
 pub struct Clocks {
-    /// When the host's runtime was started, by its own clock.
+    /// Start of the runtime, by its own clock.
     pub start: Instant,
-    /// How long its machine had been running then.
+    /// Uptime of the machine at that time.
     pub uptime: Duration,
-    /// The wall clock then, since 1970.
+    /// Wall clock at that time, since 1970.
     pub wall: Duration,
 }
 
@@ -27,23 +27,23 @@ thread_local! {
     static PANICS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Makes all randomness of this thread follow from a seed. To be called before anything else in the thread.
+/// Derives all randomness of this thread from a seed. Call it before anything else in the thread.
 pub fn seed(seed: u64) {
     RANDOMNESS.set(Some(StdRng::seed_from_u64(seed)));
 }
 
-/// What programs of this thread have panicked about: the runtime goes on without the task.
+/// Takes the panics of programs in this thread. The runtime continues without the panicked task.
 #[must_use]
 pub fn panics() -> Vec<String> {
     PANICS.take()
 }
 
-/// While this lives, programs of this thread are told the time of these clocks.
+/// While this guard lives, programs of this thread read the time from these clocks.
 #[derive(Debug)]
 pub struct Told(());
 
 impl Told {
-    /// From now on.
+    /// Installs the clocks until the guard is dropped.
     #[must_use]
     pub fn by(clocks: Clocks) -> Self {
         CLOCKS.set(Some(clocks));
@@ -57,10 +57,10 @@ impl Drop for Told {
     }
 }
 
-/// Keeps the functions below in the program, and has panics noted.
+/// Keeps the functions below linked into the program, and installs a panic hook that records panics.
 pub fn install() {
     std::panic::set_hook(Box::new(|panic| {
-        // Threads of the simulation end with all that is theirs; what others panic about is for them to say.
+        // A simulation thread may already have dropped its thread locals; panics of other threads are printed as usual.
         let _ = PANICS.try_with(|panics| panics.borrow_mut().push(panic.to_string()));
         if RANDOMNESS
             .try_with(|randomness| randomness.try_borrow().is_ok_and(|seeded| seeded.is_none()))
@@ -74,47 +74,47 @@ pub fn install() {
 }
 
 fn told(clock: clockid_t) -> Option<Duration> {
-    // Taken away meanwhile: the runtime may ask for the time itself.
+    // The clocks are taken out for the duration of the call, because the runtime may ask for the time itself.
     let clocks = CLOCKS.try_with(Cell::take).ok()??;
     let elapsed = Instant::now().saturating_duration_since(clocks.start);
     CLOCKS.set(Some(clocks));
     Some(elapsed + if clock == libc::CLOCK_REALTIME { clocks.wall } else { clocks.uptime })
 }
 
-/// The C library's function.
+/// Replaces the C library's function.
 ///
 /// # Safety
-/// As there.
+/// Same as the C library's function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_int {
     let Some(told) = told(clock) else {
-        // SAFETY: the caller's arguments, as they are.
+        // SAFETY: the caller's arguments are passed on unchanged.
         return unsafe { libc::syscall(libc::SYS_clock_gettime, c_long::from(clock), time) } as c_int;
     };
     let told = timespec { tv_sec: told.as_secs() as i64, tv_nsec: c_long::from(told.subsec_nanos() as i32) };
-    // SAFETY: the caller says that a time may be written there.
+    // SAFETY: the caller guarantees that `time` is writable.
     unsafe { time.write(told) };
     0
 }
 
-/// The C library's function.
+/// Replaces the C library's function.
 ///
 /// # Safety
-/// As there.
+/// Same as the C library's function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn getrandom(buffer: *mut c_void, len: size_t, flags: c_uint) -> ssize_t {
     let drawn = RANDOMNESS.try_with(|randomness| {
         let mut randomness = randomness.try_borrow_mut().ok()?;
         let randomness = randomness.as_mut()?;
         for place in 0..len {
-            // SAFETY: the caller says that so many bytes may be written there.
+            // SAFETY: the caller guarantees that `len` bytes are writable.
             unsafe { buffer.cast::<u8>().add(place).write(randomness.random()) };
         }
         Some(len as ssize_t)
     });
     match drawn {
         Ok(Some(drawn)) => drawn,
-        // SAFETY: the caller's arguments, as they are.
+        // SAFETY: the caller's arguments are passed on unchanged.
         _ => unsafe { libc::syscall(libc::SYS_getrandom, buffer, len, flags) as ssize_t },
     }
 }

@@ -1,4 +1,5 @@
-//! What hosts send. The world takes it out when the host has run, and decides what becomes of it.
+//! Queues the messages that hosts send. The world drains the queue after a host has run, and decides the fate of each
+//! message.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -7,25 +8,25 @@ use crate::host::HostId;
 use crate::network::{Cable, Side};
 use crate::world::World;
 
-/// What is done when something arrives. It is done by the world, at that moment.
+/// Action that the world runs when a message arrives.
 pub type Deed = Box<dyn FnOnce(&mut World) + Send>;
 
-/// Something that was sent.
+/// A sent message.
 pub struct Sent {
-    /// When, in the world's time.
+    /// Send time, in world time.
     pub at: Duration,
-    /// By whom.
+    /// Sending host.
     pub from: HostId,
-    /// Which way it goes.
+    /// Route of the message.
     pub way: Way,
-    /// What is done when it arrives.
+    /// Action to run on arrival.
     pub deed: Deed,
 }
 
-/// Which way something goes.
+/// Route of a message.
 #[derive(Clone)]
 pub enum Way {
-    /// Over a connection, from this side of it.
+    /// Over a connection, from this side.
     Cable(Arc<Cable>, Side),
     /// To a host, without a connection.
     Host(HostId),
@@ -33,17 +34,17 @@ pub enum Way {
     Database,
 }
 
-/// What was sent and not taken out yet.
+/// Messages that were sent and not yet taken.
 #[derive(Clone, Default)]
 pub struct Mail(Arc<Mutex<Vec<Sent>>>);
 
 impl Mail {
-    /// Sends.
+    /// Sends a message.
     pub fn send(&self, sent: Sent) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(sent);
     }
 
-    /// All that was sent.
+    /// Takes all queued messages.
     pub fn take(&self) -> Vec<Sent> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -1,4 +1,4 @@
-//! Runs the simulation.
+//! Command line of the simulation.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

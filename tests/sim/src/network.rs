@@ -1,4 +1,4 @@
-//! The network: connections, which keep the order of what goes over them, and links between hosts, which may be slow or cut.
+//! Simulates the network: connections, which keep messages in order, and links between hosts, which may be slow or cut.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,42 +11,42 @@ use tokio_util::sync::CancellationToken;
 use crate::host::HostId;
 use crate::mail::Deed;
 
-/// Nothing arrives earlier than this after it was sent: so far the world can let each host run by itself.
+/// Minimum network delay. Within this span the world can run each host independently of the others.
 pub const LEAST: Duration = Duration::from_millis(10);
 
-/// A connection that hears nothing for so long is given up by both sides.
+/// Both sides close a connection after this long without traffic.
 pub const PATIENCE: Duration = Duration::from_secs(3);
 
-/// A side of a connection.
+/// One side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// That has made it.
+    /// The side that opened the connection.
     Caller,
-    /// That was called.
+    /// The side that accepted the connection.
     Called,
 }
 
-/// A connection, as both sides know it.
+/// A connection, shared by both sides.
 #[derive(Debug)]
 pub struct Cable {
-    /// Its number.
+    /// Connection number.
     pub id: u64,
-    /// Who has made it.
+    /// Host that opened the connection.
     pub caller: HostId,
-    /// Who was called.
+    /// Host that accepted the connection.
     pub called: HostId,
-    /// Cancelled when the side knows that it broke: the caller's and the called one's.
+    /// Cancelled when a side learns that the connection broke, indexed by [`Side`].
     pub broken: [CancellationToken; 2],
 }
 
 impl Cable {
-    /// What is cancelled when this side knows that it broke.
+    /// The token that is cancelled when this side learns that the connection broke.
     #[must_use]
     pub fn broken(&self, side: Side) -> &CancellationToken {
         &self.broken[side as usize]
     }
 
-    /// Who is at the other side.
+    /// The host at the other side.
     #[must_use]
     pub fn across(&self, side: Side) -> HostId {
         match side {
@@ -56,23 +56,23 @@ impl Cable {
     }
 }
 
-/// How the network is at the moment.
+/// Current state of the network.
 #[derive(Debug, Default)]
 pub struct Network {
-    /// Which hosts nothing reaches from which.
+    /// Cut links, as (sender, receiver).
     cuts: BTreeSet<(HostId, HostId)>,
-    /// By how much everything takes longer.
+    /// Upper bound of the extra delay of each message.
     pub slow: Duration,
     open: BTreeMap<u64, Open>,
     next: u64,
 }
 
-/// A connection that is there.
+/// An open connection.
 struct Open {
     cable: Arc<Cable>,
-    /// When the last thing arrives, by who sends.
+    /// Arrival time of the last message, by sending side.
     last: [Duration; 2],
-    /// What waits for a link to be whole again, in order, by who sends.
+    /// Messages held back until the link heals, in order, by sending side.
     stuck: [Vec<Deed>; 2],
 }
 
@@ -82,16 +82,16 @@ impl std::fmt::Debug for Open {
     }
 }
 
-/// What becomes of something that was sent.
+/// Fate of a sent message.
 pub enum Fate {
-    /// It arrives then.
+    /// The message arrives at this time.
     Arrives(Duration, Deed),
-    /// It waits, or is lost.
+    /// The message is held back or lost.
     Not,
 }
 
 impl Network {
-    /// A new connection.
+    /// Opens a connection.
     pub fn connect(&mut self, caller: HostId, called: HostId) -> Arc<Cable> {
         self.next += 1;
         let cable = Arc::new(Cable { id: self.next, caller, called, broken: Default::default() });
@@ -100,7 +100,7 @@ impl Network {
         cable
     }
 
-    /// Whether nothing goes from one host to another.
+    /// Whether the link from one host to another is cut.
     #[must_use]
     pub fn is_cut(&self, from: HostId, to: HostId) -> bool {
         self.cuts.contains(&(from, to))
@@ -111,7 +111,7 @@ impl Network {
         self.cuts.insert((from, to));
     }
 
-    /// Makes all links whole, and gives out what was stuck, with the connection and the side that it comes from.
+    /// Heals all links and returns the messages that were held back, with the connection and the sending side.
     pub fn heal(&mut self) -> Vec<(Arc<Cable>, Side, Deed)> {
         self.cuts.clear();
         let mut stuck = Vec::new();
@@ -124,7 +124,7 @@ impl Network {
         stuck
     }
 
-    /// How long something takes.
+    /// Draws the delay of one message.
     pub fn delay(&self, rng: &mut StdRng) -> Duration {
         let usual = LEAST + Duration::from_millis(rng.random_range(0..10));
         match rng.random_range(0..100) {
@@ -133,7 +133,7 @@ impl Network {
         }
     }
 
-    /// What becomes of what is sent over a connection.
+    /// Sends a message over a connection and returns its fate.
     pub fn send(&mut self, cable: &Cable, side: Side, at: Duration, deed: Deed, rng: &mut StdRng) -> Fate {
         let delay = self.delay(rng);
         let is_cut = match side {
@@ -150,26 +150,26 @@ impl Network {
         Fate::Arrives(*last, deed)
     }
 
-    /// The connections of a host, or of all.
+    /// The connections of a host, or all connections.
     #[must_use]
     pub fn of(&self, host: Option<HostId>) -> Vec<Arc<Cable>> {
         let has = |cable: &Cable| host.is_none_or(|host| cable.caller == host || cable.called == host);
         self.open.values().map(|open| &open.cable).filter(|cable| has(cable)).cloned().collect()
     }
 
-    /// The connections on which something is stuck.
+    /// The connections with messages held back by a cut link.
     #[must_use]
     pub fn stuck(&self) -> Vec<Arc<Cable>> {
         let is_stuck = |open: &&Open| open.stuck.iter().any(|stuck| !stuck.is_empty());
         self.open.values().filter(is_stuck).map(|open| open.cable.clone()).collect()
     }
 
-    /// Forgets a connection: nothing more arrives over it.
+    /// Removes a connection. Messages in flight on it are dropped.
     pub fn forget(&mut self, cable: &Cable) {
         self.open.remove(&cable.id);
     }
 
-    /// Whether a connection is there.
+    /// Whether a connection is open.
     #[must_use]
     pub fn is_open(&self, cable: &Cable) -> bool {
         self.open.contains_key(&cable.id)

@@ -1,4 +1,4 @@
-//! One run: a cast of servers and clients, faults for a while, peace, and the check of what happened.
+//! Runs one seed: servers and clients, a period of faults, a period of peace, and the check of the history.
 
 use std::mem::take;
 use std::time::Duration;
@@ -12,25 +12,25 @@ use crate::machine;
 use crate::world::World;
 use crate::{faults, server, story};
 
-/// For how long clients begin something, and faults happen: in one of [`LONG_ONES`] runs ...
+/// Busy period, in which clients start operations and faults happen, of one in [`LONG_ONES`] runs.
 const LONG: Duration = Duration::from_secs(12);
 
-/// ... and in the others, of which there can be more in the same time.
+/// Busy period of all other runs; shorter, so that more runs fit into the same time.
 const SHORT: Duration = Duration::from_secs(3);
 
-/// One of so many runs is long.
+/// One run in this many is long.
 const LONG_ONES: u64 = 4;
 
-/// For how long there is peace after the last fault: all that is held ends within.
+/// Duration of the peace after the last fault. All holds end within it.
 const PEACE: Duration = Duration::from_secs(20);
 
-/// When no session is open and nothing was committed for so long, all is over.
+/// A run ends early when no session is open and nothing was committed for this long.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// How often that is looked at.
+/// Interval of that check.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Who takes part.
+/// The hosts that take part in a run.
 #[derive(Clone)]
 pub struct Cast {
     /// The servers.
@@ -39,12 +39,12 @@ pub struct Cast {
     pub clients: Vec<HostId>,
     diary: Diary,
     seed: u64,
-    /// For how long clients begin something, and faults happen.
+    /// Period in which clients start operations and faults happen.
     pub busy: Duration,
 }
 
 impl Cast {
-    /// All hosts.
+    /// All hosts of the run.
     pub fn all(&self) -> impl Iterator<Item = HostId> {
         self.servers.iter().chain(&self.clients).copied()
     }
@@ -67,22 +67,22 @@ impl Cast {
     }
 }
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Debug, Default)]
 pub struct Report {
     /// The seed.
     pub seed: u64,
-    /// How many events there were.
+    /// Number of events.
     pub steps: u64,
-    /// What all of them come to: two runs that are the same have the same.
+    /// Digest of all events. Identical runs have identical digests.
     pub trace: u64,
-    /// How many times a lock was acquired.
+    /// Number of acquired locks.
     pub acquired: u64,
-    /// What was wrong.
+    /// Violations found.
     pub violations: Vec<Violation>,
 }
 
-/// Runs a seed, in a thread of its own, and tells what happened if that is wished.
+/// Runs a seed in its own thread, and prints the run if `tells` is set.
 #[must_use]
 pub fn run(seed: u64, tells: bool) -> Report {
     let thread = std::thread::Builder::new().stack_size(8 * 1024 * 1024).spawn(move || alone(seed, tells));

@@ -1,4 +1,4 @@
-//! The server as it is, on a simulated host.
+//! Runs the real server on a simulated host.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,13 +16,13 @@ use crate::mail::{Sent, Way};
 use crate::wire::{Dialler, address};
 use crate::world::World;
 
-/// For how long a server's lease holds.
+/// Server lease.
 pub const LEASE: Duration = Duration::from_secs(2);
 
-/// How long a claim is kept that nobody attends to.
+/// Reattach time: an unattended claim is cancelled after this long.
 const REATTACH: Duration = Duration::from_secs(2);
 
-/// Runs a server until it shutdown.
+/// Runs a server until it shuts down.
 pub async fn run(here: Here, hinted: Arc<Notify>) {
     let shutdown = Shutdown::default();
     let store = Arc::new(SimStore::new(here.clone(), hinted));

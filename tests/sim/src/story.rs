@@ -1,10 +1,10 @@
-//! A run told in order of time, to find out how a promise was broken.
+//! Prints a run in order of time, to find out how a promise was broken.
 
 use std::time::Duration;
 
 use tenure_checker::{History, Moment, Past};
 
-/// What clients did and saw, and what was committed and lost: a line each, in order of time.
+/// Client operations and observations, commits, losses and faults: one line each, in order of time.
 #[must_use]
 pub fn tell(history: &History, past: &Past, faults: &[(Duration, String)]) -> Vec<String> {
     let mut lines: Vec<(Duration, String)> = faults.to_vec();

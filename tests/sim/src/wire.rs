@@ -1,5 +1,5 @@
-//! gRPC over the simulated network: a call's request, answer and the parts of their bodies go to and fro one by one, in order.
-//! What is below that, HTTP/2, is not simulated.
+//! Carries gRPC over the simulated network. The request, the response and each frame of their bodies are separate
+//! messages, delivered in order. HTTP/2 and the layers below it are not simulated.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,13 +28,13 @@ use crate::mail::{Sent, Way};
 use crate::network::{Cable, Side};
 use crate::world::World;
 
-/// The part of an address that every host has behind its number.
+/// Port of every host; the host number is the last part of the address.
 const PORT: u16 = 7420;
 
-/// How long to wait for a connection that nothing is heard of.
+/// Connect timeout.
 const CONNECTING: Duration = Duration::from_secs(2);
 
-/// Where a host's services are reached.
+/// Address of a host's services.
 #[must_use]
 pub fn address(host: HostId) -> String {
     format!("10.0.0.{host}:{PORT}")
@@ -67,7 +67,7 @@ impl Here {
     }
 }
 
-/// Connections of a host.
+/// Opens connections from a host.
 #[derive(Clone)]
 pub struct Dialler(pub Here);
 
@@ -89,7 +89,7 @@ impl peer::Connector for Dialler {
     }
 }
 
-/// A connection that is made when it is needed.
+/// A lazily opened connection.
 #[derive(Clone)]
 struct Line {
     here: Here,
@@ -112,7 +112,7 @@ impl Line {
 
 type Parts = Result<Frame<Bytes>, Status>;
 
-/// Calls over a connection: the request is sent at once, whenever the answer is waited for.
+/// Sends a call over a connection. The request is sent at once, before the returned future is polled.
 fn call(
     here: Here,
     cable: Arc<Cable>,
@@ -136,7 +136,7 @@ fn call(
     }
 }
 
-/// A call, as it arrives.
+/// A call as received by the server.
 pub struct Called {
     cable: Arc<Cable>,
     parts: http::request::Parts,
@@ -147,13 +147,13 @@ pub struct Called {
 }
 
 impl Called {
-    /// To whom.
+    /// The called host.
     #[must_use]
     pub fn host(&self) -> HostId {
         self.cable.called
     }
 
-    /// Carries it out. To be called in its host.
+    /// Serves the call. Must run in the context of the called host.
     pub fn serve(self, here: Here, mut routes: tonic::service::Routes) {
         let Self { cable, parts, asked, head, answers, handler } = self;
         let broken = cable.broken(Side::Called).clone();
@@ -175,7 +175,7 @@ impl Called {
     }
 }
 
-/// Sends a body, part by part.
+/// Sends a body, frame by frame.
 async fn pump(here: Here, cable: Arc<Cable>, side: Side, mut body: Body, to: UnboundedSender<Parts>) {
     let broken = cable.broken(side).clone();
     let parts = async {
@@ -194,11 +194,11 @@ async fn pump(here: Here, cable: Arc<Cable>, side: Side, mut body: Body, to: Unb
     here.send(Way::Cable(cable, side), move |_| drop(to));
 }
 
-/// Whoever carries out a call, once that has begun.
+/// Abort handle of the task that serves a call, once the task has started.
 #[derive(Clone, Default)]
 struct Handler(Arc<Mutex<Option<AbortHandle>>>);
 
-/// Ends a call at the other side when nobody waits for its answer any more.
+/// Aborts a call at the server when the client drops its response.
 struct Cancelling {
     here: Here,
     cable: Arc<Cable>,
@@ -207,7 +207,7 @@ struct Cancelling {
 
 impl Drop for Cancelling {
     fn drop(&mut self) {
-        // A host that is being dropped has no time any more.
+        // A host that is being dropped has no clock any more.
         if tokio::runtime::Handle::try_current().is_err() {
             return;
         }
@@ -220,16 +220,16 @@ impl Drop for Cancelling {
     }
 }
 
-/// A body as it arrives, until the connection breaks.
+/// An incoming body, which ends when the connection breaks.
 struct Arriving {
     parts: UnboundedReceiver<Parts>,
     broken: BoxFuture<'static, ()>,
-    /// What is dropped when nobody waits for the rest any more.
+    /// Dropped when the reader drops the body.
     _cancelling: Option<Cancelling>,
 }
 
 impl Arriving {
-    /// At this side of a connection.
+    /// The body that this side of a connection receives.
     fn body(parts: UnboundedReceiver<Parts>, cable: &Cable, side: Side, cancelling: Option<Cancelling>) -> Body {
         let broken = cable.broken(side).clone().cancelled_owned().boxed();
         Body::new(Self { parts, broken, _cancelling: cancelling })

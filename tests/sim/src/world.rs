@@ -1,7 +1,7 @@
-//! The world: hosts, the network between them, and the database, moved on event by event by one thread.
+//! Runs the world (hosts, the network between them, and the database) event by event in one thread.
 //!
-//! Nothing takes less time than [`LEAST`]. So for that long each host can be run by itself: what the others do meanwhile
-//! cannot reach it before.
+//! No message arrives in less than [`LEAST`]. Each host can therefore run alone for that long: nothing that other hosts
+//! do in the meantime can reach it earlier.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -18,14 +18,14 @@ use crate::mail::{Deed, Mail, Sent, Way};
 use crate::network::{Cable, Fate, LEAST, Network, PATIENCE, Side};
 use crate::wire::Called;
 
-/// How often connections are looked at on which nothing arrives.
+/// Interval between checks for connections with held-back messages.
 const PROBE: Duration = Duration::from_millis(500);
 
-/// What is done at some moment.
+/// An action to run at a given time.
 struct Event {
     at: Duration,
     order: u64,
-    /// The host where it is done, and in which of its runs: if that is over, it is not done.
+    /// The host where the action runs, and the run of that host. If that run has ended, the action is dropped.
     place: Option<(HostId, u64)>,
     deed: Deed,
 }
@@ -50,38 +50,38 @@ impl Ord for Event {
     }
 }
 
-/// What serves calls at a host.
+/// The services of a host.
 struct Serving {
     here: Here,
     routes: Routes,
 }
 
-/// The world.
+/// The simulated world.
 pub struct World {
     now: Duration,
     order: u64,
     events: BinaryHeap<Reverse<Event>>,
-    /// What has arrived at hosts that stand still.
+    /// Events that arrived at frozen hosts.
     waiting: BTreeMap<HostId, Vec<Event>>,
     hosts: Vec<Host>,
     mail: Mail,
-    /// What the world draws.
+    /// Source of the world's random choices.
     pub rng: StdRng,
     /// The network.
     pub network: Network,
     serving: BTreeMap<HostId, Serving>,
     /// The database.
     pub base: Base,
-    /// What went wrong by intent, and when.
+    /// Injected faults, with their times.
     pub faults: Vec<(Duration, String)>,
-    /// How many events there were.
+    /// Number of events so far.
     pub steps: u64,
-    /// What all of them come to: two runs that are the same have the same.
+    /// Digest of all events. Identical runs have identical digests.
     pub trace: u64,
 }
 
 impl World {
-    /// An empty world.
+    /// Creates an empty world.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut world = Self {
@@ -103,20 +103,20 @@ impl World {
         world
     }
 
-    /// The time.
+    /// Current time.
     #[must_use]
     pub fn now(&self) -> Duration {
         self.now
     }
 
-    /// A new host, not running yet.
+    /// Adds a host that is not running yet.
     pub fn add_host(&mut self, pace: Pace) -> HostId {
         let id = self.hosts.len();
         self.hosts.push(Host::new(id, pace));
         id
     }
 
-    /// A host.
+    /// Returns a host.
     #[must_use]
     pub fn host(&self, id: HostId) -> &Host {
         &self.hosts[id]
@@ -131,7 +131,7 @@ impl World {
         self.hosts[id].start(now, &mail, program);
     }
 
-    /// A host dies at once. Others notice: at once as a rule, but not if its machine has gone.
+    /// Kills a host at once. Peers notice after a network delay, or after [`PATIENCE`] if its machine is gone.
     pub fn kill(&mut self, id: HostId, with_machine: bool) {
         self.hosts[id].kill();
         self.serving.remove(&id);
@@ -143,12 +143,12 @@ impl World {
         }
     }
 
-    /// A host stands still.
+    /// Freezes a host.
     pub fn freeze(&mut self, id: HostId) {
         self.hosts[id].is_frozen = true;
     }
 
-    /// A host that stood still goes on.
+    /// Thaws a frozen host and delivers the events that arrived in the meantime.
     pub fn thaw(&mut self, id: HostId) {
         let now = self.now;
         self.hosts[id].thaw(now);
@@ -157,17 +157,17 @@ impl World {
         }
     }
 
-    /// A host's wall clock is set.
+    /// Sets a host's wall clock.
     pub fn set_wall(&mut self, id: HostId, wall: Duration) {
         self.hosts[id].set_wall(wall);
     }
 
-    /// From now on these serve calls at a host.
+    /// Registers the services of a host.
     pub fn serve_at(&mut self, here: Here, routes: Routes) {
         self.serving.insert(here.host, Serving { here, routes });
     }
 
-    /// Does something later.
+    /// Schedules an action.
     pub fn after(&mut self, delay: Duration, deed: impl FnOnce(&mut Self) + Send + 'static) {
         let at = self.now + delay;
         self.add(at, None, Box::new(deed));
@@ -178,7 +178,7 @@ impl World {
         self.events.push(Reverse(Event { at, order: self.order, place, deed }));
     }
 
-    /// Moves on until this moment.
+    /// Advances the world to this time.
     pub fn run_until(&mut self, end: Duration) {
         while self.now < end {
             let next = (self.now + LEAST).min(end);
@@ -217,7 +217,7 @@ impl World {
         (event.deed)(self);
     }
 
-    /// Takes out what hosts have sent.
+    /// Collects the messages that hosts have sent, and schedules them.
     fn collect(&mut self) {
         for Sent { at, from, way, deed } in self.mail.take() {
             let run = |host: HostId, hosts: &[Host]| Some((host, hosts[host].run));
@@ -257,7 +257,7 @@ impl World {
         }
     }
 
-    /// A host connects to another. None if nobody serves there.
+    /// Connects a host to another. Returns `None` if the target host serves no calls.
     pub fn connect(&mut self, from: HostId, run: u64, to: HostId) -> Option<Arc<Cable>> {
         if self.hosts[from].run != run || !self.serving.contains_key(&to) {
             return None;
@@ -265,7 +265,7 @@ impl World {
         Some(self.network.connect(from, to))
     }
 
-    /// Carries out a call that has arrived.
+    /// Serves a call that has arrived.
     pub fn serve(&mut self, call: Called) {
         let host = call.host();
         let Some(Serving { here, routes }) = self.serving.get(&host) else { return };
@@ -288,7 +288,7 @@ impl World {
         }
     }
 
-    /// All links are whole again.
+    /// Heals all links and sends the messages that were held back.
     pub fn heal(&mut self) {
         let now = self.now;
         for (cable, side, deed) in self.network.heal() {
@@ -296,7 +296,7 @@ impl World {
         }
     }
 
-    /// Connections on which nothing has arrived for long are given up.
+    /// Breaks connections whose messages have been held back for [`PATIENCE`].
     fn probe(&mut self) {
         for cable in self.network.stuck() {
             self.after(PATIENCE, move |world| {

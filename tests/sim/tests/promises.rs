@@ -1,13 +1,13 @@
-//! The short form of the simulation: no seed breaks a promise, and what is wrong by intent is found.
+//! Short simulation runs: no seed breaks a promise, and every deliberate defect is found.
 
 use std::process::{Command, Output};
 
 use tenure_sim::defect;
 
-/// How many seeds must be clean: two and a half million steps.
+/// Number of seeds that must be clean: two and a half million steps.
 const CLEAN: u32 = 1500;
 
-/// How many seeds are searched for a deliberate defect.
+/// Number of seeds searched for a deliberate defect.
 const SEARCHED: &str = "2000";
 
 fn sim(arguments: &[&str]) -> Output {
@@ -37,7 +37,7 @@ fn a_seed_is_always_the_same() {
     assert_eq!(alone, traces("4"));
 }
 
-/// Each deliberate defect, and a seed by which it was found: whatever else changes, one of the next ones will do.
+/// Each deliberate defect, with a seed that has found it. After other changes, one of the following seeds will find it.
 const DEFECTS: [(&str, u32); 33] = [
     ("GrantBesideHolder", 1),
     ("SharedBesideHolder", 1),
@@ -74,7 +74,6 @@ const DEFECTS: [(&str, u32); 33] = [
     ("ReleasedEarly", 1),
 ];
 
-/// The simulation would notice.
 #[test]
 fn every_defect_is_found() {
     let known: Vec<String> = defect::Defect::all().map(|defect| defect.to_string()).collect();

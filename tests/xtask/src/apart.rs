@@ -1,4 +1,5 @@
-//! The tests of a package that run apart from the others, one at a time: they burden the machine, or measure how long things take.
+//! Tests of a package that run apart from the others, one at a time, because they load the machine or measure
+//! durations.
 
 use std::path::{Path, PathBuf};
 
@@ -14,8 +15,8 @@ pub struct Apart {
 }
 
 impl Apart {
-    /// Builds the tests of the package in this folder, together with all others: for one package alone cargo would choose other
-    /// features, and build most of it once more.
+    /// Builds the tests of the package in this folder, together with all others: for a single package cargo would
+    /// select other features, and rebuild most of it.
     pub fn build(folder: &str) -> anyhow::Result<Self> {
         let folder = root().join(folder);
         let told = cargo(&["test", "--locked", "--workspace", "--no-run", "--message-format=json-render-diagnostics"])
@@ -26,7 +27,7 @@ impl Apart {
         Ok(Self { folder, tests })
     }
 
-    /// Runs them with these arguments and this environment: all of them, and fails at the end if one failed.
+    /// Runs all tests with these arguments and this environment, and fails at the end if one failed.
     pub fn run(&self, arguments: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<()> {
         let mut failed = Vec::new();
         for test in &self.tests {
@@ -48,7 +49,7 @@ impl Apart {
     }
 }
 
-/// The program of a test, if this message of cargo is about one of the package in that folder.
+/// The executable of a test, if this cargo message is about one of the package in that folder.
 fn test_of(folder: &Path, message: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(message).ok()?;
     let is_of = Path::new(message.get("manifest_path")?.as_str()?) == folder.join("Cargo.toml");

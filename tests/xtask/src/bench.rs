@@ -3,13 +3,13 @@
 use crate::packages;
 use crate::programs::{cargo, program, root};
 
-/// Where the results are kept.
+/// The folder of the committed results.
 const OUT: &str = "tests/results/bench";
 
-/// With these arguments the results go elsewhere, or are no whole that would be worth keeping.
+/// With these arguments the results go elsewhere, or are incomplete and not worth keeping.
 const NOT_KEPT: [&str; 5] = ["--help", "--level", "--out", "--quick", "--target"];
 
-/// Installs and builds what it takes, and runs it.
+/// Installs and builds the requirements, and runs it.
 pub fn run(arguments: &[String]) -> anyhow::Result<()> {
     packages::provide()?;
     cargo(&["build", "--locked", "--release", "--package", "tenure-server", "--package", "tenure-bench", "--bins"])

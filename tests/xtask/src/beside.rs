@@ -1,4 +1,4 @@
-//! What runs beside other stages, because it leaves most of their time to them.
+//! Tasks that run beside other stages, because those leave most of the processor time to them.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 
 use crate::programs::root;
 
-/// A task of this program that runs beside others, and yields to them. What it says is shown when it is waited for.
+/// A task of this program that runs beside others with low priority. Its output is shown when it is awaited.
 pub struct Beside {
     name: &'static str,
     child: Child,
@@ -16,11 +16,11 @@ pub struct Beside {
 }
 
 impl Beside {
-    /// Starts one, with these arguments, under a name. The nicer, the more it yields.
+    /// Starts a task with these arguments under a name. A higher niceness yields more.
     pub fn start(name: &'static str, arguments: &[&str], niceness: u8) -> anyhow::Result<Self> {
         let log = root().join("target").join(format!("{name}.log"));
         let out = File::create(&log).with_context(|| log.display().to_string())?;
-        // By cargo: this program may have been built anew while it ran.
+        // Through cargo, since this program may have been rebuilt while it ran.
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new("nice");
         command.args(["-n", &niceness.to_string()]).arg(cargo).arg("xtask").args(arguments).current_dir(root());
@@ -28,7 +28,7 @@ impl Beside {
         Ok(Self { name, child, log })
     }
 
-    /// Waits for its end, which must be a good one.
+    /// Waits for its end, which must be successful.
     pub fn finish(mut self) -> anyhow::Result<()> {
         let status = self.child.wait().with_context(|| format!("waiting for {}", self.name))?;
         print!("{}", fs::read_to_string(&self.log).with_context(|| self.log.display().to_string())?);

@@ -1,4 +1,4 @@
-//! The Helm chart: linted, rendered and checked without a cluster, by the tests in tests/chart.
+//! The Helm chart, linted, rendered and checked without a cluster, by the tests in tests/chart.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,13 +7,13 @@ use anyhow::{Context, bail};
 
 use crate::programs::{find, program, root};
 
-/// The helm that is installed, from its sources. Its name has the version, so that another one is not taken for it.
+/// helm, built from its sources. The version is part of the file name, so that versions are not confused.
 const HELM: (&str, &str) = ("helm.sh/helm/v4/cmd/helm", "v4.2.4");
 
-/// Where what the tests are written with is installed.
+/// The installation folder of the tests' dependencies.
 const HOME: &str = "target/tools/chart";
 
-/// Checks the chart, with the server and the command line of this tree. They must have been built.
+/// Checks the chart, with the server and the command line of this tree, which must have been built.
 pub fn check() -> anyhow::Result<()> {
     let helm = helm()?;
     let python = python()?;
@@ -27,7 +27,7 @@ pub fn check() -> anyhow::Result<()> {
     tests.run()
 }
 
-/// helm, which is built if it is not there.
+/// Returns helm, and builds it if it is missing.
 fn helm() -> anyhow::Result<PathBuf> {
     let (package, version) = HELM;
     let folder = root().join("target/tools").join(format!("helm-{version}"));
@@ -38,19 +38,19 @@ fn helm() -> anyhow::Result<PathBuf> {
     let Some(go) = find("go") else { bail!("go is not installed: helm is built with it") };
     fs::create_dir_all(&folder)?;
     let mut install = program(go);
-    // Without what only a debugger wants, linking takes half the time.
+    // Without debug information, linking takes half the time.
     install.args(["install", "-ldflags", "-s -w", &format!("{package}@{version}")]);
     install.env("GOBIN", &folder.display().to_string());
     install.run().context("building helm")?;
     Ok(helm)
 }
 
-/// A Python that has what is locked in tests/chart.
+/// A Python with the packages locked in tests/chart.
 fn python() -> anyhow::Result<PathBuf> {
     let (locked, home) = (root().join("tests/chart/requirements.lock"), root().join(HOME));
     let lock = fs::read(&locked)?;
     let python = home.join("bin/python");
-    // Copied last, after a complete installation: so it tells what is there.
+    // Copied last, so that its presence proves a complete installation.
     let installed = home.join("installed.lock");
     if fs::read(&installed).is_ok_and(|of| of == lock) {
         return Ok(python);

@@ -1,8 +1,8 @@
-//! Checks what has changed, in minutes: for daily work. What it leaves out, `cargo xtask test` has.
+//! Quick checks of the changes, in minutes, for daily work; `cargo xtask test` has the rest.
 
 use crate::programs::{cargo, program};
 
-/// The test programs of the crates, and the folders whose changes they notice.
+/// The test programs of the crates, and the folders whose changes affect them.
 const TESTS: [(&str, &[&str]); 4] = [
     ("core", &["server/core/"]),
     ("server", &["server/", "migrations/", "proto/", "client-rs/proto/"]),
@@ -10,8 +10,8 @@ const TESTS: [(&str, &[&str]); 4] = [
     ("cli", &["client-rs/", "proto/"]),
 ];
 
-/// Runs the unit tests of all crates, and the test programs of those that have changed since the last commit, or in it if nothing has
-/// changed since.
+/// Runs the unit tests of all crates, and the test programs of those that have changed since the last commit, or in
+/// that commit if nothing has changed since.
 pub fn tests() -> anyhow::Result<()> {
     let since = |commit: &str| program("git").args(["diff", "--name-only", commit]).output();
     let new = program("git").args(["ls-files", "--others", "--exclude-standard"]).output()?;
@@ -26,7 +26,7 @@ pub fn tests() -> anyhow::Result<()> {
     run.run()
 }
 
-/// The test programs that notice a change of one of these files.
+/// The test programs affected by a change of one of these files.
 fn concerned(changed: &str) -> Vec<&'static str> {
     let notices = |folders: &[&str]| changed.lines().any(|file| folders.iter().any(|folder| file.starts_with(folder)));
     TESTS.iter().filter(|(_, folders)| notices(folders)).map(|(test, _)| *test).collect()

@@ -1,10 +1,10 @@
-//! The clients in other languages: each brings a script that checks all of it.
+//! The clients in other languages: each has a script with all its checks.
 
 use anyhow::bail;
 
 use crate::programs::{find, program, root};
 
-/// A client's folder in clients/, and what it takes besides Rust.
+/// A client's folder in clients/, and its requirements besides Rust.
 const CLIENTS: [(&str, &[&str]); 4] =
     [("go", &["go"]), ("python", &["python3"]), ("typescript", &["node", "npm"]), ("java", &["java", "mvn"])];
 

@@ -1,10 +1,10 @@
-//! The console: the form and types of its page, and what it does in a browser, by the tests in tests/console.
+//! The console: formatting and types of its page, and its behaviour in a browser, by the tests in tests/console.
 
 use anyhow::bail;
 
 use crate::programs::{find, program, root};
 
-/// Checks the console of the server of this tree, with its command line. They must have been built.
+/// Checks the console of the server of this tree, with its command line, which must have been built.
 pub fn check() -> anyhow::Result<()> {
     for tool in ["node", "npm"] {
         if find(tool).is_none() {

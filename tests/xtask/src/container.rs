@@ -1,4 +1,4 @@
-//! The image, built from scratch and run as it is meant to be run.
+//! The container image, built from scratch and run as intended.
 
 mod bases;
 
@@ -11,19 +11,19 @@ use serde_json::Value;
 
 use crate::programs::{Program, find, program, root};
 
-/// Where images, layers and what builds leave are kept: removed in the end.
+/// The folder of images, layers and build leftovers, which is removed at the end.
 const HOME: &str = "target/container";
 
-/// The name of the image within.
+/// The name of the image in that storage.
 const IMAGE: &str = "localhost/tenure";
 
-/// What is run in it.
+/// The script that runs in it.
 const EXERCISE: &str = include_str!("container/exercise.sh");
 
 #[derive(Args)]
 pub struct Container {
-    /// Build in and on images that are made here, of Debian's packages (by mmdebstrap) and this machine's Rust, in place of those
-    /// that the Dockerfile names: for a machine that reaches no registry of images.
+    /// Build in and on images that are made here, of Debian's packages (by mmdebstrap) and this machine's Rust, in
+    /// place of those that the Dockerfile names: for a machine that reaches no registry of images.
     #[arg(long)]
     from_packages: bool,
 }
@@ -52,7 +52,7 @@ impl Buildah {
         Ok(Self { program, home: home.to_path_buf() })
     }
 
-    /// A command of it, on a storage of its own.
+    /// A buildah command, on a storage of its own.
     fn run(&self, command: &str) -> Program {
         let mut run = program(&self.program);
         run.env("TMPDIR", &self.home.join("tmp").display().to_string());
@@ -61,7 +61,7 @@ impl Buildah {
         run
     }
 
-    /// A command of it that prints one thing.
+    /// A buildah command that prints a single value.
     fn ask(&self, command: &str, arguments: &[&str]) -> anyhow::Result<String> {
         let said = self.run(command).args(arguments).output().with_context(|| format!("buildah {command}"))?;
         Ok(said.trim().to_owned())
@@ -69,7 +69,7 @@ impl Buildah {
 
     fn check(&self, from_packages: bool) -> anyhow::Result<()> {
         let mut build = self.run("build");
-        // The build's own processes are no containers: that works within one, too.
+        // Without containers for the build's own processes, it works also within a container.
         build.args([
             "--isolation",
             "chroot",

@@ -1,4 +1,4 @@
-//! The contract's form, checked by buf: lint, format, and no break of what clients rely on.
+//! Checks of the contract by buf: lint, format, and breaking changes.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::programs::{Program, find, program, root};
 /// The contract that later changes must not break, as buf's image.
 const IMAGE: &str = "proto/image.binpb";
 
-/// Where buf is installed, from the lock file that is committed in tests/xtask/buf.
+/// The installation folder of buf, from the lock file that is committed in tests/xtask/buf.
 const HOME: &str = "target/buf";
 
 /// Lints the contract, checks its format, and compares it with the committed image.
@@ -27,7 +27,7 @@ pub fn write_image() -> anyhow::Result<()> {
     install()?(&["build", "proto", "--output", IMAGE]).run()
 }
 
-/// Installs buf at the version of the lock file, if it is not there.
+/// Installs buf at the version of the lock file, if it is missing.
 fn install() -> anyhow::Result<impl Fn(&[&str]) -> Program> {
     let Some(npm) = find("npm").filter(|_| find("node").is_some()) else {
         bail!("npm and node (20 or newer) are not installed: they bring buf, which lints the contract");
@@ -35,7 +35,7 @@ fn install() -> anyhow::Result<impl Fn(&[&str]) -> Program> {
     let (from, home) = (root().join("tests/xtask/buf"), root().join(HOME));
     fs::create_dir_all(&home)?;
     let lock = fs::read(from.join("package-lock.json"))?;
-    // Copied last, after a complete installation: so it tells what is there.
+    // Copied last, so that its presence proves a complete installation.
     let installed = home.join("installed-lock.json");
     if fs::read(&installed).is_ok_and(|of| of == lock) {
         return Ok(at(home));
@@ -43,7 +43,7 @@ fn install() -> anyhow::Result<impl Fn(&[&str]) -> Program> {
     for file in ["package.json", "package-lock.json", ".npmrc"] {
         fs::copy(from.join(file), home.join(file)).with_context(|| format!("copying {file}"))?;
     }
-    // Not `npm ci`: that insists on a lock for every platform that buf knows, of which only Linux is locked.
+    // Not `npm ci`: that requires a lock for every platform that buf supports, of which only Linux is locked.
     program(npm).folder(&home).args(["install", "--ignore-scripts", "--no-audit", "--no-fund"]).run()?;
     fs::write(installed, lock)?;
     Ok(at(home))

@@ -1,13 +1,13 @@
-//! What we depend on.
+//! Checks of the dependencies.
 
 use std::path::{Path, PathBuf};
 
 use crate::programs::{Program, cargo, find, program, root};
 
-/// The version that is installed where there is none.
+/// The version to install if it is missing.
 const VERSION: &str = "0.20.2";
 
-/// Checks licences, bans and sources; and known weaknesses, where the database of them can be had.
+/// Checks licences, bans and sources, and known vulnerabilities if the advisory database is available.
 pub fn check() -> anyhow::Result<()> {
     let deny = provide()?;
     run(&deny, &["check", "licenses", "bans", "sources"]).run()?;
@@ -26,7 +26,7 @@ fn run(deny: &Path, arguments: &[&str]) -> Program {
     program
 }
 
-/// cargo-deny, which is installed into the target folder if it is nowhere else.
+/// Returns cargo-deny, and installs it into the target folder if it is missing.
 fn provide() -> anyhow::Result<PathBuf> {
     let tools = root().join("target/tools");
     let own = tools.join("bin/cargo-deny");

@@ -1,4 +1,4 @@
-//! What is shipped to deploy a server, each file checked by the program that will read it, or by one that knows what that wants.
+//! Checks of the deployment files, each by the program that reads it, or by a linter for that program.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,13 +7,13 @@ use anyhow::{Context, ensure};
 
 use crate::programs::{Program, find, program, root};
 
-/// Linters, at the versions of the lock file that is committed in tests/xtask/deploy.
+/// The installation folder of the linters, at the versions of the lock file that is committed in tests/xtask/deploy.
 const LINTERS: &str = "target/tools/deploy";
 
-/// The exposure that systemd may find at most, in tenths, of 100.
+/// The maximum exposure that systemd may report, in tenths, of 100.
 const EXPOSURE: &str = "--threshold=15";
 
-/// Checks them all.
+/// Checks all files.
 pub fn check() -> anyhow::Result<()> {
     let linter = install()?;
     linter("hadolint").args(["--failure-threshold", "info", "deploy/image/Dockerfile"]).run()?;
@@ -31,7 +31,7 @@ pub fn check() -> anyhow::Result<()> {
     unit()
 }
 
-/// The versions in the Dockerfile are those of the toolchain and of the workspace.
+/// Checks that the Dockerfile has the versions of the toolchain and of the workspace.
 fn dockerfile_agrees() -> anyhow::Result<()> {
     let read = |file: &str| fs::read_to_string(root().join(file)).with_context(|| format!("reading {file}"));
     let quoted = |text: &str, key: &str| {
@@ -48,7 +48,8 @@ fn dockerfile_agrees() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The unit is one, and shuts its service in. It names a program that is not installed here: the one that was built stands in.
+/// Checks that the unit is valid and sandboxes its service. It names a program that is not installed here; the built
+/// one replaces it.
 fn unit() -> anyhow::Result<()> {
     const SHIPPED: &str = "ExecStart=/usr/local/bin/tenured\n";
     let text = fs::read_to_string(root().join("deploy/systemd/tenured.service"))?;
@@ -62,11 +63,11 @@ fn unit() -> anyhow::Result<()> {
     program(&analyze).args(["security", "--no-pager", "--offline=true", EXPOSURE]).args([&file]).run()
 }
 
-/// Installs the linters, if they are not there.
+/// Installs the linters, if they are missing.
 fn install() -> anyhow::Result<impl Fn(&str) -> Program> {
     let home = root().join(LINTERS);
     let lock = root().join("tests/xtask/deploy/requirements.lock");
-    // Copied last, after a complete installation: so it tells what is there.
+    // Copied last, so that its presence proves a complete installation.
     let installed = home.join("installed.lock");
     let wanted = fs::read(&lock)?;
     if !fs::read(&installed).is_ok_and(|there| there == wanted) {

@@ -19,21 +19,21 @@ pub struct Fuzzing {
     seconds: u64,
 }
 
-/// The program with the targets. It is built apart, since all that is in it is instrumented.
+/// The program with the targets. It is built separately, since all its code is instrumented.
 const PACKAGE: &str = "tests/fuzz/libfuzzer/Cargo.toml";
 
-/// Where the targets' corpora are kept.
+/// The folder of the targets' corpora.
 const CORPUS: &str = "tests/fuzz/corpus";
 
-/// Where the program is built, and where is kept what it finds.
+/// The folder of the build and of the findings.
 const FOLDER: &str = "target/libfuzzer";
 
-/// As cargo-fuzz builds it, but without a sanitizer for memory: the language sees to that.
+/// The flags of cargo-fuzz, without an address sanitizer: Rust guarantees memory safety.
 const INSTRUMENTED: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares";
 
-/// The longest input, in bytes; how long one may take, in seconds; and how much memory the program may have, in MB.
+/// The limits: of an input, in bytes; of its time, in seconds; and of the program's memory, in MB.
 const BOUNDS: [&str; 3] = ["-max_len=4096", "-timeout=25", "-rss_limit_mb=2048"];
 
 /// Builds the program and runs the targets.
@@ -64,7 +64,7 @@ fn targets() -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-/// For a platform that is named, so that what only takes part in the build is not instrumented.
+/// For an explicit platform, so that build scripts and macros are not instrumented.
 fn build() -> anyhow::Result<PathBuf> {
     let version = Command::new("rustc").current_dir(root()).arg("-vV").output()?;
     let version = String::from_utf8(version.stdout)?;
@@ -74,7 +74,7 @@ fn build() -> anyhow::Result<PathBuf> {
     Ok(root().join(FOLDER).join(host).join("release/target"))
 }
 
-/// Runs one target, and says what came of it. False if something does not hold.
+/// Runs one target, and prints the result. Returns false if a property does not hold.
 fn fuzz(program: &Path, name: &str, fuzzing: &Fuzzing) -> anyhow::Result<bool> {
     let (kept, found) = (root().join(CORPUS).join(name), root().join(FOLDER).join("corpus").join(name));
     let crashes = root().join(FOLDER).join("crashes").join(name);
@@ -112,7 +112,7 @@ fn libfuzzer(program: &Path, name: &str) -> Command {
     command
 }
 
-/// The end of what the program said, and where the input is.
+/// Prints the end of the program's output, and the path of the input.
 fn complain(text: &str, crashes: &Path) {
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     eprintln!("{}", lines[lines.len().saturating_sub(40)..].join("\n"));

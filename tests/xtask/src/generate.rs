@@ -1,4 +1,4 @@
-//! Generates the Rust code of the contract. The result is committed; `check` proves that it is fresh.
+//! Generates the Rust code of the contract. The result is committed; `check` asserts that it is up to date.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,15 +10,15 @@ use prost_types::FileDescriptorSet;
 
 use crate::programs::root;
 
-/// Where the generated code is committed.
+/// The folder of the committed generated code.
 pub fn generated_folder() -> PathBuf {
     root().join("client-rs/proto/src/generated")
 }
 
-/// The contract with clients, which reflection shows, and what servers tell each other.
+/// The contract with clients, which reflection exposes, and the messages between servers.
 const PACKAGES: [&str; 2] = ["tenure/v1", "tenure/internal/v1"];
 
-/// The proto files of a package, relative to `proto/`, in order.
+/// The proto files of a package, relative to `proto/`, sorted.
 fn proto_files(package: &str) -> anyhow::Result<Vec<String>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(root().join("proto").join(package)).context("reading proto/")? {
@@ -43,7 +43,7 @@ pub fn write(folder: &Path) -> anyhow::Result<()> {
         tonic_prost_build::configure()
             .out_dir(folder)
             .btree_map(".")
-            // Large, and mostly absent on a stream, whose answers lie side by side in memory.
+            // Boxed because it is large and usually absent on a stream, whose responses are adjacent in memory.
             .boxed(".tenure.v1.AcquireResponse.claim")
             .boxed(".tenure.v1.AcquireResponse.holder")
             .boxed(".tenure.v1.Answer.kind.open_session")
@@ -58,7 +58,7 @@ pub fn write(folder: &Path) -> anyhow::Result<()> {
             .boxed(".tenure.v1.Answer.kind.configure_group")
             .boxed(".tenure.v1.Answer.kind.assign")
             .boxed(".tenure.v1.Answer.kind.get_group")
-            // Encoded once for all who are told.
+            // Encoded once for all recipients.
             .bytes(".tenure.internal.v1.Batch.events")
             .codec_path("crate::codec::Codec")
             .compile_fds(descriptors.clone())
@@ -79,7 +79,7 @@ fn write_descriptors(folder: &Path, descriptors: FileDescriptorSet) -> anyhow::R
     Ok(())
 }
 
-/// Compares what is committed with what is generated now.
+/// Compares the committed code with newly generated code.
 pub fn check() -> anyhow::Result<()> {
     let fresh = tempfile::tempdir()?;
     write(fresh.path())?;

@@ -1,4 +1,4 @@
-//! `cargo xtask`: the one door for developers.
+//! `cargo xtask`: the entry point of all developer tasks.
 mod apart;
 mod bench;
 mod beside;
@@ -49,7 +49,8 @@ enum Task {
         #[arg(long, value_enum, value_name = "STAGE")]
         only: Vec<Stage>,
     },
-    /// Checks the form (format, lints, generated code and contract), and runs the tests of what has changed: for daily work.
+    /// Checks the form (format, lints, generated code and contract), and runs the tests of what has changed: for daily
+    /// work.
     Check,
     /// Checks the form.
     Lint,
@@ -138,13 +139,14 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
         arguments: Vec<String>,
     },
-    /// Checks the licences and sources of all dependencies, that none is banned, and, where the list of them can be had, that no
-    /// weakness of one is known.
+    /// Checks the licences and sources of all dependencies, that none is banned, and, where the list of them can be
+    /// had, that no weakness of one is known.
     Deny,
-    /// Builds the container image from scratch, runs it without rights and with nothing to write to but its data, and takes a lock in
-    /// it. As root, by buildah.
+    /// Builds the container image from scratch, runs it without rights and with nothing to write to but its data, and
+    /// takes a lock in it. As root, by buildah.
     Container(container::Container),
-    /// Generates the Rust code of the contract from proto/, without a system protoc, and what pages have of examples and tables.
+    /// Generates the Rust code of the contract from proto/, without a system protoc, and what pages have of examples
+    /// and tables.
     Generate,
     /// Makes the contract as it is now the one that later changes must not break: proto/image.binpb.
     Image,
@@ -157,7 +159,8 @@ enum Stage {
     Packages,
     /// rustfmt.
     Format,
-    /// The generated code is what proto/ gives, the code in pages what the examples have, and what pages refer to is there.
+    /// The generated code is what proto/ gives, the code in pages what the examples have, and what pages refer to is
+    /// there.
     Generated,
     /// The contract is in good form and breaks no client.
     Contract,
@@ -177,7 +180,8 @@ enum Stage {
     E2e,
     /// The clients in other languages: their forms, tests and packages. In a run of all stages beside the one before.
     Clients,
-    /// Nothing is depended on that must not be. This and the next four: in a run of all stages beside the tests of real processes, too.
+    /// Nothing is depended on that must not be. This and the next four: in a run of all stages beside the tests of real
+    /// processes, too.
     Deny,
     /// The rules for alerts, and their tests.
     Monitoring,
@@ -219,8 +223,8 @@ impl Stage {
                 cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()
             }
             Self::Deny => deny::check(),
-            // All at once, whatever is wanted of it: for some packages alone cargo would choose other features, and build most of
-            // it once more.
+            // Built all at once, whichever parts are needed: for single packages cargo would select other features, and
+            // rebuild most of it.
             Self::Build => cargo(&["build", "--locked", "--workspace", "--bins", "--examples"]).run(),
             Self::Monitoring => monitoring::check(),
             Self::Deploy => deploy::check(),
@@ -245,7 +249,7 @@ impl Stage {
     }
 }
 
-/// What takes clients in other languages can have them: they are there after the stages before.
+/// Enables the clients in other languages, which the earlier stages have built.
 const LANGUAGES: (&str, &str) = ("TENURE_CHAOS_LANGUAGES", "go,python,typescript,java");
 
 fn e2e(tries: Option<u32>, name: Option<&str>) -> anyhow::Result<()> {
@@ -258,7 +262,7 @@ fn abuse(name: Option<&str>) -> anyhow::Result<()> {
     Apart::build("tests/abuse")?.run(name.as_slice(), &[])
 }
 
-/// Against a release build: ten times as much is asked of it.
+/// Against a release build, since the load is ten times as high.
 fn abuse_at_length(name: Option<&str>) -> anyhow::Result<()> {
     cargo(&["build", "--locked", "--release", "--package", "tenure-server", "--bins"]).run()?;
     let server = root().join("target/release/tenured");
@@ -285,7 +289,7 @@ fn scenarios(arguments: &[String]) -> anyhow::Result<()> {
     program(root().join("target/debug/tenure-scenarios")).args(arguments).run()
 }
 
-/// In release builds: they are about how much there is to do.
+/// With release builds, since these runs are about load.
 fn load(run: &str, arguments: &[String]) -> anyhow::Result<()> {
     packages::provide()?;
     cargo(&["build", "--locked", "--release", "--package", "tenure-server", "--package", "tenure-load", "--bins"])
@@ -352,7 +356,8 @@ fn run() -> anyhow::Result<()> {
     }
 }
 
-/// All stages. The tests of real processes wait most of their time: meanwhile the clients are checked, and what is shipped.
+/// Runs all stages. The tests of real processes wait most of their time, so the checks of the clients and the
+/// deployment files run beside them.
 fn test() -> anyhow::Result<()> {
     const SHIPPED: [Stage; 5] = [Stage::Deny, Stage::Monitoring, Stage::Deploy, Stage::Chart, Stage::Dialects];
     let mut run = Stages::default();

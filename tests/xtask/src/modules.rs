@@ -1,4 +1,4 @@
-//! Imports go one way: the top-level modules of a crate form no circle.
+//! Checks that imports are acyclic between the top-level modules of a crate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,13 +10,13 @@ use syn::{Attribute, Ident, Item, ItemMod, ItemUse, Meta, UseTree};
 
 use crate::programs::root;
 
-/// The crates that are looked at.
+/// The checked crates.
 const SOURCES: [&str; 2] = ["server/src", "server/core/src"];
 
-/// The imports of each module, each with one file that has it.
+/// The imports of each module, each with a file that contains it.
 type Graph = BTreeMap<String, BTreeMap<String, String>>;
 
-/// Fails if modules import each other in a circle, and says by which files.
+/// Fails if modules import each other in a cycle, and names the files.
 pub fn check() -> anyhow::Result<()> {
     for source in SOURCES {
         let graph = graph(&root().join(source))?;
@@ -65,7 +65,7 @@ fn add(
     }
 }
 
-/// What the crate's root exports, and the module that it is from.
+/// The names exported by the crate's root, and their modules.
 fn exported(root: &syn::File) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for item in &root.items {
@@ -98,7 +98,7 @@ fn files(folder: &Path) -> anyhow::Result<Vec<std::path::PathBuf>> {
     Ok(files)
 }
 
-/// Calls back with the first name below the crate's root of each path in a file.
+/// Calls `found` with the first name below the crate's root of each path in a file.
 fn read(source: &Path, file: &Path, found: &mut dyn FnMut(String)) -> anyhow::Result<()> {
     let name = || file.display().to_string();
     let parsed = syn::parse_file(&fs::read_to_string(file).with_context(name)?).with_context(name)?;
@@ -109,7 +109,7 @@ fn read(source: &Path, file: &Path, found: &mut dyn FnMut(String)) -> anyhow::Re
 }
 
 struct Reader<'a> {
-    /// How many times `super` leads from here to the crate's root.
+    /// The number of `super` from here to the crate's root.
     depth: usize,
     found: &'a mut dyn FnMut(String),
 }
@@ -160,7 +160,7 @@ fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| attribute.path().is_ident("cfg") && is_test(&attribute.meta))
 }
 
-/// The paths of a tree of imports.
+/// The paths in a tree of imports.
 fn paths(tree: &UseTree) -> Vec<Vec<Ident>> {
     match tree {
         UseTree::Path(path) => {
@@ -174,7 +174,7 @@ fn paths(tree: &UseTree) -> Vec<Vec<Ident>> {
     }
 }
 
-/// A circle, if there is one, with the file that each of its imports is in.
+/// A cycle, if there is one, with a file for each of its imports.
 fn circle(graph: &Graph) -> Option<String> {
     let mut done = BTreeSet::new();
     graph.keys().find_map(|name| walk(graph, name, &mut Vec::new(), &mut done))

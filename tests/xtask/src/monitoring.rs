@@ -1,4 +1,4 @@
-//! The alerts, as Prometheus reads them. Whether the metrics that they name exist is looked up at a real server: tests/e2e.
+//! The alerting rules, checked by Prometheus' tools. tests/e2e checks at a real server whether their metrics exist.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::programs::{find, program, root};
 const ALERTS: &str = "deploy/helm/tenure/files/alerts.yaml";
 const TESTS: &str = "tests/monitoring";
 
-/// Checks the rules, and plays their tests.
+/// Checks the rules, and runs their tests.
 pub fn check() -> anyhow::Result<()> {
     let promtool = find("promtool").context("promtool is not installed (Debian: apt-get install prometheus)")?;
     program(&promtool).args(["check", "rules", ALERTS]).run()?;

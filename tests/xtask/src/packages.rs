@@ -1,5 +1,5 @@
-//! The databases and peers that tests and the bench start themselves, and their command lines; and the other languages' own
-//! programs.
+//! The databases and peers that the tests and the bench start, their command lines, and the tools of the other
+//! languages.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 
 use crate::programs::{find, program};
 
-/// A Debian package and a program, or another file, that it brings.
+/// A Debian package and a file, usually a program, that it installs.
 const NEEDED: [(&str, &str); 26] = [
     ("postgresql", "postgres"),
     ("postgresql", "initdb"),
@@ -37,8 +37,8 @@ const NEEDED: [(&str, &str); 26] = [
     ("maven", "mvn"),
 ];
 
-/// Installs without starting the services of the packages: tests start their own, elsewhere. A policy that the machine
-/// has already stays.
+/// Installs without starting the packages' services, since tests start their own. An existing policy of the machine is
+/// kept.
 const INSTALL: &str = r#"
 set -e
 policy=/usr/sbin/policy-rc.d
@@ -52,7 +52,7 @@ apt-get update
 apt-get install -y --no-install-recommends "$@"
 "#;
 
-/// Installs what is missing, where that is possible.
+/// Installs missing packages, where that is possible.
 pub fn provide() -> anyhow::Result<()> {
     let missing = missing();
     if missing.is_empty() {
@@ -85,7 +85,7 @@ fn missing() -> Vec<&'static str> {
     packages
 }
 
-/// What to put before a command to run it as root: none if there is no way without a password.
+/// The prefix of commands to run as root: None if that would require a password.
 fn way_to_root() -> Option<&'static [&'static str]> {
     if is_root().unwrap_or(false) {
         return Some(&[]);

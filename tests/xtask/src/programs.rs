@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 
-/// The top of the tree.
+/// The top folder of the tree.
 pub fn root() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     manifest.ancestors().nth(2).unwrap_or(manifest).to_path_buf()
@@ -44,13 +44,13 @@ impl Program {
         self
     }
 
-    /// Runs it somewhere else.
+    /// Sets its working directory.
     pub fn folder(&mut self, folder: &Path) -> &mut Self {
         self.0.current_dir(folder);
         self
     }
 
-    /// Runs it to its end, which must be a good one, and returns what it says.
+    /// Runs it to its end, which must be successful, and returns its output.
     pub fn output(&mut self) -> anyhow::Result<String> {
         let output = self.0.stderr(Stdio::inherit()).output()?;
         if !output.status.success() {
@@ -59,7 +59,7 @@ impl Program {
         String::from_utf8(output.stdout).context("it says what is no text")
     }
 
-    /// Runs it to its end, which must be a good one.
+    /// Runs it to its end, which must be successful.
     pub fn run(&mut self) -> anyhow::Result<()> {
         let name = Path::new(self.0.get_program()).file_name().unwrap_or_default().display().to_string();
         let first: Vec<String> = self.0.get_args().take(2).map(|argument| argument.display().to_string()).collect();
@@ -71,7 +71,7 @@ impl Program {
     }
 }
 
-/// Finds a program in PATH and in the places where what is installed is kept out of PATH.
+/// Finds a program in PATH and in the places where programs are installed outside of PATH.
 pub fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();

@@ -1,12 +1,12 @@
-//! The shell snippets of the README and all other pages, run as written.
+//! Runs the shell snippets of the README and all other pages as written.
 
 use crate::apart::Apart;
 use crate::programs::{find, program, root};
 
-/// The version that the snippets are checked with.
+/// The version of grpcurl for the snippets.
 const GRPCURL: &str = "github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3";
 
-/// Runs them. Those with grpcurl only if there is Go to bring it.
+/// Runs the snippets. Those with grpcurl only if Go is available to install it.
 pub fn check() -> anyhow::Result<()> {
     let tools = root().join("target/tools");
     let mut has_grpcurl = tools.join("grpcurl").is_file();

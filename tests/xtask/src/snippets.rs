@@ -1,10 +1,11 @@
-//! What pages have from elsewhere: code of programs that the tests run, and rows of tables that programs write.
+//! Included parts of pages: code of programs that the tests run, and rows of tables that programs write.
 //!
-//! A block of code that follows the line `<!-- snippet: FILE NAME -->` is what stands in FILE (from the page's folder) between
-//! the lines that end with `snippet: NAME` and `snippet end`, without the indentation that all of it has.
+//! A code block that follows the line `<!-- snippet: FILE NAME -->` is the part of FILE (relative to the page's folder)
+//! between the lines that end with `snippet: NAME` and `snippet end`, without its common indentation.
 //!
-//! The rows of a table that follows the line `<!-- rows: FILE, SECTION, CAPTION -->` are those that begin alike in the table of
-//! FILE (from the page's folder) that follows a line with CAPTION and a colon in the section with the heading SECTION.
+//! The rows of a table that follows the line `<!-- rows: FILE, SECTION, CAPTION -->` are those that have the same
+//! beginning in the table of FILE (relative to the page's folder) that follows a line with CAPTION and a colon in the
+//! section with the heading SECTION.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use crate::programs::root;
 const CODE: &str = "<!-- snippet: ";
 const ROWS: &str = "<!-- rows: ";
 
-/// Sees whether all are as they should be.
+/// Checks that all included parts are up to date.
 pub fn check() -> anyhow::Result<()> {
     let mut count = 0;
     for page in all()? {
@@ -28,7 +29,7 @@ pub fn check() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Makes all as they should be.
+/// Updates all included parts.
 pub fn write() -> anyhow::Result<()> {
     for page in all()? {
         let should = fresh(&page, &mut 0)?;
@@ -43,7 +44,7 @@ fn all() -> anyhow::Result<Vec<PathBuf>> {
     Ok(pages::names()?.iter().map(|page| root().join(page)).collect())
 }
 
-/// A page with its snippets cut anew.
+/// A page with its included parts updated.
 fn fresh(page: &Path, count: &mut usize) -> anyhow::Result<String> {
     let text = fs::read_to_string(page).with_context(|| page.display().to_string())?;
     let folder = page.parent().unwrap_or(page);
@@ -65,7 +66,7 @@ fn fresh(page: &Path, count: &mut usize) -> anyhow::Result<String> {
             while let Some(line) = lines.next_if(|line| line.is_empty()) {
                 fresh.push_str(&format!("{line}\n"));
             }
-            // The head is the page's own.
+            // The head of the table is the page's own.
             for head in lines.by_ref().take(2) {
                 fresh.push_str(&format!("{head}\n"));
             }
@@ -78,12 +79,12 @@ fn fresh(page: &Path, count: &mut usize) -> anyhow::Result<String> {
     Ok(fresh)
 }
 
-/// The rows of a table in some page.
+/// The rows of a table in another page.
 struct Rows(Vec<String>);
 
 impl Rows {
     fn read(folder: &Path, place: &str) -> anyhow::Result<Self> {
-        // Captions may have commas.
+        // Captions may contain commas.
         let mut parts = place.splitn(3, ", ");
         let mut part = || parts.next().context("it does not name a file, a section and a caption");
         let (file, section, caption) = (folder.join(part()?), part()?, part()?);
@@ -97,7 +98,7 @@ impl Rows {
         Ok(Self(rows))
     }
 
-    /// The one that begins as this one does.
+    /// The row with the same beginning as this one.
     fn like(&self, row: &str) -> anyhow::Result<&str> {
         let name = |row: &str| row.split('|').nth(1).map(|cell| cell.trim().to_owned());
         let found = self.0.iter().find(|candidate| name(candidate) == name(row));
@@ -105,13 +106,13 @@ impl Rows {
     }
 }
 
-/// What stands in a file under a name.
+/// The snippet of this name in a file.
 fn cut(file: &Path, name: &str) -> anyhow::Result<String> {
     let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
     let begin = format!("snippet: {name}");
     let inside = text.lines().skip_while(|line| !line.trim_end().ends_with(&begin)).skip(1);
     let mut lines: Vec<&str> = inside.take_while(|line| !line.trim_end().ends_with("snippet end")).collect();
-    // gofmt wants one between a function and the end.
+    // gofmt requires a blank line between a function and the end marker.
     while lines.pop_if(|line| line.trim().is_empty()).is_some() {}
     if lines.is_empty() {
         bail!("{} has no snippet {name}", file.display());

@@ -1,10 +1,10 @@
-//! Runs stages one after the other, all of them, and sums up at the end.
+//! Runs stages one after the other, also after failures, and summarizes the results at the end.
 
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
 
-/// What became of the stages that have run.
+/// The results of the stages so far.
 #[derive(Default)]
 pub struct Stages {
     done: Vec<Done>,
@@ -17,7 +17,7 @@ struct Done {
 }
 
 impl Stages {
-    /// Runs one, under a heading.
+    /// Runs a stage under a heading.
     pub fn stage(&mut self, name: &str, work: impl FnOnce() -> anyhow::Result<()>) {
         println!("\n== {name}");
         let start = Instant::now();
@@ -30,10 +30,10 @@ impl Stages {
         self.done.push(Done { name: name.to_string(), time, passed: result.is_ok() });
     }
 
-    /// Sums up.
+    /// Summarizes the results.
     ///
     /// # Errors
-    /// If a stage failed: names all that did.
+    /// If a stage failed: names all failed stages.
     pub fn finish(self) -> anyhow::Result<()> {
         println!("\n== summary");
         for Done { name, time, passed } in &self.done {

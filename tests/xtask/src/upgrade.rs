@@ -1,4 +1,4 @@
-//! An earlier version of the server beside this one.
+//! An earlier version of the server, tested beside this one.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -18,7 +18,7 @@ pub struct Upgrade {
     from: String,
 }
 
-/// Where earlier versions are built, relative to the root: their files, and what cargo makes of them.
+/// The folder of the builds of earlier versions, relative to the root: their files, and cargo's output.
 const FILES: &str = "target/upgrade/files";
 const BUILT: &str = "target/upgrade/target";
 

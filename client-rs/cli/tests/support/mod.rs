@@ -14,7 +14,7 @@ use tenure_harness::{Tenured, TenuredOptions, settings, wait_until};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-/// Longer than anything here takes on a busy machine.
+/// Exceeds the duration of any step here on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
 pub async fn server() -> Tenured {
@@ -39,7 +39,7 @@ pub async fn ended(child: Child) -> Output {
     timeout(PATIENCE, child.wait_with_output()).await.expect("it hangs").unwrap()
 }
 
-/// Runs it, expects this exit code, and gives what it printed, as JSON.
+/// Runs the command, asserts its exit code, and returns its output as JSON.
 pub async fn json(server: &Tenured, code: i32, arguments: &[&str]) -> Value {
     let output = run(server, &[&["-o", "json"], arguments].concat()).await;
     let text = if output.stdout.is_empty() { &output.stderr } else { &output.stdout };

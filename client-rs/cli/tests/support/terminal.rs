@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::{PATIENCE, tenure};
 
-/// A terminal, and a program at it.
+/// A terminal with a program attached.
 pub struct Terminal {
     child: Child,
     shown: Arc<Mutex<Vec<u8>>>,
@@ -24,7 +24,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Starts it at a terminal that is so wide, with this environment beside.
+    /// Starts `tenure` at a terminal of this width, with these additional environment variables.
     pub fn start(url: &str, width: u16, environment: &[(&str, &str)], arguments: &[&str]) -> Self {
         let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&controller).unwrap();
@@ -36,7 +36,7 @@ impl Terminal {
         let mut command = tenure(url, arguments);
         command.env("TERM", "xterm").env_remove("NO_COLOR").env_remove("COLUMNS").envs(environment.iter().copied());
         let child = command.stdin(again()).stdout(again()).stderr(again()).spawn().unwrap();
-        // This program must not keep the terminal open.
+        // The test process must not keep the terminal open.
         drop((command, terminal));
         let shown = Arc::new(Mutex::new(Vec::new()));
         let reader = std::thread::spawn({
@@ -44,7 +44,7 @@ impl Terminal {
             move || {
                 let mut controller = File::from(controller);
                 let mut part = [0; 4096];
-                // It ends with an error when nobody has the terminal open any more.
+                // Reading fails once no process has the terminal open.
                 while let Ok(count @ 1..) = controller.read(&mut part) {
                     shown.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&part[..count]);
                 }
@@ -53,17 +53,17 @@ impl Terminal {
         Self { child, shown, reader }
     }
 
-    /// All that was sent to it so far.
+    /// Returns all output so far.
     pub fn shown(&self) -> String {
         String::from_utf8_lossy(&self.shown.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
 
-    /// Waits until it shows this.
+    /// Waits until the terminal shows `text`.
     pub async fn shows(&self, text: &str) {
         wait_until(PATIENCE, &format!("{text:?} is shown"), async || self.shown().contains(text)).await;
     }
 
-    /// Waits for the end: the exit code, and all that was sent to the terminal.
+    /// Waits for the program to exit. Returns the exit code and all output.
     pub async fn end(mut self) -> (Option<i32>, String) {
         let status = timeout(PATIENCE, self.child.wait()).await.expect("it hangs").unwrap();
         let Self { reader, shown, .. } = self;

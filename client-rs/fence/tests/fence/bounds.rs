@@ -1,4 +1,4 @@
-//! What is no name and no token, told by the library and, to those who call the fence themselves, by the database.
+//! Validation of names and tokens, by the library and by the database, which programs may call directly.
 
 use sqlx::{MySql, Postgres, Sqlite};
 use tenure_fence::{FenceError, check, raise};
@@ -44,7 +44,7 @@ async fn a_database_without_it_says_so<DB: Lab>() {
     assert!(matches!(refused, FenceError::NotInstalled(_)), "{refused:?}");
 }
 
-/// Executes each call, all of which must be refused by one of these codes, with a message that says the bounds.
+/// Executes each call, each of which must be rejected by one of these codes, with a message that states the bounds.
 async fn each_is_refused<DB: Lab>(calls: &[String], codes: &[&str]) {
     let database = Database::<DB>::fresh().await;
     let mut connection = database.connection().await;
@@ -81,7 +81,7 @@ async fn mariadb_refuses_nonsense() {
     let more = ["repeat('x', 256), 1", "repeat('\u{e9}', 128), 1", "repeat('x', 300), 1"];
     all.extend(calls(call, &more));
     all.extend(calls(call, &["'job', 9223372036854775808", "'job', 'many'"]));
-    // The latter: what does not even fit the arguments.
+    // The last codes are for values that do not fit the argument types.
     each_is_refused::<MySql>(&all, &["45000", "22003", "22007", "22001"]).await;
 }
 

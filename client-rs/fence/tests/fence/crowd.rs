@@ -1,4 +1,4 @@
-//! Many connections at once.
+//! Many concurrent connections.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,10 +15,10 @@ const CROWD: usize = 8;
 
 const ROUNDS: u64 = 10;
 
-/// More often than this nobody collides.
+/// The limit of retries after collisions.
 const TRIES: usize = 100;
 
-/// All of them with one name that the database has not seen, and each with one of its own.
+/// All callers use one name that is new to the database, and then each a new name of its own.
 async fn first_uses_do_not_collide<DB: Lab>() {
     let database = Database::<DB>::fresh().await;
     for round in 1..=ROUNDS {
@@ -41,7 +41,7 @@ async fn first_uses_do_not_collide<DB: Lab>() {
     }
 }
 
-/// All of them with a token that the database has not seen, the first time with a name that it has not seen.
+/// All callers use one token that is new to the database, the first time with a new name.
 async fn a_crowd_gets_in_sooner_or_later<DB: Lab>() {
     let database = Database::<DB>::fresh().await;
     for token in 1..=ROUNDS {
@@ -84,7 +84,7 @@ async fn after_a_raise_nobody_collides<DB: Lab>() {
             let mut transaction = connection.begin_with(DB::BEGIN).await.unwrap();
             check(&mut transaction, NAME, token).await.unwrap();
             if DB::SHARES {
-                // Nobody goes on before all of them are in.
+                // No task continues before all are admitted.
                 together.wait().await;
             }
             transaction.commit().await.unwrap();
@@ -93,7 +93,7 @@ async fn after_a_raise_nobody_collides<DB: Lab>() {
     }
 }
 
-/// What is committed under each token, in the order in which it was written: no token comes after a higher one.
+/// Rows committed under the tokens, in write order: no token follows a higher one.
 async fn what_is_committed_has_rising_tokens<DB: Lab>(create_log: &str) {
     let database = Database::<DB>::fresh().await;
     DB::run(&mut *database.connection().await, create_log).await.unwrap();

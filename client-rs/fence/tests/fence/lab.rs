@@ -1,4 +1,4 @@
-//! Databases to try the fence in, each with a table of one counter.
+//! Databases to test the fence in, each with a one-row counter table.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use sqlx::{Executor, MySql, Pool, Postgres, Row, Sqlite, Transaction};
 use tenure_fence::{FenceDatabase, FenceError, check, install};
 use tenure_harness::{MariaDb, wait_until};
 
-/// No wait of a test takes longer.
+/// The limit of each wait in the tests.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The lock that most tests fence.
@@ -18,25 +18,25 @@ pub const NAME: &str = "nightly-report";
 
 const CONNECTIONS: u32 = 20;
 
-/// A kind of database, as tests use it: with statements that are the same everywhere.
+/// A kind of database under test, with statements that are the same for all kinds.
 #[allow(async_fn_in_trait, reason = "tests join futures; they send none")]
 pub trait Lab: FenceDatabase {
-    /// Whether transactions of the same token run side by side.
+    /// Whether transactions of the same token run concurrently.
     const SHARES: bool;
 
-    /// How programs begin a transaction that the fence protects.
+    /// The statement by which programs begin a fenced transaction.
     const BEGIN: &'static str;
 
-    /// A fresh database without the fence. What is returned beside it must live as long.
+    /// A fresh database without the fence. The second value must live as long as the pool.
     async fn bare() -> (Pool<Self>, Option<tempfile::TempDir>);
 
     /// Executes statements.
     async fn run(connection: &mut Self::Connection, sql: &str) -> Result<(), sqlx::Error>;
 
-    /// The numbers that a query gives.
+    /// The numbers returned by a query.
     async fn numbers(connection: &mut Self::Connection, sql: &str) -> Result<Vec<i64>, sqlx::Error>;
 
-    /// The connection's name in the database, if that can be asked whether a connection waits.
+    /// The connection's id, if the database can report whether a connection waits.
     async fn id(connection: &mut Self::Connection) -> Option<i64>;
 
     /// Whether a connection waits for a lock.
@@ -68,14 +68,14 @@ impl<DB: Lab> Database<DB> {
         self.pool.begin_with(DB::BEGIN).await.unwrap()
     }
 
-    /// A transaction that has been let in.
+    /// A transaction that has been admitted.
     pub async fn let_in(&self, token: u64) -> Transaction<'static, DB> {
         let mut transaction = self.begin().await;
         check(&mut transaction, NAME, token).await.unwrap();
         transaction
     }
 
-    /// Tries a token in a transaction that does nothing else.
+    /// Checks a token in a transaction that does nothing else.
     pub async fn attempt(&self, token: u64) -> Result<(), FenceError> {
         let mut transaction = self.begin().await;
         check(&mut transaction, NAME, token).await?;
@@ -87,7 +87,7 @@ impl<DB: Lab> Database<DB> {
         read::<DB>(&mut *self.connection().await).await
     }
 
-    /// Waits until a connection waits for a lock, where the database tells.
+    /// Waits until a connection waits for a lock, where the database reports that.
     pub async fn waits(&self, id: Option<i64>) {
         let Some(id) = id else { return };
         wait_until(PATIENCE, "the connection waits for a lock", async || DB::is_waiting(&self.pool, id).await).await;
@@ -104,7 +104,7 @@ pub async fn read<DB: Lab>(connection: &mut DB::Connection) -> i64 {
     DB::numbers(connection, "SELECT value FROM counter").await.unwrap()[0]
 }
 
-/// The highest token that a stale one was refused for.
+/// The higher token reported by a rejection as stale.
 pub fn refused_for(result: Result<(), FenceError>) -> u64 {
     match result {
         Err(FenceError::Stale { highest, .. }) => highest,
@@ -112,7 +112,8 @@ pub fn refused_for(result: Result<(), FenceError>) -> u64 {
     }
 }
 
-/// What is the same text for every connection type, and yet cannot be said for all at once.
+/// The part of the implementation that is textually the same for every connection type, but cannot be expressed as a
+/// generic.
 macro_rules! speak {
     () => {
         async fn run(connection: &mut Self::Connection, sql: &str) -> Result<(), sqlx::Error> {
@@ -162,7 +163,7 @@ impl Lab for MySql {
     }
 
     async fn is_waiting(pool: &Pool<Self>, id: i64) -> bool {
-        // Unlike information_schema.innodb_trx, this is never a copy of some time ago.
+        // Unlike information_schema.innodb_trx, this is never served from an outdated cache.
         let mut connection = pool.acquire().await.unwrap();
         let status: String = connection.fetch_one("SHOW ENGINE INNODB STATUS").await.unwrap().get(2);
         let of_this = format!("thread id {id},");
@@ -193,7 +194,7 @@ impl Lab for Sqlite {
     }
 }
 
-/// Makes a test of each scenario (generic over a [`Lab`]) in each kind of database.
+/// Generates a test of each scenario (generic over a [`Lab`]) for each kind of database.
 macro_rules! in_every_database {
     ($($scenario:ident),+ $(,)?) => {
         $(mod $scenario {

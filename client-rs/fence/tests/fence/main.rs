@@ -1,4 +1,4 @@
-//! The fence in real databases: who is let in, who waits, who is refused.
+//! The fence in real databases: admission, waiting and rejection.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
 

@@ -1,4 +1,4 @@
-//! Who is let in, and after whom.
+//! The order of admission.
 
 use sqlx::{Connection, MySql, Postgres};
 use tenure_fence::{FenceError, check, raise};
@@ -100,7 +100,7 @@ async fn what_was_rolled_back_raises_nothing<DB: Lab>() {
 async fn names_are_apart<DB: Lab>() {
     let database = Database::<DB>::fresh().await;
     let mut transaction = database.begin().await;
-    // Two of them differ only in how the same letter is written, and two are long and differ at the end.
+    // Two names differ only in the spelling of the same letter, and two long names differ in their last character.
     let long = "x".repeat(254);
     let (a, b) = (format!("{long}a"), format!("{long}b"));
     let names =
@@ -125,7 +125,7 @@ async fn the_same_token_is_let_in_side_by_side<DB: Lab>() {
         }
         let mut first = database.let_in(33).await;
         let mut second = database.let_in(33).await;
-        // Again in the same transaction changes nothing.
+        // A repeated check in the same transaction has no effect.
         check(&mut first, NAME, 33).await.unwrap();
         check(&mut second, NAME, 33).await.unwrap();
         second.commit().await.unwrap();
@@ -133,8 +133,8 @@ async fn the_same_token_is_let_in_side_by_side<DB: Lab>() {
     }
 }
 
-/// Whoever comes with the old token while a new one waits, comes after it. If newcomers were let past, an old holder with enough
-/// threads could keep the new one out for ever.
+/// A caller with the old token that arrives while a newer one waits is queued behind it. If newcomers could overtake,
+/// an old holder with enough threads could block the new one for ever.
 async fn who_comes_late_queues_behind_the_newer_token<DB: Lab>() {
     let database = Database::<DB>::fresh().await;
     database.attempt(33).await.unwrap();

@@ -1,4 +1,4 @@
-//! What the scripts say of themselves.
+//! The statements in the scripts' headers.
 
 use sqlx::{Connection, MySql, PgConnection, Postgres, Sqlite};
 use tenure_fence::{FenceError, check, install, raise};
@@ -27,7 +27,7 @@ async fn what_uninstalls_it_leaves_nothing<DB: Lab>() {
     database.attempt(1).await.unwrap();
 }
 
-/// The table is found where it was installed, whatever the caller's path, and whatever of the same name stands there.
+/// The function uses the table in its own schema, whatever the caller's search path and any other table of that name.
 #[tokio::test]
 async fn postgres_finds_the_table_of_its_own_schema() {
     let database = Database::<Postgres>::fresh().await;
@@ -42,7 +42,7 @@ async fn postgres_finds_the_table_of_its_own_schema() {
     let stale = Postgres::run(&mut connection, "SELECT kit.tenure_fence('job', 33)").await.unwrap_err();
     assert_eq!(stale.as_database_error().unwrap().code().as_deref(), Some("TF001"));
     assert_eq!(Postgres::numbers(&mut connection, "SELECT token FROM kit.tenure_fences").await.unwrap(), [34]);
-    // The one in public is another fence.
+    // The fence in public is a separate one.
     Postgres::run(&mut connection, "SELECT tenure_fence('job', 33)").await.unwrap();
     assert_eq!(Postgres::numbers(&mut connection, "SELECT token FROM public.tenure_fences").await.unwrap(), [33]);
 }
@@ -51,7 +51,7 @@ async fn postgres_finds_the_table_of_its_own_schema() {
 async fn postgres_callers_need_the_rights_that_the_script_names() {
     let database = Database::<Postgres>::fresh().await;
     let mut connection = database.connection().await;
-    // Roles belong to the whole server, which other tests share.
+    // Roles are global to the server, which other tests share.
     let role = format!("worker_{}", std::process::id());
     let grant = format!(
         "CREATE ROLE {role}; GRANT SELECT, INSERT, UPDATE ON tenure_fences, counter TO {role}; SET ROLE {role}"
@@ -70,7 +70,7 @@ async fn postgres_callers_need_the_rights_that_the_script_names() {
     assert!(matches!(refused, FenceError::Database(_)), "{refused:?}");
 }
 
-/// Each transaction through it may be on another connection.
+/// Each transaction may run on another connection.
 #[tokio::test]
 async fn postgres_is_fenced_behind_pgbouncer() {
     let postgres = tenure_harness::Postgres::shared().await.unwrap();
@@ -90,7 +90,7 @@ async fn postgres_is_fenced_behind_pgbouncer() {
     assert_eq!(stale.as_database_error().unwrap().code().as_deref(), Some("TF001"));
 }
 
-/// As long as the settings say, which the scripts name, and no longer.
+/// The wait ends after the time in the settings that the scripts name.
 async fn a_wait_has_an_end<DB: Lab>(settings: &str) {
     let database = Database::<DB>::fresh().await;
     let older = database.let_in(33).await;
@@ -121,7 +121,7 @@ async fn a_wait_in_sqlite_has_an_end() {
     a_wait_has_an_end::<Sqlite>("PRAGMA busy_timeout = 50").await;
 }
 
-/// The same letters are the same name, in whatever character set a program speaks.
+/// The same characters are the same name, whatever the client's character set.
 #[tokio::test]
 async fn mariadb_compares_names_in_utf8() {
     let database = Database::<MySql>::fresh().await;
@@ -131,7 +131,7 @@ async fn mariadb_compares_names_in_utf8() {
     assert!(stale.to_string().contains("34 is the highest seen for caf\u{e9}"), "{stale}");
 }
 
-/// The statements for those who may not create routines, beside the procedure.
+/// The statements for users without the privilege to create routines, concurrently with the procedure.
 #[tokio::test]
 async fn mariadb_has_a_way_without_the_procedure() {
     let database = Database::<MySql>::fresh().await;
@@ -157,7 +157,7 @@ async fn mariadb_has_a_way_without_the_procedure() {
     assert!(!by_hand(34).await);
 }
 
-/// One writer at a time, whatever its token.
+/// SQLite admits one writer at a time, whatever its token.
 #[tokio::test]
 async fn sqlite_has_one_transaction_at_a_time() {
     let database = Database::<Sqlite>::fresh().await;
@@ -175,7 +175,7 @@ async fn sqlite_has_one_transaction_at_a_time() {
     check(&mut second, NAME, 34).await.unwrap();
 }
 
-/// After a plain BEGIN the call takes the write lock, if it comes first; after a read that is too old it fails.
+/// After a plain BEGIN the call takes the write lock if it is the first statement; after an outdated read it fails.
 #[tokio::test]
 async fn sqlite_takes_the_write_lock_with_the_call() {
     let database = Database::<Sqlite>::fresh().await;
@@ -193,7 +193,7 @@ async fn sqlite_takes_the_write_lock_with_the_call() {
     assert!(matches!(refused, FenceError::Conflict(_)), "{refused:?}");
 }
 
-/// `OR IGNORE` and the like decide what conflicts of rows do, not what the fence does.
+/// `OR IGNORE` and the like apply to row conflicts, and not to the fence.
 #[tokio::test]
 async fn sqlite_knows_no_way_around() {
     let database = Database::<Sqlite>::fresh().await;

@@ -1,4 +1,4 @@
-//! Isolation: under none of its levels does a newer token work on less than all that older ones have done.
+//! Isolation: at no level does a newer token miss writes of older ones.
 
 use sqlx::{Connection, MySql, Postgres};
 use tenure_fence::{FenceError, check, raise};
@@ -6,13 +6,14 @@ use tokio::join;
 
 use crate::lab::{Database, Lab, NAME, add, read, refused_for};
 
-/// More often than this, other tests of the same PostgreSQL do not commit just then.
+/// The limit of retries after concurrent commits of other tests in the same PostgreSQL.
 const TRIES: usize = 100;
 
-/// Begins a newer token's transaction while an older one is open, which then commits. Returns the counter, as the newer one
-/// sees it.
+/// Begins a newer token's transaction while an older one is open, which then commits. Returns the counter as the newer
+/// one sees it.
 async fn overtake<DB: Lab>(database: &Database<DB>, begin: &'static str, token: u64) -> Result<i64, FenceError> {
-    // The older one then finds its row there, and leaves no trace on it for which a database fails the newer one by itself.
+    // The older one then finds its row present, and does not modify it in a way for which the database itself would
+    // fail the newer one.
     database.attempt(token - 1).await?;
     let mut older = database.let_in(token - 1).await;
     add::<DB>(&mut older).await;
@@ -32,7 +33,7 @@ async fn overtake<DB: Lab>(database: &Database<DB>, begin: &'static str, token: 
     join!(newer, end).0
 }
 
-/// Runs a transaction until it is let in and returns the counter as it sees it.
+/// Retries a transaction until it is admitted, and returns the counter as it sees it.
 async fn let_in_at_last(database: &Database<Postgres>, begin: &'static str, token: u64) -> i64 {
     for _ in 0..TRIES {
         let mut transaction = database.pool.begin_with(begin).await.unwrap();
@@ -72,7 +73,7 @@ async fn postgres_fails_an_older_token_whose_snapshot_does_not_show_the_newer_on
     }
 }
 
-/// The id of such a transaction is too low to tell what was committed before it was let in.
+/// The id of such a transaction is too low to show which commits preceded its admission.
 #[tokio::test]
 async fn postgres_fails_a_newer_token_after_a_write() {
     for begin in STRICT {
@@ -130,7 +131,7 @@ async fn mariadb_has_a_newer_token_see_everything_under_every_isolation() {
             let database = mariadb_with(&settings).await;
             let seen = overtake(&database, MySql::BEGIN, 34).await;
             if (level, strict) == ("SERIALIZABLE", "ON") {
-                // Here, and only here, what changes while it waits is an error.
+                // Only in this mode is a change during the wait an error.
                 let Err(FenceError::Conflict(error) | FenceError::Database(error)) = seen else { panic!("{seen:?}") };
                 assert!(error.to_string().starts_with("error returned from database: 1020 "), "{error}");
             } else {

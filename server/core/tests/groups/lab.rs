@@ -1,4 +1,4 @@
-//! A table that is asked about groups.
+//! A table for group commands.
 
 use std::sync::Arc;
 use std::time::Duration;

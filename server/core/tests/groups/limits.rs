@@ -1,4 +1,4 @@
-//! How large groups may get, and how many there may be.
+//! Limits on the size and the number of groups.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Groups against a model that is too simple to be wrong.
+//! Groups against a naive model.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tenure_core::{Basis, Command, Event, Group, GroupChange, GroupCommand, Recor
 use super::lab::{HOME, join, no_labels, opening};
 use super::naive::{Naive, answer_of};
 
-/// A command whose numbers are places among what there is, so that most of them mean something.
+/// A command whose numbers are indexes into existing objects, so that most commands are meaningful.
 #[derive(Clone, Debug)]
 enum Step {
     Open { session: u8 },
@@ -160,7 +160,7 @@ fn replayed(events: &[Recorded]) -> Table {
     table
 }
 
-/// A table that was restored from the parts of another.
+/// A table restored from the parts of another.
 fn restored(table: &Table) -> Table {
     let sessions: Vec<Session> = table.sessions_after(Revision(0)).cloned().collect();
     let groups: Vec<Arc<Group>> = table.groups_after("", None).cloned().collect();
@@ -205,7 +205,7 @@ proptest! {
     ) {
         let (mut table, mut history) = (Table::default(), Vec::new());
         for step in &before {
-            // What is rejected counts as well: it must leave nothing to undo.
+            // Rejected commands count as well: they must leave nothing to undo.
             let _ = table.decide(command(step, &table), &mut history);
         }
         table.commit();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tenure_core::{Command, GroupCommand, GroupOutcome, Outcome, Rejection, Revision, Table};
 
-/// What a command comes to.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     Done,
@@ -188,7 +188,7 @@ impl Naive {
         self.groups.retain(|_, group| !group.is_empty());
     }
 
-    /// What the table says must be the same.
+    /// Asserts that the table has the same state.
     pub fn check(&self, table: &Table) {
         assert_eq!(table.revision().0, self.revision);
         let names: Vec<String> = table.groups_after("", None).map(|group| group.name.to_string()).collect();
@@ -204,7 +204,7 @@ impl Naive {
             });
             let found = NaiveGroup {
                 members: members.collect(),
-                // Without members it does not matter.
+                // Without members, the token does not matter.
                 token: group.lead.map_or(expected.token, |lead| lead.token.0),
                 membership: group.membership.0,
                 config: group.config.as_ref().map(|config| (config.value.to_string(), config.revision.0)),

@@ -41,7 +41,7 @@ impl Lab {
         self.try_ask(command, now).expect("allowed")
     }
 
-    /// Something that the home learns of only when it takes over the table as a whole.
+    /// Executes a command that the home learns of only when it rebuilds from the whole table.
     pub fn unseen(&mut self, command: Command) {
         self.table.decide(command, &mut Vec::new()).expect("allowed");
         self.table.commit();
@@ -97,7 +97,7 @@ impl Lab {
         self.try_ask(Command::Transfer { name: "a".into(), token: Some(token), to, by }, now)
     }
 
-    /// An operator's wish that whoever is best holds next.
+    /// An operator's transfer to the best waiter, without a named successor.
     pub fn wish(&self) -> Command {
         Command::Transfer { name: "a".into(), token: Some(self.holder().1), to: None, by: by_operator() }
     }
@@ -107,7 +107,7 @@ impl Lab {
         self.ask(Command::Release { session: session.as_str().into(), name: "a".into(), token }, now);
     }
 
-    /// Carries out what is due.
+    /// Executes the commands that are due.
     pub fn pass(&mut self, now: Tick) {
         for command in self.home.due(now) {
             self.ask(command, now);
@@ -119,7 +119,7 @@ impl Lab {
         (held.spec.session.to_string(), held.token().expect("held"))
     }
 
-    /// Who was asked to hand over, by session.
+    /// The sessions that were asked to hand over.
     pub fn asked(&self) -> Vec<&str> {
         let pending = self.table.claims().filter(|claim| claim.transfer.is_some());
         pending.map(|claim| &*claim.spec.session).collect()

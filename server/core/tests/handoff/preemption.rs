@@ -1,4 +1,4 @@
-//! Preemption: when a better candidate may ask for the lock.
+//! Preemption: when a better candidate may request the lock.
 
 use std::time::Duration;
 

@@ -46,13 +46,13 @@ impl Lab {
         outcome
     }
 
-    /// Something that the home learns of only when it takes over the table as a whole.
+    /// Executes a request that the home learns of only when it rebuilds from the whole table.
     pub fn unseen(&mut self, request: impl Into<Request>) {
         self.table.decide(request, &mut Vec::new()).expect("allowed");
         self.table.commit();
     }
 
-    /// The database has lost history.
+    /// Simulates a database that has lost history.
     pub fn lose(&mut self, now: Tick) {
         let after = self.table.revision();
         let lost = Recorded { revision: Revision(after.0 + 1_000), event: Event::HistoryLost { after } };
@@ -91,7 +91,7 @@ impl Lab {
         self.ask(command, now)
     }
 
-    /// The sessions whose end is due, which are ended, and why.
+    /// Ends the sessions whose end is due, and returns them with the reasons.
     pub fn end(&mut self, now: Tick) -> Vec<(String, EndReason)> {
         let due = self.home.due(now);
         let mut ended = Vec::new();
@@ -104,7 +104,7 @@ impl Lab {
         ended
     }
 
-    /// The sessions whose TTL has passed, which are ended.
+    /// Ends the sessions whose TTL has passed, and returns them.
     pub fn expire(&mut self, now: Tick) -> Vec<String> {
         let ended = self.end(now);
         assert!(ended.iter().all(|(_, reason)| *reason == EndReason::Expired), "{ended:?}");

@@ -1,17 +1,17 @@
-//! Minimum holds: for how long nobody is granted a lock that was released early.
+//! Minimum holds: how long a lock that was released early is not granted again.
 
 use tenure_core::{Command, Outcome};
 
 use super::lab::{Lab, ME, OTHER, at, opening};
 
-/// Gives back what a session was granted.
+/// Releases a hold that was granted.
 fn release(granted: &Outcome) -> Command {
     let Outcome::Held { claim, .. } = granted else { panic!("{granted:?}") };
     let token = claim.token().expect("held");
     Command::Release { session: claim.spec.session.clone(), name: "a".into(), token }
 }
 
-/// That the lock is free from this moment on, and not before.
+/// Asserts that the lock is free from this moment on, and not before.
 fn assert_free_from(mut lab: Lab, seconds: u64) {
     lab.expire(at(seconds - 1));
     assert!(lab.table.lock("a").is_some(), "it lingers");

@@ -1,4 +1,4 @@
-//! Whose a session is, as its home knows.
+//! Owners of sessions, as their home knows them.
 
 use tenure_core::{Command, Limits, Request, Text};
 
@@ -12,7 +12,7 @@ fn attach() -> Command {
     Command::AttachSession { session: "s".into(), home: ME, attachment: 0, client: None }
 }
 
-/// Whether it is taken for ann's, and for nobody else's.
+/// Whether the session is attributed to ann, and to no other identity.
 fn is_anns(lab: &Lab) -> bool {
     let is_of_another = |identity: &str| lab.home.is_of_another("s", &Text::from(identity));
     !is_of_another("ann") && is_of_another("bob")

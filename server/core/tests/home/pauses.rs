@@ -1,4 +1,4 @@
-//! What the end of a hold tells of the renewals during it.
+//! The longest renewal pause, as recorded in the event that ends a hold.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tenure_core::{Command, Event, Eviction, Handoff, Outcome, Recorded, Revision
 
 use super::lab::{Lab, ME, OTHER, TTL, at};
 
-/// What the events in which holds end tell of the renewals, when these commands are carried out at once.
+/// Executes these commands at once. Returns the longest pause recorded in each event that ends a hold.
 fn told(lab: &mut Lab, commands: Vec<Command>, now: Tick) -> Vec<Option<Duration>> {
     let mut events: Vec<Recorded> = Vec::new();
     for command in commands {

@@ -4,7 +4,7 @@ use tenure_core::{Command, EndReason, RenewError};
 
 use super::lab::{GRACE, Lab, ME, OTHER, OTHER_STREAM, STREAM, TTL, at};
 
-/// The one session that a test ended, as [`Lab::end`] tells of it.
+/// The one session that a test ended, as returned by [`Lab::end`].
 fn disconnected(session: &str) -> Vec<(String, EndReason)> {
     vec![(session.to_owned(), EndReason::Disconnected)]
 }
@@ -73,7 +73,7 @@ fn a_session_that_moved_away_does_not_end_with_its_old_stream() {
     lab.ask(Command::AttachSession { session: "ann".into(), home: OTHER, attachment: 0, client: None }, at(1));
     lab.home.disconnected(STREAM, at(1));
     assert!(lab.end(at(30)).is_empty());
-    // Nor does it when it comes back.
+    // Nor does the session end with that stream when it moves back.
     lab.ask(Command::AttachSession { session: "ann".into(), home: ME, attachment: 0, client: None }, at(30));
     lab.home.disconnected(STREAM, at(30));
     assert_eq!(lab.home.remaining("ann", at(30)), Some(TTL));
@@ -96,7 +96,7 @@ fn a_stream_that_broke_before_the_attaching_counts_as_broken() {
     lab.open_with("ann", TTL, Some(GRACE), ME, at(0));
     lab.home.attached_in_vain(&"ann".into(), at(1));
     assert_eq!(lab.end(at(3)), disconnected("ann"));
-    // But it is nothing to a session that has another stream.
+    // A session with another stream is not affected.
     lab.open_on("bob", STREAM, at(3));
     lab.home.attached_in_vain(&"bob".into(), at(4));
     assert!(lab.end(at(12)).is_empty());
@@ -128,7 +128,7 @@ fn who_renews_by_a_call_is_promised_the_ttl_whatever_becomes_of_the_stream() {
     lab.home.disconnected(STREAM, at(2));
     assert!(lab.end(at(10)).is_empty());
     assert_eq!(lab.expire(at(11)), ["ann"]);
-    // Also if the stream has broken before.
+    // This holds also if the stream has broken before.
     lab.open_on("bob", STREAM, at(20));
     lab.home.disconnected(STREAM, at(21));
     assert_eq!(lab.home.renew("bob", at(22)), Ok(TTL));
@@ -140,7 +140,7 @@ fn who_renews_by_a_call_is_promised_the_ttl_whatever_becomes_of_the_stream() {
 fn a_changed_grace_counts_from_the_next_attaching_on() {
     let mut lab = Lab::new();
     lab.open_on("ann", STREAM, at(0));
-    // Whoever is attached was told of two seconds, and counts on them.
+    // The attached client was notified of a grace of two seconds, and relies on it.
     lab.open_with("ann", TTL, Some(at(1)), ME, at(1));
     lab.home.disconnected(STREAM, at(2));
     assert!(lab.end(at(3)).is_empty());

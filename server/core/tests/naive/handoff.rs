@@ -1,11 +1,11 @@
-//! Planned handoff, and preemption.
+//! Planned handoff and preemption in the naive model.
 
 use tenure_core::{Handoff, Mode};
 
 use super::{Kind, Naive, Stake, Stand};
 
 impl Naive {
-    /// Hands a hold over to the stake that is named, if that still can be, or to the best.
+    /// Hands a hold over to the named stake, if that is still possible, or to the best one.
     pub(super) fn hand_over(&mut self, place: usize, named: u64) {
         let next = self
             .place_of(named)

@@ -1,4 +1,5 @@
-//! The naive model: sessions and claims in flat lists. After each change whoever may be served is served, one by one.
+//! The naive model: sessions and claims in flat lists. After each change, all claims that can be served are served, one
+//! by one.
 
 mod handoff;
 mod view;
@@ -8,7 +9,7 @@ use std::collections::BTreeMap;
 use tenure_core::{AskedMode, Claim, Command, Mode, Origin, Revision};
 pub use view::{holders_of, kind_of, pending_of, waiters_of};
 
-/// The kind of an answer.
+/// The kind of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Open,
@@ -32,7 +33,7 @@ enum Stand {
 
 #[derive(Clone, Debug)]
 struct Stake {
-    /// The id and the token that the table gave: labels, which the model only repeats.
+    /// The id and the token that the table assigned: labels, which the model only repeats.
     id: u64,
     token: u64,
     session: String,
@@ -41,9 +42,9 @@ struct Stake {
     priority: i32,
     lingers: bool,
     stand: Stand,
-    /// To whom it is to be handed over: the id of a claim, or 0 for the best.
+    /// The successor of a pending transfer: the id of a claim, or 0 for the best.
     pending: Option<u64>,
-    /// The server with the call that awaits it. None: the home of its session.
+    /// The server with the call that awaits it. `None`: the home of its session.
     awaited: Option<u64>,
 }
 
@@ -51,16 +52,16 @@ struct Stake {
 pub struct Naive {
     /// Open sessions and their homes.
     sessions: BTreeMap<String, u64>,
-    /// How many attachments their clients have counted.
+    /// The attachment counts of their clients.
     attachments: BTreeMap<String, u64>,
     /// The revisions that opened them: labels as well.
     opened: BTreeMap<String, u64>,
     /// In order of arrival.
     stakes: Vec<Stake>,
-    /// Limits that were set, and on which locks preemption is allowed.
+    /// Limits that were set, and the locks on which preemption is allowed.
     limits: BTreeMap<String, u32>,
     preemptive: Vec<String>,
-    /// What sessions have ever cancelled, and which were ever closed.
+    /// All cancels by sessions, and all sessions ever closed.
     cancelled: Vec<(String, Vec<String>)>,
     closed: Vec<String>,
 }
@@ -168,7 +169,7 @@ impl Naive {
                 _ => Kind::Done,
             },
             Command::Release { session, name, token } => {
-                // Which tokens are right is for the table to say; what a right one does is checked here.
+                // The table decides which tokens are valid; the effect of a valid one is checked here.
                 if !accepted {
                     return Kind::Rejected;
                 }
@@ -209,7 +210,7 @@ impl Naive {
                 Kind::Done
             }
             Command::EndTransfer { claim, home, .. } => {
-                // The scenarios name the transfer that is pending, if there is one.
+                // The scenarios name the pending transfer, if any.
                 if let Some(place) = self.place_of(claim.0)
                     && self.sessions.get(&self.stakes[place].session) == Some(&home.0)
                 {
@@ -310,7 +311,7 @@ impl Naive {
         stake.awaited.unwrap_or_else(|| self.sessions[&stake.session])
     }
 
-    /// Whether a call from before everything else comes too late.
+    /// Whether a call that was received before any other event is rejected as late.
     fn refuses_old(&self, session: &str, names: &[String], opens: bool) -> bool {
         let cancelled = self.cancelled.iter().any(|(by, cancelled)| by == session && cancelled == names);
         let was_closed = self.closed.iter().any(|closed| closed == session);
@@ -321,7 +322,7 @@ impl Naive {
         self.stakes.iter().position(|stake| stake.id == id)
     }
 
-    /// Ends a claim of an open session: it is gone, or lingers if it is held with a minimum.
+    /// Ends a claim of an open session: it is removed, or lingers if it is held with a minimum.
     fn end(&mut self, place: usize) {
         let home = self.sessions[&self.stakes[place].session];
         if self.stakes[place].stand == Stand::Held && self.stakes[place].lingers {
@@ -354,15 +355,15 @@ impl Naive {
         self.serve();
     }
 
-    /// The one rule: a claim is served if it can stand beside all who have any of its names, and nobody who goes first waits for
-    /// any of them.
+    /// The one rule: a claim is served if it is compatible with all holders of its names, and no claim with precedence
+    /// waits for any of them.
     fn serve(&mut self) {
         while let Some(next) = (0..self.stakes.len()).find(|&place| self.can_be_served(place, None)) {
             self.stakes[next].stand = Stand::Held;
         }
     }
 
-    /// Whether a waiting stake would be served if `without` were not there.
+    /// Whether a waiting stake would be served without the stake `without`.
     fn can_be_served(&self, place: usize, without: Option<usize>) -> bool {
         let goes_first =
             |one: usize, other: usize| (-self.stakes[one].priority, one) < (-self.stakes[other].priority, other);
@@ -372,7 +373,7 @@ impl Naive {
             && !(0..self.stakes.len()).any(|other| other != place && ahead(other) && self.meet(place, other))
     }
 
-    /// Whether a stake can stand beside all who have any of its names.
+    /// Whether a stake is compatible with all holders of its names.
     fn fits(&self, place: usize, without: Option<usize>) -> bool {
         let stake = &self.stakes[place];
         stake.names.iter().all(|name| {
@@ -398,7 +399,7 @@ impl Naive {
         self.stakes[other].names.iter().any(|name| self.stakes[one].names.contains(name))
     }
 
-    /// What was set, or else what the first claim to permits says: holders before waiters, each in their order.
+    /// The limit that was set, or else the one in the first claim to permits: holders before waiters, each in order.
     fn limit(&self, name: &str) -> Option<u32> {
         let mut there: Vec<&Stake> =
             self.stakes.iter().filter(|stake| stake.names.iter().any(|claimed| *claimed == name)).collect();

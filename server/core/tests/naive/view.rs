@@ -1,4 +1,4 @@
-//! What is to be the same in the model and in a table.
+//! The state that must be equal in the model and in a table.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ pub type Holders = BTreeMap<String, Vec<String>>;
 pub type Waiters = BTreeMap<String, Vec<String>>;
 
 impl Naive {
-    /// Learns the labels that the table gave.
+    /// Copies the labels that the table assigned.
     pub fn learn(&mut self, table: &Table) {
         self.opened = self
             .sessions
@@ -36,7 +36,7 @@ impl Naive {
         gather(held.flat_map(|stake| stake.names.iter().map(|name| (name.clone(), stake.session.clone()))))
     }
 
-    /// Who was asked to hand over, and to whom.
+    /// The claims that were asked to hand over, and their successors.
     pub fn pending(&self) -> BTreeMap<u64, u64> {
         let asked = self.stakes.iter().filter(|stake| stake.stand == Stand::Held);
         asked.filter_map(|stake| Some((stake.id, stake.pending?))).collect()

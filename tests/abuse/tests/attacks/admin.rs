@@ -1,4 +1,4 @@
-//! The admin port: whoever reaches it takes nothing that clients live on.
+//! Attacks on the admin port: they must not take resources that clients depend on.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -8,19 +8,19 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{interval, timeout};
 
-/// The longest that who asks for nothing is kept: 10 s, and what a busy machine adds.
+/// The longest that an idle connection is kept: 10 s, and the delay that a busy machine adds.
 const KEPT: Duration = Duration::from_secs(25);
 
-/// How many connections one address may have.
+/// The connection limit per address.
 const SHARE: usize = 256;
 
-/// Whether the server ends it by then.
+/// Returns whether the server closes the connection in time.
 async fn ends_within(stream: &mut TcpStream, time: Duration) -> bool {
     let mut rest = Vec::new();
     timeout(time, stream.read_to_end(&mut rest)).await.is_ok()
 }
 
-/// The status of an answer to somebody on another host.
+/// The status of a response to a caller at another address.
 async fn asked_elsewhere(admin: SocketAddr) -> String {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.2:0".parse().unwrap()).unwrap();

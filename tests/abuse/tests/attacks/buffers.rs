@@ -1,4 +1,4 @@
-//! What a client makes the server hold without end: messages that are never complete, and answers that it never takes.
+//! Attacks on the server's buffers: messages that are never complete, and answers that are never read.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,12 +23,12 @@ const LIST: &str = "/tenure.v1.LockService/ListLocks";
 const STREAM: &str = "/tenure.v1.ClientService/Stream";
 const KEEP_ALIVE: &str = "/tenure.v1.SessionService/KeepAlive";
 
-/// What libraries of gRPC take at the most.
+/// The usual message size limit of gRPC libraries.
 const LARGEST: usize = 4 << 20;
 
 const TTL: prost_types::Duration = prost_types::Duration { seconds: 3, nanos: 0 };
 
-/// A client that holds a lock with a TTL of 3 s, on a thread of its own.
+/// A client that holds a lock with a TTL of 3 s, on its own thread.
 struct Holder {
     is_over: Arc<AtomicBool>,
     thread: std::thread::JoinHandle<Result<(), tonic::Status>>,
@@ -67,14 +67,14 @@ impl Holder {
         Self { is_over, thread }
     }
 
-    /// It was never without its session, and so not without its lock.
+    /// Checks that it never lost its session, and so never its lock.
     fn assert_kept(self) {
         self.is_over.store(true, Ordering::Relaxed);
         self.thread.join().unwrap().unwrap();
     }
 }
 
-/// Has it happen beside somebody who holds a lock.
+/// Runs an attack beside a lock holder.
 async fn under<T>(judge: &Judge, name: &'static str, attack: impl Future<Output = T>) -> T {
     let holder = Holder::start(judge, name).await;
     let done = judge.under(Attack::named(name).may_change(), attack).await;
@@ -82,8 +82,8 @@ async fn under<T>(judge: &Judge, name: &'static str, attack: impl Future<Output 
     done
 }
 
-/// Says all but the last byte of a large message on each of many streams at once, as far as the server takes it. Those calls that were
-/// answered, because they were refused.
+/// Sends all but the last byte of a large message on each of many concurrent streams, as far as the server takes it.
+/// Returns the calls that were answered, because they were rejected.
 async fn incomplete(judge: &Judge, path: &str, length: usize) -> Vec<Answered> {
     let caller = GrpcCaller::connect(judge.address()).await.unwrap();
     let mut whole = message(&vec![0; length]);
@@ -92,7 +92,7 @@ async fn incomplete(judge: &Judge, path: &str, length: usize) -> Vec<Answered> {
     let calls = (0..many(300, 1_000)).map(|_| caller.call_unfinished(path, whole.clone()));
     let mut calls = calls.collect::<FuturesUnordered<_>>();
     let mut answers = Vec::new();
-    // What is taken is so when others have been served for a while, and what is not is refused.
+    // By the time others have been served for a while, each message has been taken or rejected.
     let mut ends = Box::pin(async {
         for _ in 0..200 {
             judge.is_served().await;
@@ -106,7 +106,7 @@ async fn incomplete(judge: &Judge, path: &str, length: usize) -> Vec<Answered> {
     }
 }
 
-/// Each is refused by a bound.
+/// Checks that each was rejected by a limit.
 fn assert_refused(answers: &[Answered]) {
     assert!(!answers.is_empty());
     assert!(answers.iter().all(|answer| matches!(answer.grpc, Some(3 | 8))), "{answers:?}");
@@ -133,7 +133,7 @@ async fn messages_of_keep_alive_that_are_never_complete_are_bounded() {
     assert_refused(&under(&judge, "incomplete messages of KeepAlive", incomplete(&judge, KEEP_ALIVE, 128 << 10)).await);
 }
 
-/// Each has said a large message, which is answered, and says no more.
+/// Each stream has sent a large message, which is answered, and sends no more.
 #[tokio::test]
 async fn quiet_streams_keep_nothing_of_their_messages() {
     let judge = Judge::open().await.unwrap();
@@ -151,7 +151,7 @@ async fn quiet_streams_keep_nothing_of_their_messages() {
     under(&judge, "quiet streams", attack).await;
 }
 
-/// A stream may be quiet for ever between two messages, but not within one.
+/// A stream may be idle for ever between two messages, but not within one.
 #[tokio::test]
 async fn message_of_a_stream_must_be_complete_in_time() {
     let judge = Judge::open().await.unwrap();
@@ -166,11 +166,11 @@ async fn message_of_a_stream_must_be_complete_in_time() {
     }
 }
 
-/// Who takes no answers is not heard out, and must be complete all the same.
+/// The server stops reading from a client that takes no answers; its message must be complete in time all the same.
 #[tokio::test]
 async fn message_of_a_stream_must_be_complete_in_time_also_if_no_answers_are_taken() {
     let judge = Judge::open().await.unwrap();
-    // More is answered than waits for a reader, and no more is asked than the window of HTTP/2 has to begin with.
+    // The answers exceed the reader's queue, and the requests fit into the initial HTTP/2 window.
     let commands = (1..=1_000).map(|id| {
         let asked = GetLockRequest { name: format!("{id:0>40}"), ..GetLockRequest::default() };
         Command { id, kind: Some(command::Kind::GetLock(asked)), ..Command::default() }
@@ -196,7 +196,7 @@ async fn message_of_a_stream_must_be_complete_in_time_also_if_no_answers_are_tak
     assert!(end.is_some(), "it is closed");
 }
 
-/// A connection with window 0 and so many calls, none of whose answers is taken.
+/// A connection with window 0 and this many calls, none of whose answers is taken.
 async fn untaken(judge: &Judge, path: &str, request: &[u8], calls: u32) -> Speaker {
     let ours = [(setting::INITIAL_WINDOW_SIZE, 0)];
     let mut speaker = Speaker::greet_with(judge.address(), &ours).await.unwrap();
@@ -214,7 +214,7 @@ async fn untaken(judge: &Judge, path: &str, request: &[u8], calls: u32) -> Speak
 #[tokio::test]
 async fn answers_that_are_not_taken_are_bounded() {
     let judge = Judge::open().await.unwrap();
-    // Whoever asks after a server's health needs no credentials.
+    // Health checks need no credentials.
     for (name, path) in [("untaken answers", LIST), ("untaken answers to strangers", "/grpc.health.v1.Health/Check")] {
         let attack = async {
             let mut speakers = Vec::new();
@@ -229,7 +229,7 @@ async fn answers_that_are_not_taken_are_bounded() {
     }
 }
 
-/// Each of them is large.
+/// Each answer is large.
 #[tokio::test]
 async fn connection_whose_client_takes_no_answers_is_closed() {
     let judge = Judge::open().await.unwrap();
@@ -253,11 +253,11 @@ async fn connection_whose_client_takes_no_answers_is_closed() {
     assert!(under(&judge, "untaken pages", attack).await.is_some(), "it is closed");
 }
 
-/// Bytes that stand for a hundred times as many once they are decoded.
+/// Bytes that decode to a hundred times their size.
 #[tokio::test]
 async fn message_of_nothing_but_empty_commands_is_refused_before_it_is_decoded() {
     let judge = Judge::open().await.unwrap();
-    // A quarter of what is taken: decoded, it would be 140 MiB.
+    // A quarter of the size limit: decoded, it would be 140 MiB.
     let commands = [0x0a, 0].repeat(LARGEST / 8);
     let attack = async {
         let caller = GrpcCaller::connect(judge.address()).await.unwrap();

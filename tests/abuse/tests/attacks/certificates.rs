@@ -1,4 +1,4 @@
-//! Certificates that are none of a client that may call.
+//! Certificates that do not authenticate a permitted client.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ fn read(file: &Path) -> Vec<u8> {
     std::fs::read(file).unwrap()
 }
 
-/// What a client of this server shows.
+/// The TLS configuration of a client that shows this certificate.
 fn tls(authority: &Authority, shown: Option<&Certified>) -> ClientTlsConfig {
     let tls =
         ClientTlsConfig::new().ca_certificate(Certificate::from_pem(read(&authority.ca()))).domain_name("127.0.0.1");
@@ -24,7 +24,7 @@ fn tls(authority: &Authority, shown: Option<&Certified>) -> ClientTlsConfig {
     }
 }
 
-/// A call of whoever shows this.
+/// Makes a call with this TLS configuration.
 async fn call(judge: &Judge, tls: ClientTlsConfig) -> Result<(), Status> {
     let unreachable = |error: tonic::transport::Error| Status::unavailable(error.to_string());
     let endpoint = Endpoint::from_shared(format!("https://{}", judge.address())).unwrap();
@@ -32,7 +32,7 @@ async fn call(judge: &Judge, tls: ClientTlsConfig) -> Result<(), Status> {
     LockServiceClient::new(channel).list_locks(ListLocksRequest::default()).await.map(drop)
 }
 
-/// Also CVE-2018-16886: a certificate without an alternative name is nobody's, whatever else it says.
+/// Also CVE-2018-16886: a certificate without a subject alternative name has no identity, whatever its other fields.
 #[tokio::test]
 async fn certificates_that_do_not_count_are_nobodys() {
     let (authority, stranger) = (Authority::new("ca").unwrap(), Authority::new("ca").unwrap());
@@ -78,7 +78,7 @@ async fn certificates_that_do_not_count_are_nobodys() {
         ];
         for (name, shown) in wrong {
             let refused = call(&judge, tls(&authority, Some(shown))).await.unwrap_err();
-            // The handshake fails: there is no answer at all.
+            // The handshake fails: there is no response at all.
             assert!(
                 matches!(refused.code(), Code::Unavailable | Code::Unknown | Code::Cancelled),
                 "{name}: {refused:?}"

@@ -1,10 +1,10 @@
-//! Every call of the contract, made from its description: whoever adds one has it tried.
+//! Builds a request for every call of the contract from its descriptor, so that new calls are covered automatically.
 
 use prost::Message;
 use prost_types::field_descriptor_proto::Type;
 use prost_types::{DescriptorProto, FileDescriptorSet};
 
-/// What a call is about.
+/// The subject of a call.
 #[derive(Clone, Copy)]
 pub struct About<'a> {
     pub namespace: &'a str,
@@ -13,7 +13,7 @@ pub struct About<'a> {
     pub token: u64,
 }
 
-/// The contract.
+/// The descriptor of the contract.
 pub struct Contract(FileDescriptorSet);
 
 impl Contract {
@@ -27,7 +27,7 @@ impl Contract {
         files.find_map(|file| file.message_type.iter().find(|message| message.name() == name)).unwrap()
     }
 
-    /// The path of each call, and its messages: of the clients' stream one for each command.
+    /// The path of each call with its messages: for the client stream, one per command.
     pub fn calls(&self, about: About<'_>) -> Vec<(String, Vec<u8>)> {
         let mut calls = Vec::new();
         for file in self.0.file.iter().filter(|file| file.package() == "tenure.v1") {
@@ -45,9 +45,9 @@ impl Contract {
         calls
     }
 
-    /// A request of the stream for each command that there is.
+    /// A stream request for each kind of command.
     fn commands(&self, about: About<'_>) -> Vec<Vec<u8>> {
-        // What cancels a command is about this stream only.
+        // A cancel command affects only its own stream.
         let reaches =
             |field: &&prost_types::FieldDescriptorProto| field.oneof_index.is_some() && field.name() != "cancel";
         let kinds = self.message(".tenure.v1.Command").field.iter().filter(reaches);
@@ -59,7 +59,7 @@ impl Contract {
         kinds.map(command).collect()
     }
 
-    /// A message whose fields are about that.
+    /// Builds a message whose fields refer to `about`.
     fn fill(&self, name: &str, about: About<'_>) -> Vec<u8> {
         let mut filled = Vec::new();
         for field in &self.message(name).field {
@@ -91,7 +91,7 @@ fn key(number: i32, wire: u64) -> Vec<u8> {
     key
 }
 
-/// A field of bytes.
+/// A length-delimited field.
 fn bytes(number: i32, value: &[u8]) -> Vec<u8> {
     let mut field = key(number, 2);
     prost::encoding::encode_varint(value.len() as u64, &mut field);

@@ -1,4 +1,4 @@
-//! Too many at once: connections, descriptors, streams, sessions, waiters and watches.
+//! Excessive numbers of connections, descriptors, streams, sessions, waiters and watches.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ async fn idle_connections_are_nothing_to_others() {
     assert_eq!(last, Verdict::Served);
 }
 
-/// CVE-2023-4785: whoever is connected is served on, and when there is room again, so are others.
+/// CVE-2023-4785: connected clients are still served, and new ones once descriptors are available again.
 #[tokio::test]
 async fn a_server_without_descriptors_serves_whom_it_has() {
     let mut judge = Judge::open().await.unwrap();
@@ -38,7 +38,7 @@ async fn a_server_without_descriptors_serves_whom_it_has() {
     let attack = async {
         let mut crowd = Vec::new();
         for _ in 0..many(120, 1_000) {
-            // Who is not accepted waits in the queue of the system.
+            // A connection that is not accepted waits in the kernel's queue.
             crowd.push(Speaker::silent(judge.address()).await.unwrap());
         }
         let mut pace = tokio::time::interval(Duration::from_millis(100));
@@ -49,13 +49,13 @@ async fn a_server_without_descriptors_serves_whom_it_has() {
     judge.under(Attack::named("no descriptors left"), attack).await;
 }
 
-/// Each stream of a connection waits for the rest of its call, and then for nobody.
+/// Each stream of a connection waits for the rest of its call, which never comes.
 #[tokio::test]
 async fn calls_that_are_never_said_to_the_end_are_bounded() {
     let judge = Judge::shared().await;
     let attack = async {
         let mut speaker = Speaker::greet(judge.address()).await.unwrap();
-        // As many as may be.
+        // The maximum number of streams.
         for at in 0..1_000 {
             let id = at * 2 + 1;
             let call = headers(id, false, &block::call("/tenure.v1.LockService/Acquire"));
@@ -67,7 +67,7 @@ async fn calls_that_are_never_said_to_the_end_are_bounded() {
     assert_eq!(verdict, Verdict::Served);
 }
 
-/// Sessions, waiters and watches of one client, which all go with it.
+/// Sessions, waiters and watches of one client, all of which end with it.
 #[tokio::test]
 async fn floods_of_sessions_waiters_and_watches_pass() {
     let judge = Judge::open().await.unwrap();
@@ -82,7 +82,7 @@ async fn floods_of_sessions_waiters_and_watches_pass() {
         let answers = futures::future::join_all(opened.collect::<Vec<_>>()).await;
         let codes: std::collections::BTreeSet<_> = answers.into_iter().map(|answer| answer.unwrap().grpc).collect();
         let mut speaker = Speaker::greet(judge.address()).await.unwrap();
-        // Each watch is told of those who wait. More of both are not on one connection.
+        // Each watch is notified of the waiters. One connection has no more of both.
         for at in 0..u32::try_from(many(300, 500)).unwrap() {
             let id = at * 4 + 1;
             let session = format!("waiter-{at}");

@@ -1,14 +1,14 @@
-//! Frames that are right, and far too many of them.
+//! Floods of valid frames.
 
 use std::time::Duration;
 
 use tenure_abuse::frame::{data, flag, frame, headers, kind, ping, priority, setting, settings, window_update};
 use tenure_abuse::{Attack, Judge, Speaker, Verdict, block, frame::code, many};
 
-/// How long who does not read shouts.
+/// How long a client that does not read sends.
 const SHOUT: Duration = Duration::from_millis(300);
 
-/// Once read and once not: the server must not keep for ever what it has to answer.
+/// Runs the flood once with and once without reading: the server must not keep an unbounded number of replies.
 async fn flood(judge: &Judge, name: &'static str, opening: &[u8], one: &[u8], times: usize) -> Vec<Verdict> {
     let attack = async || {
         let mut deaf = Speaker::greet(judge.address()).await.unwrap();
@@ -55,7 +55,7 @@ async fn floods_are_answered_or_ended_and_nobody_else_notices() {
     assert!(found.iter().all(|verdict| *verdict == Verdict::Served || calm(*verdict)), "{found:?}");
 }
 
-/// CVE-2019-9511 and CVE-2019-9517: much is asked for, and hardly anything of it taken.
+/// CVE-2019-9511 and CVE-2019-9517: much is requested, and hardly any of it read.
 #[tokio::test]
 async fn answers_that_nobody_takes_do_not_pile_up() {
     let judge = Judge::shared().await;
@@ -84,14 +84,14 @@ async fn answers_that_nobody_takes_do_not_pile_up() {
     assert_eq!(verdicts, [Verdict::Served; 2]);
 }
 
-/// Who does not take answers cannot have more read than the window that it was given.
+/// A client that reads no answers cannot send more than its window.
 #[tokio::test]
 async fn data_beyond_the_window_ends_the_stream_or_the_connection() {
     let judge = Judge::shared().await;
     let attack = async {
         let mut speaker = Speaker::greet_with(judge.address(), &[(setting::INITIAL_WINDOW_SIZE, 0)]).await.unwrap();
         speaker.say(&call("/tenure.v1.SessionService/KeepAlive")).await;
-        // Each is answered, with a refusal or without; none of that is taken.
+        // Each is answered, with or without an error; none of the answers is read.
         let request = [&[0, 0, 0, 0, 3][..], &[0x12, 1, b's']].concat();
         let frame = data(1, false, &request.repeat(2_000));
         for _ in 0..200 {

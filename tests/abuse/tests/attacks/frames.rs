@@ -1,11 +1,11 @@
-//! Frames that are wrong, or come when they should not: the connection of whoever says them ends, or one stream of it.
+//! Frames that are invalid, or come at the wrong time: the server closes the connection, or resets one stream.
 
 use tenure_abuse::frame::{
     PREFACE, code, data, flag, frame, headers, kind, ping, priority, reset, setting, settings, window_update,
 };
 use tenure_abuse::{Attack, Judge, Speaker, Verdict, block};
 
-/// What is said after a greeting, and what comes of it.
+/// Frames sent after the preface, and the expected result.
 struct Case {
     name: &'static str,
     said: Vec<u8>,
@@ -16,13 +16,13 @@ fn case(name: &'static str, said: &[Vec<u8>], verdict: Verdict) -> Case {
     Case { name, said: said.concat(), verdict }
 }
 
-/// A watch, which goes on: there is a stream to say something about.
+/// A watch, which stays open: a stream for frames to refer to.
 fn watch(stream: u32) -> Vec<u8> {
     let call = headers(stream, false, &block::call("/tenure.v1.WatchService/Watch"));
     [call, data(stream, true, &[0; 5])].concat()
 }
 
-/// A call that has begun.
+/// A call that has started.
 fn call(stream: u32) -> Vec<u8> {
     headers(stream, false, &block::call("/tenure.v1.LockService/GetLock"))
 }

@@ -1,4 +1,4 @@
-//! Headers that are wrong, too many, too long, without end, or larger than they look.
+//! Headers that are invalid, too many, too long, endless, or larger than they look.
 
 use tenure_abuse::frame::{code, data, flag, frame, headers, kind, setting};
 use tenure_abuse::{Attack, Judge, Speaker, Verdict, block, many};
@@ -9,7 +9,7 @@ fn with(more: &[Vec<u8>]) -> Vec<u8> {
     [block::call(LIST), more.concat()].concat()
 }
 
-/// Blocks that are no headers of a request.
+/// Blocks that are not valid request headers.
 fn wrong() -> Vec<(&'static str, Vec<u8>, Verdict)> {
     use Verdict::{GoAway, Reset};
     let malformed = Reset(1, code::PROTOCOL_ERROR);
@@ -59,7 +59,7 @@ async fn headers_that_are_wrong_end_what_they_are_about() {
     assert_eq!((failed, lying), (Vec::<String>::new(), Verdict::Reset(1, code::PROTOCOL_ERROR)));
 }
 
-/// CVE-2024-27316 and its relatives: headers that go on and on.
+/// CVE-2024-27316 and similar: an endless sequence of CONTINUATION frames.
 #[tokio::test]
 async fn continuation_without_end_ends_the_connection() {
     let judge = Judge::shared().await;
@@ -77,7 +77,7 @@ async fn continuation_without_end_ends_the_connection() {
         found
     };
     for (name, verdict) in judge.sustained(Attack::named("CONTINUATION flood"), attack).await.concat() {
-        // What comes after the GOAWAY may have the connection reset.
+        // Data sent after the GOAWAY may cause a connection reset.
         assert!(matches!(verdict, Verdict::GoAway(code::ENHANCE_YOUR_CALM) | Verdict::Cut), "{name}: {verdict:?}");
     }
 }
@@ -87,11 +87,11 @@ async fn large_headers_are_refused() {
     let judge = Judge::shared().await;
     let entry = block::kept("x-big", &[b'a'; 3_900]);
     let bombs = [
-        // CVE-2016-6581: a table entry that is referred to again and again.
+        // CVE-2016-6581: repeated references to one table entry.
         ("a bomb of references", with(&[entry.clone(), block::indexed(62).repeat(10_000)])),
         ("a bomb that is just too large", with(&[entry, block::indexed(62).repeat(4)])),
         ("many small ones", with(&[block::literal("a", b"b").repeat(2_400)])),
-        // CVE-2019-9516: headers without a name and a value.
+        // CVE-2019-9516: headers with an empty name and value.
         ("headers of no length", with(&[block::literal("", b"").repeat(3_000)])),
         ("a long one", with(&[block::literal("x-long", &[b'a'; 16_200])])),
     ];
@@ -117,15 +117,15 @@ async fn large_headers_are_refused() {
     ];
     for found in all {
         for (found, expected) in found.into_iter().zip(expected) {
-            // What comes after the GOAWAY may have the connection reset.
+            // Data sent after the GOAWAY may cause a connection reset.
             let is_cut = found.1 == Verdict::Cut && expected.1 != Verdict::Served;
             assert!(is_cut || found == expected, "{found:?}, not {expected:?}");
         }
     }
 }
 
-/// CVE-2026-49975: headers of a byte each, of which the server keeps many times as much for as long as the call is not over; and the
-/// client sees to it that it is not.
+/// CVE-2026-49975: one-byte headers, for which the server keeps many times as much until the call ends; and the client
+/// keeps the call open.
 #[tokio::test]
 async fn many_headers_are_refused_and_not_kept() {
     let judge = Judge::shared().await;
@@ -135,7 +135,7 @@ async fn many_headers_are_refused_and_not_kept() {
         let mut speaker = Speaker::greet_with(judge.address(), &[(setting::INITIAL_WINDOW_SIZE, 0)]).await.unwrap();
         speaker.say(&headers(1, false, &first)).await;
         let streams: Vec<u32> = (1..u32::try_from(many(4_000, 9_000)).unwrap()).map(|at| at * 2 + 1).collect();
-        // What is not looked at yet is not what is kept.
+        // Frames that the server has not processed yet do not count as kept.
         for some in streams.chunks(250) {
             speaker.say(&some.iter().map(|id| headers(*id, false, &next)).collect::<Vec<_>>().concat()).await;
             let verdict = speaker.verdict().await;
@@ -164,7 +164,7 @@ async fn headers_without_end_of_their_frames_are_bounded() {
     assert_eq!(verdict, Verdict::Reset(1, code::PROTOCOL_ERROR), "the connection goes on");
 }
 
-/// CVE-2023-32731: what is refused for its size leaves the table of headers as both sides know it.
+/// CVE-2023-32731: headers rejected for their size must leave the header tables of both sides consistent.
 #[tokio::test]
 async fn the_table_is_the_same_on_both_sides_after_a_refusal() {
     let judge = Judge::shared().await;
@@ -176,7 +176,7 @@ async fn the_table_is_the_same_on_both_sides_after_a_refusal() {
             block::kept("te", b"trailers"),
         ]);
         speaker.say(&headers(1, true, &large)).await;
-        // Both entries are there, and not a third one.
+        // Both entries exist, and no third one.
         speaker.say(&headers(3, true, &with(&[block::indexed(62), block::indexed(63)]))).await;
         let known = speaker.verdict().await;
         speaker.say(&headers(5, true, &with(&[block::indexed(64)]))).await;

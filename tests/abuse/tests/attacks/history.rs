@@ -1,4 +1,4 @@
-//! History read by many at once, as after an outage.
+//! Concurrent reads of history by many clients, as after an outage.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use tenure_proto::v1::{
 use tonic::Streaming;
 use tonic::transport::Channel;
 
-/// How many locks are acquired, and then released, at once: as many commands as one message may have.
+/// The number of locks acquired, and then released, at once: the maximum number of commands in one message.
 const LOCKS: u64 = 1_000;
 
 fn namespace() -> String {
@@ -46,7 +46,7 @@ impl Churner {
         churner
     }
 
-    /// The answers to commands, by their numbers.
+    /// Sends commands, and returns the answers by command id.
     async fn ask(&mut self, commands: impl IntoIterator<Item = (u64, Kind)>) -> BTreeMap<u64, Answered> {
         let command = |(number, kind)| Command { id: number + 1, kind: Some(kind), ..Command::default() };
         let commands: Vec<Command> = commands.into_iter().map(command).collect();
@@ -60,7 +60,7 @@ impl Churner {
         answered
     }
 
-    /// Acquires all of the locks, and releases them: two events of each.
+    /// Acquires and releases all locks: two events per lock.
     async fn round(&mut self) {
         let (name, session) = (|number| format!("churn/{number}"), || "churner".to_owned());
         let acquire = |number| {
@@ -82,7 +82,7 @@ async fn many_that_read_history_hold_up_nobody() {
     let judge = Judge::open().await.unwrap();
     let channel = Channel::from_shared(format!("http://{}", judge.address())).unwrap().connect().await.unwrap();
     let mut churner = Churner::open(channel.clone()).await;
-    // More than the server keeps in memory.
+    // More than the server caches in memory.
     let rounds = many(12, 100);
     for _ in 0..rounds {
         churner.round().await;

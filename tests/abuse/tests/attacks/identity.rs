@@ -1,4 +1,4 @@
-//! Who says that it is somebody else.
+//! Attempts to assume another identity.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -15,7 +15,7 @@ const UNAUTHENTICATED: i32 = 16;
 
 const LIST: &str = "/tenure.v1.LockService/ListLocks";
 
-/// Whoever has a right token may read; the claim that says who it is is `sub`.
+/// Any valid token may read; the identity is the claim `sub`.
 const POLICY: &str = r#"
     [[roles.reader]]
     verbs = ["read"]
@@ -24,7 +24,7 @@ const POLICY: &str = r#"
     roles = ["reader"]
 "#;
 
-/// Somebody who signs tokens.
+/// A token issuer.
 struct Issuer {
     key: Ed25519KeyPair,
 }
@@ -42,7 +42,7 @@ impl Issuer {
         json!({"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "kid": "one", "x": self.public()})
     }
 
-    /// A token of these texts, which need be no JSON.
+    /// Signs a token of these texts, which need not be valid JSON.
     fn sign(&self, header: &str, claims: &str) -> String {
         let text = format!("{}.{}", URL_SAFE_NO_PAD.encode(header), URL_SAFE_NO_PAD.encode(claims));
         let signature = self.key.sign(text.as_bytes());
@@ -59,13 +59,13 @@ fn claims() -> Value {
     json!({"iss": "https://id.example", "aud": "tenure", "sub": "worker", "exp": now + 600})
 }
 
-/// With another value of a member.
+/// Replaces the value of a member.
 fn with(mut whole: Value, name: &str, value: impl Into<Value>) -> String {
     whole[name] = value.into();
     whole.to_string()
 }
 
-/// A token signed with the public key of the issuer as the secret of an HMAC.
+/// A token signed with the issuer's public key as the HMAC secret.
 fn confused(secret: &[u8]) -> String {
     let text = format!(
         "{}.{}",
@@ -157,7 +157,7 @@ async fn forged_tokens_are_nobodys() {
             let bearer = format!("Bearer {token}");
             assert_unknown(name, &caller.call(LIST, &[("authorization", &bearer)], &message(&[])).await.unwrap());
         }
-        // Longer than headers may be: it is not even read.
+        // Exceeds the header size limit: it is not even read.
         let huge = format!("Bearer {}", "a".repeat(15_000));
         assert_unknown("huge", &caller.call(LIST, &[("authorization", &huge)], &message(&[])).await.unwrap());
         let huge = format!("Bearer {}", "a".repeat(20_000));
@@ -167,7 +167,7 @@ async fn forged_tokens_are_nobodys() {
     office.judge.sustained(Attack::named("forged tokens"), attack).await;
 }
 
-/// CVE-2024-51504 and its like: what a header says of who calls, and from where, says nothing.
+/// CVE-2024-51504 and similar: headers that claim an identity or an address are ignored.
 #[tokio::test]
 async fn headers_that_claim_an_identity_are_nobodys() {
     let office = Office::open(&[], "", |_| Vec::new()).await;
@@ -203,7 +203,7 @@ async fn headers_that_claim_an_identity_are_nobodys() {
                 assert_unknown(name, &caller.call(path, &[(name, value)], &message(&[])).await.unwrap());
             }
         }
-        // Which of them counts, somebody else on the way may see otherwise.
+        // A proxy on the way may choose another one of them.
         let other = format!("{scheme} {token}x");
         for both in [[&root, &other], [&other, &root], [&root, &root]] {
             let both = both.map(|value| ("authorization", value.as_str()));

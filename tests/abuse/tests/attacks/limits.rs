@@ -1,4 +1,4 @@
-//! Floods of somebody who may have only so much.
+//! Floods from a caller with a quota.
 
 use futures::future::join_all;
 use tenure_abuse::{Attack, assert_discreet, many};
@@ -37,7 +37,7 @@ fn by<T>(office: &Office, name: &str, message: T) -> Request<T> {
     request
 }
 
-/// How many were given what they wanted; all others were told that it is too much, and when to try again.
+/// The accepted requests; all others must be rejected as too many, with a retry delay.
 fn given<T>(answers: Vec<Result<T, Status>>) -> Vec<T> {
     let is_given = |answer: Result<T, Status>| match answer {
         Ok(given) => Some(given),
@@ -70,7 +70,7 @@ async fn nobody_has_more_than_it_may_however_often_it_asks() {
             let mut watches = WatchServiceClient::new(channel.clone());
             async move { watches.watch(request).await }
         });
-        // Each is there until the last one has been asked for.
+        // Each watch exists until the last one has been requested.
         (sessions, given(join_all(watched).await).len())
     };
     let had = office.judge.under(Attack::named("floods beyond limits").may_change(), attack).await;

@@ -1,4 +1,4 @@
-//! Attacks on a real server, each with a healthy client beside it. In their short form, unless `TENURE_ABUSE_LONG` is set.
+//! Attacks on a real server, each beside a healthy client. In their short form, unless `TENURE_ABUSE_LONG` is set.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
 

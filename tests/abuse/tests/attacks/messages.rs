@@ -1,9 +1,9 @@
-//! gRPC and protobuf that are wrong, over HTTP/2 that is right: each call is refused by its own status, and says nothing else.
+//! Invalid gRPC and protobuf over valid HTTP/2: each call is rejected with its own status, and leaks nothing else.
 
 use http::{Method, Request};
 use tenure_abuse::{Answered, Attack, GrpcCaller, Judge, assert_discreet, many, message};
 
-/// Codes of gRPC.
+/// gRPC codes.
 mod status {
     pub const UNKNOWN: i32 = 2;
     pub const INVALID_ARGUMENT: i32 = 3;
@@ -16,12 +16,12 @@ const STREAM: &str = "/tenure.v1.ClientService/Stream";
 const WATCH: &str = "/tenure.v1.WatchService/Watch";
 const KEEP_ALIVE: &str = "/tenure.v1.SessionService/KeepAlive";
 
-/// What precedes a message, whatever follows.
+/// The length prefix of a message.
 fn prefix(compressed: u8, length: u32) -> Vec<u8> {
     [&[compressed][..], &length.to_be_bytes()].concat()
 }
 
-/// A field of bytes.
+/// A length-delimited field.
 fn field(number: u8, value: &[u8]) -> Vec<u8> {
     let mut bytes = vec![number << 3 | 2];
     let mut length = value.len();
@@ -33,12 +33,12 @@ fn field(number: u8, value: &[u8]) -> Vec<u8> {
     [bytes, value.to_vec()].concat()
 }
 
-/// Groups within groups, which proto3 knows only to skip them.
+/// Nested groups, which proto3 parsers only skip.
 fn nested(depth: usize) -> Vec<u8> {
     [[0x0b | 0x70].repeat(depth), [0x0c | 0x70].repeat(depth)].concat()
 }
 
-/// Bodies that no call takes.
+/// Bodies that no call accepts.
 fn bodies() -> Vec<(&'static str, Vec<u8>, Vec<i32>)> {
     use status::{INTERNAL, INVALID_ARGUMENT, UNKNOWN};
     let unreadable = vec![INTERNAL, INVALID_ARGUMENT];
@@ -130,10 +130,11 @@ async fn calls_of_what_there_is_not_are_refused() {
     judge.under(Attack::named("calls of nothing"), attack).await;
 }
 
-/// 10 KiB of DEFLATE that stand for 10 MiB of zeros: a gzip member with one block of fixed codes, by hand.
+/// 10 KiB of DEFLATE that decode to 10 MiB of zeros: a hand-made gzip member with one block of fixed codes.
 fn bomb() -> Vec<u8> {
     let mut bits = Bits::default();
-    // The last block, of fixed codes; a literal 0 (00110000); then it again and again: 258 bytes (11000101) from one back (00000).
+    // The last block, of fixed codes; a literal 0 (00110000); then repeated copies of 258 bytes (11000101) from
+    // distance one (00000).
     bits.put(0b1, 1);
     bits.put(0b01, 2);
     bits.put(0b0000_1100, 8);
@@ -152,7 +153,7 @@ struct Bits {
 }
 
 impl Bits {
-    /// Adds so many bits, the lowest first.
+    /// Adds `many` bits, the lowest first.
     fn put(&mut self, bits: u32, many: usize) {
         for at in 0..many {
             if self.used.is_multiple_of(8) {
@@ -187,7 +188,7 @@ async fn nothing_is_unpacked() {
     judge.sustained(Attack::named("compression bombs"), attack).await;
 }
 
-/// Message after message where one is wanted, and as much in one as may be.
+/// Several messages where one is expected, and messages of the maximum size.
 #[tokio::test]
 async fn more_than_is_wanted_is_bounded() {
     let judge = Judge::shared().await;
@@ -209,7 +210,7 @@ async fn more_than_is_wanted_is_bounded() {
     judge.under(Attack::named("large messages").memory(128), attack).await;
 }
 
-/// CVE-2023-32732: binary headers that are none are no matter of the connection.
+/// CVE-2023-32732: malformed binary headers must not affect the connection.
 #[tokio::test]
 async fn grpc_headers_that_are_wrong_are_the_matter_of_their_call() {
     let judge = Judge::shared().await;

@@ -1,4 +1,4 @@
-//! A server that knows some tokens, and has a policy.
+//! A server with tokens and a policy.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use tenure_abuse::Judge;
 use tenure_harness::{TenuredOptions, built};
 
-/// What the judge's client may do: everything.
+/// The permissions of the judge's client: everything.
 const ROOT: &str = r#"
     [[roles.root]]
     verbs = ["acquire", "read", "watch", "operate"]
@@ -17,14 +17,14 @@ const ROOT: &str = r#"
 
 pub struct Office {
     pub judge: Judge,
-    /// Lives as long.
+    /// Must live as long as the server.
     _folder: TempDir,
     tokens: Vec<(String, String)>,
 }
 
-/// A new token, and its line in the file.
+/// Creates a token, and returns it with its line of the tokens file.
 fn new_token(name: &str) -> (String, String) {
-    // A server's environment has no variables of tests.
+    // A server does not accept the environment variables of tests.
     let made = Command::new(built("tenured").unwrap()).env_clear().args(["new-token", name]).output().unwrap();
     let told = String::from_utf8(made.stdout).unwrap() + &String::from_utf8(made.stderr).unwrap();
     let token = told.split_whitespace().find(|word| word.starts_with("tenure_")).unwrap().to_owned();
@@ -33,7 +33,7 @@ fn new_token(name: &str) -> (String, String) {
 }
 
 impl Office {
-    /// One that knows these names by a token each, under this policy; and has these settings beside.
+    /// Starts a server with a token for each of these names, this policy, and these additional arguments.
     pub async fn open(names: &[&str], policy: &str, more: impl FnOnce(&TempDir) -> Vec<String>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let made: Vec<_> = names.iter().chain(&["root"]).map(|name| ((*name).to_owned(), new_token(name))).collect();
@@ -49,12 +49,12 @@ impl Office {
         Self { judge, _folder: folder, tokens }
     }
 
-    /// The token of somebody.
+    /// The token of this name.
     pub fn token(&self, name: &str) -> &str {
         &self.tokens.iter().find(|(known, _)| known == name).unwrap().1
     }
 
-    /// Its header.
+    /// The authorization header of this name.
     pub fn bearer(&self, name: &str) -> String {
         format!("Bearer {}", self.token(name))
     }

@@ -1,4 +1,4 @@
-//! Who reaches for what is not its own: other namespaces, other names, other sessions; by every call that there is.
+//! Attempts to access the namespaces, names and sessions of other callers, by every call of the contract.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -12,7 +12,7 @@ use crate::office::Office;
 
 const PERMISSION_DENIED: i32 = 7;
 
-/// `ann` may do everything in her namespace, and `bob` with what is his in the one that all have.
+/// `ann` may do everything in her namespace, and `bob` may use his own names in the default namespace.
 const POLICY: &str = r#"
     [[roles.blue]]
     verbs = ["acquire", "read", "watch", "operate"]
@@ -28,7 +28,7 @@ const POLICY: &str = r#"
     roles = ["team"]
 "#;
 
-/// Acquires a lock as somebody who may, and returns its token.
+/// Acquires a lock as a permitted caller, and returns its token.
 async fn hold(office: &Office, caller: &GrpcCaller, who: &str, namespace: &str, name: &str, session: &str) -> u64 {
     let about = About { namespace, name, session, token: 0 };
     let calls = Contract::read().calls(about);
@@ -39,7 +39,7 @@ async fn hold(office: &Office, caller: &GrpcCaller, who: &str, namespace: &str, 
     told.token
 }
 
-/// The refusal as a text, without the names, which differ in their last letter: also that of a command in a stream.
+/// The error as text, including that of a command in a stream; without the names, which differ in their last letter.
 fn refusal(answer: &Answered, about: About<'_>) -> Option<(i32, String)> {
     let (code, text) = match answer.grpc {
         Some(code) if code != 0 => {
@@ -47,7 +47,7 @@ fn refusal(answer: &Answered, about: About<'_>) -> Option<(i32, String)> {
             let details = details.map(|(_, text)| STANDARD_NO_PAD.decode(text.trim_end_matches('=')).unwrap());
             let mut details = details.unwrap_or_default();
             assert_discreet(&String::from_utf8_lossy(&details));
-            // The facts are a map, which has no order.
+            // The facts are a map, whose order varies.
             details.retain(|byte| !matches!(byte, b'1' | b'2'));
             details.sort_unstable();
             (code, format!("{} {details:?}", answer.text))
@@ -65,7 +65,7 @@ fn refusal(answer: &Answered, about: About<'_>) -> Option<(i32, String)> {
     Some((code, text.replace(about.name, "NAME").replace(&escaped, "NAME").replace(about.session, "SESSION")))
 }
 
-/// How each call of somebody is refused.
+/// The rejection of each call of a caller.
 async fn refusals(office: &Office, who: &str, about: About<'_>) -> Vec<(String, Option<(i32, String)>)> {
     let caller = GrpcCaller::connect(office.judge.address()).await.unwrap();
     let bearer = office.bearer(who);
@@ -115,7 +115,7 @@ async fn no_call_tells_whether_a_lock_exists_that_is_not_to_be_seen() {
     }
 }
 
-/// Whoever knows the id of a session, also its token, can do nothing with it.
+/// A caller that knows the id of another caller's session, and its token, cannot use it.
 #[tokio::test]
 async fn no_call_uses_the_session_of_another() {
     let office = Office::open(&["bob"], POLICY, |_| Vec::new()).await;
@@ -127,7 +127,8 @@ async fn no_call_uses_the_session_of_another() {
         let mut taken = Vec::new();
         let about_sessions = |asked: &[u8]| asked.windows(4).any(|part| part == b"boss");
         for (path, asked) in Contract::read().calls(theirs) {
-            // Whoever may operate may evict whom it likes; that is not by the session.
+            // Calls that do not name the session are skipped: an operator may evict any holder, and does not use its
+            // session.
             if about_sessions(&asked) {
                 let answer = caller.call(&path, &[("authorization", &bearer)], &message(&asked)).await.unwrap();
                 let kept = String::from_utf8_lossy(&answer.body).contains("PERMISSION_DENIED")

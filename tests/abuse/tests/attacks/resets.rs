@@ -1,9 +1,9 @@
-//! Streams that are begun and reset, by the client or by the server, faster than they are served.
+//! Streams that are opened and reset, by the client or by the server, faster than they are served.
 
 use tenure_abuse::frame::{code, data, headers, priority, reset, window_update};
 use tenure_abuse::{Attack, Judge, Speaker, Verdict, block, many};
 
-/// An Acquire that waits for a lock that the healthy session holds, or not: whatever it is, it is begun.
+/// An Acquire that waits for a lock held by the healthy session, or not: either way the call has started.
 fn begun(stream: u32) -> Vec<u8> {
     headers(stream, true, &block::call("/tenure.v1.LockService/ListLocks"))
 }
@@ -12,7 +12,7 @@ fn streams(many: usize) -> impl Iterator<Item = u32> {
     (0..u32::try_from(many).unwrap()).map(|at| at * 2 + 1)
 }
 
-/// Says it, a piece at a time, until it is over or the server has enough.
+/// Sends the pieces one by one, until all are sent or the server closes the connection.
 async fn flood(judge: &Judge, pieces: impl Iterator<Item = Vec<u8>>) -> Verdict {
     let mut speaker = Speaker::greet(judge.address()).await.unwrap();
     let all: Vec<Vec<u8>> = pieces.collect();
@@ -24,7 +24,7 @@ async fn flood(judge: &Judge, pieces: impl Iterator<Item = Vec<u8>>) -> Verdict 
     speaker.verdict().await
 }
 
-/// After a GOAWAY, what was said already may have the connection reset before that is read.
+/// After a GOAWAY, data already sent may cause a connection reset before the GOAWAY is read.
 fn is_calmed(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::GoAway(code::ENHANCE_YOUR_CALM) | Verdict::Cut)
 }
@@ -40,7 +40,7 @@ async fn rapid_resets_end_the_connection() {
     assert!(verdicts.iter().all(|verdict| is_calmed(*verdict)), "{verdicts:?}");
 }
 
-/// Slow enough that each is served, and so not counted: then it is no more than so many calls.
+/// Slow enough that each call is served, and so not counted: then the cost is that of the calls.
 #[tokio::test]
 async fn resets_of_calls_that_are_served_cost_no_more_than_these_calls() {
     let judge = Judge::shared().await;
@@ -58,11 +58,11 @@ async fn resets_of_calls_that_are_served_cost_no_more_than_these_calls() {
         speaker.verdict().await
     };
     let verdict = judge.under(Attack::named("paced resets"), attack).await;
-    // On a busy machine some are reset before they are served, and are counted.
+    // On a busy machine some calls are reset before they are served, and are counted.
     assert!(verdict == Verdict::Served || is_calmed(verdict), "{verdict:?}");
 }
 
-/// CVE-2025-8671: the client has the server reset its streams.
+/// CVE-2025-8671: the client makes the server reset its streams.
 #[tokio::test]
 async fn streams_that_the_server_is_made_to_reset_are_counted() {
     type Wrong = (&'static str, fn(u32) -> Vec<u8>);
@@ -85,13 +85,13 @@ async fn streams_that_the_server_is_made_to_reset_are_counted() {
     };
     let found = judge.sustained(Attack::named("resets that the server makes"), attack).await;
     for (name, verdict) in found.concat() {
-        // Wrong headers are no stream's matter: they end the connection at once.
+        // Invalid headers are a connection error: they end the connection at once.
         let is_over = verdict == Verdict::GoAway(code::PROTOCOL_ERROR) && name == "headers that are wrong";
         assert!(is_over || is_calmed(verdict), "{name}: {verdict:?}");
     }
 }
 
-/// CVE-2019-9514: each stream asks for something that is refused at once.
+/// CVE-2019-9514: each stream requests something that is rejected at once.
 #[tokio::test]
 async fn calls_that_are_refused_at_once_cost_little() {
     let judge = Judge::shared().await;

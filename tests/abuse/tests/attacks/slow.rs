@@ -1,4 +1,4 @@
-//! Slow loris: clients that begin something and never end it, at every stage, all at once.
+//! Slow loris: clients that never complete what they began, at every stage, all at once.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -10,20 +10,20 @@ use tenure_harness::{Authority, TenuredOptions};
 use tokio::task::JoinSet;
 use tonic::transport::{Certificate, ClientTlsConfig};
 
-/// The longest that anything of it is kept: a ping after 10 s, 10 s for its answer, and what a busy machine adds.
+/// The longest that any of it is kept: a ping after 10 s, 10 s for its answer, and the delay that a busy machine adds.
 const KEPT: Duration = Duration::from_secs(35);
 
-/// What is said, and nothing after it, and what comes of it.
+/// A prefix of a connection's bytes, after which the client is silent or slow, and the expected result.
 #[derive(Clone, Copy)]
 struct Stage {
     name: &'static str,
-    /// How many bytes of it are said.
+    /// The number of bytes sent at first.
     said: usize,
-    /// And then one byte after the other.
+    /// Whether the rest is sent byte by byte.
     dribbles: bool,
 }
 
-/// A call as a client says it that is well.
+/// A complete call, as a healthy client sends it.
 fn whole() -> Vec<u8> {
     let block = block::call("/tenure.v1.LockService/Acquire");
     let message = data(1, false, &[&[0, 0, 0, 1, 0][..], &[0; 256]].concat());
@@ -42,7 +42,7 @@ fn stages() -> [Stage; 6] {
     ]
 }
 
-/// When the connection is over.
+/// Returns when and how the connection ended.
 async fn linger(server: SocketAddr, stage: Stage) -> (&'static str, Duration, Option<Verdict>) {
     let begun = Instant::now();
     let mut speaker = Speaker::silent(server).await.unwrap();
@@ -58,13 +58,14 @@ async fn linger(server: SocketAddr, stage: Stage) -> (&'static str, Duration, Op
         };
         let over = speaker.ends_within(Duration::from_millis(1)).await;
         if over.is_some() || !is_taken || begun.elapsed() > KEPT {
-            // Who is not taken any more is cut off as well.
+            // A failed write means that the connection is closed as well.
             return (stage.name, begun.elapsed(), over.or_else(|| (!is_taken).then_some(Verdict::Cut)));
         }
     }
 }
 
-/// A call whose message never comes as a whole ends, and its connection stays. How it ends, and when.
+/// Sends a call whose message is never complete; the call must end, and its connection stay. Returns when and how it
+/// ended.
 async fn half_a_message(judge: &Judge, path: &str, dribbles: bool) -> (Duration, Option<u32>) {
     let begun = Instant::now();
     let mut speaker = Speaker::greet(judge.address()).await.unwrap();
@@ -95,7 +96,7 @@ async fn whoever_is_slow_is_cut_off_and_nobody_else_is() {
     let watch = "/tenure.v1.WatchService/Watch";
     let attack = async {
         let all = (0..many(6, 120)).flat_map(|_| stages());
-        // Each in a task of its own: in one that has so much to do, some would hear nothing.
+        // In separate tasks: with all in one task, some would not read in time.
         let lingering: JoinSet<_> = all.map(|stage| linger(judge.address(), stage)).collect();
         let messages = async {
             tokio::join!(
@@ -128,7 +129,7 @@ async fn whoever_is_slow_is_cut_off_and_nobody_else_is() {
     }
 }
 
-/// Who takes all handshakes that it may have takes none of others.
+/// A client that uses up its own quota of handshakes does not use up that of others.
 #[tokio::test]
 async fn silent_tls_clients_of_one_address_keep_nobody_else_waiting() {
     let authority = Authority::new("ca").unwrap();

@@ -1,14 +1,14 @@
-//! Watches of much that begin again and again: each is told first of all that there is.
+//! Watches on much state that are reopened repeatedly: each first receives a snapshot of everything.
 
 use prost::Message;
 use tenure_abuse::frame::{data, headers};
 use tenure_abuse::{Attack, GrpcCaller, HEALTHY_NAMESPACE, Judge, Speaker, Verdict, block, many, message};
 use tenure_proto::v1::{AcquireRequest, WatchRequest};
 
-/// How many names one Acquire may have.
+/// The maximum number of names in one Acquire.
 const AT_ONCE: usize = 16;
 
-/// Where the healthy client is at work, too: nothing is decided there while the table is read.
+/// In the healthy client's namespace: no command is decided there while the table is read.
 #[tokio::test]
 async fn watches_of_everything_that_begin_again_and_again_hold_up_nobody() {
     let judge = Judge::open().await.unwrap();

@@ -1,4 +1,4 @@
-//! Reads of much: watches that nobody takes, and sessions that wait for very much.
+//! Reads of large data: watches whose events are not read, and sessions with very many waiters.
 
 use std::time::Duration;
 
@@ -14,16 +14,16 @@ use tenure_proto::v1::{
 };
 use tokio::time::timeout;
 
-/// How many names one Acquire may have.
+/// The maximum number of names in one Acquire.
 const NAMES: usize = 16;
 
-/// No answer takes longer.
+/// The timeout of a reply.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How many commands one message of a stream may have.
+/// The maximum number of commands in one stream message.
 const COMMANDS: usize = 1_000;
 
-/// What a session says about 4 KiB of labels, times the names of its claims.
+/// The session's 4 KiB of labels are repeated for each name of its claims.
 #[tokio::test]
 async fn watches_of_large_claims_that_nobody_reads_take_little() {
     let judge = Judge::open().await.unwrap();
@@ -44,7 +44,7 @@ async fn watches_of_large_claims_that_nobody_reads_take_little() {
     let attack = async {
         let mut speaker = Speaker::greet_with(judge.address(), &[(setting::INITIAL_WINDOW_SIZE, 0)]).await.unwrap();
         for at in 0..watches {
-            // Every other one is told history, the others a snapshot.
+            // Half of the watches receive history, the others a snapshot.
             let watch = WatchRequest {
                 namespace: HEALTHY_NAMESPACE.to_owned(),
                 prefixes: vec!["large/".to_owned()],
@@ -55,7 +55,7 @@ async fn watches_of_large_claims_that_nobody_reads_take_little() {
             speaker.say(&[call, data(at * 2 + 1, true, &message(&watch.encode_to_vec()))].concat()).await;
         }
         let verdict = speaker.verdict().await;
-        // Others go on meanwhile.
+        // Other clients are served in the meantime.
         for _ in 0..500 {
             let look = GetLockRequest { name: "job".to_owned(), ..GetLockRequest::default() };
             caller.call("/tenure.v1.LockService/GetLock", &[], &message(&look.encode_to_vec())).await.unwrap();
@@ -66,7 +66,7 @@ async fn watches_of_large_claims_that_nobody_reads_take_little() {
     assert_eq!(found, Verdict::Served);
 }
 
-/// A session with as many claims as it may have is opened again and again, of which each answer tells all of them.
+/// A session with the maximum number of claims is opened repeatedly; each answer lists all claims.
 #[tokio::test]
 async fn answers_with_many_claims_that_nobody_reads_take_little() {
     let judge = Judge::open().await.unwrap();
@@ -100,7 +100,7 @@ async fn answers_with_many_claims_that_nobody_reads_take_little() {
     for (name, kind) in [("opened", Kind::OpenSession(open)), ("read", Kind::GetSession(get))] {
         let attack = async {
             let mut speaker = Speaker::greet_with(judge.address(), &[(setting::INITIAL_WINDOW_SIZE, 0)]).await.unwrap();
-            // Several streams, of several messages.
+            // Several streams with several messages each.
             for stream in 0..4 {
                 speaker.say(&headers(stream * 2 + 1, false, &block::call("/tenure.v1.ClientService/Stream"))).await;
             }
@@ -113,7 +113,7 @@ async fn answers_with_many_claims_that_nobody_reads_take_little() {
                 }
             }
             let verdict = speaker.verdict().await;
-            // Others go on meanwhile.
+            // Other clients are served in the meantime.
             for _ in 0..500 {
                 let look = GetLockRequest { name: "job".to_owned(), ..GetLockRequest::default() };
                 caller.call("/tenure.v1.LockService/GetLock", &[], &message(&look.encode_to_vec())).await.unwrap();
@@ -165,10 +165,11 @@ async fn session_that_waits_for_thousands_of_locks_is_read_at_once() {
             let mut granted = 0;
             while granted < waits {
                 let answers = timeout(PATIENCE, answers.next()).await.unwrap().unwrap().unwrap().answers;
-                // Whatever the answer: on a busy machine one may be refused. The sessions' commands are the first two, notices have no number.
+                // Any answer counts: on a busy machine a command may be rejected. The first two commands are the
+                // sessions', and notices have no id.
                 granted += answers.iter().filter(|answer| answer.id > 2).count();
             }
-            // Who waits holds something, too: it may be in a deadlock.
+            // Each waiter also holds a lock: it may be part of a deadlock.
             let own = AcquireRequest {
                 namespace: namespace(),
                 names: vec!["own".to_owned()],
@@ -178,11 +179,11 @@ async fn session_that_waits_for_thousands_of_locks_is_read_at_once() {
             sender.send(StreamRequest { commands: vec![command(Kind::Acquire(own))] }).await.unwrap();
         }
     }
-    // Both are renewed by nobody, for longer than this takes.
+    // Neither is renewed, for longer than the test takes.
     let caller = GrpcCaller::connect(judge.address()).await.unwrap();
     let get = GetSessionRequest { namespace: namespace(), session_id: "waiter".to_owned(), after_claim: 0 };
     let get = message(&get.encode_to_vec());
-    // On a busy machine some may be refused: it is enough that nothing more comes.
+    // On a busy machine some may be rejected: it suffices that no more are listed.
     let mut listed = 0;
     tenure_harness::wait_until(PATIENCE, "all waits", async || {
         let answer = caller.call("/tenure.v1.SessionService/GetSession", &[], &get).await.unwrap();

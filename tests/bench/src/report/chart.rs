@@ -1,4 +1,4 @@
-//! Line charts as SVG, which look right on light and on dark pages.
+//! Line charts as SVG, legible on light and on dark pages.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -6,29 +6,29 @@ use std::fmt::Write;
 use super::table::whole;
 use crate::result::{Record, Spread};
 
-/// What is drawn.
+/// The description of a chart.
 #[derive(Clone, Debug)]
 pub struct Picture {
     /// The work.
     pub work: &'static str,
-    /// Above the picture.
+    /// The heading.
     pub title: &'static str,
-    /// What the height tells.
+    /// The figure on the vertical axis.
     pub figure: Figure,
-    /// One for each target.
+    /// One line per target.
     pub lines: Vec<Line>,
 }
 
 /// A figure of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figure {
-    /// Turns a second.
+    /// Turns per second.
     Rate,
-    /// Half of the turns took at most this, in ms.
+    /// The median latency, in ms.
     P50,
-    /// 99 of 100 turns took at most this, in ms.
+    /// The 99th percentile of the latency, in ms.
     P99,
-    /// What else the work tells under this name.
+    /// A further figure of the work, by name.
     Extra(&'static str),
 }
 
@@ -37,22 +37,22 @@ pub enum Figure {
 pub struct Line {
     /// The target.
     pub target: &'static str,
-    /// What people call it.
+    /// The label in the legend.
     pub label: &'static str,
-    /// As CSS has it.
+    /// A CSS color.
     pub color: &'static str,
-    /// How it is drawn.
+    /// The style of the line.
     pub stroke: Stroke,
 }
 
-/// How a line is drawn.
+/// The style of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stroke {
-    /// What the picture is about.
+    /// The subject of the chart.
     Bold,
-    /// A variant of it.
+    /// A variant of the subject.
     Dashed,
-    /// What it is compared with.
+    /// A reference for comparison.
     Thin,
 }
 
@@ -63,7 +63,7 @@ const LEFT: f64 = 74.0;
 const RIGHT: f64 = 290.0;
 const TOP: f64 = 50.0;
 const BOTTOM: f64 = 40.0;
-/// Between two labels.
+/// The minimum distance of two labels.
 const LABEL: f64 = 17.0;
 
 const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#1f2328}.title{font-size:15px;font-weight:600}\
@@ -72,7 +72,7 @@ const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#1f2328}.title{fon
 @media(prefers-color-scheme:dark){text{fill:#f0f6fc}.grid{stroke:#3d444d}.tick{fill:#9198a1}}";
 
 impl Picture {
-    /// Where it is kept, beside the page.
+    /// The file name, beside the page.
     pub fn file(&self) -> String {
         let figure = match self.figure {
             Figure::Rate => "rate",
@@ -84,7 +84,7 @@ impl Picture {
     }
 }
 
-/// Draws it. Heights are logarithmic; levels are as far apart as they come.
+/// Draws the chart. The vertical axis is logarithmic; levels are spaced evenly, in order.
 pub fn draw(picture: &Picture, records: &[Record]) -> String {
     let levels: Vec<usize> = records.iter().map(|record| record.level).collect::<BTreeSet<_>>().into_iter().collect();
     let lines: Vec<(&Line, Vec<Option<f64>>)> = picture
@@ -136,7 +136,7 @@ fn height(figure: Figure, line: &Line, level: usize, records: &[Record]) -> Opti
     Spread::of(values.filter(|value| *value > 0.0)).map(|spread| spread.median)
 }
 
-/// Moves labels apart that would lie on each other: from the top down, each to where there is room, and then up from the bottom.
+/// Separates overlapping labels: downwards from the top, and then upwards from the bottom.
 fn apart<'a>(ends: &'a mut [(f64, &'a Line, f64)]) -> Vec<(f64, (f64, &'a Line, f64))> {
     ends.sort_by(|one, other| one.0.total_cmp(&other.0));
     let mut places: Vec<f64> = ends.iter().map(|(y, _, _)| *y).collect();
@@ -151,7 +151,7 @@ fn apart<'a>(ends: &'a mut [(f64, &'a Line, f64)]) -> Vec<(f64, (f64, &'a Line, 
     places.into_iter().zip(ends.iter().copied()).collect()
 }
 
-/// 12,345 as 12.3k.
+/// Abbreviates a number: 12,345 is 12.3k.
 fn short(value: f64) -> String {
     match value {
         1e6.. => format!("{:.1}M", value / 1e6),
@@ -162,7 +162,7 @@ fn short(value: f64) -> String {
     }
 }
 
-/// A logarithmic scale, from one power of ten to another.
+/// A logarithmic scale between two powers of ten.
 struct Scale {
     least: f64,
     most: f64,

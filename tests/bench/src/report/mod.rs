@@ -1,4 +1,4 @@
-//! What is left of a run: the results as JSON, a page with tables, and pictures.
+//! Reports of a run: the results as JSON, a page with tables, and charts.
 
 mod chart;
 mod page;
@@ -16,20 +16,20 @@ use crate::machine::Machine;
 use crate::result::{Done, Record};
 use crate::work::Work;
 
-/// What is kept of a work: `results/<work>.json`.
+/// The stored results of a work: `results/<work>.json`.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Kept {
-    /// Where it was measured.
+    /// The machine.
     pub machine: Machine,
-    /// How often everything was measured.
+    /// The number of rounds.
     pub rounds: u32,
-    /// For how long each measurement counted, in seconds.
+    /// The duration of each measurement, in seconds.
     pub seconds: f64,
     /// The measurements.
     pub records: Vec<Record>,
 }
 
-/// Shows the results of a work, and keeps them if that is asked for.
+/// Prints the results of a work, and stores them if requested.
 ///
 /// # Errors
 /// If they cannot be written.
@@ -46,10 +46,10 @@ pub fn keep(work: &Work, done: Done, settings: &Settings) -> anyhow::Result<()> 
     fs::write(&file, lines(&kept)?).with_context(|| file.display().to_string())
 }
 
-/// Draws the pictures and writes the page, from all results that are kept.
+/// Draws the charts and writes the page, from all stored results.
 ///
 /// # Errors
-/// If something cannot be read or written.
+/// If a file cannot be read or written.
 pub fn publish(works: &[Work], out: &Path) -> anyhow::Result<()> {
     let mut all = Vec::new();
     for work in works {
@@ -70,7 +70,7 @@ fn file(out: &Path, work: &Work) -> std::path::PathBuf {
     out.join("results").join(format!("{}.json", work.name))
 }
 
-/// JSON with one line for each measurement, so that changes can be read.
+/// JSON with one line per measurement, so that diffs are readable.
 fn lines(kept: &Kept) -> anyhow::Result<String> {
     let head = serde_json::to_string(&Kept { machine: kept.machine.clone(), records: Vec::new(), ..*kept })?;
     let records: Result<Vec<String>, _> = kept.records.iter().map(serde_json::to_string).collect();

@@ -1,4 +1,4 @@
-//! The page: what people write stays, what is between markers is written here.
+//! Updates the page: sections between markers are generated, the rest is written by hand.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::{Kept, pictures, table};
 use crate::machine::Machine;
 use crate::work::Work;
 
-/// What a page begins as where there is none.
+/// The initial page.
 const TEMPLATE: &str = include_str!("../../../results/bench/README.md");
 
 /// Writes `README.md`.
@@ -36,7 +36,7 @@ fn section(work: &Work, kept: &Kept) -> String {
     )
 }
 
-/// Where and how a work was measured.
+/// The machine and the parameters of a work's run.
 fn place(kept: &Kept) -> String {
     let Machine { day, commit, processor, cores, memory, kernel, sync, versions } = &kept.machine;
     let sync = sync.map_or_else(String::new, |sync| {
@@ -51,7 +51,7 @@ fn place(kept: &Kept) -> String {
     )
 }
 
-/// Replaces what is between two markers.
+/// Replaces the section between two markers.
 fn replace(page: &str, name: &str, text: &str) -> anyhow::Result<String> {
     let (begin, end) = (format!("<!-- begin {name} -->\n"), format!("<!-- end {name} -->"));
     let (before, rest) = page.split_once(&begin).with_context(|| format!("the page has no line {begin}"))?;

@@ -1,8 +1,8 @@
-//! Which pictures are drawn of which works.
+//! The charts of the works.
 
 use super::chart::{Figure, Line, Picture, Stroke};
 
-/// All of them.
+/// All charts.
 pub fn all() -> Vec<Picture> {
     let picture = |work, title, figure, lines| Picture { work, title, figure, lines };
     vec![
@@ -64,7 +64,7 @@ fn idle() -> Vec<Line> {
     ]
 }
 
-// These can be read on white and on black.
+// Colors that are legible on white and on black.
 const BLUE: &str = "#2f81f7";
 const INDIGO: &str = "#8250df";
 const TEAL: &str = "#1b9aaa";

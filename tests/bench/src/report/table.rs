@@ -6,7 +6,7 @@ use crate::measure::Figures;
 use crate::result::{Record, Spread, rounds};
 use crate::work::{Bound, Goal, Work};
 
-/// All that was measured of a work: a table for each kind of figure, with a row for each target and a column for each level.
+/// All figures of a work: a table per kind of figure, with a row per target and a column per level.
 pub fn of_work(work: &Work, records: &[Record]) -> String {
     let mut tables = Vec::new();
     for (title, cell) in kinds(records) {
@@ -17,7 +17,7 @@ pub fn of_work(work: &Work, records: &[Record]) -> String {
 
 type Cell = Box<dyn Fn(&[&Figures]) -> Option<String>>;
 
-/// The kinds of figures that there are in these records.
+/// The kinds of figures in these records.
 fn kinds(records: &[Record]) -> Vec<(String, Cell)> {
     let mut kinds: Vec<(String, Cell)> = Vec::new();
     if records.iter().any(|record| record.figures.rate.is_some()) {
@@ -69,7 +69,7 @@ fn matrix(work: &Work, records: &[Record], cell: &Cell) -> String {
     lines.join("\n") + "\n"
 }
 
-/// What was expected and what came of it. None if nothing was, or nothing of it was measured.
+/// Goals and their results. None if no goal was set or measured.
 pub fn goals<'a>(works: impl IntoIterator<Item = (&'a Work, &'a [Record])>) -> Option<String> {
     let rows = works.into_iter().flat_map(|(work, records)| work.goals.iter().filter_map(|goal| row(goal, records)));
     let rows: Vec<String> = rows.collect();
@@ -95,7 +95,7 @@ fn median(figures: &[&Figures], of: impl Fn(&Figures) -> Option<f64>) -> Option<
     Spread::of(figures.iter().filter_map(|figures| of(figures))).map(|spread| spread.median)
 }
 
-/// With as many digits as mean something.
+/// Rounds to the significant digits.
 fn round(number: f64) -> String {
     match number.abs() {
         100.0.. => whole(number),
@@ -108,7 +108,7 @@ fn milliseconds(number: f64) -> String {
     if number < 1.0 { format!("{number:.3}") } else { round(number) }
 }
 
-/// With a comma between thousands.
+/// Formats a number with a comma between thousands.
 pub fn whole(number: f64) -> String {
     let digits = format!("{number:.0}");
     let (sign, digits) = digits.strip_prefix('-').map_or(("", digits.as_str()), |digits| ("-", digits));

@@ -1,4 +1,4 @@
-//! A server that does nothing, in a process of its own: the least that a gRPC call costs.
+//! A no-op gRPC server in a process of its own: the minimal cost of a gRPC call.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -14,10 +14,10 @@ use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 use crate::cpu::Processes;
 use crate::target::{CONNECTIONS, accepts};
 
-/// The hidden argument with which the bench's program is this server; the port follows.
+/// The hidden argument that starts the bench's program as this server; the port follows.
 pub const ARGUMENT: &str = "serve-empty";
 
-/// Its call takes an empty message and gives one, under the name of a call that is generated already.
+/// The service: an empty request and an empty response, under the name of a generated call.
 struct Nothing;
 
 #[tonic::async_trait]
@@ -33,13 +33,13 @@ impl Health for Nothing {
     }
 }
 
-/// Is this server, until the process ends.
+/// Serves until the process ends.
 pub async fn serve(port: u16) -> anyhow::Result<()> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     Ok(Server::builder().add_service(HealthServer::new(Nothing)).serve(address).await?)
 }
 
-/// The process.
+/// The server's process.
 #[derive(Debug)]
 pub struct Empty(Served);
 
@@ -54,7 +54,7 @@ impl Empty {
         Ok(Self(Served::start("the empty server", command, accepts).await?))
     }
 
-    /// Whose processor time counts.
+    /// The processes whose processor time counts.
     pub fn processes(&self) -> Processes {
         Processes { server: self.0.process_id().into_iter().collect(), database: Vec::new() }
     }

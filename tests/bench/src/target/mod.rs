@@ -1,4 +1,4 @@
-//! What is measured: how it is started, and how clients connect to it.
+//! The measured systems: how they are started, and how clients connect to them.
 
 pub mod empty;
 pub mod etcd;
@@ -12,16 +12,16 @@ pub mod zookeeper;
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 
-/// How many connections all clients share, as those of a program with several threads do. So for all targets that can
-/// carry several clients on one connection.
+/// The number of connections that all clients share, as in a program with several threads. It applies to all targets
+/// that can multiplex clients on a connection.
 pub const CONNECTIONS: usize = 8;
 
-/// Whether somebody listens on this port of this machine.
+/// Whether the port of this machine accepts connections.
 async fn accepts(port: u16) -> bool {
     TcpStream::connect(("127.0.0.1", port)).await.is_ok()
 }
 
-/// Starts something in the middle of a measurement, which may be on any thread, whereas what starts processes stays on one.
+/// Starts a process during a measurement, from any thread, although starting must stay on one thread.
 pub fn start_now<T>(starting: impl Future<Output = T>) -> T {
     tokio::task::block_in_place(|| Handle::current().block_on(starting))
 }

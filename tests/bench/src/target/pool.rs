@@ -1,4 +1,4 @@
-//! A pool of connections, as programs have one to their database.
+//! A connection pool, as used by programs for their database.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, PoisonError};
@@ -6,14 +6,14 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::Context;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Connections that one client at a time uses. Who comes first is served first.
+/// Connections that are used by one client at a time, first come, first served.
 #[derive(Debug)]
 pub struct Pool<C> {
     connections: Mutex<Vec<C>>,
     free: Semaphore,
 }
 
-/// A connection that is in use.
+/// A borrowed connection.
 #[derive(Debug)]
 pub struct Taken<'a, C> {
     pool: &'a Pool<C>,
@@ -23,12 +23,12 @@ pub struct Taken<'a, C> {
 }
 
 impl<C> Pool<C> {
-    /// Of these.
+    /// A pool of these connections.
     pub fn new(connections: Vec<C>) -> Self {
         Self { free: Semaphore::new(connections.len()), connections: Mutex::new(connections) }
     }
 
-    /// Waits for one that is free.
+    /// Waits for a free connection.
     pub async fn take(&self) -> anyhow::Result<Taken<'_, C>> {
         let permit = self.free.acquire().await?;
         let connection = self.connections.lock().unwrap_or_else(PoisonError::into_inner).pop();

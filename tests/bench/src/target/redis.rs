@@ -1,4 +1,4 @@
-//! Redis, as Debian ships it, with the append-only file that makes it durable, or nearly.
+//! Redis, as Debian ships it, with the append-only file for durability, full or partial.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,14 +12,14 @@ use crate::target::{CONNECTIONS, accepts};
 /// When the append-only file is synced to disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fsync {
-    /// Before each answer: as durable as the others.
+    /// Before each answer: as durable as the other targets.
     Always,
-    /// Once a second, which is its default: a crash of the machine takes up to two seconds of locks with it.
+    /// Once a second, the default: a crash of the machine loses up to two seconds of locks.
     EverySecond,
 }
 
 impl Fsync {
-    /// The word of Redis for it.
+    /// The value in Redis' configuration.
     pub fn word(self) -> &'static str {
         match self {
             Self::Always => "always",
@@ -38,26 +38,26 @@ impl Redis {
         let command = |folder: &Path, port: u16| {
             let mut command = Command::new(find("redis-server", "redis-server")?);
             command.args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--dir"]).arg(folder);
-            // Snapshots beside the append-only file would only cost it time.
+            // Snapshots beside the append-only file would only cost time.
             command.args(["--appendonly", "yes", "--appendfsync", fsync.word(), "--save", ""]);
             Ok(command)
         };
         Ok(Self(Served::start("Redis", command, accepts).await?))
     }
 
-    /// Whose processor time counts.
+    /// The processes whose processor time counts.
     pub fn processes(&self) -> Processes {
         Processes { server: self.0.process_id().into_iter().collect(), database: Vec::new() }
     }
 
-    /// The messages on a channel, by a connection of their own.
+    /// The messages on a channel, on a dedicated connection.
     pub async fn subscribe(&self, channel: &str) -> anyhow::Result<PubSubStream> {
         let mut subscriber = self.client()?.get_async_pubsub().await?;
         subscriber.subscribe(channel).await?;
         Ok(subscriber.into_on_message())
     }
 
-    /// Opens the connections that all clients share. Each sends what several clients ask for at once together.
+    /// Opens the connections that all clients share. Each pipelines concurrent requests of several clients.
     pub async fn connections(&self) -> anyhow::Result<Vec<MultiplexedConnection>> {
         let client = self.client()?;
         let mut connections = Vec::new();

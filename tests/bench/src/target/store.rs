@@ -1,4 +1,4 @@
-//! Where state is kept.
+//! The databases that hold the state.
 
 use crate::cpu::Processes;
 use crate::lab::Lab;
@@ -6,7 +6,7 @@ use crate::lab::Lab;
 /// A kind of database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Store {
-    /// A file of the server's own.
+    /// SQLite, in the server's own folder.
     Sqlite,
     /// PostgreSQL.
     Postgres,
@@ -19,19 +19,19 @@ pub enum Store {
 pub struct Database {
     /// Its URL. None: a file in the server's own folder.
     pub url: Option<String>,
-    /// The process that serves it, if it has one of its own.
+    /// The database's process, if it has one.
     pub process: Option<u32>,
 }
 
 impl Database {
-    /// Whose processor time counts where clients come to the database itself.
+    /// The processes whose processor time counts where clients use the database directly.
     pub fn processes(&self) -> Processes {
         Processes { server: Vec::new(), database: self.process.into_iter().collect() }
     }
 }
 
 impl Store {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 3] = [Self::Sqlite, Self::Postgres, Self::MariaDb];
 
     /// The last part of a target's name.

@@ -1,4 +1,4 @@
-//! Tenure: servers on one database, and the ways in.
+//! Tenure: servers on one database, and the ways to connect.
 
 pub mod raw;
 
@@ -16,7 +16,7 @@ use crate::lab::Lab;
 use crate::target::store::{Database, Store};
 use crate::target::{CONNECTIONS, start_now};
 
-/// Longer than any measurement, so that a session which renews itself only through plain calls outlives it.
+/// Longer than any measurement, so that a session which is renewed only by its plain calls outlives it.
 pub const TTL: Duration = Duration::from_secs(600);
 
 /// Servers on one database.
@@ -27,7 +27,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts `servers` of them, with more arguments for each.
+    /// Starts `servers` servers, with further arguments for each.
     pub async fn start(database: Database, servers: usize, arguments: &[&str]) -> anyhow::Result<Self> {
         let mut options = database.url.clone().map_or_else(TenuredOptions::default, TenuredOptions::store);
         options.arguments.extend(arguments.iter().map(ToString::to_string));
@@ -38,7 +38,7 @@ impl Cluster {
         Ok(Self { servers: started, database })
     }
 
-    /// Starts one server on fresh data, in the middle of a measurement.
+    /// Starts one server on fresh data during a measurement.
     pub fn start_now(store: Store, lab: &Lab) -> anyhow::Result<Self> {
         start_now(async { Self::start(store.fresh(lab).await?, 1, &[]).await })
     }
@@ -48,7 +48,7 @@ impl Cluster {
         &self.servers
     }
 
-    /// Kills the first server and starts it again; returns how long it took from then until it was ready.
+    /// Kills the first server and restarts it; returns the time from the restart until it was ready.
     pub fn start_again(&mut self) -> anyhow::Result<Duration> {
         let server = self.servers.first_mut().context("no server")?;
         start_now(async {
@@ -59,7 +59,7 @@ impl Cluster {
         })
     }
 
-    /// Whose processor time counts.
+    /// The processes whose processor time counts.
     pub fn processes(&self) -> Processes {
         Processes { server: self.servers.iter().filter_map(Tenured::process_id).collect(), ..self.database.processes() }
     }
@@ -73,32 +73,32 @@ impl Cluster {
         Ok(channels)
     }
 
-    /// The port of the first server, for a client that speaks for itself.
+    /// The port of the first server, for clients that bring their own connection.
     pub fn port(&self) -> anyhow::Result<u16> {
         let url: http::Uri = self.servers.first().context("no server")?.url().parse()?;
         url.port_u16().context("a URL without a port")
     }
 
-    /// The revision of the default namespace: how much has been written.
+    /// The revision of the default namespace, which counts the changes.
     pub async fn revision(&self) -> anyhow::Result<u64> {
         let url = self.servers.first().context("no server")?.url();
         let request = ListSessionsRequest { page_size: 1, ..ListSessionsRequest::default() };
         Ok(SessionServiceClient::connect(url).await?.list_sessions(request).await?.into_inner().revision)
     }
 
-    /// Clients of the library, one connection and one stream each, spread over the servers.
+    /// Clients of the library, with one connection and one stream each, spread over the servers.
     pub fn clients(&self) -> anyhow::Result<Vec<Client>> {
         self.spread().map(|url| Ok(Client::connect(url)?)).collect()
     }
 
-    /// The URL of the server for each connection: as many connections to each.
+    /// The server's URL for each connection, the same number of connections to each server.
     fn spread(&self) -> impl Iterator<Item = String> {
         let number = CONNECTIONS.next_multiple_of(self.servers.len());
         self.servers.iter().cycle().take(number).map(Tenured::url)
     }
 }
 
-/// The session of a user of the library: it outlives the measurement without a renewal that would disturb it.
+/// The options of a library user's session: it outlives the measurement without renewals that would disturb it.
 pub fn session() -> SessionOptions {
     SessionOptions::new().ttl(TTL)
 }

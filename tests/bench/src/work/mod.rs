@@ -1,4 +1,4 @@
-//! The works: what is done, with which targets, and what is expected of it. Each has a file, and a line in [`all`].
+//! The works: what is done, with which targets, and the goals. Each has a file, and a line in [`all`].
 
 mod handover;
 mod held;
@@ -33,40 +33,40 @@ pub fn all() -> Vec<Work> {
     ]
 }
 
-/// Something that is done with several targets.
+/// A workload that is run with several targets.
 pub struct Work {
-    /// What `--only` calls it.
+    /// Its name for `--only`.
     pub name: &'static str,
-    /// What is done, for people: a sentence.
+    /// Its description in reports: a sentence.
     pub title: &'static str,
-    /// What the levels count, for people: `clients`.
+    /// The unit of the levels in reports: `clients`.
     pub level: &'static str,
-    /// At which levels it is done.
+    /// Its levels.
     pub levels: Levels,
-    /// With what, in the order in which they take turns.
+    /// Its targets, in the order in which they take turns.
     pub candidates: Vec<Candidate>,
-    /// What is expected.
+    /// Its goals.
     pub goals: Vec<Goal>,
 }
 
-/// The levels at which a work is done.
+/// The levels of a work.
 pub enum Levels {
-    /// Those of `--concurrency`.
+    /// The values of `--concurrency`.
     Concurrency,
-    /// These; in the short form the others.
+    /// The work's own levels.
     Own {
-        /// In earnest.
+        /// In the full form.
         full: &'static [usize],
         /// In the short form.
         quick: &'static [usize],
     },
 }
 
-/// A target before it is started.
+/// A target that is not started yet.
 pub struct Candidate {
-    /// What `--target` and the results call it: words with `-` between them, the store last.
+    /// Its name for `--target` and in results: words with `-` between them, the store last.
     pub name: String,
-    /// The only levels that make sense for it: none for all of the work's.
+    /// Restricts the levels. None: all levels of the work.
     pub levels: Option<&'static [usize]>,
     start: Start,
 }
@@ -74,7 +74,7 @@ pub struct Candidate {
 type Start = Box<dyn Fn(Arc<Lab>) -> LocalBoxFuture<'static, anyhow::Result<Box<dyn Subject>>>>;
 
 impl Candidate {
-    /// A target that `start` starts, when its first turn comes.
+    /// A target that `start` starts on its first turn.
     pub fn new<S: Subject + 'static>(
         name: impl Into<String>,
         start: impl AsyncFn(Arc<Lab>) -> anyhow::Result<S> + 'static,
@@ -87,7 +87,7 @@ impl Candidate {
         Self { name: name.into(), levels: None, start }
     }
 
-    /// Measured only at these levels.
+    /// Restricts it to these levels.
     pub fn only_at(self, levels: &'static [usize]) -> Self {
         Self { levels: Some(levels), ..self }
     }
@@ -98,34 +98,34 @@ impl Candidate {
     }
 }
 
-/// A target that is up, and that a work is done with, again and again.
+/// A running target that executes a work repeatedly.
 #[async_trait]
 pub trait Subject: Send {
-    /// Does the work at one level, once, and measures it. What it leaves behind must not change the next measurement.
+    /// Runs the work once at one level, and measures it. Its leftovers must not affect the next measurement.
     async fn measure(&mut self, load: &Load) -> anyhow::Result<Figures>;
 }
 
-/// Something that is expected of the figures of one work.
+/// A goal for the figures of one work.
 pub struct Goal {
-    /// What, for people: `256 clients, library, PostgreSQL: against etcd`.
+    /// Its description in reports: `256 clients, library, PostgreSQL: against etcd`.
     pub text: &'static str,
-    /// The number, out of what one round measured: none if a part of it was not measured.
+    /// The number, computed from one round: None if a part of it was not measured.
     pub value: fn(&Round) -> Option<f64>,
-    /// What it should be.
+    /// Its bound.
     pub bound: Bound,
 }
 
-/// What a number should be.
+/// The bound of a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
-    /// This or more.
+    /// At least this.
     AtLeast(f64),
-    /// This or less.
+    /// At most this.
     AtMost(f64),
 }
 
 impl Bound {
-    /// Whether a number is as it should be.
+    /// Whether a number is within the bound.
     pub fn holds(self, number: f64) -> bool {
         match self {
             Self::AtLeast(least) => number >= least,

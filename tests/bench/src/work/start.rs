@@ -1,4 +1,4 @@
-//! How long a server takes from nothing until it answers.
+//! The time from starting a server until it answers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,13 +34,13 @@ pub fn work() -> Work {
     }
 }
 
-/// How often it is started.
+/// The number of starts.
 const TIMES: usize = 10;
 
-/// How long that may take.
+/// The limit of a start.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Between two questions whether it serves.
+/// The interval of the readiness checks.
 const PAUSE: Duration = Duration::from_millis(1);
 
 fn candidate(store: Store) -> Candidate {
@@ -58,7 +58,7 @@ impl Subject for Starts {
         let mut times = Vec::new();
         let (lab, store) = (&self.lab, self.store);
         start_now(async {
-            // The database itself is there.
+            // Starts the database itself beforehand.
             store.fresh(lab).await?;
             for _ in 0..if load.quick { 1 } else { TIMES } {
                 let database = store.fresh(lab).await?;

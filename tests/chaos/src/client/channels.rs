@@ -1,4 +1,4 @@
-//! How those reach the servers who do without the library.
+//! Connections to the servers for clients that do not use the library.
 
 use std::collections::HashMap;
 use std::future::ready;
@@ -10,17 +10,17 @@ use tonic::Status;
 use tonic::transport::{Endpoint, Uri};
 use tower::ServiceExt;
 
-/// How long a connection is waited for.
+/// The connect timeout.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Connections that are made when they are needed, and again when they broke.
+/// Connections that are opened on demand and reopened after a failure.
 pub struct Channels(HashMap<Uri, Wire>);
 
 impl Channels {
-    /// To these servers, which are URLs.
+    /// Creates channels to these servers, given as URLs.
     ///
     /// # Errors
-    /// If one is none.
+    /// If a server is not a valid URL.
     pub fn to(servers: &[String]) -> anyhow::Result<Self> {
         let wire = |server: &String| {
             let uri: Uri = server.parse()?;

@@ -1,5 +1,5 @@
-//! What a client in another language is asked for: as the programs of the library are, it uses locks, watches everything, and is
-//! a member of a group.
+//! The workload of a client in another language. Like the programs of the library, it uses locks, watches everything,
+//! and is a member of a group.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,20 +14,20 @@ use tokio::time::{Instant, sleep};
 
 use super::speaker::Speaker;
 
-/// The group that all are members of.
+/// The group that all clients join.
 const GROUP: &str = "team";
 
-/// How often a member looks where it stands.
+/// The interval at which a member polls its status.
 const LOOK: Duration = Duration::from_millis(40);
 
 fn ms(duration: Duration) -> u64 {
     duration.as_millis() as u64
 }
 
-/// One that uses locks, in sessions of its own.
+/// A worker that uses locks, in its own sessions.
 pub(super) struct Worker {
     pub(super) speaker: Arc<Speaker>,
-    /// By which its things differ from those of others.
+    /// Distinguishes its sessions and owners from those of other workers.
     pub(super) name: String,
     pub(super) habits: Habits,
     pub(super) locks: u32,
@@ -83,7 +83,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Does something while the hold is valid, and gives it back, hands it over, or drops it.
+    /// Works while the hold is valid, then releases it, hands it over, or drops it.
     async fn work(
         &mut self,
         id: &str,
@@ -94,7 +94,7 @@ impl Worker {
     ) -> anyhow::Result<()> {
         let until = Instant::now() + draw_work(&mut self.rng, &self.habits);
         while Instant::now() < until {
-            // Before the hold is asked: a process may be frozen in between.
+            // Taken before the hold is checked: a process may be frozen in between.
             let at = self.speaker.site.now();
             let hold = self.speaker.ask("hold", json!({"guard": guard})).await?;
             if hold.is_ok_and(|hold| hold["valid"] == true) {
@@ -124,7 +124,7 @@ impl Worker {
     }
 }
 
-/// Writes down all that a watch of everything tells, until its end.
+/// Journals all events of a watch on everything, until the watch ends.
 pub(super) async fn watch(speaker: Arc<Speaker>, name: String) -> anyhow::Result<()> {
     let _ = speaker.ask("watch", json!({"client": "c", "watch": "w"})).await?;
     while let Some(item) = speaker.next("w").await? {
@@ -162,7 +162,7 @@ fn events(item: &Value) -> Vec<(u64, String, std::borrow::Cow<'static, str>)> {
     list(item, "events").map(of).collect()
 }
 
-/// A member of a group: when it leads, it divides the work among all.
+/// A group member: while it leads, it divides the work among all members.
 pub(super) async fn member(speaker: Arc<Speaker>, mut rng: StdRng) -> anyhow::Result<()> {
     let mut count = 0;
     while speaker.site.is_time() {
@@ -183,7 +183,7 @@ pub(super) async fn member(speaker: Arc<Speaker>, mut rng: StdRng) -> anyhow::Re
     Ok(())
 }
 
-/// Writes down where a member stands, and assigns if that is for it to do. Whether it still is a member.
+/// Journals the status of a member, and assigns work if the member leads. Returns whether it is still a member.
 async fn stands(speaker: &Speaker, member: &str) -> anyhow::Result<bool> {
     let at = speaker.site.now();
     let Ok(standing) = speaker.ask("standing", json!({"member": member})).await? else { return Ok(false) };
@@ -196,7 +196,7 @@ async fn stands(speaker: &Speaker, member: &str) -> anyhow::Result<bool> {
         if standing["current"] == false {
             let parts: Vec<String> =
                 (0..list(&standing, "members").count()).map(|part| format!("part {part}")).collect();
-            // The group may have changed meanwhile.
+            // The group may have changed in the meantime.
             let _ = speaker.ask("assign", json!({"member": member, "assignments": parts})).await?;
         }
     }

@@ -1,4 +1,4 @@
-//! A client process: its programs, and where they run.
+//! The client process: its programs and their environment.
 
 mod channels;
 mod foreign;
@@ -25,7 +25,7 @@ use self::speaker::Speaker;
 use crate::clock::now;
 use crate::journal::Journal;
 
-/// How programs go about it: with many grants, and without haste after what failed.
+/// Mostly short holds, so that there are many grants, and a pause before a failed attempt to open a session is retried.
 const HABITS: Habits = Habits { graces: 100..600, mostly_short: true, pause: Some(Duration::from_millis(20)) };
 
 /// What a client process is told.
@@ -51,7 +51,7 @@ pub struct ClientArguments {
     pub language: Option<String>,
 }
 
-/// A process, as its programs know it.
+/// The process, as seen by its programs.
 struct Site {
     journal: Journal,
     is_over: AtomicBool,
@@ -71,10 +71,10 @@ impl Place for Site {
     }
 }
 
-/// Runs until the end of its input, and then brings to an end what it does.
+/// Runs until the end of standard input, then shuts down.
 ///
 /// # Errors
-/// If it cannot begin, or a client in another language does not do as it is asked.
+/// If it cannot start, or a client in another language does not follow the protocol.
 pub async fn run(arguments: ClientArguments) -> anyhow::Result<()> {
     let name = arguments.journal.file_stem().context("a journal has a name")?.to_string_lossy().into_owned();
     let site = Arc::new(Site { journal: Journal::begin(&arguments.journal)?, is_over: AtomicBool::new(false) });
@@ -84,7 +84,7 @@ pub async fn run(arguments: ClientArguments) -> anyhow::Result<()> {
     }
 }
 
-/// Its end is also the end of the process that gave it.
+/// Standard input ends when the parent process ends.
 async fn input_ends() {
     let _ = tokio::io::stdin().read_to_end(&mut Vec::new()).await;
 }
@@ -100,7 +100,7 @@ async fn in_rust(arguments: &ClientArguments, name: String, site: Arc<Site>) -> 
     for program in programs {
         program.await?;
     }
-    // Bounded by the client; what is left ends by its TTL.
+    // Bounded by the client; sessions that remain end by their TTL.
     let _ = client.close().await;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A client in another language, by way of its driver: see `tests/scenarios`.
+//! A client in another language, controlled through its driver: see `tests/scenarios`.
 
 use std::path::Path;
 use std::process::ExitStatus;
@@ -16,20 +16,20 @@ use tokio::time::timeout;
 
 use super::Site;
 
-/// How long a driver may take to answer, though it may stand still for a while: longer than its client's own deadlines.
+/// The reply timeout of a driver, which may be frozen for a while: longer than its client's own deadlines.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// How long it may take to end when nothing more is said to it.
+/// How long the driver may take to exit after its input is closed.
 const ENDS: Duration = Duration::from_secs(10);
 
-/// The client of a language, which does what it is asked.
+/// The client in another language, which executes requests.
 pub(super) struct Speaker {
     talk: Mutex<Conversation>,
     pub(super) site: Arc<Site>,
 }
 
 impl Speaker {
-    /// Starts the driver of this language, in the group of this process: what hits one hits both.
+    /// Starts the driver of this language, in the process group of this process, so that a signal hits both.
     pub(super) fn start(language: &str, site: Arc<Site>) -> anyhow::Result<(Self, Child)> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let specs = ClientSpec::load_all(&root.join("tests/scenarios/clients.toml"), &root)?;
@@ -38,7 +38,7 @@ impl Speaker {
         Ok((Self { talk: Mutex::new(talk), site }, child))
     }
 
-    /// Asks for something. An error is the client's; one that is the driver's is none that may happen.
+    /// Sends a request. The inner error is the client's; an error of the driver itself must not happen.
     pub(super) async fn ask(&self, request: &str, fields: Value) -> anyhow::Result<Result<Value, Value>> {
         let fields = if let Value::Object(fields) = fields { fields } else { Map::new() };
         let (_, answer) = self.talk.lock().await.ask(request, &fields).await?;
@@ -50,7 +50,7 @@ impl Speaker {
         }
     }
 
-    /// Says nothing more, and waits for its end.
+    /// Closes the driver's input, and waits for it to exit.
     pub(super) async fn end(&self, mut child: Child) -> anyhow::Result<ExitStatus> {
         let mut talk = self.talk.lock().await;
         talk.end();
@@ -61,11 +61,11 @@ impl Speaker {
         Ok(ended)
     }
 
-    /// The next item of a watch; none when it is over.
+    /// The next item of a watch; `None` when the watch has ended.
     pub(super) async fn next(&self, watch: &str) -> anyhow::Result<Option<Value>> {
         let fields = Map::from_iter([("watch".to_owned(), watch.into())]);
         let (_, answer) = self.talk.lock().await.ask("next", &fields).await?;
-        // Nothing may happen for a long time.
+        // No timeout: a watch may be silent for a long time.
         Ok(answer.await.ok().and_then(|answered| answered.answer.ok()))
     }
 

@@ -1,4 +1,4 @@
-//! Databases of which one takes the writes, and another when that one fails.
+//! The interface of a database cluster in which one database takes the writes and another takes over when it fails.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,47 +7,48 @@ use async_trait::async_trait;
 
 use crate::past::Lost;
 
-/// Databases of which one takes the writes.
+/// A cluster of databases, one of which takes the writes.
 #[async_trait(?Send)]
 pub trait Cluster {
-    /// The URL for servers that look for the one that takes writes; of `way`, a port that leads to it, if they cannot.
+    /// The URL for servers that search for the writer themselves; if they cannot, the URL of `way`, a port that leads
+    /// to it.
     fn url(&self, way: u16) -> String;
 
-    /// The URL of one of them, or of what leads to it.
+    /// The URL of one database, or of a proxy in front of it.
     fn url_of(&self, port: u16) -> String;
 
-    /// The port of the one that takes writes.
+    /// The port of the writer.
     fn writer(&self) -> u16;
 
-    /// Whether a failover may lose commits.
+    /// Returns whether a failover may lose commits.
     fn loses(&self) -> bool {
         false
     }
 
-    /// For so long, nothing of what is committed reaches the others.
+    /// Stops replication to the others for this time.
     async fn fall_behind(&mut self, _lasts: Duration) {}
 
-    /// Kills the one that takes writes.
+    /// Kills the writer.
     async fn kill(&mut self) -> anyhow::Result<()>;
 
-    /// Comes back when another one takes writes.
+    /// Returns when another database takes writes.
     async fn take_over(&mut self) -> anyhow::Result<()>;
 
-    /// Comes back when commits get through there, which may have to wait for others that follow it.
+    /// Returns when the new writer completes commits, which may first have to wait for its followers.
     async fn opens(&mut self) -> anyhow::Result<()> {
         Ok(())
     }
 
-    /// What that lost. `at` is when it was over.
+    /// The commits that the failover lost. `at` is when it was over.
     async fn lost(&mut self, _at: Duration) -> anyhow::Result<Option<Lost>> {
         Ok(None)
     }
 
-    /// What its databases have written down, by name.
+    /// The logs of its databases, by name.
     fn logs(&self) -> Vec<(String, PathBuf)> {
         Vec::new()
     }
 
-    /// Comes back when the one that was killed follows the others again.
+    /// Returns when the killed database follows the others again.
     async fn rebuild(&mut self) -> anyhow::Result<()>;
 }

@@ -1,4 +1,4 @@
-//! A Galera cluster, of which one node takes the writes.
+//! A Galera cluster, one node of which takes the writes.
 
 use async_trait::async_trait;
 use tenure_harness::Galera;
@@ -8,13 +8,13 @@ use super::Cluster;
 /// The name of the database.
 const NAME: &str = "tenure";
 
-/// How many nodes there are: the fewest of which one may fail.
+/// The number of nodes: the minimum that tolerates one failure.
 const NODES: usize = 3;
 
-/// A cluster. All nodes would take writes; that just one gets them is up to those who write.
+/// A cluster. All nodes accept writes; the clients are responsible for writing to just one.
 pub(super) struct GaleraCluster {
     nodes: Galera,
-    /// The node that gets the writes.
+    /// The node that receives the writes.
     writer: usize,
 }
 
@@ -28,7 +28,7 @@ impl GaleraCluster {
 
 #[async_trait(?Send)]
 impl Cluster for GaleraCluster {
-    /// Servers that were told all nodes would each find one that takes writes, and not all of them the same.
+    /// If servers were given all nodes, each would find one that accepts writes, but not all the same one.
     fn url(&self, way: u16) -> String {
         self.url_of(way)
     }

@@ -1,10 +1,10 @@
-//! What a failover lost: known by comparing the log of the old primary with that of the new one.
+//! Finds the commits that a failover lost, by comparing the log of the old primary with that of the new one.
 
 use std::time::Duration;
 
 use crate::past::{Lost, read_log};
 
-/// Compares the logs of the database that was the primary and of the one that is. `at` is when that had taken over.
+/// Compares the logs of the old and the new primary. `at` is when the new one had taken over.
 pub(super) async fn compare(old: &str, new: &str, at: Duration) -> anyhow::Result<Option<Lost>> {
     let (old, new) = (read_log(old, 0).await?, read_log(new, 0).await?);
     let common = old.iter().zip(&new).take_while(|(old, new)| old == new).count();

@@ -1,4 +1,4 @@
-//! Failover: the database that takes the writes is killed under load, and another takes over, again and again.
+//! Failover runs: repeatedly kills the database that takes the writes under load, and has another take over.
 
 mod cluster;
 mod galera;
@@ -31,22 +31,22 @@ use crate::report::Report;
 use crate::servers::{Server, logs};
 use crate::workplace::Workplace;
 
-/// How many servers there are: the last one reaches the database through a proxy that follows the one that takes writes, the others
-/// are told all, where that makes sense.
+/// The number of servers. The last one reaches the database through a proxy that follows the writer; the others are
+/// given all addresses, where the cluster allows that.
 const SERVERS: usize = 3;
 
-/// How many client processes there are, how many programs of each use locks, and how many locks there are.
+/// The number of client processes, of programs in each that use locks, and of locks.
 const CLIENTS: usize = 2;
 const WORKERS: usize = 6;
 const LOCKS: u32 = 16;
 
-/// How long there is load before the database is killed, in ms.
+/// The time under load before the database is killed, in ms.
 const LOAD: std::ops::Range<u64> = 1_000..3_000;
 
-/// For how long nothing has reached an asynchronous standby when its primary is killed, in ms.
+/// How long an asynchronous standby has received nothing when its primary is killed, in ms.
 const BEHIND: std::ops::Range<u64> = 50..1_000;
 
-/// How long after a promotion, when commits get through, the first grant may come.
+/// The deadline of the first grant, from when commits complete after a promotion.
 const FIRST_GRANT: Duration = Duration::from_secs(2);
 
 /// What fails over.
@@ -72,8 +72,8 @@ pub struct FailoverArguments {
     /// With standbys that commits do not wait for, and that lack the last ones.
     #[arg(long)]
     pub asynchronous: bool,
-    /// With Patroni, and standbys that commits wait for: only the Patroni of the primary is killed, so that another PostgreSQL is
-    /// promoted while that one goes on, and believes to be the primary.
+    /// With Patroni, and standbys that commits wait for: only the Patroni of the primary is killed, so that another
+    /// PostgreSQL is promoted while that one goes on, and believes to be the primary.
     #[arg(long, conflicts_with = "asynchronous")]
     pub orphaned: bool,
     /// What is drawn follows from it. Default: a fresh one, which is told.
@@ -83,17 +83,17 @@ pub struct FailoverArguments {
 
 /// A promotion.
 struct Promotion {
-    /// When the database was killed.
+    /// When the old database was killed.
     killed: Duration,
-    /// When another had taken over.
+    /// When the new database had taken over.
     done: Duration,
-    /// When commits got through there.
+    /// When the new database completed commits.
     open: Duration,
-    /// How long each server took to grant, from when another had taken over.
+    /// How long each server took to grant, from when the new database had taken over.
     healed: Vec<Duration>,
 }
 
-/// Runs, and tells what came of it.
+/// Runs failovers and returns a report.
 ///
 /// # Errors
 /// If something that is not under test fails.
@@ -103,7 +103,7 @@ pub async fn failover(arguments: FailoverArguments) -> anyhow::Result<Report> {
     let mut report = Report { run: format!("failover{} --seed {seed}", arguments.kind()), ..Report::default() };
     println!("{} for {} cycles", report.run, arguments.cycles);
     let mut rng = StdRng::seed_from_u64(seed);
-    // The first to be made is the last to be dropped: databases have their files in it.
+    // Created first, so dropped last: the databases keep their files in it.
     let mut workplace = Workplace::new()?;
     let mut cluster = arguments.cluster().await?;
     let servers = servers(&*cluster).await?;
@@ -136,7 +136,7 @@ pub async fn failover(arguments: FailoverArguments) -> anyhow::Result<Report> {
 }
 
 impl FailoverArguments {
-    /// What sets this kind of run apart, as it is asked for.
+    /// The options that distinguish this kind of run, as given on the command line.
     fn kind(&self) -> String {
         let engine = match self.engine {
             Engine::Pair => "",
@@ -177,7 +177,7 @@ fn clients(servers: &[Server], folder: &Path, rng: &mut StdRng) -> anyhow::Resul
     (0..CLIENTS).map(|number| Crew::start(folder, number, orders())).collect()
 }
 
-/// The database is killed, another takes over, and every server grants again.
+/// Kills the database, has another take over, and waits until every server grants again.
 async fn take_over(cluster: &mut dyn Cluster, servers: &[Server], report: &mut Report) -> anyhow::Result<Promotion> {
     let killed = now();
     cluster.kill().await?;
@@ -198,7 +198,7 @@ async fn take_over(cluster: &mut dyn Cluster, servers: &[Server], report: &mut R
     Ok(Promotion { killed, done, open, healed })
 }
 
-/// Tells how long everything took, and judges that.
+/// Reports all durations, and checks them.
 fn tell(promotions: &[Promotion], collected: &Collected, past: &Past, report: &mut Report) {
     let is_jump = |event: &Event| matches!(event, Event::HistoryLost { .. });
     let jumps = past.left().filter(|recorded| is_jump(&recorded.event)).map(|recorded| recorded.revision.0);

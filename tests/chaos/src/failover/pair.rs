@@ -1,4 +1,4 @@
-//! A primary, its standby, and the way between them.
+//! A primary, its standby, and the proxy between them.
 
 use std::time::Duration;
 
@@ -16,23 +16,23 @@ const NAME: &str = "tenure";
 /// How long the standby may take to catch up.
 const CATCHES_UP: Duration = Duration::from_secs(60);
 
-/// A standby that has lost its primary looks for it again this soon, and cannot be promoted meanwhile. Default: 5 s.
+/// A standby that has lost its primary retries at this interval, and cannot be promoted in the meantime. Default: 5 s.
 const SETTINGS: [&str; 1] = ["wal_retrieve_retry_interval=100ms"];
 
 /// A primary and its standby.
 #[derive(Debug)]
 pub struct Pair {
-    /// The one that takes writes.
+    /// The database that takes writes.
     pub primary: Postgres,
-    /// The one that follows it.
+    /// The database that follows it.
     pub standby: Postgres,
-    /// The way from the standby to the primary.
+    /// The proxy from the standby to the primary.
     way: Proxy,
     is_synchronous: bool,
 }
 
 impl Pair {
-    /// Starts both. If they are synchronous, a commit is answered when both have it.
+    /// Starts both. If they are synchronous, a commit completes when both have it.
     ///
     /// # Errors
     /// If one does not start.
@@ -47,7 +47,7 @@ impl Pair {
         Ok(pair)
     }
 
-    /// Has commits wait for the standby, if that is what is wanted, from when it has caught up.
+    /// Makes commits wait for the standby once it has caught up, if the pair is synchronous.
     async fn synchronize(&self) -> anyhow::Result<()> {
         if self.is_synchronous {
             self.primary.execute("ALTER SYSTEM SET synchronous_standby_names = '*'").await?;
@@ -65,23 +65,23 @@ impl Pair {
         Ok(())
     }
 
-    /// Lets nothing of what the primary writes reach the standby; what is sent meanwhile waits.
+    /// Stops replication to the standby; data sent in the meantime is delayed.
     pub fn part(&self) {
         self.way.set(Weather { back: Way { is_silent: true, ..Way::default() }, ..Weather::default() });
     }
 
-    /// Lets it reach the standby again.
+    /// Resumes replication to the standby.
     pub fn join(&self) {
         self.way.set(Weather::default());
     }
 
-    /// Makes the standby the primary, and the other way round: what was the primary is not touched. What did not reach the
-    /// standby until now never does.
+    /// Promotes the standby and swaps the roles; the old primary is not touched. Data that has not reached the standby
+    /// by now never does.
     ///
     /// # Errors
-    /// If it does not become one.
+    /// If the standby does not become a primary.
     pub async fn promote(&mut self) -> anyhow::Result<()> {
-        // Nobody is to follow the old one any more, and what is on its way is not to arrive.
+        // Nothing may follow the old primary any more, and data in transit must not arrive.
         let silent = Way { is_silent: true, ..Way::default() };
         self.way.set(Weather { refuses: true, forth: silent, back: silent });
         self.way.cut();
@@ -133,7 +133,7 @@ impl Cluster for Pair {
         lost
     }
 
-    /// From a fresh copy.
+    /// Rebuilds it from a fresh copy.
     async fn rebuild(&mut self) -> anyhow::Result<()> {
         self.way.lead_to(self.primary.port());
         self.way.set(Weather::default());

@@ -1,4 +1,4 @@
-//! A Patroni cluster, which promotes a standby by itself when the primary is gone.
+//! A Patroni cluster, which promotes a standby by itself when the primary fails.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,20 +15,19 @@ use crate::proxy::{Proxy, Way, Weather};
 /// The name of the database.
 const NAME: &str = "tenure";
 
-/// How many nodes there are: with one gone, a commit can still wait for another one.
+/// The number of nodes: with one down, a commit can still wait for another.
 const NODES: usize = 3;
 
-/// A cluster.
 pub(super) struct PatroniCluster {
     nodes: Patroni,
-    /// The ways by which the others reach each node.
+    /// The proxies through which the other nodes reach each node.
     ways: Vec<Proxy>,
     primary: usize,
-    /// The primary before.
+    /// The previous primary.
     old: usize,
     timeline: i32,
     is_synchronous: bool,
-    /// Whether only the primary's Patroni is killed: its PostgreSQL goes on, and believes to be the primary.
+    /// Whether only the primary's Patroni is killed: its PostgreSQL keeps running, and believes to be the primary.
     orphans: bool,
 }
 
@@ -79,7 +78,7 @@ impl Cluster for PatroniCluster {
             return self.nodes.kill_patroni(self.primary).await;
         }
         self.nodes.kill(self.primary).await?;
-        // What is on its way is not to arrive.
+        // Data in transit must not arrive.
         let silent = Way { is_silent: true, ..Way::default() };
         self.ways[self.primary].set(Weather { refuses: true, forth: silent, back: silent });
         self.ways[self.primary].cut();
@@ -110,7 +109,7 @@ impl Cluster for PatroniCluster {
         (0..NODES).map(|node| (format!("node-{node}"), self.nodes.log_file(node))).collect()
     }
 
-    /// Patroni rewinds it to where the other one was promoted, or copies it anew.
+    /// Patroni rewinds it to the point of the promotion, or copies it anew.
     async fn rebuild(&mut self) -> anyhow::Result<()> {
         self.ways[self.old].set(Weather::default());
         self.nodes.start_again(self.old).await?;

@@ -7,7 +7,7 @@ use anyhow::Context;
 use tenure_harness::{Served, find};
 use tokio::net::TcpStream;
 
-/// Starts HAProxy in front of the servers at these URLs, which have their connections in turn.
+/// Starts HAProxy in front of the servers at these URLs, with round-robin balancing.
 ///
 /// # Errors
 /// If it is not installed or does not start.
@@ -35,7 +35,7 @@ pub async fn balancer(servers: &[String]) -> anyhow::Result<Served> {
     .await
 }
 
-/// Whether it takes connections.
+/// Returns whether it accepts connections.
 pub async fn is_up(port: u16) -> bool {
     TcpStream::connect(("127.0.0.1", port)).await.is_ok()
 }

@@ -1,4 +1,4 @@
-//! A disk of the database's own, which can be full.
+//! A separate disk for the database, which can be filled.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use tokio::time::sleep;
 
 use crate::stage::Stage;
 
-/// How large it is. What is not used costs nothing.
+/// Its size. Unused space costs nothing.
 const SIZE: u64 = 4 << 30;
 
-/// The least that is taken away at a time when it is filled.
+/// The smallest amount allocated at a time when filling it.
 const LEAST: u64 = 4 << 10;
 
 /// A file system in a file.
@@ -24,10 +24,10 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Makes one in a file of this folder, if that may be.
+    /// Creates and mounts one in a file of this folder, if permitted.
     ///
     /// # Errors
-    /// If its file cannot be made.
+    /// If its file cannot be created.
     pub fn mount(within: &Path) -> anyhow::Result<Option<Self>> {
         let (image, folder) = (within.join("disk.img"), within.join("disk"));
         File::create(&image).and_then(|file| file.set_len(SIZE)).context("making a disk's file")?;
@@ -39,13 +39,13 @@ impl Disk {
         Ok(made.then_some(Self { folder }))
     }
 
-    /// Where it is mounted.
+    /// Its mount point.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Takes all that is free.
+    /// Allocates all free space.
     fn fill(&self) -> anyhow::Result<PathBuf> {
         let ballast = self.folder.join("ballast");
         let file = File::create(&ballast).context("making ballast")?;
@@ -63,7 +63,7 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // Lazily: what is still open there goes with the last who has it open.
+        // A lazy unmount: it completes when the last open file is closed.
         let _ = Command::new("umount").arg("-l").arg(&self.folder).status();
     }
 }
@@ -74,7 +74,7 @@ pub(super) async fn fill(stage: &Stage, lasts: Duration) -> anyhow::Result<bool>
     let ballast = disk.fill()?;
     sleep(lasts).await;
     fs::remove_file(ballast).context("removing ballast")?;
-    // It may have given up.
+    // The database may have exited.
     if !database.is_running() {
         database.kill().await?;
         database.start_again().await?;

@@ -1,4 +1,4 @@
-//! What befalls the machine: lost packets, busy processors. Packets are lost only in a network of the run's own.
+//! Faults of the machine: lost packets and busy processors. Packets are lost only in the run's own network namespace.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -12,26 +12,26 @@ use tokio::time::sleep;
 use super::Fault;
 use crate::stage::Stage;
 
-/// Says that this process has a network and mounts of its own.
+/// Set if this process has its own network and mount namespaces.
 const ALONE: &str = "TENURE_CHAOS_ALONE";
 
-/// Gives what follows a network and mounts of its own.
+/// Runs a shell in new network and mount namespaces.
 const OWN: [&str; 5] = ["unshare", "--net", "--mount", "sh", "-c"];
 
-/// A network of its own has a loopback that is down, and here a place for rules.
+/// Sets up the new network namespace: brings up the loopback, and creates a table for rules.
 const BEGIN: &str = r#"ip link set lo up && nft add table inet chaos && \
 nft add chain inet chaos packets '{ type filter hook input priority 0; }'"#;
 
-/// How many loops keep the processors busy.
+/// The number of busy loops.
 const LOOPS: usize = 6;
 
-/// Whether this process has a network and mounts of its own.
+/// Returns whether this process has its own network and mount namespaces.
 #[must_use]
 pub fn is_alone() -> bool {
     std::env::var_os(ALONE).is_some()
 }
 
-/// Goes on in a network and with mounts of its own, where that may be.
+/// Re-executes this process in its own network and mount namespaces, where permitted.
 pub fn be_alone() {
     let [program, ours @ ..] = OWN;
     let mut attempt = Command::new(program);
@@ -41,7 +41,7 @@ pub fn be_alone() {
     }
     let mut again = Command::new(program);
     again.args(ours).arg(format!("{BEGIN} && exec \"$0\" \"$@\"")).args(std::env::args_os()).env(ALONE, "1");
-    // Returns only if it fails: then it goes on as it is.
+    // Returns only on failure: then this process continues as it is.
     let _ = again.exec();
 }
 

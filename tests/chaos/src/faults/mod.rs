@@ -1,4 +1,4 @@
-//! What goes wrong.
+//! The faults of a chaos run.
 
 mod balancer;
 mod disk;
@@ -97,7 +97,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Those that can happen here.
+    /// The faults that are possible in this environment.
     #[must_use]
     pub fn possible(stage: &Stage) -> Vec<Self> {
         let can = |fault: &Self| match fault {
@@ -111,16 +111,16 @@ impl Fault {
         Self::value_variants().iter().copied().filter(can).collect()
     }
 
-    /// Its name, for people.
+    /// Its display name.
     #[must_use]
     pub fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// Lets it happen for a while, and ends it. False if what it would befall is befallen already.
+    /// Injects the fault for a while, and ends it. Returns false if its target is already affected by another fault.
     ///
     /// # Errors
-    /// If it cannot be ended: then nothing that follows proves anything.
+    /// If the fault cannot be ended: the rest of the run then proves nothing.
     pub async fn strike(self, stage: Arc<Stage>, mut rng: StdRng, lasts: Duration) -> anyhow::Result<bool> {
         let (stage, rng) = (&*stage, &mut rng);
         match self {

@@ -1,4 +1,4 @@
-//! Ways between processes that are cut, closed, slow, narrow or silent.
+//! Network faults: connections that are cut, refused, delayed, throttled or silent.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use super::Fault;
 use crate::proxy::{Way, Weather};
 use crate::stage::Stage;
 
-/// How many bytes a second pass a narrow way.
+/// The rate of a throttled direction, in bytes per second.
 const NARROW: u32 = 20_000;
 
-/// The least and the most that a long way takes in each direction, in ms.
+/// The range of the delay in each direction, in ms.
 const LONG: std::ops::Range<u64> = 20..800;
 
 pub(super) async fn trouble(fault: Fault, stage: &Stage, rng: &mut StdRng, lasts: Duration) -> anyhow::Result<bool> {
@@ -46,7 +46,7 @@ pub(super) async fn trouble(fault: Fault, stage: &Stage, rng: &mut StdRng, lasts
         way.cut();
     }
     sleep(lasts).await;
-    // What was held back arrives late, or never.
+    // Delayed data arrives late, or never.
     if rng.random() {
         way.cut();
     }

@@ -1,4 +1,4 @@
-//! Processes that die, end or stand still.
+//! Process faults: processes that are killed, restarted or frozen.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Others in the database that get in the servers' way.
+//! Faults inside the database: other connections that interfere with the servers.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use super::Fault;
 use crate::database::Database;
 use crate::stage::Stage;
 
-/// How long a disturbance may take that has not the database's attention.
+/// The timeout of a disturbance that the database does not execute.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long PostgreSQL waits before a slow commit, in µs: the most that it takes.
+/// The delay of PostgreSQL before a slow commit, in µs: the maximum of the setting.
 const SLOW: u32 = 100_000;
 
-/// Whether it happened: not while the database is away.
+/// Returns whether the fault occurred: it does not while the database is down.
 pub(super) async fn disturb(fault: Fault, stage: &Stage, rng: &mut StdRng, lasts: Duration) -> anyhow::Result<bool> {
     let url = &stage.url;
     let began = match fault {

@@ -1,4 +1,4 @@
-//! Wall clocks of processes that are moved, while the machine's stays as it is.
+//! Wall-clock faults: the wall clocks of processes are moved, while the machine's clock is unchanged.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use tokio::time::sleep;
 
 use crate::stage::Stage;
 
-/// What moves them, in the folder of whatever kind of machine this is.
+/// The parent folder of the library that moves the clocks; its subfolder depends on the architecture.
 const LIBRARIES: &str = "/usr/lib";
 const LIBRARY: &str = "faketime/libfaketimeMT.so.1";
 
-/// The most that one is moved by, in seconds.
+/// The maximum step, in seconds.
 const FAR: i64 = 3_600;
 
 /// A wall clock.
@@ -26,7 +26,7 @@ pub struct WallClock {
 }
 
 impl WallClock {
-    /// Two of them, if there is what moves them.
+    /// Creates two of them, if the library that moves them is installed.
     ///
     /// # Errors
     /// If their files cannot be written.
@@ -43,7 +43,7 @@ impl WallClock {
         (0..2).map(one).collect()
     }
 
-    /// What a process is given that goes by it.
+    /// The environment of a process that uses this clock.
     #[must_use]
     pub fn environment(&self) -> Vec<(String, String)> {
         let variables = [
@@ -57,7 +57,7 @@ impl WallClock {
     }
 
     fn set(&self, seconds: i64) -> anyhow::Result<()> {
-        // In one step: a file that is half written would say something else.
+        // Replaced atomically: a half-written file would mean a different time.
         let fresh = self.file.with_extension("new");
         fs::write(&fresh, format!("{seconds:+}s\n")).context("setting a clock")?;
         fs::rename(fresh, &self.file).context("setting a clock")

@@ -1,4 +1,5 @@
-//! Traps of Galera: its nodes commit together, but neither show together what they have committed nor make tables together.
+//! Tests of Galera's pitfalls: nodes commit together, but they neither make commits visible at the same time nor create
+//! tables together.
 
 use std::pin::pin;
 
@@ -12,7 +13,7 @@ fn url(galera: &Galera, node: usize) -> String {
     format!("mysql://root@127.0.0.1:{}/tenure", galera.port(node))
 }
 
-/// Who looked for a batch there after a failover would believe that it was never committed.
+/// A reader that looked for a batch there after a failover would conclude that it was never committed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_lags_behind_shows_what_all_have_committed() {
     let galera = Galera::start(2).await.expect("a cluster");
@@ -33,12 +34,12 @@ async fn a_node_that_lags_behind_shows_what_all_have_committed() {
             reading.await
         }
     };
-    // No answer would do as well; what was true before does not.
+    // No answer would also be correct; an outdated one is not.
     assert!(answer.is_err() || answer.is_ok_and(|tail| tail.head.revision == Revision(2)), "it told of the past");
     assert_eq!(read().await.expect("an answer").head.revision, Revision(2));
 }
 
-/// When the tables were made is how a dump that was restored is noticed.
+/// A server detects a restored dump by the creation time of the tables.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_opens_another_node_costs_nobody_the_revision() {
     let galera = Galera::start(2).await.expect("a cluster");

@@ -1,4 +1,4 @@
-//! Traps of replication that servers must not walk into: most of PostgreSQL's.
+//! Tests of replication pitfalls that servers must avoid, mostly PostgreSQL's.
 
 mod galera;
 
@@ -12,19 +12,19 @@ use tenure_server::store::{Batch, Store, StoreError, StoreOptions, migrate, open
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// Longer than anything here takes.
+/// Longer than any wait in these tests.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Longer than an append takes to be under way where a connection is open, and than a server waits for a new one.
+/// Longer than an append takes to start on an open connection, and than a server waits for a new connection.
 const OPENING: Duration = Duration::from_secs(3);
 
-/// How often that may be missed.
+/// The number of attempts.
 const TRIES: usize = 5;
 
-/// How long nothing is to happen.
+/// How long nothing may happen.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// Those who wait for the standby.
+/// Commits that wait for the standby.
 const WAITING: &str = "wait_event = 'SyncRep' AND query LIKE '%batches%'";
 
 async fn server(url: String) -> Tenured {
@@ -43,9 +43,10 @@ async fn somebody_waits(pair: &Pair) {
     }
 }
 
-/// Asks for a lock with the standby parted, such that the commit of its grant waits for it.
+/// Requests a lock while the standby is disconnected, such that the commit of the grant waits for it.
 ///
-/// A server that opens a connection just then cannot: that waits for the standby, too. Then it is asked once more.
+/// If a server is opening a connection at that moment, this fails, because opening waits for the standby as well. The
+/// request is then retried.
 async fn ask_in_vain(pair: &Pair, session: &Session) -> JoinHandle<Result<Guard, Error>> {
     for _ in 0..TRIES {
         pair.part();
@@ -61,7 +62,7 @@ async fn ask_in_vain(pair: &Pair, session: &Session) -> JoinHandle<Result<Guard,
     panic!("nobody waits for the standby in {TRIES} tries");
 }
 
-/// PostgreSQL then says that the commit succeeded, and adds a warning.
+/// PostgreSQL then reports that the commit succeeded, with a warning.
 async fn cancel_the_wait(pair: &Pair) {
     let sql = format!("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE {WAITING}");
     pair.primary.execute(&sql).await.expect("the wait is cancelled");
@@ -97,7 +98,7 @@ async fn a_commit_whose_wait_for_the_standby_is_cancelled_may_be_lost() {
     assert_eq!(holder, Some(guard.token()));
 }
 
-/// The old primary was not killed: its commits wait for a standby that is none any more, but it can be read.
+/// The old primary was not killed: its commits wait for a standby that no longer exists, but it still serves reads.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_old_primary_that_answers_reads_makes_nobody_hold_what_another_holds() {
     let mut pair = Pair::start(true).await.expect("a pair");
@@ -115,7 +116,8 @@ async fn an_old_primary_that_answers_reads_makes_nobody_hold_what_another_holds(
     assert_ne!(told, Some(guard.token()), "who lost the database tells what it was");
 }
 
-/// One whose Patroni was killed is like that: it takes connections, says that it takes writes, and its commits wait for ever.
+/// A primary whose Patroni was killed behaves like that: it accepts connections, claims to take writes, and its commits
+/// wait for ever.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_leaves_an_old_primary_that_gets_no_commit_through() {
     let mut pair = Pair::start(true).await.expect("a pair");
@@ -152,7 +154,7 @@ async fn store(url: String) -> std::sync::Arc<dyn Store> {
     open(&options).await.expect("the store opens")
 }
 
-/// Right after a promotion, the view of the control file still tells of the old timeline.
+/// Right after a promotion, the view of the control file still shows the old timeline.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_promoted_server_is_never_taken_for_the_old_one() {
     let mut pair = Pair::start(false).await.expect("a pair");
@@ -166,7 +168,7 @@ async fn a_promoted_server_is_never_taken_for_the_old_one() {
     .await;
     pair.kill().await.expect("it dies");
     let reads = tokio::spawn(async move {
-        // As often as can be, from before the promotion on: the first answer counts.
+        // Polls as fast as possible from before the promotion on: the first answer counts.
         loop {
             match store.read("default", Revision(0), 10).await {
                 Ok(tail) => return (tail.head.intact, store.append(&batch(Revision(1), 2), false).await),

@@ -1,7 +1,8 @@
-//! A program of which only one copy may work: it campaigns, works every so often while it leads, and says on standard output
-//! what it does and when.
+//! A program of which only one copy may work: it campaigns, works periodically while it leads, and reports its actions
+//! with their times on standard output.
 //!
-//! `candidate ENDPOINTS LOCK TTL_MS PERIOD_MS [DISCONNECT_GRACE_MS]`. Ends with its standard input, so that it never outlives a test.
+//! `candidate ENDPOINTS LOCK TTL_MS PERIOD_MS [DISCONNECT_GRACE_MS]`. Exits at the end of its standard input, so that
+//! it never outlives a test.
 
 use std::io::Read;
 use std::time::Duration;
@@ -11,13 +12,13 @@ use tenure_client::{Client, SessionOptions};
 use tenure_e2e::say;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-/// How often it is looked whether the session was renewed.
+/// The interval between checks for a renewal of the session.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// A renewal moves the end of the validity by far more than this; reading the clocks by far less.
+/// A renewal moves the end of the validity by far more than this; jitter in reading the clocks moves it by far less.
 const RENEWAL: Duration = Duration::from_millis(50);
 
-/// Between two campaigns.
+/// The pause between two campaigns.
 const PAUSE: Duration = Duration::from_millis(50);
 
 #[tokio::main]
@@ -26,7 +27,7 @@ async fn main() -> anyhow::Result<()> {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         std::process::exit(0);
     });
-    // On standard error, where a failing test shows it; what is logged is up to RUST_LOG.
+    // Logs to standard error, where a failing test shows it; RUST_LOG sets the level.
     let filter = tracing_subscriber::EnvFilter::from_default_env();
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
     let arguments: Vec<String> = std::env::args().skip(1).collect();

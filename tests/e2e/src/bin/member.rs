@@ -1,8 +1,8 @@
-//! A member of a group that divides the group's config evenly while it leads, and says on standard output where it stands.
-//! At the word `assign` on its standard input it assigns once more as the leader that it was last, whatever has happened
+//! A group member that divides the group's config evenly while it leads, and reports its status on standard output. On
+//! the word `assign` on its standard input it assigns once more as the leader that it was last, whatever has happened
 //! since: as a program does that was frozen between computing and assigning.
 //!
-//! `member ENDPOINT GROUP TTL_MS`. Ends with its standard input, so that it never outlives a test.
+//! `member ENDPOINT GROUP TTL_MS`. Exits at the end of its standard input, so that it never outlives a test.
 
 use std::io::BufRead;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use tenure_client::{Client, Group, Standing};
 use tenure_e2e::{Calls, refused};
 use tenure_proto::v1::AssignGroupRequest;
 
-/// What a late assignment would assign.
+/// The value of a late assignment.
 const LATE: &str = "late";
 
 #[tokio::main]
@@ -21,7 +21,7 @@ async fn main() -> anyhow::Result<()> {
     let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
     std::thread::spawn(move || {
         for word in std::io::stdin().lock().lines().map_while(Result::ok) {
-            // Without a reader the process is about to end.
+            // Fails only when the process is about to exit.
             let _ = tell.send(word);
         }
         std::process::exit(0);
@@ -64,7 +64,7 @@ fn report(standing: &Standing) -> String {
     }
 }
 
-/// Says what comes of it.
+/// Assigns as a former leader, and returns the outcome.
 async fn assign_late(endpoint: &str, led: &Group) -> anyhow::Result<String> {
     let leader = led.leader.as_ref().context("nobody led")?;
     let request = AssignGroupRequest {

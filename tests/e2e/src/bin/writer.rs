@@ -1,17 +1,16 @@
-//! A program that works on a counter in a database of its own, under a lock: it reads the counter, thinks, and writes what it has
-//! read and one more. It does each step when its standard input says so, and says on its standard output what came of it; so a
-//! test can pause it between any two.
+//! A program that increments a counter in its own database, under a lock. It executes each step on a line of standard
+//! input, and reports the result on standard output, so that a test can pause it between any two steps.
 //!
 //! `writer ENDPOINTS LOCK TTL_MS DATABASE_URL fenced|unfenced`, then lines of:
 //! - `acquire`: waits for the lock. `holds TOKEN`
 //! - `read`: reads the counter in a transaction. `read VALUE`
-//! - `write`: writes one more than was read last in another one. `wrote VALUE`
-//! - `begin`: reads and writes in one that stays open. `wrote VALUE`
-//! - `commit`: commits that. `committed`
-//! - `release`: gives the lock back, if it is still there. `released`
+//! - `write`: in another transaction, writes the value last read plus one. `wrote VALUE`
+//! - `begin`: reads and writes in a transaction that stays open. `wrote VALUE`
+//! - `commit`: commits that transaction. `committed`
+//! - `release`: releases the lock, if it is still held. `released`
 //!
-//! Where the fence does not let it in, it says `refused TOKEN HIGHEST`. Ends with its standard input, so that it never outlives a
-//! test.
+//! If the fence rejects it, it prints `refused TOKEN HIGHEST`. Exits at the end of its standard input, so that it never
+//! outlives a test.
 
 use std::time::Duration;
 
@@ -24,7 +23,7 @@ use tenure_client::{Client, Error, Guard};
 use tenure_fence::{FenceDatabase, FenceError, check};
 use tokio::io::{AsyncBufReadExt, BufReader, stdin};
 
-/// How long it waits for others who write to the same file.
+/// How long it waits for other writers to the same file.
 const BUSY: Duration = Duration::from_secs(60);
 
 #[tokio::main]
@@ -47,7 +46,7 @@ async fn main() -> anyhow::Result<()> {
     }
 }
 
-/// What does not depend on the database.
+/// The state that does not depend on the kind of database.
 struct Job {
     client: Client,
     lock: String,
@@ -56,7 +55,7 @@ struct Job {
 }
 
 impl Job {
-    /// With a TTL as short as a test's, a busy machine may lose the session before the lock is granted.
+    /// With a TTL as short as a test's, the session may expire on a busy machine before the lock is granted.
     async fn acquire(&self) -> tenure_client::Result<Guard> {
         loop {
             match self.client.lock(&self.lock).ttl(self.ttl).acquire().await {
@@ -134,7 +133,7 @@ where
                 Ok("committed".to_owned())
             }
             "release" => {
-                // That it is lost is what these tests are about.
+                // A failure is expected: these tests make the writer lose the lock.
                 let _ = self.guard.take().context("nothing is held")?.release().await;
                 Ok("released".to_owned())
             }
@@ -142,7 +141,7 @@ where
         }
     }
 
-    /// Begins a transaction, with the check first, if there is to be one.
+    /// Begins a transaction, with the check first if fencing is on.
     async fn let_in(&self) -> anyhow::Result<Transaction<'static, DB>> {
         let mut transaction = self.pool.begin_with(self.begin).await?;
         if self.job.is_fenced {

@@ -1,41 +1,41 @@
-//! Finding shell snippets in Markdown.
+//! Finds shell snippets in Markdown.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-/// What a page's author says before a snippet that cannot run in a test.
+/// The comment before a snippet that cannot run in a test.
 const LEFT_OUT: (&str, &str) = ("<!-- not run: ", " -->");
 
-/// What fenced code of a shell is called.
+/// The info strings of shell code blocks.
 const SHELL: [&str; 4] = ["sh", "bash", "shell", "console"];
 
-/// Folders that are not written by people, and translations, whose snippets are those of the originals.
+/// Folders that are generated, and translations, whose snippets are those of the originals.
 const LEFT_ALONE: [&str; 5] = ["target", "node_modules", "build", "dist", "ko"];
 
 /// A snippet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fence {
-    /// The page, from the top of the tree.
+    /// The page, relative to the root of the tree.
     pub page: PathBuf,
-    /// The line on which it begins.
+    /// The line on which it starts.
     pub line: usize,
-    /// What stands in it, without the indentation of the whole.
+    /// Its text, without the common indentation.
     pub text: String,
-    /// Why it is not run, if it says so.
+    /// The reason why it is not run, if the page gives one.
     pub left_out: Option<String>,
 }
 
 impl Fence {
-    /// Its commands, one a line: those that go on after a backslash joined, without comments and empty lines.
+    /// Its commands, one per line: continuation lines joined, without comments and empty lines.
     pub fn commands(&self) -> impl Iterator<Item = String> {
         let joined = self.text.replace("\\\n", " ");
         let lines: Vec<String> = joined.lines().map(|line| line.trim().to_owned()).collect();
         lines.into_iter().filter(|line| !line.is_empty() && !line.starts_with('#'))
     }
 
-    /// Whether one of its commands has this word in it.
+    /// Returns whether one of its commands contains this word.
     #[must_use]
     pub fn has_word(&self, word: &str) -> bool {
         self.commands().any(|command| {
@@ -77,7 +77,7 @@ fn find(folder: &Path, pages: &mut Vec<PathBuf>) -> anyhow::Result<()> {
 fn of_page(page: &Path, text: &str) -> Vec<Fence> {
     let mut fences = Vec::new();
     let mut before = "";
-    // The fence that is open, with its indentation: none if it is of another language.
+    // The open fence with its indentation; `Some(None)` if it is of another language.
     let mut open: Option<Option<(Fence, usize)>> = None;
     for (number, line) in text.lines().enumerate() {
         let trimmed = line.trim();

@@ -1,4 +1,4 @@
-//! The shell snippets of all pages: where they are, and a stage on which they run as written.
+//! The shell snippets of all pages, and an environment in which they run as written.
 
 mod fences;
 mod stage;

@@ -1,4 +1,4 @@
-//! A stage for one snippet: a fresh server, a folder of its own, and programs in its PATH that do what a reader's would.
+//! The environment of one snippet: a fresh server, its own folder, and substitute programs in its PATH.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,13 +14,13 @@ use tokio::time::timeout;
 
 use super::Fence;
 
-/// How long a snippet may take.
+/// The timeout of a snippet.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a program that goes on for ever must say something within, in seconds.
+/// The time within which a program that runs for ever must print something, in seconds.
 const FIRST_WORD: u32 = 20;
 
-/// A program that the reader would have, and that does for all of them: it divides what it is asked to divide, or just ends.
+/// Substitutes for programs that the reader would have: one just exits, the other divides its input.
 const OF_THE_READER: &str = r#"#!/bin/sh
 echo "$0 works"
 "#;
@@ -28,29 +28,29 @@ const DIVIDES: &str = r#"#!/bin/sh
 grep -o '"number":"[0-9]*"' | tr -dc '0-9\n' | sed 's/$/ 500/'
 "#;
 
-/// How it ended.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Ran {
-    /// What it said.
+    /// Its output.
     pub said: String,
     /// Whether all of it succeeded.
     pub is_well: bool,
 }
 
-/// A stage.
+/// The environment.
 #[derive(Debug)]
 pub struct Stage {
     folder: TempDir,
     server: Tenured,
-    /// Who leads and who stands by, where a lead is handed over.
+    /// The leader and the standby, where leadership is handed over.
     others: Vec<Child>,
 }
 
 impl Stage {
-    /// Sets it for a snippet.
+    /// Prepares the environment for a snippet.
     ///
     /// # Errors
-    /// If a program or a database that it needs is not there.
+    /// If a program or a database that it needs is not available.
     pub async fn set(fence: &Fence) -> anyhow::Result<Self> {
         let server = Tenured::start(&TenuredOptions::default()).await?;
         let folder = tempfile::tempdir()?;
@@ -70,7 +70,7 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Runs the snippet as written: all of it in one shell, which ends with the first command that fails.
+    /// Runs the snippet as written: all of it in one shell, which exits at the first command that fails.
     ///
     /// # Errors
     /// If it cannot be run, or does not end.
@@ -101,7 +101,7 @@ impl Stage {
         Ok(Ran { said, is_well: output.status.success() })
     }
 
-    /// Those of this workspace, and those that would ask a server at the usual address.
+    /// Provides the programs of this workspace, and wrappers of programs that would connect to the default address.
     fn provide_programs(&self) -> anyhow::Result<()> {
         let (tenure, tenured) = (built("tenure")?, built("tenured")?);
         self.provide("tenure", &for_ever(&tenure))?;
@@ -112,7 +112,7 @@ impl Stage {
                 self.provide(name, &elsewhere(&program, clients, operators))?;
             }
         }
-        // What a snippet sleeps for is for people to look at something.
+        // Snippets sleep only to let a reader look at something.
         self.provide("sleep", "exit 0\n")
     }
 
@@ -126,7 +126,7 @@ impl Stage {
         Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o755))?)
     }
 
-    /// Leaves data behind as a server would that has run here before.
+    /// Leaves data behind, as an earlier server would.
     async fn leave_data(&self) -> anyhow::Result<()> {
         let data = self.data();
         fs::create_dir_all(&data)?;
@@ -143,7 +143,7 @@ impl Stage {
         self.folder.path().join("data")
     }
 
-    /// Starts a leader and one who stands by.
+    /// Starts a leader and a standby.
     async fn have_it_led(&mut self, name: &str) -> anyhow::Result<()> {
         let tenure = built("tenure")?;
         let client = tenure_client::Client::connect(self.server.url().as_str())?;
@@ -162,7 +162,7 @@ impl Stage {
     }
 }
 
-/// Words such as `./report.sh`.
+/// Finds words such as `./report.sh`.
 fn programs_of_the_reader(text: &str) -> Vec<String> {
     let words = text.split(|char: char| char.is_whitespace() || "'\"();".contains(char));
     let mut names: Vec<String> = words.filter_map(|word| word.strip_prefix("./")).map(str::to_owned).collect();
@@ -172,7 +172,7 @@ fn programs_of_the_reader(text: &str) -> Vec<String> {
     names
 }
 
-/// The locks that the snippet has handed over.
+/// The locks that the snippet hands over.
 fn handed_over(fence: &Fence) -> Vec<String> {
     let after = |command: String| {
         let mut words = command.split_whitespace().map(str::to_owned).skip_while(|word| word != "transfer");
@@ -186,7 +186,8 @@ fn in_path(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
 }
 
-/// A function that runs what goes on for ever until it has said something on its output (or anywhere), and ends it then.
+/// A shell function that runs an endless command until it has printed something on standard output (or anywhere), and
+/// ends it then.
 fn goes_on() -> String {
     format!(
         r#"goes_on() {{
@@ -212,7 +213,7 @@ fn goes_on() -> String {
     )
 }
 
-/// A program some of whose commands go on for ever.
+/// A wrapper of a program some of whose commands run for ever.
 fn for_ever(program: &Path) -> String {
     let program = program.display();
     format!(
@@ -228,7 +229,7 @@ exec {program} "$@"
     )
 }
 
-/// A server goes on for ever unless it is told to do something else.
+/// A wrapper of the server, which runs for ever unless it is given another task.
 fn server(program: &Path) -> String {
     let program = program.display();
     format!(
@@ -240,7 +241,7 @@ esac
     )
 }
 
-/// What asks the usual address asks the server of the stage. A call that watches goes on for ever.
+/// A wrapper that redirects the default address to the server of the stage. A call that watches runs for ever.
 fn elsewhere(program: &Path, clients: u16, operators: u16) -> String {
     let program = program.display();
     format!(

@@ -1,4 +1,4 @@
-//! A collector of traces: takes what servers and this process export, and finds spans in it.
+//! A trace collector: receives the exports of servers and of this process, and finds spans in them.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,11 +17,11 @@ use tonic::{Request, Response, Status};
 /// How long spans may take to arrive.
 const ARRIVAL: Duration = Duration::from_secs(30);
 
-/// All that has arrived.
+/// All spans that have arrived.
 #[derive(Clone)]
 pub struct Collector {
     address: SocketAddr,
-    /// With the name of the service that made each.
+    /// Each with the name of its service.
     arrived: watch::Sender<Vec<(String, Span)>>,
 }
 
@@ -57,12 +57,12 @@ impl Collector {
         Self { address, arrived }
     }
 
-    /// The same, told of to a server that tells its spans soon.
+    /// Options with an endpoint at this collector, and a short export delay.
     pub fn told_to(&self, options: TenuredOptions) -> TenuredOptions {
         exporting_to(options, &format!("http://{}", self.address))
     }
 
-    /// A span that has arrived, or arrives soon.
+    /// A matching span, once it has arrived.
     pub async fn span(&self, what: &str, is_it: impl Fn(&Span) -> bool) -> Span {
         let mut arrived = self.arrived.subscribe();
         let found = timeout(ARRIVAL, arrived.wait_for(|all| all.iter().any(|(_, span)| is_it(span)))).await;
@@ -72,12 +72,12 @@ impl Collector {
         }
     }
 
-    /// A span, if it has arrived.
+    /// A matching span, if it has arrived.
     pub fn arrived(&self, is_it: impl Fn(&Span) -> bool) -> Option<Span> {
         self.arrived.borrow().iter().map(|(_, span)| span).find(|span| is_it(span)).cloned()
     }
 
-    /// The part of this span that has this name.
+    /// The child of this span that has this name.
     pub async fn child(&self, parent: &Span, name: &str) -> Span {
         self.span(name, |span| {
             span.name == name && span.trace_id == parent.trace_id && span.parent_span_id == parent.span_id
@@ -85,7 +85,7 @@ impl Collector {
         .await
     }
 
-    /// The names of those of a trace that have arrived, with those of the services that made them.
+    /// The names of the spans of a trace that have arrived, with those of their services.
     pub fn of_trace(&self, trace: &str) -> Vec<(String, String)> {
         let all = self.arrived.borrow();
         let of_trace = all.iter().filter(|(_, span)| hex(&span.trace_id) == trace);
@@ -97,7 +97,7 @@ impl Collector {
     }
 }
 
-/// A server that exports its spans to this endpoint, soon.
+/// Options with this endpoint for spans, and a short export delay.
 pub fn exporting_to(mut options: TenuredOptions, endpoint: &str) -> TenuredOptions {
     for (name, value) in [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint), ("OTEL_BSP_SCHEDULE_DELAY", "20")] {
         options.environment.push((name.to_owned(), value.to_owned()));

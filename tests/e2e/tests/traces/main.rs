@@ -1,4 +1,4 @@
-//! Traces, from the client's call to the statement in the database, as a collector sees them.
+//! Tests of traces, from the client's call to the statement in the database, as a collector sees them.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
 
@@ -23,7 +23,7 @@ use tokio_stream::StreamExt;
 use tonic::Request;
 use tonic::transport::Channel;
 
-/// What a test may take.
+/// The timeout of a test.
 const LONG: Duration = Duration::from_secs(60);
 
 const ACQUIRE: &str = "tenure.v1.LockService/Acquire";
@@ -74,7 +74,7 @@ async fn one_trace(store: Store, system: &str) {
     assert!(call.start_time_unix_nano <= passage.start_time_unix_nano);
     assert!(append.end_time_unix_nano >= statement.end_time_unix_nano);
 
-    // The others of this client are traced as well: commands, and calls of their own.
+    // The other operations of this client are traced as well: commands, and separate calls.
     for (name, at_server) in [
         ("tenure.open_session", "tenure.v1.SessionService/OpenSession"),
         ("tenure.release", "tenure.v1.LockService/Release"),
@@ -103,7 +103,7 @@ async fn one_trace_leads_from_the_client_to_mariadb() {
     one_trace(Store::MariaDb, "mariadb").await;
 }
 
-/// Calls of a program that knows no more of traces than the header.
+/// The calls of a program that supports no more of tracing than the header.
 async fn calls(server: &Tenured) -> LockServiceClient<Channel> {
     LockServiceClient::connect(server.url()).await.unwrap()
 }
@@ -227,7 +227,7 @@ async fn a_command_that_is_passed_on_stays_in_its_trace() {
         guard.release().await.unwrap();
     };
     let is_passed = |span: &Span| attribute(span, "tenure.passed_by").is_some();
-    // Which of the two writes is theirs to settle.
+    // The servers themselves determine which of the two is the writer.
     let passing = async || {
         tokio::join!(take(0), take(1));
         collector.arrived(is_passed).is_some()
@@ -275,7 +275,7 @@ async fn a_collector_that_is_away_is_told_of_once_and_holds_nobody_up() {
         log.lines().filter(|line| line.contains("traces cannot be exported")).count()
     };
     let asking = async || {
-        // Each has a span, so that there is always something to export.
+        // Each call has a span, so that there is always something to export.
         calls.get_lock(lock("job")).await.unwrap();
         told() == 1
     };

@@ -1,4 +1,4 @@
-//! A program that exports its own spans, as users' do: this process.
+//! A program that exports its own spans, as users' programs do: this process.
 
 use std::sync::{Arc, Mutex};
 
@@ -21,7 +21,7 @@ impl SpanExporter for Program {
 }
 
 impl Program {
-    /// From now on, until the guard is dropped.
+    /// Collects from now on, until the guard is dropped.
     pub fn start() -> (Self, DefaultGuard) {
         let program = Self::default();
         let provider = SdkTracerProvider::builder().with_simple_exporter(program.clone()).build();

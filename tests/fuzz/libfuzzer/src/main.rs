@@ -1,4 +1,4 @@
-//! The target that the environment names, for libFuzzer.
+//! Runs the target named by the environment under libFuzzer.
 
 #![no_main]
 
@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use tenure_fuzz::{TARGETS, Target};
 
-/// Which target is meant.
+/// The environment variable with the target's name.
 const NAME: &str = "TENURE_FUZZ_TARGET";
 
 static TARGET: LazyLock<&Target> = LazyLock::new(|| {

@@ -1,4 +1,5 @@
-//! Calls to the whole service, as `service` draws them: requests field by field, each with the choices that lead to its value.
+//! Calls to the whole service, as `service` draws them: requests field by field, each with the choices that lead to its
+//! value.
 
 use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
 
@@ -6,10 +7,10 @@ use super::Seed;
 use crate::contract::{self, METHODS};
 use crate::service::drawn::is_usual;
 
-/// A field, and what is drawn for its value.
+/// A field, and the choices for its value.
 type Choices<'c> = (&'c str, &'c [u8]);
 
-// What is drawn for some values: a number is the place of one that was answered, the newest first.
+// The choices for some values: a number is the index of a returned value, newest first.
 const BOB: &[u8] = &[1];
 const CID: &[u8] = &[3];
 const A: &[u8] = &[0, 0];
@@ -22,7 +23,7 @@ pub(super) fn seeds() -> Vec<Seed> {
     let hold = call("LockService/Acquire", &[]);
     let wait = beside("LockService/Acquire", &[("session_id", BOB)]);
     let release = call("LockService/Release", &[("token", &[0, 2])]);
-    // While it is answered, what was spawned joins the queue.
+    // While it is answered, the spawned call joins the queue.
     let get = call("LockService/GetLock", &[]);
     let open = choices(&contract::message("OpenSessionRequest"), &[("attachment", &[7, 1])]);
     let command = choices(&contract::message("Command"), &[("id", &[7, 1]), ("open_session", &open)]);
@@ -129,12 +130,12 @@ pub(super) fn seeds() -> Vec<Seed> {
     seeds.map(|(name, calls)| ("service", name, calls.concat())).to_vec()
 }
 
-/// A call that is waited for.
+/// A call that is awaited.
 fn call(method: &str, given: &[Choices<'_>]) -> Vec<u8> {
     [made(method, given), vec![1]].concat()
 }
 
-/// A call that others are made beside.
+/// A call that runs concurrently with later ones.
 fn beside(method: &str, given: &[Choices<'_>]) -> Vec<u8> {
     [made(method, given), vec![0]].concat()
 }
@@ -154,7 +155,8 @@ fn settings() -> Vec<u8> {
     choices(&contract::message("LockSettings"), &[("limit", &[2])])
 }
 
-/// What is drawn for a message whose fields have these values: without one, the first value, or none where it may be absent.
+/// The choices for a message whose fields have these values; the other fields have the first value, or none where they
+/// are optional.
 fn choices(descriptor: &MessageDescriptor, given: &[Choices<'_>]) -> Vec<u8> {
     let unknown = given.iter().find(|(name, _)| descriptor.get_field_by_name(name).is_none());
     assert!(unknown.is_none(), "{} has no {unknown:?}", descriptor.name());
@@ -177,7 +179,7 @@ fn choices(descriptor: &MessageDescriptor, given: &[Choices<'_>]) -> Vec<u8> {
     drawn
 }
 
-/// As long as what is drawn for a value of this kind.
+/// Zeros, as many as the choices for a value of this kind take.
 fn first_value(field: &FieldDescriptor) -> Vec<u8> {
     let length = if matches!(field.kind(), Kind::String) { 1 } else { 2 };
     vec![0; length + usize::from(field.is_list())]

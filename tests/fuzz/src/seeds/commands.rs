@@ -1,4 +1,4 @@
-//! Commands to the core, as [`changes`] draws them; the log and the rows that they lead to; and batches that servers pass on.
+//! Commands to the core, as [`changes`] draws them, the log and the rows that result, and batches between servers.
 
 use prost::Message;
 use tenure_core::{Event, Recorded, Revision, ServerId, Table};
@@ -11,7 +11,7 @@ use crate::changes;
 use crate::draw::Draw;
 use crate::rows::rows_of;
 
-// Sessions by their place, and locks by their bit.
+// Sessions by their index, and locks by their bit.
 const ANN: u8 = 0;
 const BOB: u8 = 1;
 const CID: u8 = 2;
@@ -19,12 +19,12 @@ const A: u8 = 1;
 const B: u8 = 2;
 const ODD: u8 = 8;
 
-// Whoever asks is not identified, and something is absent or false.
+// The caller is not identified, and an option is absent or false.
 const ANYBODY: u8 = 1;
 const NONE: u8 = 0;
 const SOME: u8 = 1;
 
-// What is asked for.
+// The kinds of commands.
 const OPEN: u8 = 0;
 const ATTACH: u8 = 1;
 const CLOSE: u8 = 2;
@@ -76,7 +76,8 @@ pub(super) fn seeds() -> Vec<Seed> {
     seeds
 }
 
-/// What the commands lead to. Each is drawn from just its bytes, and accepted unless its scenario is about refusals.
+/// The result of the commands. Each is drawn from exactly its bytes, and accepted unless its scenario is about
+/// rejections.
 fn replay(name: &str, commands: &[Vec<u8>]) -> (Table, Vec<Recorded>) {
     const NEXT: u8 = 255;
     let (mut table, mut log) = (Table::default(), Vec::new());
@@ -98,7 +99,7 @@ fn replay(name: &str, commands: &[Vec<u8>]) -> (Table, Vec<Recorded>) {
     (table, log)
 }
 
-/// What a server says that has committed these.
+/// The message of a server that has committed these events.
 fn batch(events: Vec<Recorded>) -> Vec<u8> {
     let (namespace, previous, server) = ("n".into(), Revision(0), ServerId(7));
     let batch = Batch { namespace, previous, events, server, number: 2, at_ms: 1_000 };
@@ -111,7 +112,7 @@ fn count(commands: &[Vec<u8>]) -> u8 {
     u8::try_from(commands.len()).expect("few")
 }
 
-/// What happens, one command after the other, each from a clean table.
+/// Sequences of commands, each from an empty table.
 fn scenarios() -> Vec<(&'static str, Vec<Vec<u8>>)> {
     let (acquire, queued) = (Acquire::default(), Acquire { session: BOB, ..Acquire::default() });
     let odd = Acquire { names: ODD, labels: &[0, 1], ..acquire };
@@ -141,7 +142,7 @@ fn scenarios() -> Vec<(&'static str, Vec<Vec<u8>>)> {
         (
             "permits-out-of-a-limit",
             vec![
-                // The limit of a is three, which is more than the caller knows; its claim is labelled afterwards.
+                // The limit of `a` is three, which exceeds the caller's; its claim is labelled afterwards.
                 vec![ANYBODY, CONFIGURE, 0, SOME, 3, NONE, 0],
                 permits.command(),
                 Acquire { session: BOB, ..permits }.command(),
@@ -239,7 +240,7 @@ impl Default for Acquire {
 }
 
 impl Acquire {
-    /// It opens its session, at server 1, comes by a stream, and waits if it must.
+    /// Opens the session at server 1, arrives by a stream, and waits if necessary.
     fn command(&self) -> Vec<u8> {
         let opening = [&[ANYBODY, ACQUIRE, self.session, SOME], &OPENING[..]].concat();
         let what = [&[0, 0, 1, NONE, self.names], self.mode, &[0, self.priority]].concat();
@@ -247,12 +248,12 @@ impl Acquire {
     }
 }
 
-/// By an identity that may have one session, one claim, no waiters, and any memberships.
+/// By an identity that may have one session, one claim, no waiters, and any number of memberships.
 fn limited(command: &[u8]) -> Vec<u8> {
     [&[0, 0, SOME, 1, SOME, 1, SOME, 0, NONE], &command[1..]].concat()
 }
 
-/// Releases what is held, by the place of the claim.
+/// Releases a hold, by the index of its claim.
 fn release(claim: u8) -> Vec<u8> {
     vec![ANYBODY, RELEASE, claim]
 }

@@ -1,4 +1,4 @@
-//! Messages: requests, answers as the client takes them, and what servers pass to each other.
+//! Messages: requests, answers as the client decodes them, and messages between servers.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub(super) fn seeds() -> Vec<Seed> {
     requests.chain(answers).chain(refusals).chain(passes).chain([verdict]).collect()
 }
 
-/// Of which call, as JSON.
+/// The call and its request, as JSON.
 const REQUESTS: [(&str, &str, &str); 12] = [
     (
         "acquire-two-names-shared",
@@ -89,7 +89,7 @@ const REQUESTS: [(&str, &str, &str); 12] = [
     ),
 ];
 
-/// The sign of its type, and which type it is of, as JSON.
+/// The type's byte, the type's name, and the message, as JSON.
 const ANSWERS: [(&str, u8, &str, &str); 7] = [
     ("lock-idle", b'l', "Lock", r#"{"name": "a"}"#),
     (

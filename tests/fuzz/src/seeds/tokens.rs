@@ -26,7 +26,7 @@ pub(super) fn seeds() -> Vec<Seed> {
     [pages.to_vec(), claims.to_vec(), certificates(), audit.to_vec()].concat()
 }
 
-/// What is drawn for the signer, the algorithm, the key's id, `exp`, `iss`, `aud` and `nbf`; and the subject.
+/// The choices for the signer, the algorithm, the key's id, `exp`, `iss`, `aud` and `nbf`; and the subject.
 const JWT: [(&str, &[u8], &str); 10] = [
     ("claims-fine", &[0; 7], "ann"),
     ("claims-without-key-id", &[0, 0, 1, 1, 0, 1, 4], "ann"),
@@ -40,8 +40,8 @@ const JWT: [(&str, &[u8], &str); 10] = [
     ("claims-of-a-subject-that-is-no-name", &[0; 7], "a\nb"),
 ];
 
-/// What is drawn for the refusal, the token, the address and the time; and the texts: the rule, the identity, the call, the namespace,
-/// the session, the operator, the note and the names.
+/// The choices for the rejection, the token, the address and the time; and the texts: the rule, the identity, the call,
+/// the namespace, the session, the operator, the note and the names.
 const AUDIT: [(&str, &[u8], &[&str]); 10] = [
     ("acquire-allowed", &[0, 5, 0, 1], &["", "token:ann", "/tenure.v1.LockService/Acquire", "", "ann", "", "", "a"]),
     (
@@ -60,7 +60,7 @@ const AUDIT: [(&str, &[u8], &[&str]); 10] = [
 ];
 
 fn certificates() -> Vec<Seed> {
-    // The place of each name, and its kind: a URI, a domain, a mail address, an IP address.
+    // The index of each name, and its kind: a URI, a domain, a mail address, an IP address.
     const DRAWN: [(&str, &[u8]); 5] = [
         ("drawn-two-uris", &[2, 0, 0, 1, 0]),
         ("drawn-domain-before-uri", &[2, 0, 1, 0, 0]),

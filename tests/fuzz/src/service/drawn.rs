@@ -1,4 +1,4 @@
-//! Requests drawn by the contract: each field has values that mean something, and some that are out of its bounds.
+//! Requests drawn from the contract: each field has meaningful values, and some that are out of its bounds.
 
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescriptor, Value};
 
@@ -11,7 +11,7 @@ const TEXTS: [&str; 4] = ["eve", "x", "", "\n"];
 const SECONDS: [i64; 5] = [1, 0, 5, 1, -1];
 const NANOS: [i32; 4] = [0, 500_000_000, 100_000_000, -1];
 
-/// What can be asked with because it was answered.
+/// Values in earlier answers that requests can use.
 #[derive(Default)]
 pub(super) struct Known {
     numbers: Vec<u64>,
@@ -19,7 +19,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Keeps what later requests may refer to.
+    /// Records the values that later requests may refer to.
     pub(super) fn learn(&mut self, answer: &DynamicMessage) {
         for (field, value) in answer.fields() {
             match value {
@@ -58,7 +58,7 @@ pub(super) fn message(draw: &mut Draw<'_>, descriptor: &MessageDescriptor, known
     message
 }
 
-/// Whether a request without it would only be refused.
+/// Whether a request without the field would only be rejected.
 pub(crate) fn is_usual(field: &FieldDescriptor) -> bool {
     let required = ["name", "names", "session_id", "session_ids", "ttl", "group", "token", "operator", "commands"];
     required.contains(&field.name())
@@ -109,7 +109,7 @@ fn text(draw: &mut Draw<'_>, field: &str, known: &Known) -> String {
     }
 }
 
-/// A token that no list gave, though it looks like one.
+/// A well-formed token that no list returned.
 fn forged(draw: &mut Draw<'_>) -> String {
     let scope = draw.of(&[
         "locks/default/",

@@ -1,4 +1,5 @@
-//! A server of everything but the network, its database, and its time, which passes when there is nothing else to do.
+//! A server without the network, with an in-memory database and a paused clock, which advances when there is nothing
+//! else to do.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +27,7 @@ use tower::ServiceExt;
 use crate::contract::path;
 use crate::invariants;
 
-/// How long a call that waits for nothing may take: the service's own limit is shorter.
+/// The limit of a call that does not wait; the service's own limit is shorter.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Tokio's clock.
@@ -38,7 +39,7 @@ impl Clock for Paused {
     }
 }
 
-/// What comes of a call.
+/// The outcome of a call.
 pub(super) enum Answer {
     Told(Vec<DynamicMessage>),
     Refused(Status),
@@ -83,7 +84,7 @@ impl Office {
         Self { node, routes: api.routes().prepare(), database, _open: Arc::new(cancel.drop_guard()) }
     }
 
-    /// The next append that has no fault yet fails in one of the ways that there are.
+    /// Makes the next append without a fault fail in one of the possible ways.
     pub(super) fn fail_next(&self, way: u8) {
         let faults = [Fault::Unavailable, Fault::OutcomeUnknown, Fault::OutcomeUnknownAndLost];
         self.database.fail_next(faults[usize::from(way) % faults.len()]);
@@ -118,7 +119,7 @@ impl Office {
         Answer::Told(read(told, method))
     }
 
-    /// What is true of every table is true of these, which are what the log tells.
+    /// Asserts the invariants of the tables, and that they equal a replay of the log.
     pub(super) async fn check(&self) {
         for namespace in self.node.namespaces().all() {
             let (database, name) = (self.database.clone(), namespace.name().clone());
@@ -132,7 +133,7 @@ impl Office {
                     .for_each(|recorded| replayed.apply(recorded));
                 assert_eq!(replayed, *table, "the log tells all");
             });
-            // Without its lease a server says nothing of what it has.
+            // Without its lease a server does not return its state.
             let _ = timeout(PATIENCE, read).await.expect("it is answered");
         }
     }

@@ -1,18 +1,18 @@
-//! Small changes of inputs.
+//! Mutations of inputs.
 
 use rand::rngs::SmallRng;
 use rand::{Rng, RngExt};
 
-/// The longest input that is made.
+/// The maximum length of a mutated input.
 const LONGEST: usize = 4_096;
 
-/// The most changes at once.
+/// The maximum number of mutations at once.
 const CHANGES: usize = 6;
 
-/// Bytes at which much changes its meaning: ends, signs, what JSON, TOML, URLs and protobuf are made of.
+/// Bytes with much influence on the meaning: ends, signs, and the syntax of JSON, TOML, URLs and protobuf.
 const TELLING: &[u8] = b"\0\x01\x08\x0a\x12\x1a\x7f\x80\xff \"'\\/*#,.:;-=@[]{}%0129aZ\n\r\t\x1b\x1f";
 
-/// One of these inputs, changed here and there.
+/// One of these inputs with a few mutations.
 pub fn mutated(inputs: &[Vec<u8>], rng: &mut SmallRng) -> Vec<u8> {
     let mut input = any(inputs, rng).to_vec();
     for _ in 0..rng.random_range(1..=CHANGES) {

@@ -1,5 +1,5 @@
-//! `tenure-databases COMMAND [ARGUMENT]...` runs a command with throw-away databases, and ends as it does: `TEST_POSTGRES_URL`
-//! and `TEST_MYSQL_URL` tell the command where they are. For the tests of what is not written in Rust.
+//! `tenure-databases COMMAND [ARGUMENT]...` runs a command with throw-away databases, and exits with its status:
+//! `TEST_POSTGRES_URL` and `TEST_MYSQL_URL` are their URLs. It is for tests that are not written in Rust.
 
 use std::env;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! Those who use plain calls, and read what they are refused with.
+//! Callers that use plain calls, and check the errors of rejected calls.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -16,22 +16,22 @@ use tonic_types::StatusExt;
 
 use super::holders::Seen;
 
-/// Their session, which no renewal has to keep.
+/// Their session, which needs no renewals.
 pub const SESSION: &str = "caller";
 const TTL: Duration = Duration::from_secs(3_600);
 
-/// How often one calls.
+/// The interval between calls.
 const EVERY: Duration = Duration::from_millis(25);
 
-/// How long a call may take.
+/// The deadline of a call.
 const DEADLINE: Duration = Duration::from_secs(2);
 
-/// What plain calls came to.
+/// The outcomes of plain calls.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Calls {
-    /// How often what was answered.
+    /// The number of calls by outcome.
     pub outcomes: BTreeMap<String, usize>,
-    /// What is not as it should be, how often.
+    /// The number of violations by description.
     pub wrong: BTreeMap<String, usize>,
 }
 
@@ -52,7 +52,7 @@ impl Calls {
     }
 }
 
-/// The client's own deadline.
+/// Returns whether this is the client's own deadline.
 fn is_timeout(status: &Status) -> bool {
     status.code() == Code::Cancelled && status.message().contains("Timeout expired")
 }
@@ -61,7 +61,7 @@ fn reason(status: &Status) -> String {
     status.get_details_error_info().map_or_else(|| status.code().to_string(), |info| info.reason)
 }
 
-/// Whether a call was refused because there is too much to do, with advice when to try again.
+/// Returns whether a call was rejected because of overload, with a retry delay.
 fn is_shed_well(status: &Status) -> bool {
     let retry = status.get_details_retry_info().and_then(|info| info.retry_delay);
     status.code() == Code::ResourceExhausted
@@ -69,7 +69,7 @@ fn is_shed_well(status: &Status) -> bool {
         && retry.is_some_and(|retry| !retry.is_zero())
 }
 
-/// Calls until it is over, while it is asked for.
+/// Makes plain calls while they are requested, until the run is over.
 pub async fn call(url: String, seen: Seen) -> anyhow::Result<Calls> {
     let channel = Endpoint::from_shared(url)?.tcp_nodelay(true).connect().await?;
     let open = OpenSessionRequest {

@@ -1,32 +1,32 @@
-//! What a server can take: a closed loop, of more and more at a time, until that does not make it faster.
+//! Measures the capacity of a server: a closed loop, with increasing concurrency until the throughput stops rising.
 
 use std::time::Duration;
 
 use super::flood::{Flood, Pace};
 
-/// How many are under way at a time at first, and how many times more each time.
+/// The initial concurrency, and the factor of each step.
 const FIRST: usize = 64;
 const STEP: usize = 4;
 
-/// The most at a time: no more than a server lets wait.
+/// The maximum concurrency: no more than a server queues.
 const MOST: usize = 8_192;
 
-/// More at a time is worth it if it makes this much faster.
+/// A step is worth it if it raises the throughput by this factor.
 const WORTH: f64 = 1.1;
 
-/// What a server can take.
+/// The capacity of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Capacity {
-    /// Locks taken and given back in a second.
+    /// Locks acquired and released per second.
     pub rate: f64,
-    /// How many were under way at a time.
+    /// The concurrency at that rate.
     pub at_once: usize,
 }
 
-/// Measures it, in steps of this time.
+/// Measures the capacity, in steps of this duration.
 ///
 /// # Errors
-/// If a stream ends, or something is refused.
+/// If a stream ends, or a command is rejected.
 pub async fn measure(mut flood: Flood, step: Duration) -> anyhow::Result<(Flood, Capacity)> {
     let mut best = Capacity { rate: 0.0, at_once: 0 };
     let mut at_once = FIRST;
@@ -34,7 +34,7 @@ pub async fn measure(mut flood: Flood, step: Duration) -> anyhow::Result<(Flood,
         let mut rate;
         (flood, rate) = closed(flood, at_once, step).await?;
         if rate < best.rate * WORTH {
-            // Once more: the machine may have been at something else.
+            // Measured again: other programs may have used the machine.
             (flood, rate) = closed(flood, at_once, step).await?;
         }
         if rate < best.rate * WORTH {
@@ -46,10 +46,10 @@ pub async fn measure(mut flood: Flood, step: Duration) -> anyhow::Result<(Flood,
     Ok((flood, best))
 }
 
-/// The rate at so many at a time.
+/// Measures the rate at this concurrency.
 ///
 /// # Errors
-/// If a stream ends, or something is refused.
+/// If a stream ends, or a command is rejected.
 pub async fn closed(flood: Flood, at_once: usize, time: Duration) -> anyhow::Result<(Flood, f64)> {
     let (flood, tally) = flood.run(Pace::Closed(at_once), time).await?;
     anyhow::ensure!(tally.unexpected.is_empty(), "{at_once} at a time are refused: {:?}", tally.unexpected);

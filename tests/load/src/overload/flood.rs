@@ -1,4 +1,4 @@
-//! Those who ask for more than there is: raw streams that take locks and give them back, at a pace of their own.
+//! The flood: raw streams that acquire and release locks at a given pace, beyond the server's capacity.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
@@ -14,35 +14,36 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use super::tally::Tally;
 use crate::talk::Talk;
 
-/// How many streams there are, each over a connection of its own, and with how many sessions.
+/// The number of streams, each on its own connection, and the number of sessions of each.
 pub const STREAMS: usize = 16;
 const SESSIONS: usize = 32;
 
-/// Outlives every run, so that these sessions need no renewals.
+/// Longer than any run, so that these sessions need no renewals.
 const TTL: Duration = Duration::from_secs(3_600);
 
-/// How long who asks waits for an answer. After that the lock is of no use any more, and is given back as soon as it is granted.
+/// How long a caller waits for a reply. After that it no longer needs the lock, and releases it as soon as it is
+/// granted.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How many turns of one stream may be under way. Who comes when there are as many is turned away by the client itself.
-/// Well below what a server takes on one stream, and all streams together have many more than it lets wait.
+/// The maximum number of concurrent turns of one stream. The client itself rejects arrivals beyond it. Well below the
+/// limit of a server for one stream; all streams together far exceed the server's queue limit.
 pub const UNDER_WAY: usize = 6_000;
 
-/// How often those who have come are let in.
+/// The interval at which arrivals are admitted.
 const TICK: Duration = Duration::from_millis(2);
 
-/// The most commands in one message: the contract's bound.
+/// The maximum number of commands in one message: the contract's bound.
 const COMMANDS: usize = 1_000;
 
-/// How long the last answers may take. No request hangs: see L4 of the design.
+/// How long the last replies may take. No request hangs: see L4 of the design.
 const LAST: Duration = Duration::from_secs(60);
 
-/// When the next one comes.
+/// The arrival process.
 #[derive(Clone, Copy, Debug)]
 pub enum Pace {
-    /// As soon as one is done: so many are under way at a time, on all streams together.
+    /// Closed loop: this many turns are under way at a time, on all streams together.
     Closed(usize),
-    /// So many a second on all streams together, whatever becomes of those before.
+    /// Open loop: this many arrivals per second on all streams together, regardless of earlier ones.
     Open(f64),
 }
 
@@ -50,10 +51,10 @@ pub enum Pace {
 pub struct Flood(Vec<Stream>);
 
 impl Flood {
-    /// Opens them.
+    /// Opens the streams.
     ///
     /// # Errors
-    /// If the server cannot be reached, or refuses.
+    /// If the server cannot be reached, or rejects a session.
     pub async fn begin(url: &str) -> anyhow::Result<Self> {
         let mut streams = Vec::new();
         for number in 0..STREAMS {
@@ -64,7 +65,7 @@ impl Flood {
         Ok(Self(streams))
     }
 
-    /// Lets them come at this pace for a time, and waits until all are answered.
+    /// Runs at this pace for a time, and waits until all commands are answered.
     ///
     /// # Errors
     /// If a stream ends, or a command is never answered.
@@ -107,12 +108,12 @@ impl Flood {
     }
 }
 
-/// One who wants a lock.
+/// An arrival, which wants a lock.
 struct Turn {
     came: Instant,
     name: String,
     session: usize,
-    /// The token, once the lock is to be given back, and whether it came in time.
+    /// The token, once the lock is to be released, and whether the grant was in time.
     granted: Option<(u64, bool)>,
 }
 
@@ -120,11 +121,11 @@ struct Stream {
     number: usize,
     talk: Talk,
     sessions: Vec<String>,
-    /// How many have come so far.
+    /// The number of arrivals so far.
     next: u64,
-    /// Those under way, by the number of their command.
+    /// The turns under way, by the id of their command.
     turns: HashMap<u64, Turn>,
-    /// Commands that the connection did not take yet.
+    /// Commands that the connection has not accepted yet.
     unsent: VecDeque<u64>,
 }
 
@@ -154,7 +155,7 @@ impl Stream {
         }
     }
 
-    /// Lets in those who have come by now.
+    /// Admits the arrivals due by now.
     fn come(&mut self, pace: Pace, now: Instant, since: Duration, tally: &mut Tally) {
         let (come, most) = match pace {
             Pace::Closed(turns) => (turns.saturating_sub(self.turns.len()), turns),
@@ -174,7 +175,7 @@ impl Stream {
         }
     }
 
-    /// Sends what the connection takes. Who has waited for that for too long goes away.
+    /// Sends as much as the connection accepts. An arrival that has waited too long for that leaves.
     fn send(&mut self, now: Instant, tally: &mut Tally) -> anyhow::Result<()> {
         while !self.unsent.is_empty() {
             let place = match self.talk.requests.try_reserve() {
@@ -244,5 +245,5 @@ impl Stream {
     }
 }
 
-/// How often something else than expected was answered, by what it was.
+/// The number of unexpected replies, by description.
 pub type Unexpected = BTreeMap<String, usize>;

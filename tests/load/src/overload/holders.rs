@@ -1,5 +1,5 @@
-//! Those who behave: each holds a lock since before, and wants nothing but to keep it. They run apart, on a thread of their own,
-//! so that whoever asks for too much takes nothing from them but what is the server's.
+//! Well-behaved clients: each holds a lock from before the overload, and only keeps it. They run on their own thread,
+//! so that the flood competes with them only for the server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,60 +16,60 @@ use super::callers::{Calls, call};
 use super::probe::probe;
 use crate::latency::{Latency, Times};
 
-/// How many clients there are, and how many sessions each has.
+/// The number of clients, and of sessions per client.
 const CLIENTS: usize = 3;
 const EACH: usize = 100;
 
-/// How often it is looked for how long the sessions are still valid.
+/// The interval at which the remaining validity of the sessions is sampled.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What is to be known of them from elsewhere.
+/// The state of the holders that other parts of the run observe.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     /// The TTL of their sessions.
     pub ttl: Duration,
-    /// How long renewals took.
+    /// The durations of renewals.
     pub renewals: Times,
-    /// For how long the session that was closest to its end was still valid, at each look.
+    /// The elapsed part of the TTL of the session closest to its end, per sample.
     pub left: Times,
-    /// Whether plain calls are to be made, too.
+    /// Whether plain calls are to be made as well.
     pub calls: Arc<AtomicBool>,
     is_over: Arc<AtomicBool>,
 }
 
 impl Seen {
-    /// Whether they are to go on.
+    /// Returns whether the holders are to continue.
     pub fn goes_on(&self) -> bool {
         !self.is_over.load(Ordering::SeqCst)
     }
 }
 
-/// What became of them.
+/// The outcome of the holders.
 #[derive(Debug, Default)]
 pub struct Fate {
     /// The ids of their sessions.
     pub sessions: Vec<String>,
-    /// What was lost, of which there should be nothing.
+    /// Losses, of which there should be none.
     pub lost: Vec<String>,
-    /// What plain calls came to.
+    /// The outcome of plain calls.
     pub calls: Calls,
 }
 
-/// All of them.
+/// All holders.
 pub struct Holders {
-    /// What is seen of them.
+    /// Their observable state.
     pub seen: Seen,
     thread: JoinHandle<anyhow::Result<Fate>>,
 }
 
 impl Holders {
-    /// How many there are.
+    /// The number of holders.
     pub const COUNT: usize = CLIENTS * EACH;
 
     /// Starts them, and waits until each holds its lock.
     ///
     /// # Errors
-    /// If one does not get its lock.
+    /// If a holder does not get its lock.
     pub async fn start(url: String, ttl: Duration) -> anyhow::Result<Self> {
         let (seen, (ready, all_hold)) = (Seen { ttl, ..Seen::default() }, oneshot::channel());
         let theirs = seen.clone();
@@ -83,17 +83,17 @@ impl Holders {
         Ok(Self { seen, thread })
     }
 
-    /// How long renewals took since the last time, and for how long a session was still valid at the least, in ms.
+    /// Returns the durations of renewals since the last call, and the minimum remaining validity of a session, in ms.
     pub fn look(&self) -> (Latency, f64) {
         let least = self.seen.left.take();
-        // Noted is what was gone of the TTL.
+        // The samples are the elapsed part of the TTL.
         (self.seen.renewals.take(), self.seen.ttl.as_secs_f64() * 1e3 - least.max)
     }
 
-    /// Has them give back what they hold. What became of them.
+    /// Makes the holders release their locks, and returns their outcome.
     ///
     /// # Errors
-    /// If they could not go on.
+    /// If they could not continue.
     pub async fn end(self) -> anyhow::Result<Fate> {
         self.seen.is_over.store(true, Ordering::SeqCst);
         tokio::task::spawn_blocking(|| end_of(self.thread)).await?
@@ -118,7 +118,7 @@ async fn live(url: &str, seen: &Seen, ready: oneshot::Sender<()>) -> anyhow::Res
     let mut beside = JoinSet::new();
     beside.spawn(probe(url.to_owned(), seen.clone()));
     let calls = tokio::spawn(call(url.to_owned(), seen.clone()));
-    // Who has started them has gone if this fails.
+    // Fails only if the starting task has ended.
     let _ = ready.send(());
     let mut fate =
         Fate { sessions: guards.iter().map(|guard| guard.session().id().to_owned()).collect(), ..Fate::default() };

@@ -1,5 +1,5 @@
-//! Overload: a server is offered three times what it can take, by clients that do not wait for answers. It must shed what is
-//! too much, in words that say so, and whoever holds something must not notice.
+//! Overload runs: a server is offered three times its capacity by clients that do not wait for replies. It must shed
+//! the excess with errors that say so, and no holder may be affected.
 
 mod callers;
 mod capacity;
@@ -27,21 +27,21 @@ use crate::process::Taken;
 use crate::report::Report;
 use crate::service::{Base, Service};
 
-/// How many times what it can take a server is offered.
+/// The offered load, as a multiple of the capacity.
 const TIMES: f64 = 3.0;
 
-/// How long each step of measuring what it can take lasts, as a part of the time of the overload, and at the most.
+/// The duration of each step of the capacity measurement, as a fraction of the overload's duration, and its maximum.
 const STEP: f64 = 0.2;
 const LONGEST_STEP: Duration = Duration::from_secs(2);
 
-/// How often a server's memory is looked at.
+/// The interval at which a server's memory is sampled.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How much memory the overload may cost, in MB: what waits is bounded, in number and so in bytes.
+/// The maximum memory that the overload may cost, in MB: queued requests are bounded in number, and so in bytes.
 const MEMORY: f64 = 512.0;
 
-/// How soon the service is to be at its normal rate again, and what part of the rate from before counts as such: other
-/// programs may have come to the machine meanwhile.
+/// The deadline for reaching the normal rate again, and the fraction of the earlier rate that counts as normal: other
+/// programs may use the machine by then.
 const RECOVERS: Duration = Duration::from_secs(15);
 const NORMAL: f64 = 0.5;
 
@@ -62,7 +62,7 @@ pub struct OverloadArguments {
     pub report: Option<PathBuf>,
 }
 
-/// Runs, and tells what came of it.
+/// Runs the overload and returns a report.
 ///
 /// # Errors
 /// If something that is not under test fails.
@@ -93,14 +93,14 @@ pub async fn overload(arguments: &OverloadArguments) -> anyhow::Result<Report> {
     Ok(report)
 }
 
-/// How it is while nobody asks for anything but renewals.
+/// Measures the baseline, with renewals only.
 async fn quiet(holders: &Holders, time: Duration, report: &mut Report) -> anyhow::Result<()> {
     holders.look();
     tokio::time::sleep(time).await;
     renewals(holders, "renewals, quiet", report)
 }
 
-/// Tells of the renewals since the last time.
+/// Reports the renewals since the last call.
 fn renewals(holders: &Holders, when: &str, report: &mut Report) -> anyhow::Result<()> {
     let (renewals, left) = holders.look();
     report.figure(when, format!("{renewals}; valid for {left:.0} ms more at the least"));
@@ -113,7 +113,7 @@ fn renewals(holders: &Holders, when: &str, report: &mut Report) -> anyhow::Resul
     report.detail(when, &json!({ "milliseconds": renewals, "least_left_milliseconds": left }))
 }
 
-/// Offers too much.
+/// Runs the flood.
 async fn flooded(
     flood: Flood,
     capacity: Capacity,
@@ -152,7 +152,7 @@ async fn flooded(
     Ok(flood)
 }
 
-/// Waits until the service is at its normal rate again.
+/// Waits until the service is back at its normal rate.
 async fn recovered(mut flood: Flood, capacity: Capacity, step: Duration, report: &mut Report) -> anyhow::Result<Flood> {
     let start = Instant::now();
     loop {
@@ -168,7 +168,7 @@ async fn recovered(mut flood: Flood, capacity: Capacity, step: Duration, report:
     }
 }
 
-/// Whether those who hold something, and those who use plain calls, have nothing to complain of.
+/// Checks that neither holders nor plain callers were affected.
 async fn judge(fate: &Fate, store_url: &str, report: &mut Report) -> anyhow::Result<()> {
     let calls: Vec<String> = fate.calls.outcomes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
     report.figure("plain calls", calls.join(", "));

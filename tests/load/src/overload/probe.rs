@@ -1,5 +1,5 @@
-//! One who measures how long renewals take: a stream with a session that is renewed often, without the library, which does not
-//! tell.
+//! Measures the duration of renewals: a stream with a session that is renewed often, without the library, which does
+//! not report durations.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use crate::talk::Talk;
 /// Its session.
 pub const SESSION: &str = "probe";
 
-/// How often it is renewed, whether the renewals before were answered or not.
+/// The renewal interval, regardless of outstanding replies.
 const EVERY: Duration = Duration::from_millis(20);
 
-/// Renews until it is over.
+/// Renews until the run is over.
 pub async fn probe(url: String, seen: Seen) -> anyhow::Result<()> {
     let mut talk = Talk::begin(&url, &[SESSION.to_owned()], seen.ttl).await?;
     let mut asked: HashMap<u64, Instant> = HashMap::new();

@@ -1,4 +1,4 @@
-//! What became of those who came.
+//! The outcomes of arrivals.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,31 +8,31 @@ use serde_json::{Value, json};
 use super::flood::Unexpected;
 use crate::latency::Latency;
 
-/// What became of those who came.
+/// The outcomes of arrivals.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// For how long they came.
+    /// The duration of the arrivals.
     pub time: Duration,
-    /// How many came.
+    /// The number of arrivals.
     pub offered: usize,
-    /// How many had a lock and gave it back, while others still came.
+    /// The number of locks acquired and released before the arrivals ended.
     pub done: usize,
-    /// How long those waited who got a lock in time.
+    /// How long the arrivals waited whose grant was in time.
     pub granted: Vec<Duration>,
-    /// How many got it too late.
+    /// The number of late grants.
     pub late: usize,
-    /// How long those waited who were told that there is too much to do.
+    /// How long the arrivals waited that were rejected because of overload.
     pub shed: Vec<Duration>,
-    /// How many the client itself turned away, because too many were under way.
+    /// The number that the client itself rejected because too many turns were under way.
     pub not_started: usize,
-    /// How many waited in vain for the connection to take what they asked for.
+    /// The number that the connection did not accept in time.
     pub given_up: usize,
-    /// What else was answered.
+    /// The unexpected replies.
     pub unexpected: Unexpected,
 }
 
 impl Tally {
-    /// Adds those of another stream.
+    /// Adds the tally of another stream.
     pub fn add(&mut self, other: Self) {
         self.offered += other.offered;
         self.done += other.done;
@@ -46,12 +46,12 @@ impl Tally {
         }
     }
 
-    /// How many had a lock and gave it back, in a second.
+    /// Locks acquired and released per second.
     pub fn rate(&self) -> f64 {
         self.done as f64 / self.time.as_secs_f64()
     }
 
-    /// For programs.
+    /// The tally as JSON.
     pub fn details(&self) -> Value {
         json!({
             "seconds": self.time.as_secs_f64(),

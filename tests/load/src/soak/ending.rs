@@ -1,4 +1,4 @@
-//! The end: nobody does anything any more, nothing is left, and what is written down agrees.
+//! The end of a soak: waits until no session is left, and checks that logs, watches and servers agree.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -14,16 +14,16 @@ use tokio_stream::StreamExt;
 use super::task::Task;
 use crate::report::Report;
 
-/// How long sessions may last that nobody renews: the longest TTL, and what a busy machine adds.
+/// How long sessions may last without renewals: the longest TTL, and the delay that a busy machine adds.
 const FADES: Duration = Duration::from_secs(30);
 
-/// How long servers and watches may take to see what the log has.
+/// How long servers and watches may take to reach the end of the log.
 const SEEN: Duration = Duration::from_secs(15);
 
-/// How often it is looked whether something has come about.
+/// The poll interval.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// All that is at a server, as it shows it.
+/// Lists everything that a server shows.
 async fn shown(url: &str) -> Result<String> {
     let client = Client::connect(url)?;
     let locks: Vec<_> = client.list_locks("").collect::<Result<_>>().await?;
@@ -33,7 +33,7 @@ async fn shown(url: &str) -> Result<String> {
     Ok(format!("locks {locks:?}, sessions {sessions:?}, groups {groups:?}"))
 }
 
-/// Waits until nothing is left, and the watch of everything has told of it.
+/// Waits until nothing is left, and the watch of everything has reported that.
 ///
 /// # Errors
 /// If the log or a server cannot be read.
@@ -65,7 +65,7 @@ pub async fn wait_for_the_end(task: &Task, store_url: &str, report: &mut Report)
     Ok(())
 }
 
-/// Has the checker judge what was written down.
+/// Runs the checker on the history.
 ///
 /// # Errors
 /// If the log cannot be read.

@@ -1,4 +1,4 @@
-//! A program that takes locks of all kinds, in sessions of its own, and gives them back in all ways.
+//! A program that acquires locks of all kinds, in its own sessions, and releases them in all ways.
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 
 use super::task::Task;
 
-/// How many locks there are.
+/// The number of locks.
 const LOCKS: u32 = 64;
 
-/// How long somebody waits, and holds, in ms.
+/// The ranges of wait and hold times, in ms.
 const WAITS: std::ops::Range<u64> = 0..500;
 const HOLDS: std::ops::Range<u64> = 1..60;
 
-/// How many turns a session is used for.
+/// The number of turns per session.
 const TURNS: std::ops::Range<u32> = 1..30;
 
-/// Runs until the task is over, with one turn in each `pace`.
+/// Runs until the task is over, with one turn per `pace`.
 pub async fn run(client: Client, task: Task, rng: StdRng, pace: Duration) {
     let mut pace = interval(pace);
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -52,13 +52,13 @@ impl Locker {
             self.take_turn(&session).await;
             pace.tick().await;
         }
-        // Or by being dropped.
+        // Otherwise the session ends by being dropped.
         if self.rng.random() {
             self.task.counted("sessions closed", session.close().await);
         }
     }
 
-    /// Locks, and how they are shared.
+    /// Chooses locks, and how they are shared.
     fn choose(&mut self) -> (Vec<String>, Sharing) {
         let number = self.rng.random_range(0..LOCKS);
         match number % 4 {
@@ -95,7 +95,7 @@ impl Locker {
         }
     }
 
-    /// Holds for a while, and gives back, hands over, or drops.
+    /// Holds for a while, then releases, hands over, or drops the guard.
     async fn hold(&mut self, guard: Guard, sharing: Sharing) {
         self.see(&guard, sharing);
         sleep(Duration::from_millis(self.rng.random_range(HOLDS))).await;
@@ -114,9 +114,9 @@ impl Locker {
         self.task.write(&session, &names, kind, start, outcome);
     }
 
-    /// Writes down that the hold is valid, which it has to be.
+    /// Records that the hold is valid, which it must be.
     fn see(&self, guard: &Guard, sharing: Sharing) {
-        // Before the hold is asked.
+        // Taken before the hold is checked.
         let at = now();
         match guard.lost_reason() {
             None => {

@@ -1,4 +1,4 @@
-//! A program that is a member of a group: when it leads, it divides the work among all.
+//! A program that is a group member: while it leads, it divides the work among all members.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::time::{sleep, timeout};
 
 use super::task::Task;
 
-/// How often a member looks where it stands.
+/// The interval at which a member records its status.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// How long a member stays, in ms.
@@ -26,7 +26,7 @@ pub async fn run(client: Client, group: String, task: Task, mut rng: StdRng) {
             continue;
         };
         let stays = Duration::from_millis(rng.random_range(STAYS));
-        // It ends with the time.
+        // Ends by the timeout.
         let _ = timeout(stays, async {
             tokio::join!(lead(&task, &membership), look(&task, &membership));
         })
@@ -52,7 +52,7 @@ async fn lead(task: &Task, membership: &Membership) {
     task.counted::<()>("leading", Err(error));
 }
 
-/// Writes down where a member stands.
+/// Records the status of a member.
 async fn look(task: &Task, membership: &Membership) {
     loop {
         let at = now();

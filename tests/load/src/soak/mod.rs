@@ -1,5 +1,5 @@
-//! Soak: three servers do a bit of everything at a steady rate, for long. They must not grow, and what they did must be
-//! consistent in the end.
+//! Soak runs: three servers execute a mixed workload at a steady rate for a long time. Their resource usage must not
+//! grow, and the history must be consistent at the end.
 
 mod ending;
 mod locker;
@@ -26,25 +26,25 @@ use self::task::Task;
 use crate::report::Report;
 use crate::service::{Base, Service};
 
-/// How many servers there are; with SQLite, there is one.
+/// The number of servers; one with SQLite.
 const SERVERS: usize = 3;
 
-/// For each server: how many programs take locks, and how many are members of groups.
+/// Per server: the number of programs that acquire locks, and of group members.
 const LOCKERS: usize = 16;
 const MEMBERS: usize = 3;
 
-/// How many groups there are.
+/// The number of groups.
 const GROUPS: usize = 2;
 
-/// What is watched by prefix.
+/// The prefixes that are watched.
 const PREFIXES: [&str; 3] = ["lock/", "book/", "pool/"];
 
-/// How often it is looked what the servers take: so many times in all, but no less often and no more often than this.
+/// The number of samples of resource usage in a run, and the bounds of the interval between them.
 const SAMPLES: f64 = 40.0;
 const OFTEN: f64 = 0.5;
 const SELDOM: f64 = 10.0;
 
-/// How long programs may take to bring to an end what they do.
+/// How long programs may take to shut down.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a soak is asked for.
@@ -67,7 +67,7 @@ pub struct SoakArguments {
     pub report: Option<PathBuf>,
 }
 
-/// Runs, and tells what came of it.
+/// Runs the soak and returns a report.
 ///
 /// # Errors
 /// If something that is not under test fails.
@@ -120,7 +120,7 @@ fn start(task: &Task, clients: &[Client], rate: f64, rng: &mut StdRng) -> JoinSe
     programs
 }
 
-/// Looks at the servers until the time is over.
+/// Samples the servers until the time is over.
 async fn watch_over(service: &Service, time: Duration, report: &mut Report) -> anyhow::Result<Vec<Sample>> {
     let start = Instant::now();
     let mut look = interval(Duration::from_secs_f64((time.as_secs_f64() / SAMPLES).clamp(OFTEN, SELDOM)));
@@ -137,7 +137,7 @@ async fn watch_over(service: &Service, time: Duration, report: &mut Report) -> a
     Ok(samples)
 }
 
-/// Tells what the servers took, and what the programs did.
+/// Reports the resource usage of the servers, and the work of the programs.
 fn tell(samples: &[Sample], task: &Task, report: &mut Report) -> anyhow::Result<()> {
     let (first, last) = (samples.first().context("no samples")?, samples.last().context("no samples")?);
     let used = |sample: &Sample| sample.servers.iter().map(|server| server.processor).sum::<f64>();

@@ -1,4 +1,4 @@
-//! Programs that use plain calls to look at all there is, and such as only come by.
+//! Programs that read the state by plain calls, and programs that connect only briefly.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use tokio_stream::{Stream, StreamExt};
 
 use super::task::Task;
 
-/// How often one looks, and how often somebody comes by.
+/// The interval between reads, and between visits.
 const LOOK: Duration = Duration::from_millis(100);
 const VISIT: Duration = Duration::from_secs(1);
 
-/// The most that is read of a list.
+/// The maximum number of list items read.
 const ITEMS: usize = 250;
 
-/// Looks at something, until the task is over.
+/// Reads parts of the state, until the task is over.
 pub async fn look(client: Client, task: Task, mut rng: StdRng) {
     let Some(session) = task.counted("sessions opened", client.session(SessionOptions::new()).await) else { return };
     let mut pace = interval(LOOK);
@@ -54,7 +54,7 @@ async fn all<T>(items: impl Stream<Item = Result<T>>) -> Result<Vec<T>> {
     items.collect().await
 }
 
-/// Connects, takes a lock in a session of its own, and goes, until the task is over.
+/// Connects, acquires a lock in its own session, and disconnects, until the task is over.
 pub async fn visit(task: Task, mut rng: StdRng) {
     let mut pace = interval(VISIT);
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -1,61 +1,61 @@
-//! What servers take, from time to time, and whether it grows.
+//! Samples the resource usage of servers, and checks that it does not grow.
 
 use serde::Serialize;
 use tenure_harness::Tenured;
 
 use crate::process::Taken;
 
-/// What the servers took at a time.
+/// A sample of the servers' resource usage.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sample {
-    /// Seconds after the beginning.
+    /// Seconds since the start of the run.
     pub at: f64,
-    /// Each of them.
+    /// The usage of each server.
     pub servers: Vec<Taken>,
 }
 
 impl Sample {
-    /// Takes one.
+    /// Takes a sample.
     ///
     /// # Errors
-    /// If a server does not run any more.
+    /// If a server is no longer running.
     pub fn take(at: f64, servers: &[Tenured]) -> anyhow::Result<Self> {
         let servers = servers.iter().map(|server| Taken::by(server.process_id().unwrap_or_default()));
         Ok(Self { at, servers: servers.collect::<anyhow::Result<_>>()? })
     }
 }
 
-/// Something that must not grow.
+/// A resource whose usage must not grow.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// How to read it.
+    /// Reads it.
     pub read: fn(&Taken) -> f64,
-    /// By how much the last quarter may be above the second one: this part of it, and this much.
+    /// The relative increase from the second to the last quarter that is allowed, in addition to `much`.
     pub part: f64,
-    /// See above.
+    /// The absolute increase that is allowed, in addition to `part`.
     pub much: f64,
 }
 
-/// All of them.
+/// All measures.
 pub const MEASURES: [Measure; 3] = [
     Measure { name: "memory in MB", read: |taken| taken.memory, part: 0.10, much: 16.0 },
     Measure { name: "descriptors", read: |taken| taken.descriptors as f64, part: 0.0, much: 8.0 },
     Measure { name: "threads", read: |taken| taken.threads as f64, part: 0.0, much: 4.0 },
 ];
 
-/// How much of something there was: the median of the second quarter of the time, and of the last.
+/// The usage over time: the medians of the second and of the last quarter of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Course {
-    /// In the second quarter, when all has begun.
+    /// The median of the second quarter, when all programs are running.
     pub second: f64,
-    /// In the last one.
+    /// The median of the last quarter.
     pub last: f64,
 }
 
 impl Course {
-    /// That of a measure of one server.
+    /// Computes the course of a measure of one server.
     pub fn of(measure: &Measure, server: usize, samples: &[Sample]) -> Self {
         let quarter = samples.len() / 4;
         let values =
@@ -68,7 +68,7 @@ impl Course {
         Self { second: median(&samples[quarter..quarter * 2]), last: median(&samples[quarter * 3..]) }
     }
 
-    /// Whether it has not grown by more than may be.
+    /// Returns whether it has not grown by more than is allowed.
     pub fn is_flat(self, measure: &Measure) -> bool {
         self.last <= self.second * (1.0 + measure.part) + measure.much
     }

@@ -1,4 +1,4 @@
-//! What all programs of a run have in common.
+//! The state that all programs of a run share.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,57 +8,58 @@ use std::time::Duration;
 use tenure_checker::{Call, CallKind, Diary, Entry, Outcome};
 use tenure_client::{Error, Reason};
 
-/// What all programs of a run have in common.
+/// The state that all programs of a run share.
 #[derive(Clone, Debug, Default)]
 pub struct Task {
     /// The servers, as URLs.
     pub urls: Arc<[String]>,
-    /// What the checker reads.
+    /// The history for the checker.
     pub diary: Diary,
     is_over: Arc<AtomicBool>,
     notes: Arc<Mutex<Notes>>,
 }
 
-/// What was counted.
+/// Counters.
 #[derive(Clone, Debug, Default)]
 pub struct Notes {
-    /// How often something was done.
+    /// The number of actions by kind.
     pub done: BTreeMap<&'static str, usize>,
-    /// What was not as it should be, how often.
+    /// The number of violations by description.
     pub wrong: BTreeMap<String, usize>,
-    /// When a watch first told of an event, by revision.
+    /// When a watch first reported an event, by revision.
     pub told: BTreeMap<u64, Duration>,
-    /// Up to which revision the watch of everything has told.
+    /// The revision up to which the watch of everything has reported.
     pub told_up_to: u64,
 }
 
 impl Task {
-    /// One for these servers.
+    /// Creates a task for these servers.
     pub fn new(urls: Vec<String>) -> Self {
         Self { urls: urls.into(), ..Self::default() }
     }
 
-    /// Whether it goes on.
+    /// Returns whether the run continues.
     pub fn goes_on(&self) -> bool {
         !self.is_over.load(Ordering::SeqCst)
     }
 
-    /// Nobody begins anything more.
+    /// Makes all programs start nothing new.
     pub fn finish(&self) {
         self.is_over.store(true, Ordering::SeqCst);
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn notes(&self) -> MutexGuard<'_, Notes> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts something that was done.
+    /// Counts an action.
     pub fn count(&self, what: &'static str) {
         *self.notes().done.entry(what).or_default() += 1;
     }
 
-    /// Counts what came of something. Where nothing fails, there are no errors but those that tell of what others do.
+    /// Counts the outcome of an action. In a run without faults, the only errors allowed are those caused by other
+    /// callers' actions.
     pub fn counted<T>(&self, what: &'static str, result: Result<T, Error>) -> Option<T> {
         match result {
             Ok(value) => {
@@ -71,7 +72,7 @@ impl Task {
         None
     }
 
-    /// Writes down a call that ends now.
+    /// Records a call that ends now.
     pub fn write(&self, session: &str, names: &[String], kind: CallKind, start: Duration, outcome: Outcome) {
         let end = tenure_chaos::now();
         let call = Call { session: session.to_owned(), names: names.to_vec(), kind, start, end, outcome };
@@ -79,7 +80,7 @@ impl Task {
     }
 }
 
-/// Whether a refusal only tells of what somebody else has done meanwhile, or has not.
+/// Returns whether an error only reflects what another caller has done, or not done, in the meantime.
 fn is_about_others(error: &Error) -> bool {
     matches!(
         error.reason(),

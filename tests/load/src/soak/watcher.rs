@@ -1,4 +1,4 @@
-//! Programs that watch: one that writes down all that it is told, and others that come and go.
+//! Programs that watch: one that records all events, and others that watch only for a while.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use tokio::time::timeout;
 
 use super::task::Task;
 
-/// How long somebody watches who comes and goes, in ms.
+/// How long a temporary watch lasts, in ms.
 const STAYS: std::ops::Range<u64> = 2_000..20_000;
 
-/// Writes down all that a watch of everything tells, until the client is closed.
+/// Records all events of a watch on everything, until the client is closed.
 pub async fn note_all(client: Client, task: Task) {
     let mut watch = client.watch(WatchOptions::all());
     while let Some(item) = watch.next().await {
@@ -42,7 +42,7 @@ pub async fn note_all(client: Client, task: Task) {
     }
 }
 
-/// Watches locks by a prefix, and groups, for a while, again and again.
+/// Watches locks by a prefix, and groups, for a while, repeatedly.
 pub async fn come_and_go(client: Client, prefix: &'static str, task: Task, mut rng: StdRng) {
     while task.goes_on() {
         let mut watch = client.watch(WatchOptions::default().prefix(prefix).group("team-0"));
@@ -55,12 +55,12 @@ pub async fn come_and_go(client: Client, prefix: &'static str, task: Task, mut r
                 check(&item, prefix, &mut last, &task);
             }
         };
-        // It ends with the time.
+        // Ends by the timeout.
         let _ = timeout(stays, watching).await;
     }
 }
 
-/// What is told rises, and is of what was asked for.
+/// Checks that revisions rise and that events match the prefix.
 fn check(item: &WatchEvent, prefix: &str, last: &mut u64, task: &Task) {
     let (is_well, revision) = match item {
         WatchEvent::Snapshot { locks, revision, .. } => {

@@ -1,55 +1,55 @@
-//! What can happen.
+//! Defines the actions of the model of plain calls.
 
 use super::table::{Client, Command, Id, Server};
 
-/// A call, by its place among those that are under way.
+/// A call, by index among the calls in progress.
 pub type Place = usize;
 
-/// One step of a client, a server, or the world.
+/// One step of a client, a server, or the environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// A client sends an Acquire, which waits if need be or not, and a server receives it.
+    /// A client sends an Acquire, which waits if the flag is set, and a server receives it.
     Acquire(Client, Server, bool),
-    /// A client releases its hold, at any server.
+    /// A client releases its hold at any server.
     Release(Client, Server),
-    /// A client cancels its Acquires, at any server, and receives the reply.
+    /// A client cancels its Acquires at any server, and receives the reply.
     Cancel(Client, Server),
-    /// A client renews its session, at a server that is not its home.
+    /// A client renews its session at a server that is not its home.
     Renew(Client, Server),
-    /// A client leaves a call, which its server notices.
+    /// A client abandons a call, and the call's server notices.
     Leave(Place),
-    /// A client receives the answer to a call.
+    /// A client receives the reply to a call.
     Deliver(Place),
-    /// The answer to a call is lost.
+    /// The reply to a call is lost.
     Lose(Place),
 
     /// A server follows the log by one batch.
     Follow(Server),
     /// A server decides an Acquire.
     Decide(Place),
-    /// A server passes an Acquire, or the end of a wait, to another one, which decides it for the first one.
+    /// A server forwards an Acquire, or the end of a wait, to another server, which decides it on behalf of the first.
     Pass(Place, Server),
-    /// The time of a wait is up.
+    /// A wait times out.
     TimeOut(Place),
-    /// A server ends a wait whose time is up.
+    /// A server ends a wait that has timed out.
     EndWait(Place),
-    /// A call has a grant, and returns it unless it has to be acknowledged first.
+    /// A call has a grant, and returns it unless the grant must be acknowledged first.
     Return(Place),
     /// A server acknowledges a grant that was made for a call at another server.
     Acknowledge(Place),
-    /// A call notices that its claim is awaited at another server, and asks again.
+    /// A call notices that its claim is awaited at another server, and sends its Acquire again.
     AskAgain(Place),
-    /// A server decides a command whose call has gone, or need not know the outcome.
+    /// A server decides a command whose call has ended or does not need the outcome.
     Command(Server, Command),
     /// A server cancels a claim that no call has attended to for the reattach time.
     Abandon(Server, Id),
-    /// A server adopts what a dead one looked after.
+    /// A server adopts the sessions and waits of a dead server.
     Adopt(Server, Server),
 
     /// A session expires.
     Expire(Client),
     /// A server crashes.
     Crash(Server),
-    /// A server loads its table anew, as it was after so many batches of those that are kept.
+    /// A server reloads its table as it was after this many of the retained batches.
     Reload(Server, u8),
 }

@@ -1,4 +1,5 @@
-//! What clients do: each spreads its calls over all servers, and may have an old call under way when it makes the next.
+//! Models the clients: each spreads its calls over all servers, and may have an old call in progress when it makes the
+//! next.
 
 use super::action::{Action, Place};
 use super::limits::Limits;
@@ -6,7 +7,7 @@ use super::table::{Client, Command, Id, Server};
 use super::world::{Answer, Call, Program, Stage, World};
 
 impl World {
-    /// What clients may do.
+    /// The actions that clients may take.
     pub(super) fn client_actions(&self, limits: &Limits, actions: &mut Vec<Action>) {
         for (id, client) in (0..).zip(&self.clients) {
             let home = self.head.homes[usize::from(id)];
@@ -33,7 +34,7 @@ impl World {
         }
     }
 
-    /// Answers that arrive.
+    /// Replies that can be delivered.
     pub(super) fn deliveries(&self, actions: &mut Vec<Action>) {
         let answered = |(_, call): &(Place, &Call)| matches!(call.stage, Stage::Answered(_));
         actions.extend(self.calls.iter().enumerate().filter(answered).map(|(place, _)| Action::Deliver(place)));
@@ -70,7 +71,7 @@ impl World {
         *self.client(client) = Program { acquires, hold, first, has_cancelled: true, has_left, has_lost_grant };
     }
 
-    /// A session is over, and its client knows by its own clock.
+    /// A session expires, and its client knows by its own clock.
     pub(super) fn expire(&mut self, client: Client, limits: &Limits) {
         self.budget.expiries -= 1;
         let Some(home) = self.head.homes[usize::from(client)] else { return };
@@ -101,7 +102,7 @@ impl World {
         self.lost(place);
     }
 
-    /// A call ends without an answer.
+    /// A call ends without a reply.
     pub(super) fn lost(&mut self, place: Place) {
         let call = self.calls.remove(place);
         if !call.left && !call.cancelled {
@@ -111,7 +112,7 @@ impl World {
         }
     }
 
-    /// A client leaves a call. What was asked of its server's sequencer is decided all the same.
+    /// A client abandons a call. The command that its server's sequencer has received is decided nevertheless.
     pub(super) fn leave_call(&mut self, place: Place) {
         self.budget.leaves -= 1;
         let call = self.calls[place];

@@ -1,4 +1,4 @@
-//! Deciding and committing, and what calls do with the outcomes: `server/src/sequencer/batch.rs`,
+//! Models deciding and committing, and how calls process the outcomes: `server/src/sequencer/batch.rs`,
 //! `server/src/grpc/acquire.rs`.
 
 use super::action::Place;
@@ -8,12 +8,12 @@ use super::table::{Claim, Command, Event, Id, Outcome, Reason, Server};
 use super::world::{Answer, Call, Notice, Stage, World};
 
 impl World {
-    /// A server decides a command at the log's head and commits what it causes, but does not show that yet.
+    /// Decides a command at the log's head and commits its events, without applying them to the server's table.
     fn commit(&mut self, server: Server, command: Command, limits: &Limits) -> (Outcome, Vec<Event>) {
         self.commit_for(server, server, command, limits)
     }
 
-    /// The same by another server.
+    /// Like `World::commit`, but another server decides the command.
     fn commit_for(&mut self, server: Server, by: Server, command: Command, limits: &Limits) -> (Outcome, Vec<Event>) {
         self.catch_up(by, limits);
         let (events, outcome) = self.head.decide(command, server, limits.flaw);
@@ -31,7 +31,7 @@ impl World {
         (outcome, events)
     }
 
-    /// The same, and the server shows it.
+    /// Like `World::commit`, and the server then applies the events.
     pub(super) fn carry_out(&mut self, server: Server, command: Command, limits: &Limits) -> Outcome {
         let (outcome, _) = self.commit(server, command, limits);
         self.catch_up(server, limits);
@@ -65,7 +65,7 @@ impl World {
             Outcome::Rejected => call.stage = Stage::Answered(Answer::Cancelled),
         }
         call.passed = None;
-        // The order of those that wait.
+        // Keeps waiting calls in the order in which they began to wait.
         self.calls.push(call);
         self.catch_up(server, limits);
         if call.left
@@ -75,8 +75,8 @@ impl World {
         }
     }
 
-    /// A server passes what it has to decide. It finds out what came of it when it decides that once more itself, which
-    /// is what it does if no verdict comes. `server/src/sequencer/passing`.
+    /// A server forwards a decision to another server. It learns the outcome when it decides the same command again
+    /// itself, which is what it does if no verdict arrives. `server/src/sequencer/passing`.
     pub(super) fn pass(&mut self, place: Place, to: Server, limits: &Limits) {
         self.budget.passes -= 1;
         let Call { client, server, seen, queue, cancelled, stage, .. } = self.calls[place];
@@ -94,7 +94,7 @@ impl World {
         self.catch_up(to, limits);
     }
 
-    /// The time of a wait is up. `Attendance::retire`.
+    /// A wait times out. `Attendance::retire`.
     pub(super) fn time_out(&mut self, place: Place) {
         let Call { server, queue, stage: Stage::Waiting(id), .. } = self.calls[place] else { return };
         self.budget.timeouts -= u8::from(queue);
@@ -103,7 +103,7 @@ impl World {
         self.calls[place].stage = Stage::TimedOut { id, ends, notice: None };
     }
 
-    /// A server ends a wait whose time is up, or reads how the claim is. `Api::end_wait`.
+    /// A server ends a wait that has timed out, or reads the state of the claim. `Api::end_wait`.
     pub(super) fn end_wait(&mut self, place: Place, limits: &Limits) {
         let Call { server, stage: Stage::TimedOut { id, ends, .. }, .. } = self.calls[place] else { return };
         self.catch_up(server, limits);
@@ -139,7 +139,7 @@ impl World {
         }
     }
 
-    /// A call has a grant. `Api::ensure_held`.
+    /// A call returns its grant. `Api::ensure_held`.
     pub(super) fn return_grant(&mut self, place: Place, limits: &Limits) {
         let Call { server, stage: Stage::Granted(Claim { id, at }, attends), .. } = self.calls[place] else { return };
         if at.is_none_or(|at| at == server) || limits.has(Flaw::NoAcknowledge) {
@@ -156,8 +156,7 @@ impl World {
         self.answer(place, if is_held { Answer::Held(id) } else { Answer::Ended });
     }
 
-    /// A call whose claim is awaited elsewhere sends its Acquire again, and does not wait for the outcome. With a flaw
-    /// only.
+    /// A call whose claim is awaited elsewhere sends its Acquire again and ignores the outcome. Only with a flaw.
     pub(super) fn ask_again(&mut self, place: Place) {
         let call = self.calls[place];
         self.calls.push(Call { left: true, stage: Stage::Received, ..call });
@@ -171,7 +170,7 @@ impl World {
         self.carry_out(server, command, limits);
     }
 
-    /// A server cancels a claim that no call attends to, unless one does by what it reads of the log first.
+    /// A server cancels an unattended claim, unless the log that it reads first shows a call that attends to it.
     /// `Home::stands`.
     pub(super) fn abandon(&mut self, server: Server, id: Id, limits: &Limits) {
         self.catch_up(server, limits);

@@ -1,45 +1,45 @@
-//! Deliberate flaws of the protocol of plain calls, which the checker must find.
+//! Defines deliberate flaws of the protocol of plain calls, which the checker must find.
 
-/// A way in which the protocol would be wrong.
+/// A deliberate flaw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Flaw {
     /// The home of a session cancels grants that were not returned, wherever their call is.
     CancelledAtHome,
     /// A wait ends only at the home of its session. Elsewhere the call returns without a grant, and the claim stays.
     WaitEndsAtHome,
-    /// An Acquire that was received before a cancel is decided after it all the same.
+    /// An Acquire that was received before a cancel is still decided after it.
     CancelForgotten,
-    /// A cancel that directly follows another one is not recorded, though an Acquire may have been received in between.
+    /// A cancel that directly follows another is not recorded, though an Acquire may have been received in between.
     RepeatedCancelSkipped,
-    /// A call that another server has decided takes a grant for new, though an earlier call may have returned it
-    /// meanwhile.
+    /// A call that another server has decided treats its grant as new, though an earlier call may have returned it in
+    /// the meantime.
     PassedGrantIsNew,
     /// A grant that was made for a call at another server is returned without an acknowledgement.
     NoAcknowledge,
-    /// An earlier call, whose claim is awaited elsewhere, sends its Acquire again, which takes the claim back or makes
+    /// An earlier call, whose claim is awaited elsewhere, sends its Acquire again, which moves the claim back or makes
     /// a new one.
     AsksAgain,
-    /// A call that returns while its claim waits on for another one does not count as gone, though the other one may
-    /// have gone first.
+    /// A call that returns while another call waits for its claim does not count as ended, though the other call may
+    /// have ended first.
     WaitLeftBehind,
     /// The waits of a dead server are not adopted.
     WaitsNotAdopted,
-    /// A server that loads its table anew judges the waits before it has followed the log to its head.
+    /// A server that reloads its table judges the waits before it has followed the log to its head.
     JudgedBehind,
-    /// Such a server answers calls whose claims that table does not have yet as if they had ended.
+    /// A server that reloads its table replies to calls whose claims are not in that table yet as if these had ended.
     EndedBehind,
-    /// Such a server forgets which claims, that the table does not have yet, no call attends to.
+    /// A server that reloads its table forgets which claims are unattended if these are not in that table yet.
     ForgottenBehind,
-    /// Such a server takes a move of a wait that it sees again, on its way to the head, for a new one.
+    /// A server that reloads its table takes a move of a wait that it replays on its way to the head for a new one.
     MovesSeenAgain,
-    /// A server that loads its table anew goes on to cancel a grant that was acknowledged meanwhile.
+    /// A server that reloads its table still cancels a grant that was acknowledged in the meantime.
     AcknowledgedCancelled,
-    /// A server that loads its table anew does not look what was granted meanwhile.
+    /// A server that reloads its table does not check for grants made in the meantime.
     GrantMissed,
 }
 
 impl Flaw {
-    /// All of them.
+    /// All flaws.
     pub const ALL: [Self; 15] = [
         Self::CancelledAtHome,
         Self::WaitEndsAtHome,
@@ -59,10 +59,10 @@ impl Flaw {
     ];
 }
 
-/// The flaw of this name.
+/// Parses the name of a flaw.
 ///
 /// # Errors
-/// The names that exist, if this is none.
+/// If the name is unknown: the list of existing names.
 pub fn parse(name: &str) -> Result<Flaw, String> {
     crate::flaw::named(&Flaw::ALL, name)
 }

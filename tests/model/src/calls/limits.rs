@@ -1,4 +1,4 @@
-//! How large a model of plain calls is, and what may go wrong in it.
+//! Defines the size of a model of plain calls, and the bounds on its optional events.
 
 use super::flaw::Flaw;
 
@@ -7,21 +7,21 @@ use super::flaw::Flaw;
 pub struct Limits {
     /// The number of servers.
     pub servers: u8,
-    /// The number of clients, with one session each. The first one holds the lock at the beginning.
+    /// The number of clients, with one session each. The first client holds the lock at the beginning.
     pub clients: u8,
     /// The number of Acquires of each other client.
     pub acquires: u8,
-    /// Whether an Acquire may also be one that does not wait.
+    /// Whether an Acquire may also be non-waiting.
     pub tries: bool,
     /// The number of Acquires that the first client makes after its first hold.
     pub again: u8,
-    /// How often events happen that need not.
+    /// Bounds on optional events.
     pub budget: Budget,
     /// A deliberate flaw of the protocol.
     pub flaw: Option<Flaw>,
 }
 
-/// How often, in all.
+/// Maximum number of each optional event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Budget {
     /// A client releases.
@@ -30,19 +30,19 @@ pub struct Budget {
     pub cancels: u8,
     /// A client renews its session at a server that is not its home.
     pub renews: u8,
-    /// A client leaves a call.
+    /// A client abandons a call.
     pub leaves: u8,
-    /// A server passes a command to another one.
+    /// A server forwards a command to another server.
     pub passes: u8,
-    /// An answer is lost.
+    /// A reply is lost.
     pub losses: u8,
-    /// The time of a wait is up.
+    /// A wait times out.
     pub timeouts: u8,
     /// A session expires.
     pub expiries: u8,
-    /// A server crashes. One stays.
+    /// A server crashes. One server always stays up.
     pub crashes: u8,
-    /// A server loads its table anew, from rows that are behind the log or ahead of what it has seen.
+    /// A server reloads its table, from rows that are behind the log or ahead of what it has seen.
     pub reloads: u8,
 }
 
@@ -54,7 +54,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Whether this is the flaw.
+    /// Whether the model has this flaw.
     #[must_use]
     pub fn has(&self, flaw: Flaw) -> bool {
         self.flaw == Some(flaw)

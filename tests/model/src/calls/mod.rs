@@ -1,23 +1,22 @@
-//! A second, separate model: plain calls whose sessions spread them over several servers. It covers what the model of
-//! streams does not: waits, cancels, grants on their way to a caller, and calls of one session under way at several
-//! servers.
+//! A separate model of plain calls whose sessions spread them over several servers. It covers what the model of streams
+//! does not: waits, cancels, grants on their way to a caller, and concurrent calls of one session at several servers.
 //!
-//! One exclusive lock, one session a client. There are no clocks: what takes time may happen at any moment. Two
-//! assumptions about time remain. A claim without a call is not cancelled before its server has decided what it was
-//! asked about it, which takes far less than the reattach time. A server that is alive follows the log. The call that
-//! asked for a claim last looks after it: if its client leaves it, the claim may be cancelled though an earlier call
-//! waits.
+//! The model has one exclusive lock and one session per client. It has no clocks: anything that takes time may happen
+//! at any moment. Two assumptions about time remain. An unattended claim is not cancelled before its server has decided
+//! the commands that it received about the claim, which takes far less than the reattach time. A running server follows
+//! the log. The call that last asked for a claim attends to it: if its client abandons the call, the claim may be
+//! cancelled even if an earlier call waits.
 //!
-//! A request counts as sent when a server has received it: one that is still in the network when its cancel is
-//! acknowledged is not covered, here or by the servers.
+//! A request counts as sent when a server has received it. Neither the model nor the servers cover a request that is
+//! still in the network when its cancel is acknowledged.
 //!
-//! A server decides what it has received in any order, which is more than the servers do: they keep the order of their
-//! commands.
+//! A server decides received commands in any order. This is more general than the servers, which keep the order of
+//! their commands.
 //!
-//! A grant may stay held without its client knowing, until its session ends, in the cases that [`properties`] names.
-//! Commands that are passed on and tables that are loaded anew are not looked at together.
+//! A grant may stay held, unknown to its client, until the session ends, in the cases that [`properties`] names.
+//! Forwarded commands and reloaded tables are not checked together.
 //!
-//! Left out: loss of history, appends of unknown outcome and server leases, which the model of streams has; streams;
+//! Left out: loss of history, appends of unknown outcome and server leases, which the model of streams covers; streams;
 //! priorities, transfers, minimum holds and other modes.
 
 pub mod action;

@@ -1,4 +1,4 @@
-//! What must hold of plain calls.
+//! Defines the properties of plain calls.
 
 use stateright::Property;
 
@@ -10,18 +10,18 @@ use super::world::{Program, Stage, World};
 pub const HELD: &str = "a grant that a call has returned ends only by its client or with its session";
 /// S1.
 pub const ONE_HOLDER: &str = "at most one client has a grant that has not ended";
-/// What the contract says of `acquired: false`.
+/// The contract of `acquired: false`.
 pub const NOTHING_LEFT: &str = "a client whose calls were all answered without a grant has no claim";
-/// What the contract says of calls without an answer.
+/// The contract of calls without a reply.
 pub const NOTHING_STAYS: &str = "in the end a client without calls and without a grant has no claim";
-/// What the contract says of a cancel.
+/// The contract of a cancel.
 pub const CANCELLED: &str = "after a cancel nothing of an earlier call takes effect";
 /// L4.
 pub const NOT_FORGOTTEN: &str = "a call that waits has a claim in the queue, or notice of its end on the way";
 /// L3.
 pub const KEEPS_PLACE: &str = "no claim is cancelled while the call waits that asked for it last";
 
-/// All of them.
+/// All properties.
 #[must_use]
 pub fn all() -> Vec<Property<Limits>> {
     vec![
@@ -48,20 +48,20 @@ pub fn all() -> Vec<Property<Limits>> {
     ]
 }
 
-/// The clients that have no call under way, and hold nothing.
+/// Clients that hold nothing and have no call in progress.
 fn without_calls(world: &World) -> impl Iterator<Item = (Client, &Program)> {
     let asks = |id| world.calls.iter().any(|call| call.client == id && !call.left);
     (0..).zip(&world.clients).filter(move |(id, client)| client.hold.is_none() && !asks(*id))
 }
 
-/// Whether a server should have ended a claim that is left. A grant may stay that was returned and lost on the way, or
-/// that was made for a call at a server that crashed: no other server knows whether that one has returned it.
+/// Whether a server should have ended a remaining claim. Two kinds of grant may stay: one that was returned and lost on
+/// the way, and one for a call at a server that crashed, because no other server knows whether it was returned.
 fn is_left(world: &World, client: &Program, claim: Claim) -> bool {
     let is_unknown = claim.at.is_some_and(|at| world.life(at).is_none());
     world.head.waits(claim.id) || !(client.has_lost_grant || is_unknown && client.has_left)
 }
 
-/// A server at the log's head knows that the claims wait that its calls wait for, and a lock with waiters has a holder.
+/// A server at the log's head waits only for claims that are in the queue, and a lock with waiters has a holder.
 fn every_wait_is_known(world: &World) -> bool {
     let is_served = world.head.queue.is_empty() || world.head.holder.is_some();
     is_served

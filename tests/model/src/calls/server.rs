@@ -1,5 +1,4 @@
-//! What a server has in memory of the calls at it, and how it changes with what is committed:
-//! `server/src/sequencer/desk.rs`,
+//! Models a server's in-memory state about its calls, and how commits change it: `server/src/sequencer/desk.rs`,
 //! `server/src/sequencer/attendance.rs`, `server/core/src/home.rs`.
 
 use super::flaw::Flaw;
@@ -20,7 +19,7 @@ impl World {
         self.calls.iter().any(|call| call.server == server && call.waits_for(id))
     }
 
-    /// Whether a call is there for a claim. `Callers::attend_to`.
+    /// Whether a call attends to a claim. `Callers::attend_to`.
     pub(super) fn is_attended(&self, server: Server, id: Id) -> bool {
         self.calls.iter().any(|call| call.server == server && (call.waits_for(id) || call.receives(id)))
     }
@@ -43,7 +42,7 @@ impl World {
         }
     }
 
-    /// A call has gone, which has been removed already. `Attendance::drop`.
+    /// Handles the end of a call that was already removed. `Attendance::drop`.
     pub(super) fn dropped(&mut self, call: Call) {
         let (Stage::Waiting(id)
         | Stage::TimedOut { id, .. }
@@ -59,7 +58,7 @@ impl World {
         }
     }
 
-    /// The grant was returned, or acknowledged. `Callers::received`.
+    /// Marks a grant as returned or acknowledged. `Callers::received`.
     pub(super) fn received(&mut self, server: Server, id: Id) {
         for call in self.calls_at(server).filter(|call| call.receives(id)) {
             match &mut call.stage {
@@ -81,7 +80,8 @@ impl World {
         }
     }
 
-    /// Calls after one whose timeout has ended the claim ask again. `Callers::ended`.
+    /// Notifies the waiting calls. Those after a call whose timeout ended the claim send their Acquire again.
+    /// `Callers::ended`.
     fn ended(&mut self, server: Server, id: Id, reason: Reason) {
         self.received(server, id);
         let mut timed_out = false;
@@ -97,7 +97,7 @@ impl World {
         }
     }
 
-    /// A claim is awaited at a server from now on, or nowhere. `Desk::notify`, `Home::observe`.
+    /// The claim is now awaited at another server, or nowhere. `Desk::notify`, `Home::observe`.
     fn awaited_at(&mut self, server: Server, claim: Claim, limits: &Limits) {
         let sees_again = self.life(server).is_none_or(|life| life.is_behind);
         if claim.at == Some(server) {
@@ -108,7 +108,7 @@ impl World {
         }
     }
 
-    /// A claim is awaited here by a call that does not attend to it yet, since another server has decided it.
+    /// The claim is now awaited here, by a call that does not attend to it yet because another server decided it.
     fn comes(&mut self, server: Server, claim: Claim, limits: &Limits) {
         let is_here = claim.at == Some(server) && self.life(server).is_some_and(|life| !life.is_behind);
         if is_here && !limits.has(Flaw::PassedGrantIsNew) && !self.is_attended(server, claim.id) {
@@ -143,7 +143,7 @@ impl World {
             }
             Event::Awaited { id, at } => self.awaited_at(server, Claim { id, at }, limits),
             Event::Attached { client, home } => {
-                // Claims that are awaited nowhere, with a flaw all, follow the home of their session.
+                // Claims that are awaited nowhere follow the home of their session; with a flaw, all claims do.
                 let follows = |claim: &Claim| claim.at.is_none() || limits.has(Flaw::CancelledAtHome);
                 let Some(claim) = table.of(client).filter(follows) else { return };
                 let comes = home == server && homes[usize::from(client)] != Some(server);
@@ -160,7 +160,7 @@ impl World {
         }
     }
 
-    /// The waits that no call attends to, of those that this server looks after. `Desk::leave_unattended`.
+    /// Marks as unattended the waits at this server that no call attends to. `Desk::leave_unattended`.
     fn leave_unattended(&mut self, server: Server, table: &Table) {
         for claim in table.queue.iter().filter(|claim| claim.at == Some(server)) {
             if !self.is_attended(server, claim.id) {
@@ -177,7 +177,7 @@ impl World {
         self.caught_up(server, limits);
     }
 
-    /// A server is at the log's head. If it has loaded its table anew, it judges now what it has in memory.
+    /// A server reaches the log's head. If it had reloaded its table, it now reconciles its in-memory state.
     /// `Desk::caught_up`.
     pub(super) fn caught_up(&mut self, server: Server, limits: &Limits) {
         let length = self.tail.len();
@@ -189,7 +189,7 @@ impl World {
         self.leave_unattended(server, &table);
     }
 
-    /// A server loads its table anew. `Desk::reconcile`.
+    /// A server reloads its table. `Desk::reconcile`.
     pub(super) fn reload(&mut self, server: Server, at: usize, limits: &Limits) {
         let table = self.table_at(at, limits);
         let Some(life) = self.live(server) else { return };
@@ -203,7 +203,7 @@ impl World {
         }
     }
 
-    /// Forgets what a table does not have. `Home::rebuild`, `Callers::retain_grants`.
+    /// Removes what the table does not contain. `Home::rebuild`, `Callers::retain_grants`.
     fn forget(&mut self, server: Server, table: &Table, limits: &Limits) {
         let is_here = |id: &Id| {
             table.claim(*id).is_some_and(|claim| match claim.at {
@@ -223,7 +223,7 @@ impl World {
         }
     }
 
-    /// Settles what is waited for by a table. If `ends`, claims that it does not have are over.
+    /// Settles waits against a table. If `ends`, claims missing from the table count as ended.
     fn settle(&mut self, server: Server, table: &Table, ends: bool, limits: &Limits) {
         let waited_for: Vec<Id> = self
             .calls_at(server)

@@ -1,4 +1,4 @@
-//! What servers do by themselves, what goes wrong, and how each action changes the world.
+//! Models the servers' background actions, mishaps, and the effect of each action.
 
 use super::action::Action;
 use super::flaw::Flaw;
@@ -7,7 +7,7 @@ use super::table::{Command, Id, Server};
 use super::world::{Call, Life, Stage, World};
 
 impl World {
-    /// What servers do by themselves.
+    /// The actions that servers take by themselves.
     pub(super) fn server_actions(&self, limits: &Limits, actions: &mut Vec<Action>) {
         for (server, life) in self.running() {
             if life.at < self.tail.len() || life.is_behind {
@@ -35,14 +35,14 @@ impl World {
         }
     }
 
-    /// A claim without a call is kept for the reattach time: longer than it takes to decide what its server has been
-    /// asked about it.
+    /// An unattended claim is kept for the reattach time, which exceeds the time to decide the commands that its server
+    /// has received about it.
     fn may_abandon(life: &Life, id: Id) -> bool {
         let about = |command: &Command| matches!(command, Command::EndWait(of) | Command::Acknowledge(of) if *of == id);
         !life.commands.iter().any(about)
     }
 
-    /// Whether a call asks again for a claim that is awaited elsewhere, which is a flaw.
+    /// Whether a call sends its Acquire again for a claim that is awaited elsewhere, which is a flaw.
     fn may_ask_again(&self, call: &Call, id: Id, limits: &Limits) -> bool {
         let same = |other: &Call| other.left && other.client == call.client && other.server == call.server;
         let is_elsewhere = |life: &Life| {
@@ -52,7 +52,7 @@ impl World {
         limits.has(Flaw::AsksAgain) && !self.calls.iter().any(same) && self.life(call.server).is_some_and(is_elsewhere)
     }
 
-    /// What may go wrong, or take its time, within the budget.
+    /// Mishaps and delays within the budget.
     pub(super) fn mishaps(&self, actions: &mut Vec<Action>) {
         let budget = &self.budget;
         for (place, call) in self.calls.iter().enumerate() {
@@ -70,7 +70,7 @@ impl World {
             }
         }
         for (client, home) in (0..).zip(&self.head.homes) {
-            // A call that waits renews its session.
+            // A waiting call renews its session.
             let waits = |call: &Call| matches!(call.stage, Stage::Waiting(_) | Stage::TimedOut { .. });
             let is_renewed = self.calls.iter().any(|call| call.client == client && waits(call));
             let is_home_up = home.is_some_and(|home| self.life(home).is_some());
@@ -86,7 +86,7 @@ impl World {
         }
     }
 
-    /// An action takes place.
+    /// Performs an action.
     pub(super) fn act(&mut self, action: Action, limits: &Limits) {
         match action {
             Action::Acquire(client, server, queue) => self.acquire(client, server, queue, limits),
@@ -124,7 +124,7 @@ impl World {
         }
     }
 
-    /// The calls at the server fail, and all that it had in memory is gone.
+    /// Crashes a server: its calls fail, and its in-memory state is lost.
     fn crash(&mut self, server: Server) {
         self.budget.crashes -= 1;
         self.servers[usize::from(server)] = None;

@@ -1,4 +1,4 @@
-//! The replicated table with one lock: what `server/core/src/table` decides and applies, as far as plain calls need it.
+//! Models the replicated table with one lock, as far as plain calls need it: `server/core/src/table`.
 
 use super::flaw::Flaw;
 
@@ -7,7 +7,7 @@ pub type Client = u8;
 /// A server.
 pub type Server = u8;
 
-/// A claim: the how manyth of its client.
+/// A claim, identified by its client and its number among that client's claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs)]
 pub struct Id {
@@ -15,8 +15,8 @@ pub struct Id {
     pub number: u8,
 }
 
-/// A claim, and the server whose call awaits it. `None`: its grant was acknowledged, and only its session looks after
-/// it.
+/// A claim, and the server whose call awaits it. `None` if its grant was acknowledged, so that only its session keeps
+/// it alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub struct Claim {
@@ -24,14 +24,14 @@ pub struct Claim {
     pub at: Option<Server>,
 }
 
-/// Why a claim ended.
+/// Reason for the end of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// By its client, or with the wait of its call.
+    /// Released by its client, or ended with the wait of its call.
     Released,
-    /// Its server cancelled it, because no call attended to it.
+    /// Cancelled by its server, because no call attended to it.
     Disconnected,
-    /// With its session.
+    /// Ended with its session.
     Expired,
 }
 
@@ -50,11 +50,11 @@ pub enum Event {
     Adopted { dead: Server, by: Server },
 }
 
-/// A command, on behalf of a server.
+/// A command, decided on behalf of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs)]
 pub enum Command {
-    /// `seen`: how many cancels of this client the server knew when it received the call.
+    /// `seen`: number of this client's cancels that the server knew when it received the call.
     Acquire {
         client: Client,
         seen: u8,
@@ -70,7 +70,7 @@ pub enum Command {
     Adopt(Server),
 }
 
-/// What a command comes to.
+/// Outcome of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Outcome {
@@ -81,24 +81,24 @@ pub enum Outcome {
     Done,
 }
 
-/// The state of the namespace after some batch.
+/// State of the namespace after a batch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub struct Table {
-    /// The home of each client's session, while it is open.
+    /// Home of each client's session while it is open.
     pub homes: Vec<Option<Server>>,
     pub holder: Option<Claim>,
     pub queue: Vec<Claim>,
-    /// How many claims each client has made.
+    /// Number of claims that each client has made.
     pub made: Vec<u8>,
-    /// How many cancels of each client are recorded.
+    /// Number of recorded cancels of each client.
     pub cancels: Vec<u8>,
     /// The client whose cancel is the last event.
     pub last_cancel: Option<Client>,
 }
 
 impl Table {
-    /// Every client has a session, and the first one holds the lock.
+    /// Creates a table in which every client has a session and the first client holds the lock.
     #[must_use]
     pub fn new(clients: u8, servers: u8) -> Self {
         let clients_or_zero = vec![0; clients.into()];
@@ -120,7 +120,7 @@ impl Table {
         self.claims().find(|claim| claim.id.client == client)
     }
 
-    /// A claim.
+    /// Returns the claim with this id.
     #[must_use]
     pub fn claim(&self, id: Id) -> Option<Claim> {
         self.of(id.client).filter(|claim| claim.id == id)
@@ -143,14 +143,14 @@ impl Table {
         self.queue.iter().any(|claim| claim.id == id)
     }
 
-    /// Whether a server is the home of a session, or has a call that waits.
+    /// Whether a server is the home of a session or has a waiting call.
     #[must_use]
     pub fn names(&self, server: Server, flaw: Option<Flaw>) -> bool {
         let awaited = self.queue.iter().any(|claim| claim.at == Some(server));
         self.homes.contains(&Some(server)) || awaited && flaw != Some(Flaw::WaitsNotAdopted)
     }
 
-    /// Takes an event over. `Table::change`, `Table::adopt`.
+    /// Applies an event. `Table::change`, `Table::adopt`.
     pub fn apply(&mut self, event: Event, flaw: Option<Flaw>) {
         self.last_cancel = None;
         match event {
@@ -189,7 +189,7 @@ impl Table {
         }
     }
 
-    /// What a command of this server causes, and comes to. `Table::decide`.
+    /// Decides a command of this server: its events and its outcome. `Table::decide`.
     #[must_use]
     pub fn decide(&self, command: Command, by: Server, flaw: Option<Flaw>) -> (Vec<Event>, Outcome) {
         let mut decision = Decision { table: self.clone(), events: Vec::new(), by, flaw };
@@ -198,7 +198,7 @@ impl Table {
     }
 }
 
-/// A decision in the making: each event shows at once.
+/// A decision in progress. Each event is applied at once.
 struct Decision {
     table: Table,
     events: Vec<Event>,

@@ -1,4 +1,4 @@
-//! The world of plain calls: the state of everything, and what can happen next.
+//! Defines the state of the model of plain calls and its transitions.
 
 use stateright::{Model, Property};
 
@@ -7,108 +7,109 @@ use super::limits::{Budget, Limits};
 use super::properties;
 use super::table::{Claim, Client, Command, Event, Id, Reason, Server, Table};
 
-/// So many batches before those that all servers have seen may still be loaded as rows.
+/// A table may be loaded from rows that are up to this many batches older than what all servers have seen.
 const ROWS_BEHIND: usize = 3;
 
-/// The state of everything.
+/// State of the model.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct World {
-    /// The table as of before `tail`.
+    /// The table before `tail`.
     pub base: Table,
     /// The last batches of the log.
     pub tail: Vec<Vec<Event>>,
     /// The table at the log's head.
     pub head: Table,
-    /// The servers. None: it has crashed.
+    /// The servers. `None` if a server has crashed.
     pub servers: Vec<Option<Life>>,
-    /// The calls under way. Those that wait at the same server stand in the order in which they began to.
+    /// The calls in progress. Calls that wait at one server are in the order in which they began to wait.
     pub calls: Vec<Call>,
     /// The clients.
     pub clients: Vec<Program>,
-    /// What may still happen.
+    /// Remaining optional events.
     pub budget: Budget,
-    /// Whether a call that its client had cancelled before made a claim.
+    /// Whether a call made a claim after its client had cancelled it.
     pub cancel_overtaken: bool,
-    /// Whether a claim was cancelled while the call waited that had asked for it last.
+    /// Whether a claim was cancelled while the call that last asked for it was waiting.
     pub place_lost: bool,
 }
 
-/// A server: what it has in memory. `server/src/sequencer/desk.rs`, `server/core/src/home.rs`.
+/// In-memory state of a server. `server/src/sequencer/desk.rs`, `server/core/src/home.rs`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Life {
-    /// How many batches of the tail its table shows.
+    /// Number of batches of the tail that its table includes.
     pub at: usize,
-    /// The claims that it is going to cancel because no call attends to them.
+    /// Claims that it will cancel because no call attends to them.
     pub unattended: Vec<Id>,
-    /// Commands to be decided for calls that have gone, or go on meanwhile.
+    /// Commands to decide whose calls have ended or do not wait for the outcome.
     pub commands: Vec<Command>,
-    /// It has loaded its table anew, and not been at the log's head since.
+    /// It has reloaded its table and not yet caught up with the log's head.
     pub is_behind: bool,
 }
 
-/// An Acquire under way.
+/// An Acquire in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
-    /// Whose.
+    /// The calling client.
     pub client: Client,
-    /// The server that has received it.
+    /// The server that received it.
     pub server: Server,
-    /// How many of its client's cancels the server knew then.
+    /// Number of the client's cancels that the server knew at that time.
     pub seen: u8,
-    /// Whether it waits if need be.
+    /// Whether it waits for a held lock.
     pub queue: bool,
-    /// Another server has decided it for this one, which has yet to find out what came of it: whether the claim was
-    /// held before.
+    /// Set if another server has decided it and this server has yet to learn the outcome: whether the claim was held
+    /// before.
     pub passed: Option<bool>,
-    /// Its client has left it.
+    /// Its client has abandoned it.
     pub left: bool,
     /// Its client has cancelled it.
     pub cancelled: bool,
-    /// How far it is.
+    /// Its progress.
     pub stage: Stage,
 }
 
-/// How far an Acquire is. `server/src/grpc/acquire.rs`.
+/// Progress of an Acquire. `server/src/grpc/acquire.rs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
-    /// To be decided.
+    /// Not decided yet.
     Received,
-    /// It waits for this claim.
+    /// Waits for this claim.
     Waiting(Id),
-    /// Its time is up. It ends the wait unless a later call waits at the server.
+    /// Timed out. It ends the wait unless a later call waits at the server.
     TimedOut {
         /// The claim.
         id: Id,
-        /// Whether it is to end the wait.
+        /// Whether it has to end the wait.
         ends: bool,
-        /// What became of the claim, if that was noticed before.
+        /// The outcome of the claim, if it became known before.
         notice: Option<Notice>,
     },
-    /// It has a grant, and attends to it until it is returned.
+    /// Has a grant; the flag says whether it attends to it until it is returned.
     Granted(Claim, bool),
-    /// It has a grant for a call at another server, which is to be acknowledged first, and attends to it.
+    /// Has a grant that was made for a call at another server and must be acknowledged first; the flag says whether it
+    /// attends to it.
     Acknowledging(Id, bool),
-    /// Its answer is on the way.
+    /// Its reply is on the way.
     Answered(Answer),
 }
 
-/// What a call learns that waits.
+/// Notification of a waiting call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Notice {
-    /// The claim was granted. Whether the call attends to the grant.
+    /// The claim was granted. The flag says whether the call attends to the grant.
     Granted(bool),
     /// The claim ended.
     Ended(Reason),
-    /// The claim ended with the wait of an earlier call: ask again.
+    /// The claim ended with the wait of an earlier call; the Acquire must be sent again.
     Again,
 }
 
-/// The answer to an Acquire.
+/// Reply to an Acquire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Answer {
     /// The claim is held.
     Held(Id),
-    /// The wait was over, or there was none.
+    /// The wait timed out, or the call did not wait.
     Busy,
     /// The Acquire was cancelled.
     Cancelled,
@@ -116,20 +117,20 @@ pub enum Answer {
     Ended,
 }
 
-/// A client: what it may still do, and what it knows.
+/// A client: its remaining actions and its knowledge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Program {
-    /// How many Acquires it may still send.
+    /// Number of Acquires that it may still send.
     pub acquires: u8,
-    /// The hold that it has been granted and has not released.
+    /// The hold that it was granted and has not released.
     pub hold: Option<Id>,
-    /// The number of the first claim that it has not released, cancelled or lost with its session.
+    /// Number of its first claim that it has not released, cancelled or lost with its session.
     pub first: u8,
-    /// It has cancelled its Acquires, and not sent another since.
+    /// It has cancelled its Acquires and sent none since.
     pub has_cancelled: bool,
-    /// The claim may have outlived a call: one was left, or its answer lost.
+    /// A claim may have outlived its call, because a call was abandoned or its reply lost.
     pub has_left: bool,
-    /// A grant was lost that a server had returned, so that it may stay held.
+    /// A grant that a server had returned was lost, so it may stay held.
     pub has_lost_grant: bool,
 }
 
@@ -187,18 +188,18 @@ impl World {
         }
     }
 
-    /// A server, if it runs.
+    /// A server, if it is up.
     #[must_use]
     pub fn life(&self, server: Server) -> Option<&Life> {
         self.servers[usize::from(server)].as_ref()
     }
 
-    /// The servers that run.
+    /// The servers that are up.
     pub fn running(&self) -> impl Iterator<Item = (Server, &Life)> {
         (0..).zip(&self.servers).filter_map(|(server, life)| Some((server, life.as_ref()?)))
     }
 
-    /// The table after so many batches of the tail.
+    /// The table after this many batches of the tail.
     #[must_use]
     pub fn table_at(&self, at: usize, limits: &Limits) -> Table {
         if at == self.tail.len() {
@@ -209,7 +210,7 @@ impl World {
         table
     }
 
-    /// Whether nothing happens by itself any more.
+    /// Whether no further action happens by itself.
     #[must_use]
     pub fn is_quiet(&self, limits: &Limits) -> bool {
         let mut actions = Vec::new();
@@ -218,7 +219,7 @@ impl World {
         actions.is_empty()
     }
 
-    /// Brings what differs in nothing that matters to one form.
+    /// Normalizes differences that do not matter, so that equivalent states are equal.
     fn normalize(&mut self, limits: &Limits) {
         let (head, calls, length) = (&self.head, &self.calls, self.tail.len());
         let is_there = |id: &Id| head.claim(*id).is_some();
@@ -231,7 +232,7 @@ impl World {
             });
             life.unattended.sort_unstable();
             life.commands.sort_unstable();
-            // A server that has nothing in memory may as well see at once what makes no difference to it.
+            // A server without in-memory state may apply at once the batches that make no difference to it.
             let idle = !life.is_behind && life.unattended.is_empty() && life.commands.is_empty();
             if idle && !calls.iter().any(|call| call.server == server) {
                 let matters = |event: &Event| match event {

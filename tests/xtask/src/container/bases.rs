@@ -1,4 +1,5 @@
-//! Images to build in and on, made of Debian's packages: the same Debian and the same Rust as those that the Dockerfile names.
+//! Base images for building and running, made of Debian's packages: the same Debian and the same Rust as those that the
+//! Dockerfile names.
 
 use std::fs;
 use std::path::Path;
@@ -10,14 +11,14 @@ use crate::programs::{find, program};
 
 const DEBIAN: &str = "bookworm";
 
-/// Where the certificates are that this machine trusts.
+/// The certificates that this machine trusts.
 const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
-/// Makes both, and returns the arguments that have them used.
+/// Creates both images, and returns the build arguments that select them.
 pub fn make(buildah: &Buildah, home: &Path) -> anyhow::Result<[String; 4]> {
     let rust = program("rustc").args(["--print", "sysroot"]).output().context("asking where Rust is")?;
     let rust = Path::new(rust.trim());
-    // The image's, by extraction alone: what its scripts would set up needs a shell.
+    // The runtime image is only extracted, since the packages' scripts need a shell.
     let base = image(buildah, home, "tenure-base", &["--variant=extract", "--include=libc6,libgcc-s1"], &[])?;
     let compiler = ["--variant=minbase", "--include=gcc,libc6-dev,make"];
     let added = [(rust.join("bin"), "/usr/local/bin"), (rust.join("lib"), "/usr/local/lib")];
@@ -27,7 +28,7 @@ pub fn make(buildah: &Buildah, home: &Path) -> anyhow::Result<[String; 4]> {
     Ok([argument.clone(), format!("BUILD_IMAGE={build}"), argument, format!("BASE_IMAGE={base}")])
 }
 
-/// One of them: packages, certificates, and what is added.
+/// Creates an image of packages, certificates, and additional files.
 fn image(
     buildah: &Buildah,
     home: &Path,
@@ -46,7 +47,8 @@ fn image(
         buildah.run("add").args(["--quiet", &container]).args([from]).args([to]).run()?;
     }
     fs::remove_file(archive)?;
-    // CARGO_HOME is where the Dockerfile looks for the registry; the image itself is made on the other base and does not get it.
+    // CARGO_HOME is the Dockerfile's location of the registry; the image itself is built on the other base and does not
+    // contain it.
     let certificates = format!("SSL_CERT_FILE={CERTIFICATES}");
     let path = "PATH=/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin";
     let build_only = (!added.is_empty()).then_some("CARGO_HOME=/usr/local/cargo");

@@ -1,13 +1,13 @@
-//! Links lead somewhere.
+//! Checks that links have valid targets.
 
 use super::Tree;
 use super::page::{Link, Page};
 
-/// The project itself, by an address: as good as a relative link.
+/// Addresses of the project itself, which are treated like relative links.
 const PROJECT: [&str; 2] =
     ["https://github.com/tenure-lock/tenure/blob/main/", "https://github.com/tenure-lock/tenure/tree/main/"];
 
-/// What is wrong with the links of a page.
+/// The errors in the links of a page.
 pub fn check(tree: &Tree, page: &Page) -> Vec<String> {
     let mut wrong = Vec::new();
     for link in &page.links {
@@ -34,7 +34,7 @@ fn leads(tree: &Tree, page: &Page, link: &Link) -> Result<(), String> {
     }
 }
 
-/// The path from the top to which a link of a page leads, and the place there. Nothing if it leads elsewhere.
+/// The path from the top to the target of a page's link, and the anchor. None if it leads elsewhere.
 pub fn inside<'link>(page: &Page, target: &'link str) -> Result<Option<(String, Option<&'link str>)>, String> {
     let ours = PROJECT.iter().find_map(|begin| target.strip_prefix(begin));
     if ours.is_none() && ["https://", "http://", "mailto:"].iter().any(|begin| target.starts_with(begin)) {
@@ -71,7 +71,7 @@ mod tests {
 
     use super::*;
 
-    /// What is wrong with a page in a folder, beside one with a heading.
+    /// The errors of a page in a folder, beside one with a heading.
     fn wrong(text: &str) -> Vec<String> {
         let files = ["README.md", "docs/a.md", "docs/code/main.rs"].map(str::to_owned).to_vec();
         let page = Page::parse("docs/a.md", text);

@@ -1,4 +1,4 @@
-//! The pages: every `*.md` of the tree. What they refer to is there, and translations have what their originals have.
+//! Checks of the pages, every `*.md` of the tree: their references exist, and translations match their originals.
 
 mod links;
 mod named;
@@ -16,13 +16,13 @@ use page::Page;
 
 /// The files of the tree, and the pages among them.
 pub struct Tree {
-    /// From the top, with slashes; folders, too.
+    /// Files and folders, from the top, with slashes.
     paths: BTreeSet<String>,
     pages: BTreeMap<String, Page>,
 }
 
 impl Tree {
-    /// What is committed, and what is about to be.
+    /// Reads the committed and the untracked files.
     fn read() -> anyhow::Result<Self> {
         let mut pages = BTreeMap::new();
         let files = files()?;
@@ -44,19 +44,19 @@ impl Tree {
     }
 }
 
-/// The files that are committed or would be, without those that are gone.
+/// The committed files and those that would be committed, without deleted ones.
 fn files() -> anyhow::Result<Vec<String>> {
     let listed = program("git").args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).output()?;
     let names = listed.split_terminator('\0').filter(|name| root().join(name).is_file());
     Ok(names.map(str::to_owned).collect())
 }
 
-/// The pages, from the top.
+/// The paths of the pages, from the top.
 pub fn names() -> anyhow::Result<Vec<String>> {
     Ok(files()?.into_iter().filter(|file| file.ends_with(".md")).collect())
 }
 
-/// Sees whether all that they refer to is there.
+/// Checks that all references of the pages exist.
 pub fn check() -> anyhow::Result<()> {
     let tree = Tree::read()?;
     let mut wrong = Vec::new();

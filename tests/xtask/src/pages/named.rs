@@ -1,13 +1,13 @@
-//! What a page names of a file is in that file: above all the tests that show what is promised.
+//! Checks that code named by a page is in the named file, above all the tests that prove promises.
 //!
-//! A link whose text is code names something in the file that it leads to, unless it names the file itself. In tables whose last
-//! heading is "tests", all code in the last column is such a link, and names a test. Of a table that follows the line
-//! `<!-- code of: FILE -->`, all calls in the last column stand in FILE (from the page's folder), but for blanks.
+//! A link whose text is code names something in its target file, unless it names the file itself. In tables whose last
+//! heading is "tests", all code in the last column is such a link, and names a test. For a table that follows the line
+//! `<!-- code of: FILE -->`, all calls in the last column are in FILE (relative to the page's folder), ignoring blanks.
 
 use super::links::inside;
 use super::page::{Link, Page};
 
-/// How many tests a page names. What is wrong with that goes to `wrong`.
+/// The number of tests that a page names. Errors are appended to `wrong`.
 pub fn check(page: &Page, read: &mut dyn FnMut(&str) -> Option<String>, wrong: &mut Vec<String>) -> usize {
     let mut count = 0;
     for (line, name) in &page.unlinked {
@@ -20,7 +20,7 @@ pub fn check(page: &Page, read: &mut dyn FnMut(&str) -> Option<String>, wrong: &
         }
     }
     for link in page.links.iter().filter(|link| link.is_name) {
-        // Links that lead nowhere are complained of elsewhere.
+        // Broken links are reported by the check of links.
         let Ok(Some((path, _))) = inside(page, &link.target) else { continue };
         let Some(text) = read(&path) else { continue };
         if !path.ends_with(link.text.trim_end_matches('/')) && !has(&path, &text, link) {
@@ -35,7 +35,7 @@ fn without_blanks(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-/// Whether a file has what a link names.
+/// Whether a file contains the name in a link.
 fn has(path: &str, text: &str, link: &Link) -> bool {
     let name = link.text.as_str();
     if link.is_test && path.ends_with(".rs") {

@@ -1,4 +1,4 @@
-//! What a page says that can be wrong.
+//! The checkable content of a page.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,27 +7,27 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 /// The last headings of tables whose last column names tests.
 const TESTS: [&str; 2] = ["tests", "테스트"];
 
-/// Begins the line before a table whose last column is code of a file.
+/// The start of the line before a table whose last column is code of a file.
 const CODE_OF: &str = "<!-- code of: ";
 
 /// A page.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Page {
-    /// From the top, with slashes.
+    /// Its path from the top, with slashes.
     pub path: String,
     /// The levels of its headings, in order.
     pub headings: Vec<u8>,
-    /// What a link's `#...` can name.
+    /// The possible targets of a link's `#...`.
     pub anchors: BTreeSet<String>,
-    /// Where it refers to.
+    /// Its links.
     pub links: Vec<Link>,
-    /// Its blocks of code, with what they are.
+    /// Its code blocks, with their languages.
     pub code: Vec<(String, String)>,
-    /// How many rows its tables have, heads included.
+    /// The number of rows of its tables, heads included.
     pub rows: Vec<usize>,
-    /// Code in the last column of a table of tests that is no link: a line and what stands there.
+    /// Code without a link in the last column of a table of tests: the line and the code.
     pub unlinked: Vec<(usize, String)>,
-    /// Code in the last column of a table that says so: a line, the file that it is of, and what stands there.
+    /// Code in the last column of a table of a file's code: the line, the file, and the code.
     pub quoted: Vec<(usize, String, String)>,
 }
 
@@ -36,20 +36,20 @@ pub struct Page {
 pub struct Link {
     /// The line in which it begins, from 1.
     pub line: usize,
-    /// As it is written.
+    /// The target as written.
     pub target: String,
-    /// What is shown of it, or stands in for the picture.
+    /// The link's text, or the picture's alternative text.
     pub text: String,
-    /// Nothing but code is shown: the name of something in what it leads to.
+    /// The text is only code: the name of something in the target.
     pub is_name: bool,
-    /// It stands in the last column of a table of tests.
+    /// It is in the last column of a table of tests.
     pub is_test: bool,
     /// It is a picture.
     pub is_picture: bool,
 }
 
 impl Page {
-    /// Reads what GitHub would show.
+    /// Parses the page as GitHub renders it.
     pub fn parse(path: &str, text: &str) -> Self {
         let mut reader = Reader { page: Self { path: path.to_owned(), ..Self::default() }, ..Reader::default() };
         let starts: Vec<usize> = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
@@ -61,17 +61,17 @@ impl Page {
     }
 }
 
-/// Where in a page it is.
+/// The position in a page.
 #[derive(Default)]
 struct Reader {
     page: Page,
     line: usize,
     heading: Option<(u8, String)>,
     slugs: BTreeMap<String, usize>,
-    /// Pictures may stand in links.
+    /// Open links; pictures may be nested in links.
     open: Vec<Link>,
     code: Option<(String, String)>,
-    /// What was said of the next table.
+    /// The file named for the next table.
     code_of: Option<String>,
     table: Option<Table>,
 }
@@ -191,7 +191,8 @@ impl Reader {
         }
     }
 
-    /// As GitHub makes them: what is neither letter nor figure goes, blanks become hyphens, and repetitions are counted.
+    /// GitHub's algorithm: characters other than letters and digits are dropped, blanks become hyphens, and repetitions
+    /// are numbered.
     fn anchor(&mut self, heading: &str) {
         let kept = heading.chars().filter(|letter| letter.is_alphanumeric() || matches!(letter, ' ' | '-' | '_'));
         let slug: String =
@@ -218,7 +219,7 @@ impl Reader {
     }
 }
 
-/// The values of an attribute in HTML.
+/// The values of an HTML attribute.
 fn values(html: &str, attribute: &str) -> Vec<String> {
     let begin = format!(" {attribute}=\"");
     html.split(&begin).skip(1).filter_map(|rest| rest.split('"').next()).map(str::to_owned).collect()

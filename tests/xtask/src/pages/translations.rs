@@ -1,6 +1,7 @@
-//! Translations do not fall behind unseen: they have the headings, tables, code and pictures of their originals.
+//! Checks that translations keep up with their originals: they have the same headings, tables, code and pictures.
 //!
-//! They are in `clients/guides/ko`: `README.md` is that of the whole project, everything else is the guide of the same name.
+//! They are in `clients/guides/ko`: `README.md` translates that of the whole project, all others the guide of the same
+//! name.
 
 use super::Tree;
 use super::links::inside;
@@ -9,7 +10,7 @@ use super::page::Page;
 const GUIDES: &str = "clients/guides/";
 const FOLDER: &str = "clients/guides/ko/";
 
-/// How many there are. What is wrong with them goes to `wrong`.
+/// The number of translations. Errors are appended to `wrong`.
 pub fn check(tree: &Tree, wrong: &mut Vec<String>) -> usize {
     let guides = tree.pages.keys().filter_map(|path| path.strip_prefix(GUIDES)).filter(|name| !name.contains('/'));
     for name in guides.filter(|name| !tree.pages.contains_key(&format!("{FOLDER}{name}"))) {

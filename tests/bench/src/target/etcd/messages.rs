@@ -1,46 +1,46 @@
-//! The part of etcd's messages that the bench speaks, with etcd's names and numbers.
+//! The subset of etcd's messages that the bench uses, with etcd's names and numbers.
 
 use prost::{Enumeration, Message, Oneof};
 
-/// In every answer.
+/// The header of every response.
 #[derive(Clone, PartialEq, Message)]
 pub struct ResponseHeader {
-    /// The store's revision when this was so.
+    /// The store's revision at the time of the response.
     #[prost(int64, tag = "3")]
     pub revision: i64,
 }
 
-/// How a [`Compare`] compares.
+/// The operator of a [`Compare`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Enumeration)]
 #[repr(i32)]
 pub enum CompareResult {
-    /// For equality.
+    /// Equality.
     Equal = 0,
 }
 
-/// What a [`Compare`] compares.
+/// The operand of a [`Compare`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Enumeration)]
 #[repr(i32)]
 pub enum CompareTarget {
     /// The number of changes since the key was created.
     Version = 0,
-    /// The revision at which the key was created: 0 if it is not there.
+    /// The revision at which the key was created: 0 if it does not exist.
     Create = 1,
 }
 
 /// A condition of a transaction.
 #[derive(Clone, PartialEq, Message)]
 pub struct Compare {
-    /// How.
+    /// The operator.
     #[prost(enumeration = "CompareResult", tag = "1")]
     pub result: i32,
-    /// What.
+    /// The operand.
     #[prost(enumeration = "CompareTarget", tag = "2")]
     pub target: i32,
-    /// Of which key.
+    /// The key.
     #[prost(bytes = "vec", tag = "3")]
     pub key: Vec<u8>,
-    /// With this.
+    /// The expected value.
     #[prost(int64, optional, tag = "5")]
     pub create_revision: Option<i64>,
 }
@@ -54,7 +54,7 @@ pub struct PutRequest {
     /// Its value.
     #[prost(bytes = "vec", tag = "2")]
     pub value: Vec<u8>,
-    /// The lease that it ends with.
+    /// The lease that the key is attached to.
     #[prost(int64, tag = "3")]
     pub lease: i64,
 }
@@ -67,15 +67,15 @@ pub struct DeleteRangeRequest {
     pub key: Vec<u8>,
 }
 
-/// One step of a transaction.
+/// An operation of a transaction.
 #[derive(Clone, PartialEq, Message)]
 pub struct RequestOp {
-    /// Which.
+    /// The operation.
     #[prost(oneof = "Op", tags = "2, 3")]
     pub request: Option<Op>,
 }
 
-/// A step.
+/// An operation.
 #[derive(Clone, PartialEq, Oneof)]
 pub enum Op {
     /// Writes a key.
@@ -92,13 +92,13 @@ pub struct TxnRequest {
     /// The conditions.
     #[prost(message, repeated, tag = "1")]
     pub compare: Vec<Compare>,
-    /// What is done if all of them hold.
+    /// The operations if all conditions hold.
     #[prost(message, repeated, tag = "2")]
     pub success: Vec<RequestOp>,
 }
 
 impl TxnRequest {
-    /// Does `op` if `key` was created at this revision: 0 for a key that is not there.
+    /// Executes `op` if `key` was created at this revision: 0 for a key that does not exist.
     pub fn if_created_at(key: &[u8], create_revision: i64, op: Op) -> Self {
         let compare = Compare {
             result: CompareResult::Equal.into(),
@@ -110,10 +110,10 @@ impl TxnRequest {
     }
 }
 
-/// What came of a transaction.
+/// The result of a transaction.
 #[derive(Clone, PartialEq, Message)]
 pub struct TxnResponse {
-    /// At which revision.
+    /// The header, with the revision.
     #[prost(message, optional, tag = "1")]
     pub header: Option<ResponseHeader>,
     /// Whether the conditions held.
@@ -121,10 +121,10 @@ pub struct TxnResponse {
     pub succeeded: bool,
 }
 
-/// Makes a lease.
+/// Creates a lease.
 #[derive(Clone, PartialEq, Message)]
 pub struct LeaseGrantRequest {
-    /// In seconds.
+    /// The TTL, in seconds.
     #[prost(int64, tag = "1")]
     pub ttl: i64,
     /// 0: the server chooses.
@@ -138,12 +138,12 @@ pub struct LeaseGrantResponse {
     /// Its id.
     #[prost(int64, tag = "2")]
     pub id: i64,
-    /// In seconds.
+    /// The TTL, in seconds.
     #[prost(int64, tag = "3")]
     pub ttl: i64,
 }
 
-/// Ends a lease.
+/// Revokes a lease.
 #[derive(Clone, PartialEq, Message)]
 pub struct LeaseRevokeRequest {
     /// Its id.
@@ -151,17 +151,17 @@ pub struct LeaseRevokeRequest {
     pub id: i64,
 }
 
-/// Answers [`LeaseRevokeRequest`].
+/// The response to [`LeaseRevokeRequest`].
 #[derive(Clone, PartialEq, Message)]
 pub struct LeaseRevokeResponse {}
 
-/// Waits for a lock.
+/// Acquires a lock.
 #[derive(Clone, PartialEq, Message)]
 pub struct LockRequest {
     /// Its name.
     #[prost(bytes = "vec", tag = "1")]
     pub name: Vec<u8>,
-    /// The lease that the hold ends with.
+    /// The lease that the hold is attached to.
     #[prost(int64, tag = "2")]
     pub lease: i64,
 }
@@ -169,20 +169,20 @@ pub struct LockRequest {
 /// A hold.
 #[derive(Clone, PartialEq, Message)]
 pub struct LockResponse {
-    /// The key that stands for it.
+    /// The key that represents the hold.
     #[prost(bytes = "vec", tag = "2")]
     pub key: Vec<u8>,
 }
 
-/// Gives a hold back.
+/// Releases a hold.
 #[derive(Clone, PartialEq, Message)]
 pub struct UnlockRequest {
-    /// The key that stands for it.
+    /// The key that represents the hold.
     #[prost(bytes = "vec", tag = "1")]
     pub key: Vec<u8>,
 }
 
-/// Answers [`UnlockRequest`].
+/// The response to [`UnlockRequest`].
 #[derive(Clone, PartialEq, Message)]
 pub struct UnlockResponse {}
 
@@ -194,18 +194,18 @@ pub struct LeaseKeepAliveRequest {
     pub id: i64,
 }
 
-/// Answers [`LeaseKeepAliveRequest`].
+/// The response to [`LeaseKeepAliveRequest`].
 #[derive(Clone, PartialEq, Message)]
 pub struct LeaseKeepAliveResponse {
     /// The lease's id.
     #[prost(int64, tag = "2")]
     pub id: i64,
-    /// In seconds. 0: the lease is gone.
+    /// The TTL, in seconds. 0: the lease does not exist any more.
     #[prost(int64, tag = "3")]
     pub ttl: i64,
 }
 
-/// Asks for something on a stream of watches.
+/// A request on a watch stream.
 #[derive(Clone, PartialEq, Message)]
 pub struct WatchRequest {
     /// A new watch.
@@ -216,10 +216,10 @@ pub struct WatchRequest {
 /// A new watch.
 #[derive(Clone, PartialEq, Message)]
 pub struct WatchCreateRequest {
-    /// From this key on.
+    /// The first key of the range.
     #[prost(bytes = "vec", tag = "1")]
     pub key: Vec<u8>,
-    /// Up to this key, exclusively.
+    /// The end of the range, exclusive.
     #[prost(bytes = "vec", tag = "2")]
     pub range_end: Vec<u8>,
 }

@@ -18,7 +18,7 @@ use self::messages::{
 use crate::cpu::Processes;
 use crate::target::CONNECTIONS;
 
-/// The stream that renews leases.
+/// The stream for lease renewals.
 pub const KEEP_ALIVE: &str = "/etcdserverpb.Lease/LeaseKeepAlive";
 
 /// One server.
@@ -31,12 +31,12 @@ impl Etcd {
         Ok(Self(Served::start_etcd().await?))
     }
 
-    /// Whose processor time counts.
+    /// The processes whose processor time counts.
     pub fn processes(&self) -> Processes {
         Processes { server: self.0.process_id().into_iter().collect(), database: Vec::new() }
     }
 
-    /// For a client that speaks for itself.
+    /// The port, for clients that bring their own connection.
     pub fn port(&self) -> u16 {
         self.0.port()
     }
@@ -67,32 +67,32 @@ impl Connection {
         Ok(Self(Grpc::new(Endpoint::from_shared(url)?.connect().await?)))
     }
 
-    /// Tries a transaction.
+    /// Executes a transaction.
     pub async fn txn(&mut self, request: TxnRequest) -> anyhow::Result<TxnResponse> {
         self.call("/etcdserverpb.KV/Txn", request).await
     }
 
-    /// Makes a lease, and returns its id.
+    /// Creates a lease, and returns its id.
     pub async fn grant_lease(&mut self, seconds: i64) -> anyhow::Result<i64> {
         let request = LeaseGrantRequest { ttl: seconds, id: 0 };
         let lease: LeaseGrantResponse = self.call("/etcdserverpb.Lease/LeaseGrant", request).await?;
         Ok(lease.id)
     }
 
-    /// Ends a lease, and with it all that is bound to it.
+    /// Revokes a lease, and deletes the keys attached to it.
     pub async fn revoke_lease(&mut self, id: i64) -> anyhow::Result<()> {
         let _: LeaseRevokeResponse = self.call("/etcdserverpb.Lease/LeaseRevoke", LeaseRevokeRequest { id }).await?;
         Ok(())
     }
 
-    /// Waits for the lock of this name, and returns the key that stands for the hold.
+    /// Acquires the lock of this name, and returns the key that represents the hold.
     pub async fn lock(&mut self, name: &str, lease: i64) -> anyhow::Result<Vec<u8>> {
         let request = LockRequest { name: name.as_bytes().to_vec(), lease };
         let response: LockResponse = self.call("/v3lockpb.Lock/Lock", request).await?;
         Ok(response.key)
     }
 
-    /// Gives a hold back.
+    /// Releases a hold.
     pub async fn unlock(&mut self, key: Vec<u8>) -> anyhow::Result<()> {
         let _: UnlockResponse = self.call("/v3lockpb.Lock/Unlock", UnlockRequest { key }).await?;
         Ok(())

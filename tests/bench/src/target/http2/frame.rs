@@ -1,20 +1,20 @@
-//! The frames of HTTP/2.
+//! HTTP/2 frames.
 
 use anyhow::ensure;
 
-/// What a connection begins with.
+/// The connection preface.
 pub const OPENING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Before each frame, in bytes.
+/// The length of a frame header, in bytes.
 pub const HEADER: usize = 9;
 
-/// The longest frame that may be sent by default, in bytes.
+/// The default maximum frame size, in bytes.
 const LONGEST: usize = 16 << 10;
 
 const WIDEST: u32 = 0x7fff_ffff;
-/// What the window of a connection begins as.
+/// The initial window of a connection.
 const NARROW: u32 = 65_535;
-/// The setting with which windows of streams begin.
+/// The setting of the initial stream window.
 const INITIAL_WINDOW_SIZE: [u8; 2] = [0, 4];
 
 const END_STREAM: u8 = 1;
@@ -22,39 +22,39 @@ const ANSWER: u8 = 1;
 const END_HEADERS: u8 = 4;
 const PADDED: u8 = 8;
 
-/// What a frame is.
+/// The type of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A part of a stream.
     Data,
     /// Begins or ends a stream.
     Headers,
-    /// Breaks a stream off.
+    /// Resets a stream.
     Reset,
-    /// What the other side can take.
+    /// Parameters of the sender.
     Settings,
-    /// Asks whether one is there.
+    /// A liveness check.
     Ping,
     /// Ends the connection.
     GoAway,
-    /// Nothing of interest.
+    /// Any other type.
     Other,
 }
 
-/// What stands before a frame.
+/// A frame header.
 #[derive(Clone, Copy, Debug)]
 pub struct Header {
-    /// Of what comes after it, in bytes.
+    /// The length of the payload, in bytes.
     pub length: usize,
-    /// What it is.
+    /// The frame's type.
     pub kind: Kind,
-    /// Of which stream. 0: of the connection.
+    /// The stream. 0: the connection.
     pub stream: u32,
     flags: u8,
 }
 
 impl Header {
-    /// Reads one. None if it is not all there.
+    /// Parses a header. None if it is incomplete.
     pub fn read(bytes: &[u8]) -> anyhow::Result<Option<Self>> {
         let Some(&[high, middle, low, kind, flags, a, b, c, d]) = bytes.first_chunk::<HEADER>() else {
             return Ok(None);
@@ -74,18 +74,18 @@ impl Header {
         Ok(Some(Self { length, kind, stream: u32::from_be_bytes([a & 0x7f, b, c, d]), flags }))
     }
 
-    /// Whether nothing more comes on the stream.
+    /// Whether this is the last frame of the stream.
     pub fn ends_stream(self) -> bool {
         matches!(self.kind, Kind::Data | Kind::Headers) && self.flags & END_STREAM != 0
     }
 
-    /// Whether these settings, or this ping, answer our own.
+    /// Whether this is an acknowledgement of our settings or ping.
     pub fn is_answer(self) -> bool {
         self.flags & ANSWER != 0
     }
 }
 
-/// The client's settings: streams begin with the widest window.
+/// The client's settings: streams begin with the maximum window.
 pub fn settings() -> Vec<u8> {
     let mut bytes = Vec::new();
     begin(&mut bytes, 6, 4, 0, 0);
@@ -94,7 +94,7 @@ pub fn settings() -> Vec<u8> {
     bytes
 }
 
-/// Widens the connection's window all the way.
+/// Raises the connection's window to the maximum.
 pub fn widest_window() -> Vec<u8> {
     let mut bytes = Vec::new();
     begin(&mut bytes, 4, 8, 0, 0);
@@ -102,14 +102,14 @@ pub fn widest_window() -> Vec<u8> {
     bytes
 }
 
-/// Answers the server's settings.
+/// Acknowledges the server's settings.
 pub fn settings_taken() -> Vec<u8> {
     let mut bytes = Vec::new();
     begin(&mut bytes, 0, 4, ANSWER, 0);
     bytes
 }
 
-/// Answers the server's ping.
+/// Acknowledges the server's ping.
 pub fn pong(ping: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     begin(&mut bytes, ping.len(), 6, ANSWER, 0);
@@ -129,7 +129,7 @@ pub fn headers(stream: u32, path: &str, authority: &str) -> Vec<u8> {
         ("te", "trailers"),
     ];
     for (name, value) in fields {
-        // Literal, kept in no table, not compressed: lengths below 127 take one byte.
+        // A literal without indexing and without Huffman coding: lengths below 127 take one byte.
         block.push(0);
         for text in [name, value] {
             block.push(text.len() as u8);
@@ -142,7 +142,7 @@ pub fn headers(stream: u32, path: &str, authority: &str) -> Vec<u8> {
     bytes
 }
 
-/// Adds a gRPC message, in as many frames as it takes.
+/// Appends a gRPC message, split into frames if necessary.
 pub fn message(bytes: &mut Vec<u8>, stream: u32, message: &[u8], is_last: bool) {
     let mut body = vec![0];
     body.extend((message.len() as u32).to_be_bytes());

@@ -1,8 +1,8 @@
-//! A gRPC client that costs next to nothing: long streams over HTTP/2, whose messages are bytes. With ten thousand streams on
-//! two cores a whole client would be most of what is measured; this one is the same for every target.
+//! A minimal gRPC client: long streams over HTTP/2 that carry messages as bytes. With ten thousand streams on two
+//! cores, a complete client would dominate the measurement; this one is the same for every target.
 //!
-//! It knows only what servers need to see: its windows are as wide as they go and never filled again, it sends little
-//! at a time and so does not count the server's, and it takes the end of any stream for a failure.
+//! It implements only what servers require: its windows have the maximum size and are never replenished, it sends
+//! little at a time and so does not track the server's windows, and it treats the end of any stream as a failure.
 
 mod frame;
 
@@ -14,10 +14,10 @@ use tokio::net::TcpStream;
 
 use self::frame::{HEADER, Header, Kind, OPENING};
 
-/// How much is read at once, in bytes.
+/// The size of a read, in bytes.
 const READ: usize = 16 << 10;
 
-/// Before each gRPC message: whether it is compressed, and its length.
+/// The length of the prefix of a gRPC message: a compression flag and the length.
 const PREFIX: usize = 5;
 
 /// A connection.
@@ -26,11 +26,11 @@ pub struct Connection {
     stream: TcpStream,
     input: Vec<u8>,
     output: Output,
-    /// Of streams whose last message has come in part.
+    /// The incomplete last message of each stream.
     parts: HashMap<u32, Vec<u8>>,
 }
 
-/// What is to be sent on a connection.
+/// The output buffer of a connection.
 #[derive(Debug)]
 pub struct Output {
     bytes: Vec<u8>,
@@ -51,16 +51,16 @@ impl Connection {
         Ok(Self { stream, input: Vec::new(), output, parts: HashMap::new() })
     }
 
-    /// What is sent with the next [`Connection::receive`].
+    /// The output that the next [`Connection::receive`] sends.
     pub fn output(&mut self) -> &mut Output {
         &mut self.output
     }
 
-    /// Sends what there is to send, waits for something to read, and has each whole message taken, which may put more into the
-    /// output. May be cancelled.
+    /// Sends the pending output, waits for input, and passes each complete message to the callback, which may append to
+    /// the output. Cancel safe.
     ///
     /// # Errors
-    /// If the connection or a stream ends, or one who takes a message fails.
+    /// If the connection or a stream ends, or the callback fails.
     pub async fn receive(
         &mut self,
         mut take: impl FnMut(u32, &[u8], &mut Output) -> anyhow::Result<()>,
@@ -114,13 +114,13 @@ impl Output {
         frame::message(&mut self.bytes, stream, message, false);
     }
 
-    /// Sends the only message of a call that takes one.
+    /// Sends the only message of a unary request.
     pub fn only_message(&mut self, stream: u32, message: &[u8]) {
         frame::message(&mut self.bytes, stream, message, true);
     }
 }
 
-/// Hands over the messages that end with this part of a stream, and keeps what comes after them.
+/// Passes on the messages that are complete with this part of a stream, and buffers the rest.
 fn messages(
     parts: &mut HashMap<u32, Vec<u8>>,
     stream: u32,
@@ -178,7 +178,7 @@ mod tests {
         let stream = connection.output().begin("/grpc.health.v1.Health/Check");
         connection.output().only_message(stream, &[]);
         let mut answers = 0;
-        // The call's end, which comes after its answer, is a failure for this client.
+        // The end of the call follows its answer, and would be a failure for this client.
         let mut take = |of, _: &[u8], _: &mut Output| {
             answers += usize::from(of == stream);
             Ok(())

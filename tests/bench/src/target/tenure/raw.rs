@@ -1,4 +1,5 @@
-//! The contract's stream by hand, for works in which the library would be most of what is measured.
+//! A client of the contract's stream without the library, for works in which the library would dominate the
+//! measurement.
 
 use std::time::Duration;
 
@@ -14,18 +15,18 @@ use crate::target::http2::Connection;
 
 const PATH: &str = "/tenure.v1.ClientService/Stream";
 
-/// The number of all renewals, of which only one at once is under way on a stream.
+/// The id of all renewals, of which only one at a time is in flight on a stream.
 const RENEWAL: u64 = 1;
 
-/// How long the answers to one question may take.
+/// The limit of the wait for the answers to a request.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A connection with streams.
 #[derive(Debug)]
 pub struct Raw {
-    /// The connection itself, on which the streams go on.
+    /// The connection that carries the streams.
     pub connection: Connection,
-    /// The last number that a command had.
+    /// The id of the last command.
     last_id: u64,
 }
 
@@ -40,10 +41,10 @@ impl Raw {
         self.connection.output().begin(PATH)
     }
 
-    /// Sends commands, as one message on each stream, and waits until all have been carried out.
+    /// Sends commands, as one message on each stream, and waits for all results.
     ///
     /// # Errors
-    /// If one is refused, or a lock is not free.
+    /// If a command is rejected, or a lock is not free.
     pub async fn ask(&mut self, asked: impl IntoIterator<Item = (u32, Vec<Commanded>)>) -> anyhow::Result<()> {
         let mut left: usize = 0;
         for (stream, commands) in asked {
@@ -69,7 +70,7 @@ pub fn open_session(id: &str, ttl: Duration) -> anyhow::Result<Commanded> {
     open_session_with_grace(id, ttl, None)
 }
 
-/// Opens a session, perhaps with a disconnect grace, and attaches it to the stream.
+/// Opens a session, with an optional disconnect grace, and attaches it to the stream.
 pub fn open_session_with_grace(id: &str, ttl: Duration, grace: Option<Duration>) -> anyhow::Result<Commanded> {
     let disconnect_grace = grace.map(TryInto::try_into).transpose()?;
     Ok(Commanded::OpenSession(OpenSessionRequest {
@@ -80,21 +81,21 @@ pub fn open_session_with_grace(id: &str, ttl: Duration, grace: Option<Duration>)
     }))
 }
 
-/// Takes a lock that is free.
+/// Acquires a free lock.
 pub fn acquire(session: &str, name: String) -> Commanded {
     let wait = Some(prost_types::Duration::default());
     Commanded::Acquire(AcquireRequest { names: vec![name], session_id: session.into(), wait, ..Default::default() })
 }
 
-/// Renews these sessions, by one command.
+/// Renews these sessions with one command.
 pub fn keep_alive(sessions: Vec<String>) -> Vec<u8> {
     encode(RENEWAL, vec![Commanded::KeepAlive(KeepAliveRequest { session_ids: sessions, ..Default::default() })])
 }
 
-/// How many sessions a message renewed.
+/// The number of sessions that a message renewed.
 ///
 /// # Errors
-/// If it is something else, or one was not renewed.
+/// If it is another message, or a session was not renewed.
 pub fn kept(message: &[u8]) -> anyhow::Result<usize> {
     let mut kept = 0;
     for answer in StreamResponse::decode(message)?.answers {
@@ -112,7 +113,7 @@ fn encode(first_id: u64, commands: Vec<Commanded>) -> Vec<u8> {
     StreamRequest { commands: commands.collect() }.encode_to_vec()
 }
 
-/// How many commands a message says were carried out.
+/// The number of commands that a message reports as successful.
 fn carried_out(message: &[u8]) -> anyhow::Result<usize> {
     let answers = StreamResponse::decode(message)?.answers;
     for answer in &answers {

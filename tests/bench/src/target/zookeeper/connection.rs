@@ -11,41 +11,41 @@ use tokio::sync::{Notify, oneshot};
 
 use super::wire::{Body, Frame, Header, Lifetime, NO_NODE, WATCHED};
 
-/// How long the session outlives its last sign of life, in milliseconds: the longest that the server grants. The bench
-/// measures for shorter than that, so no sign of life is needed beside the requests.
+/// The session timeout, in milliseconds: the longest that the server grants. Measurements are shorter, so no pings are
+/// needed beside the requests.
 const TIMEOUT: i32 = 40_000;
 
-/// No answer is longer than what the server takes by default, in bytes.
+/// The limit of an answer's length, in bytes: the server's default limit of requests.
 const LONGEST: u32 = 1 << 20;
 
-/// A session: clones share it.
+/// A session. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Connection(Arc<Line>);
 
 #[derive(Debug, Default)]
 struct Line {
     queue: Mutex<Queue>,
-    /// There is something to write.
+    /// Notified when output is pending.
     more: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Queue {
-    /// To be written, all at once.
+    /// The pending output, written in one go.
     out: Vec<u8>,
     last_xid: i32,
-    /// Answers come in the order of the requests.
+    /// Pending requests; answers arrive in the order of requests.
     waiting: VecDeque<(i32, Wanted)>,
-    /// Who waits for the next change of a node.
+    /// The watchers of each node's next change.
     watching: HashMap<String, Vec<oneshot::Sender<()>>>,
     ended: bool,
 }
 
-/// What is wanted of an answer.
+/// The part of an answer that the caller wants.
 #[derive(Debug)]
 enum Wanted {
     Header(oneshot::Sender<Header>),
-    /// All of it.
+    /// The whole frame.
     Frame(oneshot::Sender<Vec<u8>>),
 }
 
@@ -63,24 +63,24 @@ impl Connection {
         Ok(Self(line))
     }
 
-    /// Makes a node that ends with the session.
+    /// Creates an ephemeral node.
     pub async fn create(&self, path: &str, data: &[u8]) -> anyhow::Result<()> {
         self.ask(|xid| Frame::create(xid, path, data, Lifetime::Ephemeral)).await
     }
 
-    /// Makes a node that stays.
+    /// Creates a persistent node.
     pub async fn create_lasting(&self, path: &str) -> anyhow::Result<()> {
         self.ask(|xid| Frame::create(xid, path, b"", Lifetime::Persistent)).await
     }
 
-    /// Makes a node that ends with the session and whose name, which is returned, ends with the next number.
+    /// Creates an ephemeral sequential node, and returns its name, which ends with the sequence number.
     pub async fn create_numbered(&self, path: &str) -> anyhow::Result<String> {
         let frame = self.ask_for(|xid| Frame::create(xid, path, b"", Lifetime::EphemeralSequential)).await?;
         Header::read(&frame)?.check()?;
         Ok(Body::of(&frame).text()?.to_string())
     }
 
-    /// The names of the nodes under a node, in no order.
+    /// The names of a node's children, unordered.
     pub async fn children(&self, path: &str) -> anyhow::Result<Vec<String>> {
         let frame = self.ask_for(|xid| Frame::children(xid, path)).await?;
         Header::read(&frame)?.check()?;
@@ -88,7 +88,7 @@ impl Connection {
         (0..body.int()?).map(|_| Ok(body.text()?.to_string())).collect()
     }
 
-    /// Waits until a node changes. If it is not there that is so at once.
+    /// Waits until a node changes. Returns at once if it does not exist.
     pub async fn changed(&self, path: &str) -> anyhow::Result<()> {
         let (tell, told) = oneshot::channel();
         self.0.queue().watching.entry(path.to_string()).or_default().push(tell);
@@ -152,7 +152,7 @@ impl Line {
     }
 }
 
-/// Writes what there is, and meanwhile more gathers.
+/// Writes the pending output; more accumulates meanwhile.
 async fn write_all(line: Arc<Line>, mut stream: OwnedWriteHalf) {
     loop {
         line.more.notified().await;
@@ -185,7 +185,7 @@ async fn answer_one(line: &Line, stream: &mut BufReader<OwnedReadHalf>, frame: &
     }
     let Some((xid, answer)) = line.queue().waiting.pop_front() else { bail!("an answer that nobody waits for") };
     ensure!(header.xid == xid, "answer {} instead of {xid}", header.xid);
-    // Who waits no more needs no answer.
+    // The caller may have been dropped.
     match answer {
         Wanted::Header(answer) => drop(answer.send(header)),
         Wanted::Frame(answer) => drop(answer.send(frame.clone())),
@@ -193,12 +193,12 @@ async fn answer_one(line: &Line, stream: &mut BufReader<OwnedReadHalf>, frame: &
     Ok(())
 }
 
-/// Tells those who wait for it that a node has changed: kind of change, state of the session, path.
+/// Notifies the watchers of a changed node. The frame has the kind of change, the state of the session and the path.
 fn tell_change(line: &Line, frame: &[u8]) -> anyhow::Result<()> {
     let mut body = Body::of(frame);
     let (_kind, _state) = (body.int()?, body.int()?);
     for watcher in line.queue().watching.remove(body.text()?).unwrap_or_default() {
-        // Who waits no more need not be told.
+        // The watcher may have been dropped.
         let _ = watcher.send(());
     }
     Ok(())

@@ -1,7 +1,8 @@
-//! ZooKeeper, as Debian ships it, standing alone, with its default settings: it syncs its log to disk before it answers.
+//! ZooKeeper, as Debian ships it, standalone, with its default settings: it syncs its log to disk before it answers.
 //!
-//! The client is a small one of our own, on the bench's own threads: what is written while it writes goes out together, and
-//! answers are told apart by their order. Those in the registry bring another runtime with threads of its own.
+//! The client is a minimal implementation on the bench's own threads: requests that accumulate during a write are sent
+//! together, and answers are matched by order. The clients in the registry bring another runtime with threads of its
+//! own.
 
 mod connection;
 mod wire;
@@ -18,14 +19,14 @@ pub use self::connection::Connection;
 use crate::cpu::Processes;
 use crate::target::CONNECTIONS;
 
-/// Where Debian's package puts it.
+/// The location in Debian's package.
 pub const JAR: &str = "/usr/share/java/zookeeper.jar";
 const MAIN: &str = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
 
-/// What its own start script gives the Java heap, in MB.
+/// The Java heap size of Debian's start script, in MB.
 const HEAP: u32 = 1000;
 
-/// How long a server that serves may take to open a session and to end it.
+/// How long a ready server may take to open and close a session.
 const OPENING: Duration = Duration::from_secs(1);
 
 /// One server.
@@ -51,7 +52,7 @@ impl ZooKeeper {
         Ok(Self(Served::start("ZooKeeper", command, opens_sessions).await?))
     }
 
-    /// Whose processor time counts.
+    /// The processes whose processor time counts.
     pub fn processes(&self) -> Processes {
         Processes { server: self.0.process_id().into_iter().collect(), database: Vec::new() }
     }
@@ -66,7 +67,7 @@ impl ZooKeeper {
     }
 }
 
-/// It listens before it serves, and what it accepts then may stay without an answer.
+/// The server listens before it is ready, and may then leave connections without an answer.
 async fn opens_sessions(port: u16) -> bool {
     let session = async { Connection::open(port).await?.close().await };
     matches!(tokio::time::timeout(OPENING, session).await, Ok(Ok(())))

@@ -1,81 +1,81 @@
-//! ZooKeeper's wire format: frames of big-endian numbers, and of texts and bytes with their lengths before them.
+//! ZooKeeper's wire format: frames of big-endian integers, and of length-prefixed strings and buffers.
 
 use anyhow::{Context, bail};
 
-/// What a request asks for.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Makes a node.
+    /// Creates a node.
     Create = 1,
-    /// Removes a node.
+    /// Deletes a node.
     Delete = 2,
     /// Reads a node.
     GetData = 4,
-    /// Lists the nodes under a node.
+    /// Lists a node's children.
     GetChildren = 8,
-    /// Ends the session.
+    /// Closes the session.
     Close = -11,
 }
 
-/// What becomes of a node.
+/// The lifetime of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lifetime {
-    /// It stays.
+    /// Until it is deleted.
     Persistent = 0,
-    /// It ends with its session.
+    /// Until its session ends.
     Ephemeral = 1,
-    /// It ends with its session, and the server adds a number to its name.
+    /// Until its session ends; the server appends a sequence number to its name.
     EphemeralSequential = 3,
 }
 
-/// The frame tells of a change that was watched.
+/// The xid of watch notifications.
 pub const WATCHED: i32 = -1;
 
-/// The node is not there.
+/// The error for a node that does not exist.
 pub const NO_NODE: i32 = -101;
 
-/// All that a node may be used for.
+/// All permissions on a node.
 const ALL_RIGHTS: i32 = 0x1f;
 
-/// Whatever its version.
+/// Matches any version.
 const ANY_VERSION: i32 = -1;
 
-/// A password of a session that there is not yet.
+/// The password of a new session.
 const PASSWORD: [u8; 16] = [0; 16];
 
-/// A frame that is being written.
+/// A frame under construction.
 #[derive(Debug)]
 pub struct Frame(Vec<u8>);
 
 impl Frame {
-    /// Opens a session that ends this long, in milliseconds, after it was last heard of.
+    /// Opens a session with this timeout, in milliseconds.
     pub fn connect(timeout: i32) -> Self {
         // Protocol version, last revision seen, timeout, session, password.
         Self::new().int(0).long(0).int(timeout).long(0).bytes(&PASSWORD)
     }
 
-    /// Makes a node that anybody may use.
+    /// Creates a node with all permissions for everyone.
     pub fn create(xid: i32, path: &str, data: &[u8], lifetime: Lifetime) -> Self {
         let begun = Self::request(xid, Operation::Create).bytes(path.as_bytes()).bytes(data);
         begun.int(1).int(ALL_RIGHTS).bytes(b"world").bytes(b"anyone").int(lifetime as i32)
     }
 
-    /// Reads a node, and has the next change of it told.
+    /// Reads a node, and sets a watch on it.
     pub fn get_watched(xid: i32, path: &str) -> Self {
         Self::request(xid, Operation::GetData).bytes(path.as_bytes()).byte(1)
     }
 
-    /// Lists the nodes under a node.
+    /// Lists a node's children.
     pub fn children(xid: i32, path: &str) -> Self {
         Self::request(xid, Operation::GetChildren).bytes(path.as_bytes()).byte(0)
     }
 
-    /// Removes a node.
+    /// Deletes a node.
     pub fn delete(xid: i32, path: &str) -> Self {
         Self::request(xid, Operation::Delete).bytes(path.as_bytes()).int(ANY_VERSION)
     }
 
-    /// Ends the session.
+    /// Closes the session.
     pub fn close(xid: i32) -> Self {
         Self::request(xid, Operation::Close)
     }
@@ -85,7 +85,7 @@ impl Frame {
     }
 
     fn new() -> Self {
-        // The length is written in the end.
+        // `finish` fills in the length.
         Self(vec![0; 4])
     }
 
@@ -110,7 +110,7 @@ impl Frame {
         frame
     }
 
-    /// What goes over the wire.
+    /// The complete frame.
     pub fn finish(self) -> Vec<u8> {
         let mut bytes = self.0;
         let length = (bytes.len() - 4) as u32;
@@ -119,12 +119,12 @@ impl Frame {
     }
 }
 
-/// What comes after the [`Header`] of an answer.
+/// The part of an answer after the [`Header`].
 #[derive(Debug)]
 pub struct Body<'a>(&'a [u8]);
 
 impl<'a> Body<'a> {
-    /// Of a frame after its length.
+    /// The body in a frame without its length.
     pub fn of(frame: &'a [u8]) -> Self {
         Self(frame.get(Header::LENGTH..).unwrap_or_default())
     }
@@ -145,12 +145,12 @@ impl<'a> Body<'a> {
     }
 }
 
-/// The beginning of an answer.
+/// The header of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// That of the request.
+    /// The request's xid.
     pub xid: i32,
-    /// 0 if all went well.
+    /// The error code, 0 for success.
     pub error: i32,
 }
 
@@ -158,7 +158,7 @@ impl Header {
     /// Its length, in bytes.
     const LENGTH: usize = 16;
 
-    /// Reads it from the frame after the length: xid, revision, error.
+    /// Parses the header of a frame without its length: xid, revision, error.
     pub fn read(frame: &[u8]) -> anyhow::Result<Self> {
         let int = |at: usize| -> anyhow::Result<i32> {
             let bytes = frame.get(at..at + 4).context("an answer of ZooKeeper is cut short")?;
@@ -167,7 +167,7 @@ impl Header {
         Ok(Self { xid: int(0)?, error: int(12)? })
     }
 
-    /// Whether all went well.
+    /// Fails unless the error code is 0.
     pub fn check(self) -> anyhow::Result<()> {
         if self.error != 0 {
             bail!("ZooKeeper refuses with error {}", self.error);

@@ -12,10 +12,10 @@ use crate::measure::{Figures, Load};
 use crate::target::etcd::{Connection, Etcd};
 use crate::work::{Candidate, Subject};
 
-/// How long a lease lives, in seconds: longer than any measurement.
+/// The TTL of a lease, in seconds: longer than any measurement.
 const TTL: i64 = 600;
 
-/// By the Lock service.
+/// The target with the Lock service.
 pub fn candidate() -> Candidate {
     Candidate::new("etcd-lock", async |lab: Arc<Lab>| {
         let etcd = lab.etcd().await?;

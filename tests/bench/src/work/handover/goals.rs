@@ -1,4 +1,4 @@
-//! What is expected of handovers.
+//! The goals of handovers.
 
 use crate::result::Round;
 use crate::work::{Bound, Goal};

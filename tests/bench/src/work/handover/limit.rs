@@ -1,4 +1,4 @@
-//! What limits a handover: a bare commit of the database and a call that does nothing.
+//! Lower bound of a handover: a bare commit of the database and a no-op call.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::target::empty::Empty;
 use crate::target::store::{Database, Store};
 use crate::work::{Candidate, Subject};
 
-/// One turn is both, one after the other, with the same rest before it as a handover has.
+/// A turn is one of each in sequence, after the same pause as in a handover.
 pub fn candidate() -> Candidate {
     Candidate::new("commit-and-call-postgres", async |lab: Arc<Lab>| {
         let database = Store::Postgres.fresh(&lab).await?;
@@ -33,7 +33,7 @@ pub fn candidate() -> Candidate {
 struct Limit {
     database: Database,
     _empty: Arc<Empty>,
-    // Gone while a measurement has it.
+    // None while a measurement uses it.
     both: Option<Both>,
 }
 

@@ -1,4 +1,4 @@
-//! Handover: several clients want one lock. Whoever has it gives it back after a moment and queues up again.
+//! Handover: several clients compete for one lock. The holder releases it after a moment and queues up again.
 
 mod etcd;
 mod goals;
@@ -30,7 +30,7 @@ pub fn work() -> Work {
     }
 }
 
-/// The lock that all want.
+/// The lock that all clients compete for.
 fn name(load: &Load) -> String {
     format!("handover-{}", load.number)
 }

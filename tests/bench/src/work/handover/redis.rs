@@ -1,5 +1,5 @@
-//! Handover with Redis, as Redisson locks: who releases the lock publishes that, and in each of 8 client processes one of
-//! those who wait tries its luck.
+//! Handover with Redis, as Redisson locks: the releasing client publishes the release, and in each of 8 client
+//! processes one waiter tries to acquire.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,16 +19,16 @@ use crate::measure::{Figures, Load};
 use crate::target::redis::{Fsync, Redis};
 use crate::work::{Candidate, Subject};
 
-/// In milliseconds: longer than any measurement.
+/// The TTL, in milliseconds: longer than any measurement.
 const TTL: u64 = 600_000;
 
-/// Redisson's, for a lock that is never taken twice by the same client.
+/// Redisson's script, reduced to a lock that is not reentrant.
 const ACQUIRE: &str = "if redis.call('exists', KEYS[1]) == 0 then redis.call('hincrby', KEYS[1], ARGV[2], 1); \
                        redis.call('pexpire', KEYS[1], ARGV[1]); return nil; end; return redis.call('pttl', KEYS[1])";
 const RELEASE: &str = "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return nil; end; \
                        redis.call('del', KEYS[1]); redis.call('publish', KEYS[2], 0); return 1";
 
-/// With what is synced before each answer.
+/// The target with a sync before each answer.
 pub fn candidate() -> Candidate {
     Candidate::new("redis-redisson", async |lab: Arc<Lab>| {
         let redis = lab.redis(Fsync::Always).await?;
@@ -79,7 +79,7 @@ impl Subject for Locks {
 
 struct Client {
     connection: MultiplexedConnection,
-    /// One try for each release that its process was told of.
+    /// One permit for each release that its process was notified of.
     luck: Arc<Semaphore>,
     scripts: Arc<(Script, Script)>,
     name: String,

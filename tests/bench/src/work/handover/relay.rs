@@ -1,4 +1,4 @@
-//! What all targets do: the lock goes round.
+//! The lock's rotation among the clients, which is the same for all targets.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -11,20 +11,20 @@ use tokio::task::JoinSet;
 use crate::cpu::{Meter, Processes};
 use crate::measure::{Figures, Latency, Load};
 
-/// For how long the lock is held: until whoever held it before has queued up again, and all is quiet.
+/// How long the lock is held: until the previous holder has queued up again, and the system is idle.
 const HOLD: Duration = Duration::from_millis(3);
 
-/// What queueing up takes at most, for each client.
+/// The time allowed to queue up, per client.
 const QUEUEING: Duration = Duration::from_millis(2);
 
-/// How long it may take until all have had their last turn.
+/// The limit of the wait until all have had their last turn.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// One who wants the lock again and again.
+/// A client that acquires and releases the lock repeatedly.
 pub trait Contender: Send + 'static {
     /// Waits for the lock.
     fn acquire(&mut self) -> impl Future<Output = anyhow::Result<()>> + Send;
-    /// Gives it back.
+    /// Releases the lock.
     fn release(&mut self) -> impl Future<Output = anyhow::Result<()>> + Send;
 }
 
@@ -37,12 +37,12 @@ struct Course {
     start: Instant,
     /// When the last release was sent, in nanoseconds after the start. 0: not yet.
     released: AtomicU64,
-    /// There is a handover that counts, or one who cannot go on.
+    /// Notified when a handover was counted, or a contender failed.
     counted: Notify,
 }
 
-/// Lets the lock go round, and measures each handover: for as long as asked, and until there is one at least. Gives the clients
-/// back.
+/// Rotates the lock and measures each handover: for the given time, and until there is at least one. Returns the
+/// clients.
 pub async fn relay<C: Contender>(
     load: &Load,
     processes: &Processes,
@@ -65,7 +65,7 @@ pub async fn relay<C: Contender>(
     let meter = Meter::start(processes);
     course.phase.store(COUNTING, Ordering::Relaxed);
     tokio::time::sleep(load.time).await;
-    // A failure is told in the end.
+    // Failures are returned when the tasks are joined.
     let _ = tokio::time::timeout(PATIENCE, course.counted.notified()).await;
     course.phase.store(OVER, Ordering::Relaxed);
     let usage = meter.usage();
@@ -84,7 +84,7 @@ pub async fn relay<C: Contender>(
     Ok((figures, contenders))
 }
 
-/// One client's part. How long it waited for handovers that count is told.
+/// Runs one client. Returns its waits for counted handovers.
 async fn run<C: Contender>(mut contender: C, course: Arc<Course>) -> anyhow::Result<(C, Vec<Duration>)> {
     let mut times = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! Handover with Tenure, by the library: a session for each client, on 8 connections.
+//! Handover with Tenure's library: a session for each client, on 8 connections.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::target::store::Store;
 use crate::target::tenure::{Cluster, session};
 use crate::work::{Candidate, Subject};
 
-/// On PostgreSQL.
+/// The target on PostgreSQL.
 pub fn candidate() -> Candidate {
     Candidate::new("tenure-stream-postgres", async |lab: Arc<Lab>| {
         let cluster = lab.cluster(Store::Postgres, 1).await?;

@@ -1,4 +1,4 @@
-//! Handover with ZooKeeper, as Curator locks: numbered nodes, each client watching the node before its own.
+//! Handover with ZooKeeper, as Curator locks: sequential nodes, each client watching the node before its own.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::measure::{Figures, Load};
 use crate::target::zookeeper::{Connection, ZooKeeper};
 use crate::work::{Candidate, Subject};
 
-/// By the recipe for fair locks.
+/// The target with the recipe for fair locks.
 pub fn candidate() -> Candidate {
     Candidate::new("zookeeper-recipe", async |lab: Arc<Lab>| Ok(Locks(lab.zookeeper().await?)))
 }
@@ -23,7 +23,7 @@ struct Locks(Arc<ZooKeeper>);
 #[async_trait]
 impl Subject for Locks {
     async fn measure(&mut self, load: &Load) -> anyhow::Result<Figures> {
-        // A session lives only while it is heard of, so it is opened for each measurement.
+        // A session expires without requests, so it is opened for each measurement.
         let connections = self.0.connections().await?;
         let parent = format!("/{}", name(load));
         connections[0].create_lasting(&parent).await?;

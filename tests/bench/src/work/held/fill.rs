@@ -1,4 +1,4 @@
-//! Takes many locks, fast.
+//! Acquires many locks, fast.
 
 use std::time::{Duration, Instant};
 
@@ -8,16 +8,16 @@ use crate::target::CONNECTIONS;
 use crate::target::tenure::Cluster;
 use crate::target::tenure::raw::{self, Raw};
 
-/// How many sessions hold them.
+/// The number of sessions that hold them.
 const SESSIONS: usize = 1_000;
 
 /// The most commands in one message.
 const COMMANDS: usize = 1_000;
 
-/// Longer than everything takes: nobody renews these sessions.
+/// Longer than the whole work, as these sessions are not renewed.
 const TTL: Duration = Duration::from_secs(6 * 3600);
 
-/// Takes so many locks. Returns how many a second that was, and the connections: they can be closed.
+/// Acquires this number of locks. Returns the rate per second, and the connections, which can be closed.
 pub async fn fill(cluster: &Cluster, locks: usize) -> anyhow::Result<(f64, Vec<Raw>)> {
     let start = Instant::now();
     let connections = (0..CONNECTIONS).map(|connection| fill_one(cluster, connection, locks));
@@ -25,7 +25,7 @@ pub async fn fill(cluster: &Cluster, locks: usize) -> anyhow::Result<(f64, Vec<R
     Ok((locks as f64 / start.elapsed().as_secs_f64(), connections))
 }
 
-/// One connection's part: its sessions, and their part of the locks.
+/// One connection's share of the sessions and locks.
 async fn fill_one(cluster: &Cluster, connection: usize, locks: usize) -> anyhow::Result<Raw> {
     let mut raw = Raw::open(cluster.port()?).await?;
     let stream = raw.begin();

@@ -1,4 +1,4 @@
-//! What is expected where many locks are held.
+//! The goals with many held locks.
 
 use super::{ALONE, LOAD, MEMORY};
 use crate::result::Round;

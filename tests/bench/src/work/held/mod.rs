@@ -1,4 +1,4 @@
-//! Many locks held: what they cost in memory, what they cost others, and how long a server takes to read them in.
+//! Many held locks: their memory, their cost to other clients, and the time that a server takes to load them.
 
 mod fill;
 mod goals;

@@ -1,4 +1,4 @@
-//! Many locks held with Tenure. Each measurement has servers of its own.
+//! Many held locks with Tenure. Each measurement has servers of its own.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::target::store::Store;
 use crate::target::tenure::{Cluster, session};
 use crate::work::{Candidate, Subject};
 
-/// Those who work beside the holders.
+/// The number of clients that work beside the holders.
 const CLIENTS: usize = 16;
 
-/// With this store.
+/// The target with this store.
 pub fn candidate(store: Store) -> Candidate {
     let start = async move |lab| Ok(Held { lab, store });
     Candidate::new(format!("tenure-stream-{}", store.name()), start)
@@ -37,7 +37,7 @@ impl Subject for Held {
         let a_lock = |memory: f64, before: f64| (memory - before) / load.level as f64;
         let empty = server_memory(&cluster.processes());
         let (filled, connections) = fill(&cluster, load.level).await?;
-        // What was taken is in the log, and is written to the tables after that.
+        // The acquired locks are in the log, and are written to the tables later.
         let written = quiet(&cluster.processes()).await?;
         let memory = a_lock(server_memory(&cluster.processes()), empty);
 

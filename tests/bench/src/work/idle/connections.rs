@@ -1,4 +1,4 @@
-//! Connections on which nothing happens at all.
+//! Idle connections.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ async fn connect(load: &Load, port: u16, processes: &Processes) -> anyhow::Resul
     let mut connections = Vec::new();
     for _ in 0..load.level {
         let mut connection = Connection::open(port).await?;
-        // The server's settings: it is at work on this connection.
+        // Receives the server's settings, which prove that it serves this connection.
         connection.receive(|_, _, _| Ok(())).await?;
         connections.push(connection);
     }

@@ -1,4 +1,4 @@
-//! etcd's quiet leases.
+//! Idle leases of etcd.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::target::http2;
 use crate::target::start_now;
 use crate::work::{Candidate, Subject};
 
-/// Where it can renew them all beside other work: each renewal is a message of its own.
+/// The levels at which etcd can renew all leases beside other work: each renewal is a message of its own.
 const LEVELS: &[usize] = &[200, 1_000, 10_000];
 
 /// Many leases on each connection.
@@ -35,7 +35,7 @@ struct Leases {
 #[async_trait]
 impl Subject for Leases {
     async fn measure(&mut self, load: &Load) -> anyhow::Result<Figures> {
-        // Its own, so that all memory is for these.
+        // A server of its own, so that all its memory is for these leases.
         let etcd = start_now(Etcd::start())?;
         let (port, plain) = (etcd.port(), Arc::new(etcd.connections().await?));
         let on_one = self.on_one;

@@ -1,11 +1,11 @@
-//! What is expected of quiet clients.
+//! The goals of idle clients.
 
 use super::{BYTES, MEMORY};
 use crate::work::{Bound, Goal};
 
 const SESSIONS: &str = "tenure-sessions-postgres";
 const MANY: usize = 100_000;
-/// What etcd can do as well.
+/// The number of clients that etcd can serve as well.
 const FEWER: usize = 10_000;
 
 /// The goals.

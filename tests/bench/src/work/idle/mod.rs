@@ -1,4 +1,4 @@
-//! Quiet clients: what it costs that they are there.
+//! Idle clients: the cost of their presence.
 
 mod connections;
 mod etcd;
@@ -31,13 +31,13 @@ pub fn work() -> Work {
     }
 }
 
-/// How long a session lives without a renewal.
+/// The TTL of a session.
 const TTL: Duration = Duration::from_secs(30);
 
-/// How many sessions there are on a connection that many share.
+/// The number of sessions on a shared connection.
 const ON_ONE: usize = 100;
 
-/// How many connections are of interest for themselves.
+/// The levels of the works with one session per connection.
 const CONNECTIONS: &[usize] = &[200, 1_000];
 
 const MEMORY: &str = "server_memory_in_MB";

@@ -1,4 +1,4 @@
-//! Connections on which little happens.
+//! Connections with little traffic.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,25 +14,25 @@ use crate::cpu::{Meter, Processes, server_memory};
 use crate::measure::{Figures, Load};
 use crate::target::http2::Connection;
 
-/// How many connections are prepared at once.
+/// The number of connections that are prepared concurrently.
 const AT_ONCE: usize = 16;
 
-/// How long preparing one more may take.
+/// The limit of preparing one more connection.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A connection with its sessions, which hold their locks already.
+/// A connection with its sessions, which already hold their locks.
 pub struct Quiet {
     /// The connection.
     pub connection: Connection,
-    /// The stream on which they are renewed.
+    /// The stream of the renewals.
     pub stream: u32,
-    /// What renews them all, spread over a third of the TTL.
+    /// The messages that renew all sessions, spread over a third of the TTL.
     pub renewals: Vec<Vec<u8>>,
-    /// How many sessions an answer says were renewed.
+    /// The number of sessions that an answer reports as renewed.
     pub renewed: fn(&[u8]) -> anyhow::Result<usize>,
 }
 
-/// Prepares connections, with so many sessions on each, and measures the servers while these do nothing but renew.
+/// Prepares connections with this number of sessions each, and measures the servers while only renewals are sent.
 pub async fn observe<F: Future<Output = anyhow::Result<Quiet>> + Send + 'static>(
     load: &Load,
     processes: &Processes,
@@ -52,7 +52,7 @@ pub async fn observe<F: Future<Output = anyhow::Result<Quiet>> + Send + 'static>
                 let _turn = turns.acquire().await?;
                 quiet.await?
             };
-            // Nobody counts any more if another one failed.
+            // The receiver is dropped if another connection failed.
             let _ = ready.send(());
             renew(quiet, &renewed).await
         });
@@ -65,10 +65,10 @@ pub async fn observe<F: Future<Output = anyhow::Result<Quiet>> + Send + 'static>
             () = tokio::time::sleep(PATIENCE) => bail!("the sessions are not all opened"),
         }
     }
-    // What was opened is still being written to the tables, and what that took in memory is still to be given back.
+    // The opened sessions are still being written to the tables, and the memory for that is still to be freed.
     tokio::time::sleep(if load.quick { load.warm_up } else { TTL }).await;
     let (meter, start, before) = (Meter::start(processes), Instant::now(), renewed.load(Ordering::Relaxed));
-    // Each has its turn twice.
+    // Each session is renewed twice.
     tokio::time::sleep(if load.quick { load.time } else { TTL * 2 / 3 }).await;
     let (usage, wall) = (meter.usage(), start.elapsed());
     if let Some(ended) = tasks.try_join_next() {
@@ -80,7 +80,7 @@ pub async fn observe<F: Future<Output = anyhow::Result<Quiet>> + Send + 'static>
     Ok(figures.with(MEMORY, memory).with(BYTES, (memory * 1e6 - empty) / load.level as f64))
 }
 
-/// Renews until it fails or is dropped.
+/// Renews until a renewal fails or the future is dropped.
 async fn renew(quiet: Quiet, renewed: &AtomicUsize) -> anyhow::Result<()> {
     let Quiet { mut connection, stream, renewals, renewed: count } = quiet;
     let mut tick = interval(TTL / 3 / renewals.len().max(1) as u32);

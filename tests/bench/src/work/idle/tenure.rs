@@ -1,4 +1,4 @@
-//! Tenure's quiet sessions. Each measurement has servers of its own, so that all memory is for these.
+//! Idle sessions of Tenure. Each measurement has servers of its own, so that all their memory is for these sessions.
 
 use std::sync::Arc;
 
@@ -45,6 +45,6 @@ async fn open(port: u16, connection: usize, on_one: usize) -> anyhow::Result<Qui
     raw.ask([(stream, open?)]).await?;
     let acquire = sessions.iter().map(|session| raw::acquire(session, format!("lock-of-{session}")));
     raw.ask([(stream, acquire.collect())]).await?;
-    // As the library does: one message for all sessions of a connection.
+    // Like the library: one message for all sessions of a connection.
     Ok(Quiet { connection: raw.connection, stream, renewals: vec![raw::keep_alive(sessions)], renewed: raw::kept })
 }

@@ -1,5 +1,5 @@
-//! What keep-alives do to those who take locks. Both share two cores with their clients and the database, so the keep-alives
-//! come at a rate that is large but given: at full speed they would only show that the cores are shared.
+//! The effect of keep-alives on clients that acquire locks. Both share two cores with their clients and the database,
+//! so the keep-alives have a rate that is high but fixed: at full speed they would only show that the cores are shared.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,19 +19,20 @@ use crate::target::store::Store;
 use crate::target::tenure::{Cluster, session};
 use crate::work::{Candidate, Subject};
 
-/// Those who take locks.
+/// The number of clients that acquire locks.
 const CLIENTS: usize = 4;
 
-/// Each connection sends this many renewals at once, so often; the connections one after the other. Together: 10,000 a second.
+/// Each connection sends this many renewals at once, in this interval, staggered over the connections: 10,000 per
+/// second in total.
 const AT_ONCE: usize = 10;
 const EVERY: Duration = Duration::from_millis(CONNECTIONS as u64);
 
-/// Without keep-alives.
+/// The target without keep-alives.
 pub fn alone() -> Candidate {
     Candidate::new("tenure-pairs-alone-postgres", async |lab: Arc<Lab>| Ok(Pairs::new(&lab, false).await?))
 }
 
-/// Beside keep-alives.
+/// The target beside keep-alives.
 pub fn beside() -> Candidate {
     Candidate::new("tenure-pairs-beside-postgres", async |lab: Arc<Lab>| Ok(Pairs::new(&lab, true).await?))
 }
@@ -52,7 +53,7 @@ impl Pairs {
 #[async_trait]
 impl Subject for Pairs {
     async fn measure(&mut self, load: &Load) -> anyhow::Result<Figures> {
-        // Both do all but the renewals.
+        // Both variants do everything but the renewals.
         let Opened { all, sessions } = open(&self.cluster, load).await?;
         let users = self.clients.iter().take(CLIENTS).enumerate().map(async |(number, client)| {
             let name = format!("beside-{}-{number}", load.number);
@@ -66,7 +67,7 @@ impl Subject for Pairs {
             }
         }
         let (figures, users) = closed_loop(&load.longer(4), &self.cluster.processes(), users).await?;
-        // Nothing but a failure ends them.
+        // These tasks end only by a failure.
         if let Some(ended) = renewing.try_join_next() {
             ended??;
         }
@@ -77,7 +78,7 @@ impl Subject for Pairs {
     }
 }
 
-/// Renews at the given rate, until it is dropped.
+/// Renews at the given rate, until the future is dropped.
 async fn renew(asking: Asking, after: Duration) -> anyhow::Result<()> {
     let Asking { mut connection, streams, check } = asking;
     let mut next = streams.iter().cycle();

@@ -1,4 +1,4 @@
-//! Keep-alives of etcd's leases, on its stream for them.
+//! Keep-alives of etcd's leases, on the keep-alive stream.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::target::etcd::{Etcd, KEEP_ALIVE};
 use crate::target::http2::Connection;
 use crate::work::{Candidate, Subject};
 
-/// How long a lease lives, in seconds: longer than any measurement.
+/// The TTL of a lease, in seconds: longer than any measurement.
 const TTL: i64 = 600;
 
-/// A lease on each stream.
+/// The target with a lease on each stream.
 pub fn candidate() -> Candidate {
     Candidate::new("etcd-lease", async |lab: Arc<Lab>| Ok(Leases(lab.etcd().await?)))
 }

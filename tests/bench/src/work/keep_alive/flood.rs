@@ -1,4 +1,4 @@
-//! Streams that ask again as soon as they are answered.
+//! Streams that send the next renewal as soon as the last is answered.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::cpu::{Meter, Processes};
 use crate::measure::{Figures, Latency, Load};
 use crate::target::http2::Connection;
 
-/// How long an answer may take.
+/// The limit of the wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A connection, with the renewal that each of its streams sends.
@@ -22,7 +22,7 @@ pub struct Asking {
     pub connection: Connection,
     /// The message of each stream.
     pub streams: HashMap<u32, Vec<u8>>,
-    /// Whether an answer is as it should be.
+    /// Validates an answer.
     pub check: fn(&[u8]) -> anyhow::Result<()>,
 }
 
@@ -30,7 +30,7 @@ const WARMING_UP: u8 = 0;
 const COUNTING: u8 = 1;
 const OVER: u8 = 2;
 
-/// Has all streams ask, and measures it: for as long as asked, and until something is answered at least.
+/// Sends renewals on all streams, and measures them: for the given time, and until there is at least one answer.
 pub async fn flood(load: &Load, processes: &Processes, all: Vec<Asking>) -> anyhow::Result<Figures> {
     let (phase, first) = (Arc::new(AtomicU8::new(WARMING_UP)), Arc::new(Notify::new()));
     let mut tasks = JoinSet::new();
@@ -46,7 +46,7 @@ pub async fn flood(load: &Load, processes: &Processes, all: Vec<Asking>) -> anyh
     let (meter, start) = (Meter::start(processes), Instant::now());
     phase.store(COUNTING, Ordering::Relaxed);
     tokio::time::sleep(load.time).await;
-    // A failure is told in the end.
+    // Failures are returned when the tasks are joined.
     let _ = tokio::time::timeout(PATIENCE, first.notified()).await;
     phase.store(OVER, Ordering::Relaxed);
     let (wall, usage) = (start.elapsed(), meter.usage());
@@ -59,7 +59,7 @@ pub async fn flood(load: &Load, processes: &Processes, all: Vec<Asking>) -> anyh
     Ok(Figures { rate, latency: Latency::of(times), usage, ..Figures::default() })
 }
 
-/// One connection's part. That its first answer has come that counts is told.
+/// Runs one connection. Notifies `first` of its first counted answer.
 async fn ask(asking: Asking, phase: Arc<AtomicU8>, first: Arc<Notify>) -> anyhow::Result<Vec<Duration>> {
     let Asking { mut connection, streams, check } = asking;
     let mut asked: HashMap<u32, Instant> = HashMap::new();

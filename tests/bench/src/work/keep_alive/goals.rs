@@ -1,4 +1,4 @@
-//! What is expected of keep-alives.
+//! The goals of keep-alives.
 
 use crate::work::{Bound, Goal};
 

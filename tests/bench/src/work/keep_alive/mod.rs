@@ -1,4 +1,4 @@
-//! Keep-alives: as many as can be, and what they do to those who take locks meanwhile.
+//! Keep-alives: their maximum rate, and their effect on clients that acquire locks meanwhile.
 
 mod beside;
 mod etcd;

@@ -18,7 +18,7 @@ use crate::target::tenure::raw::{self, Raw};
 use crate::target::tenure::{Cluster, TTL};
 use crate::work::{Candidate, Subject};
 
-/// On PostgreSQL, which should notice nothing.
+/// The target on PostgreSQL, which should see no load.
 pub fn candidate() -> Candidate {
     Candidate::new("tenure-stream-postgres", async |lab: Arc<Lab>| Ok(Sessions(lab.cluster(Store::Postgres, 1).await?)))
 }
@@ -37,15 +37,15 @@ impl Subject for Sessions {
     }
 }
 
-/// Sessions, each with a stream.
+/// Opened sessions, each with a stream.
 pub struct Opened {
-    /// The connections, with what renews the sessions.
+    /// The connections, with the renewals of the sessions.
     pub all: Vec<Asking>,
     /// Their ids.
     pub sessions: Vec<String>,
 }
 
-/// Opens as many sessions as the level says.
+/// Opens the level's number of sessions.
 pub async fn open(cluster: &Cluster, load: &Load) -> anyhow::Result<Opened> {
     let (mut all, mut sessions) = (Vec::new(), Vec::new());
     for connection in 0..CONNECTIONS {

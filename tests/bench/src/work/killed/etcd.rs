@@ -1,4 +1,4 @@
-//! Killed clients of etcd, who locked by its Lock service.
+//! Killed clients of etcd that used its Lock service.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,18 +16,18 @@ use crate::measure::{Figures, Load};
 use crate::target::etcd::{Connection, Etcd};
 use crate::work::{Candidate, Subject};
 
-/// In milliseconds: the least that etcd grants by default.
+/// The TTL, in milliseconds: the least that etcd grants by default.
 const TTL: u64 = 2_000;
 
-/// How long the leases of those who wait live, in seconds: longer than any measurement.
+/// The TTL of the waiters' leases, in seconds: longer than any measurement.
 const LONG_TTL: i64 = 600;
 
-/// After so long without an answer a waiter asks once more. Now and then a call of etcd's Lock service (3.4) does not end, though
-/// by etcd's keys the one who waits has the lock: asking again tells. The first call goes on, since to end it would be to give
-/// the lock up.
+/// A waiter repeats its call after this time without an answer. Occasionally a call of etcd's Lock service (3.4) does
+/// not return, although by etcd's keys the waiter has the lock; the repeated call then returns. The first call stays
+/// open, since cancelling it would release the lock.
 const ANSWERED: Duration = Duration::from_secs(5);
 
-/// By leases.
+/// The target with leases.
 pub fn candidate() -> Candidate {
     Candidate::new("etcd-lease", async |lab: Arc<Lab>| {
         let etcd = lab.etcd().await?;

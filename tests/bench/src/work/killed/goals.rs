@@ -1,4 +1,4 @@
-//! What is expected where clients are killed.
+//! The goals with killed clients.
 
 use super::EARLIEST;
 use super::tenure::{GRACE, TTL};
@@ -7,7 +7,7 @@ use crate::work::{Bound, Goal};
 const PROCESSES: usize = 100;
 const BY_TTL: &str = "tenure-ttl-postgres";
 
-/// What is promised beyond the TTL or the grace, in milliseconds.
+/// The bound beyond the TTL or the grace, in milliseconds.
 const MORE: f64 = 50.0;
 
 /// The goals.

@@ -1,4 +1,4 @@
-//! The killing, and what is measured.
+//! Kills the victims, and measures the takeovers.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -14,32 +14,32 @@ use super::victim::{ARGUMENT, Service, Victim, now};
 use crate::cpu::{Meter, Processes};
 use crate::measure::{Figures, Latency, Load};
 
-/// Between two deaths.
+/// The pause between two kills.
 const APART: Duration = Duration::from_millis(10);
 
-/// How long those who wait may take to queue up, all together.
+/// The time allowed for all waiters to queue up.
 const QUEUEING: Duration = Duration::from_millis(500);
 
-/// How long anything may take.
+/// The limit of any step.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// From when on a turn counts.
+/// The start of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Since {
-    /// The last renewal that was sent.
+    /// The victim's last renewal.
     Renewal,
-    /// The death.
+    /// The kill.
     Death,
 }
 
-/// One who waits for a victim's lock.
+/// A client that waits for a victim's lock.
 pub trait Heir: Send + 'static {
-    /// Waits for it.
+    /// Waits for the lock.
     fn acquire(&mut self) -> impl Future<Output = anyhow::Result<()>> + Send;
 }
 
-/// Has victims take the locks and heirs wait for them, kills the victims, and measures when the heirs have the locks. Gives
-/// the heirs back.
+/// Lets victims acquire the locks and heirs wait for them, kills the victims, and measures when the heirs acquire the
+/// locks. Returns the heirs.
 pub async fn kill<H: Heir>(
     load: &Load,
     processes: &Processes,
@@ -84,12 +84,12 @@ pub async fn kill<H: Heir>(
 struct Living {
     process: Child,
     renewals: Lines<BufReader<ChildStdout>>,
-    /// The last one that was read.
+    /// The last renewal that was read.
     renewed: u64,
 }
 
 impl Living {
-    /// Starts it, and waits until it has the lock.
+    /// Starts it, and waits until it holds the lock.
     async fn begin(victim: Victim) -> anyhow::Result<Self> {
         let service = if victim.service == Service::Tenure { "tenure" } else { "etcd" };
         let mut command = Command::new(std::env::current_exe()?);
@@ -103,7 +103,7 @@ impl Living {
         Ok(living)
     }
 
-    /// Kills it. Returns when it renewed itself for the last time, and when it was killed.
+    /// Kills it. Returns the times of its last renewal and of the kill.
     async fn die(&mut self) -> anyhow::Result<(u64, u64)> {
         let death = now();
         self.process.start_kill()?;

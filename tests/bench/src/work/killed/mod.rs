@@ -1,4 +1,4 @@
-//! Clients that hold a lock are killed: how soon the next one has it.
+//! Killed lock holders: the time until the next client acquires the lock.
 
 mod etcd;
 mod goals;

@@ -15,19 +15,19 @@ use crate::target::store::Store;
 use crate::target::tenure::{Cluster, session};
 use crate::work::{Candidate, Subject};
 
-/// In milliseconds.
+/// The TTL, in milliseconds.
 pub const TTL: u64 = 1_000;
-/// The TTL of sessions with a disconnect grace, in milliseconds: not what they end by.
+/// The TTL of sessions with a disconnect grace, in milliseconds, which end by the grace first.
 const LONG_TTL: u64 = 10_000;
-/// In milliseconds.
+/// The disconnect grace, in milliseconds.
 pub const GRACE: u64 = 300;
 
-/// What ends the session is its TTL.
+/// The target whose sessions end by their TTL.
 pub fn by_ttl() -> Candidate {
     Candidate::new("tenure-ttl-postgres", async |lab| Killed::new(lab, None).await)
 }
 
-/// What ends the session is its disconnect grace.
+/// The target whose sessions end by their disconnect grace.
 pub fn by_grace() -> Candidate {
     Candidate::new("tenure-grace-postgres", async |lab| Killed::new(lab, Some(GRACE)).await)
 }
@@ -51,7 +51,7 @@ impl Subject for Killed {
         let (port, grace) = (self.cluster.port()?, self.grace);
         let ttl = match grace {
             Some(_) => LONG_TTL,
-            // That it runs must not depend on how long the machine stands still.
+            // The smoke test must pass even if the machine stalls.
             None if load.quick => 3 * TTL,
             None => TTL,
         };

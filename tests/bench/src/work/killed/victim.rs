@@ -1,4 +1,4 @@
-//! A client in a process of its own, which holds a lock and tells when it renews itself, until it is killed.
+//! A client in a process of its own, which holds a lock and prints when it renews itself, until it is killed.
 
 use std::io::Write;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::target::etcd::{Connection, KEEP_ALIVE};
 use crate::target::http2;
 use crate::target::tenure::raw::{self, Raw};
 
-/// The hidden argument with which the bench's program is this client.
+/// The hidden argument that starts the bench's program as this client.
 pub const ARGUMENT: &str = "hold";
 
 /// What the lock is of.
@@ -41,8 +41,8 @@ pub struct Victim {
 }
 
 impl Victim {
-    /// Takes the lock and holds it until something fails. Each line that it prints is when it was about to renew itself; with
-    /// the first one it has the lock.
+    /// Acquires the lock and holds it until something fails. Each line of its output is the time just before a renewal;
+    /// the first one means that it holds the lock.
     pub async fn hold(&self) -> anyhow::Result<()> {
         match self.service {
             Service::Tenure => self.hold_tenure().await,
@@ -91,7 +91,7 @@ impl Victim {
     }
 }
 
-/// On the clock that all processes of a machine share, in nanoseconds.
+/// Nanoseconds on the monotonic clock that all processes of a machine share.
 pub fn now() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64

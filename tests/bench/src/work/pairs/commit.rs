@@ -1,4 +1,4 @@
-//! What limits pairs: a commit of each database.
+//! Lower bound of pairs: a commit of each database.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::measure::{Figures, Load, User, closed_loop};
 use crate::target::store::{Database, Store};
 use crate::work::{Candidate, Subject};
 
-/// One turn changes the only row of a table, in a transaction of its own.
+/// A turn updates the only row of a table, in a transaction of its own.
 pub fn candidate(store: Store) -> Candidate {
     let start = async move |lab: Arc<Lab>| Commits::prepare(store, store.fresh(&lab).await?).await;
     Candidate::new(format!("commit-{}", store.name()), start).only_at(ALONE)
@@ -26,7 +26,7 @@ const CHANGE: &str = "UPDATE one SET number = number + 1";
 
 struct Commits {
     database: Database,
-    // Gone while a measurement has it.
+    // None while a measurement uses it.
     connection: Option<Committer>,
     _folder: TempDir,
 }
@@ -36,7 +36,7 @@ impl Commits {
         let folder = tempfile::Builder::new().prefix("tenure-").tempdir()?;
         let url = database.url.clone().unwrap_or_default();
         let mut connection = match store {
-            // As Tenure opens it.
+            // The options that Tenure uses.
             Store::Sqlite => {
                 let options =
                     SqliteConnectOptions::new().filename(folder.path().join("one.db")).create_if_missing(true);
@@ -69,7 +69,7 @@ enum Committer {
 }
 
 impl Committer {
-    /// Returns how many rows were changed.
+    /// Returns the number of changed rows.
     async fn execute(&mut self, sql: &'static str) -> sqlx::Result<u64> {
         Ok(match self {
             Self::Sqlite(connection) => sqlx::query(sql).execute(connection).await?.rows_affected(),

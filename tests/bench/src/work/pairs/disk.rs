@@ -1,4 +1,4 @@
-//! What limits pairs: the disk.
+//! Lower bound of pairs: the disk.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -12,7 +12,7 @@ use crate::cpu::Processes;
 use crate::measure::{Figures, Load, User, closed_loop};
 use crate::work::{Candidate, Subject};
 
-/// One turn writes 4 KiB into a file that has its blocks already, and syncs them.
+/// A turn writes 4 KiB into a file with allocated blocks, and syncs it.
 pub fn candidate() -> Candidate {
     let start = async |_| {
         let folder = tempfile::Builder::new().prefix("tenure-").tempdir()?;
@@ -24,7 +24,7 @@ pub fn candidate() -> Candidate {
     Candidate::new("fsync", start).only_at(ALONE)
 }
 
-/// As long as a segment of PostgreSQL's log, in bytes.
+/// The size of a segment of PostgreSQL's log, in bytes.
 const FILE: usize = 16 << 20;
 const BLOCK: usize = 4 << 10;
 

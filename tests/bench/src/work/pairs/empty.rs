@@ -1,4 +1,4 @@
-//! What limits pairs: a gRPC call that does nothing.
+//! Lower bound of pairs: a no-op gRPC call.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::measure::{Figures, Load, User, closed_loop};
 use crate::target::empty::Empty;
 use crate::work::{Candidate, Subject};
 
-/// One turn is one call.
+/// A turn is one call.
 pub fn candidate() -> Candidate {
     Candidate::new("empty-call", async |lab| {
         let empty = lab.empty().await?;

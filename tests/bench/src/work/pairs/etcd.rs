@@ -12,15 +12,16 @@ use crate::target::etcd::messages::{DeleteRangeRequest, Op, PutRequest, TxnReque
 use crate::target::etcd::{Connection, Etcd};
 use crate::work::{Candidate, Subject};
 
-/// How long a lease lives, in seconds: longer than any measurement.
+/// The TTL of a lease, in seconds: longer than any measurement.
 const TTL: i64 = 600;
 
-/// By transactions: the key is written, under the client's lease, if it is not there; and removed if it is the one written.
+/// The target with transactions: the key is written, attached to the client's lease, if it does not exist, and deleted
+/// if it is still the one written.
 pub fn transaction() -> Candidate {
     Candidate::new("etcd-txn", async |lab| Locks::connect(lab.etcd().await?, Way::Transaction).await)
 }
 
-/// By the Lock service.
+/// The target with the Lock service.
 pub fn lock() -> Candidate {
     Candidate::new("etcd-lock", async |lab| Locks::connect(lab.etcd().await?, Way::Lock).await)
 }

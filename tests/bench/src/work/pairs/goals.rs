@@ -1,9 +1,9 @@
-//! What is expected of pairs.
+//! The goals of pairs.
 
 use crate::result::Round;
 use crate::work::{Bound, Goal};
 
-/// The goals: ratios of what was measured side by side.
+/// The goals: ratios of figures measured under the same conditions.
 pub fn goals() -> Vec<Goal> {
     let mut goals = alone();
     goals.extend(plain());
@@ -17,7 +17,7 @@ fn goal(text: &'static str, bound: Bound, value: fn(&Round) -> Option<f64>) -> G
     Goal { text, value, bound }
 }
 
-/// How many times the rate of `other` that of `one` is.
+/// The ratio of the rate of `one` to that of `other`.
 fn times(round: &Round, one: &str, other: &str, level: usize) -> Option<f64> {
     Some(round.rate(one, level)? / round.rate(other, level)?)
 }

@@ -1,4 +1,4 @@
-//! Acquire and release: each client takes a lock of its own and gives it back, over and over.
+//! Acquire and release: each client repeatedly acquires and releases a lock of its own.
 
 mod commit;
 mod disk;
@@ -42,10 +42,10 @@ fn candidates() -> Vec<Candidate> {
     candidates
 }
 
-/// Where only one client is of interest.
+/// The level of targets for which only one client is of interest.
 const ALONE: &[usize] = &[1];
 
-/// The lock that a client takes.
+/// A client's lock.
 fn name(load: &Load, client: usize) -> String {
     format!("pairs-{}-{client}", load.number)
 }

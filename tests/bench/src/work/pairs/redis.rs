@@ -1,5 +1,5 @@
-//! Pairs with Redis, as its documentation has it: a key is set if it is not there, with a TTL, and a script removes it if its
-//! value is still the client's own.
+//! Pairs with Redis, as its documentation recommends: a key is set with a TTL if it does not exist, and a script
+//! deletes it if its value is still the client's own.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::measure::{Figures, Load, User, closed_loop};
 use crate::target::redis::{Fsync, Redis};
 use crate::work::{Candidate, Subject};
 
-/// In milliseconds: longer than any measurement.
+/// The TTL, in milliseconds: longer than any measurement.
 const TTL: u64 = 600_000;
 
 const RELEASE: &str =
     "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end";
 
-/// With this durability.
+/// The target with this durability.
 pub fn candidate(fsync: Fsync) -> Candidate {
     Candidate::new(format!("redis-{}", fsync.word()), async move |lab| {
         let redis = lab.redis(fsync).await?;

@@ -17,7 +17,7 @@ use crate::target::store::Store;
 use crate::target::tenure::{Cluster, TTL, session};
 use crate::work::{Candidate, Subject};
 
-/// By plain calls.
+/// The target with plain calls.
 pub fn plain(store: Store, servers: usize) -> Candidate {
     Candidate::new(target("plain", store, servers), async move |lab| {
         let cluster = lab.cluster(store, servers).await?;
@@ -25,7 +25,7 @@ pub fn plain(store: Store, servers: usize) -> Candidate {
     })
 }
 
-/// By the library.
+/// The target with the library.
 pub fn stream(store: Store, servers: usize) -> Candidate {
     Candidate::new(target("stream", store, servers), async move |lab| {
         let cluster = lab.cluster(store, servers).await?;

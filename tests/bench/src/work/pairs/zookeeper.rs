@@ -1,4 +1,4 @@
-//! Pairs with ZooKeeper: an ephemeral node is made and removed. Its recipe for fair locks takes more steps than this.
+//! Pairs with ZooKeeper: an ephemeral node is created and deleted. The recipe for fair locks takes more steps.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::measure::{Figures, Load, User, closed_loop};
 use crate::target::zookeeper::{Connection, ZooKeeper};
 use crate::work::{Candidate, Subject};
 
-/// By ephemeral nodes.
+/// The target with ephemeral nodes.
 pub fn candidate() -> Candidate {
     Candidate::new("zookeeper", async |lab| Ok(Locks(lab.zookeeper().await?)))
 }
@@ -20,7 +20,7 @@ struct Locks(Arc<ZooKeeper>);
 #[async_trait]
 impl Subject for Locks {
     async fn measure(&mut self, load: &Load) -> anyhow::Result<Figures> {
-        // A session lives only while it is heard of, so it is opened for each measurement.
+        // A session expires without requests, so it is opened for each measurement.
         let connections = self.0.connections().await?;
         let clients = connections.iter().cycle().take(load.level).enumerate();
         let users = clients.map(|(client, connection)| Client::new(connection.clone(), name(load, client))).collect();

@@ -1,4 +1,4 @@
-//! A client that changes what is watched, and how long that takes.
+//! A client that makes changes, and the latency of their notifications.
 
 use std::time::{Duration, Instant};
 
@@ -8,18 +8,18 @@ use super::crowd::Crowd;
 use crate::cpu::{Meter, Processes};
 use crate::measure::{Figures, Latency, Load};
 
-/// Between two changes, or longer if it takes longer until all are told.
+/// The interval of changes, extended until all watchers are notified.
 const EVERY: Duration = Duration::from_millis(20);
 
-/// Makes two kinds of changes, in turn.
+/// Makes two kinds of changes, alternately.
 pub trait Changer {
-    /// Takes the lock.
+    /// Acquires the lock.
     async fn acquire(&mut self) -> anyhow::Result<()>;
-    /// Gives it back.
+    /// Releases the lock.
     async fn release(&mut self) -> anyhow::Result<()>;
 }
 
-/// Makes changes, and measures when the last watcher is told of each.
+/// Makes changes, and measures when the last watcher is notified of each.
 pub async fn observe(
     load: &Load,
     processes: &Processes,

@@ -1,4 +1,4 @@
-//! A crowd of watchers that only count what they are told.
+//! A crowd of watchers that only count notifications.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,24 +11,24 @@ use tokio::task::JoinSet;
 
 use crate::target::http2::{Connection, Output};
 
-/// How many connections they share.
+/// The number of connections that they share.
 const CONNECTIONS: usize = 32;
 
-/// How long it may take until all watch, or all have been told.
+/// The limit of the wait until all watches run, or all watchers are notified.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How to watch.
+/// The call that starts a watch.
 #[derive(Clone, Debug)]
 pub struct Call {
     /// The method.
     pub path: &'static str,
     /// The encoded request.
     pub request: Vec<u8>,
-    /// Whether the method takes more requests than this one.
+    /// Whether the method has a request stream.
     pub takes_more: bool,
-    /// The number of the field that the first answer has, from which on the watch runs.
+    /// The field number that marks the answer after which the watch runs.
     pub begun: u32,
-    /// The number of the field that an answer has which tells of a change.
+    /// The field number that marks a notification of a change.
     pub change: u32,
 }
 
@@ -39,18 +39,18 @@ pub struct Crowd {
     tasks: JoinSet<anyhow::Result<()>>,
 }
 
-/// What they have heard together.
+/// The counts of all watchers.
 #[derive(Debug)]
 struct Tally {
     size: usize,
     watching: AtomicUsize,
     changes: AtomicUsize,
-    /// When all have begun, and from then on when all have been told of a change.
+    /// Sent when all watches have begun, and after that when all watchers were notified of a change.
     all: mpsc::UnboundedSender<Instant>,
 }
 
 impl Crowd {
-    /// Has so many watch.
+    /// Starts this number of watches.
     pub async fn gather(port: u16, size: usize, call: &Call) -> anyhow::Result<Self> {
         let (all, told) = mpsc::unbounded_channel();
         let tally = Tally { size, watching: AtomicUsize::new(0), changes: AtomicUsize::new(0), all };
@@ -67,7 +67,7 @@ impl Crowd {
         Ok(crowd)
     }
 
-    /// Waits until the last one has been told of the next change, and says when that was.
+    /// Waits until the last watcher is notified of the next change, and returns when that was.
     pub async fn all_told(&mut self) -> anyhow::Result<Instant> {
         tokio::select! {
             biased;
@@ -96,7 +96,7 @@ async fn listen(mut connection: Connection, watchers: usize, call: Call, tally: 
             match first_of(message, [call.begun, call.change]) {
                 Some(field) if field == call.change => changes += 1,
                 Some(_) => begun += 1,
-                // It tells that nothing has happened.
+                // A progress message without changes.
                 None => {}
             }
             Ok(())
@@ -110,15 +110,15 @@ async fn listen(mut connection: Connection, watchers: usize, call: Call, tally: 
 impl Tally {
     fn count(&self, counter: &AtomicUsize, more: usize) {
         let before = counter.fetch_add(more, Ordering::AcqRel);
-        // Nobody hears of the next change before all have heard of this one.
+        // The next change is made only after all were notified of this one.
         if more > 0 && (before + more).is_multiple_of(self.size) {
-            // Nobody asks any more in the end.
+            // The receiver is dropped at the end.
             let _ = self.all.send(Instant::now());
         }
     }
 }
 
-/// The first of these fields that a message has.
+/// The first of these fields that occurs in a message.
 fn first_of(mut message: &[u8], fields: [u32; 2]) -> Option<u32> {
     while let Ok((field, kind)) = decode_key(&mut message) {
         if fields.contains(&field) {

@@ -19,10 +19,10 @@ use crate::work::{Candidate, Subject};
 const CREATED: u32 = 3;
 const EVENTS: u32 = 11;
 
-/// How long the lease of the one who changes things lives, in seconds.
+/// The TTL of the changing client's lease, in seconds.
 const TTL: i64 = 600;
 
-/// By its Watch calls.
+/// The target with Watch calls.
 pub fn candidate() -> Candidate {
     Candidate::new("etcd-watch", async |lab: Arc<Lab>| Ok(Watches(lab.etcd().await?)))
 }
@@ -34,7 +34,7 @@ impl Subject for Watches {
     async fn measure(&mut self, load: &Load) -> anyhow::Result<Figures> {
         let prefix = prefix(load);
         let key = format!("{prefix}lock").into_bytes();
-        // '0' comes after '/', with which the prefix ends.
+        // The prefix ends with '/', and '0' is the next character.
         let range_end = format!("{}0", prefix.trim_end_matches('/')).into_bytes();
         let create_request = Some(WatchCreateRequest { key: prefix.into_bytes(), range_end });
         let call = Call {

@@ -1,4 +1,4 @@
-//! What is expected of watchers.
+//! The goals of watchers.
 
 use crate::result::Round;
 use crate::work::{Bound, Goal};

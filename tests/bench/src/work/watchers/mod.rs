@@ -1,4 +1,4 @@
-//! Watchers: how soon all of many know of a change, and what that costs those who make it.
+//! Watchers: how soon all of many are notified of a change, and the cost to the client that makes it.
 
 mod changes;
 mod crowd;
@@ -23,7 +23,7 @@ pub fn work() -> Work {
     }
 }
 
-/// What all watch.
+/// The prefix that all watch.
 fn prefix(load: &Load) -> String {
     format!("watched-{}/", load.number)
 }

@@ -21,7 +21,7 @@ use crate::work::{Candidate, Subject};
 const SNAPSHOT: u32 = 2;
 const EVENTS: u32 = 3;
 
-/// On PostgreSQL.
+/// The target on PostgreSQL.
 pub fn candidate() -> Candidate {
     Candidate::new("tenure-watch-postgres", async |lab: Arc<Lab>| {
         let cluster = lab.cluster(Store::Postgres, 1).await?;

@@ -1,5 +1,5 @@
-//! Pairs with the lock table that many programs have in their own database: a row for each lock, which is read for update
-//! and written in one transaction to acquire, and so again to release.
+//! Pairs with the lock table that many programs have in their own database: a row for each lock, which one transaction
+//! reads for update and writes to acquire, and another to release.
 
 mod mariadb;
 mod postgres;
@@ -17,15 +17,15 @@ use crate::target::pool::Pool;
 use crate::target::store::{Database, Store};
 use crate::work::{Candidate, Subject};
 
-/// How many connections the clients share, at the most.
+/// The maximum number of connections that the clients share.
 pub const POOL: usize = 32;
 
-/// On PostgreSQL.
+/// The target on PostgreSQL.
 pub fn postgres() -> Candidate {
     candidate::<PgConnection>(Store::Postgres)
 }
 
-/// On MariaDB.
+/// The target on MariaDB.
 pub fn mariadb() -> Candidate {
     candidate::<MySqlConnection>(Store::MariaDb)
 }
@@ -48,16 +48,16 @@ trait LockTable: Sized + Send + 'static {
     /// Connects.
     fn open(url: &str) -> impl Future<Output = sqlx::Result<Self>> + Send;
 
-    /// Makes the table.
+    /// Creates the table.
     fn create(&mut self) -> impl Future<Output = sqlx::Result<()>> + Send;
 
-    /// Makes the row of a lock, if it is not there.
+    /// Creates the row of a lock, if it does not exist.
     fn prepare(&mut self, name: &str) -> impl Future<Output = sqlx::Result<()>> + Send;
 
-    /// Takes the lock. Whether it was free.
+    /// Acquires the lock. Returns whether it was free.
     fn acquire(&mut self, name: &str, owner: &str) -> impl Future<Output = sqlx::Result<bool>> + Send;
 
-    /// Gives it back. Whether it was still the owner's.
+    /// Releases the lock. Returns whether the owner still held it.
     fn release(&mut self, name: &str, owner: &str) -> impl Future<Output = sqlx::Result<bool>> + Send;
 }
 
