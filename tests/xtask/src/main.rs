@@ -366,7 +366,7 @@ fn test() -> anyhow::Result<()> {
         if *stage == Stage::E2e {
             let names = SHIPPED.map(Stage::name);
             let only: Vec<&str> = names.iter().flat_map(|name| ["--only", name]).collect();
-            clients = Some(Beside::start("clients", &["clients"], 10));
+            clients = Some(Beside::start("clients", &["clients"], 0));
             shipped = Some(Beside::start("shipped", &[&["test"], only.as_slice()].concat(), 15));
         }
         if let Some(shipped) = shipped.take_if(|_| *stage == SHIPPED[0]) {
