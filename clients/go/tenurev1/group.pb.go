@@ -27,21 +27,22 @@ type Group struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The group's name: 1 to 255 bytes of UTF-8 without control characters. Compared byte by byte.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Who leads: the member that has been there longest. Unset: the group has no members.
+	// The leader: the member that joined first among the present ones. Unset: the group has no members.
 	Leader *GroupLeader `protobuf:"bytes,2,opt,name=leader,proto3" json:"leader,omitempty"`
 	// The members in order of joining: at most 1000.
 	Members []*GroupMember `protobuf:"bytes,3,rep,name=members,proto3" json:"members,omitempty"`
-	// The revision of the last event by which a member came or went. 0: none ever did.
+	// The revision of the last event by which a member joined or left. 0: none ever did.
 	MembershipRevision uint64 `protobuf:"varint,4,opt,name=membership_revision,json=membershipRevision,proto3" json:"membership_revision,omitempty"`
-	// The shared value: at most 65536 bytes. Unset: there is none.
+	// The shared value: at most 65536 bytes. Unset: none.
 	Config *string `protobuf:"bytes,5,opt,name=config,proto3,oneof" json:"config,omitempty"`
-	// The revision of the event that set the config. 0: there is none.
+	// The revision of the event that set the config. 0: no config.
 	ConfigRevision uint64 `protobuf:"varint,6,opt,name=config_revision,json=configRevision,proto3" json:"config_revision,omitempty"`
-	// Whether the assignments are those for these members and this config. If not, the leader has yet to compute them.
+	// Whether the assignments were computed for the current members and config. If not, the leader has yet to compute
+	// them.
 	AssignmentsCurrent bool `protobuf:"varint,7,opt,name=assignments_current,json=assignmentsCurrent,proto3" json:"assignments_current,omitempty"`
-	// The revision of the event of the last assignments. 0: there were none.
+	// The revision of the event of the last assignments. 0: none yet.
 	AssignmentsRevision uint64 `protobuf:"varint,8,opt,name=assignments_revision,json=assignmentsRevision,proto3" json:"assignments_revision,omitempty"`
-	// The membership revision that the last assignments were computed from. 0: there were none.
+	// The membership revision that the last assignments were computed from. 0: none yet.
 	AssignedMembershipRevision uint64 `protobuf:"varint,9,opt,name=assigned_membership_revision,json=assignedMembershipRevision,proto3" json:"assigned_membership_revision,omitempty"`
 	// The config revision that the last assignments were computed from. 0: without a config.
 	AssignedConfigRevision uint64 `protobuf:"varint,10,opt,name=assigned_config_revision,json=assignedConfigRevision,proto3" json:"assigned_config_revision,omitempty"`
@@ -149,12 +150,13 @@ func (x *Group) GetAssignedConfigRevision() uint64 {
 	return 0
 }
 
-// Who leads a group.
+// The leader of a group.
 type GroupLeader struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The leader's number.
 	Member uint64 `protobuf:"varint,1,opt,name=member,proto3" json:"member,omitempty"`
-	// The leader's token: the revision of the event that made it the leader, greater than the token of every leader before.
+	// The leader's token: the revision of the event that made it the leader, greater than the token of every earlier
+	// leader.
 	Token uint64 `protobuf:"varint,2,opt,name=token,proto3" json:"token,omitempty"`
 	// The leader's session.
 	SessionId string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
@@ -225,15 +227,15 @@ func (x *GroupLeader) GetOwner() string {
 // One session's membership.
 type GroupMember struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The member's number: the revision of the event by which it joined. Rises in order of joining.
+	// The member's number: the revision of the event by which it joined. Increases in order of joining.
 	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	// The session that joined.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The owner label of that session.
 	Owner string `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
-	// What the session attached to its membership.
+	// The metadata that the session attached to its membership.
 	Metadata map[string]string `protobuf:"bytes,4,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// What the leader assigned to this member last: at most 16384 bytes. Unset: nothing since it joined.
+	// The leader's last assignment to this member: at most 16384 bytes. Unset: none since it joined.
 	Assignment    *string `protobuf:"bytes,5,opt,name=assignment,proto3,oneof" json:"assignment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -304,25 +306,27 @@ func (x *GroupMember) GetAssignment() string {
 	return ""
 }
 
-// Asks for a membership.
+// Requests a membership.
 type JoinGroupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The group's name. Required; 1 to 255 bytes of UTF-8 without control characters.
 	Group string `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
-	// The session that joins: 1 to 128 bytes of UTF-8 without control characters. Default: a fresh id, which needs a ttl.
+	// The session that joins: 1 to 128 bytes of UTF-8 without control characters. Default: a new id, which requires a
+	// ttl.
 	SessionId string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// If set, the session is opened with this TTL if it is not open, and renewed (with this TTL from now on) if it is.
 	// 500 ms to 24 h unless the server is configured otherwise. Unset: the session must be open, and is not renewed.
 	Ttl *durationpb.Duration `protobuf:"bytes,4,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// The owner label of the session if this opens it. 0 to 255 bytes without control characters.
+	// The owner label of the session, if this call opens it. 0 to 255 bytes without control characters.
 	Owner string `protobuf:"bytes,5,opt,name=owner,proto3" json:"owner,omitempty"`
-	// What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not
-	// empty, and there are no control characters, but line feed and tab in values. That of a
-	// membership that is there stays as it is. The members of one group attach at most 1048576 bytes together.
+	// Metadata to attach to the membership: at most 4096 bytes in total, keys and values together. Keys are not empty. No
+	// control characters, except line feed and tab in values. An existing membership keeps its metadata. The members of
+	// one group attach at most 1048576 bytes together.
 	Metadata map[string]string `protobuf:"bytes,6,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// The opened_revision of the session that the caller means, as in AcquireRequest. Default (0): whichever session has the id.
+	// The opened_revision of the session that the caller means, as in AcquireRequest. Default (0): the session that has
+	// the id.
 	OpenedRevision uint64 `protobuf:"varint,7,opt,name=opened_revision,json=openedRevision,proto3" json:"opened_revision,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -407,18 +411,19 @@ func (x *JoinGroupRequest) GetOpenedRevision() uint64 {
 	return 0
 }
 
-// Answers JoinGroup.
+// The reply to JoinGroup.
 type JoinGroupResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The member's number.
 	Member uint64 `protobuf:"varint,1,opt,name=member,proto3" json:"member,omitempty"`
-	// The session that joined, with its id if that was drawn by the server.
+	// The session that joined, with its id if the server generated it.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The session's TTL. If the request had a ttl, the session lives at least this long, counted from when it was sent.
+	// The session's TTL. If the request had a ttl, the session lives at least this long, counted from when the request
+	// was sent.
 	Ttl *durationpb.Duration `protobuf:"bytes,3,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	// The group.
 	Group *Group `protobuf:"bytes,4,opt,name=group,proto3" json:"group,omitempty"`
-	// The namespace's revision when this was so.
+	// The namespace's revision at which the reply was valid.
 	Revision      uint64 `protobuf:"varint,5,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -498,7 +503,8 @@ type LeaveGroupRequest struct {
 	Group string `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
 	// The session that leaves. Required; 1 to 128 bytes.
 	SessionId string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// Only the membership of this number, so that a late repetition ends no later one. Default (0): whichever is there.
+	// Ends only the membership of this number, so that a late repetition does not end a later one. Default (0): the
+	// current membership.
 	Member        uint64 `protobuf:"varint,4,opt,name=member,proto3" json:"member,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -562,10 +568,10 @@ func (x *LeaveGroupRequest) GetMember() uint64 {
 	return 0
 }
 
-// Answers LeaveGroup.
+// The reply to LeaveGroup.
 type LeaveGroupResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The namespace's revision when the membership had ended.
+	// The namespace's revision at which the membership had ended.
 	Revision      uint64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -615,10 +621,11 @@ type ConfigureGroupRequest struct {
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The group's name. Required; 1 to 255 bytes.
 	Group string `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
-	// The value: 0 to 65536 bytes of UTF-8 without control characters but line feed, carriage return and tab. Setting the value
-	// that is there changes nothing. Unset: clears the config.
+	// The value: 0 to 65536 bytes of UTF-8 without control characters, except line feed, carriage return and tab. Setting
+	// the current value again changes nothing. Unset: clears the config.
 	Config *string `protobuf:"bytes,3,opt,name=config,proto3,oneof" json:"config,omitempty"`
-	// Only if the config that is there was set by the event of this revision; 0: only if there is none. Unset: in any case.
+	// Succeeds only if the current config was set by the event of this revision; 0: only if there is no config. Unset: in
+	// any case.
 	ExpectedRevision *uint64 `protobuf:"varint,4,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -682,12 +689,12 @@ func (x *ConfigureGroupRequest) GetExpectedRevision() uint64 {
 	return 0
 }
 
-// Answers ConfigureGroup.
+// The reply to ConfigureGroup.
 type ConfigureGroupResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The revision of the event that set the config. 0: there is none now.
+	// The revision of the event that set the config. 0: no config now.
 	ConfigRevision uint64 `protobuf:"varint,1,opt,name=config_revision,json=configRevision,proto3" json:"config_revision,omitempty"`
-	// The namespace's revision when this was so.
+	// The namespace's revision at which the reply was valid.
 	Revision      uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -737,7 +744,7 @@ func (x *ConfigureGroupResponse) GetRevision() uint64 {
 	return 0
 }
 
-// Assigns something to every member.
+// Assigns a value to every member.
 type AssignGroupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
@@ -746,14 +753,14 @@ type AssignGroupRequest struct {
 	Group string `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
 	// The leader's session. Required; 1 to 128 bytes.
 	SessionId string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The leader's token. Required; 1 to 2^63 - 1, not beyond the namespace's revision.
+	// The leader's token. Required; 1 to 2^63 - 1, at most the namespace's revision.
 	Token uint64 `protobuf:"varint,4,opt,name=token,proto3" json:"token,omitempty"`
 	// The membership revision that the assignments were computed from. Required; 1 to 2^63 - 1.
 	MembershipRevision uint64 `protobuf:"varint,5,opt,name=membership_revision,json=membershipRevision,proto3" json:"membership_revision,omitempty"`
 	// The config revision that the assignments were computed from: 0 to 2^63 - 1. Default (0): without a config.
 	ConfigRevision uint64 `protobuf:"varint,6,opt,name=config_revision,json=configRevision,proto3" json:"config_revision,omitempty"`
-	// What is assigned, by the members' numbers: one for every member and for nobody else. Each 0 to 16384 bytes of UTF-8
-	// without control characters but line feed, carriage return and tab; together at most 1048576 bytes.
+	// The assignments, by the members' numbers: exactly one for every member, and none for others. Each 0 to 16384 bytes
+	// of UTF-8 without control characters, except line feed, carriage return and tab; together at most 1048576 bytes.
 	Assignments   map[uint64]string `protobuf:"bytes,7,rep,name=assignments,proto3" json:"assignments,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -838,12 +845,12 @@ func (x *AssignGroupRequest) GetAssignments() map[uint64]string {
 	return nil
 }
 
-// Answers AssignGroup.
+// The reply to AssignGroup.
 type AssignGroupResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The revision of the event that made these assignments.
 	AssignmentsRevision uint64 `protobuf:"varint,1,opt,name=assignments_revision,json=assignmentsRevision,proto3" json:"assignments_revision,omitempty"`
-	// The namespace's revision when this was so.
+	// The namespace's revision at which the reply was valid.
 	Revision      uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -893,7 +900,7 @@ func (x *AssignGroupResponse) GetRevision() uint64 {
 	return 0
 }
 
-// Asks for one group.
+// Requests one group.
 type GetGroupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
@@ -948,12 +955,12 @@ func (x *GetGroupRequest) GetGroup() string {
 	return ""
 }
 
-// Answers GetGroup.
+// The reply to GetGroup.
 type GetGroupResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The group.
 	Group *Group `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
-	// The revision at which this was so.
+	// The namespace's revision at which the reply was valid.
 	Revision      uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1003,16 +1010,16 @@ func (x *GetGroupResponse) GetRevision() uint64 {
 	return 0
 }
 
-// Asks for a page of the groups that have members or a config.
+// Requests a page of the groups that have members or a config.
 type ListGroupsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// Only names that start with this. 0 to 255 bytes. Default: all.
+	// Only names that start with this prefix. 0 to 255 bytes. Default: all names.
 	Prefix string `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
-	// The most groups in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
+	// The maximum number of groups per page: 0 to 1000. Default (0): 100. A page of large groups may have fewer.
 	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// The next_page_token of the page before, of a list with the same prefix. Default: the first page.
+	// The next_page_token of the previous page, of a list with the same prefix. Default: the first page.
 	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1076,14 +1083,14 @@ func (x *ListGroupsRequest) GetPageToken() string {
 	return ""
 }
 
-// Answers ListGroups.
+// The reply to ListGroups.
 type ListGroupsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The groups, in byte order of their names.
 	Groups []*Group `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
-	// Asks for the next page. Empty: this was the last one.
+	// The page_token of the next page. Empty: this was the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// The revision at which this was so.
+	// The namespace's revision at which the reply was valid.
 	Revision      uint64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

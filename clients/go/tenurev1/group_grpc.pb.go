@@ -31,22 +31,22 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Groups: named sets of members with a leader, one shared config value and an assignment for each member. A group needs no
-// creation, and leaves nothing but history when it has neither members nor a config. Its name has nothing to do with a lock
+// Groups: named sets of members with a leader, one shared config value and an assignment for each member. A group needs
+// no creation, and leaves only history behind when it has neither members nor a config. Its name is unrelated to a lock
 // of the same name.
 type GroupServiceClient interface {
-	// Makes a session a member until it leaves or ends. Asking again returns the membership that is there, and renews the
-	// session if a ttl is given. LIMIT_REACHED with more than 1000 members in one group, 100 groups of one session, or 10000
-	// groups in one namespace.
+	// Makes a session a member until it leaves or ends. Repeating the call returns the existing membership, and renews
+	// the session if a ttl is given. LIMIT_REACHED with more than 1000 members in one group, 100 groups of one session,
+	// or 10000 groups in one namespace.
 	JoinGroup(ctx context.Context, in *JoinGroupRequest, opts ...grpc.CallOption) (*JoinGroupResponse, error)
-	// Ends a membership. Repeating a leave that took effect is no error.
+	// Ends a membership. Repeating a leave that took effect is not an error.
 	LeaveGroup(ctx context.Context, in *LeaveGroupRequest, opts ...grpc.CallOption) (*LeaveGroupResponse, error)
-	// Sets or clears the value that a group shares, by compare-and-set if wanted. Needs neither a session nor members.
+	// Sets or clears the value that a group shares, by compare-and-set if requested. Needs neither a session nor members.
 	ConfigureGroup(ctx context.Context, in *ConfigureGroupRequest, opts ...grpc.CallOption) (*ConfigureGroupResponse, error)
-	// Assigns something to every member at once. Only the leader may, and only as long as the group is as the assignments were
-	// computed for. Repeating what took effect is no error.
+	// Assigns a value to every member at once. Permitted only to the leader, and only while the group is in the state
+	// that the assignments were computed for. Repeating a call that took effect is not an error.
 	AssignGroup(ctx context.Context, in *AssignGroupRequest, opts ...grpc.CallOption) (*AssignGroupResponse, error)
-	// Reads one group. A group that nobody ever joined is an empty group, not an error.
+	// Reads one group. A group that never had members is an empty group, not an error.
 	GetGroup(ctx context.Context, in *GetGroupRequest, opts ...grpc.CallOption) (*GetGroupResponse, error)
 	// Lists the groups that have members or a config, in byte order of their names.
 	ListGroups(ctx context.Context, in *ListGroupsRequest, opts ...grpc.CallOption) (*ListGroupsResponse, error)
@@ -124,22 +124,22 @@ func (c *groupServiceClient) ListGroups(ctx context.Context, in *ListGroupsReque
 // All implementations must embed UnimplementedGroupServiceServer
 // for forward compatibility.
 //
-// Groups: named sets of members with a leader, one shared config value and an assignment for each member. A group needs no
-// creation, and leaves nothing but history when it has neither members nor a config. Its name has nothing to do with a lock
+// Groups: named sets of members with a leader, one shared config value and an assignment for each member. A group needs
+// no creation, and leaves only history behind when it has neither members nor a config. Its name is unrelated to a lock
 // of the same name.
 type GroupServiceServer interface {
-	// Makes a session a member until it leaves or ends. Asking again returns the membership that is there, and renews the
-	// session if a ttl is given. LIMIT_REACHED with more than 1000 members in one group, 100 groups of one session, or 10000
-	// groups in one namespace.
+	// Makes a session a member until it leaves or ends. Repeating the call returns the existing membership, and renews
+	// the session if a ttl is given. LIMIT_REACHED with more than 1000 members in one group, 100 groups of one session,
+	// or 10000 groups in one namespace.
 	JoinGroup(context.Context, *JoinGroupRequest) (*JoinGroupResponse, error)
-	// Ends a membership. Repeating a leave that took effect is no error.
+	// Ends a membership. Repeating a leave that took effect is not an error.
 	LeaveGroup(context.Context, *LeaveGroupRequest) (*LeaveGroupResponse, error)
-	// Sets or clears the value that a group shares, by compare-and-set if wanted. Needs neither a session nor members.
+	// Sets or clears the value that a group shares, by compare-and-set if requested. Needs neither a session nor members.
 	ConfigureGroup(context.Context, *ConfigureGroupRequest) (*ConfigureGroupResponse, error)
-	// Assigns something to every member at once. Only the leader may, and only as long as the group is as the assignments were
-	// computed for. Repeating what took effect is no error.
+	// Assigns a value to every member at once. Permitted only to the leader, and only while the group is in the state
+	// that the assignments were computed for. Repeating a call that took effect is not an error.
 	AssignGroup(context.Context, *AssignGroupRequest) (*AssignGroupResponse, error)
-	// Reads one group. A group that nobody ever joined is an empty group, not an error.
+	// Reads one group. A group that never had members is an empty group, not an error.
 	GetGroup(context.Context, *GetGroupRequest) (*GetGroupResponse, error)
 	// Lists the groups that have members or a config, in byte order of their names.
 	ListGroups(context.Context, *ListGroupsRequest) (*ListGroupsResponse, error)

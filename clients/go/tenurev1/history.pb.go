@@ -23,16 +23,17 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Asks for a page of the history of a lock.
+// Requests a page of the history of a lock.
 type ListHistoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The lock's name. Required; 1 to 255 bytes.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// The most entries in the answer, beside the holds that last: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
+	// The maximum number of entries per page, not counting current holds: 0 to 1000. Default (0): 100. A page of large
+	// entries may have fewer.
 	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// The next_page_token of the page before, of the history of the same lock. Default: the first page.
+	// The next_page_token of the previous page, of the history of the same lock. Default: the first page.
 	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -96,19 +97,19 @@ func (x *ListHistoryRequest) GetPageToken() string {
 	return ""
 }
 
-// Answers ListHistory.
+// The reply to ListHistory.
 type ListHistoryResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// On the first page, the holds that last: the 100 newest, newest first. Then what is over, what ended last first. A
-	// page may have fewer entries than asked for, or none, although there are more: a call looks through so much of the log
-	// only as takes a second or two.
+	// On the first page, the current holds first: the 100 newest, newest first. Then the entries of the past, latest end
+	// first. A page may have fewer entries than requested, or none, even if more follow: a call searches the log for a
+	// second or two only.
 	Entries []*HistoryEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
-	// Asks for the next page, which may turn out to be empty. Empty: this was the last one.
+	// The page_token of the next page, which may turn out to be empty. Empty: this was the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// The namespace's revision just before this was read.
+	// The namespace's revision just before the history was read.
 	Revision uint64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
-	// On the last page: the time of the oldest event that is left in the history of the namespace. What ended before is not
-	// listed. Unset on the pages before, and in a namespace without history.
+	// On the last page: the time of the oldest event that remains in the history of the namespace. Holds that ended
+	// before are not listed. Unset on earlier pages, and in a namespace without history.
 	KeptSince     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=kept_since,json=keptSince,proto3" json:"kept_since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -172,10 +173,10 @@ func (x *ListHistoryResponse) GetKeptSince() *timestamppb.Timestamp {
 	return nil
 }
 
-// Something in the history of a lock.
+// An entry in the history of a lock.
 type HistoryEntry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it is.
+	// The kind of entry.
 	//
 	// Types that are valid to be assigned to Kind:
 	//
@@ -246,7 +247,7 @@ type isHistoryEntry_Kind interface {
 }
 
 type HistoryEntry_Hold struct {
-	// Somebody held the lock, or does.
+	// A past or current hold of the lock.
 	Hold *HoldRecord `protobuf:"bytes,1,opt,name=hold,proto3,oneof"`
 }
 
@@ -259,8 +260,9 @@ func (*HistoryEntry_Hold) isHistoryEntry_Kind() {}
 
 func (*HistoryEntry_Loss) isHistoryEntry_Kind() {}
 
-// A hold, from its grant to its end. What is no longer in history, as the beginning of a hold that lasted longer than
-// history is kept, is unset. Times are wall clocks of the servers that wrote them, for people: nothing is decided by them.
+// A hold, from its grant to its end. Fields whose events are no longer in history are unset, such as the start of a
+// hold that lasted longer than history is kept. Times are wall clocks of the servers that wrote the events. For people
+// only; no decision depends on them.
 type HoldRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The claim's id: the revision of the event that created it.
@@ -273,32 +275,33 @@ type HoldRecord struct {
 	SessionId string `protobuf:"bytes,4,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The session's owner label.
 	Owner string `protobuf:"bytes,5,opt,name=owner,proto3" json:"owner,omitempty"`
-	// What the caller of Acquire attached to the claim.
+	// The metadata that the caller of Acquire attached to the claim.
 	Metadata map[string]string `protobuf:"bytes,6,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The claim's priority among waiters. Default 0.
 	Priority int32 `protobuf:"varint,7,opt,name=priority,proto3" json:"priority,omitempty"`
-	// When it was asked for.
+	// When it was requested.
 	QueuedTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=queued_time,json=queuedTime,proto3" json:"queued_time,omitempty"`
 	// When it was granted.
 	GrantedTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=granted_time,json=grantedTime,proto3" json:"granted_time,omitempty"`
-	// When it ended. Unset: it lasts.
+	// When it ended. Unset: it has not ended.
 	EndedTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=ended_time,json=endedTime,proto3" json:"ended_time,omitempty"`
 	// How long the claim waited for the grant: 0 if it did not.
 	Waited *durationpb.Duration `protobuf:"bytes,11,opt,name=waited,proto3" json:"waited,omitempty"`
-	// How long it was held; for one that lasts, until now by the clock of the answering server.
+	// How long it was held; for a current hold, until now by the clock of the replying server.
 	Held *durationpb.Duration `protobuf:"bytes,12,opt,name=held,proto3" json:"held,omitempty"`
-	// The longest time without a renewal of the session: of those that ended with a renewal during the hold, and of the last
-	// one, which ended with the hold (or is under way). One that began before the hold counts whole. Compare with ttl: a
-	// holder that comes close to it is about to lose its locks. Time in which the server could take no renewals, as while
-	// the database was away for long, does not count. In ms; at most a seventh more than it was. Unset if it is not known:
-	// only the server that was the session's home at the end knows, from when it became that; for a hold that lasts, only
-	// if it is the one that answers.
+	// The longest pause without a renewal of the session: of the pauses that ended with a renewal during the hold, and of
+	// the last one, which ended with the hold (or is still running). A pause that began before the hold counts in full.
+	// Compare with ttl: a holder that comes close to it is about to lose its locks. Time in which the server could accept
+	// no renewals, as during a long outage of the database, does not count. In ms; at most one seventh more than the
+	// actual pause. Unset if unknown: only the server that was the session's home at the end knows it, from when it
+	// became the home; for a current hold, only if it is the replying server.
 	LongestPause *durationpb.Duration `protobuf:"bytes,13,opt,name=longest_pause,json=longestPause,proto3" json:"longest_pause,omitempty"`
-	// For a hold that lasts: how long ago the session was renewed. Unset unless the answering server is the session's home.
+	// For a current hold: the time since the last renewal of the session. Unset unless the replying server is the
+	// session's home.
 	SinceRenewal *durationpb.Duration `protobuf:"bytes,14,opt,name=since_renewal,json=sinceRenewal,proto3" json:"since_renewal,omitempty"`
-	// The TTL that the session was opened with. It may have got another one since.
+	// The TTL that the session was opened with. It may have changed since.
 	Ttl *durationpb.Duration `protobuf:"bytes,15,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// Why it ended. Unspecified: it lasts.
+	// The reason for the end. Unspecified: it has not ended.
 	EndReason EndReason `protobuf:"varint,16,opt,name=end_reason,json=endReason,proto3,enum=tenure.v1.EndReason" json:"end_reason,omitempty"`
 	// The operator who ended it. Only with END_REASON_EVICTED.
 	Operator string `protobuf:"bytes,17,opt,name=operator,proto3" json:"operator,omitempty"`
@@ -464,15 +467,15 @@ func (x *HoldRecord) GetNote() string {
 	return ""
 }
 
-// The database lost a part of the history: a failover to a copy that was behind, or a restore. Holds of that time are
-// missing, and one that lasted over it may have ended earlier than it says.
+// The database lost a part of the history: a failover to a replica that was behind, or a restore. Holds of that time
+// are missing, and a hold that lasted across the loss may have ended earlier than its record shows.
 type HistoryLoss struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The last revision before the loss.
 	AfterRevision uint64 `protobuf:"varint,1,opt,name=after_revision,json=afterRevision,proto3" json:"after_revision,omitempty"`
-	// The first revision after it. What was committed in between, if anything, is void.
+	// The first revision after the loss. Anything committed in between is void.
 	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	// When it was noticed, by the wall clock of the server that did.
+	// When the loss was detected, by the wall clock of the server that detected it.
 	Time          *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=time,proto3" json:"time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

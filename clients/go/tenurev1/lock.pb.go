@@ -27,18 +27,20 @@ type Lock struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The lock's name: 1 to 255 bytes of UTF-8 without control characters. Compared byte by byte.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
-	// as fit into 64 KiB: see `holder_count`.
+	// The claims that hold the lock or linger on it, in the order of their creation. Empty: no holder. At most the first
+	// 100, and of these as many as fit into 64 KiB: see `holder_count`.
 	Holders []*Claim `protobuf:"bytes,2,rep,name=holders,proto3" json:"holders,omitempty"`
-	// Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
+	// The waiting claims, in the order in which they will be served. At most the first 100, and of these as many as fit
+	// into 64 KiB.
 	Waiters []*Claim `protobuf:"bytes,3,rep,name=waiters,proto3" json:"waiters,omitempty"`
-	// How many wait in all.
+	// The total number of waiting claims.
 	WaiterCount uint64 `protobuf:"varint,4,opt,name=waiter_count,json=waiterCount,proto3" json:"waiter_count,omitempty"`
-	// How many permits may be out at once: what is set, else what the claims that are there say. 0: nobody has said.
+	// The limit of permits that may be held at once: the configured limit, else the limit stated by the existing claims.
+	// 0: neither exists.
 	Limit uint32 `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`
-	// What an operator has set. Unset: nothing.
+	// The settings made by an operator. Unset: none.
 	Settings *LockSettings `protobuf:"bytes,6,opt,name=settings,proto3" json:"settings,omitempty"`
-	// How many hold it in all.
+	// The total number of holders.
 	HolderCount   uint64 `protobuf:"varint,7,opt,name=holder_count,json=holderCount,proto3" json:"holder_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -123,14 +125,14 @@ func (x *Lock) GetHolderCount() uint64 {
 	return 0
 }
 
-// What an operator has set on a lock.
+// The settings of a lock, made by an operator.
 type LockSettings struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many permits may be out at once: 1 to 1000000. Claims that say another limit are refused. Default (0): what the first
-	// of the claims that are there says.
+	// The limit of permits that may be held at once: 1 to 1000000. Claims that state another limit are rejected. Default
+	// (0): the limit stated by the first of the existing claims.
 	Limit uint32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Set: a waiter of higher priority than the holder, the first in the queue, is handed the lock as planned once it has settled.
-	// Only among exclusive claims to this lock alone. Default: it waits for its turn.
+	// If set, the first waiter in the queue, if its priority is higher than the holder's, is handed the lock as planned
+	// once it has settled. Applies only among exclusive claims to this lock alone. Default: it waits for its turn.
 	Preempt       *Preempt `protobuf:"bytes,2,opt,name=preempt,proto3" json:"preempt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -180,13 +182,13 @@ func (x *LockSettings) GetPreempt() *Preempt {
 	return nil
 }
 
-// How a better candidate is handed a lock.
+// How a waiter of higher priority is handed a lock.
 type Preempt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// For how long it must have waited, as its home counts. 0 to 24 h. Default: 10 s.
+	// How long the waiter must have waited, measured by its session's home. 0 to 24 h. Default: 10 s.
 	Settling *durationpb.Duration `protobuf:"bytes,1,opt,name=settling,proto3" json:"settling,omitempty"`
-	// For how long the holder may go on, to stop its work. 100 ms to 1 h. Default: 10 s. If it does not stop by then it holds on,
-	// and is asked again after the settling time.
+	// How long the holder may continue, to stop its work. 100 ms to 1 h. Default: 10 s. If it has not stopped by then, it
+	// keeps the hold, and is asked again after the settling time, but not within 1 s.
 	Drain         *durationpb.Duration `protobuf:"bytes,2,opt,name=drain,proto3" json:"drain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -236,43 +238,45 @@ func (x *Preempt) GetDrain() *durationpb.Duration {
 	return nil
 }
 
-// Asks for locks.
+// Requests locks.
 type AcquireRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The locks: 1 to 16 different names, each 1 to 255 bytes of UTF-8 without control characters.
 	Names []string `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
-	// The session that asks: 1 to 128 bytes of UTF-8 without control characters. Default: a fresh id, which needs a ttl.
+	// The session that requests the locks: 1 to 128 bytes of UTF-8 without control characters. Default: a new id, which
+	// requires a ttl.
 	SessionId string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// If set, the session is opened with this TTL if it is not open, and renewed (with this TTL from now on) if it is.
 	// 500 ms to 24 h unless the server is configured otherwise. Unset: the session must be open.
 	Ttl *durationpb.Duration `protobuf:"bytes,4,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// How long to wait for the grant: 0 tries once, unset waits for ever. At most 365 days.
+	// How long to wait for the grant. 0: try once. Unset: wait indefinitely. At most 365 days.
 	Wait *durationpb.Duration `protobuf:"bytes,5,opt,name=wait,proto3" json:"wait,omitempty"`
-	// Higher goes first among waiters: -1000 to 1000. Default 0.
+	// Waiters of higher priority are served first: -1000 to 1000. Default: 0.
 	Priority int32 `protobuf:"varint,6,opt,name=priority,proto3" json:"priority,omitempty"`
-	// The owner label of the session if this opens it. 0 to 255 bytes without control characters.
+	// The owner label of the session, if this call opens it. 0 to 255 bytes without control characters.
 	Owner string `protobuf:"bytes,7,opt,name=owner,proto3" json:"owner,omitempty"`
-	// What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not
-	// empty, and there are no control characters, but line feed and tab in values.
+	// Metadata to attach to the claim. At most 4096 bytes in total, keys and values together. Keys are not empty. No
+	// control characters, except line feed and tab in values.
 	Metadata map[string]string `protobuf:"bytes,8,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// For at least this long after the grant nobody is granted these locks again, even if they are released earlier or the
-	// session ends. Counted by the session's home, and counted anew when the home changes. At most 24 h. Default: 0.
+	// The minimum time after the grant during which these locks are not granted again, even if they are released earlier
+	// or the session ends. Counted by the session's home, and restarted when the home changes. At most 24 h. Default: 0.
 	MinHold *durationpb.Duration `protobuf:"bytes,9,opt,name=min_hold,json=minHold,proto3" json:"min_hold,omitempty"`
-	// How long the session outlives its ClientService stream, as in OpenSessionRequest: 100 ms to the ttl, with which it is
-	// set; without a ttl it must be unset. Default (unset): none if a ttl is given, else what the open session has.
+	// How long the session outlives its ClientService stream, as in OpenSessionRequest: 100 ms to the ttl. It is set
+	// together with the ttl, and must be unset without one. Default (unset): none if a ttl is given, else the value of
+	// the open session.
 	DisconnectGrace *durationpb.Duration `protobuf:"bytes,10,opt,name=disconnect_grace,json=disconnectGrace,proto3" json:"disconnect_grace,omitempty"`
-	// With whom the locks may be shared. Default: with nobody.
+	// Which claims may share the locks. Default: MODE_EXCLUSIVE.
 	Mode Mode `protobuf:"varint,11,opt,name=mode,proto3,enum=tenure.v1.Mode" json:"mode,omitempty"`
-	// How many permits of each lock, with MODE_PERMITS: 0 to 1000000, at most the limit. Default (0): 1.
+	// The number of permits of each lock, with MODE_PERMITS: 0 to 1000000, at most the limit. Default (0): 1.
 	Permits uint32 `protobuf:"varint,12,opt,name=permits,proto3" json:"permits,omitempty"`
-	// How many permits of each lock may be out at once, with MODE_PERMITS: 0 to 1000000. Refused if the lock has another limit.
-	// Default (0): the lock's limit, whatever it is; refused if it has none.
+	// The limit of permits of each lock that may be held at once, with MODE_PERMITS: 0 to 1000000. Rejected if the lock
+	// has another limit. Default (0): the lock's own limit; rejected if it has none.
 	Limit uint32 `protobuf:"varint,13,opt,name=limit,proto3" json:"limit,omitempty"`
-	// The opened_revision of the session that the caller means: nothing is opened, and if that session has ended, the call is refused,
-	// also if another of the same id is open by now (SESSION_REOPENED). So a caller that holds something else in the session notices.
-	// At most 2^63 - 1. Default (0): whichever session has the id.
+	// The opened_revision of the session that the caller means. If set, no session is opened, and the call is rejected if
+	// that session has ended, even if another session of the same id is open by now (SESSION_REOPENED). A caller with
+	// other holds in the session thus detects their end. At most 2^63 - 1. Default (0): the session that has the id.
 	OpenedRevision uint64 `protobuf:"varint,14,opt,name=opened_revision,json=openedRevision,proto3" json:"opened_revision,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -406,26 +410,28 @@ func (x *AcquireRequest) GetOpenedRevision() uint64 {
 	return 0
 }
 
-// Answers Acquire.
+// The reply to Acquire.
 type AcquireResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Whether the session holds the locks.
 	Acquired bool `protobuf:"varint,1,opt,name=acquired,proto3" json:"acquired,omitempty"`
-	// The fencing token of the hold, to be sent along with every write that the lock protects. 0 if not acquired.
+	// The fencing token of the hold, to be sent with every write that the lock protects. 0 if not acquired.
 	Token uint64 `protobuf:"varint,2,opt,name=token,proto3" json:"token,omitempty"`
-	// The session that asked, with its id if that was drawn by the server. On a client's stream empty unless the command had a
-	// ttl: there the command's id tells what is answered.
+	// The session of the request, with its id if the server generated it. On a ClientService stream, empty if the lock
+	// was acquired and the command had no ttl: the command's id identifies the request there.
 	SessionId string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The session lives at least this long, counted from when the request was sent. Unset if there was a wait (renew to know),
-	// and if the session is not open.
+	// The session lives at least this long, counted from when the request was sent. Unset if the lock was acquired after
+	// a wait (renew to learn it), and if the session is not open.
 	Ttl *durationpb.Duration `protobuf:"bytes,4,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// The claim that is there. Unset if the wait is over without a grant; and on a client's stream where session_id is empty.
+	// The session's claim. Unset if the wait ended without a grant, and on a ClientService stream where session_id is
+	// empty.
 	Claim *Claim `protobuf:"bytes,5,opt,name=claim,proto3" json:"claim,omitempty"`
-	// If not acquired: who holds (or waits ahead for) the first of the names that was not free.
+	// If not acquired: the claim that holds, or waits ahead for, the first of the names that was not free.
 	Holder *Claim `protobuf:"bytes,6,opt,name=holder,proto3" json:"holder,omitempty"`
-	// The namespace's revision when this was so.
+	// The namespace's revision at which the reply was valid.
 	Revision uint64 `protobuf:"varint,7,opt,name=revision,proto3" json:"revision,omitempty"`
-	// The opened_revision of the session that asked. 0 if it is not open, and on a client's stream where session_id is empty.
+	// The opened_revision of the session of the request. 0 if the session is not open, and on a ClientService stream
+	// where session_id is empty.
 	OpenedRevision uint64 `protobuf:"varint,8,opt,name=opened_revision,json=openedRevision,proto3" json:"opened_revision,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -517,16 +523,16 @@ func (x *AcquireResponse) GetOpenedRevision() uint64 {
 	return 0
 }
 
-// Gives a hold back.
+// Releases a hold.
 type ReleaseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// A name of the hold. Required; 1 to 255 bytes. A hold of several names is given back whole.
+	// A name of the hold. Required; 1 to 255 bytes. A hold of several names is released as a whole.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// The session that holds it. Required; 1 to 128 bytes.
 	SessionId string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The fencing token of the hold. Required; 1 to 2^63 - 1, not beyond the namespace's revision.
+	// The fencing token of the hold. Required; 1 to 2^63 - 1, at most the namespace's revision.
 	Token         uint64 `protobuf:"varint,4,opt,name=token,proto3" json:"token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -590,10 +596,10 @@ func (x *ReleaseRequest) GetToken() uint64 {
 	return 0
 }
 
-// Answers Release.
+// The reply to Release.
 type ReleaseResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The namespace's revision when the hold had ended.
+	// The namespace's revision at which the hold had ended.
 	Revision      uint64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -636,14 +642,14 @@ func (x *ReleaseResponse) GetRevision() uint64 {
 	return 0
 }
 
-// Gives up an Acquire.
+// Cancels an Acquire.
 type CancelAcquireRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// The names of the Acquire: 1 to 16 different ones.
+	// The names of the Acquire: 1 to 16 different names.
 	Names []string `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
-	// The session that asked. Required; 1 to 128 bytes.
+	// The session of the Acquire. Required; 1 to 128 bytes.
 	SessionId     string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -700,10 +706,10 @@ func (x *CancelAcquireRequest) GetSessionId() string {
 	return ""
 }
 
-// Answers CancelAcquire.
+// The reply to CancelAcquire.
 type CancelAcquireResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The namespace's revision when the session had no claim to exactly these names.
+	// The namespace's revision at which the session had no claim to exactly these names.
 	Revision      uint64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -746,7 +752,7 @@ func (x *CancelAcquireResponse) GetRevision() uint64 {
 	return 0
 }
 
-// Asks for one lock.
+// Requests one lock.
 type GetLockRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
@@ -801,12 +807,12 @@ func (x *GetLockRequest) GetName() string {
 	return ""
 }
 
-// Answers GetLock.
+// The reply to GetLock.
 type GetLockResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The lock.
 	Lock *Lock `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
-	// The revision at which this was so.
+	// The namespace's revision at which the reply was valid.
 	Revision      uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -856,16 +862,16 @@ func (x *GetLockResponse) GetRevision() uint64 {
 	return 0
 }
 
-// Asks for a page of the locks that are held or waited for.
+// Requests a page of the locks that are held or waited for.
 type ListLocksRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// Only names that start with this. 0 to 255 bytes. Default: all.
+	// Only names that start with this prefix. 0 to 255 bytes. Default: all names.
 	Prefix string `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
-	// The most locks in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
+	// The maximum number of locks per page: 0 to 1000. Default (0): 100. A page of large locks may have fewer.
 	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// The next_page_token of the page before, of a list with the same prefix. Default: the first page.
+	// The next_page_token of the previous page, of a list with the same prefix. Default: the first page.
 	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -929,14 +935,14 @@ func (x *ListLocksRequest) GetPageToken() string {
 	return ""
 }
 
-// Answers ListLocks.
+// The reply to ListLocks.
 type ListLocksResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The locks, in byte order of their names.
 	Locks []*Lock `protobuf:"bytes,1,rep,name=locks,proto3" json:"locks,omitempty"`
-	// Asks for the next page. Empty: this was the last one.
+	// The page_token of the next page. Empty: this was the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// The revision at which this was so.
+	// The namespace's revision at which the reply was valid.
 	Revision      uint64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -993,18 +999,18 @@ func (x *ListLocksResponse) GetRevision() uint64 {
 	return 0
 }
 
-// Ends the hold of a lock against its holder's will.
+// Ends the hold of a lock without its holder's consent.
 type EvictRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The lock's name. Required; 1 to 255 bytes.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// Evict only the hold with this fencing token. Default (0): whoever holds the lock.
+	// Evicts only the hold with this fencing token. Default (0): every holder of the lock.
 	Token uint64 `protobuf:"varint,3,opt,name=token,proto3" json:"token,omitempty"`
-	// Who evicts, for history. Required; 1 to 255 bytes without control characters.
+	// The operator who evicts, for history. Required; 1 to 255 bytes without control characters.
 	Operator string `protobuf:"bytes,4,opt,name=operator,proto3" json:"operator,omitempty"`
-	// Why, for history. 0 to 255 bytes without control characters.
+	// The reason, for history. 0 to 255 bytes without control characters.
 	Note          string `protobuf:"bytes,5,opt,name=note,proto3" json:"note,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1075,14 +1081,14 @@ func (x *EvictRequest) GetNote() string {
 	return ""
 }
 
-// Answers Evict.
+// The reply to Evict.
 type EvictResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The holds that were ended, as they were: as many as fit into 1 MiB.
+	// The holds that were ended, as they were before: as many as fit into 1 MiB.
 	Evicted []*Claim `protobuf:"bytes,1,rep,name=evicted,proto3" json:"evicted,omitempty"`
-	// The namespace's revision when they had ended.
+	// The namespace's revision at which they had ended.
 	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	// How many holds were ended in all.
+	// The total number of holds that were ended.
 	EndedCount    uint64 `protobuf:"varint,3,opt,name=ended_count,json=endedCount,proto3" json:"ended_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1139,26 +1145,27 @@ func (x *EvictResponse) GetEndedCount() uint64 {
 	return 0
 }
 
-// Hands a hold to a waiter.
+// Hands a hold over to a waiter.
 type TransferRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// A name of the hold. Required; 1 to 255 bytes.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// The fencing token of the hold. Default (0): whoever holds the lock, if it is one; required with a session_id.
+	// The fencing token of the hold. Default (0): the current hold, if there is exactly one; required with a session_id.
 	Token uint64 `protobuf:"varint,3,opt,name=token,proto3" json:"token,omitempty"`
-	// The session that is to hold next; it must be waiting for the lock. If it has gone when the holder confirms, the first in
-	// the queue holds next. Default: the first in the queue.
+	// The session that is to hold the lock next; it must be waiting for the lock. If it is gone when the holder confirms,
+	// the first waiter in the queue is granted the lock. Default: the first waiter in the queue.
 	ToSessionId string `protobuf:"bytes,4,opt,name=to_session_id,json=toSessionId,proto3" json:"to_session_id,omitempty"`
-	// For how long the holder may go on, to stop its work: 100 ms to 1 h. Default: 10 s.
+	// How long the holder may continue, to stop its work: 100 ms to 1 h. Default: 10 s.
 	Drain *durationpb.Duration `protobuf:"bytes,5,opt,name=drain,proto3" json:"drain,omitempty"`
-	// Who asks, for history: 1 to 255 bytes without control characters. Required without a session_id.
+	// The operator who requests the transfer, for history: 1 to 255 bytes without control characters. Required without a
+	// session_id.
 	Operator string `protobuf:"bytes,6,opt,name=operator,proto3" json:"operator,omitempty"`
-	// Why, for history. 0 to 255 bytes without control characters.
+	// The reason, for history. 0 to 255 bytes without control characters.
 	Note string `protobuf:"bytes,7,opt,name=note,proto3" json:"note,omitempty"`
-	// The session that holds the lock, if it asks itself: it has stopped its work, and hands over at once. Default: somebody
-	// else asks.
+	// The session that holds the lock, if the holder itself requests the transfer: it has stopped its work, and hands the
+	// lock over at once. Default (empty): the caller is not the holder.
 	SessionId     string `protobuf:"bytes,8,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1250,7 +1257,7 @@ func (x *TransferRequest) GetSessionId() string {
 	return ""
 }
 
-// Answers Transfer: it is done.
+// The reply to Transfer, when the handoff is complete.
 type TransferResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The fencing token of the new hold.
@@ -1259,7 +1266,7 @@ type TransferResponse struct {
 	Claim *Claim `protobuf:"bytes,2,opt,name=claim,proto3" json:"claim,omitempty"`
 	// The hold that ended.
 	Previous *Claim `protobuf:"bytes,3,opt,name=previous,proto3" json:"previous,omitempty"`
-	// The namespace's revision when it was done.
+	// The namespace's revision at which the handoff was complete.
 	Revision      uint64 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1332,10 +1339,10 @@ type UpdateClaimRequest struct {
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// The session that holds it. Required; 1 to 128 bytes.
 	SessionId string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The fencing token of the hold. Required; 1 to 2^63 - 1, not beyond the namespace's revision.
+	// The fencing token of the hold. Required; 1 to 2^63 - 1, at most the namespace's revision.
 	Token uint64 `protobuf:"varint,4,opt,name=token,proto3" json:"token,omitempty"`
-	// All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not
-	// empty, and there are no control characters, but line feed and tab in values.
+	// The complete new metadata. At most 4096 bytes in total, keys and values together. Keys are not empty. No control
+	// characters, except line feed and tab in values.
 	Metadata      map[string]string `protobuf:"bytes,5,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1406,12 +1413,12 @@ func (x *UpdateClaimRequest) GetMetadata() map[string]string {
 	return nil
 }
 
-// Answers UpdateClaim.
+// The reply to UpdateClaim.
 type UpdateClaimResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The claim as it is now.
+	// The updated claim.
 	Claim *Claim `protobuf:"bytes,1,opt,name=claim,proto3" json:"claim,omitempty"`
-	// The namespace's revision when it was so.
+	// The namespace's revision at which the reply was valid.
 	Revision      uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1461,19 +1468,19 @@ func (x *UpdateClaimResponse) GetRevision() uint64 {
 	return 0
 }
 
-// Sets what claims to a lock have to go by.
+// Configures the rules for claims to a lock.
 type ConfigureLockRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The lock's name. Required; 1 to 255 bytes.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// All that is set from now on. Default: nothing. A limit below what is out takes nothing from holders; waiters that ask for
-	// more than it are ended as evicted.
+	// The complete new settings. Default: none. A limit below the number of permits in use takes nothing from holders;
+	// waiters that request more permits than the limit are ended as evicted.
 	Settings *LockSettings `protobuf:"bytes,3,opt,name=settings,proto3" json:"settings,omitempty"`
-	// Who sets it, for history. Required; 1 to 255 bytes without control characters.
+	// The operator who makes the settings, for history. Required; 1 to 255 bytes without control characters.
 	Operator string `protobuf:"bytes,4,opt,name=operator,proto3" json:"operator,omitempty"`
-	// Why, for history. 0 to 255 bytes without control characters.
+	// The reason, for history. 0 to 255 bytes without control characters.
 	Note          string `protobuf:"bytes,5,opt,name=note,proto3" json:"note,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1544,12 +1551,12 @@ func (x *ConfigureLockRequest) GetNote() string {
 	return ""
 }
 
-// Answers ConfigureLock.
+// The reply to ConfigureLock.
 type ConfigureLockResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The lock as it is then.
+	// The lock with the new settings.
 	Lock *Lock `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
-	// The namespace's revision when it was so.
+	// The namespace's revision at which the reply was valid.
 	Revision      uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1599,17 +1606,18 @@ func (x *ConfigureLockResponse) GetRevision() uint64 {
 	return 0
 }
 
-// Asks for a page of the claims that wait. A page may have fewer than were asked for, or none, although there are more: a call looks
-// at 10000 of them at the most, and searches for deadlocks only so long. Go on while there is a next_page_token.
+// Requests a page of the waiting claims. A page may have fewer claims than requested, or none, even if more follow: a
+// call examines at most 10000 claims, and limits the time of its search for deadlocks. Continue while there is a
+// next_page_token.
 type ListBlockedRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// Only those in a deadlock. Default: all.
+	// Only claims in a deadlock. Default: all waiting claims.
 	DeadlockedOnly bool `protobuf:"varint,2,opt,name=deadlocked_only,json=deadlockedOnly,proto3" json:"deadlocked_only,omitempty"`
-	// The most claims in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
+	// The maximum number of claims per page: 0 to 1000. Default (0): 100. A page of large claims may have fewer.
 	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// The next_page_token of the page before. Default: the first page.
+	// The next_page_token of the previous page, of a list with the same deadlocked_only. Default: the first page.
 	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1673,14 +1681,14 @@ func (x *ListBlockedRequest) GetPageToken() string {
 	return ""
 }
 
-// Answers ListBlocked.
+// The reply to ListBlocked.
 type ListBlockedResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The claims that wait, in the order in which they were made.
+	// The waiting claims, in the order in which they were created.
 	Blocked []*BlockedClaim `protobuf:"bytes,1,rep,name=blocked,proto3" json:"blocked,omitempty"`
-	// Asks for the next page. Empty: this was the last one.
+	// The page_token of the next page. Empty: this was the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// The revision at which this was so.
+	// The namespace's revision at which the reply was valid.
 	Revision      uint64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1737,13 +1745,13 @@ func (x *ListBlockedResponse) GetRevision() uint64 {
 	return 0
 }
 
-// A claim that waits.
+// A waiting claim.
 type BlockedClaim struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The claim.
 	Claim *Claim `protobuf:"bytes,1,opt,name=claim,proto3" json:"claim,omitempty"`
-	// Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-	// the first 100, and of them as many as fit into 64 KiB.
+	// The claims that it waits for: for each of its locks, the waiter directly ahead of it, or, if it is first, the
+	// holders that block it. At most the first 100, and of these as many as fit into 64 KiB.
 	BlockedBy     []*Claim `protobuf:"bytes,2,rep,name=blocked_by,json=blockedBy,proto3" json:"blocked_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

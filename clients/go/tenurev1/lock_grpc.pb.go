@@ -36,38 +36,41 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Locks: names that sessions hold or wait for. A lock needs no creation and leaves nothing but history when idle.
+// Locks: names that sessions hold or wait for. A lock needs no creation, and leaves only history behind when idle.
 type LockServiceClient interface {
-	// Asks for one or several locks, all or nothing. That another session holds them is an answer, not an error.
-	// Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
-	// also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
-	// last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
-	// granted meanwhile, unless the session has asked for it again or has acted on it by then. A grant whose server has died with
-	// the call, or whose answer was lost on its way, stays until its session ends.
+	// Acquires one or several locks, all or nothing. If another session holds them, the reply says so; that is not an
+	// error. Repeating the call with the same session and names returns the existing claim and renews the session. The
+	// call may go to any server, even while another server renews the session or has an earlier call for the same claim
+	// open: the wait belongs to the latest call. If a call ends without a reply, its claim is cancelled after the
+	// server's reattach time (5 s), even if it was granted in the meantime, unless the session has repeated
+	// the Acquire or acted on the claim by then. A grant whose server died with the call, or whose reply was lost in
+	// transit, remains until its session ends.
 	Acquire(ctx context.Context, in *AcquireRequest, opts ...grpc.CallOption) (*AcquireResponse, error)
-	// Gives a hold back. Repeating a release that took effect is no error.
+	// Releases a hold. Repeating a release that took effect is not an error.
 	Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*ReleaseResponse, error)
-	// Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
-	// Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED). A cancel without an
-	// answer may arrive later, and cancel what the session asks for next under these names.
+	// Leaves the queue, or releases the hold if it was granted in the meantime. Afterwards the session has no claim to
+	// exactly these names, and an Acquire for them that a server received earlier no longer takes effect: it is rejected
+	// (ACQUIRE_CANCELLED). A cancel without a reply may arrive later, and cancel the session's next claim for these
+	// names.
 	CancelAcquire(ctx context.Context, in *CancelAcquireRequest, opts ...grpc.CallOption) (*CancelAcquireResponse, error)
-	// Reads one lock. A lock that nobody ever asked for is an idle lock, not an error.
+	// Reads one lock. A lock that was never requested is an idle lock, not an error.
 	GetLock(ctx context.Context, in *GetLockRequest, opts ...grpc.CallOption) (*GetLockResponse, error)
 	// Lists the locks that are held or waited for, in byte order of their names.
 	ListLocks(ctx context.Context, in *ListLocksRequest, opts ...grpc.CallOption) (*ListLocksResponse, error)
-	// Ends the hold of a lock against its holder's will. For operators; recorded in history.
+	// Ends the hold of a lock without its holder's consent. For operators; recorded in history.
 	Evict(ctx context.Context, in *EvictRequest, opts ...grpc.CallOption) (*EvictResponse, error)
-	// Hands a hold to a waiter as planned: in one step, with a higher token, and never with a gap in which nobody holds the
-	// lock. The holder is asked to stop, and confirms by releasing; if it does not in time, it holds on. Answered when it is done.
+	// Hands a hold over to a waiter as planned: in one step, with a higher token, and without a gap in which the lock has
+	// no holder. The holder is asked to stop, and confirms by releasing the hold; if it does not confirm in time, it
+	// keeps the hold. The reply follows when the handoff is complete.
 	Transfer(ctx context.Context, in *TransferRequest, opts ...grpc.CallOption) (*TransferResponse, error)
 	// Replaces the metadata of a hold.
 	UpdateClaim(ctx context.Context, in *UpdateClaimRequest, opts ...grpc.CallOption) (*UpdateClaimResponse, error)
-	// Sets what claims to a lock have to go by, whether anybody claims it or not. For operators; recorded in history.
+	// Configures the rules for claims to a lock, whether or not it has any claims. For operators; recorded in history.
 	ConfigureLock(ctx context.Context, in *ConfigureLockRequest, opts ...grpc.CallOption) (*ConfigureLockResponse, error)
-	// Lists the claims that wait, in the order in which they were made, with those that they wait for.
+	// Lists the waiting claims in the order in which they were created, each with the claims that it waits for.
 	ListBlocked(ctx context.Context, in *ListBlockedRequest, opts ...grpc.CallOption) (*ListBlockedResponse, error)
-	// Lists who held a lock, newest first: from when to when, with which token, and why it ended. As far back as history is
-	// kept (the server's history_retention), and without those who only waited.
+	// Lists the holds of a lock, newest first: start, end, token, and the reason for the end. It reaches as far back as
+	// history is kept (the server's history_retention), and omits claims that only waited.
 	ListHistory(ctx context.Context, in *ListHistoryRequest, opts ...grpc.CallOption) (*ListHistoryResponse, error)
 }
 
@@ -193,38 +196,41 @@ func (c *lockServiceClient) ListHistory(ctx context.Context, in *ListHistoryRequ
 // All implementations must embed UnimplementedLockServiceServer
 // for forward compatibility.
 //
-// Locks: names that sessions hold or wait for. A lock needs no creation and leaves nothing but history when idle.
+// Locks: names that sessions hold or wait for. A lock needs no creation, and leaves only history behind when idle.
 type LockServiceServer interface {
-	// Asks for one or several locks, all or nothing. That another session holds them is an answer, not an error.
-	// Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
-	// also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
-	// last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
-	// granted meanwhile, unless the session has asked for it again or has acted on it by then. A grant whose server has died with
-	// the call, or whose answer was lost on its way, stays until its session ends.
+	// Acquires one or several locks, all or nothing. If another session holds them, the reply says so; that is not an
+	// error. Repeating the call with the same session and names returns the existing claim and renews the session. The
+	// call may go to any server, even while another server renews the session or has an earlier call for the same claim
+	// open: the wait belongs to the latest call. If a call ends without a reply, its claim is cancelled after the
+	// server's reattach time (5 s), even if it was granted in the meantime, unless the session has repeated
+	// the Acquire or acted on the claim by then. A grant whose server died with the call, or whose reply was lost in
+	// transit, remains until its session ends.
 	Acquire(context.Context, *AcquireRequest) (*AcquireResponse, error)
-	// Gives a hold back. Repeating a release that took effect is no error.
+	// Releases a hold. Repeating a release that took effect is not an error.
 	Release(context.Context, *ReleaseRequest) (*ReleaseResponse, error)
-	// Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
-	// Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED). A cancel without an
-	// answer may arrive later, and cancel what the session asks for next under these names.
+	// Leaves the queue, or releases the hold if it was granted in the meantime. Afterwards the session has no claim to
+	// exactly these names, and an Acquire for them that a server received earlier no longer takes effect: it is rejected
+	// (ACQUIRE_CANCELLED). A cancel without a reply may arrive later, and cancel the session's next claim for these
+	// names.
 	CancelAcquire(context.Context, *CancelAcquireRequest) (*CancelAcquireResponse, error)
-	// Reads one lock. A lock that nobody ever asked for is an idle lock, not an error.
+	// Reads one lock. A lock that was never requested is an idle lock, not an error.
 	GetLock(context.Context, *GetLockRequest) (*GetLockResponse, error)
 	// Lists the locks that are held or waited for, in byte order of their names.
 	ListLocks(context.Context, *ListLocksRequest) (*ListLocksResponse, error)
-	// Ends the hold of a lock against its holder's will. For operators; recorded in history.
+	// Ends the hold of a lock without its holder's consent. For operators; recorded in history.
 	Evict(context.Context, *EvictRequest) (*EvictResponse, error)
-	// Hands a hold to a waiter as planned: in one step, with a higher token, and never with a gap in which nobody holds the
-	// lock. The holder is asked to stop, and confirms by releasing; if it does not in time, it holds on. Answered when it is done.
+	// Hands a hold over to a waiter as planned: in one step, with a higher token, and without a gap in which the lock has
+	// no holder. The holder is asked to stop, and confirms by releasing the hold; if it does not confirm in time, it
+	// keeps the hold. The reply follows when the handoff is complete.
 	Transfer(context.Context, *TransferRequest) (*TransferResponse, error)
 	// Replaces the metadata of a hold.
 	UpdateClaim(context.Context, *UpdateClaimRequest) (*UpdateClaimResponse, error)
-	// Sets what claims to a lock have to go by, whether anybody claims it or not. For operators; recorded in history.
+	// Configures the rules for claims to a lock, whether or not it has any claims. For operators; recorded in history.
 	ConfigureLock(context.Context, *ConfigureLockRequest) (*ConfigureLockResponse, error)
-	// Lists the claims that wait, in the order in which they were made, with those that they wait for.
+	// Lists the waiting claims in the order in which they were created, each with the claims that it waits for.
 	ListBlocked(context.Context, *ListBlockedRequest) (*ListBlockedResponse, error)
-	// Lists who held a lock, newest first: from when to when, with which token, and why it ended. As far back as history is
-	// kept (the server's history_retention), and without those who only waited.
+	// Lists the holds of a lock, newest first: start, end, token, and the reason for the end. It reaches as far back as
+	// history is kept (the server's history_retention), and omits claims that only waited.
 	ListHistory(context.Context, *ListHistoryRequest) (*ListHistoryResponse, error)
 	mustEmbedUnimplementedLockServiceServer()
 }

@@ -27,26 +27,27 @@ const (
 // One run of a server.
 type Server struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The server's id, a number that is drawn at each start: the "home" of sessions.
+	// The server's id, a number generated at each start: the "home" of sessions.
 	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// What people call it: its host's name, unless it was told otherwise.
+	// The server's display name: its host name, unless configured otherwise.
 	Label string `protobuf:"bytes,2,opt,name=label,proto3" json:"label,omitempty"`
-	// Where the other servers reach it, as host and port. Empty: nowhere.
+	// The address at which the other servers reach it, as host and port. Empty: none.
 	Address string `protobuf:"bytes,3,opt,name=address,proto3" json:"address,omitempty"`
-	// Whether it is the one that answers.
+	// Whether it is the replying server.
 	Answering bool `protobuf:"varint,4,opt,name=answering,proto3" json:"answering,omitempty"`
-	// Whether it is marked dead: it does not come back under this id.
+	// Whether it is marked dead: it does not return under this id.
 	Dead bool `protobuf:"varint,5,opt,name=dead,proto3" json:"dead,omitempty"`
-	// For how long the others wait for a heartbeat of it before they mark it dead and adopt its sessions.
+	// How long the others wait for a heartbeat of it before they mark it dead and adopt its sessions.
 	Lease *durationpb.Duration `protobuf:"bytes,6,opt,name=lease,proto3" json:"lease,omitempty"`
-	// How long ago the answering server saw its last heartbeat; of itself, how long ago it sent the last one that was committed. There are
-	// at least twenty in a lease. Unset if it is marked dead, or sends none because its file has one owner.
+	// The time since the replying server saw its last heartbeat; for the replying server itself, since it sent the last
+	// one that was committed. A lease has at least twenty heartbeats. Unset if the server is marked dead, or sends no
+	// heartbeats because its file has one owner.
 	SinceHeartbeat *durationpb.Duration `protobuf:"bytes,7,opt,name=since_heartbeat,json=sinceHeartbeat,proto3" json:"since_heartbeat,omitempty"`
-	// How many sessions of the namespace it serves: it takes their renewals. Counts minimum holds of ended sessions, too.
+	// The number of sessions of the namespace whose renewals it accepts. Includes minimum holds of ended sessions.
 	Sessions uint64 `protobuf:"varint,8,opt,name=sessions,proto3" json:"sessions,omitempty"`
-	// Why the answering server could not reach it at its address when it tried last, which it does every few seconds. Empty if it could,
-	// or has not tried yet. Nothing fails for that, but servers that cannot reach each other are slower together: its address must be
-	// one at which the others reach it.
+	// Why the replying server could not reach it at its address at the last attempt; attempts are made every few seconds.
+	// Empty if it was reached, or not tried yet. No call fails because of this, but servers that cannot reach each other
+	// are slower together: the address must be one at which the others reach it.
 	Unreachable   string `protobuf:"bytes,9,opt,name=unreachable,proto3" json:"unreachable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -145,7 +146,7 @@ func (x *Server) GetUnreachable() string {
 	return ""
 }
 
-// Asks for the servers.
+// Requests the servers.
 type ListServersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace whose sessions are counted: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
@@ -191,18 +192,18 @@ func (x *ListServersRequest) GetNamespace() string {
 	return ""
 }
 
-// The servers.
+// The reply to ListServers.
 type ListServersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The servers, by label and id.
 	Servers []*Server `protobuf:"bytes,1,rep,name=servers,proto3" json:"servers,omitempty"`
 	// The namespace's revision.
 	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	// How long the database took for the last heartbeat of the answering server: a short write and a short read, over a connection that has
-	// nothing else to do.
+	// How long the database took for the last heartbeat of the replying server: a short write and a short read, over a
+	// connection used for nothing else.
 	HeartbeatTook *durationpb.Duration `protobuf:"bytes,3,opt,name=heartbeat_took,json=heartbeatTook,proto3" json:"heartbeat_took,omitempty"`
-	// How long the answering server's own lease holds on: while it does, renewals are answered, also if the database is away. Unset if it
-	// holds for ever, because its file has one owner.
+	// The remaining time of the replying server's own lease: while it lasts, the server replies to renewals, even if the
+	// database is unavailable. Unset if the lease never ends, because the server's file has one owner.
 	LeaseLeft     *durationpb.Duration `protobuf:"bytes,4,opt,name=lease_left,json=leaseLeft,proto3" json:"lease_left,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -28,10 +28,10 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// The servers themselves, for operators: who is there, who serves whom, how the database does.
+// The servers, for operators: which are present, which sessions they serve, and the state of the database.
 type ServerServiceClient interface {
-	// Lists the servers on this database, as the one that answers sees them: those that live, and those whose sessions have not been
-	// adopted yet.
+	// Lists the servers on this database, as the replying server sees them: the live ones, and the dead ones whose
+	// sessions have not been adopted yet.
 	ListServers(ctx context.Context, in *ListServersRequest, opts ...grpc.CallOption) (*ListServersResponse, error)
 }
 
@@ -57,10 +57,10 @@ func (c *serverServiceClient) ListServers(ctx context.Context, in *ListServersRe
 // All implementations must embed UnimplementedServerServiceServer
 // for forward compatibility.
 //
-// The servers themselves, for operators: who is there, who serves whom, how the database does.
+// The servers, for operators: which are present, which sessions they serve, and the state of the database.
 type ServerServiceServer interface {
-	// Lists the servers on this database, as the one that answers sees them: those that live, and those whose sessions have not been
-	// adopted yet.
+	// Lists the servers on this database, as the replying server sees them: the live ones, and the dead ones whose
+	// sessions have not been adopted yet.
 	ListServers(context.Context, *ListServersRequest) (*ListServersResponse, error)
 	mustEmbedUnimplementedServerServiceServer()
 }

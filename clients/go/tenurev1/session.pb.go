@@ -25,17 +25,17 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// With whom a claim can share its locks.
+// Which claims can share their locks.
 type Mode int32
 
 const (
 	// As MODE_EXCLUSIVE.
 	Mode_MODE_UNSPECIFIED Mode = 0
-	// With nobody.
+	// The locks are not shared.
 	Mode_MODE_EXCLUSIVE Mode = 1
-	// With other shared claims. One that waits for exclusive use lets no later shared one pass.
+	// Shared with other claims of this mode. While an exclusive claim waits, later shared claims wait behind it.
 	Mode_MODE_SHARED Mode = 2
-	// With other claims to permits, as long as no more than the lock's limit are out: a semaphore.
+	// Shared with other claims of this mode, up to the lock's limit of permits: a semaphore.
 	Mode_MODE_PERMITS Mode = 3
 )
 
@@ -88,11 +88,11 @@ type ClaimState int32
 const (
 	// Never sent.
 	ClaimState_CLAIM_STATE_UNSPECIFIED ClaimState = 0
-	// In the queue.
+	// The claim is in the queue.
 	ClaimState_CLAIM_STATE_WAITING ClaimState = 1
 	// Granted: the session holds the locks.
 	ClaimState_CLAIM_STATE_HELD ClaimState = 2
-	// Released before its minimum hold was over: nobody holds the locks, and nobody is granted them yet.
+	// Released before its minimum hold was over: the locks have no holder, and are not granted yet.
 	ClaimState_CLAIM_STATE_LINGERING ClaimState = 3
 )
 
@@ -139,23 +139,23 @@ func (ClaimState) EnumDescriptor() ([]byte, []int) {
 	return file_tenure_v1_session_proto_rawDescGZIP(), []int{1}
 }
 
-// Why a claim or a session ended.
+// The reason why a claim or a session ended.
 type EndReason int32
 
 const (
 	// Never sent.
 	EndReason_END_REASON_UNSPECIFIED EndReason = 0
-	// The holder released it, or the waiter gave up.
+	// The holder released the claim, or the waiter cancelled it.
 	EndReason_END_REASON_RELEASED EndReason = 1
 	// The session's TTL passed without a renewal.
 	EndReason_END_REASON_EXPIRED EndReason = 2
-	// The session's stream broke and its disconnect grace passed, or nobody was there to receive a grant.
+	// The session's stream broke and its disconnect grace passed, or no caller was present to receive a grant.
 	EndReason_END_REASON_DISCONNECTED EndReason = 3
 	// The client closed the session.
 	EndReason_END_REASON_CLOSED EndReason = 4
 	// An operator ended it.
 	EndReason_END_REASON_EVICTED EndReason = 5
-	// It was handed to another waiter as planned.
+	// The hold was handed over to another waiter as planned.
 	EndReason_END_REASON_TRANSFERRED EndReason = 6
 )
 
@@ -208,33 +208,36 @@ func (EndReason) EnumDescriptor() ([]byte, []int) {
 	return file_tenure_v1_session_proto_rawDescGZIP(), []int{2}
 }
 
-// One client's presence.
+// The presence of one client.
 type Session struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session's id, chosen by its client or by the server. 1 to 128 bytes of UTF-8 without control characters.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The revision of the event that opened it. An id may be used again after its session ended; this tells the two apart.
+	// The revision of the event that opened it. An id may be used again after its session has ended; this distinguishes
+	// the two sessions.
 	OpenedRevision uint64 `protobuf:"varint,2,opt,name=opened_revision,json=openedRevision,proto3" json:"opened_revision,omitempty"`
 	// How long the session lives without a renewal.
 	Ttl *durationpb.Duration `protobuf:"bytes,3,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// Who this is, for people: a host, a pod, a job. 0 to 255 bytes.
+	// A display name for people: a host, a pod, a job. 0 to 255 bytes.
 	Owner string `protobuf:"bytes,4,opt,name=owner,proto3" json:"owner,omitempty"`
-	// Free labels for people and tools. At most 4096 bytes in all, keys and values together.
+	// Labels for people and tools. At most 4096 bytes in total, keys and values together.
 	Metadata map[string]string `protobuf:"bytes,5,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// The server that takes this session's renewals, as a number that is drawn at each start of a server.
+	// The server that accepts this session's renewals, as the number generated at each start of a server.
 	Home uint64 `protobuf:"varint,6,opt,name=home,proto3" json:"home,omitempty"`
-	// What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession and
-	// AttachSession: the claims of a session are bounded by 2 MiB, beyond which Acquire and UpdateClaim are refused (LIMIT_REACHED). Of
-	// what GetSession and ListSessions list see there.
+	// The session's holds and waiting claims, in the order in which they were requested. Complete in replies to
+	// OpenSession and AttachSession: the claims of a session are limited to 2 MiB, beyond which Acquire and UpdateClaim
+	// are rejected (LIMIT_REACHED). For the claims in replies of GetSession and ListSessions, see there.
 	Claims []*Claim `protobuf:"bytes,7,rep,name=claims,proto3" json:"claims,omitempty"`
-	// How long the session lives on, at least, if its stream does. Unset unless the answering server is the session's home.
+	// The session lives at least this much longer, if its stream does. Unset unless the replying server is the session's
+	// home.
 	Remaining *durationpb.Duration `protobuf:"bytes,8,opt,name=remaining,proto3" json:"remaining,omitempty"`
 	// How long the session outlives the stream that it is attached to. Unset: until its TTL has passed.
 	DisconnectGrace *durationpb.Duration `protobuf:"bytes,9,opt,name=disconnect_grace,json=disconnectGrace,proto3" json:"disconnect_grace,omitempty"`
-	// Who opened the session, as was proved: nobody else may use it. "cert:" and the name in a certificate, "token:" and the token's
-	// name, or "jwt:" and the subject. Empty: nobody had to prove anything.
+	// The authenticated identity of the caller that opened the session; no other identity may use it. "cert:" and the
+	// name in a certificate, "token:" and the token's name, or "jwt:" and the subject. Empty: no authentication was
+	// required.
 	Identity string `protobuf:"bytes,10,opt,name=identity,proto3" json:"identity,omitempty"`
-	// How many claims the session has in all.
+	// The total number of the session's claims.
 	ClaimCount    uint64 `protobuf:"varint,11,opt,name=claim_count,json=claimCount,proto3" json:"claim_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -347,14 +350,14 @@ func (x *Session) GetClaimCount() uint64 {
 	return 0
 }
 
-// One session's stake in one or more locks at once.
+// One session's claim to one or more locks at once.
 type Claim struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The claim's id: the revision of the event that created it. Waiters are served by priority, then by this number.
 	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The locks that are claimed, in byte order.
+	// The claimed locks, in byte order.
 	Names []string `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
-	// Whether the claim waits or is held.
+	// Whether the claim is waiting, held or lingering.
 	State ClaimState `protobuf:"varint,3,opt,name=state,proto3,enum=tenure.v1.ClaimState" json:"state,omitempty"`
 	// The fencing token: the revision of the event that granted the claim. 0 while waiting.
 	Token uint64 `protobuf:"varint,4,opt,name=token,proto3" json:"token,omitempty"`
@@ -362,28 +365,30 @@ type Claim struct {
 	SessionId string `protobuf:"bytes,5,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The session's owner label.
 	Owner string `protobuf:"bytes,6,opt,name=owner,proto3" json:"owner,omitempty"`
-	// What the caller of Acquire attached to the claim.
+	// The metadata that the caller of Acquire attached to the claim.
 	Metadata map[string]string `protobuf:"bytes,7,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Higher goes first among waiters. Default 0.
+	// Waiters of higher priority are served first. Default: 0.
 	Priority int32 `protobuf:"varint,8,opt,name=priority,proto3" json:"priority,omitempty"`
-	// For this long after the grant nobody is granted these locks again, even if they are released earlier. Unset: no minimum.
+	// The minimum time after the grant during which these locks are not granted again, even if they are released earlier.
+	// Unset: no minimum.
 	MinHold *durationpb.Duration `protobuf:"bytes,9,opt,name=min_hold,json=minHold,proto3" json:"min_hold,omitempty"`
-	// With whom the locks can be shared.
+	// Which claims can share the locks.
 	Mode Mode `protobuf:"varint,10,opt,name=mode,proto3,enum=tenure.v1.Mode" json:"mode,omitempty"`
-	// How many permits of each lock are claimed. 0 unless the mode is MODE_PERMITS.
+	// The number of permits claimed of each lock. 0 unless the mode is MODE_PERMITS.
 	Permits uint32 `protobuf:"varint,11,opt,name=permits,proto3" json:"permits,omitempty"`
 	// The lock's limit when the claim was made. 0 unless the mode is MODE_PERMITS.
 	Limit uint32 `protobuf:"varint,12,opt,name=limit,proto3" json:"limit,omitempty"`
-	// The handoff that its holder has been asked for and has not confirmed yet. Unset: none.
+	// The handoff that the holder was asked for and has not confirmed yet. Unset: none.
 	Transfer *PendingTransfer `protobuf:"bytes,13,opt,name=transfer,proto3" json:"transfer,omitempty"`
-	// The sessions that wait for each other in a circle, beginning with this one, at most the first 100: a deadlock, until one of them gives something
-	// back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
-	// ListSessions and ListBlocked and in snapshots, and only of waiting claims.
+	// The sessions that wait for each other in a circle, beginning with this claim's session, at most the first 100: a
+	// deadlock, until one of them releases or cancels a claim. Empty: there is no deadlock, or the bounded search found
+	// none. Set only for waiting claims, in replies to GetLock, ListLocks, GetSession, ListSessions and ListBlocked and
+	// in snapshots.
 	Deadlock []string `protobuf:"bytes,14,rep,name=deadlock,proto3" json:"deadlock,omitempty"`
-	// When the claim was granted: the wall clock of the server that appended the grant, for people only; nothing is decided by it. Kept
-	// for as long as the claim is held, whatever history is dropped. Unset while waiting, and if it is not known: of holds from before
-	// servers kept it. Only in answers to GetLock, ListLocks, GetSession, ListSessions, ListBlocked and ConfigureLock, in snapshots, and
-	// in events that grant the claim.
+	// When the claim was granted, by the wall clock of the server that appended the grant. For people only; no decision
+	// depends on it. Kept for as long as the claim is held, even if the history of that time is dropped. Unset while
+	// waiting, and if unknown: for holds granted before servers recorded it. Set only in replies to GetLock, ListLocks,
+	// GetSession, ListSessions, ListBlocked and ConfigureLock, in snapshots, and in events that grant the claim.
 	GrantedAt     *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=granted_at,json=grantedAt,proto3" json:"granted_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -527,10 +532,10 @@ func (x *Claim) GetGrantedAt() *timestamppb.Timestamp {
 // A handoff that the holder has not confirmed yet. It confirms by releasing the hold.
 type PendingTransfer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session that is to hold next. Empty: whoever is first in the queue then; or it is not told, as in answers to Acquire,
-	// OpenSession and AttachSession.
+	// The session that is to hold the locks next. Empty: the first waiter in the queue at that time; or not reported, as
+	// in replies to Acquire, OpenSession and AttachSession.
 	ToSessionId string `protobuf:"bytes,1,opt,name=to_session_id,json=toSessionId,proto3" json:"to_session_id,omitempty"`
-	// For how long the holder may go on, counted by its home from when it was asked. Then the transfer is off.
+	// How long the holder may continue, counted by its home from when it was asked. Then the transfer is cancelled.
 	Drain         *durationpb.Duration `protobuf:"bytes,2,opt,name=drain,proto3" json:"drain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -580,32 +585,33 @@ func (x *PendingTransfer) GetDrain() *durationpb.Duration {
 	return nil
 }
 
-// Asks for a session.
+// Requests a session.
 type OpenSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// The session's id: 1 to 128 bytes of UTF-8 without control characters. Default: a fresh unique id.
+	// The session's id: 1 to 128 bytes of UTF-8 without control characters. Default: a new unique id.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// How long the session lives without a renewal. Required; 500 ms to 24 h unless the server is configured otherwise.
 	Ttl *durationpb.Duration `protobuf:"bytes,3,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// Who this is, for people. 0 to 255 bytes without control characters. Default: empty.
+	// A display name for people. 0 to 255 bytes without control characters. Default: empty.
 	Owner string `protobuf:"bytes,4,opt,name=owner,proto3" json:"owner,omitempty"`
-	// Free labels. At most 4096 bytes in all, keys and values together; keys are not
-	// empty, and there are no control characters, but line feed and tab in values.
+	// Labels. At most 4096 bytes in total, keys and values together. Keys are not empty. No control characters, except
+	// line feed and tab in values.
 	Metadata map[string]string `protobuf:"bytes,5,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// How long the session outlives the ClientService stream that it is attached to, if that breaks or its client ends it and
-	// the session is not attached to another stream by then: 100 ms to the ttl. A stream that a server ends, or that dies with
-	// its server, ends no session. Like the ttl it is in force from now on, also for a session that is open; a stream to which
-	// that is attached already keeps the grace that it has. Default (unset): none, the TTL alone counts.
+	// How long the session outlives the ClientService stream that it is attached to, if the stream breaks or its client
+	// ends it and the session has not been attached to another stream by then: 100 ms to the ttl. A stream that a server
+	// ends, or that dies with its server, ends no session. Like the ttl, it applies from now on, even to a session that
+	// is already open; a stream that such a session is already attached to keeps its present grace. Default (unset):
+	// none, only the TTL counts.
 	DisconnectGrace *durationpb.Duration `protobuf:"bytes,6,opt,name=disconnect_grace,json=disconnectGrace,proto3" json:"disconnect_grace,omitempty"`
-	// The client's count of its attachments of this session: 1 for the first OpenSession, one more for each that follows and for
-	// each AttachSession. If the session is open and has been told of more, this is late and refused (LATE_ATTACHMENT).
-	// At most 2^63 - 1. Default: 0, it is not counted, and never late.
+	// The client's count of its attachments of this session: 1 for the first OpenSession, one more for each later
+	// OpenSession and each AttachSession. If the session is open and has recorded a higher count, this request is late
+	// and rejected (LATE_ATTACHMENT). At most 2^63 - 1. Default: 0, not counted, and never late.
 	Attachment uint64 `protobuf:"varint,7,opt,name=attachment,proto3" json:"attachment,omitempty"`
-	// On a ClientService stream: the program that opens the session, as an id that it has drawn at its start. 0 to 128 bytes of UTF-8
-	// without control characters. A session that another program has opened is refused for as long as it is open (SESSION_IN_USE).
-	// Default: empty, not compared.
+	// On a ClientService stream: the program that opens the session, as an id that the program generates at its start.
+	// 0 to 128 bytes of UTF-8 without control characters. While a session opened by another program is open, the request
+	// is rejected (SESSION_IN_USE). Default: empty, not compared.
 	ClientId      string `protobuf:"bytes,8,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -697,7 +703,7 @@ func (x *OpenSessionRequest) GetClientId() string {
 	return ""
 }
 
-// Answers OpenSession.
+// The reply to OpenSession.
 type OpenSessionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The open session.
@@ -743,7 +749,7 @@ func (x *OpenSessionResponse) GetSession() *Session {
 	return nil
 }
 
-// Asks to renew one session.
+// Renews one session.
 type RenewRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
@@ -798,10 +804,10 @@ func (x *RenewRequest) GetSessionId() string {
 	return ""
 }
 
-// Answers Renew.
+// The reply to Renew.
 type RenewResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session lives at least this long, counted from when the request was sent, whatever becomes of its stream.
+	// The session lives at least this long, counted from when the request was sent, even if its stream ends.
 	Ttl           *durationpb.Duration `protobuf:"bytes,1,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -844,12 +850,12 @@ func (x *RenewResponse) GetTtl() *durationpb.Duration {
 	return nil
 }
 
-// Asks to renew several sessions.
+// Renews several sessions.
 type KeepAliveRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// The sessions' ids: 1 to 1000 of them.
+	// The sessions' ids: 1 to 1000.
 	SessionIds    []string `protobuf:"bytes,2,rep,name=session_ids,json=sessionIds,proto3" json:"session_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -899,7 +905,7 @@ func (x *KeepAliveRequest) GetSessionIds() []string {
 	return nil
 }
 
-// Answers one KeepAliveRequest.
+// The reply to one KeepAliveRequest.
 type KeepAliveResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The sessions, in the order of the request.
@@ -945,15 +951,16 @@ func (x *KeepAliveResponse) GetSessions() []*KeptSession {
 	return nil
 }
 
-// What became of one session of a KeepAliveRequest.
+// The result for one session of a KeepAliveRequest.
 type KeptSession struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session's id.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The session lives at least this long, counted from when the request was sent; but if that came by a ClientService stream
-	// that breaks, no longer than its disconnect grace from then on, if it has one. Unset: it was not renewed.
+	// The session lives at least this long, counted from when the request was sent. Exception: if the request came by a
+	// ClientService stream and that stream breaks, a session with a disconnect grace lives no longer than the grace from
+	// then on. Unset: the session was not renewed.
 	Ttl *durationpb.Duration `protobuf:"bytes,2,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// Why it was not renewed, if it was not.
+	// Why the session was not renewed, if it was not.
 	Refusal       *Refusal `protobuf:"bytes,3,opt,name=refusal,proto3" json:"refusal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1010,15 +1017,15 @@ func (x *KeptSession) GetRefusal() *Refusal {
 	return nil
 }
 
-// Asks to end a session.
+// Ends a session.
 type CloseSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// The session's id. Required; 1 to 128 bytes. A session that was closed already is closed: no error.
+	// The session's id. Required; 1 to 128 bytes. Closing a session that is already closed is not an error.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The program that closes it, as in OpenSessionRequest: a session of this id that another program has opened stays open.
-	// Default: empty, not compared.
+	// The program that closes the session, as in OpenSessionRequest: a session of this id that another program opened
+	// stays open. Default: empty, not compared.
 	ClientId      string `protobuf:"bytes,3,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1075,7 +1082,7 @@ func (x *CloseSessionRequest) GetClientId() string {
 	return ""
 }
 
-// Answers CloseSession.
+// The reply to CloseSession.
 type CloseSessionResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1112,14 +1119,14 @@ func (*CloseSessionResponse) Descriptor() ([]byte, []int) {
 	return file_tenure_v1_session_proto_rawDescGZIP(), []int{11}
 }
 
-// Asks for one session.
+// Requests one session.
 type GetSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The session's id. Required; 1 to 128 bytes.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// List the session's claims after the one with this id. Default (0): from the first.
+	// Lists the session's claims after the one with this id. Default (0): from the first.
 	AfterClaim    uint64 `protobuf:"varint,3,opt,name=after_claim,json=afterClaim,proto3" json:"after_claim,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1176,12 +1183,13 @@ func (x *GetSessionRequest) GetAfterClaim() uint64 {
 	return 0
 }
 
-// Answers GetSession.
+// The reply to GetSession.
 type GetSessionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session, with as many of its claims as fit into 1 MiB. If more follow, ask again with the id of the last one as `after_claim`.
+	// The session, with as many of its claims as fit into 1 MiB. If more follow, repeat the call with the id of the last
+	// one as `after_claim`.
 	Session *Session `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
-	// The revision at which this was so.
+	// The namespace's revision at which the reply was valid.
 	Revision      uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1231,15 +1239,15 @@ func (x *GetSessionResponse) GetRevision() uint64 {
 	return 0
 }
 
-// Asks for a page of the open sessions. A page may have fewer than were asked for, or none, although there are more: a call looks at
-// 10000 of them at the most. Go on while there is a next_page_token.
+// Requests a page of the open sessions. A page may have fewer sessions than requested, or none, even if more follow: a
+// call examines at most 10000 sessions. Continue while there is a next_page_token.
 type ListSessionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// The most sessions in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
+	// The maximum number of sessions per page: 0 to 1000. Default (0): 100. A page of large sessions may have fewer.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// The next_page_token of the page before. Default: the first page.
+	// The next_page_token of the previous page. Default: the first page.
 	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1296,14 +1304,14 @@ func (x *ListSessionsRequest) GetPageToken() string {
 	return ""
 }
 
-// Answers ListSessions.
+// The reply to ListSessions.
 type ListSessionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
+	// The sessions, oldest first, each with at most the first 100 of its claims, and of these as many as fit into 64 KiB.
 	Sessions []*Session `protobuf:"bytes,1,rep,name=sessions,proto3" json:"sessions,omitempty"`
-	// Asks for the next page. Empty: this was the last one.
+	// The page_token of the next page. Empty: this was the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// The revision at which this was so.
+	// The namespace's revision at which the reply was valid.
 	Revision      uint64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1360,16 +1368,16 @@ func (x *ListSessionsResponse) GetRevision() uint64 {
 	return 0
 }
 
-// A refusal inside an answer: what a call of its own would have been refused with.
+// A rejection within a reply: the status with which a separate call would have been rejected.
 type Refusal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The code of google.rpc.Code.
 	Code int32 `protobuf:"varint,1,opt,name=code,proto3" json:"code,omitempty"`
 	// The name of an ErrorReason, without its prefix, as in google.rpc.ErrorInfo.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// What is wrong, for people.
+	// The error message, for people.
 	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
-	// The facts, as in google.rpc.ErrorInfo.
+	// The metadata, as in google.rpc.ErrorInfo.
 	Metadata      map[string]string `protobuf:"bytes,4,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -33,19 +33,19 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Sessions: one client's presence. What a session holds and waits for ends when the session ends.
+// Sessions: the presence of one client. When a session ends, all its holds and waiting claims end.
 type SessionServiceClient interface {
 	// Opens a session, or renews the open one of the same id.
 	OpenSession(ctx context.Context, in *OpenSessionRequest, opts ...grpc.CallOption) (*OpenSessionResponse, error)
-	// Renews one session once. Any server may be asked; it becomes the session's home if it was not, which costs a commit in the
-	// database. A renewal at the session's home costs nothing there: so prefer the server that was asked last.
+	// Renews one session once. The call may go to any server; that server becomes the session's home if it was not, which
+	// costs a commit in the database. A renewal at the session's home costs none: prefer the server of the last renewal.
 	Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*RenewResponse, error)
-	// Renews many sessions over one stream: each request is answered by one response, in order.
+	// Renews many sessions over one stream: each request gets one response, in order.
 	KeepAlive(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[KeepAliveRequest, KeepAliveResponse], error)
-	// Ends a session at once, and with it all that it holds and waits for. An Acquire that a server received before, and that would open
-	// it again, takes no effect any more: it is refused (ACQUIRE_CANCELLED).
+	// Ends a session at once, with all its holds and waiting claims. An Acquire that a server received earlier, and that
+	// would open the session again, no longer takes effect: it is rejected (ACQUIRE_CANCELLED).
 	CloseSession(ctx context.Context, in *CloseSessionRequest, opts ...grpc.CallOption) (*CloseSessionResponse, error)
-	// Reads one open session with what it holds and waits for.
+	// Reads one open session with its holds and waiting claims.
 	GetSession(ctx context.Context, in *GetSessionRequest, opts ...grpc.CallOption) (*GetSessionResponse, error)
 	// Lists the open sessions in the order in which they were opened.
 	ListSessions(ctx context.Context, in *ListSessionsRequest, opts ...grpc.CallOption) (*ListSessionsResponse, error)
@@ -126,19 +126,19 @@ func (c *sessionServiceClient) ListSessions(ctx context.Context, in *ListSession
 // All implementations must embed UnimplementedSessionServiceServer
 // for forward compatibility.
 //
-// Sessions: one client's presence. What a session holds and waits for ends when the session ends.
+// Sessions: the presence of one client. When a session ends, all its holds and waiting claims end.
 type SessionServiceServer interface {
 	// Opens a session, or renews the open one of the same id.
 	OpenSession(context.Context, *OpenSessionRequest) (*OpenSessionResponse, error)
-	// Renews one session once. Any server may be asked; it becomes the session's home if it was not, which costs a commit in the
-	// database. A renewal at the session's home costs nothing there: so prefer the server that was asked last.
+	// Renews one session once. The call may go to any server; that server becomes the session's home if it was not, which
+	// costs a commit in the database. A renewal at the session's home costs none: prefer the server of the last renewal.
 	Renew(context.Context, *RenewRequest) (*RenewResponse, error)
-	// Renews many sessions over one stream: each request is answered by one response, in order.
+	// Renews many sessions over one stream: each request gets one response, in order.
 	KeepAlive(grpc.BidiStreamingServer[KeepAliveRequest, KeepAliveResponse]) error
-	// Ends a session at once, and with it all that it holds and waits for. An Acquire that a server received before, and that would open
-	// it again, takes no effect any more: it is refused (ACQUIRE_CANCELLED).
+	// Ends a session at once, with all its holds and waiting claims. An Acquire that a server received earlier, and that
+	// would open the session again, no longer takes effect: it is rejected (ACQUIRE_CANCELLED).
 	CloseSession(context.Context, *CloseSessionRequest) (*CloseSessionResponse, error)
-	// Reads one open session with what it holds and waits for.
+	// Reads one open session with its holds and waiting claims.
 	GetSession(context.Context, *GetSessionRequest) (*GetSessionResponse, error)
 	// Lists the open sessions in the order in which they were opened.
 	ListSessions(context.Context, *ListSessionsRequest) (*ListSessionsResponse, error)

@@ -25,8 +25,8 @@ const (
 // Commands of a client.
 type StreamRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The commands: 1 to 1000. They are carried out at once, in no particular order: what depends on the outcome of another
-	// command is sent after its answer. Keep-alives are answered before anything that comes later.
+	// The commands: 1 to 1000. They are executed concurrently, in no particular order: send a command that depends on the
+	// outcome of another one after the reply to that one. Keep-alives are answered before anything that arrives later.
 	Commands      []*Command `protobuf:"bytes,1,rep,name=commands,proto3" json:"commands,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -72,9 +72,10 @@ func (x *StreamRequest) GetCommands() []*Command {
 // One command.
 type Command struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The client's number for this command, repeated in its answers. Not 0; not used twice at once on one stream.
+	// The client's number for this command, repeated in its replies. Not 0; not in use by another command in progress on
+	// the stream.
 	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// What to do.
+	// The operation.
 	//
 	// Types that are valid to be assigned to Kind:
 	//
@@ -97,8 +98,9 @@ type Command struct {
 	//	*Command_Assign
 	//	*Command_GetGroup
 	Kind isCommand_Kind `protobuf_oneof:"kind"`
-	// The trace that this command is part of, as in the header of that name of a plain call (W3C Trace Context): 55 bytes, as in
-	// "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01". Anything else is ignored. Default: "", none is known.
+	// The trace that this command is part of, as in the header of this name of a plain call (W3C Trace Context):
+	// 55 bytes, as in "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01". Any other value is ignored. Default: "",
+	// no trace.
 	Traceparent   string `protobuf:"bytes,20,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -342,27 +344,27 @@ type Command_CloseSession struct {
 }
 
 type Command_Acquire struct {
-	// Asks for locks. While it waits, CancelCommand ends the wait.
+	// Requests locks. While it waits, CancelCommand ends the wait.
 	Acquire *AcquireRequest `protobuf:"bytes,6,opt,name=acquire,proto3,oneof"`
 }
 
 type Command_Release struct {
-	// Gives a hold back.
+	// Releases a hold.
 	Release *ReleaseRequest `protobuf:"bytes,7,opt,name=release,proto3,oneof"`
 }
 
 type Command_CancelAcquire struct {
-	// Gives up an Acquire.
+	// Cancels an Acquire.
 	CancelAcquire *CancelAcquireRequest `protobuf:"bytes,8,opt,name=cancel_acquire,json=cancelAcquire,proto3,oneof"`
 }
 
 type Command_Watch struct {
-	// Starts a watch: many answers with this command's id, until CancelCommand.
+	// Starts a watch: many replies with this command's id, until CancelCommand.
 	Watch *WatchRequest `protobuf:"bytes,9,opt,name=watch,proto3,oneof"`
 }
 
 type Command_Cancel struct {
-	// Ends a waiting acquire or a watch of this stream. A waiting acquire is answered at once: granted, or not.
+	// Ends a waiting acquire or a watch of this stream. A waiting acquire is answered at once, granted or not.
 	Cancel *CancelCommand `protobuf:"bytes,10,opt,name=cancel,proto3,oneof"`
 }
 
@@ -377,7 +379,7 @@ type Command_GetSession struct {
 }
 
 type Command_Transfer struct {
-	// Hands a hold to a waiter.
+	// Hands a hold over to a waiter.
 	Transfer *TransferRequest `protobuf:"bytes,13,opt,name=transfer,proto3,oneof"`
 }
 
@@ -387,7 +389,7 @@ type Command_UpdateClaim struct {
 }
 
 type Command_JoinGroup struct {
-	// Joins a group. With a ttl, it attaches the session to this stream.
+	// Joins a group. With a ttl, attaches the session to this stream.
 	JoinGroup *JoinGroupRequest `protobuf:"bytes,15,opt,name=join_group,json=joinGroup,proto3,oneof"`
 }
 
@@ -402,7 +404,7 @@ type Command_ConfigureGroup struct {
 }
 
 type Command_Assign struct {
-	// Assigns something to every member of a group.
+	// Assigns a value to every member of a group.
 	Assign *AssignGroupRequest `protobuf:"bytes,18,opt,name=assign,proto3,oneof"`
 }
 
@@ -454,11 +456,11 @@ type AttachSession struct {
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The session's id. Required; 1 to 128 bytes.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The client's count of its attachments of this session, the one that opens it and this one included. One that is smaller than
-	// the session has been told is late, because its client has turned to another server since, and refused (LATE_ATTACHMENT).
-	// At most 2^63 - 1. Default: 0, it is not counted, and never late.
+	// The client's count of its attachments of this session, including the one that opened it and this one. A count
+	// smaller than the highest one recorded for the session is late, because the client has since attached it through
+	// another server, and is rejected (LATE_ATTACHMENT). At most 2^63 - 1. Default: 0, not counted, and never late.
 	Attachment uint64 `protobuf:"varint,3,opt,name=attachment,proto3" json:"attachment,omitempty"`
-	// The program that attaches it, as in OpenSessionRequest. Default: empty, not compared.
+	// The program that attaches the session, as in OpenSessionRequest. Default: empty, not compared.
 	ClientId      string `protobuf:"bytes,4,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -522,10 +524,10 @@ func (x *AttachSession) GetClientId() string {
 	return ""
 }
 
-// Ends a command that goes on.
+// Ends a command in progress.
 type CancelCommand struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The id of the command to end. Unknown ids are ignored: it may just have ended by itself.
+	// The id of the command to end. Unknown ids are ignored: the command may have ended by itself just before.
 	CommandId     uint64 `protobuf:"varint,1,opt,name=command_id,json=commandId,proto3" json:"command_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -568,10 +570,10 @@ func (x *CancelCommand) GetCommandId() uint64 {
 	return 0
 }
 
-// Answers and notices for a client.
+// Replies and notices for a client.
 type StreamResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In the order in which they came about.
+	// The replies and notices, in the order in which they arose.
 	Answers       []*Answer `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -614,12 +616,12 @@ func (x *StreamResponse) GetAnswers() []*Answer {
 	return nil
 }
 
-// One answer or notice.
+// One reply or notice.
 type Answer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The command that is answered. 0 for a notice.
+	// The id of the command that is answered. 0 for a notice.
 	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// What is answered.
+	// The reply or notice.
 	//
 	// Types that are valid to be assigned to Kind:
 	//
@@ -917,62 +919,62 @@ type isAnswer_Kind interface {
 }
 
 type Answer_Refusal struct {
-	// The command was refused.
+	// The command was rejected.
 	Refusal *Refusal `protobuf:"bytes,2,opt,name=refusal,proto3,oneof"`
 }
 
 type Answer_OpenSession struct {
-	// Answers open_session.
+	// The reply to open_session.
 	OpenSession *OpenSessionResponse `protobuf:"bytes,3,opt,name=open_session,json=openSession,proto3,oneof"`
 }
 
 type Answer_AttachedSession struct {
-	// Answers attach_session.
+	// The reply to attach_session.
 	AttachedSession *AttachedSession `protobuf:"bytes,4,opt,name=attached_session,json=attachedSession,proto3,oneof"`
 }
 
 type Answer_KeepAlive struct {
-	// Answers keep_alive.
+	// The reply to keep_alive.
 	KeepAlive *KeepAliveResponse `protobuf:"bytes,5,opt,name=keep_alive,json=keepAlive,proto3,oneof"`
 }
 
 type Answer_CloseSession struct {
-	// Answers close_session.
+	// The reply to close_session.
 	CloseSession *CloseSessionResponse `protobuf:"bytes,6,opt,name=close_session,json=closeSession,proto3,oneof"`
 }
 
 type Answer_Acquire struct {
-	// Answers acquire: once, when it is granted or its wait is over.
+	// The reply to acquire: once, when it is granted or its wait is over.
 	Acquire *AcquireResponse `protobuf:"bytes,7,opt,name=acquire,proto3,oneof"`
 }
 
 type Answer_Release struct {
-	// Answers release.
+	// The reply to release.
 	Release *ReleaseResponse `protobuf:"bytes,8,opt,name=release,proto3,oneof"`
 }
 
 type Answer_CancelAcquire struct {
-	// Answers cancel_acquire.
+	// The reply to cancel_acquire.
 	CancelAcquire *CancelAcquireResponse `protobuf:"bytes,9,opt,name=cancel_acquire,json=cancelAcquire,proto3,oneof"`
 }
 
 type Answer_Watch struct {
-	// Answers watch, many times.
+	// A reply to watch; there are many.
 	Watch *WatchResponse `protobuf:"bytes,10,opt,name=watch,proto3,oneof"`
 }
 
 type Answer_Cancelled struct {
-	// Answers cancel.
+	// The reply to cancel.
 	Cancelled *CancelledCommand `protobuf:"bytes,11,opt,name=cancelled,proto3,oneof"`
 }
 
 type Answer_GetLock struct {
-	// Answers get_lock.
+	// The reply to get_lock.
 	GetLock *GetLockResponse `protobuf:"bytes,12,opt,name=get_lock,json=getLock,proto3,oneof"`
 }
 
 type Answer_GetSession struct {
-	// Answers get_session.
+	// The reply to get_session.
 	GetSession *GetSessionResponse `protobuf:"bytes,13,opt,name=get_session,json=getSession,proto3,oneof"`
 }
 
@@ -982,57 +984,57 @@ type Answer_SessionEnded struct {
 }
 
 type Answer_HoldEnded struct {
-	// Notice: a hold of an attached session has ended, and not because that session released it.
+	// Notice: a hold of an attached session has ended for another reason than a release by that session.
 	HoldEnded *HoldEnded `protobuf:"bytes,15,opt,name=hold_ended,json=holdEnded,proto3,oneof"`
 }
 
 type Answer_SessionMoved struct {
-	// Notice: an attached session has moved to another stream. Answers on this one no longer count for it.
+	// Notice: an attached session has moved to another stream. Replies on this stream no longer count for it.
 	SessionMoved *SessionMoved `protobuf:"bytes,16,opt,name=session_moved,json=sessionMoved,proto3,oneof"`
 }
 
 type Answer_GoingAway struct {
-	// Notice: this server is going away. Connect to another one now and attach there; sessions go on.
+	// Notice: this server is going away. Connect to another server now and attach the sessions there; they stay open.
 	GoingAway *GoingAway `protobuf:"bytes,17,opt,name=going_away,json=goingAway,proto3,oneof"`
 }
 
 type Answer_Transfer struct {
-	// Answers transfer: once, when it is done.
+	// The reply to transfer: once, when the handoff is complete.
 	Transfer *TransferResponse `protobuf:"bytes,18,opt,name=transfer,proto3,oneof"`
 }
 
 type Answer_UpdateClaim struct {
-	// Answers update_claim.
+	// The reply to update_claim.
 	UpdateClaim *UpdateClaimResponse `protobuf:"bytes,19,opt,name=update_claim,json=updateClaim,proto3,oneof"`
 }
 
 type Answer_TransferRequested struct {
-	// Notice: the holder is asked to hand over.
+	// Notice: the holder is asked to hand its hold over.
 	TransferRequested *TransferRequested `protobuf:"bytes,20,opt,name=transfer_requested,json=transferRequested,proto3,oneof"`
 }
 
 type Answer_JoinGroup struct {
-	// Answers join_group.
+	// The reply to join_group.
 	JoinGroup *JoinGroupResponse `protobuf:"bytes,21,opt,name=join_group,json=joinGroup,proto3,oneof"`
 }
 
 type Answer_LeaveGroup struct {
-	// Answers leave_group.
+	// The reply to leave_group.
 	LeaveGroup *LeaveGroupResponse `protobuf:"bytes,22,opt,name=leave_group,json=leaveGroup,proto3,oneof"`
 }
 
 type Answer_ConfigureGroup struct {
-	// Answers configure_group.
+	// The reply to configure_group.
 	ConfigureGroup *ConfigureGroupResponse `protobuf:"bytes,23,opt,name=configure_group,json=configureGroup,proto3,oneof"`
 }
 
 type Answer_Assign struct {
-	// Answers assign.
+	// The reply to assign.
 	Assign *AssignGroupResponse `protobuf:"bytes,24,opt,name=assign,proto3,oneof"`
 }
 
 type Answer_GetGroup struct {
-	// Answers get_group.
+	// The reply to get_group.
 	GetGroup *GetGroupResponse `protobuf:"bytes,25,opt,name=get_group,json=getGroup,proto3,oneof"`
 }
 
@@ -1087,9 +1089,9 @@ func (*Answer_GetGroup) isAnswer_Kind() {}
 // A session that was attached.
 type AttachedSession struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session, with what it holds and waits for.
+	// The session, with the claims that it holds and waits for.
 	Session *Session `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
-	// The revision at which this was so.
+	// The namespace's revision at which the reply was valid.
 	Revision      uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1181,7 +1183,7 @@ type SessionEnded struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session's id.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// Why it ended.
+	// The reason for the end.
 	Reason        EndReason `protobuf:"varint,2,opt,name=reason,proto3,enum=tenure.v1.EndReason" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1240,7 +1242,7 @@ type HoldEnded struct {
 	Names []string `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
 	// The fencing token of the hold.
 	Token uint64 `protobuf:"varint,3,opt,name=token,proto3" json:"token,omitempty"`
-	// Why it ended.
+	// The reason for the end.
 	Reason EndReason `protobuf:"varint,4,opt,name=reason,proto3,enum=tenure.v1.EndReason" json:"reason,omitempty"`
 	// The operator who ended it, if one did.
 	Operator string `protobuf:"bytes,5,opt,name=operator,proto3" json:"operator,omitempty"`
@@ -1371,8 +1373,9 @@ func (x *SessionMoved) GetSessionId() string {
 // The server is going away.
 type GoingAway struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How long the server still takes renewals, if others live that the client can go to; if none does, it ends at once. What opens or
-	// attaches a session, and further streams, it refuses (DRAINING).
+	// How long the server still accepts renewals, if there are other live servers that the client can connect to; if
+	// there are none, the server ends at once. It rejects further streams, and commands that open or attach a session
+	// (DRAINING).
 	Grace         *durationpb.Duration `protobuf:"bytes,1,opt,name=grace,proto3" json:"grace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1415,7 +1418,8 @@ func (x *GoingAway) GetGrace() *durationpb.Duration {
 	return nil
 }
 
-// A holder is asked to stop its work and hand over. It confirms by releasing the hold; if it does not, it holds on.
+// The holder is asked to stop its work and hand its hold over. It confirms by releasing the hold; if it does not
+// confirm, it keeps the hold.
 type TransferRequested struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session whose hold it is.
@@ -1424,9 +1428,10 @@ type TransferRequested struct {
 	Names []string `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
 	// The fencing token of the hold.
 	Token uint64 `protobuf:"varint,3,opt,name=token,proto3" json:"token,omitempty"`
-	// For how long the holder may go on, from now.
+	// How long the holder may continue, from now.
 	Drain *durationpb.Duration `protobuf:"bytes,4,opt,name=drain,proto3" json:"drain,omitempty"`
-	// The operator who asks. Empty: a better candidate waits, and the lock's settings say that it is handed the lock.
+	// The operator who requests the transfer. Empty: a waiter of higher priority preempts the holder, according to the
+	// lock's settings.
 	Operator string `protobuf:"bytes,5,opt,name=operator,proto3" json:"operator,omitempty"`
 	// The operator's note.
 	Note          string `protobuf:"bytes,6,opt,name=note,proto3" json:"note,omitempty"`

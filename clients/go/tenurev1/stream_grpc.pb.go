@@ -26,10 +26,11 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// The way in for client libraries: one stream for all that a client does. Each command means what the plain call means.
+// The stream that client libraries use for all operations of a client. Each command has the semantics of the plain
+// call.
 type ClientServiceClient interface {
-	// Opens a client's stream. Its end is the disconnect signal of the sessions that are attached to it: unless a server ends
-	// it, or dies, those with a disconnect grace end after that.
+	// Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
+	// with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
 	Stream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[StreamRequest, StreamResponse], error)
 }
 
@@ -58,10 +59,11 @@ type ClientService_StreamClient = grpc.BidiStreamingClient[StreamRequest, Stream
 // All implementations must embed UnimplementedClientServiceServer
 // for forward compatibility.
 //
-// The way in for client libraries: one stream for all that a client does. Each command means what the plain call means.
+// The stream that client libraries use for all operations of a client. Each command has the semantics of the plain
+// call.
 type ClientServiceServer interface {
-	// Opens a client's stream. Its end is the disconnect signal of the sessions that are attached to it: unless a server ends
-	// it, or dies, those with a disconnect grace end after that.
+	// Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
+	// with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
 	Stream(grpc.BidiStreamingServer[StreamRequest, StreamResponse]) error
 	mustEmbedUnimplementedClientServiceServer()
 }

@@ -28,9 +28,10 @@ type HistoryGoneCause int32
 const (
 	// Never sent.
 	HistoryGoneCause_HISTORY_GONE_CAUSE_UNSPECIFIED HistoryGoneCause = 0
-	// It was dropped after the configured time, or more changed while a snapshot was sent than is kept for its reader.
+	// It was dropped after the configured time, or more locks changed while a snapshot was sent than the server records
+	// for its reader.
 	HistoryGoneCause_HISTORY_GONE_CAUSE_COMPACTED HistoryGoneCause = 1
-	// The database lost it: a failover to a copy that was behind, or a restore.
+	// The database lost it: a failover to a replica that was behind, or a restore.
 	HistoryGoneCause_HISTORY_GONE_CAUSE_LOST HistoryGoneCause = 2
 )
 
@@ -75,7 +76,7 @@ func (HistoryGoneCause) EnumDescriptor() ([]byte, []int) {
 	return file_tenure_v1_watch_proto_rawDescGZIP(), []int{0}
 }
 
-// What can happen to a claim or a lock.
+// The types of events of a claim or a lock.
 type EventType int32
 
 const (
@@ -85,20 +86,20 @@ const (
 	EventType_EVENT_TYPE_QUEUED EventType = 1
 	// A claim was granted: its session holds the lock.
 	EventType_EVENT_TYPE_GRANTED EventType = 2
-	// A hold was released before its minimum hold was over: nobody holds the lock, and nobody is granted it yet.
+	// A hold was released before its minimum hold was over: the lock has no holder, and is not granted yet.
 	EventType_EVENT_TYPE_LINGERING EventType = 3
-	// A claim ended: the hold is over, or the waiter left. Of a hold that lingered: its minimum hold is over, and others may be granted
-	// the lock.
+	// A claim ended: the hold is over, or the waiter left. For a hold that lingered: its minimum hold is over, and the
+	// lock may be granted again.
 	EventType_EVENT_TYPE_ENDED EventType = 4
-	// The holder was asked to hand over. It holds on until it confirms.
+	// The holder was asked to hand over. It keeps the hold until it confirms.
 	EventType_EVENT_TYPE_TRANSFER_STARTED EventType = 5
-	// The holder did not confirm in time. It holds on.
+	// The holder did not confirm in time. It keeps the hold.
 	EventType_EVENT_TYPE_TRANSFER_CANCELLED EventType = 6
 	// The hold was handed over: `previous` ended and `claim` was granted in one step.
 	EventType_EVENT_TYPE_TRANSFERRED EventType = 7
 	// The metadata of a hold was replaced.
 	EventType_EVENT_TYPE_UPDATED EventType = 8
-	// An operator set something on the lock, see `settings`. Without a claim.
+	// An operator changed the settings of the lock, see `settings`. Without a claim.
 	EventType_EVENT_TYPE_CONFIGURED EventType = 9
 )
 
@@ -157,7 +158,7 @@ func (EventType) EnumDescriptor() ([]byte, []int) {
 	return file_tenure_v1_watch_proto_rawDescGZIP(), []int{1}
 }
 
-// What can happen to a group.
+// The types of events of a group.
 type GroupEventType int32
 
 const (
@@ -169,7 +170,7 @@ const (
 	GroupEventType_GROUP_EVENT_TYPE_LEFT GroupEventType = 2
 	// The config was set or cleared.
 	GroupEventType_GROUP_EVENT_TYPE_CONFIGURED GroupEventType = 3
-	// The leader assigned something to every member.
+	// The leader assigned a value to every member.
 	GroupEventType_GROUP_EVENT_TYPE_ASSIGNED GroupEventType = 4
 )
 
@@ -218,18 +219,18 @@ func (GroupEventType) EnumDescriptor() ([]byte, []int) {
 	return file_tenure_v1_watch_proto_rawDescGZIP(), []int{2}
 }
 
-// Asks for a stream of events.
+// Requests a stream of events.
 type WatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The locks to watch, by name: 0 to 100 names of 1 to 255 bytes.
 	Names []string `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
-	// The locks to watch, by prefix: 0 to 100 prefixes of 0 to 255 bytes; the empty prefix watches all.
-	// With neither names nor prefixes nor groups, all locks are watched.
+	// The locks to watch, by prefix: 0 to 100 prefixes of 0 to 255 bytes; the empty prefix watches all. Without names,
+	// prefixes and groups, all locks are watched.
 	Prefixes []string `protobuf:"bytes,3,rep,name=prefixes,proto3" json:"prefixes,omitempty"`
-	// Resume after this revision: the last one that was received. Default (0): begin with a snapshot.
-	// Not beyond the namespace's revision.
+	// Resumes after this revision: the last one that was received. At most the namespace's revision. Default (0): begins
+	// with a snapshot.
 	AfterRevision uint64 `protobuf:"varint,4,opt,name=after_revision,json=afterRevision,proto3" json:"after_revision,omitempty"`
 	// The groups to watch, by name: 0 to 100 names of 1 to 255 bytes.
 	Groups        []string `protobuf:"bytes,5,rep,name=groups,proto3" json:"groups,omitempty"`
@@ -305,10 +306,10 @@ func (x *WatchRequest) GetGroups() []string {
 // One message of a watch.
 type WatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Everything up to this revision has been sent: resume after it. Not of a snapshot of which more follows: until it is complete, a watch
-	// can only begin anew.
+	// Everything up to this revision has been sent: resume after it. Does not apply to a snapshot of which more follows:
+	// until the snapshot is complete, a watch can only start over.
 	Revision uint64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
-	// What is told.
+	// The content of the message.
 	//
 	// Types that are valid to be assigned to Kind:
 	//
@@ -406,23 +407,23 @@ type isWatchResponse_Kind interface {
 }
 
 type WatchResponse_Snapshot struct {
-	// Everything that is watched, as it is at this revision. Comes first unless the watch was resumed.
+	// The state of everything that is watched, at this revision. Comes first unless the watch was resumed.
 	Snapshot *Snapshot `protobuf:"bytes,2,opt,name=snapshot,proto3,oneof"`
 }
 
 type WatchResponse_Events struct {
-	// What happened in one commit, or in a part of one that is large (more than 64 KiB), and how groups are after it.
+	// The events of one commit, or of a part of a large one (more than 64 KiB), and the state of the groups after it.
 	Events *Events `protobuf:"bytes,3,opt,name=events,proto3,oneof"`
 }
 
 type WatchResponse_Progress struct {
-	// Nothing happened to what is watched, up to this revision. Sent about every 10 seconds on an idle stream.
+	// No event of a watched lock or group up to this revision. Sent about every 10 seconds on an idle stream.
 	Progress *Progress `protobuf:"bytes,4,opt,name=progress,proto3,oneof"`
 }
 
 type WatchResponse_HistoryGone struct {
-	// The history after the revision to resume from is not there (any more), or what has changed since a snapshot under way began: forget
-	// what came of it. A snapshot follows.
+	// The history after the revision to resume from is not available (any more), or the changes since the start of an
+	// unfinished snapshot are not: discard the state built from this watch. A snapshot follows.
 	HistoryGone *HistoryGone `protobuf:"bytes,5,opt,name=history_gone,json=historyGone,proto3,oneof"`
 }
 
@@ -434,16 +435,17 @@ func (*WatchResponse_Progress) isWatchResponse_Kind() {}
 
 func (*WatchResponse_HistoryGone) isWatchResponse_Kind() {}
 
-// Everything that is watched: when it is complete, as it is at its last message's revision. It comes in as many messages of some 64 KiB
-// as it takes.
+// The state of everything that is watched, when complete: as of the revision of its last message. It is split into
+// messages of about 64 KiB.
 type Snapshot struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
-	// snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
+	// The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that
+	// changes before the snapshot is complete is sent again in a later message, and the last one counts; without holders,
+	// the lock is then idle.
 	Locks []*Lock `protobuf:"bytes,1,rep,name=locks,proto3" json:"locks,omitempty"`
 	// Whether more of the same snapshot follows in the next message.
 	More bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
-	// The groups that are watched, even if they are empty.
+	// The watched groups, even if they are empty.
 	Groups        []*Group `protobuf:"bytes,3,rep,name=groups,proto3" json:"groups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -500,17 +502,18 @@ func (x *Snapshot) GetGroups() []*Group {
 	return nil
 }
 
-// The events of one commit, or of a part of it: then the rest follows, and this message's revision is that of its last event.
+// The events of one commit, or of a part of it: then the rest follows, and this message's revision is that of its last
+// event.
 type Events struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What happened to locks, in order of revision.
+	// Events of locks, in order of revision.
 	Events []*Event `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
-	// The watched groups that changed, as they are at this message's revision. A commit that is told late, because the watch
-	// was resumed or its reader is behind, leaves out those that a later message tells. The first thing that a resumed watch
-	// tells of each group once it has caught up is how it is, be it in a message without events. Groups that are too large for
-	// one message follow in further messages of the same revision.
+	// The watched groups that changed, as of this message's revision. A commit that is sent late, because the watch was
+	// resumed or its reader is behind, omits the groups that a later message contains. Once a resumed watch has caught
+	// up, the first content that it sends about each group is the group's state, if need be in a message without events.
+	// Groups that are too large for one message follow in further messages of the same revision.
 	Groups []*Group `protobuf:"bytes,2,rep,name=groups,proto3" json:"groups,omitempty"`
-	// What happened to groups, in order of revision.
+	// Events of groups, in order of revision.
 	GroupEvents   []*GroupEvent `protobuf:"bytes,3,rep,name=group_events,json=groupEvents,proto3" json:"group_events,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -567,7 +570,7 @@ func (x *Events) GetGroupEvents() []*GroupEvent {
 	return nil
 }
 
-// Nothing happened.
+// No event of a watched lock or group.
 type Progress struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -604,10 +607,10 @@ func (*Progress) Descriptor() ([]byte, []int) {
 	return file_tenure_v1_watch_proto_rawDescGZIP(), []int{4}
 }
 
-// The history to resume from is gone.
+// The history to resume from is not available.
 type HistoryGone struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Why it is gone.
+	// The cause.
 	Cause         HistoryGoneCause `protobuf:"varint,1,opt,name=cause,proto3,enum=tenure.v1.HistoryGoneCause" json:"cause,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -650,34 +653,36 @@ func (x *HistoryGone) GetCause() HistoryGoneCause {
 	return HistoryGoneCause_HISTORY_GONE_CAUSE_UNSPECIFIED
 }
 
-// Something that happened to a claim, or to the settings of a lock.
+// An event of a claim, or of the settings of a lock.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The namespace's revision that this event made.
+	// The namespace's revision created by this event.
 	Revision uint64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
-	// The watched locks that it happened to, in byte order: of a claim to several locks all that are watched. A handoff between claims
-	// to different sets of locks comes as up to three events of one revision: of the locks of both claims, of one and of the other.
+	// The watched locks concerned, in byte order: for a claim to several locks, all of them that are watched. A handoff
+	// between claims to different sets of locks is sent as up to three events of one revision: for the locks of both
+	// claims, for those of the one only, and for those of the other only.
 	Names []string `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
-	// What happened.
+	// The type of the event.
 	Type EventType `protobuf:"varint,3,opt,name=type,proto3,enum=tenure.v1.EventType" json:"type,omitempty"`
-	// Whose claim it happened to.
+	// The claim concerned.
 	Claim *Claim `protobuf:"bytes,4,opt,name=claim,proto3" json:"claim,omitempty"`
-	// Why the claim (of EVENT_TYPE_TRANSFERRED: the previous one) ended. Only for EVENT_TYPE_ENDED, EVENT_TYPE_LINGERING and
-	// EVENT_TYPE_TRANSFERRED.
+	// Why the claim ended; for EVENT_TYPE_TRANSFERRED, why the previous claim ended. Only for EVENT_TYPE_ENDED,
+	// EVENT_TYPE_LINGERING and EVENT_TYPE_TRANSFERRED.
 	EndReason EndReason `protobuf:"varint,5,opt,name=end_reason,json=endReason,proto3,enum=tenure.v1.EndReason" json:"end_reason,omitempty"`
-	// The operator who did it, if one did.
+	// The operator who caused it, if any.
 	Operator string `protobuf:"bytes,6,opt,name=operator,proto3" json:"operator,omitempty"`
 	// The operator's note.
 	Note string `protobuf:"bytes,7,opt,name=note,proto3" json:"note,omitempty"`
-	// Those of `names` that have no holder any more: said once, with the last of the holds that ended in a commit. Of a hold that lingers
-	// it is said with EVENT_TYPE_LINGERING, and not again with the EVENT_TYPE_ENDED that follows when its minimum hold is over; only
-	// if an operator evicts it while it lingers, it is said with this EVENT_TYPE_ENDED, too.
+	// The locks among `names` that no longer have a holder. Reported once, with the last of the holds that ended in a
+	// commit. For a lingering hold it is reported with EVENT_TYPE_LINGERING, and not again with the EVENT_TYPE_ENDED that
+	// follows when its minimum hold is over; only if an operator evicts the claim while it lingers, it is reported with
+	// this EVENT_TYPE_ENDED, too.
 	VacantNames []string `protobuf:"bytes,8,rep,name=vacant_names,json=vacantNames,proto3" json:"vacant_names,omitempty"`
-	// The wall clock of the server that wrote it, for people: nothing is decided by it.
+	// The wall clock of the server that wrote the event. For people only; no decision depends on it.
 	Time *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=time,proto3" json:"time,omitempty"`
 	// The hold that ended. Only for EVENT_TYPE_TRANSFERRED.
 	Previous *Claim `protobuf:"bytes,10,opt,name=previous,proto3" json:"previous,omitempty"`
-	// What is set from now on. Only for EVENT_TYPE_CONFIGURED; unset: nothing any more.
+	// The new settings. Only for EVENT_TYPE_CONFIGURED; unset: none any more.
 	Settings      *LockSettings `protobuf:"bytes,11,opt,name=settings,proto3" json:"settings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -790,31 +795,32 @@ func (x *Event) GetSettings() *LockSettings {
 	return nil
 }
 
-// Something that happened to one group.
+// An event of one group.
 type GroupEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The namespace's revision that this event made.
+	// The namespace's revision created by this event.
 	Revision uint64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
 	// The group.
 	Group string `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
-	// What happened.
+	// The type of the event.
 	Type GroupEventType `protobuf:"varint,3,opt,name=type,proto3,enum=tenure.v1.GroupEventType" json:"type,omitempty"`
-	// The member that it happened to. Only for GROUP_EVENT_TYPE_JOINED and GROUP_EVENT_TYPE_LEFT, the latter without metadata.
+	// The member concerned. Only for GROUP_EVENT_TYPE_JOINED and GROUP_EVENT_TYPE_LEFT, for the latter without metadata.
 	Member *GroupMember `protobuf:"bytes,4,opt,name=member,proto3" json:"member,omitempty"`
-	// Why the member left: released by itself, or why its session ended. Only for GROUP_EVENT_TYPE_LEFT.
+	// Why the member left: END_REASON_RELEASED if it left by itself, else the reason why its session ended. Only for
+	// GROUP_EVENT_TYPE_LEFT.
 	EndReason EndReason `protobuf:"varint,5,opt,name=end_reason,json=endReason,proto3,enum=tenure.v1.EndReason" json:"end_reason,omitempty"`
-	// The number of the member that leads after this event. 0 if nobody does. Not for GROUP_EVENT_TYPE_CONFIGURED.
+	// The number of the member that leads after this event. 0 if there is no leader. Not for GROUP_EVENT_TYPE_CONFIGURED.
 	Leader uint64 `protobuf:"varint,6,opt,name=leader,proto3" json:"leader,omitempty"`
-	// The leader's token. 0 if nobody leads. Not for GROUP_EVENT_TYPE_CONFIGURED.
+	// The leader's token. 0 if there is no leader. Not for GROUP_EVENT_TYPE_CONFIGURED.
 	Token uint64 `protobuf:"varint,7,opt,name=token,proto3" json:"token,omitempty"`
 	// The config that was set. Only for GROUP_EVENT_TYPE_CONFIGURED; unset if it was cleared.
 	Config *string `protobuf:"bytes,8,opt,name=config,proto3,oneof" json:"config,omitempty"`
-	// The membership revision that the assignments were computed from. Only for GROUP_EVENT_TYPE_ASSIGNED, which leaves it to
-	// Events.groups to tell what was assigned.
+	// The membership revision that the assignments were computed from. Only for GROUP_EVENT_TYPE_ASSIGNED; the
+	// assignments themselves are in Events.groups.
 	MembershipRevision uint64 `protobuf:"varint,9,opt,name=membership_revision,json=membershipRevision,proto3" json:"membership_revision,omitempty"`
 	// The config revision that the assignments were computed from. Only for GROUP_EVENT_TYPE_ASSIGNED.
 	ConfigRevision uint64 `protobuf:"varint,10,opt,name=config_revision,json=configRevision,proto3" json:"config_revision,omitempty"`
-	// The wall clock of the server that wrote it, for people: nothing is decided by it.
+	// The wall clock of the server that wrote the event. For people only; no decision depends on it.
 	Time          *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=time,proto3" json:"time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -26,10 +26,10 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Watching: who holds what, and how groups are, as it changes.
+// Watches: changes of locks and groups.
 type WatchServiceClient interface {
-	// Streams what happens to locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
-	// A slow reader is never dropped: it reads on from history, and the server keeps no more for it than a few messages.
+	// Streams the events of locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
+	// A slow reader is never dropped: it continues from history, and the server buffers only a few messages for it.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error)
 }
 
@@ -64,10 +64,10 @@ type WatchService_WatchClient = grpc.ServerStreamingClient[WatchResponse]
 // All implementations must embed UnimplementedWatchServiceServer
 // for forward compatibility.
 //
-// Watching: who holds what, and how groups are, as it changes.
+// Watches: changes of locks and groups.
 type WatchServiceServer interface {
-	// Streams what happens to locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
-	// A slow reader is never dropped: it reads on from history, and the server keeps no more for it than a few messages.
+	// Streams the events of locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
+	// A slow reader is never dropped: it continues from history, and the server buffers only a few messages for it.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error
 	mustEmbedUnimplementedWatchServiceServer()
 }

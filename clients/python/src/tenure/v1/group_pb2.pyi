@@ -32,22 +32,24 @@ class Group(google.protobuf.message.Message):
     name: builtins.str
     """The group's name: 1 to 255 bytes of UTF-8 without control characters. Compared byte by byte."""
     membership_revision: builtins.int
-    """The revision of the last event by which a member came or went. 0: none ever did."""
+    """The revision of the last event by which a member joined or left. 0: none ever did."""
     config: builtins.str
-    """The shared value: at most 65536 bytes. Unset: there is none."""
+    """The shared value: at most 65536 bytes. Unset: none."""
     config_revision: builtins.int
-    """The revision of the event that set the config. 0: there is none."""
+    """The revision of the event that set the config. 0: no config."""
     assignments_current: builtins.bool
-    """Whether the assignments are those for these members and this config. If not, the leader has yet to compute them."""
+    """Whether the assignments were computed for the current members and config. If not, the leader has yet to compute
+    them.
+    """
     assignments_revision: builtins.int
-    """The revision of the event of the last assignments. 0: there were none."""
+    """The revision of the event of the last assignments. 0: none yet."""
     assigned_membership_revision: builtins.int
-    """The membership revision that the last assignments were computed from. 0: there were none."""
+    """The membership revision that the last assignments were computed from. 0: none yet."""
     assigned_config_revision: builtins.int
     """The config revision that the last assignments were computed from. 0: without a config."""
     @property
     def leader(self) -> global___GroupLeader:
-        """Who leads: the member that has been there longest. Unset: the group has no members."""
+        """The leader: the member that joined first among the present ones. Unset: the group has no members."""
 
     @property
     def members(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___GroupMember]:
@@ -75,7 +77,7 @@ global___Group = Group
 
 @typing.final
 class GroupLeader(google.protobuf.message.Message):
-    """Who leads a group."""
+    """The leader of a group."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -86,7 +88,9 @@ class GroupLeader(google.protobuf.message.Message):
     member: builtins.int
     """The leader's number."""
     token: builtins.int
-    """The leader's token: the revision of the event that made it the leader, greater than the token of every leader before."""
+    """The leader's token: the revision of the event that made it the leader, greater than the token of every earlier
+    leader.
+    """
     session_id: builtins.str
     """The leader's session."""
     owner: builtins.str
@@ -131,16 +135,16 @@ class GroupMember(google.protobuf.message.Message):
     METADATA_FIELD_NUMBER: builtins.int
     ASSIGNMENT_FIELD_NUMBER: builtins.int
     number: builtins.int
-    """The member's number: the revision of the event by which it joined. Rises in order of joining."""
+    """The member's number: the revision of the event by which it joined. Increases in order of joining."""
     session_id: builtins.str
     """The session that joined."""
     owner: builtins.str
     """The owner label of that session."""
     assignment: builtins.str
-    """What the leader assigned to this member last: at most 16384 bytes. Unset: nothing since it joined."""
+    """The leader's last assignment to this member: at most 16384 bytes. Unset: none since it joined."""
     @property
     def metadata(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
-        """What the session attached to its membership."""
+        """The metadata that the session attached to its membership."""
 
     def __init__(
         self,
@@ -159,7 +163,7 @@ global___GroupMember = GroupMember
 
 @typing.final
 class JoinGroupRequest(google.protobuf.message.Message):
-    """Asks for a membership."""
+    """Requests a membership."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -191,11 +195,15 @@ class JoinGroupRequest(google.protobuf.message.Message):
     group: builtins.str
     """The group's name. Required; 1 to 255 bytes of UTF-8 without control characters."""
     session_id: builtins.str
-    """The session that joins: 1 to 128 bytes of UTF-8 without control characters. Default: a fresh id, which needs a ttl."""
+    """The session that joins: 1 to 128 bytes of UTF-8 without control characters. Default: a new id, which requires a
+    ttl.
+    """
     owner: builtins.str
-    """The owner label of the session if this opens it. 0 to 255 bytes without control characters."""
+    """The owner label of the session, if this call opens it. 0 to 255 bytes without control characters."""
     opened_revision: builtins.int
-    """The opened_revision of the session that the caller means, as in AcquireRequest. Default (0): whichever session has the id."""
+    """The opened_revision of the session that the caller means, as in AcquireRequest. Default (0): the session that has
+    the id.
+    """
     @property
     def ttl(self) -> google.protobuf.duration_pb2.Duration:
         """If set, the session is opened with this TTL if it is not open, and renewed (with this TTL from now on) if it is.
@@ -204,9 +212,9 @@ class JoinGroupRequest(google.protobuf.message.Message):
 
     @property
     def metadata(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
-        """What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not
-        empty, and there are no control characters, but line feed and tab in values. That of a
-        membership that is there stays as it is. The members of one group attach at most 1048576 bytes together.
+        """Metadata to attach to the membership: at most 4096 bytes in total, keys and values together. Keys are not empty. No
+        control characters, except line feed and tab in values. An existing membership keeps its metadata. The members of
+        one group attach at most 1048576 bytes together.
         """
 
     def __init__(
@@ -227,7 +235,7 @@ global___JoinGroupRequest = JoinGroupRequest
 
 @typing.final
 class JoinGroupResponse(google.protobuf.message.Message):
-    """Answers JoinGroup."""
+    """The reply to JoinGroup."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -239,12 +247,14 @@ class JoinGroupResponse(google.protobuf.message.Message):
     member: builtins.int
     """The member's number."""
     session_id: builtins.str
-    """The session that joined, with its id if that was drawn by the server."""
+    """The session that joined, with its id if the server generated it."""
     revision: builtins.int
-    """The namespace's revision when this was so."""
+    """The namespace's revision at which the reply was valid."""
     @property
     def ttl(self) -> google.protobuf.duration_pb2.Duration:
-        """The session's TTL. If the request had a ttl, the session lives at least this long, counted from when it was sent."""
+        """The session's TTL. If the request had a ttl, the session lives at least this long, counted from when the request
+        was sent.
+        """
 
     @property
     def group(self) -> global___Group:
@@ -281,7 +291,9 @@ class LeaveGroupRequest(google.protobuf.message.Message):
     session_id: builtins.str
     """The session that leaves. Required; 1 to 128 bytes."""
     member: builtins.int
-    """Only the membership of this number, so that a late repetition ends no later one. Default (0): whichever is there."""
+    """Ends only the membership of this number, so that a late repetition does not end a later one. Default (0): the
+    current membership.
+    """
     def __init__(
         self,
         *,
@@ -296,13 +308,13 @@ global___LeaveGroupRequest = LeaveGroupRequest
 
 @typing.final
 class LeaveGroupResponse(google.protobuf.message.Message):
-    """Answers LeaveGroup."""
+    """The reply to LeaveGroup."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     REVISION_FIELD_NUMBER: builtins.int
     revision: builtins.int
-    """The namespace's revision when the membership had ended."""
+    """The namespace's revision at which the membership had ended."""
     def __init__(
         self,
         *,
@@ -327,11 +339,13 @@ class ConfigureGroupRequest(google.protobuf.message.Message):
     group: builtins.str
     """The group's name. Required; 1 to 255 bytes."""
     config: builtins.str
-    """The value: 0 to 65536 bytes of UTF-8 without control characters but line feed, carriage return and tab. Setting the value
-    that is there changes nothing. Unset: clears the config.
+    """The value: 0 to 65536 bytes of UTF-8 without control characters, except line feed, carriage return and tab. Setting
+    the current value again changes nothing. Unset: clears the config.
     """
     expected_revision: builtins.int
-    """Only if the config that is there was set by the event of this revision; 0: only if there is none. Unset: in any case."""
+    """Succeeds only if the current config was set by the event of this revision; 0: only if there is no config. Unset: in
+    any case.
+    """
     def __init__(
         self,
         *,
@@ -351,16 +365,16 @@ global___ConfigureGroupRequest = ConfigureGroupRequest
 
 @typing.final
 class ConfigureGroupResponse(google.protobuf.message.Message):
-    """Answers ConfigureGroup."""
+    """The reply to ConfigureGroup."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     CONFIG_REVISION_FIELD_NUMBER: builtins.int
     REVISION_FIELD_NUMBER: builtins.int
     config_revision: builtins.int
-    """The revision of the event that set the config. 0: there is none now."""
+    """The revision of the event that set the config. 0: no config now."""
     revision: builtins.int
-    """The namespace's revision when this was so."""
+    """The namespace's revision at which the reply was valid."""
     def __init__(
         self,
         *,
@@ -373,7 +387,7 @@ global___ConfigureGroupResponse = ConfigureGroupResponse
 
 @typing.final
 class AssignGroupRequest(google.protobuf.message.Message):
-    """Assigns something to every member."""
+    """Assigns a value to every member."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -407,15 +421,15 @@ class AssignGroupRequest(google.protobuf.message.Message):
     session_id: builtins.str
     """The leader's session. Required; 1 to 128 bytes."""
     token: builtins.int
-    """The leader's token. Required; 1 to 2^63 - 1, not beyond the namespace's revision."""
+    """The leader's token. Required; 1 to 2^63 - 1, at most the namespace's revision."""
     membership_revision: builtins.int
     """The membership revision that the assignments were computed from. Required; 1 to 2^63 - 1."""
     config_revision: builtins.int
     """The config revision that the assignments were computed from: 0 to 2^63 - 1. Default (0): without a config."""
     @property
     def assignments(self) -> google.protobuf.internal.containers.ScalarMap[builtins.int, builtins.str]:
-        """What is assigned, by the members' numbers: one for every member and for nobody else. Each 0 to 16384 bytes of UTF-8
-        without control characters but line feed, carriage return and tab; together at most 1048576 bytes.
+        """The assignments, by the members' numbers: exactly one for every member, and none for others. Each 0 to 16384 bytes
+        of UTF-8 without control characters, except line feed, carriage return and tab; together at most 1048576 bytes.
         """
 
     def __init__(
@@ -435,7 +449,7 @@ global___AssignGroupRequest = AssignGroupRequest
 
 @typing.final
 class AssignGroupResponse(google.protobuf.message.Message):
-    """Answers AssignGroup."""
+    """The reply to AssignGroup."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -444,7 +458,7 @@ class AssignGroupResponse(google.protobuf.message.Message):
     assignments_revision: builtins.int
     """The revision of the event that made these assignments."""
     revision: builtins.int
-    """The namespace's revision when this was so."""
+    """The namespace's revision at which the reply was valid."""
     def __init__(
         self,
         *,
@@ -457,7 +471,7 @@ global___AssignGroupResponse = AssignGroupResponse
 
 @typing.final
 class GetGroupRequest(google.protobuf.message.Message):
-    """Asks for one group."""
+    """Requests one group."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -479,14 +493,14 @@ global___GetGroupRequest = GetGroupRequest
 
 @typing.final
 class GetGroupResponse(google.protobuf.message.Message):
-    """Answers GetGroup."""
+    """The reply to GetGroup."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     GROUP_FIELD_NUMBER: builtins.int
     REVISION_FIELD_NUMBER: builtins.int
     revision: builtins.int
-    """The revision at which this was so."""
+    """The namespace's revision at which the reply was valid."""
     @property
     def group(self) -> global___Group:
         """The group."""
@@ -504,7 +518,7 @@ global___GetGroupResponse = GetGroupResponse
 
 @typing.final
 class ListGroupsRequest(google.protobuf.message.Message):
-    """Asks for a page of the groups that have members or a config."""
+    """Requests a page of the groups that have members or a config."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -515,11 +529,11 @@ class ListGroupsRequest(google.protobuf.message.Message):
     namespace: builtins.str
     """The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default"."""
     prefix: builtins.str
-    """Only names that start with this. 0 to 255 bytes. Default: all."""
+    """Only names that start with this prefix. 0 to 255 bytes. Default: all names."""
     page_size: builtins.int
-    """The most groups in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large."""
+    """The maximum number of groups per page: 0 to 1000. Default (0): 100. A page of large groups may have fewer."""
     page_token: builtins.str
-    """The next_page_token of the page before, of a list with the same prefix. Default: the first page."""
+    """The next_page_token of the previous page, of a list with the same prefix. Default: the first page."""
     def __init__(
         self,
         *,
@@ -534,7 +548,7 @@ global___ListGroupsRequest = ListGroupsRequest
 
 @typing.final
 class ListGroupsResponse(google.protobuf.message.Message):
-    """Answers ListGroups."""
+    """The reply to ListGroups."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -542,9 +556,9 @@ class ListGroupsResponse(google.protobuf.message.Message):
     NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
     REVISION_FIELD_NUMBER: builtins.int
     next_page_token: builtins.str
-    """Asks for the next page. Empty: this was the last one."""
+    """The page_token of the next page. Empty: this was the last page."""
     revision: builtins.int
-    """The revision at which this was so."""
+    """The namespace's revision at which the reply was valid."""
     @property
     def groups(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Group]:
         """The groups, in byte order of their names."""

@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class GroupServiceStub(object):
-    """Groups: named sets of members with a leader, one shared config value and an assignment for each member. A group needs no
-    creation, and leaves nothing but history when it has neither members nor a config. Its name has nothing to do with a lock
+    """Groups: named sets of members with a leader, one shared config value and an assignment for each member. A group needs
+    no creation, and leaves only history behind when it has neither members nor a config. Its name is unrelated to a lock
     of the same name.
     """
 
@@ -70,44 +70,44 @@ class GroupServiceStub(object):
 
 
 class GroupServiceServicer(object):
-    """Groups: named sets of members with a leader, one shared config value and an assignment for each member. A group needs no
-    creation, and leaves nothing but history when it has neither members nor a config. Its name has nothing to do with a lock
+    """Groups: named sets of members with a leader, one shared config value and an assignment for each member. A group needs
+    no creation, and leaves only history behind when it has neither members nor a config. Its name is unrelated to a lock
     of the same name.
     """
 
     def JoinGroup(self, request, context):
-        """Makes a session a member until it leaves or ends. Asking again returns the membership that is there, and renews the
-        session if a ttl is given. LIMIT_REACHED with more than 1000 members in one group, 100 groups of one session, or 10000
-        groups in one namespace.
+        """Makes a session a member until it leaves or ends. Repeating the call returns the existing membership, and renews
+        the session if a ttl is given. LIMIT_REACHED with more than 1000 members in one group, 100 groups of one session,
+        or 10000 groups in one namespace.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def LeaveGroup(self, request, context):
-        """Ends a membership. Repeating a leave that took effect is no error.
+        """Ends a membership. Repeating a leave that took effect is not an error.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ConfigureGroup(self, request, context):
-        """Sets or clears the value that a group shares, by compare-and-set if wanted. Needs neither a session nor members.
+        """Sets or clears the value that a group shares, by compare-and-set if requested. Needs neither a session nor members.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def AssignGroup(self, request, context):
-        """Assigns something to every member at once. Only the leader may, and only as long as the group is as the assignments were
-        computed for. Repeating what took effect is no error.
+        """Assigns a value to every member at once. Permitted only to the leader, and only while the group is in the state
+        that the assignments were computed for. Repeating a call that took effect is not an error.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetGroup(self, request, context):
-        """Reads one group. A group that nobody ever joined is an empty group, not an error.
+        """Reads one group. A group that never had members is an empty group, not an error.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -162,8 +162,8 @@ def add_GroupServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class GroupService(object):
-    """Groups: named sets of members with a leader, one shared config value and an assignment for each member. A group needs no
-    creation, and leaves nothing but history when it has neither members nor a config. Its name has nothing to do with a lock
+    """Groups: named sets of members with a leader, one shared config value and an assignment for each member. A group needs
+    no creation, and leaves only history behind when it has neither members nor a config. Its name is unrelated to a lock
     of the same name.
     """
 

@@ -18,8 +18,8 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class GroupServiceStub:
-    """Groups: named sets of members with a leader, one shared config value and an assignment for each member. A group needs no
-    creation, and leaves nothing but history when it has neither members nor a config. Its name has nothing to do with a lock
+    """Groups: named sets of members with a leader, one shared config value and an assignment for each member. A group needs
+    no creation, and leaves only history behind when it has neither members nor a config. Its name is unrelated to a lock
     of the same name.
     """
 
@@ -28,36 +28,36 @@ class GroupServiceStub:
         tenure.v1.group_pb2.JoinGroupRequest,
         tenure.v1.group_pb2.JoinGroupResponse,
     ]
-    """Makes a session a member until it leaves or ends. Asking again returns the membership that is there, and renews the
-    session if a ttl is given. LIMIT_REACHED with more than 1000 members in one group, 100 groups of one session, or 10000
-    groups in one namespace.
+    """Makes a session a member until it leaves or ends. Repeating the call returns the existing membership, and renews
+    the session if a ttl is given. LIMIT_REACHED with more than 1000 members in one group, 100 groups of one session,
+    or 10000 groups in one namespace.
     """
 
     LeaveGroup: grpc.UnaryUnaryMultiCallable[
         tenure.v1.group_pb2.LeaveGroupRequest,
         tenure.v1.group_pb2.LeaveGroupResponse,
     ]
-    """Ends a membership. Repeating a leave that took effect is no error."""
+    """Ends a membership. Repeating a leave that took effect is not an error."""
 
     ConfigureGroup: grpc.UnaryUnaryMultiCallable[
         tenure.v1.group_pb2.ConfigureGroupRequest,
         tenure.v1.group_pb2.ConfigureGroupResponse,
     ]
-    """Sets or clears the value that a group shares, by compare-and-set if wanted. Needs neither a session nor members."""
+    """Sets or clears the value that a group shares, by compare-and-set if requested. Needs neither a session nor members."""
 
     AssignGroup: grpc.UnaryUnaryMultiCallable[
         tenure.v1.group_pb2.AssignGroupRequest,
         tenure.v1.group_pb2.AssignGroupResponse,
     ]
-    """Assigns something to every member at once. Only the leader may, and only as long as the group is as the assignments were
-    computed for. Repeating what took effect is no error.
+    """Assigns a value to every member at once. Permitted only to the leader, and only while the group is in the state
+    that the assignments were computed for. Repeating a call that took effect is not an error.
     """
 
     GetGroup: grpc.UnaryUnaryMultiCallable[
         tenure.v1.group_pb2.GetGroupRequest,
         tenure.v1.group_pb2.GetGroupResponse,
     ]
-    """Reads one group. A group that nobody ever joined is an empty group, not an error."""
+    """Reads one group. A group that never had members is an empty group, not an error."""
 
     ListGroups: grpc.UnaryUnaryMultiCallable[
         tenure.v1.group_pb2.ListGroupsRequest,
@@ -66,8 +66,8 @@ class GroupServiceStub:
     """Lists the groups that have members or a config, in byte order of their names."""
 
 class GroupServiceAsyncStub:
-    """Groups: named sets of members with a leader, one shared config value and an assignment for each member. A group needs no
-    creation, and leaves nothing but history when it has neither members nor a config. Its name has nothing to do with a lock
+    """Groups: named sets of members with a leader, one shared config value and an assignment for each member. A group needs
+    no creation, and leaves only history behind when it has neither members nor a config. Its name is unrelated to a lock
     of the same name.
     """
 
@@ -75,36 +75,36 @@ class GroupServiceAsyncStub:
         tenure.v1.group_pb2.JoinGroupRequest,
         tenure.v1.group_pb2.JoinGroupResponse,
     ]
-    """Makes a session a member until it leaves or ends. Asking again returns the membership that is there, and renews the
-    session if a ttl is given. LIMIT_REACHED with more than 1000 members in one group, 100 groups of one session, or 10000
-    groups in one namespace.
+    """Makes a session a member until it leaves or ends. Repeating the call returns the existing membership, and renews
+    the session if a ttl is given. LIMIT_REACHED with more than 1000 members in one group, 100 groups of one session,
+    or 10000 groups in one namespace.
     """
 
     LeaveGroup: grpc.aio.UnaryUnaryMultiCallable[
         tenure.v1.group_pb2.LeaveGroupRequest,
         tenure.v1.group_pb2.LeaveGroupResponse,
     ]
-    """Ends a membership. Repeating a leave that took effect is no error."""
+    """Ends a membership. Repeating a leave that took effect is not an error."""
 
     ConfigureGroup: grpc.aio.UnaryUnaryMultiCallable[
         tenure.v1.group_pb2.ConfigureGroupRequest,
         tenure.v1.group_pb2.ConfigureGroupResponse,
     ]
-    """Sets or clears the value that a group shares, by compare-and-set if wanted. Needs neither a session nor members."""
+    """Sets or clears the value that a group shares, by compare-and-set if requested. Needs neither a session nor members."""
 
     AssignGroup: grpc.aio.UnaryUnaryMultiCallable[
         tenure.v1.group_pb2.AssignGroupRequest,
         tenure.v1.group_pb2.AssignGroupResponse,
     ]
-    """Assigns something to every member at once. Only the leader may, and only as long as the group is as the assignments were
-    computed for. Repeating what took effect is no error.
+    """Assigns a value to every member at once. Permitted only to the leader, and only while the group is in the state
+    that the assignments were computed for. Repeating a call that took effect is not an error.
     """
 
     GetGroup: grpc.aio.UnaryUnaryMultiCallable[
         tenure.v1.group_pb2.GetGroupRequest,
         tenure.v1.group_pb2.GetGroupResponse,
     ]
-    """Reads one group. A group that nobody ever joined is an empty group, not an error."""
+    """Reads one group. A group that never had members is an empty group, not an error."""
 
     ListGroups: grpc.aio.UnaryUnaryMultiCallable[
         tenure.v1.group_pb2.ListGroupsRequest,
@@ -113,8 +113,8 @@ class GroupServiceAsyncStub:
     """Lists the groups that have members or a config, in byte order of their names."""
 
 class GroupServiceServicer(metaclass=abc.ABCMeta):
-    """Groups: named sets of members with a leader, one shared config value and an assignment for each member. A group needs no
-    creation, and leaves nothing but history when it has neither members nor a config. Its name has nothing to do with a lock
+    """Groups: named sets of members with a leader, one shared config value and an assignment for each member. A group needs
+    no creation, and leaves only history behind when it has neither members nor a config. Its name is unrelated to a lock
     of the same name.
     """
 
@@ -124,9 +124,9 @@ class GroupServiceServicer(metaclass=abc.ABCMeta):
         request: tenure.v1.group_pb2.JoinGroupRequest,
         context: _ServicerContext,
     ) -> typing.Union[tenure.v1.group_pb2.JoinGroupResponse, collections.abc.Awaitable[tenure.v1.group_pb2.JoinGroupResponse]]:
-        """Makes a session a member until it leaves or ends. Asking again returns the membership that is there, and renews the
-        session if a ttl is given. LIMIT_REACHED with more than 1000 members in one group, 100 groups of one session, or 10000
-        groups in one namespace.
+        """Makes a session a member until it leaves or ends. Repeating the call returns the existing membership, and renews
+        the session if a ttl is given. LIMIT_REACHED with more than 1000 members in one group, 100 groups of one session,
+        or 10000 groups in one namespace.
         """
 
     @abc.abstractmethod
@@ -135,7 +135,7 @@ class GroupServiceServicer(metaclass=abc.ABCMeta):
         request: tenure.v1.group_pb2.LeaveGroupRequest,
         context: _ServicerContext,
     ) -> typing.Union[tenure.v1.group_pb2.LeaveGroupResponse, collections.abc.Awaitable[tenure.v1.group_pb2.LeaveGroupResponse]]:
-        """Ends a membership. Repeating a leave that took effect is no error."""
+        """Ends a membership. Repeating a leave that took effect is not an error."""
 
     @abc.abstractmethod
     def ConfigureGroup(
@@ -143,7 +143,7 @@ class GroupServiceServicer(metaclass=abc.ABCMeta):
         request: tenure.v1.group_pb2.ConfigureGroupRequest,
         context: _ServicerContext,
     ) -> typing.Union[tenure.v1.group_pb2.ConfigureGroupResponse, collections.abc.Awaitable[tenure.v1.group_pb2.ConfigureGroupResponse]]:
-        """Sets or clears the value that a group shares, by compare-and-set if wanted. Needs neither a session nor members."""
+        """Sets or clears the value that a group shares, by compare-and-set if requested. Needs neither a session nor members."""
 
     @abc.abstractmethod
     def AssignGroup(
@@ -151,8 +151,8 @@ class GroupServiceServicer(metaclass=abc.ABCMeta):
         request: tenure.v1.group_pb2.AssignGroupRequest,
         context: _ServicerContext,
     ) -> typing.Union[tenure.v1.group_pb2.AssignGroupResponse, collections.abc.Awaitable[tenure.v1.group_pb2.AssignGroupResponse]]:
-        """Assigns something to every member at once. Only the leader may, and only as long as the group is as the assignments were
-        computed for. Repeating what took effect is no error.
+        """Assigns a value to every member at once. Permitted only to the leader, and only while the group is in the state
+        that the assignments were computed for. Repeating a call that took effect is not an error.
         """
 
     @abc.abstractmethod
@@ -161,7 +161,7 @@ class GroupServiceServicer(metaclass=abc.ABCMeta):
         request: tenure.v1.group_pb2.GetGroupRequest,
         context: _ServicerContext,
     ) -> typing.Union[tenure.v1.group_pb2.GetGroupResponse, collections.abc.Awaitable[tenure.v1.group_pb2.GetGroupResponse]]:
-        """Reads one group. A group that nobody ever joined is an empty group, not an error."""
+        """Reads one group. A group that never had members is an empty group, not an error."""
 
     @abc.abstractmethod
     def ListGroups(

@@ -17,7 +17,7 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class ListHistoryRequest(google.protobuf.message.Message):
-    """Asks for a page of the history of a lock."""
+    """Requests a page of the history of a lock."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -30,9 +30,11 @@ class ListHistoryRequest(google.protobuf.message.Message):
     name: builtins.str
     """The lock's name. Required; 1 to 255 bytes."""
     page_size: builtins.int
-    """The most entries in the answer, beside the holds that last: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large."""
+    """The maximum number of entries per page, not counting current holds: 0 to 1000. Default (0): 100. A page of large
+    entries may have fewer.
+    """
     page_token: builtins.str
-    """The next_page_token of the page before, of the history of the same lock. Default: the first page."""
+    """The next_page_token of the previous page, of the history of the same lock. Default: the first page."""
     def __init__(
         self,
         *,
@@ -47,7 +49,7 @@ global___ListHistoryRequest = ListHistoryRequest
 
 @typing.final
 class ListHistoryResponse(google.protobuf.message.Message):
-    """Answers ListHistory."""
+    """The reply to ListHistory."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -56,20 +58,20 @@ class ListHistoryResponse(google.protobuf.message.Message):
     REVISION_FIELD_NUMBER: builtins.int
     KEPT_SINCE_FIELD_NUMBER: builtins.int
     next_page_token: builtins.str
-    """Asks for the next page, which may turn out to be empty. Empty: this was the last one."""
+    """The page_token of the next page, which may turn out to be empty. Empty: this was the last page."""
     revision: builtins.int
-    """The namespace's revision just before this was read."""
+    """The namespace's revision just before the history was read."""
     @property
     def entries(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___HistoryEntry]:
-        """On the first page, the holds that last: the 100 newest, newest first. Then what is over, what ended last first. A
-        page may have fewer entries than asked for, or none, although there are more: a call looks through so much of the log
-        only as takes a second or two.
+        """On the first page, the current holds first: the 100 newest, newest first. Then the entries of the past, latest end
+        first. A page may have fewer entries than requested, or none, even if more follow: a call searches the log for a
+        second or two only.
         """
 
     @property
     def kept_since(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """On the last page: the time of the oldest event that is left in the history of the namespace. What ended before is not
-        listed. Unset on the pages before, and in a namespace without history.
+        """On the last page: the time of the oldest event that remains in the history of the namespace. Holds that ended
+        before are not listed. Unset on earlier pages, and in a namespace without history.
         """
 
     def __init__(
@@ -87,7 +89,7 @@ global___ListHistoryResponse = ListHistoryResponse
 
 @typing.final
 class HistoryEntry(google.protobuf.message.Message):
-    """Something in the history of a lock."""
+    """An entry in the history of a lock."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -95,7 +97,7 @@ class HistoryEntry(google.protobuf.message.Message):
     LOSS_FIELD_NUMBER: builtins.int
     @property
     def hold(self) -> global___HoldRecord:
-        """Somebody held the lock, or does."""
+        """A past or current hold of the lock."""
 
     @property
     def loss(self) -> global___HistoryLoss:
@@ -115,8 +117,9 @@ global___HistoryEntry = HistoryEntry
 
 @typing.final
 class HoldRecord(google.protobuf.message.Message):
-    """A hold, from its grant to its end. What is no longer in history, as the beginning of a hold that lasted longer than
-    history is kept, is unset. Times are wall clocks of the servers that wrote them, for people: nothing is decided by them.
+    """A hold, from its grant to its end. Fields whose events are no longer in history are unset, such as the start of a
+    hold that lasted longer than history is kept. Times are wall clocks of the servers that wrote the events. For people
+    only; no decision depends on them.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -166,7 +169,7 @@ class HoldRecord(google.protobuf.message.Message):
     priority: builtins.int
     """The claim's priority among waiters. Default 0."""
     end_reason: tenure.v1.session_pb2.EndReason.ValueType
-    """Why it ended. Unspecified: it lasts."""
+    """The reason for the end. Unspecified: it has not ended."""
     operator: builtins.str
     """The operator who ended it. Only with END_REASON_EVICTED."""
     note: builtins.str
@@ -177,11 +180,11 @@ class HoldRecord(google.protobuf.message.Message):
 
     @property
     def metadata(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
-        """What the caller of Acquire attached to the claim."""
+        """The metadata that the caller of Acquire attached to the claim."""
 
     @property
     def queued_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it was asked for."""
+        """When it was requested."""
 
     @property
     def granted_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
@@ -189,7 +192,7 @@ class HoldRecord(google.protobuf.message.Message):
 
     @property
     def ended_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it ended. Unset: it lasts."""
+        """When it ended. Unset: it has not ended."""
 
     @property
     def waited(self) -> google.protobuf.duration_pb2.Duration:
@@ -197,25 +200,27 @@ class HoldRecord(google.protobuf.message.Message):
 
     @property
     def held(self) -> google.protobuf.duration_pb2.Duration:
-        """How long it was held; for one that lasts, until now by the clock of the answering server."""
+        """How long it was held; for a current hold, until now by the clock of the replying server."""
 
     @property
     def longest_pause(self) -> google.protobuf.duration_pb2.Duration:
-        """The longest time without a renewal of the session: of those that ended with a renewal during the hold, and of the last
-        one, which ended with the hold (or is under way). One that began before the hold counts whole. Compare with ttl: a
-        holder that comes close to it is about to lose its locks. Time in which the server could take no renewals, as while
-        the database was away for long, does not count. In ms; at most a seventh more than it was. Unset if it is not known:
-        only the server that was the session's home at the end knows, from when it became that; for a hold that lasts, only
-        if it is the one that answers.
+        """The longest pause without a renewal of the session: of the pauses that ended with a renewal during the hold, and of
+        the last one, which ended with the hold (or is still running). A pause that began before the hold counts in full.
+        Compare with ttl: a holder that comes close to it is about to lose its locks. Time in which the server could accept
+        no renewals, as during a long outage of the database, does not count. In ms; at most one seventh more than the
+        actual pause. Unset if unknown: only the server that was the session's home at the end knows it, from when it
+        became the home; for a current hold, only if it is the replying server.
         """
 
     @property
     def since_renewal(self) -> google.protobuf.duration_pb2.Duration:
-        """For a hold that lasts: how long ago the session was renewed. Unset unless the answering server is the session's home."""
+        """For a current hold: the time since the last renewal of the session. Unset unless the replying server is the
+        session's home.
+        """
 
     @property
     def ttl(self) -> google.protobuf.duration_pb2.Duration:
-        """The TTL that the session was opened with. It may have got another one since."""
+        """The TTL that the session was opened with. It may have changed since."""
 
     def __init__(
         self,
@@ -246,8 +251,8 @@ global___HoldRecord = HoldRecord
 
 @typing.final
 class HistoryLoss(google.protobuf.message.Message):
-    """The database lost a part of the history: a failover to a copy that was behind, or a restore. Holds of that time are
-    missing, and one that lasted over it may have ended earlier than it says.
+    """The database lost a part of the history: a failover to a replica that was behind, or a restore. Holds of that time
+    are missing, and a hold that lasted across the loss may have ended earlier than its record shows.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -258,10 +263,10 @@ class HistoryLoss(google.protobuf.message.Message):
     after_revision: builtins.int
     """The last revision before the loss."""
     revision: builtins.int
-    """The first revision after it. What was committed in between, if anything, is void."""
+    """The first revision after the loss. Anything committed in between is void."""
     @property
     def time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When it was noticed, by the wall clock of the server that did."""
+        """When the loss was detected, by the wall clock of the server that detected it."""
 
     def __init__(
         self,

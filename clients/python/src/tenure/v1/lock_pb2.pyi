@@ -30,24 +30,28 @@ class Lock(google.protobuf.message.Message):
     name: builtins.str
     """The lock's name: 1 to 255 bytes of UTF-8 without control characters. Compared byte by byte."""
     waiter_count: builtins.int
-    """How many wait in all."""
+    """The total number of waiting claims."""
     limit: builtins.int
-    """How many permits may be out at once: what is set, else what the claims that are there say. 0: nobody has said."""
+    """The limit of permits that may be held at once: the configured limit, else the limit stated by the existing claims.
+    0: neither exists.
+    """
     holder_count: builtins.int
-    """How many hold it in all."""
+    """The total number of holders."""
     @property
     def holders(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[tenure.v1.session_pb2.Claim]:
-        """Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
-        as fit into 64 KiB: see `holder_count`.
+        """The claims that hold the lock or linger on it, in the order of their creation. Empty: no holder. At most the first
+        100, and of these as many as fit into 64 KiB: see `holder_count`.
         """
 
     @property
     def waiters(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[tenure.v1.session_pb2.Claim]:
-        """Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB."""
+        """The waiting claims, in the order in which they will be served. At most the first 100, and of these as many as fit
+        into 64 KiB.
+        """
 
     @property
     def settings(self) -> global___LockSettings:
-        """What an operator has set. Unset: nothing."""
+        """The settings made by an operator. Unset: none."""
 
     def __init__(
         self,
@@ -67,20 +71,20 @@ global___Lock = Lock
 
 @typing.final
 class LockSettings(google.protobuf.message.Message):
-    """What an operator has set on a lock."""
+    """The settings of a lock, made by an operator."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     LIMIT_FIELD_NUMBER: builtins.int
     PREEMPT_FIELD_NUMBER: builtins.int
     limit: builtins.int
-    """How many permits may be out at once: 1 to 1000000. Claims that say another limit are refused. Default (0): what the first
-    of the claims that are there says.
+    """The limit of permits that may be held at once: 1 to 1000000. Claims that state another limit are rejected. Default
+    (0): the limit stated by the first of the existing claims.
     """
     @property
     def preempt(self) -> global___Preempt:
-        """Set: a waiter of higher priority than the holder, the first in the queue, is handed the lock as planned once it has settled.
-        Only among exclusive claims to this lock alone. Default: it waits for its turn.
+        """If set, the first waiter in the queue, if its priority is higher than the holder's, is handed the lock as planned
+        once it has settled. Applies only among exclusive claims to this lock alone. Default: it waits for its turn.
         """
 
     def __init__(
@@ -96,7 +100,7 @@ global___LockSettings = LockSettings
 
 @typing.final
 class Preempt(google.protobuf.message.Message):
-    """How a better candidate is handed a lock."""
+    """How a waiter of higher priority is handed a lock."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -104,12 +108,12 @@ class Preempt(google.protobuf.message.Message):
     DRAIN_FIELD_NUMBER: builtins.int
     @property
     def settling(self) -> google.protobuf.duration_pb2.Duration:
-        """For how long it must have waited, as its home counts. 0 to 24 h. Default: 10 s."""
+        """How long the waiter must have waited, measured by its session's home. 0 to 24 h. Default: 10 s."""
 
     @property
     def drain(self) -> google.protobuf.duration_pb2.Duration:
-        """For how long the holder may go on, to stop its work. 100 ms to 1 h. Default: 10 s. If it does not stop by then it holds on,
-        and is asked again after the settling time.
+        """How long the holder may continue, to stop its work. 100 ms to 1 h. Default: 10 s. If it has not stopped by then, it
+        keeps the hold, and is asked again after the settling time, but not within 1 s.
         """
 
     def __init__(
@@ -125,7 +129,7 @@ global___Preempt = Preempt
 
 @typing.final
 class AcquireRequest(google.protobuf.message.Message):
-    """Asks for locks."""
+    """Requests locks."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -162,23 +166,25 @@ class AcquireRequest(google.protobuf.message.Message):
     namespace: builtins.str
     """The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default"."""
     session_id: builtins.str
-    """The session that asks: 1 to 128 bytes of UTF-8 without control characters. Default: a fresh id, which needs a ttl."""
+    """The session that requests the locks: 1 to 128 bytes of UTF-8 without control characters. Default: a new id, which
+    requires a ttl.
+    """
     priority: builtins.int
-    """Higher goes first among waiters: -1000 to 1000. Default 0."""
+    """Waiters of higher priority are served first: -1000 to 1000. Default: 0."""
     owner: builtins.str
-    """The owner label of the session if this opens it. 0 to 255 bytes without control characters."""
+    """The owner label of the session, if this call opens it. 0 to 255 bytes without control characters."""
     mode: tenure.v1.session_pb2.Mode.ValueType
-    """With whom the locks may be shared. Default: with nobody."""
+    """Which claims may share the locks. Default: MODE_EXCLUSIVE."""
     permits: builtins.int
-    """How many permits of each lock, with MODE_PERMITS: 0 to 1000000, at most the limit. Default (0): 1."""
+    """The number of permits of each lock, with MODE_PERMITS: 0 to 1000000, at most the limit. Default (0): 1."""
     limit: builtins.int
-    """How many permits of each lock may be out at once, with MODE_PERMITS: 0 to 1000000. Refused if the lock has another limit.
-    Default (0): the lock's limit, whatever it is; refused if it has none.
+    """The limit of permits of each lock that may be held at once, with MODE_PERMITS: 0 to 1000000. Rejected if the lock
+    has another limit. Default (0): the lock's own limit; rejected if it has none.
     """
     opened_revision: builtins.int
-    """The opened_revision of the session that the caller means: nothing is opened, and if that session has ended, the call is refused,
-    also if another of the same id is open by now (SESSION_REOPENED). So a caller that holds something else in the session notices.
-    At most 2^63 - 1. Default (0): whichever session has the id.
+    """The opened_revision of the session that the caller means. If set, no session is opened, and the call is rejected if
+    that session has ended, even if another session of the same id is open by now (SESSION_REOPENED). A caller with
+    other holds in the session thus detects their end. At most 2^63 - 1. Default (0): the session that has the id.
     """
     @property
     def names(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
@@ -192,24 +198,25 @@ class AcquireRequest(google.protobuf.message.Message):
 
     @property
     def wait(self) -> google.protobuf.duration_pb2.Duration:
-        """How long to wait for the grant: 0 tries once, unset waits for ever. At most 365 days."""
+        """How long to wait for the grant. 0: try once. Unset: wait indefinitely. At most 365 days."""
 
     @property
     def metadata(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
-        """What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not
-        empty, and there are no control characters, but line feed and tab in values.
+        """Metadata to attach to the claim. At most 4096 bytes in total, keys and values together. Keys are not empty. No
+        control characters, except line feed and tab in values.
         """
 
     @property
     def min_hold(self) -> google.protobuf.duration_pb2.Duration:
-        """For at least this long after the grant nobody is granted these locks again, even if they are released earlier or the
-        session ends. Counted by the session's home, and counted anew when the home changes. At most 24 h. Default: 0.
+        """The minimum time after the grant during which these locks are not granted again, even if they are released earlier
+        or the session ends. Counted by the session's home, and restarted when the home changes. At most 24 h. Default: 0.
         """
 
     @property
     def disconnect_grace(self) -> google.protobuf.duration_pb2.Duration:
-        """How long the session outlives its ClientService stream, as in OpenSessionRequest: 100 ms to the ttl, with which it is
-        set; without a ttl it must be unset. Default (unset): none if a ttl is given, else what the open session has.
+        """How long the session outlives its ClientService stream, as in OpenSessionRequest: 100 ms to the ttl. It is set
+        together with the ttl, and must be unset without one. Default (unset): none if a ttl is given, else the value of
+        the open session.
         """
 
     def __init__(
@@ -237,7 +244,7 @@ global___AcquireRequest = AcquireRequest
 
 @typing.final
 class AcquireResponse(google.protobuf.message.Message):
-    """Answers Acquire."""
+    """The reply to Acquire."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -252,28 +259,32 @@ class AcquireResponse(google.protobuf.message.Message):
     acquired: builtins.bool
     """Whether the session holds the locks."""
     token: builtins.int
-    """The fencing token of the hold, to be sent along with every write that the lock protects. 0 if not acquired."""
+    """The fencing token of the hold, to be sent with every write that the lock protects. 0 if not acquired."""
     session_id: builtins.str
-    """The session that asked, with its id if that was drawn by the server. On a client's stream empty unless the command had a
-    ttl: there the command's id tells what is answered.
+    """The session of the request, with its id if the server generated it. On a ClientService stream, empty if the lock
+    was acquired and the command had no ttl: the command's id identifies the request there.
     """
     revision: builtins.int
-    """The namespace's revision when this was so."""
+    """The namespace's revision at which the reply was valid."""
     opened_revision: builtins.int
-    """The opened_revision of the session that asked. 0 if it is not open, and on a client's stream where session_id is empty."""
+    """The opened_revision of the session of the request. 0 if the session is not open, and on a ClientService stream
+    where session_id is empty.
+    """
     @property
     def ttl(self) -> google.protobuf.duration_pb2.Duration:
-        """The session lives at least this long, counted from when the request was sent. Unset if there was a wait (renew to know),
-        and if the session is not open.
+        """The session lives at least this long, counted from when the request was sent. Unset if the lock was acquired after
+        a wait (renew to learn it), and if the session is not open.
         """
 
     @property
     def claim(self) -> tenure.v1.session_pb2.Claim:
-        """The claim that is there. Unset if the wait is over without a grant; and on a client's stream where session_id is empty."""
+        """The session's claim. Unset if the wait ended without a grant, and on a ClientService stream where session_id is
+        empty.
+        """
 
     @property
     def holder(self) -> tenure.v1.session_pb2.Claim:
-        """If not acquired: who holds (or waits ahead for) the first of the names that was not free."""
+        """If not acquired: the claim that holds, or waits ahead for, the first of the names that was not free."""
 
     def __init__(
         self,
@@ -294,7 +305,7 @@ global___AcquireResponse = AcquireResponse
 
 @typing.final
 class ReleaseRequest(google.protobuf.message.Message):
-    """Gives a hold back."""
+    """Releases a hold."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -305,11 +316,11 @@ class ReleaseRequest(google.protobuf.message.Message):
     namespace: builtins.str
     """The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default"."""
     name: builtins.str
-    """A name of the hold. Required; 1 to 255 bytes. A hold of several names is given back whole."""
+    """A name of the hold. Required; 1 to 255 bytes. A hold of several names is released as a whole."""
     session_id: builtins.str
     """The session that holds it. Required; 1 to 128 bytes."""
     token: builtins.int
-    """The fencing token of the hold. Required; 1 to 2^63 - 1, not beyond the namespace's revision."""
+    """The fencing token of the hold. Required; 1 to 2^63 - 1, at most the namespace's revision."""
     def __init__(
         self,
         *,
@@ -324,13 +335,13 @@ global___ReleaseRequest = ReleaseRequest
 
 @typing.final
 class ReleaseResponse(google.protobuf.message.Message):
-    """Answers Release."""
+    """The reply to Release."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     REVISION_FIELD_NUMBER: builtins.int
     revision: builtins.int
-    """The namespace's revision when the hold had ended."""
+    """The namespace's revision at which the hold had ended."""
     def __init__(
         self,
         *,
@@ -342,7 +353,7 @@ global___ReleaseResponse = ReleaseResponse
 
 @typing.final
 class CancelAcquireRequest(google.protobuf.message.Message):
-    """Gives up an Acquire."""
+    """Cancels an Acquire."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -352,10 +363,10 @@ class CancelAcquireRequest(google.protobuf.message.Message):
     namespace: builtins.str
     """The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default"."""
     session_id: builtins.str
-    """The session that asked. Required; 1 to 128 bytes."""
+    """The session of the Acquire. Required; 1 to 128 bytes."""
     @property
     def names(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """The names of the Acquire: 1 to 16 different ones."""
+        """The names of the Acquire: 1 to 16 different names."""
 
     def __init__(
         self,
@@ -370,13 +381,13 @@ global___CancelAcquireRequest = CancelAcquireRequest
 
 @typing.final
 class CancelAcquireResponse(google.protobuf.message.Message):
-    """Answers CancelAcquire."""
+    """The reply to CancelAcquire."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     REVISION_FIELD_NUMBER: builtins.int
     revision: builtins.int
-    """The namespace's revision when the session had no claim to exactly these names."""
+    """The namespace's revision at which the session had no claim to exactly these names."""
     def __init__(
         self,
         *,
@@ -388,7 +399,7 @@ global___CancelAcquireResponse = CancelAcquireResponse
 
 @typing.final
 class GetLockRequest(google.protobuf.message.Message):
-    """Asks for one lock."""
+    """Requests one lock."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -410,14 +421,14 @@ global___GetLockRequest = GetLockRequest
 
 @typing.final
 class GetLockResponse(google.protobuf.message.Message):
-    """Answers GetLock."""
+    """The reply to GetLock."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     LOCK_FIELD_NUMBER: builtins.int
     REVISION_FIELD_NUMBER: builtins.int
     revision: builtins.int
-    """The revision at which this was so."""
+    """The namespace's revision at which the reply was valid."""
     @property
     def lock(self) -> global___Lock:
         """The lock."""
@@ -435,7 +446,7 @@ global___GetLockResponse = GetLockResponse
 
 @typing.final
 class ListLocksRequest(google.protobuf.message.Message):
-    """Asks for a page of the locks that are held or waited for."""
+    """Requests a page of the locks that are held or waited for."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -446,11 +457,11 @@ class ListLocksRequest(google.protobuf.message.Message):
     namespace: builtins.str
     """The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default"."""
     prefix: builtins.str
-    """Only names that start with this. 0 to 255 bytes. Default: all."""
+    """Only names that start with this prefix. 0 to 255 bytes. Default: all names."""
     page_size: builtins.int
-    """The most locks in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large."""
+    """The maximum number of locks per page: 0 to 1000. Default (0): 100. A page of large locks may have fewer."""
     page_token: builtins.str
-    """The next_page_token of the page before, of a list with the same prefix. Default: the first page."""
+    """The next_page_token of the previous page, of a list with the same prefix. Default: the first page."""
     def __init__(
         self,
         *,
@@ -465,7 +476,7 @@ global___ListLocksRequest = ListLocksRequest
 
 @typing.final
 class ListLocksResponse(google.protobuf.message.Message):
-    """Answers ListLocks."""
+    """The reply to ListLocks."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -473,9 +484,9 @@ class ListLocksResponse(google.protobuf.message.Message):
     NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
     REVISION_FIELD_NUMBER: builtins.int
     next_page_token: builtins.str
-    """Asks for the next page. Empty: this was the last one."""
+    """The page_token of the next page. Empty: this was the last page."""
     revision: builtins.int
-    """The revision at which this was so."""
+    """The namespace's revision at which the reply was valid."""
     @property
     def locks(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Lock]:
         """The locks, in byte order of their names."""
@@ -493,7 +504,7 @@ global___ListLocksResponse = ListLocksResponse
 
 @typing.final
 class EvictRequest(google.protobuf.message.Message):
-    """Ends the hold of a lock against its holder's will."""
+    """Ends the hold of a lock without its holder's consent."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -507,11 +518,11 @@ class EvictRequest(google.protobuf.message.Message):
     name: builtins.str
     """The lock's name. Required; 1 to 255 bytes."""
     token: builtins.int
-    """Evict only the hold with this fencing token. Default (0): whoever holds the lock."""
+    """Evicts only the hold with this fencing token. Default (0): every holder of the lock."""
     operator: builtins.str
-    """Who evicts, for history. Required; 1 to 255 bytes without control characters."""
+    """The operator who evicts, for history. Required; 1 to 255 bytes without control characters."""
     note: builtins.str
-    """Why, for history. 0 to 255 bytes without control characters."""
+    """The reason, for history. 0 to 255 bytes without control characters."""
     def __init__(
         self,
         *,
@@ -527,7 +538,7 @@ global___EvictRequest = EvictRequest
 
 @typing.final
 class EvictResponse(google.protobuf.message.Message):
-    """Answers Evict."""
+    """The reply to Evict."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -535,12 +546,12 @@ class EvictResponse(google.protobuf.message.Message):
     REVISION_FIELD_NUMBER: builtins.int
     ENDED_COUNT_FIELD_NUMBER: builtins.int
     revision: builtins.int
-    """The namespace's revision when they had ended."""
+    """The namespace's revision at which they had ended."""
     ended_count: builtins.int
-    """How many holds were ended in all."""
+    """The total number of holds that were ended."""
     @property
     def evicted(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[tenure.v1.session_pb2.Claim]:
-        """The holds that were ended, as they were: as many as fit into 1 MiB."""
+        """The holds that were ended, as they were before: as many as fit into 1 MiB."""
 
     def __init__(
         self,
@@ -555,7 +566,7 @@ global___EvictResponse = EvictResponse
 
 @typing.final
 class TransferRequest(google.protobuf.message.Message):
-    """Hands a hold to a waiter."""
+    """Hands a hold over to a waiter."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -572,22 +583,24 @@ class TransferRequest(google.protobuf.message.Message):
     name: builtins.str
     """A name of the hold. Required; 1 to 255 bytes."""
     token: builtins.int
-    """The fencing token of the hold. Default (0): whoever holds the lock, if it is one; required with a session_id."""
+    """The fencing token of the hold. Default (0): the current hold, if there is exactly one; required with a session_id."""
     to_session_id: builtins.str
-    """The session that is to hold next; it must be waiting for the lock. If it has gone when the holder confirms, the first in
-    the queue holds next. Default: the first in the queue.
+    """The session that is to hold the lock next; it must be waiting for the lock. If it is gone when the holder confirms,
+    the first waiter in the queue is granted the lock. Default: the first waiter in the queue.
     """
     operator: builtins.str
-    """Who asks, for history: 1 to 255 bytes without control characters. Required without a session_id."""
+    """The operator who requests the transfer, for history: 1 to 255 bytes without control characters. Required without a
+    session_id.
+    """
     note: builtins.str
-    """Why, for history. 0 to 255 bytes without control characters."""
+    """The reason, for history. 0 to 255 bytes without control characters."""
     session_id: builtins.str
-    """The session that holds the lock, if it asks itself: it has stopped its work, and hands over at once. Default: somebody
-    else asks.
+    """The session that holds the lock, if the holder itself requests the transfer: it has stopped its work, and hands the
+    lock over at once. Default (empty): the caller is not the holder.
     """
     @property
     def drain(self) -> google.protobuf.duration_pb2.Duration:
-        """For how long the holder may go on, to stop its work: 100 ms to 1 h. Default: 10 s."""
+        """How long the holder may continue, to stop its work: 100 ms to 1 h. Default: 10 s."""
 
     def __init__(
         self,
@@ -608,7 +621,7 @@ global___TransferRequest = TransferRequest
 
 @typing.final
 class TransferResponse(google.protobuf.message.Message):
-    """Answers Transfer: it is done."""
+    """The reply to Transfer, when the handoff is complete."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -619,7 +632,7 @@ class TransferResponse(google.protobuf.message.Message):
     token: builtins.int
     """The fencing token of the new hold."""
     revision: builtins.int
-    """The namespace's revision when it was done."""
+    """The namespace's revision at which the handoff was complete."""
     @property
     def claim(self) -> tenure.v1.session_pb2.Claim:
         """The new hold."""
@@ -675,11 +688,11 @@ class UpdateClaimRequest(google.protobuf.message.Message):
     session_id: builtins.str
     """The session that holds it. Required; 1 to 128 bytes."""
     token: builtins.int
-    """The fencing token of the hold. Required; 1 to 2^63 - 1, not beyond the namespace's revision."""
+    """The fencing token of the hold. Required; 1 to 2^63 - 1, at most the namespace's revision."""
     @property
     def metadata(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
-        """All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not
-        empty, and there are no control characters, but line feed and tab in values.
+        """The complete new metadata. At most 4096 bytes in total, keys and values together. Keys are not empty. No control
+        characters, except line feed and tab in values.
         """
 
     def __init__(
@@ -697,17 +710,17 @@ global___UpdateClaimRequest = UpdateClaimRequest
 
 @typing.final
 class UpdateClaimResponse(google.protobuf.message.Message):
-    """Answers UpdateClaim."""
+    """The reply to UpdateClaim."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     CLAIM_FIELD_NUMBER: builtins.int
     REVISION_FIELD_NUMBER: builtins.int
     revision: builtins.int
-    """The namespace's revision when it was so."""
+    """The namespace's revision at which the reply was valid."""
     @property
     def claim(self) -> tenure.v1.session_pb2.Claim:
-        """The claim as it is now."""
+        """The updated claim."""
 
     def __init__(
         self,
@@ -722,7 +735,7 @@ global___UpdateClaimResponse = UpdateClaimResponse
 
 @typing.final
 class ConfigureLockRequest(google.protobuf.message.Message):
-    """Sets what claims to a lock have to go by."""
+    """Configures the rules for claims to a lock."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -736,13 +749,13 @@ class ConfigureLockRequest(google.protobuf.message.Message):
     name: builtins.str
     """The lock's name. Required; 1 to 255 bytes."""
     operator: builtins.str
-    """Who sets it, for history. Required; 1 to 255 bytes without control characters."""
+    """The operator who makes the settings, for history. Required; 1 to 255 bytes without control characters."""
     note: builtins.str
-    """Why, for history. 0 to 255 bytes without control characters."""
+    """The reason, for history. 0 to 255 bytes without control characters."""
     @property
     def settings(self) -> global___LockSettings:
-        """All that is set from now on. Default: nothing. A limit below what is out takes nothing from holders; waiters that ask for
-        more than it are ended as evicted.
+        """The complete new settings. Default: none. A limit below the number of permits in use takes nothing from holders;
+        waiters that request more permits than the limit are ended as evicted.
         """
 
     def __init__(
@@ -761,17 +774,17 @@ global___ConfigureLockRequest = ConfigureLockRequest
 
 @typing.final
 class ConfigureLockResponse(google.protobuf.message.Message):
-    """Answers ConfigureLock."""
+    """The reply to ConfigureLock."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     LOCK_FIELD_NUMBER: builtins.int
     REVISION_FIELD_NUMBER: builtins.int
     revision: builtins.int
-    """The namespace's revision when it was so."""
+    """The namespace's revision at which the reply was valid."""
     @property
     def lock(self) -> global___Lock:
-        """The lock as it is then."""
+        """The lock with the new settings."""
 
     def __init__(
         self,
@@ -786,8 +799,9 @@ global___ConfigureLockResponse = ConfigureLockResponse
 
 @typing.final
 class ListBlockedRequest(google.protobuf.message.Message):
-    """Asks for a page of the claims that wait. A page may have fewer than were asked for, or none, although there are more: a call looks
-    at 10000 of them at the most, and searches for deadlocks only so long. Go on while there is a next_page_token.
+    """Requests a page of the waiting claims. A page may have fewer claims than requested, or none, even if more follow: a
+    call examines at most 10000 claims, and limits the time of its search for deadlocks. Continue while there is a
+    next_page_token.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -799,11 +813,11 @@ class ListBlockedRequest(google.protobuf.message.Message):
     namespace: builtins.str
     """The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default"."""
     deadlocked_only: builtins.bool
-    """Only those in a deadlock. Default: all."""
+    """Only claims in a deadlock. Default: all waiting claims."""
     page_size: builtins.int
-    """The most claims in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large."""
+    """The maximum number of claims per page: 0 to 1000. Default (0): 100. A page of large claims may have fewer."""
     page_token: builtins.str
-    """The next_page_token of the page before. Default: the first page."""
+    """The next_page_token of the previous page, of a list with the same deadlocked_only. Default: the first page."""
     def __init__(
         self,
         *,
@@ -818,7 +832,7 @@ global___ListBlockedRequest = ListBlockedRequest
 
 @typing.final
 class ListBlockedResponse(google.protobuf.message.Message):
-    """Answers ListBlocked."""
+    """The reply to ListBlocked."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -826,12 +840,12 @@ class ListBlockedResponse(google.protobuf.message.Message):
     NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
     REVISION_FIELD_NUMBER: builtins.int
     next_page_token: builtins.str
-    """Asks for the next page. Empty: this was the last one."""
+    """The page_token of the next page. Empty: this was the last page."""
     revision: builtins.int
-    """The revision at which this was so."""
+    """The namespace's revision at which the reply was valid."""
     @property
     def blocked(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___BlockedClaim]:
-        """The claims that wait, in the order in which they were made."""
+        """The waiting claims, in the order in which they were created."""
 
     def __init__(
         self,
@@ -846,7 +860,7 @@ global___ListBlockedResponse = ListBlockedResponse
 
 @typing.final
 class BlockedClaim(google.protobuf.message.Message):
-    """A claim that waits."""
+    """A waiting claim."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -858,8 +872,8 @@ class BlockedClaim(google.protobuf.message.Message):
 
     @property
     def blocked_by(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[tenure.v1.session_pb2.Claim]:
-        """Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-        the first 100, and of them as many as fit into 64 KiB.
+        """The claims that it waits for: for each of its locks, the waiter directly ahead of it, or, if it is first, the
+        holders that block it. At most the first 100, and of these as many as fit into 64 KiB.
         """
 
     def __init__(

@@ -27,7 +27,7 @@ if _version_not_supported:
 
 
 class LockServiceStub(object):
-    """Locks: names that sessions hold or wait for. A lock needs no creation and leaves nothing but history when idle.
+    """Locks: names that sessions hold or wait for. A lock needs no creation, and leaves only history behind when idle.
     """
 
     def __init__(self, channel):
@@ -94,39 +94,41 @@ class LockServiceStub(object):
 
 
 class LockServiceServicer(object):
-    """Locks: names that sessions hold or wait for. A lock needs no creation and leaves nothing but history when idle.
+    """Locks: names that sessions hold or wait for. A lock needs no creation, and leaves only history behind when idle.
     """
 
     def Acquire(self, request, context):
-        """Asks for one or several locks, all or nothing. That another session holds them is an answer, not an error.
-        Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
-        also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
-        last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
-        granted meanwhile, unless the session has asked for it again or has acted on it by then. A grant whose server has died with
-        the call, or whose answer was lost on its way, stays until its session ends.
+        """Acquires one or several locks, all or nothing. If another session holds them, the reply says so; that is not an
+        error. Repeating the call with the same session and names returns the existing claim and renews the session. The
+        call may go to any server, even while another server renews the session or has an earlier call for the same claim
+        open: the wait belongs to the latest call. If a call ends without a reply, its claim is cancelled after the
+        server's reattach time (5 s), even if it was granted in the meantime, unless the session has repeated
+        the Acquire or acted on the claim by then. A grant whose server died with the call, or whose reply was lost in
+        transit, remains until its session ends.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Release(self, request, context):
-        """Gives a hold back. Repeating a release that took effect is no error.
+        """Releases a hold. Repeating a release that took effect is not an error.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CancelAcquire(self, request, context):
-        """Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
-        Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED). A cancel without an
-        answer may arrive later, and cancel what the session asks for next under these names.
+        """Leaves the queue, or releases the hold if it was granted in the meantime. Afterwards the session has no claim to
+        exactly these names, and an Acquire for them that a server received earlier no longer takes effect: it is rejected
+        (ACQUIRE_CANCELLED). A cancel without a reply may arrive later, and cancel the session's next claim for these
+        names.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetLock(self, request, context):
-        """Reads one lock. A lock that nobody ever asked for is an idle lock, not an error.
+        """Reads one lock. A lock that was never requested is an idle lock, not an error.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -140,15 +142,16 @@ class LockServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Evict(self, request, context):
-        """Ends the hold of a lock against its holder's will. For operators; recorded in history.
+        """Ends the hold of a lock without its holder's consent. For operators; recorded in history.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Transfer(self, request, context):
-        """Hands a hold to a waiter as planned: in one step, with a higher token, and never with a gap in which nobody holds the
-        lock. The holder is asked to stop, and confirms by releasing; if it does not in time, it holds on. Answered when it is done.
+        """Hands a hold over to a waiter as planned: in one step, with a higher token, and without a gap in which the lock has
+        no holder. The holder is asked to stop, and confirms by releasing the hold; if it does not confirm in time, it
+        keeps the hold. The reply follows when the handoff is complete.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -162,22 +165,22 @@ class LockServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ConfigureLock(self, request, context):
-        """Sets what claims to a lock have to go by, whether anybody claims it or not. For operators; recorded in history.
+        """Configures the rules for claims to a lock, whether or not it has any claims. For operators; recorded in history.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListBlocked(self, request, context):
-        """Lists the claims that wait, in the order in which they were made, with those that they wait for.
+        """Lists the waiting claims in the order in which they were created, each with the claims that it waits for.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListHistory(self, request, context):
-        """Lists who held a lock, newest first: from when to when, with which token, and why it ended. As far back as history is
-        kept (the server's history_retention), and without those who only waited.
+        """Lists the holds of a lock, newest first: start, end, token, and the reason for the end. It reaches as far back as
+        history is kept (the server's history_retention), and omits claims that only waited.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -250,7 +253,7 @@ def add_LockServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class LockService(object):
-    """Locks: names that sessions hold or wait for. A lock needs no creation and leaves nothing but history when idle.
+    """Locks: names that sessions hold or wait for. A lock needs no creation, and leaves only history behind when idle.
     """
 
     @staticmethod

@@ -19,41 +19,43 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class LockServiceStub:
-    """Locks: names that sessions hold or wait for. A lock needs no creation and leaves nothing but history when idle."""
+    """Locks: names that sessions hold or wait for. A lock needs no creation, and leaves only history behind when idle."""
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
     Acquire: grpc.UnaryUnaryMultiCallable[
         tenure.v1.lock_pb2.AcquireRequest,
         tenure.v1.lock_pb2.AcquireResponse,
     ]
-    """Asks for one or several locks, all or nothing. That another session holds them is an answer, not an error.
-    Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
-    also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
-    last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
-    granted meanwhile, unless the session has asked for it again or has acted on it by then. A grant whose server has died with
-    the call, or whose answer was lost on its way, stays until its session ends.
+    """Acquires one or several locks, all or nothing. If another session holds them, the reply says so; that is not an
+    error. Repeating the call with the same session and names returns the existing claim and renews the session. The
+    call may go to any server, even while another server renews the session or has an earlier call for the same claim
+    open: the wait belongs to the latest call. If a call ends without a reply, its claim is cancelled after the
+    server's reattach time (5 s), even if it was granted in the meantime, unless the session has repeated
+    the Acquire or acted on the claim by then. A grant whose server died with the call, or whose reply was lost in
+    transit, remains until its session ends.
     """
 
     Release: grpc.UnaryUnaryMultiCallable[
         tenure.v1.lock_pb2.ReleaseRequest,
         tenure.v1.lock_pb2.ReleaseResponse,
     ]
-    """Gives a hold back. Repeating a release that took effect is no error."""
+    """Releases a hold. Repeating a release that took effect is not an error."""
 
     CancelAcquire: grpc.UnaryUnaryMultiCallable[
         tenure.v1.lock_pb2.CancelAcquireRequest,
         tenure.v1.lock_pb2.CancelAcquireResponse,
     ]
-    """Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
-    Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED). A cancel without an
-    answer may arrive later, and cancel what the session asks for next under these names.
+    """Leaves the queue, or releases the hold if it was granted in the meantime. Afterwards the session has no claim to
+    exactly these names, and an Acquire for them that a server received earlier no longer takes effect: it is rejected
+    (ACQUIRE_CANCELLED). A cancel without a reply may arrive later, and cancel the session's next claim for these
+    names.
     """
 
     GetLock: grpc.UnaryUnaryMultiCallable[
         tenure.v1.lock_pb2.GetLockRequest,
         tenure.v1.lock_pb2.GetLockResponse,
     ]
-    """Reads one lock. A lock that nobody ever asked for is an idle lock, not an error."""
+    """Reads one lock. A lock that was never requested is an idle lock, not an error."""
 
     ListLocks: grpc.UnaryUnaryMultiCallable[
         tenure.v1.lock_pb2.ListLocksRequest,
@@ -65,14 +67,15 @@ class LockServiceStub:
         tenure.v1.lock_pb2.EvictRequest,
         tenure.v1.lock_pb2.EvictResponse,
     ]
-    """Ends the hold of a lock against its holder's will. For operators; recorded in history."""
+    """Ends the hold of a lock without its holder's consent. For operators; recorded in history."""
 
     Transfer: grpc.UnaryUnaryMultiCallable[
         tenure.v1.lock_pb2.TransferRequest,
         tenure.v1.lock_pb2.TransferResponse,
     ]
-    """Hands a hold to a waiter as planned: in one step, with a higher token, and never with a gap in which nobody holds the
-    lock. The holder is asked to stop, and confirms by releasing; if it does not in time, it holds on. Answered when it is done.
+    """Hands a hold over to a waiter as planned: in one step, with a higher token, and without a gap in which the lock has
+    no holder. The holder is asked to stop, and confirms by releasing the hold; if it does not confirm in time, it
+    keeps the hold. The reply follows when the handoff is complete.
     """
 
     UpdateClaim: grpc.UnaryUnaryMultiCallable[
@@ -85,57 +88,59 @@ class LockServiceStub:
         tenure.v1.lock_pb2.ConfigureLockRequest,
         tenure.v1.lock_pb2.ConfigureLockResponse,
     ]
-    """Sets what claims to a lock have to go by, whether anybody claims it or not. For operators; recorded in history."""
+    """Configures the rules for claims to a lock, whether or not it has any claims. For operators; recorded in history."""
 
     ListBlocked: grpc.UnaryUnaryMultiCallable[
         tenure.v1.lock_pb2.ListBlockedRequest,
         tenure.v1.lock_pb2.ListBlockedResponse,
     ]
-    """Lists the claims that wait, in the order in which they were made, with those that they wait for."""
+    """Lists the waiting claims in the order in which they were created, each with the claims that it waits for."""
 
     ListHistory: grpc.UnaryUnaryMultiCallable[
         tenure.v1.history_pb2.ListHistoryRequest,
         tenure.v1.history_pb2.ListHistoryResponse,
     ]
-    """Lists who held a lock, newest first: from when to when, with which token, and why it ended. As far back as history is
-    kept (the server's history_retention), and without those who only waited.
+    """Lists the holds of a lock, newest first: start, end, token, and the reason for the end. It reaches as far back as
+    history is kept (the server's history_retention), and omits claims that only waited.
     """
 
 class LockServiceAsyncStub:
-    """Locks: names that sessions hold or wait for. A lock needs no creation and leaves nothing but history when idle."""
+    """Locks: names that sessions hold or wait for. A lock needs no creation, and leaves only history behind when idle."""
 
     Acquire: grpc.aio.UnaryUnaryMultiCallable[
         tenure.v1.lock_pb2.AcquireRequest,
         tenure.v1.lock_pb2.AcquireResponse,
     ]
-    """Asks for one or several locks, all or nothing. That another session holds them is an answer, not an error.
-    Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
-    also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
-    last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
-    granted meanwhile, unless the session has asked for it again or has acted on it by then. A grant whose server has died with
-    the call, or whose answer was lost on its way, stays until its session ends.
+    """Acquires one or several locks, all or nothing. If another session holds them, the reply says so; that is not an
+    error. Repeating the call with the same session and names returns the existing claim and renews the session. The
+    call may go to any server, even while another server renews the session or has an earlier call for the same claim
+    open: the wait belongs to the latest call. If a call ends without a reply, its claim is cancelled after the
+    server's reattach time (5 s), even if it was granted in the meantime, unless the session has repeated
+    the Acquire or acted on the claim by then. A grant whose server died with the call, or whose reply was lost in
+    transit, remains until its session ends.
     """
 
     Release: grpc.aio.UnaryUnaryMultiCallable[
         tenure.v1.lock_pb2.ReleaseRequest,
         tenure.v1.lock_pb2.ReleaseResponse,
     ]
-    """Gives a hold back. Repeating a release that took effect is no error."""
+    """Releases a hold. Repeating a release that took effect is not an error."""
 
     CancelAcquire: grpc.aio.UnaryUnaryMultiCallable[
         tenure.v1.lock_pb2.CancelAcquireRequest,
         tenure.v1.lock_pb2.CancelAcquireResponse,
     ]
-    """Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
-    Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED). A cancel without an
-    answer may arrive later, and cancel what the session asks for next under these names.
+    """Leaves the queue, or releases the hold if it was granted in the meantime. Afterwards the session has no claim to
+    exactly these names, and an Acquire for them that a server received earlier no longer takes effect: it is rejected
+    (ACQUIRE_CANCELLED). A cancel without a reply may arrive later, and cancel the session's next claim for these
+    names.
     """
 
     GetLock: grpc.aio.UnaryUnaryMultiCallable[
         tenure.v1.lock_pb2.GetLockRequest,
         tenure.v1.lock_pb2.GetLockResponse,
     ]
-    """Reads one lock. A lock that nobody ever asked for is an idle lock, not an error."""
+    """Reads one lock. A lock that was never requested is an idle lock, not an error."""
 
     ListLocks: grpc.aio.UnaryUnaryMultiCallable[
         tenure.v1.lock_pb2.ListLocksRequest,
@@ -147,14 +152,15 @@ class LockServiceAsyncStub:
         tenure.v1.lock_pb2.EvictRequest,
         tenure.v1.lock_pb2.EvictResponse,
     ]
-    """Ends the hold of a lock against its holder's will. For operators; recorded in history."""
+    """Ends the hold of a lock without its holder's consent. For operators; recorded in history."""
 
     Transfer: grpc.aio.UnaryUnaryMultiCallable[
         tenure.v1.lock_pb2.TransferRequest,
         tenure.v1.lock_pb2.TransferResponse,
     ]
-    """Hands a hold to a waiter as planned: in one step, with a higher token, and never with a gap in which nobody holds the
-    lock. The holder is asked to stop, and confirms by releasing; if it does not in time, it holds on. Answered when it is done.
+    """Hands a hold over to a waiter as planned: in one step, with a higher token, and without a gap in which the lock has
+    no holder. The holder is asked to stop, and confirms by releasing the hold; if it does not confirm in time, it
+    keeps the hold. The reply follows when the handoff is complete.
     """
 
     UpdateClaim: grpc.aio.UnaryUnaryMultiCallable[
@@ -167,24 +173,24 @@ class LockServiceAsyncStub:
         tenure.v1.lock_pb2.ConfigureLockRequest,
         tenure.v1.lock_pb2.ConfigureLockResponse,
     ]
-    """Sets what claims to a lock have to go by, whether anybody claims it or not. For operators; recorded in history."""
+    """Configures the rules for claims to a lock, whether or not it has any claims. For operators; recorded in history."""
 
     ListBlocked: grpc.aio.UnaryUnaryMultiCallable[
         tenure.v1.lock_pb2.ListBlockedRequest,
         tenure.v1.lock_pb2.ListBlockedResponse,
     ]
-    """Lists the claims that wait, in the order in which they were made, with those that they wait for."""
+    """Lists the waiting claims in the order in which they were created, each with the claims that it waits for."""
 
     ListHistory: grpc.aio.UnaryUnaryMultiCallable[
         tenure.v1.history_pb2.ListHistoryRequest,
         tenure.v1.history_pb2.ListHistoryResponse,
     ]
-    """Lists who held a lock, newest first: from when to when, with which token, and why it ended. As far back as history is
-    kept (the server's history_retention), and without those who only waited.
+    """Lists the holds of a lock, newest first: start, end, token, and the reason for the end. It reaches as far back as
+    history is kept (the server's history_retention), and omits claims that only waited.
     """
 
 class LockServiceServicer(metaclass=abc.ABCMeta):
-    """Locks: names that sessions hold or wait for. A lock needs no creation and leaves nothing but history when idle."""
+    """Locks: names that sessions hold or wait for. A lock needs no creation, and leaves only history behind when idle."""
 
     @abc.abstractmethod
     def Acquire(
@@ -192,12 +198,13 @@ class LockServiceServicer(metaclass=abc.ABCMeta):
         request: tenure.v1.lock_pb2.AcquireRequest,
         context: _ServicerContext,
     ) -> typing.Union[tenure.v1.lock_pb2.AcquireResponse, collections.abc.Awaitable[tenure.v1.lock_pb2.AcquireResponse]]:
-        """Asks for one or several locks, all or nothing. That another session holds them is an answer, not an error.
-        Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
-        also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
-        last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
-        granted meanwhile, unless the session has asked for it again or has acted on it by then. A grant whose server has died with
-        the call, or whose answer was lost on its way, stays until its session ends.
+        """Acquires one or several locks, all or nothing. If another session holds them, the reply says so; that is not an
+        error. Repeating the call with the same session and names returns the existing claim and renews the session. The
+        call may go to any server, even while another server renews the session or has an earlier call for the same claim
+        open: the wait belongs to the latest call. If a call ends without a reply, its claim is cancelled after the
+        server's reattach time (5 s), even if it was granted in the meantime, unless the session has repeated
+        the Acquire or acted on the claim by then. A grant whose server died with the call, or whose reply was lost in
+        transit, remains until its session ends.
         """
 
     @abc.abstractmethod
@@ -206,7 +213,7 @@ class LockServiceServicer(metaclass=abc.ABCMeta):
         request: tenure.v1.lock_pb2.ReleaseRequest,
         context: _ServicerContext,
     ) -> typing.Union[tenure.v1.lock_pb2.ReleaseResponse, collections.abc.Awaitable[tenure.v1.lock_pb2.ReleaseResponse]]:
-        """Gives a hold back. Repeating a release that took effect is no error."""
+        """Releases a hold. Repeating a release that took effect is not an error."""
 
     @abc.abstractmethod
     def CancelAcquire(
@@ -214,9 +221,10 @@ class LockServiceServicer(metaclass=abc.ABCMeta):
         request: tenure.v1.lock_pb2.CancelAcquireRequest,
         context: _ServicerContext,
     ) -> typing.Union[tenure.v1.lock_pb2.CancelAcquireResponse, collections.abc.Awaitable[tenure.v1.lock_pb2.CancelAcquireResponse]]:
-        """Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
-        Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED). A cancel without an
-        answer may arrive later, and cancel what the session asks for next under these names.
+        """Leaves the queue, or releases the hold if it was granted in the meantime. Afterwards the session has no claim to
+        exactly these names, and an Acquire for them that a server received earlier no longer takes effect: it is rejected
+        (ACQUIRE_CANCELLED). A cancel without a reply may arrive later, and cancel the session's next claim for these
+        names.
         """
 
     @abc.abstractmethod
@@ -225,7 +233,7 @@ class LockServiceServicer(metaclass=abc.ABCMeta):
         request: tenure.v1.lock_pb2.GetLockRequest,
         context: _ServicerContext,
     ) -> typing.Union[tenure.v1.lock_pb2.GetLockResponse, collections.abc.Awaitable[tenure.v1.lock_pb2.GetLockResponse]]:
-        """Reads one lock. A lock that nobody ever asked for is an idle lock, not an error."""
+        """Reads one lock. A lock that was never requested is an idle lock, not an error."""
 
     @abc.abstractmethod
     def ListLocks(
@@ -241,7 +249,7 @@ class LockServiceServicer(metaclass=abc.ABCMeta):
         request: tenure.v1.lock_pb2.EvictRequest,
         context: _ServicerContext,
     ) -> typing.Union[tenure.v1.lock_pb2.EvictResponse, collections.abc.Awaitable[tenure.v1.lock_pb2.EvictResponse]]:
-        """Ends the hold of a lock against its holder's will. For operators; recorded in history."""
+        """Ends the hold of a lock without its holder's consent. For operators; recorded in history."""
 
     @abc.abstractmethod
     def Transfer(
@@ -249,8 +257,9 @@ class LockServiceServicer(metaclass=abc.ABCMeta):
         request: tenure.v1.lock_pb2.TransferRequest,
         context: _ServicerContext,
     ) -> typing.Union[tenure.v1.lock_pb2.TransferResponse, collections.abc.Awaitable[tenure.v1.lock_pb2.TransferResponse]]:
-        """Hands a hold to a waiter as planned: in one step, with a higher token, and never with a gap in which nobody holds the
-        lock. The holder is asked to stop, and confirms by releasing; if it does not in time, it holds on. Answered when it is done.
+        """Hands a hold over to a waiter as planned: in one step, with a higher token, and without a gap in which the lock has
+        no holder. The holder is asked to stop, and confirms by releasing the hold; if it does not confirm in time, it
+        keeps the hold. The reply follows when the handoff is complete.
         """
 
     @abc.abstractmethod
@@ -267,7 +276,7 @@ class LockServiceServicer(metaclass=abc.ABCMeta):
         request: tenure.v1.lock_pb2.ConfigureLockRequest,
         context: _ServicerContext,
     ) -> typing.Union[tenure.v1.lock_pb2.ConfigureLockResponse, collections.abc.Awaitable[tenure.v1.lock_pb2.ConfigureLockResponse]]:
-        """Sets what claims to a lock have to go by, whether anybody claims it or not. For operators; recorded in history."""
+        """Configures the rules for claims to a lock, whether or not it has any claims. For operators; recorded in history."""
 
     @abc.abstractmethod
     def ListBlocked(
@@ -275,7 +284,7 @@ class LockServiceServicer(metaclass=abc.ABCMeta):
         request: tenure.v1.lock_pb2.ListBlockedRequest,
         context: _ServicerContext,
     ) -> typing.Union[tenure.v1.lock_pb2.ListBlockedResponse, collections.abc.Awaitable[tenure.v1.lock_pb2.ListBlockedResponse]]:
-        """Lists the claims that wait, in the order in which they were made, with those that they wait for."""
+        """Lists the waiting claims in the order in which they were created, each with the claims that it waits for."""
 
     @abc.abstractmethod
     def ListHistory(
@@ -283,8 +292,8 @@ class LockServiceServicer(metaclass=abc.ABCMeta):
         request: tenure.v1.history_pb2.ListHistoryRequest,
         context: _ServicerContext,
     ) -> typing.Union[tenure.v1.history_pb2.ListHistoryResponse, collections.abc.Awaitable[tenure.v1.history_pb2.ListHistoryResponse]]:
-        """Lists who held a lock, newest first: from when to when, with which token, and why it ended. As far back as history is
-        kept (the server's history_retention), and without those who only waited.
+        """Lists the holds of a lock, newest first: start, end, token, and the reason for the end. It reaches as far back as
+        history is kept (the server's history_retention), and omits claims that only waited.
         """
 
 def add_LockServiceServicer_to_server(servicer: LockServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -29,30 +29,31 @@ class Server(google.protobuf.message.Message):
     SESSIONS_FIELD_NUMBER: builtins.int
     UNREACHABLE_FIELD_NUMBER: builtins.int
     id: builtins.int
-    """The server's id, a number that is drawn at each start: the "home" of sessions."""
+    """The server's id, a number generated at each start: the "home" of sessions."""
     label: builtins.str
-    """What people call it: its host's name, unless it was told otherwise."""
+    """The server's display name: its host name, unless configured otherwise."""
     address: builtins.str
-    """Where the other servers reach it, as host and port. Empty: nowhere."""
+    """The address at which the other servers reach it, as host and port. Empty: none."""
     answering: builtins.bool
-    """Whether it is the one that answers."""
+    """Whether it is the replying server."""
     dead: builtins.bool
-    """Whether it is marked dead: it does not come back under this id."""
+    """Whether it is marked dead: it does not return under this id."""
     sessions: builtins.int
-    """How many sessions of the namespace it serves: it takes their renewals. Counts minimum holds of ended sessions, too."""
+    """The number of sessions of the namespace whose renewals it accepts. Includes minimum holds of ended sessions."""
     unreachable: builtins.str
-    """Why the answering server could not reach it at its address when it tried last, which it does every few seconds. Empty if it could,
-    or has not tried yet. Nothing fails for that, but servers that cannot reach each other are slower together: its address must be
-    one at which the others reach it.
+    """Why the replying server could not reach it at its address at the last attempt; attempts are made every few seconds.
+    Empty if it was reached, or not tried yet. No call fails because of this, but servers that cannot reach each other
+    are slower together: the address must be one at which the others reach it.
     """
     @property
     def lease(self) -> google.protobuf.duration_pb2.Duration:
-        """For how long the others wait for a heartbeat of it before they mark it dead and adopt its sessions."""
+        """How long the others wait for a heartbeat of it before they mark it dead and adopt its sessions."""
 
     @property
     def since_heartbeat(self) -> google.protobuf.duration_pb2.Duration:
-        """How long ago the answering server saw its last heartbeat; of itself, how long ago it sent the last one that was committed. There are
-        at least twenty in a lease. Unset if it is marked dead, or sends none because its file has one owner.
+        """The time since the replying server saw its last heartbeat; for the replying server itself, since it sent the last
+        one that was committed. A lease has at least twenty heartbeats. Unset if the server is marked dead, or sends no
+        heartbeats because its file has one owner.
         """
 
     def __init__(
@@ -75,7 +76,7 @@ global___Server = Server
 
 @typing.final
 class ListServersRequest(google.protobuf.message.Message):
-    """Asks for the servers."""
+    """Requests the servers."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -93,7 +94,7 @@ global___ListServersRequest = ListServersRequest
 
 @typing.final
 class ListServersResponse(google.protobuf.message.Message):
-    """The servers."""
+    """The reply to ListServers."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -109,14 +110,14 @@ class ListServersResponse(google.protobuf.message.Message):
 
     @property
     def heartbeat_took(self) -> google.protobuf.duration_pb2.Duration:
-        """How long the database took for the last heartbeat of the answering server: a short write and a short read, over a connection that has
-        nothing else to do.
+        """How long the database took for the last heartbeat of the replying server: a short write and a short read, over a
+        connection used for nothing else.
         """
 
     @property
     def lease_left(self) -> google.protobuf.duration_pb2.Duration:
-        """How long the answering server's own lease holds on: while it does, renewals are answered, also if the database is away. Unset if it
-        holds for ever, because its file has one owner.
+        """The remaining time of the replying server's own lease: while it lasts, the server replies to renewals, even if the
+        database is unavailable. Unset if the lease never ends, because the server's file has one owner.
         """
 
     def __init__(

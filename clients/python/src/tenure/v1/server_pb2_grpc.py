@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class ServerServiceStub(object):
-    """The servers themselves, for operators: who is there, who serves whom, how the database does.
+    """The servers, for operators: which are present, which sessions they serve, and the state of the database.
     """
 
     def __init__(self, channel):
@@ -43,12 +43,12 @@ class ServerServiceStub(object):
 
 
 class ServerServiceServicer(object):
-    """The servers themselves, for operators: who is there, who serves whom, how the database does.
+    """The servers, for operators: which are present, which sessions they serve, and the state of the database.
     """
 
     def ListServers(self, request, context):
-        """Lists the servers on this database, as the one that answers sees them: those that live, and those whose sessions have not been
-        adopted yet.
+        """Lists the servers on this database, as the replying server sees them: the live ones, and the dead ones whose
+        sessions have not been adopted yet.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -71,7 +71,7 @@ def add_ServerServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ServerService(object):
-    """The servers themselves, for operators: who is there, who serves whom, how the database does.
+    """The servers, for operators: which are present, which sessions they serve, and the state of the database.
     """
 
     @staticmethod

@@ -18,30 +18,30 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class ServerServiceStub:
-    """The servers themselves, for operators: who is there, who serves whom, how the database does."""
+    """The servers, for operators: which are present, which sessions they serve, and the state of the database."""
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
     ListServers: grpc.UnaryUnaryMultiCallable[
         tenure.v1.server_pb2.ListServersRequest,
         tenure.v1.server_pb2.ListServersResponse,
     ]
-    """Lists the servers on this database, as the one that answers sees them: those that live, and those whose sessions have not been
-    adopted yet.
+    """Lists the servers on this database, as the replying server sees them: the live ones, and the dead ones whose
+    sessions have not been adopted yet.
     """
 
 class ServerServiceAsyncStub:
-    """The servers themselves, for operators: who is there, who serves whom, how the database does."""
+    """The servers, for operators: which are present, which sessions they serve, and the state of the database."""
 
     ListServers: grpc.aio.UnaryUnaryMultiCallable[
         tenure.v1.server_pb2.ListServersRequest,
         tenure.v1.server_pb2.ListServersResponse,
     ]
-    """Lists the servers on this database, as the one that answers sees them: those that live, and those whose sessions have not been
-    adopted yet.
+    """Lists the servers on this database, as the replying server sees them: the live ones, and the dead ones whose
+    sessions have not been adopted yet.
     """
 
 class ServerServiceServicer(metaclass=abc.ABCMeta):
-    """The servers themselves, for operators: who is there, who serves whom, how the database does."""
+    """The servers, for operators: which are present, which sessions they serve, and the state of the database."""
 
     @abc.abstractmethod
     def ListServers(
@@ -49,8 +49,8 @@ class ServerServiceServicer(metaclass=abc.ABCMeta):
         request: tenure.v1.server_pb2.ListServersRequest,
         context: _ServicerContext,
     ) -> typing.Union[tenure.v1.server_pb2.ListServersResponse, collections.abc.Awaitable[tenure.v1.server_pb2.ListServersResponse]]:
-        """Lists the servers on this database, as the one that answers sees them: those that live, and those whose sessions have not been
-        adopted yet.
+        """Lists the servers on this database, as the replying server sees them: the live ones, and the dead ones whose
+        sessions have not been adopted yet.
         """
 
 def add_ServerServiceServicer_to_server(servicer: ServerServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

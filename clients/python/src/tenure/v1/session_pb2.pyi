@@ -30,23 +30,23 @@ class _ModeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeW
     MODE_UNSPECIFIED: _Mode.ValueType  # 0
     """As MODE_EXCLUSIVE."""
     MODE_EXCLUSIVE: _Mode.ValueType  # 1
-    """With nobody."""
+    """The locks are not shared."""
     MODE_SHARED: _Mode.ValueType  # 2
-    """With other shared claims. One that waits for exclusive use lets no later shared one pass."""
+    """Shared with other claims of this mode. While an exclusive claim waits, later shared claims wait behind it."""
     MODE_PERMITS: _Mode.ValueType  # 3
-    """With other claims to permits, as long as no more than the lock's limit are out: a semaphore."""
+    """Shared with other claims of this mode, up to the lock's limit of permits: a semaphore."""
 
 class Mode(_Mode, metaclass=_ModeEnumTypeWrapper):
-    """With whom a claim can share its locks."""
+    """Which claims can share their locks."""
 
 MODE_UNSPECIFIED: Mode.ValueType  # 0
 """As MODE_EXCLUSIVE."""
 MODE_EXCLUSIVE: Mode.ValueType  # 1
-"""With nobody."""
+"""The locks are not shared."""
 MODE_SHARED: Mode.ValueType  # 2
-"""With other shared claims. One that waits for exclusive use lets no later shared one pass."""
+"""Shared with other claims of this mode. While an exclusive claim waits, later shared claims wait behind it."""
 MODE_PERMITS: Mode.ValueType  # 3
-"""With other claims to permits, as long as no more than the lock's limit are out: a semaphore."""
+"""Shared with other claims of this mode, up to the lock's limit of permits: a semaphore."""
 global___Mode = Mode
 
 class _ClaimState:
@@ -58,11 +58,11 @@ class _ClaimStateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enu
     CLAIM_STATE_UNSPECIFIED: _ClaimState.ValueType  # 0
     """Never sent."""
     CLAIM_STATE_WAITING: _ClaimState.ValueType  # 1
-    """In the queue."""
+    """The claim is in the queue."""
     CLAIM_STATE_HELD: _ClaimState.ValueType  # 2
     """Granted: the session holds the locks."""
     CLAIM_STATE_LINGERING: _ClaimState.ValueType  # 3
-    """Released before its minimum hold was over: nobody holds the locks, and nobody is granted them yet."""
+    """Released before its minimum hold was over: the locks have no holder, and are not granted yet."""
 
 class ClaimState(_ClaimState, metaclass=_ClaimStateEnumTypeWrapper):
     """The states of a claim."""
@@ -70,11 +70,11 @@ class ClaimState(_ClaimState, metaclass=_ClaimStateEnumTypeWrapper):
 CLAIM_STATE_UNSPECIFIED: ClaimState.ValueType  # 0
 """Never sent."""
 CLAIM_STATE_WAITING: ClaimState.ValueType  # 1
-"""In the queue."""
+"""The claim is in the queue."""
 CLAIM_STATE_HELD: ClaimState.ValueType  # 2
 """Granted: the session holds the locks."""
 CLAIM_STATE_LINGERING: ClaimState.ValueType  # 3
-"""Released before its minimum hold was over: nobody holds the locks, and nobody is granted them yet."""
+"""Released before its minimum hold was over: the locks have no holder, and are not granted yet."""
 global___ClaimState = ClaimState
 
 class _EndReason:
@@ -86,40 +86,40 @@ class _EndReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     END_REASON_UNSPECIFIED: _EndReason.ValueType  # 0
     """Never sent."""
     END_REASON_RELEASED: _EndReason.ValueType  # 1
-    """The holder released it, or the waiter gave up."""
+    """The holder released the claim, or the waiter cancelled it."""
     END_REASON_EXPIRED: _EndReason.ValueType  # 2
     """The session's TTL passed without a renewal."""
     END_REASON_DISCONNECTED: _EndReason.ValueType  # 3
-    """The session's stream broke and its disconnect grace passed, or nobody was there to receive a grant."""
+    """The session's stream broke and its disconnect grace passed, or no caller was present to receive a grant."""
     END_REASON_CLOSED: _EndReason.ValueType  # 4
     """The client closed the session."""
     END_REASON_EVICTED: _EndReason.ValueType  # 5
     """An operator ended it."""
     END_REASON_TRANSFERRED: _EndReason.ValueType  # 6
-    """It was handed to another waiter as planned."""
+    """The hold was handed over to another waiter as planned."""
 
 class EndReason(_EndReason, metaclass=_EndReasonEnumTypeWrapper):
-    """Why a claim or a session ended."""
+    """The reason why a claim or a session ended."""
 
 END_REASON_UNSPECIFIED: EndReason.ValueType  # 0
 """Never sent."""
 END_REASON_RELEASED: EndReason.ValueType  # 1
-"""The holder released it, or the waiter gave up."""
+"""The holder released the claim, or the waiter cancelled it."""
 END_REASON_EXPIRED: EndReason.ValueType  # 2
 """The session's TTL passed without a renewal."""
 END_REASON_DISCONNECTED: EndReason.ValueType  # 3
-"""The session's stream broke and its disconnect grace passed, or nobody was there to receive a grant."""
+"""The session's stream broke and its disconnect grace passed, or no caller was present to receive a grant."""
 END_REASON_CLOSED: EndReason.ValueType  # 4
 """The client closed the session."""
 END_REASON_EVICTED: EndReason.ValueType  # 5
 """An operator ended it."""
 END_REASON_TRANSFERRED: EndReason.ValueType  # 6
-"""It was handed to another waiter as planned."""
+"""The hold was handed over to another waiter as planned."""
 global___EndReason = EndReason
 
 @typing.final
 class Session(google.protobuf.message.Message):
-    """One client's presence."""
+    """The presence of one client."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -153,35 +153,40 @@ class Session(google.protobuf.message.Message):
     id: builtins.str
     """The session's id, chosen by its client or by the server. 1 to 128 bytes of UTF-8 without control characters."""
     opened_revision: builtins.int
-    """The revision of the event that opened it. An id may be used again after its session ended; this tells the two apart."""
+    """The revision of the event that opened it. An id may be used again after its session has ended; this distinguishes
+    the two sessions.
+    """
     owner: builtins.str
-    """Who this is, for people: a host, a pod, a job. 0 to 255 bytes."""
+    """A display name for people: a host, a pod, a job. 0 to 255 bytes."""
     home: builtins.int
-    """The server that takes this session's renewals, as a number that is drawn at each start of a server."""
+    """The server that accepts this session's renewals, as the number generated at each start of a server."""
     identity: builtins.str
-    """Who opened the session, as was proved: nobody else may use it. "cert:" and the name in a certificate, "token:" and the token's
-    name, or "jwt:" and the subject. Empty: nobody had to prove anything.
+    """The authenticated identity of the caller that opened the session; no other identity may use it. "cert:" and the
+    name in a certificate, "token:" and the token's name, or "jwt:" and the subject. Empty: no authentication was
+    required.
     """
     claim_count: builtins.int
-    """How many claims the session has in all."""
+    """The total number of the session's claims."""
     @property
     def ttl(self) -> google.protobuf.duration_pb2.Duration:
         """How long the session lives without a renewal."""
 
     @property
     def metadata(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
-        """Free labels for people and tools. At most 4096 bytes in all, keys and values together."""
+        """Labels for people and tools. At most 4096 bytes in total, keys and values together."""
 
     @property
     def claims(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Claim]:
-        """What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession and
-        AttachSession: the claims of a session are bounded by 2 MiB, beyond which Acquire and UpdateClaim are refused (LIMIT_REACHED). Of
-        what GetSession and ListSessions list see there.
+        """The session's holds and waiting claims, in the order in which they were requested. Complete in replies to
+        OpenSession and AttachSession: the claims of a session are limited to 2 MiB, beyond which Acquire and UpdateClaim
+        are rejected (LIMIT_REACHED). For the claims in replies of GetSession and ListSessions, see there.
         """
 
     @property
     def remaining(self) -> google.protobuf.duration_pb2.Duration:
-        """How long the session lives on, at least, if its stream does. Unset unless the answering server is the session's home."""
+        """The session lives at least this much longer, if its stream does. Unset unless the replying server is the session's
+        home.
+        """
 
     @property
     def disconnect_grace(self) -> google.protobuf.duration_pb2.Duration:
@@ -209,7 +214,7 @@ global___Session = Session
 
 @typing.final
 class Claim(google.protobuf.message.Message):
-    """One session's stake in one or more locks at once."""
+    """One session's claim to one or more locks at once."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -247,7 +252,7 @@ class Claim(google.protobuf.message.Message):
     id: builtins.int
     """The claim's id: the revision of the event that created it. Waiters are served by priority, then by this number."""
     state: global___ClaimState.ValueType
-    """Whether the claim waits or is held."""
+    """Whether the claim is waiting, held or lingering."""
     token: builtins.int
     """The fencing token: the revision of the event that granted the claim. 0 while waiting."""
     session_id: builtins.str
@@ -255,42 +260,45 @@ class Claim(google.protobuf.message.Message):
     owner: builtins.str
     """The session's owner label."""
     priority: builtins.int
-    """Higher goes first among waiters. Default 0."""
+    """Waiters of higher priority are served first. Default: 0."""
     mode: global___Mode.ValueType
-    """With whom the locks can be shared."""
+    """Which claims can share the locks."""
     permits: builtins.int
-    """How many permits of each lock are claimed. 0 unless the mode is MODE_PERMITS."""
+    """The number of permits claimed of each lock. 0 unless the mode is MODE_PERMITS."""
     limit: builtins.int
     """The lock's limit when the claim was made. 0 unless the mode is MODE_PERMITS."""
     @property
     def names(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """The locks that are claimed, in byte order."""
+        """The claimed locks, in byte order."""
 
     @property
     def metadata(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
-        """What the caller of Acquire attached to the claim."""
+        """The metadata that the caller of Acquire attached to the claim."""
 
     @property
     def min_hold(self) -> google.protobuf.duration_pb2.Duration:
-        """For this long after the grant nobody is granted these locks again, even if they are released earlier. Unset: no minimum."""
+        """The minimum time after the grant during which these locks are not granted again, even if they are released earlier.
+        Unset: no minimum.
+        """
 
     @property
     def transfer(self) -> global___PendingTransfer:
-        """The handoff that its holder has been asked for and has not confirmed yet. Unset: none."""
+        """The handoff that the holder was asked for and has not confirmed yet. Unset: none."""
 
     @property
     def deadlock(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """The sessions that wait for each other in a circle, beginning with this one, at most the first 100: a deadlock, until one of them gives something
-        back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
-        ListSessions and ListBlocked and in snapshots, and only of waiting claims.
+        """The sessions that wait for each other in a circle, beginning with this claim's session, at most the first 100: a
+        deadlock, until one of them releases or cancels a claim. Empty: there is no deadlock, or the bounded search found
+        none. Set only for waiting claims, in replies to GetLock, ListLocks, GetSession, ListSessions and ListBlocked and
+        in snapshots.
         """
 
     @property
     def granted_at(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When the claim was granted: the wall clock of the server that appended the grant, for people only; nothing is decided by it. Kept
-        for as long as the claim is held, whatever history is dropped. Unset while waiting, and if it is not known: of holds from before
-        servers kept it. Only in answers to GetLock, ListLocks, GetSession, ListSessions, ListBlocked and ConfigureLock, in snapshots, and
-        in events that grant the claim.
+        """When the claim was granted, by the wall clock of the server that appended the grant. For people only; no decision
+        depends on it. Kept for as long as the claim is held, even if the history of that time is dropped. Unset while
+        waiting, and if unknown: for holds granted before servers recorded it. Set only in replies to GetLock, ListLocks,
+        GetSession, ListSessions, ListBlocked and ConfigureLock, in snapshots, and in events that grant the claim.
         """
 
     def __init__(
@@ -326,12 +334,12 @@ class PendingTransfer(google.protobuf.message.Message):
     TO_SESSION_ID_FIELD_NUMBER: builtins.int
     DRAIN_FIELD_NUMBER: builtins.int
     to_session_id: builtins.str
-    """The session that is to hold next. Empty: whoever is first in the queue then; or it is not told, as in answers to Acquire,
-    OpenSession and AttachSession.
+    """The session that is to hold the locks next. Empty: the first waiter in the queue at that time; or not reported, as
+    in replies to Acquire, OpenSession and AttachSession.
     """
     @property
     def drain(self) -> google.protobuf.duration_pb2.Duration:
-        """For how long the holder may go on, counted by its home from when it was asked. Then the transfer is off."""
+        """How long the holder may continue, counted by its home from when it was asked. Then the transfer is cancelled."""
 
     def __init__(
         self,
@@ -346,7 +354,7 @@ global___PendingTransfer = PendingTransfer
 
 @typing.final
 class OpenSessionRequest(google.protobuf.message.Message):
-    """Asks for a session."""
+    """Requests a session."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -377,18 +385,18 @@ class OpenSessionRequest(google.protobuf.message.Message):
     namespace: builtins.str
     """The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default"."""
     session_id: builtins.str
-    """The session's id: 1 to 128 bytes of UTF-8 without control characters. Default: a fresh unique id."""
+    """The session's id: 1 to 128 bytes of UTF-8 without control characters. Default: a new unique id."""
     owner: builtins.str
-    """Who this is, for people. 0 to 255 bytes without control characters. Default: empty."""
+    """A display name for people. 0 to 255 bytes without control characters. Default: empty."""
     attachment: builtins.int
-    """The client's count of its attachments of this session: 1 for the first OpenSession, one more for each that follows and for
-    each AttachSession. If the session is open and has been told of more, this is late and refused (LATE_ATTACHMENT).
-    At most 2^63 - 1. Default: 0, it is not counted, and never late.
+    """The client's count of its attachments of this session: 1 for the first OpenSession, one more for each later
+    OpenSession and each AttachSession. If the session is open and has recorded a higher count, this request is late
+    and rejected (LATE_ATTACHMENT). At most 2^63 - 1. Default: 0, not counted, and never late.
     """
     client_id: builtins.str
-    """On a ClientService stream: the program that opens the session, as an id that it has drawn at its start. 0 to 128 bytes of UTF-8
-    without control characters. A session that another program has opened is refused for as long as it is open (SESSION_IN_USE).
-    Default: empty, not compared.
+    """On a ClientService stream: the program that opens the session, as an id that the program generates at its start.
+    0 to 128 bytes of UTF-8 without control characters. While a session opened by another program is open, the request
+    is rejected (SESSION_IN_USE). Default: empty, not compared.
     """
     @property
     def ttl(self) -> google.protobuf.duration_pb2.Duration:
@@ -396,16 +404,17 @@ class OpenSessionRequest(google.protobuf.message.Message):
 
     @property
     def metadata(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
-        """Free labels. At most 4096 bytes in all, keys and values together; keys are not
-        empty, and there are no control characters, but line feed and tab in values.
+        """Labels. At most 4096 bytes in total, keys and values together. Keys are not empty. No control characters, except
+        line feed and tab in values.
         """
 
     @property
     def disconnect_grace(self) -> google.protobuf.duration_pb2.Duration:
-        """How long the session outlives the ClientService stream that it is attached to, if that breaks or its client ends it and
-        the session is not attached to another stream by then: 100 ms to the ttl. A stream that a server ends, or that dies with
-        its server, ends no session. Like the ttl it is in force from now on, also for a session that is open; a stream to which
-        that is attached already keeps the grace that it has. Default (unset): none, the TTL alone counts.
+        """How long the session outlives the ClientService stream that it is attached to, if the stream breaks or its client
+        ends it and the session has not been attached to another stream by then: 100 ms to the ttl. A stream that a server
+        ends, or that dies with its server, ends no session. Like the ttl, it applies from now on, even to a session that
+        is already open; a stream that such a session is already attached to keeps its present grace. Default (unset):
+        none, only the TTL counts.
         """
 
     def __init__(
@@ -427,7 +436,7 @@ global___OpenSessionRequest = OpenSessionRequest
 
 @typing.final
 class OpenSessionResponse(google.protobuf.message.Message):
-    """Answers OpenSession."""
+    """The reply to OpenSession."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -448,7 +457,7 @@ global___OpenSessionResponse = OpenSessionResponse
 
 @typing.final
 class RenewRequest(google.protobuf.message.Message):
-    """Asks to renew one session."""
+    """Renews one session."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -470,14 +479,14 @@ global___RenewRequest = RenewRequest
 
 @typing.final
 class RenewResponse(google.protobuf.message.Message):
-    """Answers Renew."""
+    """The reply to Renew."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     TTL_FIELD_NUMBER: builtins.int
     @property
     def ttl(self) -> google.protobuf.duration_pb2.Duration:
-        """The session lives at least this long, counted from when the request was sent, whatever becomes of its stream."""
+        """The session lives at least this long, counted from when the request was sent, even if its stream ends."""
 
     def __init__(
         self,
@@ -491,7 +500,7 @@ global___RenewResponse = RenewResponse
 
 @typing.final
 class KeepAliveRequest(google.protobuf.message.Message):
-    """Asks to renew several sessions."""
+    """Renews several sessions."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -501,7 +510,7 @@ class KeepAliveRequest(google.protobuf.message.Message):
     """The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default"."""
     @property
     def session_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """The sessions' ids: 1 to 1000 of them."""
+        """The sessions' ids: 1 to 1000."""
 
     def __init__(
         self,
@@ -515,7 +524,7 @@ global___KeepAliveRequest = KeepAliveRequest
 
 @typing.final
 class KeepAliveResponse(google.protobuf.message.Message):
-    """Answers one KeepAliveRequest."""
+    """The reply to one KeepAliveRequest."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -535,7 +544,7 @@ global___KeepAliveResponse = KeepAliveResponse
 
 @typing.final
 class KeptSession(google.protobuf.message.Message):
-    """What became of one session of a KeepAliveRequest."""
+    """The result for one session of a KeepAliveRequest."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -546,13 +555,14 @@ class KeptSession(google.protobuf.message.Message):
     """The session's id."""
     @property
     def ttl(self) -> google.protobuf.duration_pb2.Duration:
-        """The session lives at least this long, counted from when the request was sent; but if that came by a ClientService stream
-        that breaks, no longer than its disconnect grace from then on, if it has one. Unset: it was not renewed.
+        """The session lives at least this long, counted from when the request was sent. Exception: if the request came by a
+        ClientService stream and that stream breaks, a session with a disconnect grace lives no longer than the grace from
+        then on. Unset: the session was not renewed.
         """
 
     @property
     def refusal(self) -> global___Refusal:
-        """Why it was not renewed, if it was not."""
+        """Why the session was not renewed, if it was not."""
 
     def __init__(
         self,
@@ -568,7 +578,7 @@ global___KeptSession = KeptSession
 
 @typing.final
 class CloseSessionRequest(google.protobuf.message.Message):
-    """Asks to end a session."""
+    """Ends a session."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -578,10 +588,10 @@ class CloseSessionRequest(google.protobuf.message.Message):
     namespace: builtins.str
     """The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default"."""
     session_id: builtins.str
-    """The session's id. Required; 1 to 128 bytes. A session that was closed already is closed: no error."""
+    """The session's id. Required; 1 to 128 bytes. Closing a session that is already closed is not an error."""
     client_id: builtins.str
-    """The program that closes it, as in OpenSessionRequest: a session of this id that another program has opened stays open.
-    Default: empty, not compared.
+    """The program that closes the session, as in OpenSessionRequest: a session of this id that another program opened
+    stays open. Default: empty, not compared.
     """
     def __init__(
         self,
@@ -596,7 +606,7 @@ global___CloseSessionRequest = CloseSessionRequest
 
 @typing.final
 class CloseSessionResponse(google.protobuf.message.Message):
-    """Answers CloseSession."""
+    """The reply to CloseSession."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -608,7 +618,7 @@ global___CloseSessionResponse = CloseSessionResponse
 
 @typing.final
 class GetSessionRequest(google.protobuf.message.Message):
-    """Asks for one session."""
+    """Requests one session."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -620,7 +630,7 @@ class GetSessionRequest(google.protobuf.message.Message):
     session_id: builtins.str
     """The session's id. Required; 1 to 128 bytes."""
     after_claim: builtins.int
-    """List the session's claims after the one with this id. Default (0): from the first."""
+    """Lists the session's claims after the one with this id. Default (0): from the first."""
     def __init__(
         self,
         *,
@@ -634,17 +644,19 @@ global___GetSessionRequest = GetSessionRequest
 
 @typing.final
 class GetSessionResponse(google.protobuf.message.Message):
-    """Answers GetSession."""
+    """The reply to GetSession."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     SESSION_FIELD_NUMBER: builtins.int
     REVISION_FIELD_NUMBER: builtins.int
     revision: builtins.int
-    """The revision at which this was so."""
+    """The namespace's revision at which the reply was valid."""
     @property
     def session(self) -> global___Session:
-        """The session, with as many of its claims as fit into 1 MiB. If more follow, ask again with the id of the last one as `after_claim`."""
+        """The session, with as many of its claims as fit into 1 MiB. If more follow, repeat the call with the id of the last
+        one as `after_claim`.
+        """
 
     def __init__(
         self,
@@ -659,8 +671,8 @@ global___GetSessionResponse = GetSessionResponse
 
 @typing.final
 class ListSessionsRequest(google.protobuf.message.Message):
-    """Asks for a page of the open sessions. A page may have fewer than were asked for, or none, although there are more: a call looks at
-    10000 of them at the most. Go on while there is a next_page_token.
+    """Requests a page of the open sessions. A page may have fewer sessions than requested, or none, even if more follow: a
+    call examines at most 10000 sessions. Continue while there is a next_page_token.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -671,9 +683,9 @@ class ListSessionsRequest(google.protobuf.message.Message):
     namespace: builtins.str
     """The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default"."""
     page_size: builtins.int
-    """The most sessions in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large."""
+    """The maximum number of sessions per page: 0 to 1000. Default (0): 100. A page of large sessions may have fewer."""
     page_token: builtins.str
-    """The next_page_token of the page before. Default: the first page."""
+    """The next_page_token of the previous page. Default: the first page."""
     def __init__(
         self,
         *,
@@ -687,7 +699,7 @@ global___ListSessionsRequest = ListSessionsRequest
 
 @typing.final
 class ListSessionsResponse(google.protobuf.message.Message):
-    """Answers ListSessions."""
+    """The reply to ListSessions."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -695,12 +707,12 @@ class ListSessionsResponse(google.protobuf.message.Message):
     NEXT_PAGE_TOKEN_FIELD_NUMBER: builtins.int
     REVISION_FIELD_NUMBER: builtins.int
     next_page_token: builtins.str
-    """Asks for the next page. Empty: this was the last one."""
+    """The page_token of the next page. Empty: this was the last page."""
     revision: builtins.int
-    """The revision at which this was so."""
+    """The namespace's revision at which the reply was valid."""
     @property
     def sessions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Session]:
-        """The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB."""
+        """The sessions, oldest first, each with at most the first 100 of its claims, and of these as many as fit into 64 KiB."""
 
     def __init__(
         self,
@@ -715,7 +727,7 @@ global___ListSessionsResponse = ListSessionsResponse
 
 @typing.final
 class Refusal(google.protobuf.message.Message):
-    """A refusal inside an answer: what a call of its own would have been refused with."""
+    """A rejection within a reply: the status with which a separate call would have been rejected."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -744,10 +756,10 @@ class Refusal(google.protobuf.message.Message):
     reason: builtins.str
     """The name of an ErrorReason, without its prefix, as in google.rpc.ErrorInfo."""
     message: builtins.str
-    """What is wrong, for people."""
+    """The error message, for people."""
     @property
     def metadata(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
-        """The facts, as in google.rpc.ErrorInfo."""
+        """The metadata, as in google.rpc.ErrorInfo."""
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class SessionServiceStub(object):
-    """Sessions: one client's presence. What a session holds and waits for ends when the session ends.
+    """Sessions: the presence of one client. When a session ends, all its holds and waiting claims end.
     """
 
     def __init__(self, channel):
@@ -68,7 +68,7 @@ class SessionServiceStub(object):
 
 
 class SessionServiceServicer(object):
-    """Sessions: one client's presence. What a session holds and waits for ends when the session ends.
+    """Sessions: the presence of one client. When a session ends, all its holds and waiting claims end.
     """
 
     def OpenSession(self, request, context):
@@ -79,30 +79,30 @@ class SessionServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Renew(self, request, context):
-        """Renews one session once. Any server may be asked; it becomes the session's home if it was not, which costs a commit in the
-        database. A renewal at the session's home costs nothing there: so prefer the server that was asked last.
+        """Renews one session once. The call may go to any server; that server becomes the session's home if it was not, which
+        costs a commit in the database. A renewal at the session's home costs none: prefer the server of the last renewal.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def KeepAlive(self, request_iterator, context):
-        """Renews many sessions over one stream: each request is answered by one response, in order.
+        """Renews many sessions over one stream: each request gets one response, in order.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CloseSession(self, request, context):
-        """Ends a session at once, and with it all that it holds and waits for. An Acquire that a server received before, and that would open
-        it again, takes no effect any more: it is refused (ACQUIRE_CANCELLED).
+        """Ends a session at once, with all its holds and waiting claims. An Acquire that a server received earlier, and that
+        would open the session again, no longer takes effect: it is rejected (ACQUIRE_CANCELLED).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetSession(self, request, context):
-        """Reads one open session with what it holds and waits for.
+        """Reads one open session with its holds and waiting claims.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -157,7 +157,7 @@ def add_SessionServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class SessionService(object):
-    """Sessions: one client's presence. What a session holds and waits for ends when the session ends.
+    """Sessions: the presence of one client. When a session ends, all its holds and waiting claims end.
     """
 
     @staticmethod

@@ -18,7 +18,7 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class SessionServiceStub:
-    """Sessions: one client's presence. What a session holds and waits for ends when the session ends."""
+    """Sessions: the presence of one client. When a session ends, all its holds and waiting claims end."""
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
     OpenSession: grpc.UnaryUnaryMultiCallable[
@@ -31,29 +31,29 @@ class SessionServiceStub:
         tenure.v1.session_pb2.RenewRequest,
         tenure.v1.session_pb2.RenewResponse,
     ]
-    """Renews one session once. Any server may be asked; it becomes the session's home if it was not, which costs a commit in the
-    database. A renewal at the session's home costs nothing there: so prefer the server that was asked last.
+    """Renews one session once. The call may go to any server; that server becomes the session's home if it was not, which
+    costs a commit in the database. A renewal at the session's home costs none: prefer the server of the last renewal.
     """
 
     KeepAlive: grpc.StreamStreamMultiCallable[
         tenure.v1.session_pb2.KeepAliveRequest,
         tenure.v1.session_pb2.KeepAliveResponse,
     ]
-    """Renews many sessions over one stream: each request is answered by one response, in order."""
+    """Renews many sessions over one stream: each request gets one response, in order."""
 
     CloseSession: grpc.UnaryUnaryMultiCallable[
         tenure.v1.session_pb2.CloseSessionRequest,
         tenure.v1.session_pb2.CloseSessionResponse,
     ]
-    """Ends a session at once, and with it all that it holds and waits for. An Acquire that a server received before, and that would open
-    it again, takes no effect any more: it is refused (ACQUIRE_CANCELLED).
+    """Ends a session at once, with all its holds and waiting claims. An Acquire that a server received earlier, and that
+    would open the session again, no longer takes effect: it is rejected (ACQUIRE_CANCELLED).
     """
 
     GetSession: grpc.UnaryUnaryMultiCallable[
         tenure.v1.session_pb2.GetSessionRequest,
         tenure.v1.session_pb2.GetSessionResponse,
     ]
-    """Reads one open session with what it holds and waits for."""
+    """Reads one open session with its holds and waiting claims."""
 
     ListSessions: grpc.UnaryUnaryMultiCallable[
         tenure.v1.session_pb2.ListSessionsRequest,
@@ -62,7 +62,7 @@ class SessionServiceStub:
     """Lists the open sessions in the order in which they were opened."""
 
 class SessionServiceAsyncStub:
-    """Sessions: one client's presence. What a session holds and waits for ends when the session ends."""
+    """Sessions: the presence of one client. When a session ends, all its holds and waiting claims end."""
 
     OpenSession: grpc.aio.UnaryUnaryMultiCallable[
         tenure.v1.session_pb2.OpenSessionRequest,
@@ -74,29 +74,29 @@ class SessionServiceAsyncStub:
         tenure.v1.session_pb2.RenewRequest,
         tenure.v1.session_pb2.RenewResponse,
     ]
-    """Renews one session once. Any server may be asked; it becomes the session's home if it was not, which costs a commit in the
-    database. A renewal at the session's home costs nothing there: so prefer the server that was asked last.
+    """Renews one session once. The call may go to any server; that server becomes the session's home if it was not, which
+    costs a commit in the database. A renewal at the session's home costs none: prefer the server of the last renewal.
     """
 
     KeepAlive: grpc.aio.StreamStreamMultiCallable[
         tenure.v1.session_pb2.KeepAliveRequest,
         tenure.v1.session_pb2.KeepAliveResponse,
     ]
-    """Renews many sessions over one stream: each request is answered by one response, in order."""
+    """Renews many sessions over one stream: each request gets one response, in order."""
 
     CloseSession: grpc.aio.UnaryUnaryMultiCallable[
         tenure.v1.session_pb2.CloseSessionRequest,
         tenure.v1.session_pb2.CloseSessionResponse,
     ]
-    """Ends a session at once, and with it all that it holds and waits for. An Acquire that a server received before, and that would open
-    it again, takes no effect any more: it is refused (ACQUIRE_CANCELLED).
+    """Ends a session at once, with all its holds and waiting claims. An Acquire that a server received earlier, and that
+    would open the session again, no longer takes effect: it is rejected (ACQUIRE_CANCELLED).
     """
 
     GetSession: grpc.aio.UnaryUnaryMultiCallable[
         tenure.v1.session_pb2.GetSessionRequest,
         tenure.v1.session_pb2.GetSessionResponse,
     ]
-    """Reads one open session with what it holds and waits for."""
+    """Reads one open session with its holds and waiting claims."""
 
     ListSessions: grpc.aio.UnaryUnaryMultiCallable[
         tenure.v1.session_pb2.ListSessionsRequest,
@@ -105,7 +105,7 @@ class SessionServiceAsyncStub:
     """Lists the open sessions in the order in which they were opened."""
 
 class SessionServiceServicer(metaclass=abc.ABCMeta):
-    """Sessions: one client's presence. What a session holds and waits for ends when the session ends."""
+    """Sessions: the presence of one client. When a session ends, all its holds and waiting claims end."""
 
     @abc.abstractmethod
     def OpenSession(
@@ -121,8 +121,8 @@ class SessionServiceServicer(metaclass=abc.ABCMeta):
         request: tenure.v1.session_pb2.RenewRequest,
         context: _ServicerContext,
     ) -> typing.Union[tenure.v1.session_pb2.RenewResponse, collections.abc.Awaitable[tenure.v1.session_pb2.RenewResponse]]:
-        """Renews one session once. Any server may be asked; it becomes the session's home if it was not, which costs a commit in the
-        database. A renewal at the session's home costs nothing there: so prefer the server that was asked last.
+        """Renews one session once. The call may go to any server; that server becomes the session's home if it was not, which
+        costs a commit in the database. A renewal at the session's home costs none: prefer the server of the last renewal.
         """
 
     @abc.abstractmethod
@@ -131,7 +131,7 @@ class SessionServiceServicer(metaclass=abc.ABCMeta):
         request_iterator: _MaybeAsyncIterator[tenure.v1.session_pb2.KeepAliveRequest],
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[tenure.v1.session_pb2.KeepAliveResponse], collections.abc.AsyncIterator[tenure.v1.session_pb2.KeepAliveResponse]]:
-        """Renews many sessions over one stream: each request is answered by one response, in order."""
+        """Renews many sessions over one stream: each request gets one response, in order."""
 
     @abc.abstractmethod
     def CloseSession(
@@ -139,8 +139,8 @@ class SessionServiceServicer(metaclass=abc.ABCMeta):
         request: tenure.v1.session_pb2.CloseSessionRequest,
         context: _ServicerContext,
     ) -> typing.Union[tenure.v1.session_pb2.CloseSessionResponse, collections.abc.Awaitable[tenure.v1.session_pb2.CloseSessionResponse]]:
-        """Ends a session at once, and with it all that it holds and waits for. An Acquire that a server received before, and that would open
-        it again, takes no effect any more: it is refused (ACQUIRE_CANCELLED).
+        """Ends a session at once, with all its holds and waiting claims. An Acquire that a server received earlier, and that
+        would open the session again, no longer takes effect: it is rejected (ACQUIRE_CANCELLED).
         """
 
     @abc.abstractmethod
@@ -149,7 +149,7 @@ class SessionServiceServicer(metaclass=abc.ABCMeta):
         request: tenure.v1.session_pb2.GetSessionRequest,
         context: _ServicerContext,
     ) -> typing.Union[tenure.v1.session_pb2.GetSessionResponse, collections.abc.Awaitable[tenure.v1.session_pb2.GetSessionResponse]]:
-        """Reads one open session with what it holds and waits for."""
+        """Reads one open session with its holds and waiting claims."""
 
     @abc.abstractmethod
     def ListSessions(

@@ -26,8 +26,8 @@ class StreamRequest(google.protobuf.message.Message):
     COMMANDS_FIELD_NUMBER: builtins.int
     @property
     def commands(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Command]:
-        """The commands: 1 to 1000. They are carried out at once, in no particular order: what depends on the outcome of another
-        command is sent after its answer. Keep-alives are answered before anything that comes later.
+        """The commands: 1 to 1000. They are executed concurrently, in no particular order: send a command that depends on the
+        outcome of another one after the reply to that one. Keep-alives are answered before anything that arrives later.
         """
 
     def __init__(
@@ -66,10 +66,13 @@ class Command(google.protobuf.message.Message):
     GET_GROUP_FIELD_NUMBER: builtins.int
     TRACEPARENT_FIELD_NUMBER: builtins.int
     id: builtins.int
-    """The client's number for this command, repeated in its answers. Not 0; not used twice at once on one stream."""
+    """The client's number for this command, repeated in its replies. Not 0; not in use by another command in progress on
+    the stream.
+    """
     traceparent: builtins.str
-    """The trace that this command is part of, as in the header of that name of a plain call (W3C Trace Context): 55 bytes, as in
-    "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01". Anything else is ignored. Default: "", none is known.
+    """The trace that this command is part of, as in the header of this name of a plain call (W3C Trace Context):
+    55 bytes, as in "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01". Any other value is ignored. Default: "",
+    no trace.
     """
     @property
     def open_session(self) -> tenure.v1.session_pb2.OpenSessionRequest:
@@ -89,23 +92,23 @@ class Command(google.protobuf.message.Message):
 
     @property
     def acquire(self) -> tenure.v1.lock_pb2.AcquireRequest:
-        """Asks for locks. While it waits, CancelCommand ends the wait."""
+        """Requests locks. While it waits, CancelCommand ends the wait."""
 
     @property
     def release(self) -> tenure.v1.lock_pb2.ReleaseRequest:
-        """Gives a hold back."""
+        """Releases a hold."""
 
     @property
     def cancel_acquire(self) -> tenure.v1.lock_pb2.CancelAcquireRequest:
-        """Gives up an Acquire."""
+        """Cancels an Acquire."""
 
     @property
     def watch(self) -> tenure.v1.watch_pb2.WatchRequest:
-        """Starts a watch: many answers with this command's id, until CancelCommand."""
+        """Starts a watch: many replies with this command's id, until CancelCommand."""
 
     @property
     def cancel(self) -> global___CancelCommand:
-        """Ends a waiting acquire or a watch of this stream. A waiting acquire is answered at once: granted, or not."""
+        """Ends a waiting acquire or a watch of this stream. A waiting acquire is answered at once, granted or not."""
 
     @property
     def get_lock(self) -> tenure.v1.lock_pb2.GetLockRequest:
@@ -117,7 +120,7 @@ class Command(google.protobuf.message.Message):
 
     @property
     def transfer(self) -> tenure.v1.lock_pb2.TransferRequest:
-        """Hands a hold to a waiter."""
+        """Hands a hold over to a waiter."""
 
     @property
     def update_claim(self) -> tenure.v1.lock_pb2.UpdateClaimRequest:
@@ -125,7 +128,7 @@ class Command(google.protobuf.message.Message):
 
     @property
     def join_group(self) -> tenure.v1.group_pb2.JoinGroupRequest:
-        """Joins a group. With a ttl, it attaches the session to this stream."""
+        """Joins a group. With a ttl, attaches the session to this stream."""
 
     @property
     def leave_group(self) -> tenure.v1.group_pb2.LeaveGroupRequest:
@@ -137,7 +140,7 @@ class Command(google.protobuf.message.Message):
 
     @property
     def assign(self) -> tenure.v1.group_pb2.AssignGroupRequest:
-        """Assigns something to every member of a group."""
+        """Assigns a value to every member of a group."""
 
     @property
     def get_group(self) -> tenure.v1.group_pb2.GetGroupRequest:
@@ -188,12 +191,12 @@ class AttachSession(google.protobuf.message.Message):
     session_id: builtins.str
     """The session's id. Required; 1 to 128 bytes."""
     attachment: builtins.int
-    """The client's count of its attachments of this session, the one that opens it and this one included. One that is smaller than
-    the session has been told is late, because its client has turned to another server since, and refused (LATE_ATTACHMENT).
-    At most 2^63 - 1. Default: 0, it is not counted, and never late.
+    """The client's count of its attachments of this session, including the one that opened it and this one. A count
+    smaller than the highest one recorded for the session is late, because the client has since attached it through
+    another server, and is rejected (LATE_ATTACHMENT). At most 2^63 - 1. Default: 0, not counted, and never late.
     """
     client_id: builtins.str
-    """The program that attaches it, as in OpenSessionRequest. Default: empty, not compared."""
+    """The program that attaches the session, as in OpenSessionRequest. Default: empty, not compared."""
     def __init__(
         self,
         *,
@@ -208,13 +211,13 @@ global___AttachSession = AttachSession
 
 @typing.final
 class CancelCommand(google.protobuf.message.Message):
-    """Ends a command that goes on."""
+    """Ends a command in progress."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     COMMAND_ID_FIELD_NUMBER: builtins.int
     command_id: builtins.int
-    """The id of the command to end. Unknown ids are ignored: it may just have ended by itself."""
+    """The id of the command to end. Unknown ids are ignored: the command may have ended by itself just before."""
     def __init__(
         self,
         *,
@@ -226,14 +229,14 @@ global___CancelCommand = CancelCommand
 
 @typing.final
 class StreamResponse(google.protobuf.message.Message):
-    """Answers and notices for a client."""
+    """Replies and notices for a client."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     ANSWERS_FIELD_NUMBER: builtins.int
     @property
     def answers(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Answer]:
-        """In the order in which they came about."""
+        """The replies and notices, in the order in which they arose."""
 
     def __init__(
         self,
@@ -246,7 +249,7 @@ global___StreamResponse = StreamResponse
 
 @typing.final
 class Answer(google.protobuf.message.Message):
-    """One answer or notice."""
+    """One reply or notice."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -276,54 +279,54 @@ class Answer(google.protobuf.message.Message):
     ASSIGN_FIELD_NUMBER: builtins.int
     GET_GROUP_FIELD_NUMBER: builtins.int
     id: builtins.int
-    """The command that is answered. 0 for a notice."""
+    """The id of the command that is answered. 0 for a notice."""
     @property
     def refusal(self) -> tenure.v1.session_pb2.Refusal:
-        """The command was refused."""
+        """The command was rejected."""
 
     @property
     def open_session(self) -> tenure.v1.session_pb2.OpenSessionResponse:
-        """Answers open_session."""
+        """The reply to open_session."""
 
     @property
     def attached_session(self) -> global___AttachedSession:
-        """Answers attach_session."""
+        """The reply to attach_session."""
 
     @property
     def keep_alive(self) -> tenure.v1.session_pb2.KeepAliveResponse:
-        """Answers keep_alive."""
+        """The reply to keep_alive."""
 
     @property
     def close_session(self) -> tenure.v1.session_pb2.CloseSessionResponse:
-        """Answers close_session."""
+        """The reply to close_session."""
 
     @property
     def acquire(self) -> tenure.v1.lock_pb2.AcquireResponse:
-        """Answers acquire: once, when it is granted or its wait is over."""
+        """The reply to acquire: once, when it is granted or its wait is over."""
 
     @property
     def release(self) -> tenure.v1.lock_pb2.ReleaseResponse:
-        """Answers release."""
+        """The reply to release."""
 
     @property
     def cancel_acquire(self) -> tenure.v1.lock_pb2.CancelAcquireResponse:
-        """Answers cancel_acquire."""
+        """The reply to cancel_acquire."""
 
     @property
     def watch(self) -> tenure.v1.watch_pb2.WatchResponse:
-        """Answers watch, many times."""
+        """A reply to watch; there are many."""
 
     @property
     def cancelled(self) -> global___CancelledCommand:
-        """Answers cancel."""
+        """The reply to cancel."""
 
     @property
     def get_lock(self) -> tenure.v1.lock_pb2.GetLockResponse:
-        """Answers get_lock."""
+        """The reply to get_lock."""
 
     @property
     def get_session(self) -> tenure.v1.session_pb2.GetSessionResponse:
-        """Answers get_session."""
+        """The reply to get_session."""
 
     @property
     def session_ended(self) -> global___SessionEnded:
@@ -331,47 +334,47 @@ class Answer(google.protobuf.message.Message):
 
     @property
     def hold_ended(self) -> global___HoldEnded:
-        """Notice: a hold of an attached session has ended, and not because that session released it."""
+        """Notice: a hold of an attached session has ended for another reason than a release by that session."""
 
     @property
     def session_moved(self) -> global___SessionMoved:
-        """Notice: an attached session has moved to another stream. Answers on this one no longer count for it."""
+        """Notice: an attached session has moved to another stream. Replies on this stream no longer count for it."""
 
     @property
     def going_away(self) -> global___GoingAway:
-        """Notice: this server is going away. Connect to another one now and attach there; sessions go on."""
+        """Notice: this server is going away. Connect to another server now and attach the sessions there; they stay open."""
 
     @property
     def transfer(self) -> tenure.v1.lock_pb2.TransferResponse:
-        """Answers transfer: once, when it is done."""
+        """The reply to transfer: once, when the handoff is complete."""
 
     @property
     def update_claim(self) -> tenure.v1.lock_pb2.UpdateClaimResponse:
-        """Answers update_claim."""
+        """The reply to update_claim."""
 
     @property
     def transfer_requested(self) -> global___TransferRequested:
-        """Notice: the holder is asked to hand over."""
+        """Notice: the holder is asked to hand its hold over."""
 
     @property
     def join_group(self) -> tenure.v1.group_pb2.JoinGroupResponse:
-        """Answers join_group."""
+        """The reply to join_group."""
 
     @property
     def leave_group(self) -> tenure.v1.group_pb2.LeaveGroupResponse:
-        """Answers leave_group."""
+        """The reply to leave_group."""
 
     @property
     def configure_group(self) -> tenure.v1.group_pb2.ConfigureGroupResponse:
-        """Answers configure_group."""
+        """The reply to configure_group."""
 
     @property
     def assign(self) -> tenure.v1.group_pb2.AssignGroupResponse:
-        """Answers assign."""
+        """The reply to assign."""
 
     @property
     def get_group(self) -> tenure.v1.group_pb2.GetGroupResponse:
-        """Answers get_group."""
+        """The reply to get_group."""
 
     def __init__(
         self,
@@ -417,10 +420,10 @@ class AttachedSession(google.protobuf.message.Message):
     SESSION_FIELD_NUMBER: builtins.int
     REVISION_FIELD_NUMBER: builtins.int
     revision: builtins.int
-    """The revision at which this was so."""
+    """The namespace's revision at which the reply was valid."""
     @property
     def session(self) -> tenure.v1.session_pb2.Session:
-        """The session, with what it holds and waits for."""
+        """The session, with the claims that it holds and waits for."""
 
     def __init__(
         self,
@@ -456,7 +459,7 @@ class SessionEnded(google.protobuf.message.Message):
     session_id: builtins.str
     """The session's id."""
     reason: tenure.v1.session_pb2.EndReason.ValueType
-    """Why it ended."""
+    """The reason for the end."""
     def __init__(
         self,
         *,
@@ -484,7 +487,7 @@ class HoldEnded(google.protobuf.message.Message):
     token: builtins.int
     """The fencing token of the hold."""
     reason: tenure.v1.session_pb2.EndReason.ValueType
-    """Why it ended."""
+    """The reason for the end."""
     operator: builtins.str
     """The operator who ended it, if one did."""
     note: builtins.str
@@ -534,8 +537,9 @@ class GoingAway(google.protobuf.message.Message):
     GRACE_FIELD_NUMBER: builtins.int
     @property
     def grace(self) -> google.protobuf.duration_pb2.Duration:
-        """How long the server still takes renewals, if others live that the client can go to; if none does, it ends at once. What opens or
-        attaches a session, and further streams, it refuses (DRAINING).
+        """How long the server still accepts renewals, if there are other live servers that the client can connect to; if
+        there are none, the server ends at once. It rejects further streams, and commands that open or attach a session
+        (DRAINING).
         """
 
     def __init__(
@@ -550,7 +554,9 @@ global___GoingAway = GoingAway
 
 @typing.final
 class TransferRequested(google.protobuf.message.Message):
-    """A holder is asked to stop its work and hand over. It confirms by releasing the hold; if it does not, it holds on."""
+    """The holder is asked to stop its work and hand its hold over. It confirms by releasing the hold; if it does not
+    confirm, it keeps the hold.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -565,7 +571,9 @@ class TransferRequested(google.protobuf.message.Message):
     token: builtins.int
     """The fencing token of the hold."""
     operator: builtins.str
-    """The operator who asks. Empty: a better candidate waits, and the lock's settings say that it is handed the lock."""
+    """The operator who requests the transfer. Empty: a waiter of higher priority preempts the holder, according to the
+    lock's settings.
+    """
     note: builtins.str
     """The operator's note."""
     @property
@@ -574,7 +582,7 @@ class TransferRequested(google.protobuf.message.Message):
 
     @property
     def drain(self) -> google.protobuf.duration_pb2.Duration:
-        """For how long the holder may go on, from now."""
+        """How long the holder may continue, from now."""
 
     def __init__(
         self,

@@ -26,7 +26,8 @@ if _version_not_supported:
 
 
 class ClientServiceStub(object):
-    """The way in for client libraries: one stream for all that a client does. Each command means what the plain call means.
+    """The stream that client libraries use for all operations of a client. Each command has the semantics of the plain
+    call.
     """
 
     def __init__(self, channel):
@@ -43,12 +44,13 @@ class ClientServiceStub(object):
 
 
 class ClientServiceServicer(object):
-    """The way in for client libraries: one stream for all that a client does. Each command means what the plain call means.
+    """The stream that client libraries use for all operations of a client. Each command has the semantics of the plain
+    call.
     """
 
     def Stream(self, request_iterator, context):
-        """Opens a client's stream. Its end is the disconnect signal of the sessions that are attached to it: unless a server ends
-        it, or dies, those with a disconnect grace end after that.
+        """Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
+        with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -71,7 +73,8 @@ def add_ClientServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ClientService(object):
-    """The way in for client libraries: one stream for all that a client does. Each command means what the plain call means.
+    """The stream that client libraries use for all operations of a client. Each command has the semantics of the plain
+    call.
     """
 
     @staticmethod

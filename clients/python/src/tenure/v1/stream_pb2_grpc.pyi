@@ -18,30 +18,36 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class ClientServiceStub:
-    """The way in for client libraries: one stream for all that a client does. Each command means what the plain call means."""
+    """The stream that client libraries use for all operations of a client. Each command has the semantics of the plain
+    call.
+    """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
     Stream: grpc.StreamStreamMultiCallable[
         tenure.v1.stream_pb2.StreamRequest,
         tenure.v1.stream_pb2.StreamResponse,
     ]
-    """Opens a client's stream. Its end is the disconnect signal of the sessions that are attached to it: unless a server ends
-    it, or dies, those with a disconnect grace end after that.
+    """Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
+    with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
     """
 
 class ClientServiceAsyncStub:
-    """The way in for client libraries: one stream for all that a client does. Each command means what the plain call means."""
+    """The stream that client libraries use for all operations of a client. Each command has the semantics of the plain
+    call.
+    """
 
     Stream: grpc.aio.StreamStreamMultiCallable[
         tenure.v1.stream_pb2.StreamRequest,
         tenure.v1.stream_pb2.StreamResponse,
     ]
-    """Opens a client's stream. Its end is the disconnect signal of the sessions that are attached to it: unless a server ends
-    it, or dies, those with a disconnect grace end after that.
+    """Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
+    with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
     """
 
 class ClientServiceServicer(metaclass=abc.ABCMeta):
-    """The way in for client libraries: one stream for all that a client does. Each command means what the plain call means."""
+    """The stream that client libraries use for all operations of a client. Each command has the semantics of the plain
+    call.
+    """
 
     @abc.abstractmethod
     def Stream(
@@ -49,8 +55,8 @@ class ClientServiceServicer(metaclass=abc.ABCMeta):
         request_iterator: _MaybeAsyncIterator[tenure.v1.stream_pb2.StreamRequest],
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[tenure.v1.stream_pb2.StreamResponse], collections.abc.AsyncIterator[tenure.v1.stream_pb2.StreamResponse]]:
-        """Opens a client's stream. Its end is the disconnect signal of the sessions that are attached to it: unless a server ends
-        it, or dies, those with a disconnect grace end after that.
+        """Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
+        with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
         """
 
 def add_ClientServiceServicer_to_server(servicer: ClientServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -32,9 +32,11 @@ class _HistoryGoneCauseEnumTypeWrapper(google.protobuf.internal.enum_type_wrappe
     HISTORY_GONE_CAUSE_UNSPECIFIED: _HistoryGoneCause.ValueType  # 0
     """Never sent."""
     HISTORY_GONE_CAUSE_COMPACTED: _HistoryGoneCause.ValueType  # 1
-    """It was dropped after the configured time, or more changed while a snapshot was sent than is kept for its reader."""
+    """It was dropped after the configured time, or more locks changed while a snapshot was sent than the server records
+    for its reader.
+    """
     HISTORY_GONE_CAUSE_LOST: _HistoryGoneCause.ValueType  # 2
-    """The database lost it: a failover to a copy that was behind, or a restore."""
+    """The database lost it: a failover to a replica that was behind, or a restore."""
 
 class HistoryGoneCause(_HistoryGoneCause, metaclass=_HistoryGoneCauseEnumTypeWrapper):
     """The causes of missing history."""
@@ -42,9 +44,11 @@ class HistoryGoneCause(_HistoryGoneCause, metaclass=_HistoryGoneCauseEnumTypeWra
 HISTORY_GONE_CAUSE_UNSPECIFIED: HistoryGoneCause.ValueType  # 0
 """Never sent."""
 HISTORY_GONE_CAUSE_COMPACTED: HistoryGoneCause.ValueType  # 1
-"""It was dropped after the configured time, or more changed while a snapshot was sent than is kept for its reader."""
+"""It was dropped after the configured time, or more locks changed while a snapshot was sent than the server records
+for its reader.
+"""
 HISTORY_GONE_CAUSE_LOST: HistoryGoneCause.ValueType  # 2
-"""The database lost it: a failover to a copy that was behind, or a restore."""
+"""The database lost it: a failover to a replica that was behind, or a restore."""
 global___HistoryGoneCause = HistoryGoneCause
 
 class _EventType:
@@ -60,24 +64,24 @@ class _EventTypeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     EVENT_TYPE_GRANTED: _EventType.ValueType  # 2
     """A claim was granted: its session holds the lock."""
     EVENT_TYPE_LINGERING: _EventType.ValueType  # 3
-    """A hold was released before its minimum hold was over: nobody holds the lock, and nobody is granted it yet."""
+    """A hold was released before its minimum hold was over: the lock has no holder, and is not granted yet."""
     EVENT_TYPE_ENDED: _EventType.ValueType  # 4
-    """A claim ended: the hold is over, or the waiter left. Of a hold that lingered: its minimum hold is over, and others may be granted
-    the lock.
+    """A claim ended: the hold is over, or the waiter left. For a hold that lingered: its minimum hold is over, and the
+    lock may be granted again.
     """
     EVENT_TYPE_TRANSFER_STARTED: _EventType.ValueType  # 5
-    """The holder was asked to hand over. It holds on until it confirms."""
+    """The holder was asked to hand over. It keeps the hold until it confirms."""
     EVENT_TYPE_TRANSFER_CANCELLED: _EventType.ValueType  # 6
-    """The holder did not confirm in time. It holds on."""
+    """The holder did not confirm in time. It keeps the hold."""
     EVENT_TYPE_TRANSFERRED: _EventType.ValueType  # 7
     """The hold was handed over: `previous` ended and `claim` was granted in one step."""
     EVENT_TYPE_UPDATED: _EventType.ValueType  # 8
     """The metadata of a hold was replaced."""
     EVENT_TYPE_CONFIGURED: _EventType.ValueType  # 9
-    """An operator set something on the lock, see `settings`. Without a claim."""
+    """An operator changed the settings of the lock, see `settings`. Without a claim."""
 
 class EventType(_EventType, metaclass=_EventTypeEnumTypeWrapper):
-    """What can happen to a claim or a lock."""
+    """The types of events of a claim or a lock."""
 
 EVENT_TYPE_UNSPECIFIED: EventType.ValueType  # 0
 """Never sent."""
@@ -86,21 +90,21 @@ EVENT_TYPE_QUEUED: EventType.ValueType  # 1
 EVENT_TYPE_GRANTED: EventType.ValueType  # 2
 """A claim was granted: its session holds the lock."""
 EVENT_TYPE_LINGERING: EventType.ValueType  # 3
-"""A hold was released before its minimum hold was over: nobody holds the lock, and nobody is granted it yet."""
+"""A hold was released before its minimum hold was over: the lock has no holder, and is not granted yet."""
 EVENT_TYPE_ENDED: EventType.ValueType  # 4
-"""A claim ended: the hold is over, or the waiter left. Of a hold that lingered: its minimum hold is over, and others may be granted
-the lock.
+"""A claim ended: the hold is over, or the waiter left. For a hold that lingered: its minimum hold is over, and the
+lock may be granted again.
 """
 EVENT_TYPE_TRANSFER_STARTED: EventType.ValueType  # 5
-"""The holder was asked to hand over. It holds on until it confirms."""
+"""The holder was asked to hand over. It keeps the hold until it confirms."""
 EVENT_TYPE_TRANSFER_CANCELLED: EventType.ValueType  # 6
-"""The holder did not confirm in time. It holds on."""
+"""The holder did not confirm in time. It keeps the hold."""
 EVENT_TYPE_TRANSFERRED: EventType.ValueType  # 7
 """The hold was handed over: `previous` ended and `claim` was granted in one step."""
 EVENT_TYPE_UPDATED: EventType.ValueType  # 8
 """The metadata of a hold was replaced."""
 EVENT_TYPE_CONFIGURED: EventType.ValueType  # 9
-"""An operator set something on the lock, see `settings`. Without a claim."""
+"""An operator changed the settings of the lock, see `settings`. Without a claim."""
 global___EventType = EventType
 
 class _GroupEventType:
@@ -118,10 +122,10 @@ class _GroupEventTypeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper.
     GROUP_EVENT_TYPE_CONFIGURED: _GroupEventType.ValueType  # 3
     """The config was set or cleared."""
     GROUP_EVENT_TYPE_ASSIGNED: _GroupEventType.ValueType  # 4
-    """The leader assigned something to every member."""
+    """The leader assigned a value to every member."""
 
 class GroupEventType(_GroupEventType, metaclass=_GroupEventTypeEnumTypeWrapper):
-    """What can happen to a group."""
+    """The types of events of a group."""
 
 GROUP_EVENT_TYPE_UNSPECIFIED: GroupEventType.ValueType  # 0
 """Never sent."""
@@ -132,12 +136,12 @@ GROUP_EVENT_TYPE_LEFT: GroupEventType.ValueType  # 2
 GROUP_EVENT_TYPE_CONFIGURED: GroupEventType.ValueType  # 3
 """The config was set or cleared."""
 GROUP_EVENT_TYPE_ASSIGNED: GroupEventType.ValueType  # 4
-"""The leader assigned something to every member."""
+"""The leader assigned a value to every member."""
 global___GroupEventType = GroupEventType
 
 @typing.final
 class WatchRequest(google.protobuf.message.Message):
-    """Asks for a stream of events."""
+    """Requests a stream of events."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -149,8 +153,8 @@ class WatchRequest(google.protobuf.message.Message):
     namespace: builtins.str
     """The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default"."""
     after_revision: builtins.int
-    """Resume after this revision: the last one that was received. Default (0): begin with a snapshot.
-    Not beyond the namespace's revision.
+    """Resumes after this revision: the last one that was received. At most the namespace's revision. Default (0): begins
+    with a snapshot.
     """
     @property
     def names(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
@@ -158,8 +162,8 @@ class WatchRequest(google.protobuf.message.Message):
 
     @property
     def prefixes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """The locks to watch, by prefix: 0 to 100 prefixes of 0 to 255 bytes; the empty prefix watches all.
-        With neither names nor prefixes nor groups, all locks are watched.
+        """The locks to watch, by prefix: 0 to 100 prefixes of 0 to 255 bytes; the empty prefix watches all. Without names,
+        prefixes and groups, all locks are watched.
         """
 
     @property
@@ -191,25 +195,25 @@ class WatchResponse(google.protobuf.message.Message):
     PROGRESS_FIELD_NUMBER: builtins.int
     HISTORY_GONE_FIELD_NUMBER: builtins.int
     revision: builtins.int
-    """Everything up to this revision has been sent: resume after it. Not of a snapshot of which more follows: until it is complete, a watch
-    can only begin anew.
+    """Everything up to this revision has been sent: resume after it. Does not apply to a snapshot of which more follows:
+    until the snapshot is complete, a watch can only start over.
     """
     @property
     def snapshot(self) -> global___Snapshot:
-        """Everything that is watched, as it is at this revision. Comes first unless the watch was resumed."""
+        """The state of everything that is watched, at this revision. Comes first unless the watch was resumed."""
 
     @property
     def events(self) -> global___Events:
-        """What happened in one commit, or in a part of one that is large (more than 64 KiB), and how groups are after it."""
+        """The events of one commit, or of a part of a large one (more than 64 KiB), and the state of the groups after it."""
 
     @property
     def progress(self) -> global___Progress:
-        """Nothing happened to what is watched, up to this revision. Sent about every 10 seconds on an idle stream."""
+        """No event of a watched lock or group up to this revision. Sent about every 10 seconds on an idle stream."""
 
     @property
     def history_gone(self) -> global___HistoryGone:
-        """The history after the revision to resume from is not there (any more), or what has changed since a snapshot under way began: forget
-        what came of it. A snapshot follows.
+        """The history after the revision to resume from is not available (any more), or the changes since the start of an
+        unfinished snapshot are not: discard the state built from this watch. A snapshot follows.
         """
 
     def __init__(
@@ -229,8 +233,8 @@ global___WatchResponse = WatchResponse
 
 @typing.final
 class Snapshot(google.protobuf.message.Message):
-    """Everything that is watched: when it is complete, as it is at its last message's revision. It comes in as many messages of some 64 KiB
-    as it takes.
+    """The state of everything that is watched, when complete: as of the revision of its last message. It is split into
+    messages of about 64 KiB.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -242,13 +246,14 @@ class Snapshot(google.protobuf.message.Message):
     """Whether more of the same snapshot follows in the next message."""
     @property
     def locks(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[tenure.v1.lock_pb2.Lock]:
-        """The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
-        snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
+        """The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that
+        changes before the snapshot is complete is sent again in a later message, and the last one counts; without holders,
+        the lock is then idle.
         """
 
     @property
     def groups(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[tenure.v1.group_pb2.Group]:
-        """The groups that are watched, even if they are empty."""
+        """The watched groups, even if they are empty."""
 
     def __init__(
         self,
@@ -263,7 +268,9 @@ global___Snapshot = Snapshot
 
 @typing.final
 class Events(google.protobuf.message.Message):
-    """The events of one commit, or of a part of it: then the rest follows, and this message's revision is that of its last event."""
+    """The events of one commit, or of a part of it: then the rest follows, and this message's revision is that of its last
+    event.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -272,19 +279,19 @@ class Events(google.protobuf.message.Message):
     GROUP_EVENTS_FIELD_NUMBER: builtins.int
     @property
     def events(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Event]:
-        """What happened to locks, in order of revision."""
+        """Events of locks, in order of revision."""
 
     @property
     def groups(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[tenure.v1.group_pb2.Group]:
-        """The watched groups that changed, as they are at this message's revision. A commit that is told late, because the watch
-        was resumed or its reader is behind, leaves out those that a later message tells. The first thing that a resumed watch
-        tells of each group once it has caught up is how it is, be it in a message without events. Groups that are too large for
-        one message follow in further messages of the same revision.
+        """The watched groups that changed, as of this message's revision. A commit that is sent late, because the watch was
+        resumed or its reader is behind, omits the groups that a later message contains. Once a resumed watch has caught
+        up, the first content that it sends about each group is the group's state, if need be in a message without events.
+        Groups that are too large for one message follow in further messages of the same revision.
         """
 
     @property
     def group_events(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___GroupEvent]:
-        """What happened to groups, in order of revision."""
+        """Events of groups, in order of revision."""
 
     def __init__(
         self,
@@ -299,7 +306,7 @@ global___Events = Events
 
 @typing.final
 class Progress(google.protobuf.message.Message):
-    """Nothing happened."""
+    """No event of a watched lock or group."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -311,13 +318,13 @@ global___Progress = Progress
 
 @typing.final
 class HistoryGone(google.protobuf.message.Message):
-    """The history to resume from is gone."""
+    """The history to resume from is not available."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     CAUSE_FIELD_NUMBER: builtins.int
     cause: global___HistoryGoneCause.ValueType
-    """Why it is gone."""
+    """The cause."""
     def __init__(
         self,
         *,
@@ -329,7 +336,7 @@ global___HistoryGone = HistoryGone
 
 @typing.final
 class Event(google.protobuf.message.Message):
-    """Something that happened to a claim, or to the settings of a lock."""
+    """An event of a claim, or of the settings of a lock."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -345,37 +352,39 @@ class Event(google.protobuf.message.Message):
     PREVIOUS_FIELD_NUMBER: builtins.int
     SETTINGS_FIELD_NUMBER: builtins.int
     revision: builtins.int
-    """The namespace's revision that this event made."""
+    """The namespace's revision created by this event."""
     type: global___EventType.ValueType
-    """What happened."""
+    """The type of the event."""
     end_reason: tenure.v1.session_pb2.EndReason.ValueType
-    """Why the claim (of EVENT_TYPE_TRANSFERRED: the previous one) ended. Only for EVENT_TYPE_ENDED, EVENT_TYPE_LINGERING and
-    EVENT_TYPE_TRANSFERRED.
+    """Why the claim ended; for EVENT_TYPE_TRANSFERRED, why the previous claim ended. Only for EVENT_TYPE_ENDED,
+    EVENT_TYPE_LINGERING and EVENT_TYPE_TRANSFERRED.
     """
     operator: builtins.str
-    """The operator who did it, if one did."""
+    """The operator who caused it, if any."""
     note: builtins.str
     """The operator's note."""
     @property
     def names(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """The watched locks that it happened to, in byte order: of a claim to several locks all that are watched. A handoff between claims
-        to different sets of locks comes as up to three events of one revision: of the locks of both claims, of one and of the other.
+        """The watched locks concerned, in byte order: for a claim to several locks, all of them that are watched. A handoff
+        between claims to different sets of locks is sent as up to three events of one revision: for the locks of both
+        claims, for those of the one only, and for those of the other only.
         """
 
     @property
     def claim(self) -> tenure.v1.session_pb2.Claim:
-        """Whose claim it happened to."""
+        """The claim concerned."""
 
     @property
     def vacant_names(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Those of `names` that have no holder any more: said once, with the last of the holds that ended in a commit. Of a hold that lingers
-        it is said with EVENT_TYPE_LINGERING, and not again with the EVENT_TYPE_ENDED that follows when its minimum hold is over; only
-        if an operator evicts it while it lingers, it is said with this EVENT_TYPE_ENDED, too.
+        """The locks among `names` that no longer have a holder. Reported once, with the last of the holds that ended in a
+        commit. For a lingering hold it is reported with EVENT_TYPE_LINGERING, and not again with the EVENT_TYPE_ENDED that
+        follows when its minimum hold is over; only if an operator evicts the claim while it lingers, it is reported with
+        this EVENT_TYPE_ENDED, too.
         """
 
     @property
     def time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """The wall clock of the server that wrote it, for people: nothing is decided by it."""
+        """The wall clock of the server that wrote the event. For people only; no decision depends on it."""
 
     @property
     def previous(self) -> tenure.v1.session_pb2.Claim:
@@ -383,7 +392,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def settings(self) -> tenure.v1.lock_pb2.LockSettings:
-        """What is set from now on. Only for EVENT_TYPE_CONFIGURED; unset: nothing any more."""
+        """The new settings. Only for EVENT_TYPE_CONFIGURED; unset: none any more."""
 
     def __init__(
         self,
@@ -407,7 +416,7 @@ global___Event = Event
 
 @typing.final
 class GroupEvent(google.protobuf.message.Message):
-    """Something that happened to one group."""
+    """An event of one group."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -423,32 +432,34 @@ class GroupEvent(google.protobuf.message.Message):
     CONFIG_REVISION_FIELD_NUMBER: builtins.int
     TIME_FIELD_NUMBER: builtins.int
     revision: builtins.int
-    """The namespace's revision that this event made."""
+    """The namespace's revision created by this event."""
     group: builtins.str
     """The group."""
     type: global___GroupEventType.ValueType
-    """What happened."""
+    """The type of the event."""
     end_reason: tenure.v1.session_pb2.EndReason.ValueType
-    """Why the member left: released by itself, or why its session ended. Only for GROUP_EVENT_TYPE_LEFT."""
+    """Why the member left: END_REASON_RELEASED if it left by itself, else the reason why its session ended. Only for
+    GROUP_EVENT_TYPE_LEFT.
+    """
     leader: builtins.int
-    """The number of the member that leads after this event. 0 if nobody does. Not for GROUP_EVENT_TYPE_CONFIGURED."""
+    """The number of the member that leads after this event. 0 if there is no leader. Not for GROUP_EVENT_TYPE_CONFIGURED."""
     token: builtins.int
-    """The leader's token. 0 if nobody leads. Not for GROUP_EVENT_TYPE_CONFIGURED."""
+    """The leader's token. 0 if there is no leader. Not for GROUP_EVENT_TYPE_CONFIGURED."""
     config: builtins.str
     """The config that was set. Only for GROUP_EVENT_TYPE_CONFIGURED; unset if it was cleared."""
     membership_revision: builtins.int
-    """The membership revision that the assignments were computed from. Only for GROUP_EVENT_TYPE_ASSIGNED, which leaves it to
-    Events.groups to tell what was assigned.
+    """The membership revision that the assignments were computed from. Only for GROUP_EVENT_TYPE_ASSIGNED; the
+    assignments themselves are in Events.groups.
     """
     config_revision: builtins.int
     """The config revision that the assignments were computed from. Only for GROUP_EVENT_TYPE_ASSIGNED."""
     @property
     def member(self) -> tenure.v1.group_pb2.GroupMember:
-        """The member that it happened to. Only for GROUP_EVENT_TYPE_JOINED and GROUP_EVENT_TYPE_LEFT, the latter without metadata."""
+        """The member concerned. Only for GROUP_EVENT_TYPE_JOINED and GROUP_EVENT_TYPE_LEFT, for the latter without metadata."""
 
     @property
     def time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """The wall clock of the server that wrote it, for people: nothing is decided by it."""
+        """The wall clock of the server that wrote the event. For people only; no decision depends on it."""
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class WatchServiceStub(object):
-    """Watching: who holds what, and how groups are, as it changes.
+    """Watches: changes of locks and groups.
     """
 
     def __init__(self, channel):
@@ -43,12 +43,12 @@ class WatchServiceStub(object):
 
 
 class WatchServiceServicer(object):
-    """Watching: who holds what, and how groups are, as it changes.
+    """Watches: changes of locks and groups.
     """
 
     def Watch(self, request, context):
-        """Streams what happens to locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
-        A slow reader is never dropped: it reads on from history, and the server keeps no more for it than a few messages.
+        """Streams the events of locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
+        A slow reader is never dropped: it continues from history, and the server buffers only a few messages for it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -71,7 +71,7 @@ def add_WatchServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class WatchService(object):
-    """Watching: who holds what, and how groups are, as it changes.
+    """Watches: changes of locks and groups.
     """
 
     @staticmethod

@@ -18,30 +18,30 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class WatchServiceStub:
-    """Watching: who holds what, and how groups are, as it changes."""
+    """Watches: changes of locks and groups."""
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
     Watch: grpc.UnaryStreamMultiCallable[
         tenure.v1.watch_pb2.WatchRequest,
         tenure.v1.watch_pb2.WatchResponse,
     ]
-    """Streams what happens to locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
-    A slow reader is never dropped: it reads on from history, and the server keeps no more for it than a few messages.
+    """Streams the events of locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
+    A slow reader is never dropped: it continues from history, and the server buffers only a few messages for it.
     """
 
 class WatchServiceAsyncStub:
-    """Watching: who holds what, and how groups are, as it changes."""
+    """Watches: changes of locks and groups."""
 
     Watch: grpc.aio.UnaryStreamMultiCallable[
         tenure.v1.watch_pb2.WatchRequest,
         tenure.v1.watch_pb2.WatchResponse,
     ]
-    """Streams what happens to locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
-    A slow reader is never dropped: it reads on from history, and the server keeps no more for it than a few messages.
+    """Streams the events of locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
+    A slow reader is never dropped: it continues from history, and the server buffers only a few messages for it.
     """
 
 class WatchServiceServicer(metaclass=abc.ABCMeta):
-    """Watching: who holds what, and how groups are, as it changes."""
+    """Watches: changes of locks and groups."""
 
     @abc.abstractmethod
     def Watch(
@@ -49,8 +49,8 @@ class WatchServiceServicer(metaclass=abc.ABCMeta):
         request: tenure.v1.watch_pb2.WatchRequest,
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[tenure.v1.watch_pb2.WatchResponse], collections.abc.AsyncIterator[tenure.v1.watch_pb2.WatchResponse]]:
-        """Streams what happens to locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
-        A slow reader is never dropped: it reads on from history, and the server keeps no more for it than a few messages.
+        """Streams the events of locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
+        A slow reader is never dropped: it continues from history, and the server buffers only a few messages for it.
         """
 
 def add_WatchServiceServicer_to_server(servicer: WatchServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

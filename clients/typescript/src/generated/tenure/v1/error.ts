@@ -11,8 +11,8 @@ export const protobufPackage = "tenure.v1";
 export const protobufFileName = "tenure/v1/error.proto";
 
 /**
- * Why a call was refused. The name without its prefix stands in google.rpc.ErrorInfo.reason, with the domain "tenure"
- * and the facts named below in its metadata. Callers decide by it, never by the text of the message.
+ * Why a call was rejected. google.rpc.ErrorInfo.reason has the name without its prefix, with the domain "tenure" and
+ * the metadata named below. Callers decide by the reason, never by the text of the message.
  */
 export enum ErrorReason {
   /** UNSPECIFIED - Never sent. */
@@ -23,7 +23,8 @@ export enum ErrorReason {
    */
   INVALID_FIELD = 1,
   /**
-   * SESSION_NOT_FOUND - No session of this id is open: it never was, or it ended so long ago that nobody remembers. NOT_FOUND.
+   * SESSION_NOT_FOUND - No session of this id is open: it never was, or it ended so long ago that the server no longer remembers it.
+   * NOT_FOUND.
    * Metadata: "session_id". Example: {"session_id": "worker-7"}.
    */
   SESSION_NOT_FOUND = 2,
@@ -33,8 +34,8 @@ export enum ErrorReason {
    */
   SESSION_ENDED = 3,
   /**
-   * NOT_HOLDER - The session does not hold the lock, and the token was never its own. FAILED_PRECONDITION.
-   * Metadata: "name", "session_id", "holder" (absent if nobody holds it).
+   * NOT_HOLDER - The session does not hold the lock, and the token never belonged to it. FAILED_PRECONDITION.
+   * Metadata: "name", "session_id", "holder" (absent if there is no holder).
    * Example: {"name": "nightly-report", "session_id": "worker-7", "holder": "worker-3"}.
    */
   NOT_HOLDER = 4,
@@ -46,11 +47,12 @@ export enum ErrorReason {
   HOLD_ENDED = 5,
   /**
    * TOKEN_MISMATCH - The session holds the lock under another token. FAILED_PRECONDITION.
-   * Metadata: "name", "session_id", "token". Example: {"name": "nightly-report", "session_id": "worker-7", "token": "41"}.
+   * Metadata: "name", "session_id", "token".
+   * Example: {"name": "nightly-report", "session_id": "worker-7", "token": "41"}.
    */
   TOKEN_MISMATCH = 6,
   /**
-   * CLAIM_OVERLAP - The session has a claim that shares a name with the one asked for, but not all, or is of another mode.
+   * CLAIM_OVERLAP - The session has a claim that shares some but not all names with the requested one, or has another mode.
    * FAILED_PRECONDITION.
    * Metadata: "name", "session_id". Example: {"name": "a", "session_id": "worker-7"}.
    */
@@ -61,132 +63,147 @@ export enum ErrorReason {
    */
   CLAIM_ENDED = 8,
   /**
-   * STORE_UNAVAILABLE - The database cannot be reached, so nothing was changed. UNAVAILABLE, with google.rpc.RetryInfo. Why, is in the server's log.
+   * STORE_UNAVAILABLE - The database cannot be reached, or the state of the session or the server changed during the call; nothing was
+   * changed by it. UNAVAILABLE, with google.rpc.RetryInfo. The server's log has the cause.
    * Metadata: none.
    */
   STORE_UNAVAILABLE = 9,
   /**
-   * LEASE_LOST - This server's lease has run out, so it answers no renewals. UNAVAILABLE: ask another server.
+   * LEASE_LOST - This server's lease has lapsed, so it accepts no renewals. UNAVAILABLE, with google.rpc.RetryInfo: retry at another
+   * server.
    * Metadata: none.
    */
   LEASE_LOST = 10,
   /**
-   * DRAINING - This server is shutting down. UNAVAILABLE: ask another server. Nothing was changed by the call, with one exception: an Acquire
-   * that waits is ended with this, and its claim (its place in the queue, or what it is granted meanwhile) is kept for some seconds,
-   * for an Acquire of the same session at another server. As the end of a stream it says nothing of commands that are not answered:
-   * what they ask for may have been done. Metadata: none.
+   * DRAINING - This server is shutting down. UNAVAILABLE, with google.rpc.RetryInfo: retry at another server. The call changed
+   * nothing, with one exception: a waiting Acquire ends with this reason, and its claim (its place in the queue, or a
+   * hold granted in the meantime) is kept for some seconds, for an Acquire of the same session at another server. As
+   * the end of a stream, it says nothing about commands without a reply: they may have taken effect.
+   * Metadata: none.
    */
   DRAINING = 11,
   /**
-   * LIMIT_REACHED - A limit of this server, or of the caller, is reached. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: something has to be given back
-   * first. Metadata: "limit", "bound". Example: {"limit": "namespaces", "bound": "100"}.
+   * LIMIT_REACHED - A limit of this server, or of the caller, is reached. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: something must
+   * be released first.
+   * Metadata: "limit", "bound". Example: {"limit": "namespaces", "bound": "100"}.
    */
   LIMIT_REACHED = 12,
   /**
-   * NOT_ATTACHED - The session is not attached to this stream. FAILED_PRECONDITION: attach it.
+   * NOT_ATTACHED - The session is not attached to this stream, or was attached elsewhere in the meantime. FAILED_PRECONDITION: attach
+   * it.
    * Metadata: "session_id". Example: {"session_id": "worker-7"}.
    */
   NOT_ATTACHED = 13,
   /**
-   * OUTCOME_UNKNOWN - The database did not answer in time, so it is not known whether the change was made. UNAVAILABLE, with
-   * google.rpc.RetryInfo: ask again; repeating a request is safe if it names the session. Metadata: none.
+   * OUTCOME_UNKNOWN - The database did not reply in time, so it is unknown whether the change was made. UNAVAILABLE, with
+   * google.rpc.RetryInfo: retry; repeating a request is safe if it names the session.
+   * Metadata: none.
    */
   OUTCOME_UNKNOWN = 14,
   /**
-   * LIMIT_MISMATCH - The limit that the caller knows is not the lock's, or it asks for more permits than there are. FAILED_PRECONDITION.
+   * LIMIT_MISMATCH - The limit stated by the caller differs from the lock's limit, or the caller requests more permits than the limit.
+   * FAILED_PRECONDITION.
    * Metadata: "name", "limit" (the lock's), "asked". Example: {"name": "db", "limit": "5", "asked": "3"}.
    */
   LIMIT_MISMATCH = 15,
   /**
-   * LIMIT_UNKNOWN - Permits were asked for without a limit, of a lock that has none. FAILED_PRECONDITION.
+   * LIMIT_UNKNOWN - Permits were requested without a limit, for a lock that has none. FAILED_PRECONDITION.
    * Metadata: "name". Example: {"name": "db"}.
    */
   LIMIT_UNKNOWN = 16,
   /**
-   * TRANSFER_IMPOSSIBLE - The hold cannot be handed over: nobody holds the lock, several do, nobody waits who could follow, or the hold has a
-   * minimum. FAILED_PRECONDITION. Metadata: "name", "obstacle" (NOT_HELD, SEVERAL_HOLDERS, NOBODY_WAITS, NOT_WAITING or
-   * MIN_HOLD). Example: {"name": "leader", "obstacle": "NOBODY_WAITS"}.
+   * TRANSFER_IMPOSSIBLE - The hold cannot be handed over: the lock has no holder or several, no waiter could follow, or the hold has a
+   * minimum. FAILED_PRECONDITION.
+   * Metadata: "name", "obstacle" (NOT_HELD, SEVERAL_HOLDERS, NOBODY_WAITS, NOT_WAITING or MIN_HOLD).
+   * Example: {"name": "leader", "obstacle": "NOBODY_WAITS"}.
    */
   TRANSFER_IMPOSSIBLE = 17,
   /**
-   * TRANSFER_PENDING - The holder has already been asked to hand over to somebody else. FAILED_PRECONDITION: ask again later.
+   * TRANSFER_PENDING - The holder has already been asked to hand over to another waiter. FAILED_PRECONDITION: retry later.
    * Metadata: "name", "token". Example: {"name": "leader", "token": "41"}.
    */
   TRANSFER_PENDING = 18,
   /**
-   * TRANSFER_NOT_CONFIRMED - The holder did not stop in time, and holds on; or its hold ended in another way meanwhile. ABORTED.
+   * TRANSFER_NOT_CONFIRMED - The holder did not stop in time, and keeps the hold; or its hold ended in another way in the meantime. ABORTED.
    * Metadata: "name", "token". Example: {"name": "leader", "token": "41"}.
    */
   TRANSFER_NOT_CONFIRMED = 19,
   /**
-   * NOT_LEADER - The session does not lead the group, or not with this token: a leader whose session ended is not the leader any more,
-   * also after it joined again. FAILED_PRECONDITION.
-   * Metadata: "group", "session_id", "token", "leader" (the session that leads, absent if nobody does).
+   * NOT_LEADER - The session does not lead the group, or not with this token: a leader whose session has ended is no longer the
+   * leader, even after it has joined again. FAILED_PRECONDITION.
+   * Metadata: "group", "session_id", "token", "leader" (the session that leads, absent if there is no leader).
    * Example: {"group": "throughput", "session_id": "worker-7", "token": "41", "leader": "worker-3"}.
    */
   NOT_LEADER = 20,
   /**
-   * STALE_ASSIGNMENT - The group has changed since the assignments were computed. ABORTED: compute them anew.
-   * Metadata: "group", "membership_revision", "config_revision", as they are now.
+   * STALE_ASSIGNMENT - The group has changed since the assignments were computed. ABORTED: compute them again.
+   * Metadata: "group", "membership_revision", "config_revision" (the current revisions).
    * Example: {"group": "throughput", "membership_revision": "44", "config_revision": "12"}.
    */
   STALE_ASSIGNMENT = 21,
   /**
-   * CONFIG_CONFLICT - The config that is there is not the expected one. ABORTED: read it, and decide anew.
-   * Metadata: "group", "config_revision" (of the config that is there; "0" if there is none).
+   * CONFIG_CONFLICT - The current config is not the expected one. ABORTED: read it, and decide again.
+   * Metadata: "group", "config_revision" (of the current config; "0" if there is none).
    * Example: {"group": "throughput", "config_revision": "12"}.
    */
   CONFIG_CONFLICT = 22,
   /**
-   * NOT_MEMBER - The session is no member of the group, and did not leave it lately. FAILED_PRECONDITION.
+   * NOT_MEMBER - The session is not a member of the group, and did not leave it recently. FAILED_PRECONDITION.
    * Metadata: "group", "session_id". Example: {"group": "throughput", "session_id": "worker-7"}.
    */
   NOT_MEMBER = 23,
   /**
-   * OVERLOADED - This server has more to do than it can. What would give it more (to acquire, open, join) is refused, and nothing was
-   * changed; renewals and what gives something back go on. Or the caller asks more often than it may. RESOURCE_EXHAUSTED, with
-   * google.rpc.RetryInfo: ask again later. Metadata: none, or "limit" and "bound" of how often it may ask.
+   * OVERLOADED - This server is overloaded, or the caller exceeds its request rate. An overloaded server rejects calls that would
+   * add load (acquire, open, join), and nothing was changed; renewals, and calls that release something, are still
+   * accepted. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: retry later.
+   * Metadata: none, or "limit" and "bound" of the request rate.
    */
   OVERLOADED = 24,
   /**
-   * LATE_ATTACHMENT - The session has been attached since by a request of a higher count: this one is late. FAILED_PRECONDITION: if it is not, count
-   * on from there. Metadata: "session_id", "attachment" (the highest count that the session was told of).
+   * LATE_ATTACHMENT - The session has since been attached by a request with a higher count: this request is late. FAILED_PRECONDITION: if
+   * it is not late, continue counting from there.
+   * Metadata: "session_id", "attachment" (the highest count recorded for the session).
    * Example: {"session_id": "worker-7", "attachment": "4"}.
    */
   LATE_ATTACHMENT = 25,
   /**
-   * UNAUTHENTICATED - It is not known who calls. UNAUTHENTICATED: show a client certificate, or a token in the header "authorization: Bearer TOKEN".
-   * Metadata: "rule": credentials-required, bearer-token, known-token, token-algorithm, token-extension, token-key, token-signature,
-   * token-issuer, token-audience, token-time, token-subject, certificate-name or certificate-valid.
+   * UNAUTHENTICATED - The caller is not authenticated. UNAUTHENTICATED: present a client certificate, or a token in the header
+   * "authorization: Bearer TOKEN".
+   * Metadata: "rule": credentials-required, bearer-token, known-token, token-algorithm, token-extension, token-key,
+   * token-signature, token-issuer, token-audience, token-time, token-subject, certificate-name or certificate-valid.
    * Example: {"rule": "known-token"}.
    */
   UNAUTHENTICATED = 26,
   /**
-   * PERMISSION_DENIED - Whoever calls may not do this. PERMISSION_DENIED. Metadata: "rule": policy, with "verb" (acquire, read, watch or operate), "name"
-   * (on which; a prefix ends with a *; empty: on any) and "namespace"; or session-owner, with "session_id": somebody else opened it.
+   * PERMISSION_DENIED - The caller is not permitted to do this. PERMISSION_DENIED.
+   * Metadata: "rule": policy, with "verb" (acquire, read, watch or operate), "name" (the name concerned; a prefix ends
+   * with a *; empty: any name) and "namespace"; or session-owner, with "session_id": the session was opened by another
+   * caller.
    * Example: {"rule": "policy", "verb": "acquire", "name": "billing/run", "namespace": "default"}.
    */
   PERMISSION_DENIED = 27,
   /**
-   * SESSION_IN_USE - Another program has opened the session, and it has not ended yet. FAILED_PRECONDITION: use another id, or ask again when that
-   * session has ended; if its program is gone, within its TTL or disconnect grace. Metadata: "session_id".
-   * Example: {"session_id": "pod-0"}.
+   * SESSION_IN_USE - Another program has opened the session, and it has not ended yet. FAILED_PRECONDITION: use another id, or retry
+   * when that session has ended; if its program is gone, it ends within its TTL or disconnect grace.
+   * Metadata: "session_id". Example: {"session_id": "pod-0"}.
    */
   SESSION_IN_USE = 28,
   /**
-   * ACQUIRE_CANCELLED - A CancelAcquire for these names, or a CloseSession, has overtaken the call, and nothing was changed. ABORTED: ask again if it is
-   * still wanted. Metadata: "session_id". Example: {"session_id": "worker-7"}.
+   * ACQUIRE_CANCELLED - A CancelAcquire for these names, or a CloseSession, has overtaken the call, and nothing was changed. ABORTED: retry
+   * if the locks are still wanted.
+   * Metadata: "session_id". Example: {"session_id": "worker-7"}.
    */
   ACQUIRE_CANCELLED = 29,
   /**
-   * SESSION_REOPENED - The session of the given opened_revision has ended, and another of the same id is open. FAILED_PRECONDITION.
-   * Metadata: "session_id", "opened_revision" (of the one that is open).
+   * SESSION_REOPENED - The session of the given opened_revision has ended, and another one of the same id is open. FAILED_PRECONDITION.
+   * Metadata: "session_id", "opened_revision" (of the open session).
    * Example: {"session_id": "worker-7", "opened_revision": "41"}.
    */
   SESSION_REOPENED = 30,
   /**
-   * DEADLINE_EXCEEDED - A deadline passed before the call was answered: its own (grpc-timeout), or the server's for the message of a call (10 s). What it
-   * asked for may have been done. DEADLINE_EXCEEDED: ask again with more time; repeating a request is safe if it names the session.
+   * DEADLINE_EXCEEDED - A deadline passed before the reply: that of the call (grpc-timeout), or the server's for the message of a call
+   * (10 s). The call may have taken effect. DEADLINE_EXCEEDED: retry with more time; repeating a request is safe if it
+   * names the session.
    * Metadata: none.
    */
   DEADLINE_EXCEEDED = 31,

@@ -17,35 +17,41 @@ export const protobufFileName = "tenure/v1/group.proto";
 export interface Group {
   /** The group's name: 1 to 255 bytes of UTF-8 without control characters. Compared byte by byte. */
   name: string;
-  /** Who leads: the member that has been there longest. Unset: the group has no members. */
+  /** The leader: the member that joined first among the present ones. Unset: the group has no members. */
   leader:
     | GroupLeader
     | undefined;
   /** The members in order of joining: at most 1000. */
   members: GroupMember[];
-  /** The revision of the last event by which a member came or went. 0: none ever did. */
+  /** The revision of the last event by which a member joined or left. 0: none ever did. */
   membershipRevision: bigint;
-  /** The shared value: at most 65536 bytes. Unset: there is none. */
+  /** The shared value: at most 65536 bytes. Unset: none. */
   config?:
     | string
     | undefined;
-  /** The revision of the event that set the config. 0: there is none. */
+  /** The revision of the event that set the config. 0: no config. */
   configRevision: bigint;
-  /** Whether the assignments are those for these members and this config. If not, the leader has yet to compute them. */
+  /**
+   * Whether the assignments were computed for the current members and config. If not, the leader has yet to compute
+   * them.
+   */
   assignmentsCurrent: boolean;
-  /** The revision of the event of the last assignments. 0: there were none. */
+  /** The revision of the event of the last assignments. 0: none yet. */
   assignmentsRevision: bigint;
-  /** The membership revision that the last assignments were computed from. 0: there were none. */
+  /** The membership revision that the last assignments were computed from. 0: none yet. */
   assignedMembershipRevision: bigint;
   /** The config revision that the last assignments were computed from. 0: without a config. */
   assignedConfigRevision: bigint;
 }
 
-/** Who leads a group. */
+/** The leader of a group. */
 export interface GroupLeader {
   /** The leader's number. */
   member: bigint;
-  /** The leader's token: the revision of the event that made it the leader, greater than the token of every leader before. */
+  /**
+   * The leader's token: the revision of the event that made it the leader, greater than the token of every earlier
+   * leader.
+   */
   token: bigint;
   /** The leader's session. */
   sessionId: string;
@@ -55,15 +61,15 @@ export interface GroupLeader {
 
 /** One session's membership. */
 export interface GroupMember {
-  /** The member's number: the revision of the event by which it joined. Rises in order of joining. */
+  /** The member's number: the revision of the event by which it joined. Increases in order of joining. */
   number: bigint;
   /** The session that joined. */
   sessionId: string;
   /** The owner label of that session. */
   owner: string;
-  /** What the session attached to its membership. */
+  /** The metadata that the session attached to its membership. */
   metadata: Map<string, string>;
-  /** What the leader assigned to this member last: at most 16384 bytes. Unset: nothing since it joined. */
+  /** The leader's last assignment to this member: at most 16384 bytes. Unset: none since it joined. */
   assignment?: string | undefined;
 }
 
@@ -72,13 +78,16 @@ export interface GroupMember_MetadataEntry {
   value: string;
 }
 
-/** Asks for a membership. */
+/** Requests a membership. */
 export interface JoinGroupRequest {
   /** The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default". */
   namespace: string;
   /** The group's name. Required; 1 to 255 bytes of UTF-8 without control characters. */
   group: string;
-  /** The session that joins: 1 to 128 bytes of UTF-8 without control characters. Default: a fresh id, which needs a ttl. */
+  /**
+   * The session that joins: 1 to 128 bytes of UTF-8 without control characters. Default: a new id, which requires a
+   * ttl.
+   */
   sessionId: string;
   /**
    * If set, the session is opened with this TTL if it is not open, and renewed (with this TTL from now on) if it is.
@@ -87,15 +96,18 @@ export interface JoinGroupRequest {
   ttl:
     | Duration
     | undefined;
-  /** The owner label of the session if this opens it. 0 to 255 bytes without control characters. */
+  /** The owner label of the session, if this call opens it. 0 to 255 bytes without control characters. */
   owner: string;
   /**
-   * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not
-   * empty, and there are no control characters, but line feed and tab in values. That of a
-   * membership that is there stays as it is. The members of one group attach at most 1048576 bytes together.
+   * Metadata to attach to the membership: at most 4096 bytes in total, keys and values together. Keys are not empty. No
+   * control characters, except line feed and tab in values. An existing membership keeps its metadata. The members of
+   * one group attach at most 1048576 bytes together.
    */
   metadata: Map<string, string>;
-  /** The opened_revision of the session that the caller means, as in AcquireRequest. Default (0): whichever session has the id. */
+  /**
+   * The opened_revision of the session that the caller means, as in AcquireRequest. Default (0): the session that has
+   * the id.
+   */
   openedRevision: bigint;
 }
 
@@ -104,13 +116,16 @@ export interface JoinGroupRequest_MetadataEntry {
   value: string;
 }
 
-/** Answers JoinGroup. */
+/** The reply to JoinGroup. */
 export interface JoinGroupResponse {
   /** The member's number. */
   member: bigint;
-  /** The session that joined, with its id if that was drawn by the server. */
+  /** The session that joined, with its id if the server generated it. */
   sessionId: string;
-  /** The session's TTL. If the request had a ttl, the session lives at least this long, counted from when it was sent. */
+  /**
+   * The session's TTL. If the request had a ttl, the session lives at least this long, counted from when the request
+   * was sent.
+   */
   ttl:
     | Duration
     | undefined;
@@ -118,7 +133,7 @@ export interface JoinGroupResponse {
   group:
     | Group
     | undefined;
-  /** The namespace's revision when this was so. */
+  /** The namespace's revision at which the reply was valid. */
   revision: bigint;
 }
 
@@ -130,13 +145,16 @@ export interface LeaveGroupRequest {
   group: string;
   /** The session that leaves. Required; 1 to 128 bytes. */
   sessionId: string;
-  /** Only the membership of this number, so that a late repetition ends no later one. Default (0): whichever is there. */
+  /**
+   * Ends only the membership of this number, so that a late repetition does not end a later one. Default (0): the
+   * current membership.
+   */
   member: bigint;
 }
 
-/** Answers LeaveGroup. */
+/** The reply to LeaveGroup. */
 export interface LeaveGroupResponse {
-  /** The namespace's revision when the membership had ended. */
+  /** The namespace's revision at which the membership had ended. */
   revision: bigint;
 }
 
@@ -147,25 +165,28 @@ export interface ConfigureGroupRequest {
   /** The group's name. Required; 1 to 255 bytes. */
   group: string;
   /**
-   * The value: 0 to 65536 bytes of UTF-8 without control characters but line feed, carriage return and tab. Setting the value
-   * that is there changes nothing. Unset: clears the config.
+   * The value: 0 to 65536 bytes of UTF-8 without control characters, except line feed, carriage return and tab. Setting
+   * the current value again changes nothing. Unset: clears the config.
    */
   config?:
     | string
     | undefined;
-  /** Only if the config that is there was set by the event of this revision; 0: only if there is none. Unset: in any case. */
+  /**
+   * Succeeds only if the current config was set by the event of this revision; 0: only if there is no config. Unset: in
+   * any case.
+   */
   expectedRevision?: bigint | undefined;
 }
 
-/** Answers ConfigureGroup. */
+/** The reply to ConfigureGroup. */
 export interface ConfigureGroupResponse {
-  /** The revision of the event that set the config. 0: there is none now. */
+  /** The revision of the event that set the config. 0: no config now. */
   configRevision: bigint;
-  /** The namespace's revision when this was so. */
+  /** The namespace's revision at which the reply was valid. */
   revision: bigint;
 }
 
-/** Assigns something to every member. */
+/** Assigns a value to every member. */
 export interface AssignGroupRequest {
   /** The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default". */
   namespace: string;
@@ -173,15 +194,15 @@ export interface AssignGroupRequest {
   group: string;
   /** The leader's session. Required; 1 to 128 bytes. */
   sessionId: string;
-  /** The leader's token. Required; 1 to 2^63 - 1, not beyond the namespace's revision. */
+  /** The leader's token. Required; 1 to 2^63 - 1, at most the namespace's revision. */
   token: bigint;
   /** The membership revision that the assignments were computed from. Required; 1 to 2^63 - 1. */
   membershipRevision: bigint;
   /** The config revision that the assignments were computed from: 0 to 2^63 - 1. Default (0): without a config. */
   configRevision: bigint;
   /**
-   * What is assigned, by the members' numbers: one for every member and for nobody else. Each 0 to 16384 bytes of UTF-8
-   * without control characters but line feed, carriage return and tab; together at most 1048576 bytes.
+   * The assignments, by the members' numbers: exactly one for every member, and none for others. Each 0 to 16384 bytes
+   * of UTF-8 without control characters, except line feed, carriage return and tab; together at most 1048576 bytes.
    */
   assignments: Map<bigint, string>;
 }
@@ -191,15 +212,15 @@ export interface AssignGroupRequest_AssignmentsEntry {
   value: string;
 }
 
-/** Answers AssignGroup. */
+/** The reply to AssignGroup. */
 export interface AssignGroupResponse {
   /** The revision of the event that made these assignments. */
   assignmentsRevision: bigint;
-  /** The namespace's revision when this was so. */
+  /** The namespace's revision at which the reply was valid. */
   revision: bigint;
 }
 
-/** Asks for one group. */
+/** Requests one group. */
 export interface GetGroupRequest {
   /** The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default". */
   namespace: string;
@@ -207,35 +228,35 @@ export interface GetGroupRequest {
   group: string;
 }
 
-/** Answers GetGroup. */
+/** The reply to GetGroup. */
 export interface GetGroupResponse {
   /** The group. */
   group:
     | Group
     | undefined;
-  /** The revision at which this was so. */
+  /** The namespace's revision at which the reply was valid. */
   revision: bigint;
 }
 
-/** Asks for a page of the groups that have members or a config. */
+/** Requests a page of the groups that have members or a config. */
 export interface ListGroupsRequest {
   /** The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default". */
   namespace: string;
-  /** Only names that start with this. 0 to 255 bytes. Default: all. */
+  /** Only names that start with this prefix. 0 to 255 bytes. Default: all names. */
   prefix: string;
-  /** The most groups in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large. */
+  /** The maximum number of groups per page: 0 to 1000. Default (0): 100. A page of large groups may have fewer. */
   pageSize: number;
-  /** The next_page_token of the page before, of a list with the same prefix. Default: the first page. */
+  /** The next_page_token of the previous page, of a list with the same prefix. Default: the first page. */
   pageToken: string;
 }
 
-/** Answers ListGroups. */
+/** The reply to ListGroups. */
 export interface ListGroupsResponse {
   /** The groups, in byte order of their names. */
   groups: Group[];
-  /** Asks for the next page. Empty: this was the last one. */
+  /** The page_token of the next page. Empty: this was the last page. */
   nextPageToken: string;
-  /** The revision at which this was so. */
+  /** The namespace's revision at which the reply was valid. */
   revision: bigint;
 }
 
@@ -1990,16 +2011,16 @@ export const ListGroupsResponse: MessageFns<ListGroupsResponse> = {
 };
 
 /**
- * Groups: named sets of members with a leader, one shared config value and an assignment for each member. A group needs no
- * creation, and leaves nothing but history when it has neither members nor a config. Its name has nothing to do with a lock
+ * Groups: named sets of members with a leader, one shared config value and an assignment for each member. A group needs
+ * no creation, and leaves only history behind when it has neither members nor a config. Its name is unrelated to a lock
  * of the same name.
  */
 export type GroupServiceService = typeof GroupServiceService;
 export const GroupServiceService = {
   /**
-   * Makes a session a member until it leaves or ends. Asking again returns the membership that is there, and renews the
-   * session if a ttl is given. LIMIT_REACHED with more than 1000 members in one group, 100 groups of one session, or 10000
-   * groups in one namespace.
+   * Makes a session a member until it leaves or ends. Repeating the call returns the existing membership, and renews
+   * the session if a ttl is given. LIMIT_REACHED with more than 1000 members in one group, 100 groups of one session,
+   * or 10000 groups in one namespace.
    */
   joinGroup: {
     path: "/tenure.v1.GroupService/JoinGroup" as const,
@@ -2010,7 +2031,7 @@ export const GroupServiceService = {
     responseSerialize: (value: JoinGroupResponse): Buffer => Buffer.from(JoinGroupResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): JoinGroupResponse => JoinGroupResponse.decode(value),
   },
-  /** Ends a membership. Repeating a leave that took effect is no error. */
+  /** Ends a membership. Repeating a leave that took effect is not an error. */
   leaveGroup: {
     path: "/tenure.v1.GroupService/LeaveGroup" as const,
     requestStream: false as const,
@@ -2020,7 +2041,7 @@ export const GroupServiceService = {
     responseSerialize: (value: LeaveGroupResponse): Buffer => Buffer.from(LeaveGroupResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): LeaveGroupResponse => LeaveGroupResponse.decode(value),
   },
-  /** Sets or clears the value that a group shares, by compare-and-set if wanted. Needs neither a session nor members. */
+  /** Sets or clears the value that a group shares, by compare-and-set if requested. Needs neither a session nor members. */
   configureGroup: {
     path: "/tenure.v1.GroupService/ConfigureGroup" as const,
     requestStream: false as const,
@@ -2033,8 +2054,8 @@ export const GroupServiceService = {
     responseDeserialize: (value: Buffer): ConfigureGroupResponse => ConfigureGroupResponse.decode(value),
   },
   /**
-   * Assigns something to every member at once. Only the leader may, and only as long as the group is as the assignments were
-   * computed for. Repeating what took effect is no error.
+   * Assigns a value to every member at once. Permitted only to the leader, and only while the group is in the state
+   * that the assignments were computed for. Repeating a call that took effect is not an error.
    */
   assignGroup: {
     path: "/tenure.v1.GroupService/AssignGroup" as const,
@@ -2045,7 +2066,7 @@ export const GroupServiceService = {
     responseSerialize: (value: AssignGroupResponse): Buffer => Buffer.from(AssignGroupResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): AssignGroupResponse => AssignGroupResponse.decode(value),
   },
-  /** Reads one group. A group that nobody ever joined is an empty group, not an error. */
+  /** Reads one group. A group that never had members is an empty group, not an error. */
   getGroup: {
     path: "/tenure.v1.GroupService/GetGroup" as const,
     requestStream: false as const,
@@ -2069,21 +2090,21 @@ export const GroupServiceService = {
 
 export interface GroupServiceServer extends UntypedServiceImplementation {
   /**
-   * Makes a session a member until it leaves or ends. Asking again returns the membership that is there, and renews the
-   * session if a ttl is given. LIMIT_REACHED with more than 1000 members in one group, 100 groups of one session, or 10000
-   * groups in one namespace.
+   * Makes a session a member until it leaves or ends. Repeating the call returns the existing membership, and renews
+   * the session if a ttl is given. LIMIT_REACHED with more than 1000 members in one group, 100 groups of one session,
+   * or 10000 groups in one namespace.
    */
   joinGroup: handleUnaryCall<JoinGroupRequest, JoinGroupResponse>;
-  /** Ends a membership. Repeating a leave that took effect is no error. */
+  /** Ends a membership. Repeating a leave that took effect is not an error. */
   leaveGroup: handleUnaryCall<LeaveGroupRequest, LeaveGroupResponse>;
-  /** Sets or clears the value that a group shares, by compare-and-set if wanted. Needs neither a session nor members. */
+  /** Sets or clears the value that a group shares, by compare-and-set if requested. Needs neither a session nor members. */
   configureGroup: handleUnaryCall<ConfigureGroupRequest, ConfigureGroupResponse>;
   /**
-   * Assigns something to every member at once. Only the leader may, and only as long as the group is as the assignments were
-   * computed for. Repeating what took effect is no error.
+   * Assigns a value to every member at once. Permitted only to the leader, and only while the group is in the state
+   * that the assignments were computed for. Repeating a call that took effect is not an error.
    */
   assignGroup: handleUnaryCall<AssignGroupRequest, AssignGroupResponse>;
-  /** Reads one group. A group that nobody ever joined is an empty group, not an error. */
+  /** Reads one group. A group that never had members is an empty group, not an error. */
   getGroup: handleUnaryCall<GetGroupRequest, GetGroupResponse>;
   /** Lists the groups that have members or a config, in byte order of their names. */
   listGroups: handleUnaryCall<ListGroupsRequest, ListGroupsResponse>;

@@ -14,43 +14,46 @@ export const protobufPackage = "tenure.v1";
 
 export const protobufFileName = "tenure/v1/history.proto";
 
-/** Asks for a page of the history of a lock. */
+/** Requests a page of the history of a lock. */
 export interface ListHistoryRequest {
   /** The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default". */
   namespace: string;
   /** The lock's name. Required; 1 to 255 bytes. */
   name: string;
-  /** The most entries in the answer, beside the holds that last: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large. */
+  /**
+   * The maximum number of entries per page, not counting current holds: 0 to 1000. Default (0): 100. A page of large
+   * entries may have fewer.
+   */
   pageSize: number;
-  /** The next_page_token of the page before, of the history of the same lock. Default: the first page. */
+  /** The next_page_token of the previous page, of the history of the same lock. Default: the first page. */
   pageToken: string;
 }
 
-/** Answers ListHistory. */
+/** The reply to ListHistory. */
 export interface ListHistoryResponse {
   /**
-   * On the first page, the holds that last: the 100 newest, newest first. Then what is over, what ended last first. A
-   * page may have fewer entries than asked for, or none, although there are more: a call looks through so much of the log
-   * only as takes a second or two.
+   * On the first page, the current holds first: the 100 newest, newest first. Then the entries of the past, latest end
+   * first. A page may have fewer entries than requested, or none, even if more follow: a call searches the log for a
+   * second or two only.
    */
   entries: HistoryEntry[];
-  /** Asks for the next page, which may turn out to be empty. Empty: this was the last one. */
+  /** The page_token of the next page, which may turn out to be empty. Empty: this was the last page. */
   nextPageToken: string;
-  /** The namespace's revision just before this was read. */
+  /** The namespace's revision just before the history was read. */
   revision: bigint;
   /**
-   * On the last page: the time of the oldest event that is left in the history of the namespace. What ended before is not
-   * listed. Unset on the pages before, and in a namespace without history.
+   * On the last page: the time of the oldest event that remains in the history of the namespace. Holds that ended
+   * before are not listed. Unset on earlier pages, and in a namespace without history.
    */
   keptSince: Date | undefined;
 }
 
-/** Something in the history of a lock. */
+/** An entry in the history of a lock. */
 export interface HistoryEntry {
-  /** What it is. */
+  /** The kind of entry. */
   kind:
     | //
-    /** Somebody held the lock, or does. */
+    /** A past or current hold of the lock. */
     { $case: "hold"; value: HoldRecord }
     | //
     /** A part of the history is lost. */
@@ -59,8 +62,9 @@ export interface HistoryEntry {
 }
 
 /**
- * A hold, from its grant to its end. What is no longer in history, as the beginning of a hold that lasted longer than
- * history is kept, is unset. Times are wall clocks of the servers that wrote them, for people: nothing is decided by them.
+ * A hold, from its grant to its end. Fields whose events are no longer in history are unset, such as the start of a
+ * hold that lasted longer than history is kept. Times are wall clocks of the servers that wrote the events. For people
+ * only; no decision depends on them.
  */
 export interface HoldRecord {
   /** The claim's id: the revision of the event that created it. */
@@ -73,11 +77,11 @@ export interface HoldRecord {
   sessionId: string;
   /** The session's owner label. */
   owner: string;
-  /** What the caller of Acquire attached to the claim. */
+  /** The metadata that the caller of Acquire attached to the claim. */
   metadata: Map<string, string>;
   /** The claim's priority among waiters. Default 0. */
   priority: number;
-  /** When it was asked for. */
+  /** When it was requested. */
   queuedTime:
     | Date
     | undefined;
@@ -85,7 +89,7 @@ export interface HoldRecord {
   grantedTime:
     | Date
     | undefined;
-  /** When it ended. Unset: it lasts. */
+  /** When it ended. Unset: it has not ended. */
   endedTime:
     | Date
     | undefined;
@@ -93,30 +97,33 @@ export interface HoldRecord {
   waited:
     | Duration
     | undefined;
-  /** How long it was held; for one that lasts, until now by the clock of the answering server. */
+  /** How long it was held; for a current hold, until now by the clock of the replying server. */
   held:
     | Duration
     | undefined;
   /**
-   * The longest time without a renewal of the session: of those that ended with a renewal during the hold, and of the last
-   * one, which ended with the hold (or is under way). One that began before the hold counts whole. Compare with ttl: a
-   * holder that comes close to it is about to lose its locks. Time in which the server could take no renewals, as while
-   * the database was away for long, does not count. In ms; at most a seventh more than it was. Unset if it is not known:
-   * only the server that was the session's home at the end knows, from when it became that; for a hold that lasts, only
-   * if it is the one that answers.
+   * The longest pause without a renewal of the session: of the pauses that ended with a renewal during the hold, and of
+   * the last one, which ended with the hold (or is still running). A pause that began before the hold counts in full.
+   * Compare with ttl: a holder that comes close to it is about to lose its locks. Time in which the server could accept
+   * no renewals, as during a long outage of the database, does not count. In ms; at most one seventh more than the
+   * actual pause. Unset if unknown: only the server that was the session's home at the end knows it, from when it
+   * became the home; for a current hold, only if it is the replying server.
    */
   longestPause:
     | Duration
     | undefined;
-  /** For a hold that lasts: how long ago the session was renewed. Unset unless the answering server is the session's home. */
+  /**
+   * For a current hold: the time since the last renewal of the session. Unset unless the replying server is the
+   * session's home.
+   */
   sinceRenewal:
     | Duration
     | undefined;
-  /** The TTL that the session was opened with. It may have got another one since. */
+  /** The TTL that the session was opened with. It may have changed since. */
   ttl:
     | Duration
     | undefined;
-  /** Why it ended. Unspecified: it lasts. */
+  /** The reason for the end. Unspecified: it has not ended. */
   endReason: EndReason;
   /** The operator who ended it. Only with END_REASON_EVICTED. */
   operator: string;
@@ -130,15 +137,15 @@ export interface HoldRecord_MetadataEntry {
 }
 
 /**
- * The database lost a part of the history: a failover to a copy that was behind, or a restore. Holds of that time are
- * missing, and one that lasted over it may have ended earlier than it says.
+ * The database lost a part of the history: a failover to a replica that was behind, or a restore. Holds of that time
+ * are missing, and a hold that lasted across the loss may have ended earlier than its record shows.
  */
 export interface HistoryLoss {
   /** The last revision before the loss. */
   afterRevision: bigint;
-  /** The first revision after it. What was committed in between, if anything, is void. */
+  /** The first revision after the loss. Anything committed in between is void. */
   revision: bigint;
-  /** When it was noticed, by the wall clock of the server that did. */
+  /** When the loss was detected, by the wall clock of the server that detected it. */
   time: Date | undefined;
 }
 

@@ -20,58 +20,67 @@ export interface Lock {
   /** The lock's name: 1 to 255 bytes of UTF-8 without control characters. Compared byte by byte. */
   name: string;
   /**
-   * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
-   * as fit into 64 KiB: see `holder_count`.
+   * The claims that hold the lock or linger on it, in the order of their creation. Empty: no holder. At most the first
+   * 100, and of these as many as fit into 64 KiB: see `holder_count`.
    */
   holders: Claim[];
-  /** Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB. */
+  /**
+   * The waiting claims, in the order in which they will be served. At most the first 100, and of these as many as fit
+   * into 64 KiB.
+   */
   waiters: Claim[];
-  /** How many wait in all. */
+  /** The total number of waiting claims. */
   waiterCount: bigint;
-  /** How many permits may be out at once: what is set, else what the claims that are there say. 0: nobody has said. */
+  /**
+   * The limit of permits that may be held at once: the configured limit, else the limit stated by the existing claims.
+   * 0: neither exists.
+   */
   limit: number;
-  /** What an operator has set. Unset: nothing. */
+  /** The settings made by an operator. Unset: none. */
   settings:
     | LockSettings
     | undefined;
-  /** How many hold it in all. */
+  /** The total number of holders. */
   holderCount: bigint;
 }
 
-/** What an operator has set on a lock. */
+/** The settings of a lock, made by an operator. */
 export interface LockSettings {
   /**
-   * How many permits may be out at once: 1 to 1000000. Claims that say another limit are refused. Default (0): what the first
-   * of the claims that are there says.
+   * The limit of permits that may be held at once: 1 to 1000000. Claims that state another limit are rejected. Default
+   * (0): the limit stated by the first of the existing claims.
    */
   limit: number;
   /**
-   * Set: a waiter of higher priority than the holder, the first in the queue, is handed the lock as planned once it has settled.
-   * Only among exclusive claims to this lock alone. Default: it waits for its turn.
+   * If set, the first waiter in the queue, if its priority is higher than the holder's, is handed the lock as planned
+   * once it has settled. Applies only among exclusive claims to this lock alone. Default: it waits for its turn.
    */
   preempt: Preempt | undefined;
 }
 
-/** How a better candidate is handed a lock. */
+/** How a waiter of higher priority is handed a lock. */
 export interface Preempt {
-  /** For how long it must have waited, as its home counts. 0 to 24 h. Default: 10 s. */
+  /** How long the waiter must have waited, measured by its session's home. 0 to 24 h. Default: 10 s. */
   settling:
     | Duration
     | undefined;
   /**
-   * For how long the holder may go on, to stop its work. 100 ms to 1 h. Default: 10 s. If it does not stop by then it holds on,
-   * and is asked again after the settling time.
+   * How long the holder may continue, to stop its work. 100 ms to 1 h. Default: 10 s. If it has not stopped by then, it
+   * keeps the hold, and is asked again after the settling time, but not within 1 s.
    */
   drain: Duration | undefined;
 }
 
-/** Asks for locks. */
+/** Requests locks. */
 export interface AcquireRequest {
   /** The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default". */
   namespace: string;
   /** The locks: 1 to 16 different names, each 1 to 255 bytes of UTF-8 without control characters. */
   names: string[];
-  /** The session that asks: 1 to 128 bytes of UTF-8 without control characters. Default: a fresh id, which needs a ttl. */
+  /**
+   * The session that requests the locks: 1 to 128 bytes of UTF-8 without control characters. Default: a new id, which
+   * requires a ttl.
+   */
   sessionId: string;
   /**
    * If set, the session is opened with this TTL if it is not open, and renewed (with this TTL from now on) if it is.
@@ -80,46 +89,47 @@ export interface AcquireRequest {
   ttl:
     | Duration
     | undefined;
-  /** How long to wait for the grant: 0 tries once, unset waits for ever. At most 365 days. */
+  /** How long to wait for the grant. 0: try once. Unset: wait indefinitely. At most 365 days. */
   wait:
     | Duration
     | undefined;
-  /** Higher goes first among waiters: -1000 to 1000. Default 0. */
+  /** Waiters of higher priority are served first: -1000 to 1000. Default: 0. */
   priority: number;
-  /** The owner label of the session if this opens it. 0 to 255 bytes without control characters. */
+  /** The owner label of the session, if this call opens it. 0 to 255 bytes without control characters. */
   owner: string;
   /**
-   * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not
-   * empty, and there are no control characters, but line feed and tab in values.
+   * Metadata to attach to the claim. At most 4096 bytes in total, keys and values together. Keys are not empty. No
+   * control characters, except line feed and tab in values.
    */
   metadata: Map<string, string>;
   /**
-   * For at least this long after the grant nobody is granted these locks again, even if they are released earlier or the
-   * session ends. Counted by the session's home, and counted anew when the home changes. At most 24 h. Default: 0.
+   * The minimum time after the grant during which these locks are not granted again, even if they are released earlier
+   * or the session ends. Counted by the session's home, and restarted when the home changes. At most 24 h. Default: 0.
    */
   minHold:
     | Duration
     | undefined;
   /**
-   * How long the session outlives its ClientService stream, as in OpenSessionRequest: 100 ms to the ttl, with which it is
-   * set; without a ttl it must be unset. Default (unset): none if a ttl is given, else what the open session has.
+   * How long the session outlives its ClientService stream, as in OpenSessionRequest: 100 ms to the ttl. It is set
+   * together with the ttl, and must be unset without one. Default (unset): none if a ttl is given, else the value of
+   * the open session.
    */
   disconnectGrace:
     | Duration
     | undefined;
-  /** With whom the locks may be shared. Default: with nobody. */
+  /** Which claims may share the locks. Default: MODE_EXCLUSIVE. */
   mode: Mode;
-  /** How many permits of each lock, with MODE_PERMITS: 0 to 1000000, at most the limit. Default (0): 1. */
+  /** The number of permits of each lock, with MODE_PERMITS: 0 to 1000000, at most the limit. Default (0): 1. */
   permits: number;
   /**
-   * How many permits of each lock may be out at once, with MODE_PERMITS: 0 to 1000000. Refused if the lock has another limit.
-   * Default (0): the lock's limit, whatever it is; refused if it has none.
+   * The limit of permits of each lock that may be held at once, with MODE_PERMITS: 0 to 1000000. Rejected if the lock
+   * has another limit. Default (0): the lock's own limit; rejected if it has none.
    */
   limit: number;
   /**
-   * The opened_revision of the session that the caller means: nothing is opened, and if that session has ended, the call is refused,
-   * also if another of the same id is open by now (SESSION_REOPENED). So a caller that holds something else in the session notices.
-   * At most 2^63 - 1. Default (0): whichever session has the id.
+   * The opened_revision of the session that the caller means. If set, no session is opened, and the call is rejected if
+   * that session has ended, even if another session of the same id is open by now (SESSION_REOPENED). A caller with
+   * other holds in the session thus detects their end. At most 2^63 - 1. Default (0): the session that has the id.
    */
   openedRevision: bigint;
 }
@@ -129,73 +139,79 @@ export interface AcquireRequest_MetadataEntry {
   value: string;
 }
 
-/** Answers Acquire. */
+/** The reply to Acquire. */
 export interface AcquireResponse {
   /** Whether the session holds the locks. */
   acquired: boolean;
-  /** The fencing token of the hold, to be sent along with every write that the lock protects. 0 if not acquired. */
+  /** The fencing token of the hold, to be sent with every write that the lock protects. 0 if not acquired. */
   token: bigint;
   /**
-   * The session that asked, with its id if that was drawn by the server. On a client's stream empty unless the command had a
-   * ttl: there the command's id tells what is answered.
+   * The session of the request, with its id if the server generated it. On a ClientService stream, empty if the lock
+   * was acquired and the command had no ttl: the command's id identifies the request there.
    */
   sessionId: string;
   /**
-   * The session lives at least this long, counted from when the request was sent. Unset if there was a wait (renew to know),
-   * and if the session is not open.
+   * The session lives at least this long, counted from when the request was sent. Unset if the lock was acquired after
+   * a wait (renew to learn it), and if the session is not open.
    */
   ttl:
     | Duration
     | undefined;
-  /** The claim that is there. Unset if the wait is over without a grant; and on a client's stream where session_id is empty. */
+  /**
+   * The session's claim. Unset if the wait ended without a grant, and on a ClientService stream where session_id is
+   * empty.
+   */
   claim:
     | Claim
     | undefined;
-  /** If not acquired: who holds (or waits ahead for) the first of the names that was not free. */
+  /** If not acquired: the claim that holds, or waits ahead for, the first of the names that was not free. */
   holder:
     | Claim
     | undefined;
-  /** The namespace's revision when this was so. */
+  /** The namespace's revision at which the reply was valid. */
   revision: bigint;
-  /** The opened_revision of the session that asked. 0 if it is not open, and on a client's stream where session_id is empty. */
+  /**
+   * The opened_revision of the session of the request. 0 if the session is not open, and on a ClientService stream
+   * where session_id is empty.
+   */
   openedRevision: bigint;
 }
 
-/** Gives a hold back. */
+/** Releases a hold. */
 export interface ReleaseRequest {
   /** The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default". */
   namespace: string;
-  /** A name of the hold. Required; 1 to 255 bytes. A hold of several names is given back whole. */
+  /** A name of the hold. Required; 1 to 255 bytes. A hold of several names is released as a whole. */
   name: string;
   /** The session that holds it. Required; 1 to 128 bytes. */
   sessionId: string;
-  /** The fencing token of the hold. Required; 1 to 2^63 - 1, not beyond the namespace's revision. */
+  /** The fencing token of the hold. Required; 1 to 2^63 - 1, at most the namespace's revision. */
   token: bigint;
 }
 
-/** Answers Release. */
+/** The reply to Release. */
 export interface ReleaseResponse {
-  /** The namespace's revision when the hold had ended. */
+  /** The namespace's revision at which the hold had ended. */
   revision: bigint;
 }
 
-/** Gives up an Acquire. */
+/** Cancels an Acquire. */
 export interface CancelAcquireRequest {
   /** The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default". */
   namespace: string;
-  /** The names of the Acquire: 1 to 16 different ones. */
+  /** The names of the Acquire: 1 to 16 different names. */
   names: string[];
-  /** The session that asked. Required; 1 to 128 bytes. */
+  /** The session of the Acquire. Required; 1 to 128 bytes. */
   sessionId: string;
 }
 
-/** Answers CancelAcquire. */
+/** The reply to CancelAcquire. */
 export interface CancelAcquireResponse {
-  /** The namespace's revision when the session had no claim to exactly these names. */
+  /** The namespace's revision at which the session had no claim to exactly these names. */
   revision: bigint;
 }
 
-/** Asks for one lock. */
+/** Requests one lock. */
 export interface GetLockRequest {
   /** The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default". */
   namespace: string;
@@ -203,91 +219,94 @@ export interface GetLockRequest {
   name: string;
 }
 
-/** Answers GetLock. */
+/** The reply to GetLock. */
 export interface GetLockResponse {
   /** The lock. */
   lock:
     | Lock
     | undefined;
-  /** The revision at which this was so. */
+  /** The namespace's revision at which the reply was valid. */
   revision: bigint;
 }
 
-/** Asks for a page of the locks that are held or waited for. */
+/** Requests a page of the locks that are held or waited for. */
 export interface ListLocksRequest {
   /** The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default". */
   namespace: string;
-  /** Only names that start with this. 0 to 255 bytes. Default: all. */
+  /** Only names that start with this prefix. 0 to 255 bytes. Default: all names. */
   prefix: string;
-  /** The most locks in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large. */
+  /** The maximum number of locks per page: 0 to 1000. Default (0): 100. A page of large locks may have fewer. */
   pageSize: number;
-  /** The next_page_token of the page before, of a list with the same prefix. Default: the first page. */
+  /** The next_page_token of the previous page, of a list with the same prefix. Default: the first page. */
   pageToken: string;
 }
 
-/** Answers ListLocks. */
+/** The reply to ListLocks. */
 export interface ListLocksResponse {
   /** The locks, in byte order of their names. */
   locks: Lock[];
-  /** Asks for the next page. Empty: this was the last one. */
+  /** The page_token of the next page. Empty: this was the last page. */
   nextPageToken: string;
-  /** The revision at which this was so. */
+  /** The namespace's revision at which the reply was valid. */
   revision: bigint;
 }
 
-/** Ends the hold of a lock against its holder's will. */
+/** Ends the hold of a lock without its holder's consent. */
 export interface EvictRequest {
   /** The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default". */
   namespace: string;
   /** The lock's name. Required; 1 to 255 bytes. */
   name: string;
-  /** Evict only the hold with this fencing token. Default (0): whoever holds the lock. */
+  /** Evicts only the hold with this fencing token. Default (0): every holder of the lock. */
   token: bigint;
-  /** Who evicts, for history. Required; 1 to 255 bytes without control characters. */
+  /** The operator who evicts, for history. Required; 1 to 255 bytes without control characters. */
   operator: string;
-  /** Why, for history. 0 to 255 bytes without control characters. */
+  /** The reason, for history. 0 to 255 bytes without control characters. */
   note: string;
 }
 
-/** Answers Evict. */
+/** The reply to Evict. */
 export interface EvictResponse {
-  /** The holds that were ended, as they were: as many as fit into 1 MiB. */
+  /** The holds that were ended, as they were before: as many as fit into 1 MiB. */
   evicted: Claim[];
-  /** The namespace's revision when they had ended. */
+  /** The namespace's revision at which they had ended. */
   revision: bigint;
-  /** How many holds were ended in all. */
+  /** The total number of holds that were ended. */
   endedCount: bigint;
 }
 
-/** Hands a hold to a waiter. */
+/** Hands a hold over to a waiter. */
 export interface TransferRequest {
   /** The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default". */
   namespace: string;
   /** A name of the hold. Required; 1 to 255 bytes. */
   name: string;
-  /** The fencing token of the hold. Default (0): whoever holds the lock, if it is one; required with a session_id. */
+  /** The fencing token of the hold. Default (0): the current hold, if there is exactly one; required with a session_id. */
   token: bigint;
   /**
-   * The session that is to hold next; it must be waiting for the lock. If it has gone when the holder confirms, the first in
-   * the queue holds next. Default: the first in the queue.
+   * The session that is to hold the lock next; it must be waiting for the lock. If it is gone when the holder confirms,
+   * the first waiter in the queue is granted the lock. Default: the first waiter in the queue.
    */
   toSessionId: string;
-  /** For how long the holder may go on, to stop its work: 100 ms to 1 h. Default: 10 s. */
+  /** How long the holder may continue, to stop its work: 100 ms to 1 h. Default: 10 s. */
   drain:
     | Duration
     | undefined;
-  /** Who asks, for history: 1 to 255 bytes without control characters. Required without a session_id. */
+  /**
+   * The operator who requests the transfer, for history: 1 to 255 bytes without control characters. Required without a
+   * session_id.
+   */
   operator: string;
-  /** Why, for history. 0 to 255 bytes without control characters. */
+  /** The reason, for history. 0 to 255 bytes without control characters. */
   note: string;
   /**
-   * The session that holds the lock, if it asks itself: it has stopped its work, and hands over at once. Default: somebody
-   * else asks.
+   * The session that holds the lock, if the holder itself requests the transfer: it has stopped its work, and hands the
+   * lock over at once. Default (empty): the caller is not the holder.
    */
   sessionId: string;
 }
 
-/** Answers Transfer: it is done. */
+/** The reply to Transfer, when the handoff is complete. */
 export interface TransferResponse {
   /** The fencing token of the new hold. */
   token: bigint;
@@ -299,7 +318,7 @@ export interface TransferResponse {
   previous:
     | Claim
     | undefined;
-  /** The namespace's revision when it was done. */
+  /** The namespace's revision at which the handoff was complete. */
   revision: bigint;
 }
 
@@ -311,11 +330,11 @@ export interface UpdateClaimRequest {
   name: string;
   /** The session that holds it. Required; 1 to 128 bytes. */
   sessionId: string;
-  /** The fencing token of the hold. Required; 1 to 2^63 - 1, not beyond the namespace's revision. */
+  /** The fencing token of the hold. Required; 1 to 2^63 - 1, at most the namespace's revision. */
   token: bigint;
   /**
-   * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not
-   * empty, and there are no control characters, but line feed and tab in values.
+   * The complete new metadata. At most 4096 bytes in total, keys and values together. Keys are not empty. No control
+   * characters, except line feed and tab in values.
    */
   metadata: Map<string, string>;
 }
@@ -325,79 +344,80 @@ export interface UpdateClaimRequest_MetadataEntry {
   value: string;
 }
 
-/** Answers UpdateClaim. */
+/** The reply to UpdateClaim. */
 export interface UpdateClaimResponse {
-  /** The claim as it is now. */
+  /** The updated claim. */
   claim:
     | Claim
     | undefined;
-  /** The namespace's revision when it was so. */
+  /** The namespace's revision at which the reply was valid. */
   revision: bigint;
 }
 
-/** Sets what claims to a lock have to go by. */
+/** Configures the rules for claims to a lock. */
 export interface ConfigureLockRequest {
   /** The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default". */
   namespace: string;
   /** The lock's name. Required; 1 to 255 bytes. */
   name: string;
   /**
-   * All that is set from now on. Default: nothing. A limit below what is out takes nothing from holders; waiters that ask for
-   * more than it are ended as evicted.
+   * The complete new settings. Default: none. A limit below the number of permits in use takes nothing from holders;
+   * waiters that request more permits than the limit are ended as evicted.
    */
   settings:
     | LockSettings
     | undefined;
-  /** Who sets it, for history. Required; 1 to 255 bytes without control characters. */
+  /** The operator who makes the settings, for history. Required; 1 to 255 bytes without control characters. */
   operator: string;
-  /** Why, for history. 0 to 255 bytes without control characters. */
+  /** The reason, for history. 0 to 255 bytes without control characters. */
   note: string;
 }
 
-/** Answers ConfigureLock. */
+/** The reply to ConfigureLock. */
 export interface ConfigureLockResponse {
-  /** The lock as it is then. */
+  /** The lock with the new settings. */
   lock:
     | Lock
     | undefined;
-  /** The namespace's revision when it was so. */
+  /** The namespace's revision at which the reply was valid. */
   revision: bigint;
 }
 
 /**
- * Asks for a page of the claims that wait. A page may have fewer than were asked for, or none, although there are more: a call looks
- * at 10000 of them at the most, and searches for deadlocks only so long. Go on while there is a next_page_token.
+ * Requests a page of the waiting claims. A page may have fewer claims than requested, or none, even if more follow: a
+ * call examines at most 10000 claims, and limits the time of its search for deadlocks. Continue while there is a
+ * next_page_token.
  */
 export interface ListBlockedRequest {
   /** The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default". */
   namespace: string;
-  /** Only those in a deadlock. Default: all. */
+  /** Only claims in a deadlock. Default: all waiting claims. */
   deadlockedOnly: boolean;
-  /** The most claims in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large. */
+  /** The maximum number of claims per page: 0 to 1000. Default (0): 100. A page of large claims may have fewer. */
   pageSize: number;
-  /** The next_page_token of the page before. Default: the first page. */
+  /** The next_page_token of the previous page, of a list with the same deadlocked_only. Default: the first page. */
   pageToken: string;
 }
 
-/** Answers ListBlocked. */
+/** The reply to ListBlocked. */
 export interface ListBlockedResponse {
-  /** The claims that wait, in the order in which they were made. */
+  /** The waiting claims, in the order in which they were created. */
   blocked: BlockedClaim[];
-  /** Asks for the next page. Empty: this was the last one. */
+  /** The page_token of the next page. Empty: this was the last page. */
   nextPageToken: string;
-  /** The revision at which this was so. */
+  /** The namespace's revision at which the reply was valid. */
   revision: bigint;
 }
 
-/** A claim that waits. */
+/** A waiting claim. */
 export interface BlockedClaim {
   /** The claim. */
   claim:
     | Claim
     | undefined;
   /**
-   * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-   * the first 100, and of them as many as fit into 64 KiB.
+   * The claims that it waits for: for each of its locks, the waiter directly ahead of it, or, if it is first, the
+   * holders that block it. At most the first 100, and of these as many as fit into 64 KiB.
    */
   blockedBy: Claim[];
 }
@@ -2868,16 +2888,17 @@ export const BlockedClaim: MessageFns<BlockedClaim> = {
   },
 };
 
-/** Locks: names that sessions hold or wait for. A lock needs no creation and leaves nothing but history when idle. */
+/** Locks: names that sessions hold or wait for. A lock needs no creation, and leaves only history behind when idle. */
 export type LockServiceService = typeof LockServiceService;
 export const LockServiceService = {
   /**
-   * Asks for one or several locks, all or nothing. That another session holds them is an answer, not an error.
-   * Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
-   * also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
-   * last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
-   * granted meanwhile, unless the session has asked for it again or has acted on it by then. A grant whose server has died with
-   * the call, or whose answer was lost on its way, stays until its session ends.
+   * Acquires one or several locks, all or nothing. If another session holds them, the reply says so; that is not an
+   * error. Repeating the call with the same session and names returns the existing claim and renews the session. The
+   * call may go to any server, even while another server renews the session or has an earlier call for the same claim
+   * open: the wait belongs to the latest call. If a call ends without a reply, its claim is cancelled after the
+   * server's reattach time (5 s), even if it was granted in the meantime, unless the session has repeated
+   * the Acquire or acted on the claim by then. A grant whose server died with the call, or whose reply was lost in
+   * transit, remains until its session ends.
    */
   acquire: {
     path: "/tenure.v1.LockService/Acquire" as const,
@@ -2888,7 +2909,7 @@ export const LockServiceService = {
     responseSerialize: (value: AcquireResponse): Buffer => Buffer.from(AcquireResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): AcquireResponse => AcquireResponse.decode(value),
   },
-  /** Gives a hold back. Repeating a release that took effect is no error. */
+  /** Releases a hold. Repeating a release that took effect is not an error. */
   release: {
     path: "/tenure.v1.LockService/Release" as const,
     requestStream: false as const,
@@ -2899,9 +2920,10 @@ export const LockServiceService = {
     responseDeserialize: (value: Buffer): ReleaseResponse => ReleaseResponse.decode(value),
   },
   /**
-   * Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
-   * Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED). A cancel without an
-   * answer may arrive later, and cancel what the session asks for next under these names.
+   * Leaves the queue, or releases the hold if it was granted in the meantime. Afterwards the session has no claim to
+   * exactly these names, and an Acquire for them that a server received earlier no longer takes effect: it is rejected
+   * (ACQUIRE_CANCELLED). A cancel without a reply may arrive later, and cancel the session's next claim for these
+   * names.
    */
   cancelAcquire: {
     path: "/tenure.v1.LockService/CancelAcquire" as const,
@@ -2913,7 +2935,7 @@ export const LockServiceService = {
       Buffer.from(CancelAcquireResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): CancelAcquireResponse => CancelAcquireResponse.decode(value),
   },
-  /** Reads one lock. A lock that nobody ever asked for is an idle lock, not an error. */
+  /** Reads one lock. A lock that was never requested is an idle lock, not an error. */
   getLock: {
     path: "/tenure.v1.LockService/GetLock" as const,
     requestStream: false as const,
@@ -2933,7 +2955,7 @@ export const LockServiceService = {
     responseSerialize: (value: ListLocksResponse): Buffer => Buffer.from(ListLocksResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListLocksResponse => ListLocksResponse.decode(value),
   },
-  /** Ends the hold of a lock against its holder's will. For operators; recorded in history. */
+  /** Ends the hold of a lock without its holder's consent. For operators; recorded in history. */
   evict: {
     path: "/tenure.v1.LockService/Evict" as const,
     requestStream: false as const,
@@ -2944,8 +2966,9 @@ export const LockServiceService = {
     responseDeserialize: (value: Buffer): EvictResponse => EvictResponse.decode(value),
   },
   /**
-   * Hands a hold to a waiter as planned: in one step, with a higher token, and never with a gap in which nobody holds the
-   * lock. The holder is asked to stop, and confirms by releasing; if it does not in time, it holds on. Answered when it is done.
+   * Hands a hold over to a waiter as planned: in one step, with a higher token, and without a gap in which the lock has
+   * no holder. The holder is asked to stop, and confirms by releasing the hold; if it does not confirm in time, it
+   * keeps the hold. The reply follows when the handoff is complete.
    */
   transfer: {
     path: "/tenure.v1.LockService/Transfer" as const,
@@ -2966,7 +2989,7 @@ export const LockServiceService = {
     responseSerialize: (value: UpdateClaimResponse): Buffer => Buffer.from(UpdateClaimResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): UpdateClaimResponse => UpdateClaimResponse.decode(value),
   },
-  /** Sets what claims to a lock have to go by, whether anybody claims it or not. For operators; recorded in history. */
+  /** Configures the rules for claims to a lock, whether or not it has any claims. For operators; recorded in history. */
   configureLock: {
     path: "/tenure.v1.LockService/ConfigureLock" as const,
     requestStream: false as const,
@@ -2977,7 +3000,7 @@ export const LockServiceService = {
       Buffer.from(ConfigureLockResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ConfigureLockResponse => ConfigureLockResponse.decode(value),
   },
-  /** Lists the claims that wait, in the order in which they were made, with those that they wait for. */
+  /** Lists the waiting claims in the order in which they were created, each with the claims that it waits for. */
   listBlocked: {
     path: "/tenure.v1.LockService/ListBlocked" as const,
     requestStream: false as const,
@@ -2988,8 +3011,8 @@ export const LockServiceService = {
     responseDeserialize: (value: Buffer): ListBlockedResponse => ListBlockedResponse.decode(value),
   },
   /**
-   * Lists who held a lock, newest first: from when to when, with which token, and why it ended. As far back as history is
-   * kept (the server's history_retention), and without those who only waited.
+   * Lists the holds of a lock, newest first: start, end, token, and the reason for the end. It reaches as far back as
+   * history is kept (the server's history_retention), and omits claims that only waited.
    */
   listHistory: {
     path: "/tenure.v1.LockService/ListHistory" as const,
@@ -3004,42 +3027,45 @@ export const LockServiceService = {
 
 export interface LockServiceServer extends UntypedServiceImplementation {
   /**
-   * Asks for one or several locks, all or nothing. That another session holds them is an answer, not an error.
-   * Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
-   * also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
-   * last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
-   * granted meanwhile, unless the session has asked for it again or has acted on it by then. A grant whose server has died with
-   * the call, or whose answer was lost on its way, stays until its session ends.
+   * Acquires one or several locks, all or nothing. If another session holds them, the reply says so; that is not an
+   * error. Repeating the call with the same session and names returns the existing claim and renews the session. The
+   * call may go to any server, even while another server renews the session or has an earlier call for the same claim
+   * open: the wait belongs to the latest call. If a call ends without a reply, its claim is cancelled after the
+   * server's reattach time (5 s), even if it was granted in the meantime, unless the session has repeated
+   * the Acquire or acted on the claim by then. A grant whose server died with the call, or whose reply was lost in
+   * transit, remains until its session ends.
    */
   acquire: handleUnaryCall<AcquireRequest, AcquireResponse>;
-  /** Gives a hold back. Repeating a release that took effect is no error. */
+  /** Releases a hold. Repeating a release that took effect is not an error. */
   release: handleUnaryCall<ReleaseRequest, ReleaseResponse>;
   /**
-   * Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
-   * Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED). A cancel without an
-   * answer may arrive later, and cancel what the session asks for next under these names.
+   * Leaves the queue, or releases the hold if it was granted in the meantime. Afterwards the session has no claim to
+   * exactly these names, and an Acquire for them that a server received earlier no longer takes effect: it is rejected
+   * (ACQUIRE_CANCELLED). A cancel without a reply may arrive later, and cancel the session's next claim for these
+   * names.
    */
   cancelAcquire: handleUnaryCall<CancelAcquireRequest, CancelAcquireResponse>;
-  /** Reads one lock. A lock that nobody ever asked for is an idle lock, not an error. */
+  /** Reads one lock. A lock that was never requested is an idle lock, not an error. */
   getLock: handleUnaryCall<GetLockRequest, GetLockResponse>;
   /** Lists the locks that are held or waited for, in byte order of their names. */
   listLocks: handleUnaryCall<ListLocksRequest, ListLocksResponse>;
-  /** Ends the hold of a lock against its holder's will. For operators; recorded in history. */
+  /** Ends the hold of a lock without its holder's consent. For operators; recorded in history. */
   evict: handleUnaryCall<EvictRequest, EvictResponse>;
   /**
-   * Hands a hold to a waiter as planned: in one step, with a higher token, and never with a gap in which nobody holds the
-   * lock. The holder is asked to stop, and confirms by releasing; if it does not in time, it holds on. Answered when it is done.
+   * Hands a hold over to a waiter as planned: in one step, with a higher token, and without a gap in which the lock has
+   * no holder. The holder is asked to stop, and confirms by releasing the hold; if it does not confirm in time, it
+   * keeps the hold. The reply follows when the handoff is complete.
    */
   transfer: handleUnaryCall<TransferRequest, TransferResponse>;
   /** Replaces the metadata of a hold. */
   updateClaim: handleUnaryCall<UpdateClaimRequest, UpdateClaimResponse>;
-  /** Sets what claims to a lock have to go by, whether anybody claims it or not. For operators; recorded in history. */
+  /** Configures the rules for claims to a lock, whether or not it has any claims. For operators; recorded in history. */
   configureLock: handleUnaryCall<ConfigureLockRequest, ConfigureLockResponse>;
-  /** Lists the claims that wait, in the order in which they were made, with those that they wait for. */
+  /** Lists the waiting claims in the order in which they were created, each with the claims that it waits for. */
   listBlocked: handleUnaryCall<ListBlockedRequest, ListBlockedResponse>;
   /**
-   * Lists who held a lock, newest first: from when to when, with which token, and why it ended. As far back as history is
-   * kept (the server's history_retention), and without those who only waited.
+   * Lists the holds of a lock, newest first: start, end, token, and the reason for the end. It reaches as far back as
+   * history is kept (the server's history_retention), and omits claims that only waited.
    */
   listHistory: handleUnaryCall<ListHistoryRequest, ListHistoryResponse>;
 }

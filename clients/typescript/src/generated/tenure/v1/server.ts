@@ -15,59 +15,60 @@ export const protobufFileName = "tenure/v1/server.proto";
 
 /** One run of a server. */
 export interface Server {
-  /** The server's id, a number that is drawn at each start: the "home" of sessions. */
+  /** The server's id, a number generated at each start: the "home" of sessions. */
   id: bigint;
-  /** What people call it: its host's name, unless it was told otherwise. */
+  /** The server's display name: its host name, unless configured otherwise. */
   label: string;
-  /** Where the other servers reach it, as host and port. Empty: nowhere. */
+  /** The address at which the other servers reach it, as host and port. Empty: none. */
   address: string;
-  /** Whether it is the one that answers. */
+  /** Whether it is the replying server. */
   answering: boolean;
-  /** Whether it is marked dead: it does not come back under this id. */
+  /** Whether it is marked dead: it does not return under this id. */
   dead: boolean;
-  /** For how long the others wait for a heartbeat of it before they mark it dead and adopt its sessions. */
+  /** How long the others wait for a heartbeat of it before they mark it dead and adopt its sessions. */
   lease:
     | Duration
     | undefined;
   /**
-   * How long ago the answering server saw its last heartbeat; of itself, how long ago it sent the last one that was committed. There are
-   * at least twenty in a lease. Unset if it is marked dead, or sends none because its file has one owner.
+   * The time since the replying server saw its last heartbeat; for the replying server itself, since it sent the last
+   * one that was committed. A lease has at least twenty heartbeats. Unset if the server is marked dead, or sends no
+   * heartbeats because its file has one owner.
    */
   sinceHeartbeat:
     | Duration
     | undefined;
-  /** How many sessions of the namespace it serves: it takes their renewals. Counts minimum holds of ended sessions, too. */
+  /** The number of sessions of the namespace whose renewals it accepts. Includes minimum holds of ended sessions. */
   sessions: bigint;
   /**
-   * Why the answering server could not reach it at its address when it tried last, which it does every few seconds. Empty if it could,
-   * or has not tried yet. Nothing fails for that, but servers that cannot reach each other are slower together: its address must be
-   * one at which the others reach it.
+   * Why the replying server could not reach it at its address at the last attempt; attempts are made every few seconds.
+   * Empty if it was reached, or not tried yet. No call fails because of this, but servers that cannot reach each other
+   * are slower together: the address must be one at which the others reach it.
    */
   unreachable: string;
 }
 
-/** Asks for the servers. */
+/** Requests the servers. */
 export interface ListServersRequest {
   /** The namespace whose sessions are counted: 1 to 63 of a-z, 0-9 and '-'. Default: "default". */
   namespace: string;
 }
 
-/** The servers. */
+/** The reply to ListServers. */
 export interface ListServersResponse {
   /** The servers, by label and id. */
   servers: Server[];
   /** The namespace's revision. */
   revision: bigint;
   /**
-   * How long the database took for the last heartbeat of the answering server: a short write and a short read, over a connection that has
-   * nothing else to do.
+   * How long the database took for the last heartbeat of the replying server: a short write and a short read, over a
+   * connection used for nothing else.
    */
   heartbeatTook:
     | Duration
     | undefined;
   /**
-   * How long the answering server's own lease holds on: while it does, renewals are answered, also if the database is away. Unset if it
-   * holds for ever, because its file has one owner.
+   * The remaining time of the replying server's own lease: while it lasts, the server replies to renewals, even if the
+   * database is unavailable. Unset if the lease never ends, because the server's file has one owner.
    */
   leaseLeft: Duration | undefined;
 }
@@ -396,12 +397,12 @@ export const ListServersResponse: MessageFns<ListServersResponse> = {
   },
 };
 
-/** The servers themselves, for operators: who is there, who serves whom, how the database does. */
+/** The servers, for operators: which are present, which sessions they serve, and the state of the database. */
 export type ServerServiceService = typeof ServerServiceService;
 export const ServerServiceService = {
   /**
-   * Lists the servers on this database, as the one that answers sees them: those that live, and those whose sessions have not been
-   * adopted yet.
+   * Lists the servers on this database, as the replying server sees them: the live ones, and the dead ones whose
+   * sessions have not been adopted yet.
    */
   listServers: {
     path: "/tenure.v1.ServerService/ListServers" as const,
@@ -416,8 +417,8 @@ export const ServerServiceService = {
 
 export interface ServerServiceServer extends UntypedServiceImplementation {
   /**
-   * Lists the servers on this database, as the one that answers sees them: those that live, and those whose sessions have not been
-   * adopted yet.
+   * Lists the servers on this database, as the replying server sees them: the live ones, and the dead ones whose
+   * sessions have not been adopted yet.
    */
   listServers: handleUnaryCall<ListServersRequest, ListServersResponse>;
 }

@@ -14,15 +14,15 @@ export const protobufPackage = "tenure.v1";
 
 export const protobufFileName = "tenure/v1/session.proto";
 
-/** With whom a claim can share its locks. */
+/** Which claims can share their locks. */
 export enum Mode {
   /** UNSPECIFIED - As MODE_EXCLUSIVE. */
   UNSPECIFIED = 0,
-  /** EXCLUSIVE - With nobody. */
+  /** EXCLUSIVE - The locks are not shared. */
   EXCLUSIVE = 1,
-  /** SHARED - With other shared claims. One that waits for exclusive use lets no later shared one pass. */
+  /** SHARED - Shared with other claims of this mode. While an exclusive claim waits, later shared claims wait behind it. */
   SHARED = 2,
-  /** PERMITS - With other claims to permits, as long as no more than the lock's limit are out: a semaphore. */
+  /** PERMITS - Shared with other claims of this mode, up to the lock's limit of permits: a semaphore. */
   PERMITS = 3,
 }
 
@@ -30,55 +30,61 @@ export enum Mode {
 export enum ClaimState {
   /** UNSPECIFIED - Never sent. */
   UNSPECIFIED = 0,
-  /** WAITING - In the queue. */
+  /** WAITING - The claim is in the queue. */
   WAITING = 1,
   /** HELD - Granted: the session holds the locks. */
   HELD = 2,
-  /** LINGERING - Released before its minimum hold was over: nobody holds the locks, and nobody is granted them yet. */
+  /** LINGERING - Released before its minimum hold was over: the locks have no holder, and are not granted yet. */
   LINGERING = 3,
 }
 
-/** Why a claim or a session ended. */
+/** The reason why a claim or a session ended. */
 export enum EndReason {
   /** UNSPECIFIED - Never sent. */
   UNSPECIFIED = 0,
-  /** RELEASED - The holder released it, or the waiter gave up. */
+  /** RELEASED - The holder released the claim, or the waiter cancelled it. */
   RELEASED = 1,
   /** EXPIRED - The session's TTL passed without a renewal. */
   EXPIRED = 2,
-  /** DISCONNECTED - The session's stream broke and its disconnect grace passed, or nobody was there to receive a grant. */
+  /** DISCONNECTED - The session's stream broke and its disconnect grace passed, or no caller was present to receive a grant. */
   DISCONNECTED = 3,
   /** CLOSED - The client closed the session. */
   CLOSED = 4,
   /** EVICTED - An operator ended it. */
   EVICTED = 5,
-  /** TRANSFERRED - It was handed to another waiter as planned. */
+  /** TRANSFERRED - The hold was handed over to another waiter as planned. */
   TRANSFERRED = 6,
 }
 
-/** One client's presence. */
+/** The presence of one client. */
 export interface Session {
   /** The session's id, chosen by its client or by the server. 1 to 128 bytes of UTF-8 without control characters. */
   id: string;
-  /** The revision of the event that opened it. An id may be used again after its session ended; this tells the two apart. */
+  /**
+   * The revision of the event that opened it. An id may be used again after its session has ended; this distinguishes
+   * the two sessions.
+   */
   openedRevision: bigint;
   /** How long the session lives without a renewal. */
   ttl:
     | Duration
     | undefined;
-  /** Who this is, for people: a host, a pod, a job. 0 to 255 bytes. */
+  /** A display name for people: a host, a pod, a job. 0 to 255 bytes. */
   owner: string;
-  /** Free labels for people and tools. At most 4096 bytes in all, keys and values together. */
+  /** Labels for people and tools. At most 4096 bytes in total, keys and values together. */
   metadata: Map<string, string>;
-  /** The server that takes this session's renewals, as a number that is drawn at each start of a server. */
+  /** The server that accepts this session's renewals, as the number generated at each start of a server. */
   home: bigint;
   /**
-   * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession and
-   * AttachSession: the claims of a session are bounded by 2 MiB, beyond which Acquire and UpdateClaim are refused (LIMIT_REACHED). Of
-   * what GetSession and ListSessions list see there.
+   * The session's holds and waiting claims, in the order in which they were requested. Complete in replies to
+   * OpenSession and AttachSession: the claims of a session are limited to 2 MiB, beyond which Acquire and UpdateClaim
+   * are rejected (LIMIT_REACHED). For the claims in replies of GetSession and ListSessions, see there.
    */
   claims: Claim[];
-  /** How long the session lives on, at least, if its stream does. Unset unless the answering server is the session's home. */
+  /**
+   * The session lives at least this much longer, if its stream does. Unset unless the replying server is the session's
+   * home.
+   */
   remaining:
     | Duration
     | undefined;
@@ -87,11 +93,12 @@ export interface Session {
     | Duration
     | undefined;
   /**
-   * Who opened the session, as was proved: nobody else may use it. "cert:" and the name in a certificate, "token:" and the token's
-   * name, or "jwt:" and the subject. Empty: nobody had to prove anything.
+   * The authenticated identity of the caller that opened the session; no other identity may use it. "cert:" and the
+   * name in a certificate, "token:" and the token's name, or "jwt:" and the subject. Empty: no authentication was
+   * required.
    */
   identity: string;
-  /** How many claims the session has in all. */
+  /** The total number of the session's claims. */
   claimCount: bigint;
 }
 
@@ -100,13 +107,13 @@ export interface Session_MetadataEntry {
   value: string;
 }
 
-/** One session's stake in one or more locks at once. */
+/** One session's claim to one or more locks at once. */
 export interface Claim {
   /** The claim's id: the revision of the event that created it. Waiters are served by priority, then by this number. */
   id: bigint;
-  /** The locks that are claimed, in byte order. */
+  /** The claimed locks, in byte order. */
   names: string[];
-  /** Whether the claim waits or is held. */
+  /** Whether the claim is waiting, held or lingering. */
   state: ClaimState;
   /** The fencing token: the revision of the event that granted the claim. 0 while waiting. */
   token: bigint;
@@ -114,35 +121,39 @@ export interface Claim {
   sessionId: string;
   /** The session's owner label. */
   owner: string;
-  /** What the caller of Acquire attached to the claim. */
+  /** The metadata that the caller of Acquire attached to the claim. */
   metadata: Map<string, string>;
-  /** Higher goes first among waiters. Default 0. */
+  /** Waiters of higher priority are served first. Default: 0. */
   priority: number;
-  /** For this long after the grant nobody is granted these locks again, even if they are released earlier. Unset: no minimum. */
+  /**
+   * The minimum time after the grant during which these locks are not granted again, even if they are released earlier.
+   * Unset: no minimum.
+   */
   minHold:
     | Duration
     | undefined;
-  /** With whom the locks can be shared. */
+  /** Which claims can share the locks. */
   mode: Mode;
-  /** How many permits of each lock are claimed. 0 unless the mode is MODE_PERMITS. */
+  /** The number of permits claimed of each lock. 0 unless the mode is MODE_PERMITS. */
   permits: number;
   /** The lock's limit when the claim was made. 0 unless the mode is MODE_PERMITS. */
   limit: number;
-  /** The handoff that its holder has been asked for and has not confirmed yet. Unset: none. */
+  /** The handoff that the holder was asked for and has not confirmed yet. Unset: none. */
   transfer:
     | PendingTransfer
     | undefined;
   /**
-   * The sessions that wait for each other in a circle, beginning with this one, at most the first 100: a deadlock, until one of them gives something
-   * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
-   * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
+   * The sessions that wait for each other in a circle, beginning with this claim's session, at most the first 100: a
+   * deadlock, until one of them releases or cancels a claim. Empty: there is no deadlock, or the bounded search found
+   * none. Set only for waiting claims, in replies to GetLock, ListLocks, GetSession, ListSessions and ListBlocked and
+   * in snapshots.
    */
   deadlock: string[];
   /**
-   * When the claim was granted: the wall clock of the server that appended the grant, for people only; nothing is decided by it. Kept
-   * for as long as the claim is held, whatever history is dropped. Unset while waiting, and if it is not known: of holds from before
-   * servers kept it. Only in answers to GetLock, ListLocks, GetSession, ListSessions, ListBlocked and ConfigureLock, in snapshots, and
-   * in events that grant the claim.
+   * When the claim was granted, by the wall clock of the server that appended the grant. For people only; no decision
+   * depends on it. Kept for as long as the claim is held, even if the history of that time is dropped. Unset while
+   * waiting, and if unknown: for holds granted before servers recorded it. Set only in replies to GetLock, ListLocks,
+   * GetSession, ListSessions, ListBlocked and ConfigureLock, in snapshots, and in events that grant the claim.
    */
   grantedAt: Date | undefined;
 }
@@ -155,50 +166,51 @@ export interface Claim_MetadataEntry {
 /** A handoff that the holder has not confirmed yet. It confirms by releasing the hold. */
 export interface PendingTransfer {
   /**
-   * The session that is to hold next. Empty: whoever is first in the queue then; or it is not told, as in answers to Acquire,
-   * OpenSession and AttachSession.
+   * The session that is to hold the locks next. Empty: the first waiter in the queue at that time; or not reported, as
+   * in replies to Acquire, OpenSession and AttachSession.
    */
   toSessionId: string;
-  /** For how long the holder may go on, counted by its home from when it was asked. Then the transfer is off. */
+  /** How long the holder may continue, counted by its home from when it was asked. Then the transfer is cancelled. */
   drain: Duration | undefined;
 }
 
-/** Asks for a session. */
+/** Requests a session. */
 export interface OpenSessionRequest {
   /** The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default". */
   namespace: string;
-  /** The session's id: 1 to 128 bytes of UTF-8 without control characters. Default: a fresh unique id. */
+  /** The session's id: 1 to 128 bytes of UTF-8 without control characters. Default: a new unique id. */
   sessionId: string;
   /** How long the session lives without a renewal. Required; 500 ms to 24 h unless the server is configured otherwise. */
   ttl:
     | Duration
     | undefined;
-  /** Who this is, for people. 0 to 255 bytes without control characters. Default: empty. */
+  /** A display name for people. 0 to 255 bytes without control characters. Default: empty. */
   owner: string;
   /**
-   * Free labels. At most 4096 bytes in all, keys and values together; keys are not
-   * empty, and there are no control characters, but line feed and tab in values.
+   * Labels. At most 4096 bytes in total, keys and values together. Keys are not empty. No control characters, except
+   * line feed and tab in values.
    */
   metadata: Map<string, string>;
   /**
-   * How long the session outlives the ClientService stream that it is attached to, if that breaks or its client ends it and
-   * the session is not attached to another stream by then: 100 ms to the ttl. A stream that a server ends, or that dies with
-   * its server, ends no session. Like the ttl it is in force from now on, also for a session that is open; a stream to which
-   * that is attached already keeps the grace that it has. Default (unset): none, the TTL alone counts.
+   * How long the session outlives the ClientService stream that it is attached to, if the stream breaks or its client
+   * ends it and the session has not been attached to another stream by then: 100 ms to the ttl. A stream that a server
+   * ends, or that dies with its server, ends no session. Like the ttl, it applies from now on, even to a session that
+   * is already open; a stream that such a session is already attached to keeps its present grace. Default (unset):
+   * none, only the TTL counts.
    */
   disconnectGrace:
     | Duration
     | undefined;
   /**
-   * The client's count of its attachments of this session: 1 for the first OpenSession, one more for each that follows and for
-   * each AttachSession. If the session is open and has been told of more, this is late and refused (LATE_ATTACHMENT).
-   * At most 2^63 - 1. Default: 0, it is not counted, and never late.
+   * The client's count of its attachments of this session: 1 for the first OpenSession, one more for each later
+   * OpenSession and each AttachSession. If the session is open and has recorded a higher count, this request is late
+   * and rejected (LATE_ATTACHMENT). At most 2^63 - 1. Default: 0, not counted, and never late.
    */
   attachment: bigint;
   /**
-   * On a ClientService stream: the program that opens the session, as an id that it has drawn at its start. 0 to 128 bytes of UTF-8
-   * without control characters. A session that another program has opened is refused for as long as it is open (SESSION_IN_USE).
-   * Default: empty, not compared.
+   * On a ClientService stream: the program that opens the session, as an id that the program generates at its start.
+   * 0 to 128 bytes of UTF-8 without control characters. While a session opened by another program is open, the request
+   * is rejected (SESSION_IN_USE). Default: empty, not compared.
    */
   clientId: string;
 }
@@ -208,13 +220,13 @@ export interface OpenSessionRequest_MetadataEntry {
   value: string;
 }
 
-/** Answers OpenSession. */
+/** The reply to OpenSession. */
 export interface OpenSessionResponse {
   /** The open session. */
   session: Session | undefined;
 }
 
-/** Asks to renew one session. */
+/** Renews one session. */
 export interface RenewRequest {
   /** The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default". */
   namespace: string;
@@ -222,110 +234,114 @@ export interface RenewRequest {
   sessionId: string;
 }
 
-/** Answers Renew. */
+/** The reply to Renew. */
 export interface RenewResponse {
-  /** The session lives at least this long, counted from when the request was sent, whatever becomes of its stream. */
+  /** The session lives at least this long, counted from when the request was sent, even if its stream ends. */
   ttl: Duration | undefined;
 }
 
-/** Asks to renew several sessions. */
+/** Renews several sessions. */
 export interface KeepAliveRequest {
   /** The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default". */
   namespace: string;
-  /** The sessions' ids: 1 to 1000 of them. */
+  /** The sessions' ids: 1 to 1000. */
   sessionIds: string[];
 }
 
-/** Answers one KeepAliveRequest. */
+/** The reply to one KeepAliveRequest. */
 export interface KeepAliveResponse {
   /** The sessions, in the order of the request. */
   sessions: KeptSession[];
 }
 
-/** What became of one session of a KeepAliveRequest. */
+/** The result for one session of a KeepAliveRequest. */
 export interface KeptSession {
   /** The session's id. */
   sessionId: string;
   /**
-   * The session lives at least this long, counted from when the request was sent; but if that came by a ClientService stream
-   * that breaks, no longer than its disconnect grace from then on, if it has one. Unset: it was not renewed.
+   * The session lives at least this long, counted from when the request was sent. Exception: if the request came by a
+   * ClientService stream and that stream breaks, a session with a disconnect grace lives no longer than the grace from
+   * then on. Unset: the session was not renewed.
    */
   ttl:
     | Duration
     | undefined;
-  /** Why it was not renewed, if it was not. */
+  /** Why the session was not renewed, if it was not. */
   refusal: Refusal | undefined;
 }
 
-/** Asks to end a session. */
+/** Ends a session. */
 export interface CloseSessionRequest {
   /** The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default". */
   namespace: string;
-  /** The session's id. Required; 1 to 128 bytes. A session that was closed already is closed: no error. */
+  /** The session's id. Required; 1 to 128 bytes. Closing a session that is already closed is not an error. */
   sessionId: string;
   /**
-   * The program that closes it, as in OpenSessionRequest: a session of this id that another program has opened stays open.
-   * Default: empty, not compared.
+   * The program that closes the session, as in OpenSessionRequest: a session of this id that another program opened
+   * stays open. Default: empty, not compared.
    */
   clientId: string;
 }
 
-/** Answers CloseSession. */
+/** The reply to CloseSession. */
 export interface CloseSessionResponse {
 }
 
-/** Asks for one session. */
+/** Requests one session. */
 export interface GetSessionRequest {
   /** The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default". */
   namespace: string;
   /** The session's id. Required; 1 to 128 bytes. */
   sessionId: string;
-  /** List the session's claims after the one with this id. Default (0): from the first. */
+  /** Lists the session's claims after the one with this id. Default (0): from the first. */
   afterClaim: bigint;
 }
 
-/** Answers GetSession. */
+/** The reply to GetSession. */
 export interface GetSessionResponse {
-  /** The session, with as many of its claims as fit into 1 MiB. If more follow, ask again with the id of the last one as `after_claim`. */
+  /**
+   * The session, with as many of its claims as fit into 1 MiB. If more follow, repeat the call with the id of the last
+   * one as `after_claim`.
+   */
   session:
     | Session
     | undefined;
-  /** The revision at which this was so. */
+  /** The namespace's revision at which the reply was valid. */
   revision: bigint;
 }
 
 /**
- * Asks for a page of the open sessions. A page may have fewer than were asked for, or none, although there are more: a call looks at
- * 10000 of them at the most. Go on while there is a next_page_token.
+ * Requests a page of the open sessions. A page may have fewer sessions than requested, or none, even if more follow: a
+ * call examines at most 10000 sessions. Continue while there is a next_page_token.
  */
 export interface ListSessionsRequest {
   /** The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default". */
   namespace: string;
-  /** The most sessions in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large. */
+  /** The maximum number of sessions per page: 0 to 1000. Default (0): 100. A page of large sessions may have fewer. */
   pageSize: number;
-  /** The next_page_token of the page before. Default: the first page. */
+  /** The next_page_token of the previous page. Default: the first page. */
   pageToken: string;
 }
 
-/** Answers ListSessions. */
+/** The reply to ListSessions. */
 export interface ListSessionsResponse {
-  /** The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB. */
+  /** The sessions, oldest first, each with at most the first 100 of its claims, and of these as many as fit into 64 KiB. */
   sessions: Session[];
-  /** Asks for the next page. Empty: this was the last one. */
+  /** The page_token of the next page. Empty: this was the last page. */
   nextPageToken: string;
-  /** The revision at which this was so. */
+  /** The namespace's revision at which the reply was valid. */
   revision: bigint;
 }
 
-/** A refusal inside an answer: what a call of its own would have been refused with. */
+/** A rejection within a reply: the status with which a separate call would have been rejected. */
 export interface Refusal {
   /** The code of google.rpc.Code. */
   code: number;
   /** The name of an ErrorReason, without its prefix, as in google.rpc.ErrorInfo. */
   reason: string;
-  /** What is wrong, for people. */
+  /** The error message, for people. */
   message: string;
-  /** The facts, as in google.rpc.ErrorInfo. */
+  /** The metadata, as in google.rpc.ErrorInfo. */
   metadata: Map<string, string>;
 }
 
@@ -2235,7 +2251,7 @@ export const Refusal_MetadataEntry: MessageFns<Refusal_MetadataEntry> = {
   },
 };
 
-/** Sessions: one client's presence. What a session holds and waits for ends when the session ends. */
+/** Sessions: the presence of one client. When a session ends, all its holds and waiting claims end. */
 export type SessionServiceService = typeof SessionServiceService;
 export const SessionServiceService = {
   /** Opens a session, or renews the open one of the same id. */
@@ -2249,8 +2265,8 @@ export const SessionServiceService = {
     responseDeserialize: (value: Buffer): OpenSessionResponse => OpenSessionResponse.decode(value),
   },
   /**
-   * Renews one session once. Any server may be asked; it becomes the session's home if it was not, which costs a commit in the
-   * database. A renewal at the session's home costs nothing there: so prefer the server that was asked last.
+   * Renews one session once. The call may go to any server; that server becomes the session's home if it was not, which
+   * costs a commit in the database. A renewal at the session's home costs none: prefer the server of the last renewal.
    */
   renew: {
     path: "/tenure.v1.SessionService/Renew" as const,
@@ -2261,7 +2277,7 @@ export const SessionServiceService = {
     responseSerialize: (value: RenewResponse): Buffer => Buffer.from(RenewResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RenewResponse => RenewResponse.decode(value),
   },
-  /** Renews many sessions over one stream: each request is answered by one response, in order. */
+  /** Renews many sessions over one stream: each request gets one response, in order. */
   keepAlive: {
     path: "/tenure.v1.SessionService/KeepAlive" as const,
     requestStream: true as const,
@@ -2272,8 +2288,8 @@ export const SessionServiceService = {
     responseDeserialize: (value: Buffer): KeepAliveResponse => KeepAliveResponse.decode(value),
   },
   /**
-   * Ends a session at once, and with it all that it holds and waits for. An Acquire that a server received before, and that would open
-   * it again, takes no effect any more: it is refused (ACQUIRE_CANCELLED).
+   * Ends a session at once, with all its holds and waiting claims. An Acquire that a server received earlier, and that
+   * would open the session again, no longer takes effect: it is rejected (ACQUIRE_CANCELLED).
    */
   closeSession: {
     path: "/tenure.v1.SessionService/CloseSession" as const,
@@ -2285,7 +2301,7 @@ export const SessionServiceService = {
       Buffer.from(CloseSessionResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): CloseSessionResponse => CloseSessionResponse.decode(value),
   },
-  /** Reads one open session with what it holds and waits for. */
+  /** Reads one open session with its holds and waiting claims. */
   getSession: {
     path: "/tenure.v1.SessionService/GetSession" as const,
     requestStream: false as const,
@@ -2312,18 +2328,18 @@ export interface SessionServiceServer extends UntypedServiceImplementation {
   /** Opens a session, or renews the open one of the same id. */
   openSession: handleUnaryCall<OpenSessionRequest, OpenSessionResponse>;
   /**
-   * Renews one session once. Any server may be asked; it becomes the session's home if it was not, which costs a commit in the
-   * database. A renewal at the session's home costs nothing there: so prefer the server that was asked last.
+   * Renews one session once. The call may go to any server; that server becomes the session's home if it was not, which
+   * costs a commit in the database. A renewal at the session's home costs none: prefer the server of the last renewal.
    */
   renew: handleUnaryCall<RenewRequest, RenewResponse>;
-  /** Renews many sessions over one stream: each request is answered by one response, in order. */
+  /** Renews many sessions over one stream: each request gets one response, in order. */
   keepAlive: handleBidiStreamingCall<KeepAliveRequest, KeepAliveResponse>;
   /**
-   * Ends a session at once, and with it all that it holds and waits for. An Acquire that a server received before, and that would open
-   * it again, takes no effect any more: it is refused (ACQUIRE_CANCELLED).
+   * Ends a session at once, with all its holds and waiting claims. An Acquire that a server received earlier, and that
+   * would open the session again, no longer takes effect: it is rejected (ACQUIRE_CANCELLED).
    */
   closeSession: handleUnaryCall<CloseSessionRequest, CloseSessionResponse>;
-  /** Reads one open session with what it holds and waits for. */
+  /** Reads one open session with its holds and waiting claims. */
   getSession: handleUnaryCall<GetSessionRequest, GetSessionResponse>;
   /** Lists the open sessions in the order in which they were opened. */
   listSessions: handleUnaryCall<ListSessionsRequest, ListSessionsResponse>;

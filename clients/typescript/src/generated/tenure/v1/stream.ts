@@ -56,17 +56,20 @@ export const protobufFileName = "tenure/v1/stream.proto";
 /** Commands of a client. */
 export interface StreamRequest {
   /**
-   * The commands: 1 to 1000. They are carried out at once, in no particular order: what depends on the outcome of another
-   * command is sent after its answer. Keep-alives are answered before anything that comes later.
+   * The commands: 1 to 1000. They are executed concurrently, in no particular order: send a command that depends on the
+   * outcome of another one after the reply to that one. Keep-alives are answered before anything that arrives later.
    */
   commands: Command[];
 }
 
 /** One command. */
 export interface Command {
-  /** The client's number for this command, repeated in its answers. Not 0; not used twice at once on one stream. */
+  /**
+   * The client's number for this command, repeated in its replies. Not 0; not in use by another command in progress on
+   * the stream.
+   */
   id: bigint;
-  /** What to do. */
+  /** The operation. */
   kind:
     | //
     /** Opens a session and attaches it to this stream. */
@@ -81,19 +84,19 @@ export interface Command {
     /** Closes a session. */
     { $case: "closeSession"; value: CloseSessionRequest }
     | //
-    /** Asks for locks. While it waits, CancelCommand ends the wait. */
+    /** Requests locks. While it waits, CancelCommand ends the wait. */
     { $case: "acquire"; value: AcquireRequest }
     | //
-    /** Gives a hold back. */
+    /** Releases a hold. */
     { $case: "release"; value: ReleaseRequest }
     | //
-    /** Gives up an Acquire. */
+    /** Cancels an Acquire. */
     { $case: "cancelAcquire"; value: CancelAcquireRequest }
     | //
-    /** Starts a watch: many answers with this command's id, until CancelCommand. */
+    /** Starts a watch: many replies with this command's id, until CancelCommand. */
     { $case: "watch"; value: WatchRequest }
     | //
-    /** Ends a waiting acquire or a watch of this stream. A waiting acquire is answered at once: granted, or not. */
+    /** Ends a waiting acquire or a watch of this stream. A waiting acquire is answered at once, granted or not. */
     { $case: "cancel"; value: CancelCommand }
     | //
     /** Reads one lock. */
@@ -102,13 +105,13 @@ export interface Command {
     /** Reads one session. */
     { $case: "getSession"; value: GetSessionRequest }
     | //
-    /** Hands a hold to a waiter. */
+    /** Hands a hold over to a waiter. */
     { $case: "transfer"; value: TransferRequest }
     | //
     /** Replaces the metadata of a hold. */
     { $case: "updateClaim"; value: UpdateClaimRequest }
     | //
-    /** Joins a group. With a ttl, it attaches the session to this stream. */
+    /** Joins a group. With a ttl, attaches the session to this stream. */
     { $case: "joinGroup"; value: JoinGroupRequest }
     | //
     /** Leaves a group. */
@@ -117,15 +120,16 @@ export interface Command {
     /** Sets or clears a group's config. */
     { $case: "configureGroup"; value: ConfigureGroupRequest }
     | //
-    /** Assigns something to every member of a group. */
+    /** Assigns a value to every member of a group. */
     { $case: "assign"; value: AssignGroupRequest }
     | //
     /** Reads one group. */
     { $case: "getGroup"; value: GetGroupRequest }
     | undefined;
   /**
-   * The trace that this command is part of, as in the header of that name of a plain call (W3C Trace Context): 55 bytes, as in
-   * "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01". Anything else is ignored. Default: "", none is known.
+   * The trace that this command is part of, as in the header of this name of a plain call (W3C Trace Context):
+   * 55 bytes, as in "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01". Any other value is ignored. Default: "",
+   * no trace.
    */
   traceparent: string;
 }
@@ -137,115 +141,115 @@ export interface AttachSession {
   /** The session's id. Required; 1 to 128 bytes. */
   sessionId: string;
   /**
-   * The client's count of its attachments of this session, the one that opens it and this one included. One that is smaller than
-   * the session has been told is late, because its client has turned to another server since, and refused (LATE_ATTACHMENT).
-   * At most 2^63 - 1. Default: 0, it is not counted, and never late.
+   * The client's count of its attachments of this session, including the one that opened it and this one. A count
+   * smaller than the highest one recorded for the session is late, because the client has since attached it through
+   * another server, and is rejected (LATE_ATTACHMENT). At most 2^63 - 1. Default: 0, not counted, and never late.
    */
   attachment: bigint;
-  /** The program that attaches it, as in OpenSessionRequest. Default: empty, not compared. */
+  /** The program that attaches the session, as in OpenSessionRequest. Default: empty, not compared. */
   clientId: string;
 }
 
-/** Ends a command that goes on. */
+/** Ends a command in progress. */
 export interface CancelCommand {
-  /** The id of the command to end. Unknown ids are ignored: it may just have ended by itself. */
+  /** The id of the command to end. Unknown ids are ignored: the command may have ended by itself just before. */
   commandId: bigint;
 }
 
-/** Answers and notices for a client. */
+/** Replies and notices for a client. */
 export interface StreamResponse {
-  /** In the order in which they came about. */
+  /** The replies and notices, in the order in which they arose. */
   answers: Answer[];
 }
 
-/** One answer or notice. */
+/** One reply or notice. */
 export interface Answer {
-  /** The command that is answered. 0 for a notice. */
+  /** The id of the command that is answered. 0 for a notice. */
   id: bigint;
-  /** What is answered. */
+  /** The reply or notice. */
   kind:
     | //
-    /** The command was refused. */
+    /** The command was rejected. */
     { $case: "refusal"; value: Refusal }
     | //
-    /** Answers open_session. */
+    /** The reply to open_session. */
     { $case: "openSession"; value: OpenSessionResponse }
     | //
-    /** Answers attach_session. */
+    /** The reply to attach_session. */
     { $case: "attachedSession"; value: AttachedSession }
     | //
-    /** Answers keep_alive. */
+    /** The reply to keep_alive. */
     { $case: "keepAlive"; value: KeepAliveResponse }
     | //
-    /** Answers close_session. */
+    /** The reply to close_session. */
     { $case: "closeSession"; value: CloseSessionResponse }
     | //
-    /** Answers acquire: once, when it is granted or its wait is over. */
+    /** The reply to acquire: once, when it is granted or its wait is over. */
     { $case: "acquire"; value: AcquireResponse }
     | //
-    /** Answers release. */
+    /** The reply to release. */
     { $case: "release"; value: ReleaseResponse }
     | //
-    /** Answers cancel_acquire. */
+    /** The reply to cancel_acquire. */
     { $case: "cancelAcquire"; value: CancelAcquireResponse }
     | //
-    /** Answers watch, many times. */
+    /** A reply to watch; there are many. */
     { $case: "watch"; value: WatchResponse }
     | //
-    /** Answers cancel. */
+    /** The reply to cancel. */
     { $case: "cancelled"; value: CancelledCommand }
     | //
-    /** Answers get_lock. */
+    /** The reply to get_lock. */
     { $case: "getLock"; value: GetLockResponse }
     | //
-    /** Answers get_session. */
+    /** The reply to get_session. */
     { $case: "getSession"; value: GetSessionResponse }
     | //
     /** Notice: an attached session has ended. */
     { $case: "sessionEnded"; value: SessionEnded }
     | //
-    /** Notice: a hold of an attached session has ended, and not because that session released it. */
+    /** Notice: a hold of an attached session has ended for another reason than a release by that session. */
     { $case: "holdEnded"; value: HoldEnded }
     | //
-    /** Notice: an attached session has moved to another stream. Answers on this one no longer count for it. */
+    /** Notice: an attached session has moved to another stream. Replies on this stream no longer count for it. */
     { $case: "sessionMoved"; value: SessionMoved }
     | //
-    /** Notice: this server is going away. Connect to another one now and attach there; sessions go on. */
+    /** Notice: this server is going away. Connect to another server now and attach the sessions there; they stay open. */
     { $case: "goingAway"; value: GoingAway }
     | //
-    /** Answers transfer: once, when it is done. */
+    /** The reply to transfer: once, when the handoff is complete. */
     { $case: "transfer"; value: TransferResponse }
     | //
-    /** Answers update_claim. */
+    /** The reply to update_claim. */
     { $case: "updateClaim"; value: UpdateClaimResponse }
     | //
-    /** Notice: the holder is asked to hand over. */
+    /** Notice: the holder is asked to hand its hold over. */
     { $case: "transferRequested"; value: TransferRequested }
     | //
-    /** Answers join_group. */
+    /** The reply to join_group. */
     { $case: "joinGroup"; value: JoinGroupResponse }
     | //
-    /** Answers leave_group. */
+    /** The reply to leave_group. */
     { $case: "leaveGroup"; value: LeaveGroupResponse }
     | //
-    /** Answers configure_group. */
+    /** The reply to configure_group. */
     { $case: "configureGroup"; value: ConfigureGroupResponse }
     | //
-    /** Answers assign. */
+    /** The reply to assign. */
     { $case: "assign"; value: AssignGroupResponse }
     | //
-    /** Answers get_group. */
+    /** The reply to get_group. */
     { $case: "getGroup"; value: GetGroupResponse }
     | undefined;
 }
 
 /** A session that was attached. */
 export interface AttachedSession {
-  /** The session, with what it holds and waits for. */
+  /** The session, with the claims that it holds and waits for. */
   session:
     | Session
     | undefined;
-  /** The revision at which this was so. */
+  /** The namespace's revision at which the reply was valid. */
   revision: bigint;
 }
 
@@ -257,7 +261,7 @@ export interface CancelledCommand {
 export interface SessionEnded {
   /** The session's id. */
   sessionId: string;
-  /** Why it ended. */
+  /** The reason for the end. */
   reason: EndReason;
 }
 
@@ -269,7 +273,7 @@ export interface HoldEnded {
   names: string[];
   /** The fencing token of the hold. */
   token: bigint;
-  /** Why it ended. */
+  /** The reason for the end. */
   reason: EndReason;
   /** The operator who ended it, if one did. */
   operator: string;
@@ -286,13 +290,17 @@ export interface SessionMoved {
 /** The server is going away. */
 export interface GoingAway {
   /**
-   * How long the server still takes renewals, if others live that the client can go to; if none does, it ends at once. What opens or
-   * attaches a session, and further streams, it refuses (DRAINING).
+   * How long the server still accepts renewals, if there are other live servers that the client can connect to; if
+   * there are none, the server ends at once. It rejects further streams, and commands that open or attach a session
+   * (DRAINING).
    */
   grace: Duration | undefined;
 }
 
-/** A holder is asked to stop its work and hand over. It confirms by releasing the hold; if it does not, it holds on. */
+/**
+ * The holder is asked to stop its work and hand its hold over. It confirms by releasing the hold; if it does not
+ * confirm, it keeps the hold.
+ */
 export interface TransferRequested {
   /** The session whose hold it is. */
   sessionId: string;
@@ -300,11 +308,14 @@ export interface TransferRequested {
   names: string[];
   /** The fencing token of the hold. */
   token: bigint;
-  /** For how long the holder may go on, from now. */
+  /** How long the holder may continue, from now. */
   drain:
     | Duration
     | undefined;
-  /** The operator who asks. Empty: a better candidate waits, and the lock's settings say that it is handed the lock. */
+  /**
+   * The operator who requests the transfer. Empty: a waiter of higher priority preempts the holder, according to the
+   * lock's settings.
+   */
   operator: string;
   /** The operator's note. */
   note: string;
@@ -1956,12 +1967,15 @@ export const TransferRequested: MessageFns<TransferRequested> = {
   },
 };
 
-/** The way in for client libraries: one stream for all that a client does. Each command means what the plain call means. */
+/**
+ * The stream that client libraries use for all operations of a client. Each command has the semantics of the plain
+ * call.
+ */
 export type ClientServiceService = typeof ClientServiceService;
 export const ClientServiceService = {
   /**
-   * Opens a client's stream. Its end is the disconnect signal of the sessions that are attached to it: unless a server ends
-   * it, or dies, those with a disconnect grace end after that.
+   * Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
+   * with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
    */
   stream: {
     path: "/tenure.v1.ClientService/Stream" as const,
@@ -1976,8 +1990,8 @@ export const ClientServiceService = {
 
 export interface ClientServiceServer extends UntypedServiceImplementation {
   /**
-   * Opens a client's stream. Its end is the disconnect signal of the sessions that are attached to it: unless a server ends
-   * it, or dies, those with a disconnect grace end after that.
+   * Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
+   * with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
    */
   stream: handleBidiStreamingCall<StreamRequest, StreamResponse>;
 }

@@ -20,13 +20,16 @@ export const protobufFileName = "tenure/v1/watch.proto";
 export enum HistoryGoneCause {
   /** UNSPECIFIED - Never sent. */
   UNSPECIFIED = 0,
-  /** COMPACTED - It was dropped after the configured time, or more changed while a snapshot was sent than is kept for its reader. */
+  /**
+   * COMPACTED - It was dropped after the configured time, or more locks changed while a snapshot was sent than the server records
+   * for its reader.
+   */
   COMPACTED = 1,
-  /** LOST - The database lost it: a failover to a copy that was behind, or a restore. */
+  /** LOST - The database lost it: a failover to a replica that was behind, or a restore. */
   LOST = 2,
 }
 
-/** What can happen to a claim or a lock. */
+/** The types of events of a claim or a lock. */
 export enum EventType {
   /** UNSPECIFIED - Never sent. */
   UNSPECIFIED = 0,
@@ -34,26 +37,26 @@ export enum EventType {
   QUEUED = 1,
   /** GRANTED - A claim was granted: its session holds the lock. */
   GRANTED = 2,
-  /** LINGERING - A hold was released before its minimum hold was over: nobody holds the lock, and nobody is granted it yet. */
+  /** LINGERING - A hold was released before its minimum hold was over: the lock has no holder, and is not granted yet. */
   LINGERING = 3,
   /**
-   * ENDED - A claim ended: the hold is over, or the waiter left. Of a hold that lingered: its minimum hold is over, and others may be granted
-   * the lock.
+   * ENDED - A claim ended: the hold is over, or the waiter left. For a hold that lingered: its minimum hold is over, and the
+   * lock may be granted again.
    */
   ENDED = 4,
-  /** TRANSFER_STARTED - The holder was asked to hand over. It holds on until it confirms. */
+  /** TRANSFER_STARTED - The holder was asked to hand over. It keeps the hold until it confirms. */
   TRANSFER_STARTED = 5,
-  /** TRANSFER_CANCELLED - The holder did not confirm in time. It holds on. */
+  /** TRANSFER_CANCELLED - The holder did not confirm in time. It keeps the hold. */
   TRANSFER_CANCELLED = 6,
   /** TRANSFERRED - The hold was handed over: `previous` ended and `claim` was granted in one step. */
   TRANSFERRED = 7,
   /** UPDATED - The metadata of a hold was replaced. */
   UPDATED = 8,
-  /** CONFIGURED - An operator set something on the lock, see `settings`. Without a claim. */
+  /** CONFIGURED - An operator changed the settings of the lock, see `settings`. Without a claim. */
   CONFIGURED = 9,
 }
 
-/** What can happen to a group. */
+/** The types of events of a group. */
 export enum GroupEventType {
   /** UNSPECIFIED - Never sent. */
   UNSPECIFIED = 0,
@@ -63,24 +66,24 @@ export enum GroupEventType {
   LEFT = 2,
   /** CONFIGURED - The config was set or cleared. */
   CONFIGURED = 3,
-  /** ASSIGNED - The leader assigned something to every member. */
+  /** ASSIGNED - The leader assigned a value to every member. */
   ASSIGNED = 4,
 }
 
-/** Asks for a stream of events. */
+/** Requests a stream of events. */
 export interface WatchRequest {
   /** The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default". */
   namespace: string;
   /** The locks to watch, by name: 0 to 100 names of 1 to 255 bytes. */
   names: string[];
   /**
-   * The locks to watch, by prefix: 0 to 100 prefixes of 0 to 255 bytes; the empty prefix watches all.
-   * With neither names nor prefixes nor groups, all locks are watched.
+   * The locks to watch, by prefix: 0 to 100 prefixes of 0 to 255 bytes; the empty prefix watches all. Without names,
+   * prefixes and groups, all locks are watched.
    */
   prefixes: string[];
   /**
-   * Resume after this revision: the last one that was received. Default (0): begin with a snapshot.
-   * Not beyond the namespace's revision.
+   * Resumes after this revision: the last one that was received. At most the namespace's revision. Default (0): begins
+   * with a snapshot.
    */
   afterRevision: bigint;
   /** The groups to watch, by name: 0 to 100 names of 1 to 255 bytes. */
@@ -90,102 +93,108 @@ export interface WatchRequest {
 /** One message of a watch. */
 export interface WatchResponse {
   /**
-   * Everything up to this revision has been sent: resume after it. Not of a snapshot of which more follows: until it is complete, a watch
-   * can only begin anew.
+   * Everything up to this revision has been sent: resume after it. Does not apply to a snapshot of which more follows:
+   * until the snapshot is complete, a watch can only start over.
    */
   revision: bigint;
-  /** What is told. */
+  /** The content of the message. */
   kind:
     | //
-    /** Everything that is watched, as it is at this revision. Comes first unless the watch was resumed. */
+    /** The state of everything that is watched, at this revision. Comes first unless the watch was resumed. */
     { $case: "snapshot"; value: Snapshot }
     | //
-    /** What happened in one commit, or in a part of one that is large (more than 64 KiB), and how groups are after it. */
+    /** The events of one commit, or of a part of a large one (more than 64 KiB), and the state of the groups after it. */
     { $case: "events"; value: Events }
     | //
-    /** Nothing happened to what is watched, up to this revision. Sent about every 10 seconds on an idle stream. */
+    /** No event of a watched lock or group up to this revision. Sent about every 10 seconds on an idle stream. */
     { $case: "progress"; value: Progress }
     | //
     /**
-     * The history after the revision to resume from is not there (any more), or what has changed since a snapshot under way began: forget
-     * what came of it. A snapshot follows.
+     * The history after the revision to resume from is not available (any more), or the changes since the start of an
+     * unfinished snapshot are not: discard the state built from this watch. A snapshot follows.
      */
     { $case: "historyGone"; value: HistoryGone }
     | undefined;
 }
 
 /**
- * Everything that is watched: when it is complete, as it is at its last message's revision. It comes in as many messages of some 64 KiB
- * as it takes.
+ * The state of everything that is watched, when complete: as of the revision of its last message. It is split into
+ * messages of about 64 KiB.
  */
 export interface Snapshot {
   /**
-   * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
-   * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
+   * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that
+   * changes before the snapshot is complete is sent again in a later message, and the last one counts; without holders,
+   * the lock is then idle.
    */
   locks: Lock[];
   /** Whether more of the same snapshot follows in the next message. */
   more: boolean;
-  /** The groups that are watched, even if they are empty. */
+  /** The watched groups, even if they are empty. */
   groups: Group[];
 }
 
-/** The events of one commit, or of a part of it: then the rest follows, and this message's revision is that of its last event. */
+/**
+ * The events of one commit, or of a part of it: then the rest follows, and this message's revision is that of its last
+ * event.
+ */
 export interface Events {
-  /** What happened to locks, in order of revision. */
+  /** Events of locks, in order of revision. */
   events: Event[];
   /**
-   * The watched groups that changed, as they are at this message's revision. A commit that is told late, because the watch
-   * was resumed or its reader is behind, leaves out those that a later message tells. The first thing that a resumed watch
-   * tells of each group once it has caught up is how it is, be it in a message without events. Groups that are too large for
-   * one message follow in further messages of the same revision.
+   * The watched groups that changed, as of this message's revision. A commit that is sent late, because the watch was
+   * resumed or its reader is behind, omits the groups that a later message contains. Once a resumed watch has caught
+   * up, the first content that it sends about each group is the group's state, if need be in a message without events.
+   * Groups that are too large for one message follow in further messages of the same revision.
    */
   groups: Group[];
-  /** What happened to groups, in order of revision. */
+  /** Events of groups, in order of revision. */
   groupEvents: GroupEvent[];
 }
 
-/** Nothing happened. */
+/** No event of a watched lock or group. */
 export interface Progress {
 }
 
-/** The history to resume from is gone. */
+/** The history to resume from is not available. */
 export interface HistoryGone {
-  /** Why it is gone. */
+  /** The cause. */
   cause: HistoryGoneCause;
 }
 
-/** Something that happened to a claim, or to the settings of a lock. */
+/** An event of a claim, or of the settings of a lock. */
 export interface Event {
-  /** The namespace's revision that this event made. */
+  /** The namespace's revision created by this event. */
   revision: bigint;
   /**
-   * The watched locks that it happened to, in byte order: of a claim to several locks all that are watched. A handoff between claims
-   * to different sets of locks comes as up to three events of one revision: of the locks of both claims, of one and of the other.
+   * The watched locks concerned, in byte order: for a claim to several locks, all of them that are watched. A handoff
+   * between claims to different sets of locks is sent as up to three events of one revision: for the locks of both
+   * claims, for those of the one only, and for those of the other only.
    */
   names: string[];
-  /** What happened. */
+  /** The type of the event. */
   type: EventType;
-  /** Whose claim it happened to. */
+  /** The claim concerned. */
   claim:
     | Claim
     | undefined;
   /**
-   * Why the claim (of EVENT_TYPE_TRANSFERRED: the previous one) ended. Only for EVENT_TYPE_ENDED, EVENT_TYPE_LINGERING and
-   * EVENT_TYPE_TRANSFERRED.
+   * Why the claim ended; for EVENT_TYPE_TRANSFERRED, why the previous claim ended. Only for EVENT_TYPE_ENDED,
+   * EVENT_TYPE_LINGERING and EVENT_TYPE_TRANSFERRED.
    */
   endReason: EndReason;
-  /** The operator who did it, if one did. */
+  /** The operator who caused it, if any. */
   operator: string;
   /** The operator's note. */
   note: string;
   /**
-   * Those of `names` that have no holder any more: said once, with the last of the holds that ended in a commit. Of a hold that lingers
-   * it is said with EVENT_TYPE_LINGERING, and not again with the EVENT_TYPE_ENDED that follows when its minimum hold is over; only
-   * if an operator evicts it while it lingers, it is said with this EVENT_TYPE_ENDED, too.
+   * The locks among `names` that no longer have a holder. Reported once, with the last of the holds that ended in a
+   * commit. For a lingering hold it is reported with EVENT_TYPE_LINGERING, and not again with the EVENT_TYPE_ENDED that
+   * follows when its minimum hold is over; only if an operator evicts the claim while it lingers, it is reported with
+   * this EVENT_TYPE_ENDED, too.
    */
   vacantNames: string[];
-  /** The wall clock of the server that wrote it, for people: nothing is decided by it. */
+  /** The wall clock of the server that wrote the event. For people only; no decision depends on it. */
   time:
     | Date
     | undefined;
@@ -193,40 +202,43 @@ export interface Event {
   previous:
     | Claim
     | undefined;
-  /** What is set from now on. Only for EVENT_TYPE_CONFIGURED; unset: nothing any more. */
+  /** The new settings. Only for EVENT_TYPE_CONFIGURED; unset: none any more. */
   settings: LockSettings | undefined;
 }
 
-/** Something that happened to one group. */
+/** An event of one group. */
 export interface GroupEvent {
-  /** The namespace's revision that this event made. */
+  /** The namespace's revision created by this event. */
   revision: bigint;
   /** The group. */
   group: string;
-  /** What happened. */
+  /** The type of the event. */
   type: GroupEventType;
-  /** The member that it happened to. Only for GROUP_EVENT_TYPE_JOINED and GROUP_EVENT_TYPE_LEFT, the latter without metadata. */
+  /** The member concerned. Only for GROUP_EVENT_TYPE_JOINED and GROUP_EVENT_TYPE_LEFT, for the latter without metadata. */
   member:
     | GroupMember
     | undefined;
-  /** Why the member left: released by itself, or why its session ended. Only for GROUP_EVENT_TYPE_LEFT. */
+  /**
+   * Why the member left: END_REASON_RELEASED if it left by itself, else the reason why its session ended. Only for
+   * GROUP_EVENT_TYPE_LEFT.
+   */
   endReason: EndReason;
-  /** The number of the member that leads after this event. 0 if nobody does. Not for GROUP_EVENT_TYPE_CONFIGURED. */
+  /** The number of the member that leads after this event. 0 if there is no leader. Not for GROUP_EVENT_TYPE_CONFIGURED. */
   leader: bigint;
-  /** The leader's token. 0 if nobody leads. Not for GROUP_EVENT_TYPE_CONFIGURED. */
+  /** The leader's token. 0 if there is no leader. Not for GROUP_EVENT_TYPE_CONFIGURED. */
   token: bigint;
   /** The config that was set. Only for GROUP_EVENT_TYPE_CONFIGURED; unset if it was cleared. */
   config?:
     | string
     | undefined;
   /**
-   * The membership revision that the assignments were computed from. Only for GROUP_EVENT_TYPE_ASSIGNED, which leaves it to
-   * Events.groups to tell what was assigned.
+   * The membership revision that the assignments were computed from. Only for GROUP_EVENT_TYPE_ASSIGNED; the
+   * assignments themselves are in Events.groups.
    */
   membershipRevision: bigint;
   /** The config revision that the assignments were computed from. Only for GROUP_EVENT_TYPE_ASSIGNED. */
   configRevision: bigint;
-  /** The wall clock of the server that wrote it, for people: nothing is decided by it. */
+  /** The wall clock of the server that wrote the event. For people only; no decision depends on it. */
   time: Date | undefined;
 }
 
@@ -1126,12 +1138,12 @@ export const GroupEvent: MessageFns<GroupEvent> = {
   },
 };
 
-/** Watching: who holds what, and how groups are, as it changes. */
+/** Watches: changes of locks and groups. */
 export type WatchServiceService = typeof WatchServiceService;
 export const WatchServiceService = {
   /**
-   * Streams what happens to locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
-   * A slow reader is never dropped: it reads on from history, and the server keeps no more for it than a few messages.
+   * Streams the events of locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
+   * A slow reader is never dropped: it continues from history, and the server buffers only a few messages for it.
    */
   watch: {
     path: "/tenure.v1.WatchService/Watch" as const,
@@ -1146,8 +1158,8 @@ export const WatchServiceService = {
 
 export interface WatchServiceServer extends UntypedServiceImplementation {
   /**
-   * Streams what happens to locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
-   * A slow reader is never dropped: it reads on from history, and the server keeps no more for it than a few messages.
+   * Streams the events of locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
+   * A slow reader is never dropped: it continues from history, and the server buffers only a few messages for it.
    */
   watch: handleServerStreamingCall<WatchRequest, WatchResponse>;
 }
