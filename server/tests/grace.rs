@@ -5,7 +5,7 @@ use crate::lab;
 use std::time::Duration;
 
 use lab::{LEASE, Server, TTL, eventually, pass, settle, within};
-use tenure_core::{Command, EndReason, RenewError, Opening, Rejection, Revision, StreamId, Text};
+use tenure_core::{Command, EndReason, Opening, Rejection, RenewError, Revision, StreamId, Text};
 use tenure_server::sequencer::{Notice, Notices, Refusal, StreamEnd, WaitEnd};
 use tenure_server::store::MemoryDatabase;
 use tokio::sync::mpsc;

@@ -9,7 +9,7 @@ mod streams;
 use std::time::Duration;
 
 use lab::{GRACE, Lab, ME, OTHER, STREAM, TTL, at, opening};
-use tenure_core::{Command, EndReason, RenewError, Outcome, StreamId};
+use tenure_core::{Command, EndReason, Outcome, RenewError, StreamId};
 
 #[test]
 fn a_session_lives_for_its_ttl_and_not_longer() {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures::future::join_all;
 use tenure_core::defect::Defect;
 use tenure_core::{
-    CLAIM_BYTES, Claim, Command, DeadlockSearch, RenewError, Opening, Outcome, Request, Revision, SessionSpec, StreamId,
-    Table, Text,
+    CLAIM_BYTES, Claim, Command, DeadlockSearch, Opening, Outcome, RenewError, Request, Revision, SessionSpec,
+    StreamId, Table, Text,
 };
 use tenure_proto::v1;
 

@@ -60,12 +60,7 @@ async fn mark_dead(node: &Node, roll: &Roll, throttle: &mut LogThrottle) {
     }
 }
 
-async fn adopt(
-    node: &Node,
-    roll: &Roll,
-    rolls: &mut watch::Receiver<Roll>,
-    hurry: &Notify,
-) -> Result<(), Refusal> {
+async fn adopt(node: &Node, roll: &Roll, rolls: &mut watch::Receiver<Roll>, hurry: &Notify) -> Result<(), Refusal> {
     let asked = node.lease().now();
     let homes = node.homes().await?;
     if roll.silent.is_empty()

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tenure_core::{
-    Claim, ClaimState, EndReason, Event, Eviction, Home, RenewError, Recorded, Revision, ServerId, StreamId, Table, Text,
-    Transfer,
+    Claim, ClaimState, EndReason, Event, Eviction, Home, Recorded, RenewError, Revision, ServerId, StreamId, Table,
+    Text, Transfer,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -103,8 +103,15 @@ impl SharedDesk {
         let home = Home::new(settings.me, settings.reattach);
         let (lease, membership) = (settings.lease.clone(), settings.membership.clone());
         let waits = Waits::new(settings.counts.locks.clone());
-        let desk =
-            Desk { home, lease, membership, callers: Callers::default(), waits, is_behind: false, streams: HashMap::new() };
+        let desk = Desk {
+            home,
+            lease,
+            membership,
+            callers: Callers::default(),
+            waits,
+            is_behind: false,
+            streams: HashMap::new(),
+        };
         Self(Arc::new(Mutex::new(desk)))
     }
 

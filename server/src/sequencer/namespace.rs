@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use tenure_core::{
-    Attached, ClaimSpec, Command, RenewError, Renewals, Request, Revision, ServerId, StreamId, Table, Text, Tick, Totals,
+    Attached, ClaimSpec, Command, RenewError, Renewals, Request, Revision, ServerId, StreamId, Table, Text, Tick,
+    Totals,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -217,7 +218,11 @@ impl Namespace {
     ///
     /// # Errors
     /// If this server may not answer renewals.
-    pub fn keep_alive(&self, session: &str, stream: StreamId) -> Result<Result<std::time::Duration, RenewError>, Refusal> {
+    pub fn keep_alive(
+        &self,
+        session: &str,
+        stream: StreamId,
+    ) -> Result<Result<std::time::Duration, RenewError>, Refusal> {
         let now = self.lease.tick().ok_or(Refusal::LeaseLost)?;
         Ok(self.keep_alive_at(&mut self.desk.lock(), session, stream, now))
     }

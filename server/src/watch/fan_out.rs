@@ -12,7 +12,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::Hub;
 use super::filter::Filter;
-use super::index::{Matches, Index};
+use super::index::{Index, Matches};
 use super::log::Position;
 use super::subscription::Message;
 use crate::store::Batch;

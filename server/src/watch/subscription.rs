@@ -177,7 +177,11 @@ impl Subscription {
     pub(super) fn readers_after(&self, place: Option<Place>, count: usize) -> Vec<(Place, Arc<Notifier>)> {
         use std::ops::Bound::{Excluded, Unbounded};
         let from = place.map_or(Unbounded, Excluded);
-        self.readers().range((from, Unbounded)).take(count).map(|(place, notifier)| (*place, notifier.clone())).collect()
+        self.readers()
+            .range((from, Unbounded))
+            .take(count)
+            .map(|(place, notifier)| (*place, notifier.clone()))
+            .collect()
     }
 
     fn backlog(&self) -> MutexGuard<'_, Backlog> {

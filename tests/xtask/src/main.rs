@@ -204,8 +204,7 @@ enum Stage {
 }
 
 impl Stage {
-    const FORM: [Self; 6] =
-        [Self::Format, Self::Generated, Self::Contract, Self::Modules, Self::Words, Self::Clippy];
+    const FORM: [Self; 6] = [Self::Format, Self::Generated, Self::Contract, Self::Modules, Self::Words, Self::Clippy];
 
     fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_string())

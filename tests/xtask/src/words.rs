@@ -38,7 +38,9 @@ pub fn check() -> anyhow::Result<()> {
                 continue;
             }
             let text = fs::read_to_string(&file).with_context(|| name.clone())?;
-            found.extend(banned(&text).map(|(line, word, instead)| format!("{name}:{line}: \"{word}\": write {instead}")));
+            found.extend(
+                banned(&text).map(|(line, word, instead)| format!("{name}:{line}: \"{word}\": write {instead}")),
+            );
         }
     }
     if !found.is_empty() {
@@ -64,7 +66,8 @@ fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 
 /// The banned words in the comments of a file, with the numbers of their lines.
 fn banned(text: &str) -> impl Iterator<Item = (usize, &'static str, &'static str)> {
-    let comments = text.lines().enumerate().filter_map(|(at, line)| Some((at + 1, line.trim_start().strip_prefix("//")?)));
+    let comments =
+        text.lines().enumerate().filter_map(|(at, line)| Some((at + 1, line.trim_start().strip_prefix("//")?)));
     comments.flat_map(|(line, comment)| {
         let comment = format!(" {} ", words(comment));
         let of_line = BANNED.iter().filter(move |(word, _)| comment.contains(&format!(" {word} ")));

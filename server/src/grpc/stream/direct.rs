@@ -10,7 +10,7 @@ use tonic::Code;
 
 use super::task::{Job, Waiting};
 use super::{Connection, Doing, code, twice};
-use crate::grpc::acquire::{Acquiring, AcquireState, decided_session};
+use crate::grpc::acquire::{AcquireState, Acquiring, decided_session};
 use crate::grpc::authorize::{Admitted, Principal};
 use crate::grpc::sessions::not_kept;
 use crate::grpc::spans;

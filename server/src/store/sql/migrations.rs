@@ -123,7 +123,9 @@ mod tests {
     fn names_made_are_all_tables_and_views() {
         let names = names_made(POSTGRES);
         assert_eq!(names.iter().filter(|name| name.starts_with("current_")).count(), 7, "{names:?}");
-        assert!(["batches", "events", "servers", "tenure_identity", "past_holds"].iter().all(|name| names.contains(name)));
+        assert!(
+            ["batches", "events", "servers", "tenure_identity", "past_holds"].iter().all(|name| names.contains(name))
+        );
         assert!(
             names.iter().all(|name| name.chars().all(|char| char.is_ascii_lowercase() || char == '_')),
             "{names:?}"
