@@ -1,8 +1,7 @@
 //! The Tenure server.
 //!
-//! A request flows so:
-//! Flow of a request:
-//! 1. [`transport`] accepts the connection, ends TLS, bounds what it may hold, and hands HTTP/2 to tonic.
+//! The flow of a request:
+//!
 //! 1. [`transport`] accepts the connection, terminates TLS, enforces connection limits, and hands HTTP/2 to tonic.
 //! 2. [`grpc`] authenticates the caller ([`auth`]), validates every field, authorizes, and builds a command.
 //! 3. [`node`] finds or opens the namespace; its [`sequencer`] collects commands into a batch.
@@ -12,9 +11,10 @@
 //!    appended last.
 //! 6. After the commit, the events are applied to the replica, callers receive replies, and [`watch`] sends the events
 //!    to its subscribers.
-//! Renewals stay in memory, for as long as the server's lease lasts ([`cluster`]). [`server`] puts the parts together.
-//! Renewals stay in memory for as long as the server's lease is valid ([`cluster`]). [`server`] is the composition
-//! root.
+//!
+//! Renewals stay in memory for as long as the server's lease is valid ([`cluster`]). [`server`] is the composition root.
+//!
+//! Modules import only those above them in this list:
 
 pub mod telemetry;
 

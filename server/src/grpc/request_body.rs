@@ -2,7 +2,6 @@
 //! complete, and the memory of incomplete messages.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -24,7 +23,7 @@ pub(crate) fn bounded(request: Request<Body>) -> Request<Body> {
         return request;
     }
     let method = grpc::method(request.uri().path());
-    let account = request.extensions().get::<Arc<Peer>>().and_then(|peer| peer.account.clone());
+    let account = Peer::account_of(request.extensions());
     let incomplete = account.as_ref().map(Account::incomplete);
     let until = (!method.is_stream).then(|| Instant::now() + MESSAGE_TIME);
     request.map(|body| {

@@ -14,8 +14,8 @@ const LISTED: usize = 100;
 /// Maximum number of sessions listed per deadlock.
 const CIRCLE: usize = 100;
 
-/// Approximate size of a claim in a message without its texts, in bytes.
-const CLAIM: usize = 64;
+/// Approximate size of a lock or session in a message without its texts and claims, in bytes.
+const ENTRY: usize = 64;
 
 /// A lock as of the read.
 pub(crate) struct SeenLock {
@@ -64,7 +64,7 @@ impl SeenLock {
     /// Approximate size in a message, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let claims = self.holders.iter().chain(&self.waiters).map(SeenClaim::bytes);
-        CLAIM + self.name.len() + claims.sum::<usize>()
+        ENTRY + self.name.len() + claims.sum::<usize>()
     }
 }
 
@@ -98,7 +98,7 @@ impl SeenSession {
     pub(crate) fn bytes(&self) -> usize {
         let spec = &self.spec;
         let texts = spec.id.len() + spec.owner.len() + metadata_bytes(&spec.metadata);
-        CLAIM + texts + self.claims.iter().map(SeenClaim::bytes).sum::<usize>()
+        ENTRY + texts + self.claims.iter().map(SeenClaim::bytes).sum::<usize>()
     }
 }
 
@@ -136,7 +136,7 @@ impl SeenClaim {
 
     /// Approximate size in a message, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        CLAIM + self.claim.spec.bytes() + self.deadlock.iter().map(|session| session.len()).sum::<usize>()
+        self.claim.spec.message_bytes() + self.deadlock.iter().map(|session| session.len()).sum::<usize>()
     }
 
     /// Whether it is in a deadlock.

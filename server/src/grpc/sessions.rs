@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use futures::future::join_all;
+use futures::future::{join_all, try_join_all};
 use tenure_core::defect::Defect;
 use tenure_core::{
     CLAIM_BYTES, Claim, Command, DeadlockSearch, Opening, Outcome, RenewError, Request, Revision, SessionSpec,
@@ -245,23 +245,26 @@ impl Opened {
         let claims = match claims {
             Some(claims) => claims,
             None => {
-                turn = api.0.session_turns.acquire().await.ok();
-                let read = namespace.read(move |table| {
-                    let session = table.session_opened_at(opened).into_iter();
-                    let claims = session.flat_map(|session| session.claims.iter().filter_map(|id| table.claim(*id)));
-                    (claims.cloned().collect(), table.revision())
+                let id = spec.id.clone();
+                let claims = in_time(async {
+                    turn = api.0.session_turns.acquire().await.ok();
+                    let read = namespace.read(move |table| {
+                        table.check_opened(&id, Some(opened))?;
+                        let claims = table.session(&id).into_iter().flat_map(|session| session.claims.iter());
+                        let claims: Vec<Claim> = claims.filter_map(|claim| table.claim(*claim).cloned()).collect();
+                        Ok((claims, table.revision()))
+                    });
+                    read.await?.map_err(|rejection| Problem::Refused(Refusal::Rejected(rejection)))
                 });
-                let claims;
-                (claims, revision) = in_time(async { Ok(read.await?) }).await?;
+                let (claims, at) = claims.await?;
+                revision = at;
                 claims
             }
         };
         // The response shows these grants to the session: a server that failed to return one of them must no longer
         // cancel it.
         let unsure = claims.iter().filter(|claim| claim.token().is_some() && claim.spec.awaited_at.is_some());
-        for claim in unsure {
-            in_time(acknowledge(&namespace, claim)).await?;
-        }
+        in_time(try_join_all(unsure.map(|claim| acknowledge(&namespace, claim)))).await?;
         let mut session = convert::session(&spec, opened, claims.iter().map(convert::claim).collect());
         session.remaining = namespace.remaining(&spec.id).map(convert::duration);
         drop(turn);
@@ -279,19 +282,19 @@ pub(super) async fn acknowledge(namespace: &Namespace, claim: &Claim) -> Result<
 fn attach(namespace: &Namespace, session: &Text, via: Via) -> Result<(), Problem> {
     match via {
         Via::Call => Ok(()),
-        Via::Stream(stream) => namespace.attach(session, stream).map_err(|why| not_kept(session, why)),
+        Via::Stream(stream) => namespace.attach(session, stream).map_err(|why| not_renewed(session, why)),
     }
 }
 
 /// Renews a session on the stream that it is attached to.
 pub(super) fn keep(namespace: &Namespace, session: &str, stream: StreamId) -> Result<Duration, Problem> {
-    namespace.keep_alive(session, stream)?.map_err(|why| not_kept(session, why))
+    namespace.keep_alive(session, stream)?.map_err(|why| not_renewed(session, why))
 }
 
 /// Renews sessions on the stream that they are attached to.
 pub(super) fn keep_all(namespace: &Namespace, ids: Vec<String>, stream: StreamId) -> v1::KeepAliveResponse {
     let kept: Vec<_> = match namespace.keep_all_alive(ids.iter().map(String::as_str), stream) {
-        Ok(kept) => ids.iter().zip(kept).map(|(id, kept)| kept.map_err(|why| not_kept(id, why))).collect(),
+        Ok(kept) => ids.iter().zip(kept).map(|(id, kept)| kept.map_err(|why| not_renewed(id, why))).collect(),
         Err(refusal) => ids.iter().map(|_| Err(refusal.clone().into())).collect(),
     };
     kept_sessions(ids, kept)
@@ -305,7 +308,7 @@ fn kept_sessions(ids: Vec<String>, kept: Vec<Result<Duration, Problem>>) -> v1::
     v1::KeepAliveResponse { sessions: sessions.collect() }
 }
 
-pub(super) fn not_kept(session: &str, why: RenewError) -> Problem {
+pub(super) fn not_renewed(session: &str, why: RenewError) -> Problem {
     match why {
         RenewError::Over(reason) => Refusal::over(session, reason).into(),
         RenewError::Elsewhere | RenewError::NotAttached => Problem::NotAttached { session: session.into() },

@@ -92,7 +92,7 @@ pub(crate) const STREAMS: u32 = 1_000;
 /// If no number is set, there is no bound, and a client could have any number of calls begun and reset (CVE-2025-8671).
 pub(crate) const RESETS: usize = 1_024;
 
-/// Maximum size of a received message: what gRPC libraries send by default. Most methods accept less.
+/// Maximum size of a received message: what gRPC libraries receive by default. Most methods accept less.
 pub(crate) const MESSAGE: usize = 4 * MIB;
 
 /// Bytes of incomplete messages that the calls of one connection may have sent: one of the largest, and some others. A

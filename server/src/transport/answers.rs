@@ -1,7 +1,6 @@
 //! Adds the server version to every answer and accounts for answers until they are sent.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -54,7 +53,7 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let account = request.extensions().get::<Arc<Peer>>().and_then(|peer| peer.account.clone());
+        let account = Peer::account_of(request.extensions());
         let is_watch = request.uri().path() == WATCH;
         Answering { inner: self.0.call(request), account, is_watch }
     }

@@ -33,6 +33,13 @@ pub struct Peer {
     pub(crate) account: Option<Account>,
 }
 
+impl Peer {
+    /// The memory account of the connection that a request with these extensions came over.
+    pub(crate) fn account_of(extensions: &http::Extensions) -> Option<Account> {
+        extensions.get::<Arc<Self>>().and_then(|peer| peer.account.clone())
+    }
+}
+
 /// A connection.
 pub struct Connection {
     stream: Transport,

@@ -72,7 +72,7 @@ pub async fn that_are_dead_cannot_send_heartbeats(subject: &Subject) {
     for number in [2, 1] {
         let everybody = heartbeat(&subject.one, 1, number).await;
         assert!(is_dead(&everybody, 1));
-        assert_eq!(everybody[0].heartbeat, 1, "the heartbeat was in vain");
+        assert_eq!(everybody[0].heartbeat, 1, "the heartbeat had no effect");
     }
     let everybody = heartbeat(&subject.one, 2, 1).await;
     assert!(is_dead(&everybody, 1) && !is_dead(&everybody, 2), "as a new server it lives: {everybody:?}");

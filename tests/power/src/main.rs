@@ -11,8 +11,8 @@ use tenure_power::campaign::{self, Plan};
 use tenure_power::failing::{self, Failure};
 use tenure_power::{Barriers, Kind, obstacle};
 
-/// Cuts the power of a database's disk right after clients were answered, and tells whether anything that they were
-/// told is lost. Takes root, /dev/fuse and loop devices.
+/// Cuts the power of a database's disk right after replies to clients, and checks that nothing in these replies is lost.
+/// Needs root, /dev/fuse and loop devices.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// How many cuts of each database

@@ -52,8 +52,6 @@ enum Task {
     /// Checks the form (format, lints, generated code and contract), and runs the tests of what has changed: for daily
     /// work.
     Check,
-    /// Checks the form.
-    Lint,
     /// Tests real Tenure processes against real databases, in the long form.
     E2e {
         /// How often each scenario with chance in it is tried.
@@ -311,7 +309,6 @@ fn run() -> anyhow::Result<()> {
         Task::Test { only } if only.is_empty() => test(),
         Task::Test { only } => stages_of(Stage::value_variants().iter().copied().filter(|stage| only.contains(stage))),
         Task::Check => check(),
-        Task::Lint => stages_of(Stage::FORM),
         Task::E2e { tries, name } => {
             Stage::Build.run()?;
             e2e(Some(tries), name.as_deref())

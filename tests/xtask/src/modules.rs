@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use syn::visit::{self, Visit};
 use syn::{Attribute, Ident, Item, ItemMod, ItemUse, Meta, UseTree};
 
-use crate::programs::root;
+use crate::programs::{files, root};
 
 /// The checked crates.
 const SOURCES: [&str; 2] = ["server/src", "server/core/src"];
@@ -44,7 +44,7 @@ fn graph(source: &Path) -> anyhow::Result<Graph> {
         if file.exists() {
             read(source, &file, &mut |target| add(imports, name, &modules, &exported, target, &file))?;
         }
-        for file in files(&source.join(name))? {
+        for file in files(&source.join(name), &["rs"])?.into_iter().filter(|file| !file.ends_with("tests.rs")) {
             read(source, &file, &mut |target| add(imports, name, &modules, &exported, target, &file))?;
         }
     }
@@ -81,21 +81,6 @@ fn exported(root: &syn::File) -> BTreeMap<String, String> {
         }
     }
     all
-}
-
-fn files(folder: &Path) -> anyhow::Result<Vec<std::path::PathBuf>> {
-    let mut files = Vec::new();
-    if folder.is_dir() {
-        for entry in fs::read_dir(folder)? {
-            let path = entry?.path();
-            if path.is_dir() {
-                files.extend(self::files(&path)?);
-            } else if path.extension().is_some_and(|extension| extension == "rs") && !path.ends_with("tests.rs") {
-                files.push(path);
-            }
-        }
-    }
-    Ok(files)
 }
 
 /// Calls `found` with the first name below the crate's root of each path in a file.

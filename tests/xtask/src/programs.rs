@@ -71,6 +71,23 @@ impl Program {
     }
 }
 
+/// The files in a folder and below with one of these extensions, in order; none if there is no such folder.
+pub fn files(folder: &Path, extensions: &[&str]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    if folder.is_dir() {
+        for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+            let path = entry?.path();
+            if path.is_dir() {
+                found.extend(files(&path, extensions)?);
+            } else if path.extension().is_some_and(|extension| extensions.iter().any(|wanted| extension == *wanted)) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
 /// Finds a program in PATH and in the places where programs are installed outside of PATH.
 pub fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();

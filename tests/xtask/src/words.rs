@@ -1,11 +1,10 @@
 //! Checks the words of comments against a list of banned ones, so that the prose stays plain technical English.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use crate::programs::root;
+use crate::programs::{files, root};
 
 /// The banned words, and what to write instead.
 const BANNED: [(&str, &str); 11] = [
@@ -32,7 +31,7 @@ const EXCEPT: [&str; 3] = ["server/src/peer", "server/src/sequencer/passing", "s
 pub fn check() -> anyhow::Result<()> {
     let mut found = Vec::new();
     for folder in CHECKED {
-        for file in files(&root().join(folder))? {
+        for file in files(&root().join(folder), &["rs", "proto"])? {
             let name = file.strip_prefix(root()).unwrap_or(&file).display().to_string();
             if EXCEPT.iter().any(|part| name.starts_with(part)) {
                 continue;
@@ -47,21 +46,6 @@ pub fn check() -> anyhow::Result<()> {
         bail!("comments are to be in plain technical English:\n{}", found.join("\n"));
     }
     Ok(())
-}
-
-/// The Rust and proto files in a folder.
-fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
-        let path = entry?.path();
-        if path.is_dir() {
-            files.extend(self::files(&path)?);
-        } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "proto") {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
 }
 
 /// The banned words in the comments of a file, with the numbers of their lines.

@@ -121,7 +121,7 @@ impl Table {
             // For a hold, only the server that granted it knows whether its call received a reply.
             let moves = own.state == ClaimState::Waiting || at.is_none();
             let own = if moves { self.await_at(own, at, decided) } else { own };
-            return Ok(if comes { self.standing(own, ttl) } else { self.confirm(own, anew, ttl, decided) });
+            return Ok(if comes { self.outcome_of(own, ttl) } else { self.confirm(own, anew, ttl, decided) });
         }
         let blocker = self.blocker(&request.names, mode, rank).cloned();
         if let (Some(blocker), false) = (&blocker, request.queue) {
@@ -147,7 +147,7 @@ impl Table {
     fn confirm(&mut self, own: Claim, anew: Arc<ClaimSpec>, ttl: Duration, decided: &mut Events) -> Outcome {
         let Some(from_token) = own.token().filter(|token| *token < self.lost && !Defect::OldTokenAfterLoss.is_here())
         else {
-            return self.standing(own, ttl);
+            return self.outcome_of(own, ttl);
         };
         let (still_held, from, from_spec) = (self.still_held(&own), own.id, own.spec);
         let (claim, longest_pause, spec) = (self.revision.next(), None, anew.clone());
@@ -199,7 +199,7 @@ impl Table {
     }
 
     /// The state of a claim, as an outcome.
-    pub(super) fn standing(&self, claim: Claim, ttl: Duration) -> Outcome {
+    pub(super) fn outcome_of(&self, claim: Claim, ttl: Duration) -> Outcome {
         match claim.state {
             ClaimState::Waiting => {
                 let spec = &claim.spec;

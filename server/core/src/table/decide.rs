@@ -188,7 +188,10 @@ impl Table {
     }
 
     /// Rejects a session of the same id other than the intended one, if that is given.
-    pub(super) fn check_opened(&self, session: &Text, meant: Option<Revision>) -> Result<(), Rejection> {
+    ///
+    /// # Errors
+    /// If no session of this id is open, or another one than `meant`.
+    pub fn check_opened(&self, session: &Text, meant: Option<Revision>) -> Result<(), Rejection> {
         let Some(meant) = meant else { return Ok(()) };
         let opened = self.find_session(session)?.opened;
         if opened == meant { Ok(()) } else { Err(Rejection::SessionReopened { session: session.clone(), opened }) }
@@ -262,7 +265,7 @@ impl Table {
         let session = self.sessions.get(&found.spec.session);
         let (ttl, opened) = (session.map(|session| session.spec.ttl), session.map(|session| session.opened));
         let waits_here = self.waits_at(&found, home, Defect::WaitEndsAtHome);
-        match (self.standing(found, ttl.unwrap_or_default()), ttl) {
+        match (self.outcome_of(found, ttl.unwrap_or_default()), ttl) {
             (Outcome::Waiting { blocker, .. }, ttl) if waits_here => {
                 self.end_claim(claim, EndReason::Released, None, decided);
                 Outcome::Busy { blocker, ttl, opened }

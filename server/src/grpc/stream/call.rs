@@ -58,7 +58,7 @@ fn begin(api: &Api, request: Request<Body>) -> Result<Conversation, Status> {
     let outbox = Outbox::default();
     let caller = Arc::new(request.extensions().get::<Caller>().cloned().unwrap_or_default());
     api.check_stays().inspect_err(|problem| problem.count(caller.refusals()))?;
-    let account = request.extensions().get::<Arc<Peer>>().and_then(|peer| peer.account.clone());
+    let account = Peer::account_of(request.extensions());
     let connection = Connection::new(api.clone(), &*api.node()?, outbox.clone(), caller, account);
     let run = connection.run(Requests::of_commands(request.into_body(), COMMANDS));
     Ok(Conversation { state: State::Running(Box::pin(run)), outbox })

@@ -12,7 +12,7 @@ use super::task::{Job, Waiting};
 use super::{Connection, Doing, code, twice};
 use crate::grpc::acquire::{AcquireState, Acquiring, decided_session};
 use crate::grpc::authorize::{Admitted, Principal};
-use crate::grpc::sessions::not_kept;
+use crate::grpc::sessions::not_renewed;
 use crate::grpc::spans;
 use crate::grpc::status::Problem;
 use crate::grpc::{CALL, Via, validate};
@@ -190,7 +190,7 @@ impl Connection {
                     return Err(twice());
                 }
                 let request = match kept.get(place) {
-                    Some(Err(why)) => Err(not_kept(acquiring.session(), *why)),
+                    Some(Err(why)) => Err(not_renewed(acquiring.session(), *why)),
                     _ => acquiring.request(home, attached),
                 };
                 match request {
@@ -241,7 +241,7 @@ impl Connection {
                     let revision = decided.revision.0;
                     answer(id, Answered::CancelAcquire(v1::CancelAcquireResponse { revision }))
                 }
-                (Ok(decided), Asked::Acquire(acquiring)) => match acquiring.standing(decided) {
+                (Ok(decided), Asked::Acquire(acquiring)) => match acquiring.state(decided) {
                     Ok(AcquireState::Answered(response, attendance)) => {
                         granted.extend(attendance);
                         answer(id, Answered::Acquire(response))

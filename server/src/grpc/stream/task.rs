@@ -128,7 +128,7 @@ impl Task {
         spans::answered(&call, answer.as_ref().map_or(Code::Cancelled, code));
         drop(call);
         let turn = permit.map(|permit| Turn { _permit: permit, _unsent: self.large_answers.unsent(answer.as_ref()) });
-        // If the stream has ended, nobody counts.
+        // Fails if the stream has ended; the reply is dropped then.
         let _ = self.replies.send(Reply::last(self.id, answer, turn)).await;
     }
 

@@ -1,0 +1,252 @@
+//! Implements Acquire: validates the request, requests the claim, [waits](self::wait) until it is granted, and returns the result.
+
+mod wait;
+
+use std::time::Duration;
+
+use tenure_core::{
+    AskedMode, Attached, Claim, Command, Metadata, Names, Opening, Origin, Outcome, Request, Revision, ServerId, Text,
+    no_labels,
+};
+use tenure_proto::v1::{AcquireRequest, AcquireResponse};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::grpc::authorize::{Admitted, Principal};
+use crate::grpc::sessions::keep;
+use crate::grpc::status::Problem;
+use crate::grpc::validate::{self, Wait};
+use crate::grpc::{Api, Via, convert, fresh_session_id, in_time};
+use crate::limits::{self, Share};
+use crate::sequencer::{Attendance, Decided, Namespace, Refusal};
+
+/// An Acquire whose fields have been validated.
+pub(in crate::grpc) struct Acquiring {
+    session: Text,
+    opening: Option<Opening>,
+    /// The revision that opened the session that the caller means, if given.
+    opened: Option<Revision>,
+    names: Names,
+    mode: AskedMode,
+    queue: bool,
+    priority: i32,
+    metadata: Metadata,
+    min_hold: Duration,
+    /// Deadline of the wait. `None`: waits forever.
+    deadline: Option<Instant>,
+    /// Whether the request came over the stream that its session is attached to. The response then omits data that the
+    /// caller knows.
+    attached: bool,
+    /// The namespace's revision when the request was received, if it is a plain call.
+    received: Option<Revision>,
+    principal: Principal,
+    /// The share of the memory budget that it takes while it waits.
+    share: Option<Share>,
+}
+
+/// State of an Acquire after its command was decided.
+pub(in crate::grpc) enum AcquireState {
+    /// The response is ready. If a claim was granted, the attendance is to be satisfied when the response has been
+    /// handed over.
+    Answered(AcquireResponse, Option<Attendance>),
+    /// The claim is queued.
+    Waits(Decided),
+}
+
+impl Acquiring {
+    pub(in crate::grpc) fn session(&self) -> &Text {
+        &self.session
+    }
+
+    /// The request that the policy must allow while the caller waits.
+    pub(in crate::grpc) fn wanted(&self, namespace: &str) -> AcquireRequest {
+        let names = self.names.iter().map(ToString::to_string).collect();
+        AcquireRequest { namespace: namespace.to_owned(), names, ..AcquireRequest::default() }
+    }
+
+    /// The response, if it is ready.
+    pub(in crate::grpc) fn state(&self, decided: Decided) -> Result<AcquireState, Problem> {
+        let Decided { outcome, revision, attendance } = decided;
+        match outcome {
+            Outcome::Held { claim, ttl } => {
+                Ok(AcquireState::Answered(self.held(&claim, Some(ttl), revision.0), attendance))
+            }
+            Outcome::Busy { blocker, ttl, opened } => {
+                Ok(AcquireState::Answered(busy(&self.session, &blocker, ttl, opened, revision), attendance))
+            }
+            Outcome::Waiting { .. } => Ok(AcquireState::Waits(Decided { outcome, revision, attendance })),
+            _ => Err(Problem::Refused(Refusal::OutcomeUnknown)),
+        }
+    }
+
+    fn held(&self, claim: &Claim, ttl: Option<Duration>, revision: u64) -> AcquireResponse {
+        let token = claim.token().map_or(0, |token| token.0);
+        AcquireResponse {
+            acquired: true,
+            token,
+            session_id: if self.attached { String::new() } else { self.session.to_string() },
+            ttl: ttl.map(convert::duration),
+            claim: (!self.attached).then(|| Box::new(convert::claim(claim))),
+            holder: None,
+            revision: revision.max(token),
+            opened_revision: if self.attached { 0 } else { claim.spec.opened.0 },
+        }
+    }
+
+    /// The command for the core. `attached` is the known state of the session, if it is attached to the stream that
+    /// carried the request.
+    ///
+    /// # Errors
+    /// If the session had to be attached to that stream and no longer is.
+    pub(in crate::grpc) fn request(&self, home: ServerId, attached: Option<Attached>) -> Result<Request, Problem> {
+        if self.attached && attached.is_none() {
+            return Err(Problem::NotAttached { session: self.session.clone() });
+        }
+        Ok(self.principal.request(Command::Acquire {
+            session: self.session.clone(),
+            opening: self.opening.clone(),
+            home,
+            origin: match self.received {
+                Some(received) => Origin::Call { received },
+                None => Origin::Stream { attached: attached.filter(|_| self.attached) },
+            },
+            opened: self.opened,
+            names: self.names.clone(),
+            mode: self.mode,
+            queue: self.queue,
+            priority: self.priority,
+            metadata: self.metadata.clone(),
+            min_hold: self.min_hold,
+        }))
+    }
+}
+
+impl Api {
+    /// Executes an Acquire. `cancel` ends its wait.
+    pub(in crate::grpc) async fn acquire(
+        &self,
+        asked: Admitted<AcquireRequest>,
+        via: Via,
+        cancel: &CancellationToken,
+    ) -> Result<AcquireResponse, Problem> {
+        let (mut request, principal) = asked.into_parts();
+        let name = std::mem::take(&mut request.namespace);
+        let mut acquiring = self.acquiring(request, principal, via)?;
+        let namespace = self.namespace(&acquiring.principal, &name).await?;
+        self.make_room(&mut acquiring, via)?;
+        acquiring.received = matches!(via, Via::Call).then(|| namespace.revision());
+        self.check_presence(&namespace, &acquiring, via).await?;
+        let decided = self.decide_acquire(&namespace, &acquiring, via).await?;
+        self.conclude(&namespace, &acquiring, decided, via, cancel).await
+    }
+
+    async fn decide_acquire(&self, namespace: &Namespace, acquiring: &Acquiring, via: Via) -> Result<Decided, Problem> {
+        let attached = via.attached(namespace, &acquiring.session);
+        let request = acquiring.request(self.node()?.id(), attached)?;
+        let decided = in_time(async { Ok(namespace.decide(request).await?) }).await?;
+        if let Via::Stream(stream) = via
+            && decided_session(&decided.outcome)
+        {
+            // Fails if the session has moved since; its new stream or server then continues with it.
+            let _ = namespace.attach(&acquiring.session, stream);
+        }
+        Ok(decided)
+    }
+
+    /// Validates an Acquire request. Its wait starts now.
+    pub(in crate::grpc) fn acquiring(
+        &self,
+        request: AcquireRequest,
+        principal: Principal,
+        via: Via,
+    ) -> Result<Acquiring, Problem> {
+        let wait = validate::wait(request.wait)?;
+        let ttl = validate::ttl(request.ttl, self.ttl())?;
+        let session = if request.session_id.is_empty() {
+            if ttl.is_none() {
+                return Err(Problem::field("session_id", "required without a ttl, which would open a fresh session"));
+            }
+            fresh_session_id()
+        } else {
+            validate::session_id("session_id", &request.session_id)?
+        };
+        let owner = validate::label("owner", &request.owner)?;
+        let disconnect_grace = validate::disconnect_grace(request.disconnect_grace, ttl)?;
+        let metadata = no_labels();
+        let opening = ttl.map(|ttl| Opening { ttl, disconnect_grace, owner, metadata, identity: None });
+        let attached = matches!(via, Via::Stream(_)) && opening.is_none();
+        Ok(Acquiring {
+            session,
+            opening,
+            opened: validate::opened_revision(request.opened_revision)?,
+            names: validate::names(&request.names)?,
+            mode: validate::mode(request.mode, request.permits, request.limit)?,
+            queue: wait != Wait::Try,
+            priority: validate::priority(request.priority)?,
+            metadata: validate::metadata(request.metadata)?,
+            min_hold: validate::min_hold(request.min_hold)?,
+            deadline: match wait {
+                Wait::For(wait) => Some(Instant::now() + wait),
+                // Applies to a claim that is already queued.
+                Wait::Try => Some(Instant::now()),
+                Wait::Forever => None,
+            },
+            attached,
+            received: None,
+            principal,
+            share: None,
+        })
+    }
+
+    /// Reserves memory for an Acquire that may wait.
+    pub(in crate::grpc) fn make_room(&self, acquiring: &mut Acquiring, via: Via) -> Result<(), Problem> {
+        let bytes = match via {
+            Via::Call => limits::WAIT,
+            Via::Stream(_) => limits::WAIT_ON_STREAM,
+        };
+        if acquiring.queue {
+            let full = || Problem::LimitReached {
+                limit: "bytes of Acquires that may wait at this server",
+                bound: limits::WAITS.to_string(),
+            };
+            acquiring.share = Some(self.node()?.waits().try_take(bytes).ok_or_else(full)?);
+        }
+        Ok(())
+    }
+
+    /// Renews the session if its home is here, so that no lock is granted to an expired session. On a stream, the
+    /// session must be attached to that stream unless this request opens it.
+    async fn check_presence(&self, namespace: &Namespace, acquiring: &Acquiring, via: Via) -> Result<(), Problem> {
+        match via {
+            Via::Stream(stream) if acquiring.opening.is_none() => match keep(namespace, &acquiring.session, stream) {
+                Ok(_) | Err(Problem::Refused(Refusal::LeaseLost)) => Ok(()),
+                Err(problem) => Err(problem),
+            },
+            _ => self.note_presence(namespace, &acquiring.session, &acquiring.principal, None, via).await,
+        }
+    }
+}
+
+/// Whether the session is open after this outcome.
+pub(in crate::grpc) fn decided_session(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Held { .. } | Outcome::Waiting { .. } | Outcome::Busy { ttl: Some(_), .. })
+}
+
+fn busy(
+    session: &Text,
+    blocker: &Claim,
+    ttl: Option<Duration>,
+    opened: Option<Revision>,
+    revision: Revision,
+) -> AcquireResponse {
+    AcquireResponse {
+        acquired: false,
+        token: 0,
+        session_id: session.to_string(),
+        ttl: ttl.map(convert::duration),
+        claim: None,
+        holder: Some(Box::new(convert::claim(blocker))),
+        revision: revision.0,
+        opened_revision: opened.unwrap_or_default().0,
+    }
+}

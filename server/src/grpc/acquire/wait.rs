@@ -1,0 +1,239 @@
+//! Waits for the claim of an Acquire: until it is granted or ended, the deadline passes, or the caller cancels.
+
+use std::time::Duration;
+
+use opentelemetry::KeyValue;
+use tenure_core::{Claim, ClaimState, Command, EndReason, Outcome, Revision, ServerId, Table};
+use tenure_proto::v1::AcquireResponse;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::{AcquireState, Acquiring, busy};
+use crate::grpc::sessions::acknowledge;
+use crate::grpc::status::Problem;
+use crate::grpc::{Api, Via, in_time};
+use crate::sequencer::{Attendance, Decided, Namespace, Refusal, WaitEnd};
+use crate::telemetry::traces::Traced;
+
+/// How many times per TTL a waiting call renews its session.
+const RENEWALS: u32 = 3;
+
+/// Why the wait for a claim ended.
+enum End {
+    Notified(WaitEnd),
+    /// The deadline passed, or the caller cancelled.
+    TimedOut,
+    /// An earlier call for the same claim cancelled it: request it again.
+    Cancelled,
+    /// The node of this server restarts or stops. The queue position is kept for a while.
+    NodeEnded,
+}
+
+impl Api {
+    /// Continues an Acquire that was decided: waits if the claim is queued, and requests it again if necessary.
+    pub(in crate::grpc) async fn conclude(
+        &self,
+        namespace: &Namespace,
+        acquiring: &Acquiring,
+        decided: Decided,
+        via: Via,
+        cancel: &CancellationToken,
+    ) -> Result<AcquireResponse, Problem> {
+        let queued = matches!(decided.outcome, Outcome::Waiting { .. });
+        let concluded = self.wait_out(namespace, acquiring, decided, via, cancel).await;
+        concluded.map_err(|problem| match problem {
+            // `Unavailable` means that nothing was changed, but the claim is queued or may be held by now.
+            Problem::Refused(Refusal::Unavailable(_)) if queued => Problem::Refused(Refusal::OutcomeUnknown),
+            problem => problem,
+        })
+    }
+
+    async fn wait_out(
+        &self,
+        namespace: &Namespace,
+        acquiring: &Acquiring,
+        mut decided: Decided,
+        via: Via,
+        cancel: &CancellationToken,
+    ) -> Result<AcquireResponse, Problem> {
+        // Everything but the wait is boxed, so that it takes memory only while it runs: very many calls may wait.
+        loop {
+            if let Outcome::Held { claim, .. } = &decided.outcome {
+                Box::pin(self.ensure_held(namespace, acquiring, claim)).await?;
+            }
+            let (claim, ttl, revision, mut attendance) = match acquiring.state(decided)? {
+                AcquireState::Answered(answer, attendance) => {
+                    attendance.into_iter().for_each(Attendance::satisfied);
+                    return Ok(answer);
+                }
+                AcquireState::Waits(Decided {
+                    outcome: Outcome::Waiting { claim, ttl, .. },
+                    revision,
+                    attendance: Some(attendance),
+                }) => (claim, ttl, revision, attendance),
+                AcquireState::Waits(_) => return Err(Problem::Refused(Refusal::OutcomeUnknown)),
+            };
+            let caller = Caller { namespace, acquiring, home: self.node()?.id(), via };
+            Traced::current().event("waiting", Vec::new);
+            match caller.wait_for(&mut attendance, ttl, acquiring.deadline, cancel).await {
+                End::Notified(WaitEnd::Granted(claim)) => {
+                    Box::pin(self.ensure_held(namespace, acquiring, &claim)).await?;
+                    attendance.satisfied();
+                    let token = claim.token().unwrap_or_default().0.cast_signed();
+                    Traced::current().event("granted", || vec![KeyValue::new("tenure.fencing_token", token)]);
+                    return Ok(acquiring.held(&claim, None, revision.0));
+                }
+                End::Notified(WaitEnd::Ended(reason)) => {
+                    attendance.satisfied();
+                    return Err(caller.ended(reason));
+                }
+                End::TimedOut => {
+                    if let Some(answer) = Box::pin(self.end_wait(&caller, &claim, ttl, attendance)).await? {
+                        return Ok(answer);
+                    }
+                }
+                End::Cancelled => {}
+                End::NodeEnded => return Err(Refusal::Draining.into()),
+            }
+            decided = Box::pin(self.decide_acquire(namespace, acquiring, via)).await?;
+        }
+    }
+
+    /// Acknowledges the grant that is about to be returned, so that another server, whose call for the same claim was
+    /// not answered, does not cancel it.
+    async fn ensure_held(&self, namespace: &Namespace, acquiring: &Acquiring, claim: &Claim) -> Result<(), Problem> {
+        let me = self.node()?.id();
+        if acquiring.received.is_none() || claim.spec.awaited_at.is_none_or(|at| at == me) {
+            return Ok(());
+        }
+        match in_time(acknowledge(namespace, claim)).await {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                Err(Problem::ClaimEnded { session: acquiring.session.clone(), reason: EndReason::Disconnected })
+            }
+            // The claim is still held.
+            Err(Problem::Refused(Refusal::Unavailable(_))) => Err(Problem::Refused(Refusal::OutcomeUnknown)),
+            Err(problem) => Err(problem),
+        }
+    }
+
+    /// Ends a wait that timed out or was cancelled, unless the grant came first. `None`: request the claim again.
+    async fn end_wait(
+        &self,
+        caller: &Caller<'_>,
+        claim: &Claim,
+        ttl: Duration,
+        mut attendance: Attendance,
+    ) -> Result<Option<AcquireResponse>, Problem> {
+        let id = claim.id;
+        let (outcome, revision) = if attendance.retire() {
+            let command = Command::EndWait { claim: id, home: caller.home };
+            let decided = in_time(async { Ok(caller.namespace.decide(command).await?) }).await?;
+            (decided.outcome, decided.revision)
+        } else {
+            // A later caller still waits for the claim.
+            let read = caller.namespace.read(move |table| (outcome_of(table, id), table.revision()));
+            in_time(async { Ok(read.await?) }).await?
+        };
+        let answer = match outcome {
+            Outcome::Held { claim, .. } => {
+                self.ensure_held(caller.namespace, caller.acquiring, &claim).await?;
+                caller.acquiring.held(&claim, None, revision.0)
+            }
+            Outcome::Busy { blocker, ttl, opened } => busy(&caller.acquiring.session, &blocker, ttl, opened, revision),
+            Outcome::Waiting { blocker, ttl, .. } => {
+                // A later call still waits, unless it ended first: the attendance is dropped unsatisfied to cover that
+                // case.
+                let session = &caller.acquiring.session;
+                return Ok(Some(busy(session, &blocker, Some(ttl), Some(claim.spec.opened), revision)));
+            }
+            _ => match in_time(async { Ok(attendance.wait().await) }).await? {
+                // Ended by this `EndWait`, which was committed elsewhere and decided here a second time.
+                Some(WaitEnd::Ended(EndReason::Released)) => {
+                    let blocker = caller.holder().await?.unwrap_or_else(|| claim.clone());
+                    busy(&caller.acquiring.session, &blocker, Some(ttl), Some(claim.spec.opened), revision)
+                }
+                Some(WaitEnd::Ended(reason)) => return Err(caller.ended(reason)),
+                Some(WaitEnd::Granted(_)) => return Err(caller.ended(EndReason::Released)),
+                None => return Ok(None),
+            },
+        };
+        attendance.satisfied();
+        Ok(Some(answer))
+    }
+}
+
+/// A caller that waits for a claim.
+struct Caller<'a> {
+    namespace: &'a Namespace,
+    acquiring: &'a Acquiring,
+    home: ServerId,
+    via: Via,
+}
+
+impl Caller<'_> {
+    /// Waits for the claim. A plain call renews its session while it waits.
+    async fn wait_for(
+        &self,
+        attendance: &mut Attendance,
+        ttl: Duration,
+        deadline: Option<Instant>,
+        cancel: &CancellationToken,
+    ) -> End {
+        let pause = ttl / RENEWALS;
+        let mut renew_at = Instant::now() + pause;
+        loop {
+            tokio::select! {
+                biased;
+                end = attendance.wait() => return end.map_or(End::Cancelled, End::Notified),
+                () = self.namespace.ended() => return End::NodeEnded,
+                () = cancel.cancelled() => return End::TimedOut,
+                () = sleep_until(deadline.unwrap_or(renew_at)), if deadline.is_some() => return End::TimedOut,
+                () = sleep_until(renew_at), if matches!(self.via, Via::Call) => {
+                    self.stay();
+                    renew_at = Instant::now() + pause;
+                }
+            }
+        }
+    }
+
+    /// Renews the session. If it has been renewed at another server, moves it back here: its client may no longer renew
+    /// it.
+    fn stay(&self) {
+        if let Ok(None) = self.namespace.renew(&self.acquiring.session) {
+            let session = self.acquiring.session.clone();
+            let attach = Command::AttachSession { session, home: self.home, attachment: 0, client: None };
+            let (namespace, request) = (self.namespace.clone(), self.acquiring.principal.request(attach));
+            // A failure is ignored: the end of the claim shows the reason.
+            tokio::spawn(async move { namespace.decide(request).await.map(drop) });
+        }
+    }
+
+    /// The holder of the first requested name that is held.
+    async fn holder(&self) -> Result<Option<Claim>, Problem> {
+        let names = self.acquiring.names.clone();
+        let read = self.namespace.read(move |table| {
+            let first = names.iter().find_map(|name| table.lock(name)?.holders().first().copied())?;
+            table.claim(first).cloned()
+        });
+        in_time(async { Ok(read.await?) }).await
+    }
+
+    fn ended(&self, reason: EndReason) -> Problem {
+        Problem::ClaimEnded { session: self.acquiring.session.clone(), reason }
+    }
+}
+
+/// The current state of a claim, as the outcome of an Acquire.
+fn outcome_of(table: &Table, claim: Revision) -> Outcome {
+    let found = table.claim(claim).and_then(|claim| Some((claim, table.session(&claim.spec.session)?.spec.ttl)));
+    let Some((claim, ttl)) = found else { return Outcome::Done };
+    match claim.state {
+        ClaimState::Waiting => {
+            let ahead = table.waits_for(claim).first().and_then(|ahead| table.claim(*ahead));
+            Outcome::Waiting { claim: claim.clone(), blocker: ahead.unwrap_or(claim).clone(), ttl }
+        }
+        ClaimState::Held { .. } => Outcome::Held { claim: claim.clone(), ttl },
+        ClaimState::Lingering { .. } => Outcome::Done,
+    }
+}
