@@ -1,5 +1,5 @@
 //! Driver of the Rust client: executes the scenarios' requests, one JSON object per line, as specified in
-//! `tests/scenarios/README.md`.
+//! `tests/blackbox/scenarios/README.md`.
 
 mod answer;
 mod election;

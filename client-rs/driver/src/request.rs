@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use tenure_client::{Metadata, Progress, SessionOptions};
 
-/// A request; `tests/scenarios/README.md` explains the fields.
+/// A request; `tests/blackbox/scenarios/README.md` explains the fields.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub(crate) enum Request {

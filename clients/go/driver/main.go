@@ -1,4 +1,4 @@
-// Command driver plays the scenarios of tests/scenarios with this client: requests on standard input, answers on standard
+// Command driver plays the scenarios of tests/blackbox/scenarios with this client: requests on standard input, answers on standard
 // output, one JSON object a line.
 package main
 

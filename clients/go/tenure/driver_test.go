@@ -72,7 +72,7 @@ func (d *driver) ask(t *testing.T, request map[string]any) map[string]any {
 }
 
 func TestTheDriverKnowsAllRequests(t *testing.T) {
-	page := string(must(os.ReadFile("../../../tests/scenarios/README.md")))
+	page := string(must(os.ReadFile("../../../tests/blackbox/scenarios/README.md")))
 	page, _, _ = strings.Cut(page, "\n## A scenario")
 	_, page, _ = strings.Cut(page, "| `do` |")
 	var asked []any

@@ -1,1 +1,1 @@
-"""Does what the scenarios ask of the Python client: see tests/scenarios/README.md."""
+"""Does what the scenarios ask of the Python client: see tests/blackbox/scenarios/README.md."""

@@ -1,4 +1,4 @@
-/** Plays scenarios on behalf of the Java client: see {@code tests/scenarios/README.md}. */
+/** Plays scenarios on behalf of the Java client: see {@code tests/blackbox/scenarios/README.md}. */
 @NullMarked
 package io.tenure.driver;
 

@@ -1,0 +1,423 @@
+//! Which databases a store accepts, and how it creates its tables.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::{Connection, Executor};
+use tenure_core::{Event, Recorded, Revision, ServerId};
+use tenure_harness::{MariaDb, PgBouncer, Postgres, wait_until};
+use tenure_server::store::{
+    Batch, FIRST_HEARTBEAT, OpenError, Presence, Store, StoreError, StoreOptions, migrate, open, pending_migrations,
+};
+
+/// Longer than any operation in these tests.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+fn batch(previous: u64) -> Batch {
+    let event = Event::ServerAdopted { dead: ServerId(1), by: ServerId(2) };
+    let events = vec![Recorded { revision: Revision(previous + 1), event }];
+    let namespace = "default".into();
+    Batch { namespace, previous: Revision(previous), events, server: ServerId(1), number: previous, at_ms: 0 }
+}
+
+async fn postgres() -> (&'static Postgres, String, String) {
+    let postgres = Postgres::shared().await.expect("PostgreSQL starts");
+    let url = postgres.create_database().await.expect("a database is made");
+    let name = url.rsplit('/').next().expect("a URL ends with the database's name").to_owned();
+    (postgres, url, name)
+}
+
+fn error(opened: Result<Arc<dyn Store>, OpenError>) -> OpenError {
+    match opened {
+        Ok(_) => panic!("the store opened"),
+        Err(error) => error,
+    }
+}
+
+/// Several servers that start concurrently on an empty database all find it ready.
+async fn are_made_by_many_at_once(url: &str) {
+    let options = StoreOptions::new(url);
+    assert_eq!(pending_migrations(&options).await.expect("it answers"), ["0001_initial"]);
+    assert!(matches!(error(open(&options).await), OpenError::NotMigrated(_)));
+    let started: Vec<_> = (0..5)
+        .map(|_| {
+            let options = options.clone();
+            tokio::spawn(async move { migrate(&options).await })
+        })
+        .collect();
+    for migrated in started {
+        migrated.await.expect("no panic").expect("the tables are made");
+    }
+    migrate(&options).await.expect("once more is no error");
+    assert!(pending_migrations(&options).await.expect("it answers").is_empty());
+    open(&options).await.expect("it opens");
+}
+
+#[tokio::test]
+async fn tables_are_made_by_many_at_once_on_postgres() {
+    are_made_by_many_at_once(&postgres().await.1).await;
+}
+
+#[tokio::test]
+async fn tables_are_made_by_many_at_once_through_pgbouncer() {
+    let (postgres, _, name) = postgres().await;
+    let pgbouncer = PgBouncer::start(postgres).await.expect("PgBouncer starts");
+    are_made_by_many_at_once(&pgbouncer.url(&name)).await;
+}
+
+#[tokio::test]
+async fn tables_are_made_by_many_at_once_on_mariadb() {
+    let mariadb = MariaDb::shared().await.expect("MariaDB starts");
+    are_made_by_many_at_once(&mariadb.create_database().await.expect("a database is made")).await;
+}
+
+/// A database with foreign tables that have our names is rejected, and left unchanged.
+async fn with_tables_of_others_is_refused<DB: sqlx::Database>(url: &str, place: &str)
+where
+    for<'a> DB::Arguments<'a>: sqlx::IntoArguments<'a, DB>,
+    for<'a> &'a mut DB::Connection: sqlx::Executor<'a, Database = DB>,
+{
+    let options = StoreOptions::new(url);
+    let mut connection = DB::Connection::connect(url).await.expect("it answers");
+    connection.execute("CREATE TABLE orders (id INT PRIMARY KEY)").await.expect("it is made");
+    connection.execute("CREATE TABLE servers (id INT PRIMARY KEY, hostname VARCHAR(100))").await.expect("it is made");
+    connection.execute("CREATE VIEW events AS SELECT id FROM servers").await.expect("it is made");
+    let refusals = [
+        migrate(&options).await.expect_err("it is refused"),
+        pending_migrations(&options).await.expect_err("it is refused"),
+        error(open(&options).await),
+    ];
+    for refusal in refusals {
+        let said = refusal.to_string();
+        assert!(matches!(refusal, OpenError::Foreign(..)), "{said}");
+        assert!(said.contains("events, servers,") && said.contains(place) && !said.contains("orders"), "{said}");
+    }
+    connection.execute("INSERT INTO servers VALUES (1, 'db-1')").await.expect("it has its two columns still");
+    for sql in ["SELECT * FROM tenure_migrations", "SELECT * FROM claims"] {
+        assert!(connection.fetch_all(sql).await.is_err(), "nothing was made: {sql}");
+    }
+    // Tables with other names do no harm.
+    connection.execute("DROP VIEW events").await.expect("it is dropped");
+    connection.execute("DROP TABLE servers").await.expect("it is dropped");
+    connection.close().await.expect("it is closed");
+    migrate(&options).await.expect("the tables are made beside the others");
+    open(&options).await.expect("it opens");
+}
+
+#[tokio::test]
+async fn a_database_with_tables_of_others_is_refused_on_postgres() {
+    let (postgres, url, name) = postgres().await;
+    with_tables_of_others_is_refused::<sqlx::Postgres>(&url, "a database or a schema of its own").await;
+    // Tables that the user may not see are found, too.
+    let other = postgres.create_database().await.expect("a database is made");
+    let mut connection = sqlx::PgConnection::connect(&other).await.expect("it answers");
+    let user = format!("guest_of_{name}");
+    for sql in [
+        "CREATE TABLE servers (id bigint)".to_owned(),
+        format!("CREATE ROLE {user} LOGIN"),
+        format!("GRANT CREATE ON SCHEMA public TO {user}"),
+    ] {
+        connection.execute(&*sql).await.expect("it is done");
+    }
+    let as_guest = other.replace("tenure@", &format!("{user}@"));
+    assert!(matches!(migrate(&StoreOptions::new(as_guest)).await, Err(OpenError::Foreign(..))));
+}
+
+#[tokio::test]
+async fn a_database_with_tables_of_others_is_refused_on_mariadb() {
+    let mariadb = MariaDb::shared().await.expect("MariaDB starts");
+    let url = mariadb.create_database().await.expect("a database is made");
+    with_tables_of_others_is_refused::<sqlx::MySql>(&url, "a database of its own").await;
+}
+
+#[tokio::test]
+async fn a_file_with_tables_of_others_is_refused() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("others.db");
+    std::fs::write(&file, []).expect("it is made");
+    let url = format!("sqlite:{}", file.display());
+    with_tables_of_others_is_refused::<sqlx::Sqlite>(&url, "a file of its own").await;
+}
+
+/// A migration that was begun is resumed at any point, since MySQL does not roll back a partial migration.
+async fn goes_on_where_it_was_begun<DB: sqlx::Database>(url: &str)
+where
+    for<'a> DB::Arguments<'a>: sqlx::IntoArguments<'a, DB>,
+    for<'a> &'a mut DB::Connection: sqlx::Executor<'a, Database = DB>,
+{
+    let options = StoreOptions::new(url);
+    migrate(&options).await.expect("the tables are made");
+    let mut connection = DB::Connection::connect(url).await.expect("it answers");
+    for sql in [
+        "DELETE FROM tenure_migrations",
+        "DROP VIEW current_settings",
+        "DROP VIEW current_waiters",
+        "DROP VIEW current_locks",
+        "DROP VIEW current_claims",
+        "DROP TABLE tenure_identity",
+    ] {
+        connection.execute(sql).await.expect("it is half done");
+    }
+    connection.close().await.expect("it is closed");
+    migrate(&options).await.expect("it is brought to its end");
+    open(&options).await.expect("it opens");
+}
+
+#[tokio::test]
+async fn tables_that_were_begun_are_finished_on_postgres() {
+    goes_on_where_it_was_begun::<sqlx::Postgres>(&postgres().await.1).await;
+}
+
+#[tokio::test]
+async fn tables_that_were_begun_are_finished_on_mariadb() {
+    let mariadb = MariaDb::shared().await.expect("MariaDB starts");
+    goes_on_where_it_was_begun::<sqlx::MySql>(&mariadb.create_database().await.expect("a database is made")).await;
+}
+
+/// Server-wide defaults that would break the store: it overrides them on each connection.
+#[tokio::test]
+async fn mariadb_serves_whatever_its_defaults_are() {
+    let mariadb = MariaDb::start().await.expect("MariaDB starts");
+    let url = mariadb.create_database().await.expect("a database is made");
+    mariadb
+        .execute(
+            "SET GLOBAL autocommit = 0, GLOBAL completion_type = 'CHAIN', GLOBAL sql_select_limit = 1, GLOBAL sql_safe_updates = 1, \
+            GLOBAL max_join_size = 1, GLOBAL tx_read_only = 1, GLOBAL tx_isolation = 'SERIALIZABLE', \
+            GLOBAL sql_mode = 'ANSI,ANSI_QUOTES,NO_BACKSLASH_ESCAPES,IGNORE_SPACE,ONLY_FULL_GROUP_BY,NO_ZERO_DATE'",
+        )
+        .await
+        .expect("they are set");
+    let options = StoreOptions::new(url);
+    migrate(&options).await.expect("the tables are made");
+    let (one, two) = (open(&options).await.expect("it opens"), open(&options).await.expect("it opens"));
+    let presence = |server: u64| Presence {
+        server: ServerId(server),
+        heartbeat: FIRST_HEARTBEAT,
+        lease: Duration::from_secs(10),
+        label: "a 'quoted' \"label\" with a \\".to_owned(),
+        address: String::new(),
+        certificate: String::new(),
+        dead: false,
+    };
+    one.heartbeat(&presence(1)).await.expect("it is written");
+    assert_eq!(two.heartbeat(&presence(2)).await, Ok(vec![presence(1), presence(2)]), "and committed");
+    for previous in 0..3 {
+        one.append(&batch(previous), false).await.expect("the append is accepted");
+    }
+    assert_eq!(two.heads().await, Ok(vec![("default".into(), Revision(3))]));
+    assert_eq!(two.read("default", Revision(0), 10).await.expect("it can be read").batches.len(), 3);
+    assert_eq!(tenure_server::store::mark_restored(&options).await.expect("it is marked"), 1);
+    assert!(!two.read("default", Revision(0), 10).await.expect("it can be read").head.intact);
+}
+
+/// MySQL limits the names of locks to 64 characters, unlike MariaDB, so the test checks the names themselves.
+#[tokio::test]
+async fn names_of_locks_are_short_and_distinct_whatever_the_database_is_called() {
+    let statement = include_str!("../../../../server/src/store/mysql/sql/lock_migrations.sql");
+    let expression =
+        statement.lines().find_map(|line| line.strip_prefix("DO GET_LOCK(")?.strip_suffix(", 100)")).expect("a name");
+    let mariadb = MariaDb::shared().await.expect("MariaDB starts");
+    let mut names = std::collections::BTreeSet::new();
+    let databases = ["l".repeat(57), "l".repeat(58), format!("{}x", "l".repeat(63)), format!("{}y", "l".repeat(63))];
+    for database in &databases {
+        mariadb.execute(&format!("CREATE DATABASE {database}")).await.expect("a database is made");
+        let url = mariadb.url(database);
+        migrate(&StoreOptions::new(&url)).await.expect("the tables are made");
+        open(&StoreOptions::new(&url)).await.expect("it opens");
+        let mut connection = sqlx::MySqlConnection::connect(&url).await.expect("it answers");
+        let sql = format!("SELECT {expression}");
+        let name: String = sqlx::query_scalar(&sql).fetch_one(&mut connection).await.expect("it is a name");
+        assert!(name.chars().count() <= 64, "{name}");
+        names.insert(name);
+    }
+    assert_eq!(names.len(), databases.len(), "{names:?}");
+}
+
+#[tokio::test]
+async fn postgres_that_forgets_commits_is_refused() {
+    let (postgres, url, name) = postgres().await;
+    let options = StoreOptions::new(&url);
+    migrate(&options).await.expect("the tables are made");
+    postgres.execute(&format!("ALTER DATABASE {name} SET synchronous_commit = off")).await.expect("it is set");
+    let refusal = error(open(&options).await);
+    assert!(matches!(refusal, OpenError::UnsafeDurability(_)));
+    assert!(refusal.to_string().contains("synchronous_commit is off"), "{refusal}");
+    assert!(matches!(migrate(&options).await, Err(OpenError::UnsafeDurability(_))));
+    open(&StoreOptions { allow_unsafe_durability: true, ..options }).await.expect("it opens if that is allowed");
+}
+
+#[tokio::test]
+async fn mariadb_that_forgets_commits_or_takes_none_is_refused() {
+    let mariadb = MariaDb::start().await.expect("MariaDB starts");
+    let options = StoreOptions::new(mariadb.create_database().await.expect("a database is made"));
+    migrate(&options).await.expect("the tables are made");
+    mariadb.execute("SET GLOBAL innodb_flush_log_at_trx_commit = 2").await.expect("it is set");
+    let refusal = error(open(&options).await);
+    assert!(matches!(refusal, OpenError::UnsafeDurability(_)));
+    assert!(refusal.to_string().contains("innodb_flush_log_at_trx_commit is 2, not 1"), "{refusal}");
+    let allowed = StoreOptions { allow_unsafe_durability: true, ..options.clone() };
+    open(&allowed).await.expect("it opens if that is allowed");
+    mariadb.execute("SET GLOBAL innodb_flush_log_at_trx_commit = 1, GLOBAL read_only = 1").await.expect("it is set");
+    let refusal = error(open(&options).await);
+    assert!(refusal.to_string().contains("it takes no writes"), "{refusal}");
+}
+
+/// The store finds the writable one of several hosts: at the start, and when the roles change.
+#[tokio::test]
+async fn the_writable_host_is_found() {
+    let (postgres, one, one_name) = postgres().await;
+    let (_, two, two_name) = self::postgres().await;
+    for url in [&one, &two] {
+        migrate(&StoreOptions::new(url)).await.expect("the tables are made");
+    }
+    let read_only = async |name: &str, setting: &str| {
+        let sql = format!("ALTER DATABASE {name} SET default_transaction_read_only = {setting}");
+        postgres.execute(&sql).await.expect("it is set");
+        let sql = format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'");
+        postgres.execute(&sql).await.expect("its connections end");
+    };
+    read_only(&one_name, "on").await;
+    let nobody = "postgres://tenure@127.0.0.1:1/nobody".to_owned();
+    let options = StoreOptions { urls: vec![nobody, one.clone(), two.clone()], ..StoreOptions::new("") };
+    let store = open(&options).await.expect("one of them takes writes");
+    store.append(&batch(0), false).await.expect("the append is accepted");
+
+    // The other host takes writes from now on. It is a separate database, as if all data had been lost.
+    read_only(&one_name, "off").await;
+    read_only(&two_name, "on").await;
+    let moved = async || matches!(store.append(&batch(0), false).await, Ok(()) | Err(StoreError::Conflict));
+    wait_until(DEADLINE, "the other host", moved).await;
+    let there = open(&StoreOptions::new(&one)).await.expect("it opens");
+    assert_eq!(there.heads().await, Ok(vec![("default".into(), Revision(1))]));
+
+    read_only(&one_name, "on").await;
+    let refusal = error(open(&options).await).to_string();
+    assert!(refusal.contains("127.0.0.1:1: ") && refusal.contains("it takes no writes"), "{refusal}");
+}
+
+/// Appends, sends heartbeats and reads with the previous user and, when the file names another, with that one: without
+/// a restart.
+async fn goes_on_with_what_the_file_says(urls: [String; 2], lock_out: [impl AsyncFn(); 2]) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("url");
+    let [first, second] = urls;
+    let write = |text: &str| std::fs::write(&file, text).expect("it is written");
+    write(&first);
+    let options = StoreOptions { url_file: Some(file.clone()), ..StoreOptions::new(&first) };
+    migrate(&options).await.expect("the tables are made");
+    let store = open(&options).await.expect("it opens");
+    store.append(&batch(0), false).await.expect("the append is accepted");
+    let presence = |heartbeat: u64| Presence {
+        server: ServerId(7),
+        heartbeat,
+        lease: Duration::from_secs(10),
+        label: String::new(),
+        address: String::new(),
+        certificate: String::new(),
+        dead: false,
+    };
+    store.heartbeat(&presence(FIRST_HEARTBEAT)).await.expect("it is written");
+    let [cut, lock_out] = lock_out;
+    // Invalid URLs are ignored, and so is a temporarily missing file.
+    for text in ["", "nonsense", "sqlite:/elsewhere.db"] {
+        write(text);
+        cut().await;
+        let reads = async || store.read("default", Revision(0), 1).await.is_ok();
+        wait_until(DEADLINE, "the user of before", reads).await;
+    }
+    std::fs::remove_file(&file).expect("it is removed");
+    cut().await;
+    wait_until(DEADLINE, "the user of before", async || store.heads().await.is_ok()).await;
+    write(&format!("{second}\n"));
+    lock_out().await;
+    assert!(open(&StoreOptions::new(&first)).await.is_err(), "the user of before is locked out");
+    let appended = async || matches!(store.append(&batch(1), false).await, Ok(()) | Err(StoreError::Conflict));
+    wait_until(DEADLINE, "an append as the other user", appended).await;
+    wait_until(DEADLINE, "a heartbeat as the other user", async || store.heartbeat(&presence(2)).await.is_ok()).await;
+    assert_eq!(store.heads().await, Ok(vec![("default".into(), Revision(2))]));
+    // A store that opens only now is included: its first URL is the previous one.
+    migrate(&options).await.expect("they are looked at");
+    open(&options).await.expect("it opens");
+}
+
+#[tokio::test]
+async fn a_url_in_a_file_is_read_again_on_postgres() {
+    let (postgres, url, name) = postgres().await;
+    let user = |number: u8| format!("user_{number}_of_{name}");
+    for number in [1, 2] {
+        postgres.execute(&format!("CREATE ROLE {} LOGIN SUPERUSER", user(number))).await.expect("it is made");
+    }
+    let urls = [1, 2].map(|number| url.replace("tenure@", &format!("{}@", user(number))));
+    let change = |sql: String| {
+        let name = name.clone();
+        async move || {
+            postgres.execute(&sql).await.expect("it is done");
+            let sql = format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'");
+            postgres.execute(&sql).await.expect("its connections end");
+        }
+    };
+    goes_on_with_what_the_file_says(
+        urls,
+        ["SELECT 1".to_owned(), format!("ALTER ROLE {} NOLOGIN", user(1))].map(change),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_url_in_a_file_is_read_again_on_mariadb() {
+    let mariadb = MariaDb::start().await.expect("MariaDB starts");
+    let mariadb = &mariadb;
+    let url = mariadb.create_database().await.expect("a database is made");
+    let password = |password: &str| format!("ALTER USER rotated@'127.0.0.1' IDENTIFIED BY '{password}'");
+    mariadb.execute("CREATE USER rotated@'127.0.0.1' IDENTIFIED BY 'one'").await.expect("it is made");
+    mariadb.execute("GRANT ALL ON *.* TO rotated@'127.0.0.1'").await.expect("it is granted");
+    let urls = ["one", "two"].map(|password| url.replace("root@", &format!("rotated:{password}@")));
+    let change = |sql: String| {
+        async move || {
+            mariadb.execute(&sql).await.expect("it is done");
+            // Fails if the user has no connection any more.
+            let _ = mariadb.execute("KILL USER rotated@'127.0.0.1'").await;
+        }
+    };
+    goes_on_with_what_the_file_says(urls, [password("one"), password("two")].map(change)).await;
+}
+
+/// Several hosts in one URL.
+#[tokio::test]
+async fn one_url_may_name_several_hosts() {
+    let (postgres, url, name) = postgres().await;
+    migrate(&StoreOptions::new(url)).await.expect("the tables are made");
+    let url = format!("postgres://tenure@127.0.0.1:1,127.0.0.1:{}/{name}", postgres.port());
+    open(&StoreOptions::new(url)).await.expect("the second host answers");
+}
+
+/// A file has one owner, and the next owner finds the state that the last one left.
+#[tokio::test]
+async fn a_file_belongs_to_one_process() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let options = StoreOptions::new(format!("sqlite:{}", folder.path().join("tenure.db").display()));
+    assert!(matches!(error(open(&options).await), OpenError::NotMigrated(_)));
+    migrate(&options).await.expect("the tables are made");
+    let store = open(&options).await.expect("it opens");
+    store.append(&batch(0), false).await.expect("the append is accepted");
+    let refusal = error(open(&options).await);
+    assert!(matches!(refusal, OpenError::InUse(_)));
+    assert!(refusal.to_string().contains("in use by another process"), "{refusal}");
+    assert!(matches!(migrate(&options).await, Err(OpenError::InUse(_))));
+    drop(store);
+    let again = open(&options).await.expect("it opens again");
+    assert_eq!(again.heads().await, Ok(vec![("default".into(), Revision(1))]));
+}
+
+/// An unreachable database is an error, in time, without the password in its message.
+#[tokio::test]
+async fn nothing_there_is_an_error() {
+    for url in ["postgres://me:secret@127.0.0.1:1/db", "mysql://me:secret@127.0.0.1:1/db"] {
+        let refusal = error(open(&StoreOptions::new(url)).await);
+        assert!(matches!(refusal, OpenError::Unavailable(_)), "{refusal}");
+        assert!(refusal.to_string().contains("127.0.0.1:1: "), "{refusal}");
+        assert!(!format!("{refusal} {refusal:?}").contains("secret"), "{refusal}");
+    }
+    let refusal = error(open(&StoreOptions::new("sqlite:/nowhere/tenure.db")).await);
+    assert!(matches!(refusal, OpenError::Unavailable(_)), "{refusal}");
+}

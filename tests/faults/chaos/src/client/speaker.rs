@@ -1,0 +1,75 @@
+//! A client in another language, controlled through its driver: see `tests/blackbox/scenarios`.
+
+use std::path::Path;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use serde_json::{Map, Value};
+use tenure_checker::Entry;
+use tenure_programs::Place;
+use tenure_scenarios::{ClientSpec, Conversation};
+use tokio::process::Child;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use super::Site;
+
+/// The reply timeout of a driver, which may be frozen for a while: longer than its client's own deadlines.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// How long the driver may take to exit after its input is closed.
+const ENDS: Duration = Duration::from_secs(10);
+
+/// The client in another language, which executes requests.
+pub(super) struct Speaker {
+    talk: Mutex<Conversation>,
+    pub(super) site: Arc<Site>,
+}
+
+impl Speaker {
+    /// Starts the driver of this language, in the process group of this process, so that a signal hits both.
+    pub(super) fn start(language: &str, site: Arc<Site>) -> anyhow::Result<(Self, Child)> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+        let specs = ClientSpec::load_all(&root.join("tests/blackbox/scenarios/clients.toml"), &root)?;
+        let spec = specs.into_iter().find(|spec| spec.name == language).context("there is no such client")?;
+        let (child, talk) = Conversation::begin(spec.driver()?)?;
+        Ok((Self { talk: Mutex::new(talk), site }, child))
+    }
+
+    /// Sends a request. The inner error is the client's; an error of the driver itself must not happen.
+    pub(super) async fn ask(&self, request: &str, fields: Value) -> anyhow::Result<Result<Value, Value>> {
+        let fields = if let Value::Object(fields) = fields { fields } else { Map::new() };
+        let (_, answer) = self.talk.lock().await.ask(request, &fields).await?;
+        let answered = timeout(PATIENCE, answer).await.with_context(|| format!("{request} is not answered"))?;
+        let Ok(answered) = answered else { bail!("the driver ended:\n{}", self.talk.lock().await.log()) };
+        match &answered.answer {
+            Err(error) if error["kind"] == "driver" => bail!("{request} {fields:?}: {error}"),
+            answer => Ok(answer.clone()),
+        }
+    }
+
+    /// Closes the driver's input, and waits for it to exit.
+    pub(super) async fn end(&self, mut child: Child) -> anyhow::Result<ExitStatus> {
+        let mut talk = self.talk.lock().await;
+        talk.end();
+        let ended = timeout(ENDS, child.wait()).await.context("the driver does not end")??;
+        if let Some(nonsense) = talk.nonsense() {
+            bail!("the driver said {nonsense:?}");
+        }
+        Ok(ended)
+    }
+
+    /// The next item of a watch; `None` when the watch has ended.
+    pub(super) async fn next(&self, watch: &str) -> anyhow::Result<Option<Value>> {
+        let fields = Map::from_iter([("watch".to_owned(), watch.into())]);
+        let (_, answer) = self.talk.lock().await.ask("next", &fields).await?;
+        // No timeout: a watch may be silent for a long time.
+        Ok(answer.await.ok().and_then(|answered| answered.answer.ok()))
+    }
+
+    pub(super) fn write(&self, entry: Entry) {
+        self.site.write(entry);
+    }
+}

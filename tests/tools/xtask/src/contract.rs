@@ -1,0 +1,58 @@
+//! Checks of the contract by buf: lint, format, and breaking changes.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+
+use crate::programs::{Program, find, program, root};
+
+/// The contract that later changes must not break, as buf's image.
+const IMAGE: &str = "proto/image.binpb";
+
+/// The installation folder of buf, from the lock file that is committed in tests/tools/xtask/buf.
+const HOME: &str = "target/buf";
+
+/// Lints the contract, checks its format, and compares it with the committed image.
+pub fn check() -> anyhow::Result<()> {
+    let buf = install()?;
+    let run = |arguments: &[&str]| -> anyhow::Result<()> { buf(arguments).run() };
+    run(&["lint", "proto"])?;
+    run(&["format", "proto", "--diff", "--exit-code"]).context("run `buf format -w proto`")?;
+    run(&["breaking", "proto", "--against", IMAGE])
+}
+
+/// Writes the image.
+pub fn write_image() -> anyhow::Result<()> {
+    install()?(&["build", "proto", "--output", IMAGE]).run()
+}
+
+/// Installs buf at the version of the lock file, if it is missing.
+fn install() -> anyhow::Result<impl Fn(&[&str]) -> Program> {
+    let Some(npm) = find("npm").filter(|_| find("node").is_some()) else {
+        bail!("npm and node (20 or newer) are not installed: they bring buf, which lints the contract");
+    };
+    let (from, home) = (root().join("tests/tools/xtask/buf"), root().join(HOME));
+    fs::create_dir_all(&home)?;
+    let lock = fs::read(from.join("package-lock.json"))?;
+    // Copied last, so that its presence proves a complete installation.
+    let installed = home.join("installed-lock.json");
+    if fs::read(&installed).is_ok_and(|of| of == lock) {
+        return Ok(at(home));
+    }
+    for file in ["package.json", "package-lock.json", ".npmrc"] {
+        fs::copy(from.join(file), home.join(file)).with_context(|| format!("copying {file}"))?;
+    }
+    // Not `npm ci`: that requires a lock for every platform that buf supports, of which only Linux is locked.
+    program(npm).folder(&home).args(["install", "--ignore-scripts", "--no-audit", "--no-fund"]).run()?;
+    fs::write(installed, lock)?;
+    Ok(at(home))
+}
+
+fn at(home: PathBuf) -> impl Fn(&[&str]) -> Program {
+    move |arguments| {
+        let mut buf = program(home.join("node_modules/.bin/buf"));
+        buf.args(arguments);
+        buf
+    }
+}

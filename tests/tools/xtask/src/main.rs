@@ -1,0 +1,397 @@
+//! `cargo xtask`: the entry point of all developer tasks.
+mod apart;
+mod bench;
+mod beside;
+mod chart;
+mod check;
+mod clients;
+mod console;
+mod container;
+mod contract;
+mod deny;
+mod deploy;
+mod fuzz;
+mod generate;
+mod modules;
+mod monitoring;
+mod mutants;
+mod packages;
+mod pages;
+mod programs;
+mod readme;
+mod snippets;
+mod stages;
+mod upgrade;
+mod words;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::apart::Apart;
+use crate::beside::Beside;
+use crate::programs::{cargo, program, root};
+use crate::stages::Stages;
+
+/// Everything a developer of Tenure runs.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Checks everything, with all the set-up that this takes on a fresh machine.
+    Test {
+        /// Only this stage. May be given several times.
+        #[arg(long, value_enum, value_name = "STAGE")]
+        only: Vec<Stage>,
+    },
+    /// Checks the form (format, lints, generated code and contract), and runs the tests of what has changed: for daily
+    /// work.
+    Check,
+    /// Tests real Tenure processes against real databases, in the long form.
+    E2e {
+        /// How often each scenario with chance in it is tried.
+        #[arg(long, default_value_t = 50)]
+        tries: u32,
+        /// Only tests whose name contains this.
+        name: Option<String>,
+    },
+    /// Simulates servers and clients under faults, in the long form: each seed is one run, and always the same one.
+    Sim {
+        /// The simulation's own arguments: `--help` tells them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+        arguments: Vec<String>,
+    },
+    /// Cuts the power of the databases' disks right after clients were answered, and looks whether anything is lost.
+    Power {
+        /// Its own arguments, such as `--cuts 200 --store postgres`: `--help` tells them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+        arguments: Vec<String>,
+    },
+    /// Checks a model of the protocol, all of it within bounds, in the long form.
+    Model {
+        /// The model's own arguments: `--help` tells them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+        arguments: Vec<String>,
+    },
+    /// Changes the core in every small way, and tells which changes no test of it notices.
+    Mutants {
+        /// More arguments for cargo-mutants, for example `--file server/core/src/home.rs`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+        arguments: Vec<String>,
+    },
+    /// Tries each fuzz target with any bytes that a fuzzer comes up with, in the long form: see tests/hostile/fuzz/README.md.
+    Fuzz(fuzz::Fuzzing),
+    /// Lets faults that follow from a seed hit real servers, clients and databases, in the long form.
+    Chaos {
+        /// Its own arguments: `--help` tells them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+        arguments: Vec<String>,
+    },
+    /// Kills the database that takes the writes under load, again and again, and has another take over.
+    Failover {
+        /// Its own arguments: `--help` tells them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+        arguments: Vec<String>,
+    },
+    /// Replaces servers of an earlier version by this one, and back, one after the other under load.
+    Upgrade(upgrade::Upgrade),
+    /// Attacks a server in many ways: nobody but the attacker must notice.
+    Abuse {
+        /// In the long form: more of everything, of a release build.
+        #[arg(long)]
+        long: bool,
+        /// Only attacks whose name contains this.
+        name: Option<String>,
+    },
+    /// Offers a server three times what it can take, in a release build: who holds something must not notice.
+    Overload {
+        /// Its own arguments, such as `--store postgres --seconds 30`: `--help` tells them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+        arguments: Vec<String>,
+    },
+    /// Has three servers do a bit of everything for an hour, in a release build: they must not grow.
+    Soak {
+        /// Its own arguments, such as `--minutes 10 --report soak.json`: `--help` tells them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+        arguments: Vec<String>,
+    },
+    /// Checks the clients in other languages: form, types, tests and packages of each.
+    Clients {
+        /// Only these, such as `go`. Default: all.
+        only: Vec<String>,
+    },
+    /// Plays the scenarios against every client, and prints a line for each.
+    Scenarios {
+        /// The runner's own arguments, such as `--client go --scenario lock-min-hold`: `--help` tells them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+        arguments: Vec<String>,
+    },
+    /// Measures Tenure beside its peers, in release builds: see tests/performance/bench/README.md.
+    Bench {
+        /// The bench's own arguments: `--help` tells them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+        arguments: Vec<String>,
+    },
+    /// Checks the licences and sources of all dependencies, that none is banned, and, where the list of them can be
+    /// had, that no weakness of one is known.
+    Deny,
+    /// Builds the container image from scratch, runs it without rights and with nothing to write to but its data, and
+    /// takes a lock in it. As root, by buildah.
+    Container(container::Container),
+    /// Generates the Rust code of the contract from proto/, without a system protoc, and what pages have of examples
+    /// and tables.
+    Generate,
+    /// Makes the contract as it is now the one that later changes must not break: proto/image.binpb.
+    Image,
+}
+
+/// A part of `cargo xtask test`, in the order in which they run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Stage {
+    /// The databases that the tests start, from Debian's packages where they are missing.
+    Packages,
+    /// rustfmt.
+    Format,
+    /// The generated code is what proto/ gives, the code in pages what the examples have, and what pages refer to is
+    /// there.
+    Generated,
+    /// The contract is in good form and breaks no client.
+    Contract,
+    /// The modules of each crate import each other in one direction.
+    Modules,
+    /// Comments are in plain technical English: without banned words.
+    Words,
+    /// clippy, without a warning.
+    Clippy,
+    /// The programs.
+    Build,
+    /// The tests of each part, with real databases.
+    Unit,
+    /// The shell snippets of the README and the other pages, against real servers.
+    Readme,
+    /// Tests of real processes.
+    E2e,
+    /// The clients in other languages: their forms, tests and packages. In a run of all stages beside the one before.
+    Clients,
+    /// Nothing is depended on that must not be. This and the next four: in a run of all stages beside the tests of real
+    /// processes, too.
+    Deny,
+    /// The rules for alerts, and their tests.
+    Monitoring,
+    /// What is shipped to deploy a server: image, compose files, balancer, systemd unit. None of them is run.
+    Deploy,
+    /// The Helm chart, rendered without a cluster.
+    Chart,
+    /// What MySQL is asked, read by a parser other than MariaDB's.
+    Dialects,
+    /// The console, in a browser.
+    Console,
+    /// The scenarios, played against all clients, in their short form.
+    Scenarios,
+    /// Chaos and failover, in their short form.
+    Chaos,
+    /// Attacks, in their short form.
+    Abuse,
+    /// Overload and soak, in their short form.
+    Load,
+}
+
+impl Stage {
+    const FORM: [Self; 6] = [Self::Format, Self::Generated, Self::Contract, Self::Modules, Self::Words, Self::Clippy];
+
+    fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_string())
+    }
+
+    fn run(self) -> anyhow::Result<()> {
+        match self {
+            Self::Packages => packages::provide(),
+            Self::Format => cargo(&["fmt", "--all", "--check"]).run(),
+            Self::Generated => generate::check().and_then(|()| snippets::check()).and_then(|()| pages::check()),
+            Self::Contract => contract::check(),
+            Self::Modules => modules::check(),
+            Self::Words => words::check(),
+            Self::Clippy => {
+                cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()
+            }
+            Self::Deny => deny::check(),
+            // Built all at once, whichever parts are needed: for single packages cargo would select other features, and
+            // rebuild most of it.
+            Self::Build => cargo(&["build", "--locked", "--workspace", "--bins", "--examples"]).run(),
+            Self::Monitoring => monitoring::check(),
+            Self::Deploy => deploy::check(),
+            Self::Chart => chart::check(),
+            Self::Dialects => program(root().join("tests/static/dialects/check")).run(),
+            Self::Console => console::check(),
+            Self::Unit => {
+                let mut command = cargo(&["test", "--locked", "--workspace", "--no-fail-fast"]);
+                for apart in ["tenure-e2e", "tenure-chaos", "tenure-abuse", "tenure-load"] {
+                    command.args(["--exclude", apart]);
+                }
+                command.run()
+            }
+            Self::Readme => readme::check(),
+            Self::E2e => e2e(None, None),
+            Self::Clients => clients::check(&[]),
+            Self::Scenarios => scenarios(&["--short".to_owned()]),
+            Self::Chaos => Apart::build("tests/faults/chaos")?.run(&[], &[LANGUAGES]),
+            Self::Abuse => abuse(None),
+            Self::Load => Apart::build("tests/performance/load")?.run(&[], &[]),
+        }
+    }
+}
+
+/// Enables the clients in other languages, which the earlier stages have built.
+const LANGUAGES: (&str, &str) = ("TENURE_CHAOS_LANGUAGES", "go,python,typescript,java");
+
+fn e2e(tries: Option<u32>, name: Option<&str>) -> anyhow::Result<()> {
+    let tries = tries.map(|tries| tries.to_string());
+    let environment: Vec<(&str, &str)> = tries.iter().map(|tries| ("TENURE_E2E_TRIES", tries.as_str())).collect();
+    Apart::build("tests/blackbox/e2e")?.run(name.as_slice(), &environment)
+}
+
+fn abuse(name: Option<&str>) -> anyhow::Result<()> {
+    Apart::build("tests/hostile/abuse")?.run(name.as_slice(), &[])
+}
+
+/// Against a release build, since the load is ten times as high.
+fn abuse_at_length(name: Option<&str>) -> anyhow::Result<()> {
+    cargo(&["build", "--locked", "--release", "--package", "tenure-server", "--bins"]).run()?;
+    let server = root().join("target/release/tenured");
+    let environment = [("TENURE_ABUSE_LONG", "1"), ("TENURED_BIN", &*server.to_string_lossy())];
+    Apart::build("tests/hostile/abuse")?.run(name.as_slice(), &environment)
+}
+
+fn power(arguments: &[String]) -> anyhow::Result<()> {
+    packages::provide()?;
+    cargo(&["build", "--locked", "--package", "tenure-server", "--package", "tenure-power", "--bins"]).run()?;
+    program(root().join("target/debug/tenure-power")).args(arguments).run()
+}
+
+fn chaos(run: &str, arguments: &[String]) -> anyhow::Result<()> {
+    cargo(&["build", "--locked", "--package", "tenure-server", "--package", "tenure-chaos", "--bins"]).run()?;
+    let mut command = cargo(&["run", "--locked", "--package", "tenure-chaos", "--bin", "tenure-chaos", "--", run]);
+    command.args(arguments);
+    command.run()
+}
+
+fn scenarios(arguments: &[String]) -> anyhow::Result<()> {
+    packages::provide()?;
+    Stage::Build.run()?;
+    program(root().join("target/debug/tenure-scenarios")).args(arguments).run()
+}
+
+/// With release builds, since these runs are about load.
+fn load(run: &str, arguments: &[String]) -> anyhow::Result<()> {
+    packages::provide()?;
+    cargo(&["build", "--locked", "--release", "--package", "tenure-server", "--package", "tenure-load", "--bins"])
+        .run()?;
+    program(root().join("target/release/tenure-load")).args([run]).args(arguments).run()
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cargo xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> anyhow::Result<()> {
+    match Arguments::parse().task {
+        Task::Test { only } if only.is_empty() => test(),
+        Task::Test { only } => stages_of(Stage::value_variants().iter().copied().filter(|stage| only.contains(stage))),
+        Task::Check => check(),
+        Task::E2e { tries, name } => {
+            Stage::Build.run()?;
+            e2e(Some(tries), name.as_deref())
+        }
+        Task::Sim { arguments } => {
+            let mut run = cargo(&["run", "--locked", "--profile", "sim", "--package", "tenure-sim", "--"]);
+            run.args(&arguments);
+            run.run()
+        }
+        Task::Power { arguments } => power(&arguments),
+        Task::Model { arguments } => {
+            let mut run = cargo(&["run", "--locked", "--profile", "sim", "--package", "tenure-model", "--"]);
+            run.args(&arguments);
+            run.run()
+        }
+        Task::Mutants { arguments } => mutants::run(&arguments),
+        Task::Chaos { arguments } => chaos("chaos", &arguments),
+        Task::Fuzz(fuzzing) => fuzz::run(&fuzzing),
+        Task::Failover { arguments } => chaos("failover", &arguments),
+        Task::Upgrade(upgrade) => {
+            Stage::Build.run()?;
+            upgrade::run(&upgrade)
+        }
+        Task::Abuse { long, name } => {
+            Stage::Build.run()?;
+            if long { abuse_at_length(name.as_deref()) } else { abuse(name.as_deref()) }
+        }
+        Task::Overload { arguments } => load("overload", &arguments),
+        Task::Soak { arguments } => load("soak", &arguments),
+        Task::Clients { only } => {
+            packages::provide()?;
+            Stage::Build.run()?;
+            clients::check(&only)
+        }
+        Task::Scenarios { arguments } => scenarios(&arguments),
+        Task::Bench { arguments } => bench::run(&arguments),
+        Task::Deny => deny::check(),
+        Task::Container(options) => container::check(&options),
+        Task::Generate => generate::write(&generate::generated_folder()).and_then(|()| snippets::write()),
+        Task::Image => contract::write_image(),
+    }
+}
+
+/// Runs all stages. The tests of real processes wait most of their time, so the checks of the clients and the
+/// deployment files run beside them.
+fn test() -> anyhow::Result<()> {
+    const SHIPPED: [Stage; 5] = [Stage::Deny, Stage::Monitoring, Stage::Deploy, Stage::Chart, Stage::Dialects];
+    let mut run = Stages::default();
+    let (mut clients, mut shipped) = (None, None);
+    for stage in Stage::value_variants() {
+        if *stage == Stage::E2e {
+            let names = SHIPPED.map(Stage::name);
+            let only: Vec<&str> = names.iter().flat_map(|name| ["--only", name]).collect();
+            clients = Some(Beside::start("clients", &["clients"], 0));
+            shipped = Some(Beside::start("shipped", &[&["test"], only.as_slice()].concat(), 15));
+        }
+        if let Some(shipped) = shipped.take_if(|_| *stage == SHIPPED[0]) {
+            run.stage("shipped", || shipped?.finish());
+        }
+        if SHIPPED.contains(stage) {
+            continue;
+        }
+        run.stage(&stage.name(), || match clients.take_if(|_| *stage == Stage::Clients) {
+            Some(clients) => clients?.finish(),
+            None => stage.run(),
+        });
+    }
+    run.finish()
+}
+
+fn check() -> anyhow::Result<()> {
+    let mut run = Stages::default();
+    for stage in Stage::FORM {
+        run.stage(&stage.name(), || stage.run());
+    }
+    run.stage("tests", check::tests);
+    run.finish()
+}
+
+fn stages_of(stages: impl IntoIterator<Item = Stage>) -> anyhow::Result<()> {
+    let mut run = Stages::default();
+    for stage in stages {
+        run.stage(&stage.name(), || stage.run());
+    }
+    run.finish()
+}

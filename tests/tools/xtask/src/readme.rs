@@ -1,0 +1,28 @@
+//! Runs the shell snippets of the README and all other pages as written.
+
+use crate::apart::Apart;
+use crate::programs::{find, program, root};
+
+/// The version of grpcurl for the snippets.
+const GRPCURL: &str = "github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3";
+
+/// Runs the snippets. Those with grpcurl only if Go is available to install it.
+pub fn check() -> anyhow::Result<()> {
+    let tools = root().join("target/tools");
+    let mut has_grpcurl = tools.join("grpcurl").is_file();
+    if !has_grpcurl {
+        match find("go") {
+            Some(go) => {
+                std::fs::create_dir_all(&tools)?;
+                program(go).args(["install", GRPCURL]).env("GOBIN", &tools.display().to_string()).run()?;
+                has_grpcurl = true;
+            }
+            None => println!("skipped: what needs grpcurl, for Go is not installed, which brings it"),
+        }
+    }
+    let path = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{path}", tools.display());
+    let has_grpcurl = if has_grpcurl { "yes" } else { "no" };
+    let environment = [("PATH", path.as_str()), ("TENURE_E2E_GRPCURL", has_grpcurl)];
+    Apart::build("tests/blackbox/e2e")?.run(&["snippets::", "--ignored"], &environment)
+}
