@@ -1,5 +1,5 @@
-// Command driver plays the scenarios of tests/blackbox/scenarios with this client: requests on standard input, answers on standard
-// output, one JSON object a line.
+// Command driver plays the scenarios of tests/blackbox/scenarios with this client: requests on standard input, answers on
+// standard output, one JSON object a line.
 package main
 
 import (

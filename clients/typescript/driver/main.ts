@@ -1,4 +1,5 @@
-// The driver of tests/blackbox/scenarios: requests from standard input, answers to standard output, one JSON object a line.
+// The driver of tests/blackbox/scenarios: requests from standard input, answers to standard output, one JSON object a
+// line.
 import { createInterface } from 'node:readline';
 import { elections } from './elections.js';
 import { groups } from './groups.js';

@@ -66,7 +66,7 @@ const DEFECTS: [(&str, u32); 33] = [
     ("ReleaseOfAnyHold", 2),
     ("CancelledAtHome", 459),
     ("WaitEndsAtHome", 8),
-    ("CancelOvertaken", 7146),
+    ("CancelOvertaken", 8193),
     ("ValidFromReceipt", 2640),
     ("ValidTooLong", 5),
     ("GraceForgotten", 70),
