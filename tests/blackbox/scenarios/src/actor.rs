@@ -1,20 +1,30 @@
 //! A client in a scenario: its driver, and the network between it and each server.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
-use serde_json::{Map, json};
+use anyhow::Context;
+use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::clients::ClientSpec;
+use crate::conversation::Answered;
 use crate::driver::Driver;
+use crate::drivers::Drivers;
 use crate::matcher::Kept;
 use crate::relay::Relay;
 use crate::step::Cut;
 
 /// The limit of a driver's start and of its connection to a server, which is slow in some languages.
 pub(crate) const START: Duration = Duration::from_secs(60);
+
+/// The limit of closing a client at the end of a scenario.
+const CLOSE: Duration = Duration::from_secs(5);
+
+/// The fields that name things of the driver.
+const NAMES: [&str; 7] = ["client", "session", "guard", "watch", "election", "member", "run"];
 
 /// A client in a scenario.
 #[derive(Debug)]
@@ -26,11 +36,18 @@ pub(crate) struct Actor {
     _hanging: TcpListener,
     /// Values that only this client's requests can name.
     pub(crate) own: Kept,
+    /// The clients that its driver has made.
+    connected: BTreeSet<String>,
 }
 
 impl Actor {
     /// Starts a client. Its list of servers begins with number `turn`, so that not all clients connect to the same one.
-    pub(crate) async fn start(spec: &ClientSpec, ports: &[u16], turn: usize) -> anyhow::Result<Self> {
+    pub(crate) async fn start(
+        spec: &ClientSpec,
+        ports: &[u16],
+        turn: usize,
+        drivers: &Drivers,
+    ) -> anyhow::Result<Self> {
         let mut relays = Vec::new();
         for port in ports {
             relays.push(Relay::start(*port).await?);
@@ -46,13 +63,43 @@ impl Actor {
         let hanging = TcpListener::bind(("127.0.0.1", 0)).await?;
         own.insert("hanging".to_owned(), json!(format!("http://{}", hanging.local_addr()?)));
         own.insert("dead".to_owned(), json!(format!("http://127.0.0.1:{}", tenure_harness::free_port()?)));
-        let mut driver = Driver::start(spec.driver()?)?;
-        let (_, answer) = driver.talk.ask("hello", &Map::new()).await?;
-        match timeout(START, answer).await {
-            Ok(Ok(_)) => Ok(Self { driver, relays, _hanging: hanging, own }),
-            Ok(Err(_)) => bail!("the driver ended instead of starting:\n{}", driver.talk.log()),
-            Err(_) => bail!("the driver did not start within {START:?}:\n{}", driver.talk.log()),
+        let driver = drivers.take(spec).await?;
+        Ok(Self { driver, relays, _hanging: hanging, own, connected: BTreeSet::new() })
+    }
+
+    /// Sends a request to the driver. What it names is not what an earlier scenario named so.
+    pub(crate) async fn ask(
+        &mut self,
+        request: &str,
+        fields: &Map<String, Value>,
+    ) -> anyhow::Result<(u64, oneshot::Receiver<Answered>)> {
+        let mut fields = fields.clone();
+        for (field, value) in &mut fields {
+            if let (true, Value::String(name)) = (NAMES.contains(&&**field), value) {
+                name.push_str(&self.driver.suffix());
+            }
         }
+        if let ("connect", Some(Value::String(client))) = (request, fields.get("client")) {
+            self.connected.insert(client.clone());
+        }
+        self.driver.talk.ask(request, &fields).await
+    }
+
+    /// Closes the clients of its driver, and keeps it for other scenarios, unless a fault was injected into it or it
+    /// does not answer.
+    pub(crate) async fn finish(mut self, spec: &ClientSpec, drivers: &Drivers) {
+        if self.driver.is_harmed {
+            return;
+        }
+        for client in std::mem::take(&mut self.connected) {
+            let fields = Map::from_iter([("client".to_owned(), json!(client))]);
+            let Ok((_, answer)) = self.driver.talk.ask("close", &fields).await else { return };
+            if !matches!(timeout(CLOSE, answer).await, Ok(Ok(_))) {
+                return;
+            }
+        }
+        self.driver.played += 1;
+        drivers.put(spec, self.driver);
     }
 
     pub(crate) fn cut(&self, how: Cut) {

@@ -22,6 +22,10 @@ const PAUSE: Duration = Duration::from_millis(5);
 pub struct Driver {
     child: Child,
     group: Pid,
+    /// Whether a fault has been injected into it.
+    pub(crate) is_harmed: bool,
+    /// The number of scenarios that it has played.
+    pub(crate) played: u32,
     /// The conversation with it.
     pub talk: Conversation,
 }
@@ -35,11 +39,12 @@ impl Driver {
         command.process_group(0);
         let (child, talk) = Conversation::begin(command)?;
         let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed())).context("a driver without a process")?;
-        Ok(Self { child, group, talk })
+        Ok(Self { child, group, is_harmed: false, played: 0, talk })
     }
 
     /// Kills it, with all its descendants.
     pub async fn kill(&mut self) {
+        self.is_harmed = true;
         self.signal(Signal::KILL);
         self.talk.end();
         let _ = self.child.wait().await;
@@ -50,7 +55,8 @@ impl Driver {
     ///
     /// # Errors
     /// If they do not stop.
-    pub async fn freeze(&self) -> anyhow::Result<()> {
+    pub async fn freeze(&mut self) -> anyhow::Result<()> {
+        self.is_harmed = true;
         self.signal(Signal::STOP);
         let began = Instant::now();
         while !is_frozen(self.group) {
@@ -63,6 +69,11 @@ impl Driver {
     /// Resumes it.
     pub fn thaw(&self) {
         self.signal(Signal::CONT);
+    }
+
+    /// Distinguishes the names of this scenario from those of earlier ones.
+    pub(crate) fn suffix(&self) -> String {
+        if self.played == 0 { String::new() } else { format!("#{}", self.played) }
     }
 
     fn signal(&self, signal: Signal) {

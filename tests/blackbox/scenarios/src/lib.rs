@@ -5,6 +5,7 @@ mod actor;
 mod clients;
 mod conversation;
 mod driver;
+mod drivers;
 mod matcher;
 mod observer;
 mod play;

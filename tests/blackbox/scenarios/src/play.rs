@@ -13,6 +13,7 @@ use tokio::time::{sleep, timeout};
 use crate::actor::{Actor, START};
 use crate::clients::ClientSpec;
 use crate::conversation::Answered;
+use crate::drivers::Drivers;
 use crate::matcher::{Kept, Mismatch, compare, resolve};
 use crate::observer::{self, Observer};
 use crate::scenario::{Connect, Scenario};
@@ -58,13 +59,14 @@ pub async fn play(
     client: &ClientSpec,
     stage: &Stage,
     namespace: &str,
+    drivers: &Drivers,
     verbose: bool,
 ) -> anyhow::Result<()> {
     let count = scenario.servers.unwrap_or(stage.ports().len());
     let ports = stage.ports().get(..count).context("there are not as many servers")?;
     let mut actors = BTreeMap::new();
     for (turn, name) in scenario.clients.iter().enumerate() {
-        let actor = Actor::start(client, ports, turn).await.with_context(|| format!("starting {name}"))?;
+        let actor = Actor::start(client, ports, turn, drivers).await.with_context(|| format!("starting {name}"))?;
         actors.insert(name.clone(), actor);
     }
     let mut play = Play {
@@ -98,6 +100,9 @@ pub async fn play(
         if let Some(line) = actor.driver.talk.nonsense() {
             bail!("{name} said something that is no answer: {line}");
         }
+    }
+    for actor in play.actors.into_values() {
+        actor.finish(client, drivers).await;
     }
     Ok(())
 }
@@ -199,7 +204,7 @@ impl Play<'_> {
     async fn ask(&mut self, client: &str, request: &str, fields: &Map<String, Value>) -> anyhow::Result<Started> {
         let actor = self.actors.get_mut(client).context("a client")?;
         let asked = Instant::now();
-        let (id, answer) = actor.driver.talk.ask(request, fields).await?;
+        let (id, answer) = actor.ask(request, fields).await?;
         Ok(Started { id, asked, answer: Some(answer), answered: None })
     }
 

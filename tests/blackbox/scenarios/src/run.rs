@@ -10,6 +10,7 @@ use tokio::sync::{OnceCell, Semaphore};
 use tokio::task::JoinSet;
 
 use crate::clients::ClientSpec;
+use crate::drivers::Drivers;
 use crate::play::play;
 use crate::repertoire::Repertoire;
 use crate::scenario::Scenario;
@@ -44,9 +45,12 @@ pub struct Outcome {
     pub took: Duration,
 }
 
-/// The servers shared by the scenarios that do not harm them.
-#[derive(Default)]
-struct Shared(HashMap<Setup, OnceCell<Stage>>);
+/// What scenarios share.
+struct Shared {
+    /// The servers of the scenarios that do not harm them.
+    stages: HashMap<Setup, OnceCell<Stage>>,
+    drivers: Drivers,
+}
 
 /// Whether a scenario is played on a set-up at all.
 fn is_for(scenario: &Scenario, setup: Setup) -> bool {
@@ -74,7 +78,8 @@ pub async fn run(
     setups: &[Setup],
     options: RunOptions,
 ) -> Vec<Outcome> {
-    let shared = Arc::new(Shared(setups.iter().map(|setup| (*setup, OnceCell::new())).collect()));
+    let stages = setups.iter().map(|setup| (*setup, OnceCell::new())).collect();
+    let shared = Arc::new(Shared { stages, drivers: Drivers::default() });
     let jobs_at_once = Arc::new(Semaphore::new(options.jobs));
     let mut jobs = JoinSet::new();
     let mut repertoires = Vec::new();
@@ -129,9 +134,9 @@ async fn one(scenario: &Scenario, client: &ClientSpec, setup: Setup, shared: &Sh
             own = Stage::start(Setup { servers, ..setup }, scenario.harms_the_database()).await?;
             &own
         } else {
-            shared.0[&setup].get_or_try_init(|| Stage::start(setup, false)).await?
+            shared.stages[&setup].get_or_try_init(|| Stage::start(setup, false)).await?
         };
-        play(scenario, client, stage, &namespace, verbose).await
+        play(scenario, client, stage, &namespace, &shared.drivers, verbose).await
     };
     let failure = played.await.err().map(|error| format!("{error:#}"));
     Outcome { scenario: scenario.name.clone(), client: client.name.clone(), setup, failure, took: began.elapsed() }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 
-use crate::programs::{cargo, program, root};
+use crate::programs::{linted, program, root};
 
 /// A package whose tests run apart.
 pub struct Apart {
@@ -19,7 +19,7 @@ impl Apart {
     /// select other features, and rebuild most of it.
     pub fn build(folder: &str) -> anyhow::Result<Self> {
         let folder = root().join(folder);
-        let told = cargo(&["test", "--locked", "--workspace", "--no-run", "--message-format=json-render-diagnostics"])
+        let told = linted(&["test", "--locked", "--workspace", "--no-run", "--message-format=json-render-diagnostics"])
             .output()
             .context("building the tests")?;
         let tests: Vec<PathBuf> = told.lines().filter_map(|line| test_of(&folder, line)).collect();

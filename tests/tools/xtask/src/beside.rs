@@ -6,6 +6,7 @@ use std::process::{Child, Command};
 
 use anyhow::{Context, bail};
 
+use crate::excerpt::Excerpt;
 use crate::programs::root;
 
 /// A task of this program that runs beside others with low priority. Its output is shown when it is awaited.
@@ -31,9 +32,12 @@ impl Beside {
     /// Waits for its end, which must be successful.
     pub fn finish(mut self) -> anyhow::Result<()> {
         let status = self.child.wait().with_context(|| format!("waiting for {}", self.name))?;
-        print!("{}", fs::read_to_string(&self.log).with_context(|| self.log.display().to_string())?);
+        let log = fs::read_to_string(&self.log).with_context(|| self.log.display().to_string())?;
+        print!("{log}");
         if !status.success() {
-            bail!("{} ended with {status}", self.name);
+            let mut excerpt = Excerpt::default();
+            log.lines().for_each(|line| excerpt.take(line));
+            bail!("{} ended with {status}\n{}", self.name, excerpt.text());
         }
         Ok(())
     }

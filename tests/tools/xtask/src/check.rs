@@ -1,6 +1,6 @@
 //! Quick checks of the changes, in minutes, for daily work; `cargo xtask test` has the rest.
 
-use crate::programs::{cargo, program};
+use crate::programs::{linted, program};
 
 /// The test programs of the crates, and the folders whose changes affect them.
 const TESTS: [(&str, &[&str]); 4] = [
@@ -19,7 +19,7 @@ pub fn tests() -> anyhow::Result<()> {
     if changed.is_empty() {
         changed = since("HEAD~1")?;
     }
-    let mut run = cargo(&["test", "--locked", "--workspace", "--lib"]);
+    let mut run = linted(&["test", "--locked", "--workspace", "--lib"]);
     for test in concerned(&changed) {
         run.args(["--test", test]);
     }

@@ -2,10 +2,16 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
+
+use crate::excerpt::Excerpt;
 
 /// The top folder of the tree.
 pub fn root() -> PathBuf {
@@ -21,6 +27,14 @@ pub fn cargo(arguments: &[&str]) -> Program {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut program = program(cargo);
     program.args(arguments);
+    program
+}
+
+/// cargo, for a debug build in which clippy compiles the workspace and fails on a warning. This is how `cargo clippy`
+/// itself runs clippy, but it generates code, too: the same crates need not be gone through once more.
+pub fn linted(arguments: &[&str]) -> Program {
+    let mut program = cargo(arguments);
+    program.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver").env("CLIPPY_ARGS", "-Dwarnings__CLIPPY_HACKERY__");
     program
 }
 
@@ -59,16 +73,48 @@ impl Program {
         String::from_utf8(output.stdout).context("it says what is no text")
     }
 
-    /// Runs it to its end, which must be successful.
+    /// Runs it to its end, which must be successful. The error has the lines of its output that say why it is not.
     pub fn run(&mut self) -> anyhow::Result<()> {
         let name = Path::new(self.0.get_program()).file_name().unwrap_or_default().display().to_string();
         let first: Vec<String> = self.0.get_args().take(2).map(|argument| argument.display().to_string()).collect();
-        let status = self.0.status().with_context(|| format!("starting {name}"))?;
+        let command = self.0.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().with_context(|| format!("starting {name}"))?;
+        let excerpt = Arc::<Mutex<Excerpt>>::default();
+        let (done, ended) = mpsc::channel();
+        if let (Some(output), Some(errors)) = (child.stdout.take(), child.stderr.take()) {
+            pass(output, std::io::stdout(), excerpt.clone(), done.clone());
+            pass(errors, std::io::stderr(), excerpt.clone(), done);
+        }
+        let status = child.wait().with_context(|| format!("waiting for {name}"))?;
+        // A daemon that it has left behind may keep the pipes open.
+        while let Ok(()) = ended.recv_timeout(Duration::from_secs(2)) {}
         if !status.success() {
-            bail!("{name} {} ended with {status}", first.join(" "));
+            let excerpt = excerpt.lock().unwrap_or_else(PoisonError::into_inner).text();
+            bail!("{name} {} ended with {status}\n{excerpt}", first.join(" "));
         }
         Ok(())
     }
+}
+
+/// Passes output on, line by line.
+fn pass(
+    from: impl Read + Send + 'static,
+    mut to: impl Write + Send + 'static,
+    excerpt: Arc<Mutex<Excerpt>>,
+    done: mpsc::Sender<()>,
+) {
+    thread::spawn(move || {
+        let mut lines = BufReader::new(from);
+        let mut line = Vec::new();
+        while lines.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
+            // Without a reader of this program's own output there is nothing to do about it.
+            let _ = to.write_all(&line);
+            let text = String::from_utf8_lossy(&line);
+            excerpt.lock().unwrap_or_else(PoisonError::into_inner).take(text.trim_end());
+            line.clear();
+        }
+        let _ = done.send(());
+    });
 }
 
 /// The files in a folder and below with one of these extensions, in order; none if there is no such folder.

@@ -82,17 +82,17 @@ mod tests {
 
     #[test]
     fn what_is_there_is_found() {
-        let text = "[up](../../README.md#top) [code](code) [file](./code/main.rs) [top](..) [out](https://example.org/x#y)\n\
+        let text = "[up](../README.md#top) [code](code) [file](./code/main.rs) [top](..) [out](https://example.org/x#y)\n\
                     [whole](https://github.com/tenure-lock/tenure/blob/main/README.md#top)";
         assert_eq!(wrong(text), Vec::<String>::new());
     }
 
     #[test]
     fn what_is_not_there_is_missed() {
-        let text = "[a](../../README.md#bottom)\n[b](b.md)\n[c](code/main.rs#L1)\n[d](../../x)\n[e](/README.md)\n![](code)\n\
+        let text = "[a](../README.md#bottom)\n[b](b.md)\n[c](code/main.rs#L1)\n[d](../../x)\n[e](/README.md)\n![](code)\n\
                     [g](https://github.com/tenure-lock/tenure/blob/main/gone.md)";
         let expected = [
-            "docs/a.md:1: ../../README.md#bottom: README.md has no #bottom",
+            "docs/a.md:1: ../README.md#bottom: README.md has no #bottom",
             "docs/a.md:2: b.md: there is no docs/b.md",
             "docs/a.md:3: code/main.rs#L1: docs/code/main.rs is no page, and has no #L1",
             "docs/a.md:4: ../../x: it leads out of the tree",
