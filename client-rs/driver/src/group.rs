@@ -16,14 +16,11 @@ pub(crate) enum Member {
 }
 
 fn request(place: &Place, things: &Things) -> Result<GroupRequest, Failure> {
-    let request = match (&place.client, &place.session) {
-        (Some(client), None) => things.clients.get(client)?.group(&place.group).session(place.options.bare()),
-        (client, Some(session)) => {
-            let session = things.sessions.get(session)?;
-            let client = client.as_deref().unwrap_or("c");
-            things.clients.get(client)?.group(&place.group).in_session(&session)
-        }
-        (None, None) => return Err(Failure::Driver("either a client or a session joins".to_owned())),
+    let client = place.client.as_ref().ok_or_else(|| Failure::Driver("a client joins".to_owned()))?;
+    let group = things.clients.get(client)?.group(&place.group);
+    let request = match &place.session {
+        Some(session) => group.in_session(&*things.sessions.get(session)?),
+        None => group.session(place.options.bare()),
     };
     Ok(request.with_metadata(place.options.metadata.clone()))
 }

@@ -13,7 +13,7 @@ from tenure.aio import GroupRequest
 
 def group_request(request: dict[str, Any], things: Things) -> GroupRequest:
     metadata = plain(request, "metadata")
-    client = things.clients[request.get("client", "c")]
+    client = things.clients[request["client"]]
     if "session" in request:
         return client.group(request["group"], session=things.sessions[request["session"]], **metadata)
     return client.group(request["group"], **own_session(request), **metadata)
