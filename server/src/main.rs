@@ -27,18 +27,18 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-/// Batches come and go in large pieces, for which this allocator takes a fifth less of the server's time than the system's.
+/// Takes a fifth less of the server's time than the system's allocator, because batches are large and short-lived.
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
-/// A worker looks each time for tasks that did not fit into its own queue, and only then into that. By default it does so once in some
-/// sixty times: the calls that a client begins faster than they are served then wait there behind all that comes later, and pile up.
+/// Each worker polls the global queue before its own each time. With the default of about once in sixty times, calls
+/// that a client begins faster than they are served wait in the global queue behind all later tasks, and pile up.
 const OLDEST_FIRST: u32 = 1;
 
-/// How long the last answers of the admin port may take.
+/// The time limit for the last responses of the admin port.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
-/// How long beyond `drain_timeout` a stop may take before the process gives up on it.
+/// The time beyond `drain_timeout` after which a stop is abandoned.
 const MARGIN: Duration = Duration::from_secs(2);
 
 /// The Tenure server: locks and leadership over gRPC, kept in SQLite, PostgreSQL or MySQL.
@@ -55,42 +55,44 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Serves until SIGTERM, SIGINT or SIGQUIT, then drains. SIGHUP reads certificates, tokens, keys and policy again. The default.
+    /// Serve until SIGTERM, SIGINT or SIGQUIT, then drain. SIGHUP reloads certificates, tokens, keys and policy.
+    /// The default.
     Serve,
-    /// Prints the settings as they would be used, without secrets.
+    /// Print the effective settings, without secrets.
     PrintConfig,
-    /// Brings the database's tables up to date.
+    /// Bring the database's tables up to date.
     Migrate {
-        /// Change nothing; fail if something would be changed.
+        /// Change nothing, and fail if a migration is pending.
         #[arg(long)]
         check: bool,
     },
-    /// Copies the embedded database, while the server runs, to a new file.
+    /// Copy the embedded database to a new file. The server may be running.
     Backup {
-        /// The file. Must not be there yet.
+        /// The new file. Must not exist.
         file: PathBuf,
     },
-    /// Puts a copy in the place of the embedded database, while no server runs. What was there is kept.
+    /// Replace the embedded database by a copy, while no server runs. The replaced file is kept.
     Restore {
         /// The copy.
         file: PathBuf,
     },
-    /// Says that the database was restored from a backup: tokens then go on beyond all that were ever given.
+    /// Mark the database as restored from a backup, so that new tokens exceed all issued tokens.
     ///
-    /// A dump that was played back into new tables is noticed without that, and so is another server or timeline. Needed after a
-    /// snapshot of a disk or of a virtual machine was put back. Without need it does no harm, but watchers start over.
+    /// Required after a snapshot of a disk or of a virtual machine was restored. A dump that was loaded into new tables
+    /// is detected without it, as is another database server or timeline. An unnecessary run only makes watchers start
+    /// over.
     MarkRestored,
-    /// Makes a token: prints it, and the line for tokens_file.
+    /// Create a token: print it, and the line for tokens_file.
     NewToken {
-        /// Whose token it is: letters, digits, and -_./@:
+        /// The name of the token's owner: letters, digits, and -_./@:
         name: String,
-        /// Adds the line to this file, the one of tokens_file, and prints nothing but the token
+        /// Add the line to this file, usually tokens_file, and print only the token
         #[arg(long, value_name = "FILE")]
         add_to: Option<PathBuf>,
     },
-    /// Succeeds if the server with these settings is running and ready.
+    /// Succeed if the server with these settings is running and ready.
     Healthcheck,
-    /// Prints the manual's page: `tenured man > tenured.8`.
+    /// Print the manual page: `tenured man > tenured.8`.
     Man,
 }
 
@@ -125,7 +127,7 @@ fn run() -> anyhow::Result<()> {
     logging::start(&config.log)?;
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(config.worker_threads).global_queue_interval(OLDEST_FIRST);
-    let runtime = runtime.enable_all().build().context("starting the runtime")?;
+    let runtime = runtime.enable_all().build().context("cannot start the runtime")?;
     runtime.block_on(async {
         match task {
             Task::Serve => serve(config).await,
@@ -148,7 +150,7 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     let metrics = Metrics::default();
     let admin = Admin::bind(admin_listen, shown, metrics.clone())
         .await
-        .with_context(|| format!("cannot listen on {admin_listen} (admin_listen). Does another server run here?"))?;
+        .with_context(|| format!("cannot listen on {admin_listen} (admin_listen): is another server running?"))?;
     let admin_address = admin.address()?;
     let console = config.console.then(|| Console::new(admin_address)).transpose()?;
     let admin = match &console {
@@ -165,7 +167,7 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     let server = tokio::select! {
         server = Server::start(&config, metrics) => server?,
         signal = signals.next() => {
-            info!(signal, "stopped before it had started");
+            info!(signal, "stopped during startup");
             return Ok(());
         }
     };
@@ -185,11 +187,11 @@ async fn serve(config: Config) -> anyhow::Result<()> {
             signal = signals.next() => break signal,
             notice = notices.next() => match notice {
                 Notice::Reload => server.reload(),
-                Notice::Unknown(signal) => info!(signal, "ignored: SIGHUP reads files again, SIGTERM drains and stops"),
+                Notice::Unknown(signal) => info!(signal, "ignored: SIGHUP reloads files, SIGTERM drains and stops"),
             },
-            () = server.stopped() => bail!("the server stopped by itself"),
-            ended = &mut admin => bail!("the admin port ended by itself: {ended:?}"),
-            changed = ready.changed() => changed.context("the server ended by itself")?,
+            () = server.stopped() => bail!("the server stopped unexpectedly"),
+            ended = &mut admin => bail!("the admin port stopped unexpectedly: {ended:?}"),
+            changed = ready.changed() => changed.context("the server stopped unexpectedly")?,
         }
     };
     info!(signal, "draining");
@@ -200,18 +202,18 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     tokio::select! {
         () = server.drain_and_stop() => {}
         () = tokio::time::sleep(limit) => warn!(?limit, "draining took too long"),
-        signal = signals.next() => warn!(signal, "asked twice: not draining any further"),
+        signal = signals.next() => warn!(signal, "second signal: draining is aborted"),
     }
     traces.stop().await;
     stop_admin.cancel();
     if tokio::time::timeout(LAST_ANSWERS, admin).await.is_err() {
-        error!("the admin port had answers under way");
+        error!("admin requests were still in progress");
     }
     info!("stopped");
     Ok(())
 }
 
-/// The signals that ask a server to stop.
+/// The signals that stop the server.
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
@@ -220,13 +222,13 @@ struct Signals {
 
 impl Signals {
     fn listen() -> anyhow::Result<Self> {
-        let interrupt = signal(SignalKind::interrupt()).context("listening for SIGINT")?;
-        let terminate = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
-        let quit = signal(SignalKind::quit()).context("listening for SIGQUIT")?;
+        let interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
+        let terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
+        let quit = signal(SignalKind::quit()).context("cannot listen for SIGQUIT")?;
         Ok(Self { interrupt, terminate, quit })
     }
 
-    /// The name of the next one.
+    /// The name of the next signal.
     async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.interrupt.recv() => "SIGINT",
@@ -236,25 +238,25 @@ impl Signals {
     }
 }
 
-/// The signals that a server goes on after. Without anybody who listens for them, they end a process.
+/// The signals that do not stop the server. Without a listener, they would terminate the process.
 struct Notices {
     hangup: Signal,
     user: [Signal; 2],
 }
 
-/// What such a signal asks for.
+/// The meaning of such a signal.
 enum Notice {
-    /// To read the files again.
+    /// Reload the files.
     Reload,
-    /// Nothing that a server knows.
+    /// The signal has no meaning, and is ignored.
     Unknown(&'static str),
 }
 
 impl Notices {
     fn listen() -> anyhow::Result<Self> {
-        let hangup = signal(SignalKind::hangup()).context("listening for SIGHUP")?;
-        let first = signal(SignalKind::user_defined1()).context("listening for SIGUSR1")?;
-        let second = signal(SignalKind::user_defined2()).context("listening for SIGUSR2")?;
+        let hangup = signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?;
+        let first = signal(SignalKind::user_defined1()).context("cannot listen for SIGUSR1")?;
+        let second = signal(SignalKind::user_defined2()).context("cannot listen for SIGUSR2")?;
         Ok(Self { hangup, user: [first, second] })
     }
 
@@ -280,7 +282,7 @@ fn new_token(name: &str, add_to: Option<&Path>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Adds a line to a file, which is made if it is not there.
+/// Appends a line to a file, which is created if it does not exist.
 fn add_line(file: &Path, line: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(file)?;
     let mut before = Vec::new();
@@ -295,7 +297,7 @@ async fn migrate(config: &Config, check: bool) -> anyhow::Result<()> {
     if missing.is_empty() {
         println!("up to date");
     } else if check {
-        bail!("these migrations are missing: {}", missing.join(", "));
+        bail!("pending migrations: {}", missing.join(", "));
     } else {
         store::migrate(&options).await?;
         println!("done: {}", missing.join(", "));
@@ -311,7 +313,7 @@ async fn back_up(config: &Config, file: &Path) -> anyhow::Result<()> {
 
 async fn restore(config: &Config, file: &Path) -> anyhow::Result<()> {
     match store::restore(&config.into(), file).await? {
-        Some(replaced) => println!("restored; what was there is now {}", replaced.display()),
+        Some(replaced) => println!("restored; the replaced file is now {}", replaced.display()),
         None => println!("restored"),
     }
     Ok(())
@@ -319,6 +321,6 @@ async fn restore(config: &Config, file: &Path) -> anyhow::Result<()> {
 
 async fn mark_restored(config: &Config) -> anyhow::Result<()> {
     let namespaces = store::mark_restored(&config.into()).await?;
-    println!("done: tokens go on beyond all that were given, in {namespaces} namespaces and in all new ones");
+    println!("done: new tokens exceed all issued tokens, in {namespaces} namespaces and in all new ones");
     Ok(())
 }

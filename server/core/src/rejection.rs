@@ -196,14 +196,14 @@ pub enum Obstacle {
 impl fmt::Display for Obstacle {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotHeld => formatter.write_str("nobody holds it, or not with that token"),
-            Self::SeveralHolders => formatter.write_str("several hold it: name the token of the one that is meant"),
-            Self::NobodyWaits => formatter.write_str("nobody waits who could hold it next"),
+            Self::NotHeld => formatter.write_str("it is not held, or not with that token"),
+            Self::SeveralHolders => formatter.write_str("it has several holders: set the token of one of them"),
+            Self::NobodyWaits => formatter.write_str("no waiter could hold it next"),
             Self::NotWaiting(session) => write!(
                 formatter,
-                "session \"{session}\" does not wait for it, or waits for other locks as well that are not free"
+                "session \"{session}\" does not wait for it, or also waits for other locks that are not free"
             ),
-            Self::MinHold => formatter.write_str("the hold has a minimum"),
+            Self::MinHold => formatter.write_str("the hold has a min_hold"),
         }
     }
 }
@@ -212,7 +212,7 @@ impl fmt::Display for Rejection {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SessionNotFound { session } => {
-                write!(formatter, "no session \"{session}\" is open: it never was, or it ended long ago")
+                write!(formatter, "session \"{session}\" not found: it was never opened, or it ended long ago")
             }
             Self::SessionMoved { session } => {
                 write!(formatter, "session \"{session}\" has been attached to another server")
@@ -223,18 +223,18 @@ impl fmt::Display for Rejection {
             ),
             Self::SessionReopened { session, opened } => write!(
                 formatter,
-                "the session \"{session}\" that was meant has ended: another of this id was opened at revision {opened}"
+                "session \"{session}\" has ended: another session of this id was opened at revision {opened}"
             ),
             Self::AcquireCancelled { session } => {
-                write!(formatter, "session \"{session}\" has cancelled this since: acquire again if it is still wanted")
+                write!(formatter, "session \"{session}\" has cancelled this acquire: acquire again if still needed")
             }
             Self::SessionOfAnother { session } => {
-                write!(formatter, "session \"{session}\" was opened by somebody else")
+                write!(formatter, "session \"{session}\" was opened by another identity")
             }
             Self::LateAttachment { session, attachment } => {
                 write!(
                     formatter,
-                    "session \"{session}\" has been attached since: its client has counted to {attachment}"
+                    "session \"{session}\" has a later attachment: {attachment}"
                 )
             }
             Self::SessionEnded { session, reason } => {
@@ -244,7 +244,7 @@ impl fmt::Display for Rejection {
                 write!(formatter, "session \"{session}\" does not hold \"{name}\"; session \"{holder}\" does")
             }
             Self::NotHolder { name, session, holder: None } => {
-                write!(formatter, "session \"{session}\" does not hold \"{name}\"; nobody does")
+                write!(formatter, "session \"{session}\" does not hold \"{name}\"; it has no holder")
             }
             Self::HoldEnded { name, session, token, reason } => {
                 let reason = reason.as_str();
@@ -257,13 +257,13 @@ impl fmt::Display for Rejection {
                 write!(formatter, "session \"{session}\" holds \"{name}\", but not with token {token}")
             }
             Self::TokenFromFuture { token, revision } => {
-                write!(formatter, "token {token} was never handed out: the namespace is at revision {revision}")
+                write!(formatter, "token {token} was never issued: the namespace is at revision {revision}")
             }
             Self::LimitMismatch { name, limit, asked } => {
                 write!(formatter, "lock \"{name}\" has a limit of {limit} permits, not {asked}")
             }
             Self::LimitUnknown { name } => {
-                write!(formatter, "lock \"{name}\" has no limit: say one, or have an operator set it")
+                write!(formatter, "lock \"{name}\" has no limit: set limit, or have an operator configure one")
             }
             Self::TransferImpossible { name, obstacle } => {
                 write!(formatter, "lock \"{name}\" cannot be handed over: {obstacle}")
@@ -271,7 +271,7 @@ impl fmt::Display for Rejection {
             Self::TransferPending { name, token } => {
                 write!(
                     formatter,
-                    "the holder of \"{name}\" with token {token} has been asked already to hand over to somebody else"
+                    "the holder of \"{name}\" with token {token} has already been asked to hand over to another session"
                 )
             }
             Self::ClaimOverlap { name, session } => {
@@ -283,9 +283,9 @@ impl fmt::Display for Rejection {
             Self::NotLeader { group, session, token, leader } => {
                 write!(formatter, "session \"{session}\" does not lead group \"{group}\" with token {token}; ")?;
                 match leader {
-                    Some(leader) if leader == session => formatter.write_str("it does with a later one"),
+                    Some(leader) if leader == session => formatter.write_str("it leads with a later token"),
                     Some(leader) => write!(formatter, "session \"{leader}\" leads it"),
-                    None => formatter.write_str("nobody leads it"),
+                    None => formatter.write_str("it has no leader"),
                 }
             }
             Self::StaleAssignment { group, basis: Basis { membership, config } } => write!(
@@ -294,16 +294,16 @@ impl fmt::Display for Rejection {
             ),
             Self::MemberUnassigned { member } => write!(formatter, "every member exactly once: {member} is missing"),
             Self::AssignedToStranger { member } => {
-                write!(formatter, "every member exactly once: {member} is no member")
+                write!(formatter, "every member exactly once: {member} is not a member")
             }
             Self::ConfigConflict { group, revision: Revision(0) } => {
                 write!(formatter, "group \"{group}\" has no config")
             }
             Self::ConfigConflict { group, revision } => {
-                write!(formatter, "the config of group \"{group}\" is that of revision {revision}")
+                write!(formatter, "the config of group \"{group}\" is at revision {revision}")
             }
             Self::NotMember { group, session } => {
-                write!(formatter, "session \"{session}\" is no member of group \"{group}\"")
+                write!(formatter, "session \"{session}\" is not a member of group \"{group}\"")
             }
             Self::LimitReached { limit, bound } => write!(formatter, "{limit}: the limit of {bound} is reached"),
         }

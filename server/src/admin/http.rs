@@ -53,7 +53,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router, stop: Cancellat
             let connection = match connection {
                 Ok(connection) => connection,
                 Err(error) => {
-                    tracing::debug!(%error, "cannot accept a connection of an operator");
+                    tracing::debug!(%error, "cannot accept an admin connection");
                     sleep(PAUSE).await;
                     continue;
                 }
@@ -73,7 +73,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router, stop: Cancellat
                     }
                 };
                 if let Err(error) = ended {
-                    tracing::debug!(%error, "a connection of an operator ended badly");
+                    tracing::debug!(%error, "an admin connection failed");
                 }
             });
         }

@@ -15,7 +15,7 @@ pub(crate) struct AuditLines {
 
 impl MetricSet for AuditLines {
     fn register(&self, registry: &mut Registry) {
-        let help = "Lines of the audit log that there was no room for, or that could not be written";
+        let help = "Audit log lines lost because the buffer was full or the file could not be written";
         registry.register("audit_lines_lost", help, self.lost.clone());
     }
 }
@@ -41,10 +41,10 @@ impl MetricSet for Refusals {
     fn register(&self, registry: &mut Registry) {
         registry.register(
             "refusals",
-            "Calls and commands on streams that were refused, by reason",
+            "Calls and stream commands rejected, by reason",
             self.refused.clone(),
         );
-        registry.register("limits_reached", "Refusals because a limit was reached, by the limit", self.limits.clone());
+        registry.register("limits_reached", "Rejections because a limit was reached, by limit", self.limits.clone());
     }
 }
 

@@ -115,7 +115,7 @@ impl Access {
         {
             match keys {
                 KeySource::File(_) => return Err(problem),
-                KeySource::Url(_) => tracing::error!(problem, "starting without the keys of tokens"),
+                KeySource::Url(_) => tracing::error!(problem, "cannot load jwt_keys: starting without them"),
             }
         }
         let (changed, _) = watch::channel(());

@@ -30,7 +30,7 @@ impl Whom {
         match text.strip_suffix('*') {
             None => Ok(Self::One(text.to_owned())),
             Some(start) if start.is_empty() || start.ends_with(['/', ':']) => Ok(Self::All(start.to_owned())),
-            Some(_) => Err("a * stands for whole parts: after a / or a :, at the end".to_owned()),
+            Some(_) => Err("* must be at the end, after / or :".to_owned()),
         }
     }
 
@@ -79,7 +79,7 @@ impl Policy {
             let whom = check_identity(&grant.identity).and_then(|()| Whom::parse(&grant.identity)).map_err(at)?;
             let mut rules = Vec::new();
             for name in grant.roles.iter().collect::<BTreeSet<_>>() {
-                let unknown = || at(format!("there is no role \"{name}\""));
+                let unknown = || at(format!("unknown role \"{name}\""));
                 rules.extend(roles.get(name).ok_or_else(unknown)?.iter().cloned());
             }
             Ok((whom, rules))
@@ -116,7 +116,7 @@ fn check_identity(identity: &str) -> Result<(), String> {
     if known || identity == "*" {
         return Ok(());
     }
-    Err("an identity begins with cert:, token: or jwt:, or is * for all".to_owned())
+    Err("identity must begin with cert:, token: or jwt:, or be * for all".to_owned())
 }
 
 fn check(rule: &Rule) -> Result<(), String> {
@@ -126,7 +126,7 @@ fn check(rule: &Rule) -> Result<(), String> {
     check_some("names", rule.names.as_ref())?;
     for name in rule.names.iter().flatten() {
         if name.is_empty() || name.ends_with(['/', '*']) {
-            return Err(format!("names: \"{name}\" stands for all below it as it is, without / or * at its end"));
+            return Err(format!("names: \"{name}\" must not end with / or *: a name includes all names below it"));
         }
     }
     check_namespaces(rule.namespaces.as_ref())
@@ -134,7 +134,7 @@ fn check(rule: &Rule) -> Result<(), String> {
 
 fn check_some(field: &str, given: Option<&Vec<String>>) -> Result<(), String> {
     if given.is_some_and(Vec::is_empty) {
-        return Err(format!("{field}: at least one; without {field} it is for all of them"));
+        return Err(format!("{field}: at least one; omit {field} to include all"));
     }
     Ok(())
 }
@@ -143,7 +143,7 @@ fn check_namespaces(namespaces: Option<&Vec<String>>) -> Result<(), String> {
     check_some("namespaces", namespaces)?;
     let allowed = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
     match namespaces.into_iter().flatten().find(|namespace| namespace.is_empty() || !namespace.chars().all(allowed)) {
-        Some(namespace) => Err(format!("namespaces: \"{namespace}\" is none: they have a-z, 0-9 and '-'")),
+        Some(namespace) => Err(format!("namespaces: \"{namespace}\" is invalid: use a-z, 0-9 and '-'")),
         None => Ok(()),
     }
 }
@@ -228,11 +228,11 @@ mod tests {
             ("[[roles.a]]\nverbs = [\"read\"]\nnames = [\"x*\"]", "roles.a: names: \"x*\""),
             ("[[roles.a]]\nverbs = [\"read\"]\nnamespaces = [\"X\"]", "roles.a: namespaces: \"X\""),
             ("[[roles.a]]\nverbs = [\"read\"]\nname = \"x\"", "unknown field `name`"),
-            ("[[grants]]\nidentity = \"token:a\"\nroles = [\"b\"]", "the grant to \"token:a\": there is no role \"b\""),
-            ("[[grants]]\nidentity = \"ann\"\nroles = []", "the grant to \"ann\": an identity begins with"),
-            ("[[grants]]\nidentity = \"token:a*\"\nroles = []", "a * stands for whole parts"),
+            ("[[grants]]\nidentity = \"token:a\"\nroles = [\"b\"]", "the grant to \"token:a\": unknown role \"b\""),
+            ("[[grants]]\nidentity = \"ann\"\nroles = []", "the grant to \"ann\": identity must begin with"),
+            ("[[grants]]\nidentity = \"token:a*\"\nroles = []", "* must be at the end"),
             ("[[limits]]\nidentity = \"*\"", "the limits of \"*\": at least one of sessions, claims,"),
-            ("[[limits]]\nidentity = \"ann\"\nclaims = 1", "the limits of \"ann\": an identity begins with"),
+            ("[[limits]]\nidentity = \"ann\"\nclaims = 1", "the limits of \"ann\": identity must begin with"),
             ("[[limits]]\nidentity = \"*\"\nclaims = -1", "invalid value"),
             ("[[limits]]\nidentity = \"*\"\nclaim = 1", "unknown field `claim`"),
             ("[[limits]]\nidentity = \"*\"\nrequests_per_second = 0", "nonzero"),

@@ -56,7 +56,7 @@ impl Tokens {
 
 fn entry(line: &str) -> Result<(&str, Hash), String> {
     let Some((name, hash)) = line.split_once(char::is_whitespace) else {
-        return Err(format!("a name and its hash are wanted, as NAME {HASHED}HASH"));
+        return Err(format!("must be NAME {HASHED}HASH"));
     };
     check_name(name)?;
     let hex = hash.trim().strip_prefix(HASHED).ok_or_else(|| format!("the hash must begin with {HASHED}"))?;
@@ -76,7 +76,7 @@ fn entry(line: &str) -> Result<(&str, Hash), String> {
 fn check_name(name: &str) -> Result<(), String> {
     let allowed = |letter: char| letter.is_ascii_alphanumeric() || "-_./@:".contains(letter);
     if name.is_empty() || name.len() > 128 || !name.chars().all(allowed) {
-        return Err("a name has 1 to 128 letters, digits, and -_./@:".to_owned());
+        return Err("the name must be 1 to 128 letters, digits and -_./@:".to_owned());
     }
     Ok(())
 }
@@ -118,13 +118,13 @@ mod tests {
     fn lines_that_are_none_are_refused_by_their_number() {
         let hash = "0".repeat(64);
         let cases = [
-            ("alone".to_owned(), "line 2: a name and its hash"),
+            ("alone".to_owned(), "line 2: must be NAME"),
             (format!("a {hash}"), "line 2: the hash must begin with sha256:"),
             ("a sha256:00".to_owned(), "line 2: the hash must have 64 hex digits"),
             (format!("a sha256:{}", "é".repeat(32)), "line 2: the hash must have 64 hex digits"),
             (format!("a sha256:{}", "zz".repeat(32)), "line 2: the hash must have 64 hex digits"),
             (format!("a sha256:{}", "+f".repeat(32)), "line 2: the hash must have 64 hex digits"),
-            (format!("a*b sha256:{hash}"), "line 2: a name has 1 to 128"),
+            (format!("a*b sha256:{hash}"), "line 2: the name must be 1 to 128"),
         ];
         for (line, refusal) in cases {
             let refused = Tokens::parse(&format!("#\n{line}")).expect_err("no line");

@@ -10,22 +10,22 @@ pub enum Unidentified {
     #[error("the authorization header must be \"Bearer\" and a token")]
     NoBearer,
     /// The token is unknown or was removed.
-    #[error("the token is not known")]
+    #[error("unknown token")]
     UnknownToken,
     /// The token's signature algorithm is not accepted.
-    #[error("the token is signed by an algorithm that is not allowed here")]
+    #[error("the token's signature algorithm is not allowed")]
     TokenAlgorithm,
     /// The token has critical extensions that are not supported here (RFC 7515, section 4.1.11).
-    #[error("the token has extensions that must be known to whoever takes it, and are not known here")]
+    #[error("the token has critical extensions that are not supported")]
     TokenExtension,
     /// No key matches the token.
-    #[error("the token names no key that is known for its algorithm")]
+    #[error("no known key matches the token's key id and algorithm")]
     TokenKey,
     /// The token's signature is invalid.
-    #[error("the token's signature is wrong")]
+    #[error("the token's signature is invalid")]
     TokenSignature,
     /// The token has another issuer.
-    #[error("the token is by another issuer")]
+    #[error("the token has another issuer")]
     TokenIssuer,
     /// The token is for another audience.
     #[error("the token is for another audience")]
@@ -34,13 +34,13 @@ pub enum Unidentified {
     #[error("the token has expired, or is not valid yet")]
     TokenTime,
     /// The token has no subject.
-    #[error("the token does not say who it is for: its subject is missing")]
+    #[error("the token has no subject")]
     TokenSubject,
     /// The certificate has no name.
     #[error("the client certificate has neither a URI nor a DNS name as subject alternative name")]
     NamelessCertificate,
     /// The certificate is no longer valid.
-    #[error("the client certificate is not valid any more")]
+    #[error("the client certificate is no longer valid")]
     RevokedCertificate,
 }
 

@@ -57,7 +57,7 @@ pub(super) fn check(request: &Request<Body>, method: &str) -> Result<(), Status>
     }
     match request.headers().get("grpc-encoding").filter(|encoding| *encoding != "identity") {
         Some(encoding) => {
-            Err(Status::unimplemented(format!("no encoding but identity is supported, not {encoding:?}")))
+            Err(Status::unimplemented(format!("grpc-encoding: only identity is supported, not {encoding:?}")))
         }
         None => Ok(()),
     }
@@ -161,11 +161,11 @@ impl<M: Message + Default> Requests<M> {
             return Ok(None);
         };
         if *compressed != 0 {
-            return Err(Status::internal("a message is compressed, but the call says that none is"));
+            return Err(Status::internal("a message is compressed, but the call has no grpc-encoding"));
         }
         let len = usize::try_from(u32::from_be_bytes(*len)).unwrap_or(usize::MAX);
         if len > MESSAGE {
-            return Err(Status::out_of_range(format!("a message of {len} bytes; at most {MESSAGE} are taken")));
+            return Err(Status::out_of_range(format!("message: at most {MESSAGE} bytes, not {len}")));
         }
         if come.len() < PREFIX + len {
             self.keep(PREFIX + len);

@@ -96,7 +96,7 @@ impl Api {
     }
 
     fn node(&self) -> Result<Arc<Node>, Problem> {
-        let starting = || Problem::Refused(Refusal::Unavailable("this server has not registered there yet".to_owned()));
+        let starting = || Problem::Refused(Refusal::Unavailable("this server has not registered yet".to_owned()));
         self.0.node.load_full().ok_or_else(starting)
     }
 
@@ -159,7 +159,7 @@ pub(crate) fn forbidden_entirely(caller: &Caller) -> tonic::Status {
 
 /// The status of a call whose own deadline has passed.
 pub(crate) fn overdue(refusals: &Refusals) -> tonic::Status {
-    let what = "the deadline of this call passed before it was answered: what it asked for may have been done";
+    let what = "the call's deadline passed before its response: it may have taken effect";
     let problem = Problem::Overdue(what.to_owned());
     problem.count(refusals);
     problem.into()
@@ -182,7 +182,7 @@ pub(crate) fn no_room(limit: &'static str, bound: usize) -> tonic::Status {
 
 /// The status of a call whose message did not arrive in time.
 pub(crate) fn late_message(limit: Duration) -> tonic::Status {
-    Problem::Overdue(format!("the message of this call did not arrive within {limit:?}: nothing was done")).into()
+    Problem::Overdue(format!("request message not received within {limit:?}: nothing was changed")).into()
 }
 
 /// Limits a call to [`CALL`]: no call hangs, a late one fails with a named error.

@@ -91,7 +91,7 @@ impl Api {
         self.check_stays()?;
         let command = Command::AttachSession { session: session.clone(), home: me, attachment: 0, client: None };
         namespace.decide(principal.request(command)).await?;
-        namespace.renew(session)?.ok_or(Problem::NotNow("the session moved meanwhile: try again"))
+        namespace.renew(session)?.ok_or(Problem::NotNow("the session moved during the call: retry"))
     }
 
     /// Notes that a session's client is alive: renews the session if its home is here, and attaches it to the client's

@@ -85,7 +85,7 @@ impl Problem {
         if let Self::Refused(Refusal::Unavailable(why)) = self
             && OUTAGE.lock().unwrap_or_else(PoisonError::into_inner).on_error(Instant::now())
         {
-            tracing::warn!(why, "calls are refused because the database cannot be reached");
+            tracing::warn!(why, "calls are rejected: the database cannot be reached");
         }
         refusals.count(reason_name(reason), self.limit());
     }
@@ -173,18 +173,18 @@ impl Problem {
         match self {
             Self::InvalidField { field, bound } => format!("{field}: {bound}"),
             Self::Refused(Refusal::Rejected(Rejection::TokenFromFuture { revision, .. })) => {
-                format!("token: at most {revision}, the namespace's revision: no higher one was ever handed out")
+                format!("token: at most {revision}, the namespace's revision")
             }
             Self::Refused(Refusal::Rejected(
                 rejection @ (Rejection::MemberUnassigned { .. } | Rejection::AssignedToStranger { .. }),
             )) => format!("assignments: {rejection}"),
             // Without the reason: it may contain the database's address, its user, and other output of drivers.
-            Self::Refused(Refusal::Unavailable(_)) => "the database cannot be reached: try again".to_owned(),
+            Self::Refused(Refusal::Unavailable(_)) => "the database cannot be reached: retry later".to_owned(),
             Self::Refused(refusal) => refusal.to_string(),
             Self::NotNow(why) => (*why).to_owned(),
             Self::LimitReached { limit, bound } => format!("{limit}: the limit of {bound} is reached"),
             Self::TooFast(TooFast { limit, bound, wait }) => {
-                format!("{limit}: the limit of {bound} is reached; there is room again in {} ms", in_ms(*wait))
+                format!("{limit}: the limit of {bound} is reached: retry in {} ms", in_ms(*wait))
             }
             Self::ClaimEnded { session, reason } => {
                 format!("the claim of session \"{session}\" ended while it was waiting: {}", reason.as_str())
@@ -400,7 +400,7 @@ mod tests {
                     "{text}"
                 );
             }
-            assert_eq!(refusal.message, "the database cannot be reached: try again");
+            assert_eq!(refusal.message, "the database cannot be reached: retry later");
         }
     }
 

@@ -32,11 +32,11 @@ pub(crate) struct Buffer {
 
 impl MetricSet for Buffers {
     fn register(&self, registry: &mut Registry) {
-        let help = "Bytes that buffers for callers hold, by what is in them";
+        let help = "Bytes in buffers for callers, by their contents";
         registry.register("buffer_bytes", help, self.bytes.clone());
-        let help = "Bytes that buffers for callers may hold, all together, by what is in them";
+        let help = "Limit on the bytes in buffers for callers, by their contents";
         registry.register("buffer_limit_bytes", help, self.limits.clone());
-        let help = "Requests and connections that were refused because buffers were full, by what is in them";
+        let help = "Requests and connections rejected because buffers were full, by their contents";
         registry.register("buffer_refusals", help, self.refused.clone());
     }
 }

@@ -34,12 +34,12 @@ pub(crate) async fn run(node: Arc<Node>, mut rolls: watch::Receiver<Roll>, hurry
         mark_dead(&node, &roll, &mut throttles.marking_dead).await;
         if let Err(error) = adopt(&node, &roll, &mut rolls, &hurry).await {
             if throttles.adopting.on_error(Instant::now()) {
-                tracing::warn!(%error, "cannot look after other servers' sessions");
+                tracing::warn!(%error, "cannot adopt the sessions of dead servers");
             }
             tokio::time::sleep(RETRY).await;
             rolls.mark_changed();
         } else if throttles.adopting.on_recovery() {
-            tracing::info!("other servers' sessions are looked after again");
+            tracing::info!("sessions of dead servers can be adopted again");
         }
     }
 }
@@ -50,7 +50,7 @@ async fn mark_dead(node: &Node, roll: &Roll, throttle: &mut LogThrottle) {
         match node.store().mark_dead(server, heartbeat).await {
             Ok(dead) => {
                 throttle.on_recovery();
-                tracing::info!(%server, dead, "a server has been silent for its lease");
+                tracing::info!(%server, dead, "no heartbeat of a server for its lease");
             }
             Err(error) if throttle.on_error(Instant::now()) => {
                 tracing::warn!(%error, %server, "cannot mark a silent server dead");
@@ -74,14 +74,14 @@ async fn adopt(node: &Node, roll: &Roll, rolls: &mut watch::Receiver<Roll>, hurr
     let Ok(roll) = rolls.wait_for(|roll| roll.sent >= asked).await.map(|roll| roll.clone()) else { return Ok(()) };
     let orphaning: Vec<ServerId> = homes.into_iter().filter(|home| !roll.lives(*home)).collect();
     if !orphaning.is_empty() {
-        tracing::info!(servers = ?orphaning, "adopting the sessions of servers that are gone");
+        tracing::info!(servers = ?orphaning, "adopting the sessions of dead servers");
         node.adopt(&orphaning).await?;
     }
     let dead: Vec<ServerId> = roll.servers.iter().filter(|other| other.dead).map(|other| other.server).collect();
     if !dead.is_empty()
         && let Err(error) = node.store().forget(&dead).await
     {
-        tracing::debug!(%error, "dead servers are not forgotten yet");
+        tracing::debug!(%error, "cannot remove dead servers yet");
     }
     Ok(())
 }

@@ -27,7 +27,7 @@ pub async fn run(node: Arc<Node>) {
         let heads = match node.store().heads().await {
             Ok(heads) => heads,
             Err(error) => {
-                tracing::debug!(%error, "cannot look at the log");
+                tracing::debug!(%error, "cannot read the log's heads");
                 continue;
             }
         };
@@ -36,7 +36,7 @@ pub async fn run(node: Arc<Node>) {
                 // A revision that arrived meanwhile is not new, and no notification was missed.
                 Ok(namespace) if is_known(before.get(&name), revision, *namespace.hub().head().borrow()) => {}
                 Ok(namespace) => namespace.catch_up(revision),
-                Err(error) => tracing::debug!(%error, namespace = %name, "cannot open"),
+                Err(error) => tracing::debug!(%error, namespace = %name, "cannot open a namespace"),
             }
         }
     }

@@ -106,30 +106,29 @@ impl Collector for State {
         };
         // Counts are small enough to be exact as floats.
         let ready = if self.0.is_ready.load(Ordering::Relaxed) { 1.0 } else { 0.0 };
-        gauge("ready", "1 if this server can do its work, as /readyz says, and 0 if not.", ready)?;
-        let help = "Seconds for which this server may go on answering renewals unless it sends another heartbeat. +Inf with SQLite, \
-            where nobody else could take over; 0 if it may not.";
+        gauge("ready", "1 if this server is ready, as on /readyz, otherwise 0.", ready)?;
+        let help = "Seconds for which this server may acknowledge renewals without another heartbeat. +Inf with SQLite, \
+            where no other server can take over.";
         gauge("lease_left_seconds", help, now.lease_left)?;
-        let help = "Servers that live, this one included, as of its last heartbeat. The same at every server.";
+        let help = "Live servers, including this one, as of its last heartbeat. The same at every server.";
         gauge("servers", help, now.servers as f64)?;
         gauge("namespaces", "Namespaces. The same at every server.", now.namespaces as f64)?;
         gauge("sessions", "Open sessions. The same at every server.", now.sessions as f64)?;
         let help = "Open sessions whose home is this server.";
         gauge("sessions_at_home", help, now.at_home as f64)?;
-        let help = "Locks that somebody holds, or whose last hold's minimum has not passed. The same at every server.";
+        let help = "Locks that are held, or whose last hold's min_hold has not passed. The same at every server.";
         gauge("locks_held", help, now.locks as f64)?;
         let help =
-            "Claims that are held: several may share a lock, and one may hold several. The same at every server.";
+            "Held claims. Several may share a lock, and one may hold several locks. The same at every server.";
         gauge("holds", help, now.holds as f64)?;
-        gauge("waiters", "Claims that wait. The same at every server.", now.waiters as f64)?;
+        gauge("waiters", "Waiting claims. The same at every server.", now.waiters as f64)?;
         gauge("groups", "Groups. The same at every server.", now.groups as f64)?;
-        gauge("group_members", "Members of groups. The same at every server.", now.members as f64)?;
+        gauge("group_members", "Group members. The same at every server.", now.members as f64)?;
         let help =
-            "Commands that wait at this server to be decided. From 16,384 in a namespace on, new ones are refused.";
+            "Commands that wait for a decision at this server. New ones are rejected at 16,384 in a namespace.";
         gauge("queue_depth", help, now.queue_depth as f64)?;
         gauge("watchers", "Watches at this server.", now.watchers as f64)?;
-        let help = "For how long that watcher at this server has not been told everything which has been so for longest; \
-            0 if all have been.";
+        let help = "Lag of the slowest watcher at this server, in seconds.";
         gauge("watch_lag_seconds", help, now.watch_lag.as_secs_f64())
     }
 }

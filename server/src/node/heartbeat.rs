@@ -118,7 +118,7 @@ impl Heartbeats {
         if heartbeats.heartbeat_once().await? {
             Ok(heartbeats)
         } else {
-            Err(StoreError::Unavailable("the first heartbeat was not registered".to_owned()))
+            Err(StoreError::Unavailable("the store did not accept the first heartbeat".to_owned()))
         }
     }
 
@@ -163,7 +163,7 @@ impl Heartbeats {
             let pause = match self.heartbeat_once().await {
                 Ok(true) => {
                     if self.throttle.on_recovery() {
-                        tracing::info!("heartbeats are taken again");
+                        tracing::info!("heartbeats succeed again");
                     }
                     let pause = self.next_heartbeat();
                     self.due = Instant::now() + pause;

@@ -18,11 +18,11 @@ pub(crate) struct HeartbeatCounts {
 
 impl MetricSet for HeartbeatCounts {
     fn register(&self, registry: &mut Registry) {
-        let help = "Seconds that the store took for a heartbeat that it committed";
+        let help = "Time that the store took to commit a heartbeat, in seconds";
         registry.register("heartbeat_seconds", help, self.times.0.clone());
-        let help = "Seconds from when a heartbeat was due until it was committed, with all tries that failed before";
+        let help = "Time from when a heartbeat was due until it was committed, including failed attempts, in seconds";
         registry.register("heartbeat_lateness_seconds", help, self.lateness.0.clone());
-        registry.register("heartbeat_failures", "Heartbeats that the store did not take", self.failures.clone());
+        registry.register("heartbeat_failures", "Failed heartbeats", self.failures.clone());
     }
 }
 
@@ -48,9 +48,9 @@ pub(crate) struct Lives {
 
 impl MetricSet for Lives {
     fn register(&self, registry: &mut Registry) {
-        let help = "How often this server found itself marked dead by others, and started over as a new one";
+        let help = "Times that other servers marked this server dead and it started over under a new id";
         registry.register("marked_dead", help, self.marked_dead.clone());
-        let help = "How often a part of this server failed by a defect, and it started over as a new one";
+        let help = "Times that a task of this server panicked and it started over under a new id";
         registry.register("task_panics", help, self.task_panics.clone());
     }
 }
@@ -77,9 +77,9 @@ pub(crate) struct History {
 impl MetricSet for History {
     fn register(&self, registry: &mut Registry) {
         let help =
-            "Bytes of history that the database keeps of the namespace with most of it. The same at every server";
+            "History of the namespace with the most history, in bytes. The same at every server";
         registry.register("history_bytes", help, self.bytes.clone());
-        let help = "Bytes of history that are kept of each namespace at the most. Beyond that the oldest is dropped";
+        let help = "Limit on the history of each namespace, in bytes. Beyond it the oldest is dropped";
         registry.register("history_limit_bytes", help, self.limit.clone());
     }
 }

@@ -24,7 +24,7 @@ const LOG_INTERVAL: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NamespaceError {
     /// The limit of namespaces is reached.
-    #[error("namespaces: at most {0}, and there are as many: use one that exists, or raise max_namespaces")]
+    #[error("namespaces: the limit of {0} is reached: use an existing namespace, or raise max_namespaces")]
     TooMany(usize),
     /// The state of the namespace cannot be loaded.
     #[error("{0}")]
@@ -119,7 +119,7 @@ impl Namespaces {
         if self.full.lock().unwrap_or_else(PoisonError::into_inner).on_error(Instant::now()) {
             tracing::warn!(
                 max_namespaces = self.max,
-                "no new namespace is opened: raise max_namespaces, or restrict who may"
+                "new namespaces are rejected: raise max_namespaces, or restrict who may create them"
             );
         }
         Err(NamespaceError::TooMany(self.max))

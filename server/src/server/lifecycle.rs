@@ -39,7 +39,7 @@ const REGISTER: Duration = Duration::from_millis(500);
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The public message about an unavailable database.
-const AWAY: &str = "the database cannot be reached or takes no writes: see the server's log";
+const AWAY: &str = "the database cannot be reached or rejects writes: see the server's log";
 
 /// Timeout for a heartbeat in flight at the end.
 const LAST_HEARTBEAT: Duration = Duration::from_millis(500);
@@ -315,7 +315,7 @@ impl Lifecycle {
         if node.store().exclusive() {
             return reason;
         }
-        self.log_trouble("the store takes no writes", reason);
+        self.log_trouble("the store rejects writes", reason);
         AWAY.to_owned()
     }
 
@@ -383,7 +383,7 @@ const SERVICES: [&str; 7] = [
 
 fn task_panicked(node: &Node) {
     node.metrics().of::<Lives>().task_panicked();
-    tracing::error!(server = %node.id(), "a part of the server failed: starting over as a new server");
+    tracing::error!(server = %node.id(), "a task of the server failed: starting over as a new server");
 }
 
 async fn set_health(health: &HealthReporter, status: ServingStatus) {

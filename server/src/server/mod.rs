@@ -110,7 +110,7 @@ impl Server {
     /// If the address cannot be bound, or the store fails with an error that a retry cannot resolve.
     pub async fn start(config: &Config, metrics: Metrics) -> anyhow::Result<Self> {
         let data_dir = &config.data_dir;
-        std::fs::create_dir_all(data_dir).with_context(|| format!("cannot make {} (data_dir)", data_dir.display()))?;
+        std::fs::create_dir_all(data_dir).with_context(|| format!("cannot create {} (data_dir)", data_dir.display()))?;
         let options = StoreOptions::from(config);
         if let Some(kind) = options.kind() {
             metrics.of::<StoreCounts>().is(kind);
@@ -275,10 +275,10 @@ impl Server {
 
 fn warn_of_openness(address: SocketAddr, has_tls: bool, access: &Access) {
     if !address.ip().is_loopback() && !has_tls {
-        tracing::warn!(%address, "without TLS: whoever is on the way reads and changes everything, tokens included");
+        tracing::warn!(%address, "no TLS: anyone on the network path can read and change all traffic");
     }
     if !address.ip().is_loopback() && access.is_open() {
-        tracing::warn!(%address, "without credentials: whoever reaches this address may do everything");
+        tracing::warn!(%address, "no credentials: anyone who can reach this address may make every call");
     }
 }
 

@@ -46,7 +46,7 @@ pub(crate) struct Place {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LogError {
     /// Too many other reads wait for a turn.
-    #[error("too many others read history")]
+    #[error("too many concurrent reads of history")]
     Busy,
     /// The store returned an error.
     #[error(transparent)]

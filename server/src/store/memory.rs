@@ -330,7 +330,7 @@ impl Store for MemoryStore {
         self.own.store(batch.server.0, Ordering::SeqCst);
         self.pass_gate().await;
         let mut state = self.reach()?;
-        let unknown = Err(StoreError::OutcomeUnknown("the answer was lost".to_owned()));
+        let unknown = Err(StoreError::OutcomeUnknown("the reply was lost".to_owned()));
         let outcome = match state.faults.pop_front() {
             Some(Fault::Unavailable) => return Err(StoreError::Unavailable("made to fail".to_owned())),
             Some(Fault::OutcomeUnknownAndLost) => return unknown,

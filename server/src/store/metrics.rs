@@ -132,19 +132,19 @@ impl Default for StoreCounts {
 
 impl MetricSet for StoreCounts {
     fn register(&self, registry: &mut Registry) {
-        let help = "Seconds that the store took for what it was asked, whatever came of it";
+        let help = "Time that the store took for an operation, successful or not, in seconds";
         registry.register("store_seconds", help, self.times.clone());
-        let help = "Errors of the store. A conflict says that another server was first, and compacted that history was \
-            dropped: both are part of the work. The other two are trouble";
+        let help = "Errors of the store, by kind. conflict (another server appended first) and compacted (history was \
+            dropped) are normal; the others are faults";
         registry.register("store_errors", help, self.errors.clone());
         registry.register("store_info", "The kind of database", self.database.clone());
-        let help = "Connections to the database that nobody uses at the moment. A pool is shared by what appends and reads, \
-            or for heartbeats alone; with SQLite one is for reads and one for writes";
+        let help = "Idle connections to the database, by pool: shared for appends and reads, heartbeats; \
+            with SQLite reads and writes";
         registry.register("store_connections_idle", help, self.idle.clone());
         registry.register("store_connections_used", "Connections to the database in use", self.used.clone());
-        let help = "The most connections to the database that there may be in a pool";
+        let help = "Maximum number of connections to the database in a pool";
         registry.register("store_connections_max", help, self.most.clone());
-        let help = "Seconds that were waited for a connection when all were in use";
+        let help = "Time that callers waited for a connection when all were in use, in seconds";
         registry.register("store_connection_wait_seconds", help, self.waits.clone());
     }
 }

@@ -52,10 +52,10 @@ fn hosts<C: 'static>(options: &StoreOptions, urls: &[String], host: MakeHost<C>)
         parse: Box::new(move |url| {
             let changed = StoreOptions { urls: vec![url.to_owned()], ..before.clone() };
             if changed.kind() != kind {
-                return Err(OpenError::Url("it must be of the same kind of database as before"));
+                return Err(OpenError::Url("must be of the same kind of database as before"));
             }
             match changed.target()? {
-                Target::Sqlite(_) => Err(OpenError::Url("it must name a host")),
+                Target::Sqlite(_) => Err(OpenError::Url("must name a host")),
                 Target::Postgres(urls) | Target::MySql(urls) => urls.iter().map(|url| host(url, &changed)).collect(),
             }
         }),

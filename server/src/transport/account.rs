@@ -154,7 +154,7 @@ impl Held {
         self.task.wake();
         let mut closed = self.shared.closed.lock().unwrap_or_else(PoisonError::into_inner);
         if closed.on_error(tokio::time::Instant::now()) {
-            tracing::warn!(from = ?self.host, unsent, "connections are closed whose clients do not take their answers");
+            tracing::warn!(from = ?self.host, unsent, "closing connections whose clients do not read their responses");
         }
     }
 }

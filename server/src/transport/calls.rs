@@ -199,10 +199,10 @@ impl Collector for Calls {
                 metric.encode_family(&method.labels())?.encode_counter(&count, NO_EXEMPLAR)
             })
         };
-        counter("grpc_server_started", "Calls that have begun.", |method| &method.started)?;
-        counter("grpc_server_msg_received", "Messages that clients have sent.", |method| &method.received)?;
-        counter("grpc_server_msg_sent", "Messages that clients were sent.", |method| &method.sent)?;
-        let help = "Calls that are over, by the code that they ended with.";
+        counter("grpc_server_started", "Started calls.", |method| &method.started)?;
+        counter("grpc_server_msg_received", "Messages received from clients.", |method| &method.received)?;
+        counter("grpc_server_msg_sent", "Messages sent to clients.", |method| &method.sent)?;
+        let help = "Completed calls, by status code.";
         let mut metric = encoder.encode_descriptor("grpc_server_handled", help, None, MetricType::Counter)?;
         for method in all {
             for (code, count) in CODES.iter().zip(&method.handled) {
@@ -212,7 +212,7 @@ impl Collector for Calls {
                 metric.encode_family(&labels)?.encode_counter(&count, NO_EXEMPLAR)?;
             }
         }
-        let help = "Seconds that calls took which are over, their waits for locks included; streams last as long as they last.";
+        let help = "Duration of completed calls, including waits for locks and the lifetime of streams, in seconds.";
         let mut metric =
             encoder.encode_descriptor("grpc_server_handling_seconds", help, None, MetricType::Histogram)?;
         all.iter().try_for_each(|method| method.times.0.encode(metric.encode_family(&method.labels())?))

@@ -119,7 +119,7 @@ impl ConnectionLimiter {
                     connections = self.0.inside.count(),
                     rejected = rejected.count,
                     last = ?address.map(host),
-                    "connections are rejected: the limit is reached, in all or for one address"
+                    "connections are rejected: the limit in total or for one address is reached"
                 );
                 *rejected = Rejected { count: 0, logged: Some(Instant::now()) };
             }

@@ -78,7 +78,7 @@ impl Greeting {
             return Ok(true);
         }
         match self.until.as_mut().poll(context) {
-            Poll::Ready(()) => Err(io::Error::new(io::ErrorKind::TimedOut, "the client did not begin to speak HTTP/2")),
+            Poll::Ready(()) => Err(io::Error::new(io::ErrorKind::TimedOut, "no HTTP/2 preface in time")),
             Poll::Pending => Ok(false),
         }
     }
@@ -108,7 +108,7 @@ impl Connection {
     /// If the connection is to be closed.
     fn check_open(&self, context: &Context<'_>) -> io::Result<()> {
         if self.permit.account().poll_closed(context) {
-            return Err(io::Error::new(io::ErrorKind::ConnectionAborted, "the client does not take its answers"));
+            return Err(io::Error::new(io::ErrorKind::ConnectionAborted, "the client does not read its responses"));
         }
         Ok(())
     }
@@ -156,7 +156,7 @@ impl AsyncRead for Connection {
             && buffer.filled().get(before) == Some(&TLS_HANDSHAKE)
         {
             self.permit.note_mismatch(
-                "a client speaks TLS, but this server does not: it must use http://, or tls_cert must be set",
+                "a client speaks TLS, but this server does not: use http://, or set tls_cert",
             );
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "the client speaks TLS")));
         }

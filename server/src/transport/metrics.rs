@@ -16,10 +16,10 @@ pub struct Connections {
 
 impl MetricSet for Connections {
     fn register(&self, registry: &mut Registry) {
-        registry.register("connections", "Connections that are open", self.open.clone());
-        let help = "Connections that were cut off at once: there were as many as may be, or from one address";
+        registry.register("connections", "Open connections", self.open.clone());
+        let help = "Connections rejected because the limit in total or for one address was reached";
         registry.register("connections_rejected", help, self.rejected.clone());
-        let help = "Connections that ended before a TLS handshake was complete: refused, broken off, or too late";
+        let help = "Connections whose TLS handshake was rejected, aborted or too slow";
         registry.register("tls_handshakes_failed", help, self.handshakes_failed.clone());
     }
 }

@@ -151,7 +151,7 @@ async fn shake_hands(
         tokio::spawn(async move {
             let turn = async { Some((of_address.acquire_owned().await.ok()?, room.acquire_owned().await.ok()?)) };
             let Ok(Some(turn)) = timeout(TURN, turn).await else {
-                tracing::debug!("too many TLS handshakes are under way");
+                tracing::debug!("too many TLS handshakes in progress");
                 permit.note_failed_handshake();
                 return;
             };
@@ -169,11 +169,11 @@ async fn shake_hands(
 }
 
 async fn handshake(configs: &Configs, stream: TcpStream, permit: &ConnectionPermit) -> Result<TlsStream<TcpStream>> {
-    let late = || Error::new(ErrorKind::TimedOut, format!("it took longer than {HANDSHAKE:?}"));
+    let late = || Error::new(ErrorKind::TimedOut, format!("not completed within {HANDSHAKE:?}"));
     let shaking = async {
         let mut first = [0];
         if stream.peek(&mut first).await? == 1 && first != [TLS_HANDSHAKE] {
-            permit.note_mismatch("a client speaks plaintext, but this server expects TLS: it must use https://");
+            permit.note_mismatch("a client speaks plaintext, but this server expects TLS: use https://");
             plaintext::refuse(stream).await?;
             return Err(Error::new(ErrorKind::InvalidData, "the client speaks plaintext"));
         }

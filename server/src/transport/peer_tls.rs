@@ -84,7 +84,7 @@ fn algorithms(provider: &CryptoProvider) -> WebPkiSupportedAlgorithms {
 }
 
 fn too_old() -> Error {
-    Error::General("servers speak TLS 1.3 to each other".to_owned())
+    Error::General("TLS 1.3 is required between servers".to_owned())
 }
 
 /// Accepts any certificate whose key the peer owns. The hash is compared on each call, when the calling server is

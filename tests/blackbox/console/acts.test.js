@@ -64,7 +64,7 @@ test('who shows a wrong token is told so, and who shows a right one is in until 
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   assert.deepEqual(await violations(page), []);
   await signIn(page, 'wrong');
-  await page.getByRole('alert').getByText('the token is not known').waitFor();
+  await page.getByRole('alert').getByText('unknown token').waitFor();
   await signIn(page, tokens.operator.token);
   await page.locator('.connection.live').waitFor();
   const kept = await page.evaluate(() =>
@@ -106,7 +106,7 @@ test('an operator evicts a holder, by its name typed and for a reason', async ()
   await evict.click();
   await dialog.waitFor({ state: 'detached' });
   await page.getByText('Evicted: jobs/import').waitFor();
-  await page.getByRole('region', { name: 'Holder', exact: true }).getByText('Nobody holds it.').waitFor();
+  await page.getByRole('region', { name: 'Holder', exact: true }).getByText('No holder.').waitFor();
   await page.locator('.small tbody tr').filter({ hasText: 'evicted by kim: hangs since noon' }).waitFor();
   await close();
 });
@@ -142,7 +142,7 @@ test('what the policy refuses is told, in the dialog and on the screen', async (
   const { page, close } = await open(browser, server, { hash: 'locks', live: false });
   await signIn(page, tokens.onlooker.token);
   await page.getByRole('alert').getByText('watch').waitFor();
-  await page.getByLabel('Show only this name, and what is below it').fill('billing');
+  await page.getByLabel('Show only this name and names below it').fill('billing');
   await page.getByRole('button', { name: 'Show', exact: true }).click();
   await page.locator('.connection.live').waitFor();
   await page.getByRole('link', { name: 'billing/report' }).click();

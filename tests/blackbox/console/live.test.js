@@ -73,7 +73,7 @@ test('after the server was away, the page goes on where it was', async () => {
     (request) => request.url().endsWith('WatchService/Watch') && (request.postDataJSON().afterRevision ?? '') !== '',
   );
   await server.stop();
-  await page.getByText('Reconnecting… What you see is as it was last').waitFor();
+  await page.getByText('Reconnecting… Showing the last known state').waitFor();
   assert.ok(await page.getByRole('link', { name: 'kept' }).isVisible(), 'what was there last is still shown');
   await server.run();
   server.tenure(['acquire', 'new', '--session', 'keeper']);
@@ -123,7 +123,7 @@ test('what the service refuses is told as it tells it', async () => {
   const { page, close } = await open(browser, server, { live: false });
   await page.evaluate(() => void (location.hash = '#/Not_One/locks'));
   await page.getByText("namespace: 1 to 63 of a-z, 0-9 and '-'").first().waitFor();
-  await page.getByText('Refused', { exact: true }).waitFor();
+  await page.getByText('Rejected', { exact: true }).waitFor();
   await page.getByLabel('Namespace').fill('another');
   await page.getByLabel('Namespace').press('Enter');
   await page.locator('.connection.live').waitFor();

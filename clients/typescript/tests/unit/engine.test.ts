@@ -4,7 +4,7 @@ import { ClosedError, RefusedError, UnavailableError } from '../../src/errors.js
 import { Answer, Bench, CALL, kept } from '../support/bench.js';
 
 describe('refused credentials', () => {
-  const REFUSED = new RefusedError('UNAUTHENTICATED', 'the token is not known', { rule: 'known-token' });
+  const REFUSED = new RefusedError('UNAUTHENTICATED', 'unknown token', { rule: 'known-token' });
 
   it('are told to whoever waits for a session to be opened, and only to them', () => {
     const bench = new Bench();

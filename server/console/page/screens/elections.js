@@ -91,7 +91,7 @@ export function Elections({ context }) {
           html`<a class="mono" href=${link(namespace, 'lock', lock.name)}>${lock.name}</a>`,
           leader
             ? html`<span class="owner">${leader.owner || leader.sessionId}</span>`
-            : html`<span class="dim">${t('nobody')}</span>`,
+            : html`<span class="dim">${t('vacant')}</span>`,
           html`<span class="mono">${leader?.token ?? ''}</span>`,
           html`<span class="mono">${Number.isFinite(granted) ? shownSpan(serverNow() - granted) : '…'}</span>`,
           leader ? html`<${Bar} life=${lives.get(leader.sessionId)} owner=${leader.owner || leader.sessionId} />` : '',

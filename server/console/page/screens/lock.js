@@ -66,7 +66,7 @@ export function LockScreen({ context, told }) {
   const leads = lock.holders.map((holder) => `${holder.owner || holder.sessionId}, ${t('token')} ${holder.token}`);
   return html`
     <p class="unseen" role="status">
-      ${leads.length > 0 ? `${t('holder')}: ${leads.join('; ')}` : live.state === 'live' ? t('nobody_holds') : ''}
+      ${leads.length > 0 ? `${t('holder')}: ${leads.join('; ')}` : live.state === 'live' ? t('no_holder') : ''}
     </p>
     <div class="tools">
       <${Standing} lock=${lock} />
@@ -89,7 +89,7 @@ export function LockScreen({ context, told }) {
         <h2 id="holders">
           ${lock.holderCount > 1 ? t('holders_count', { count: number(lock.holderCount) }) : t('holder')}
         </h2>
-        ${lock.holders.length === 0 && html`<p class="dim">${t('nobody_holds')}</p>`}
+        ${lock.holders.length === 0 && html`<p class="dim">${t('no_holder')}</p>`}
         ${lock.holders.map((holder) => html`<${Holder} key=${holder.id} holder=${holder} hold=${holds.find((hold) => hold.token === holder.token)} life=${lives.get(holder.sessionId)} namespace=${namespace} />`)}
       </section>
       <section class="panel" aria-labelledby="queue">
@@ -177,7 +177,7 @@ function Holder({ holder, hold, life, namespace }) {
 
 /** @param {{ waiters: Claim[], count: number, namespace: string }} props */
 function Queue({ waiters, count, namespace }) {
-  if (count === 0) return html`<p class="dim">${t('nobody_waits')}</p>`;
+  if (count === 0) return html`<p class="dim">${t('no_waiters')}</p>`;
   return html`<ol class="queue">
       ${waiters.map(
         (waiter, index) =>

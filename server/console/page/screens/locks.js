@@ -159,7 +159,7 @@ function cells(lock, namespace, lives) {
           <${Mode} claim=${holder} />
           ${others > 0 && html`<span class="dim">${t('and_more', { count: number(others) })}</span>`}</span
         >`
-      : html`<span class="dim">${t('nobody')}</span>`,
+      : html`<span class="dim">${t('vacant')}</span>`,
     holder ? html`<span class="mono">${holder.token}</span>` : '',
     holder && holder.state !== 'CLAIM_STATE_LINGERING'
       ? html`<${Bar} life=${lives.get(holder.sessionId)} owner=${holder.owner || holder.sessionId} />`

@@ -91,7 +91,7 @@ export function Overview({ context }) {
         <h2 id="queues">${t('longest_queues')}</h2>
         ${
           queues.length === 0
-            ? html`<p class="dim">${t('nobody_waits')}</p>`
+            ? html`<p class="dim">${t('no_waiters')}</p>`
             : html`<ol class="plain-list">
                 ${queues.map(
                   (lock) =>

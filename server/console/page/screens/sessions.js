@@ -154,7 +154,7 @@ export function SessionScreen({ context }) {
           </div>
           <div>
             <dt>${t('identity')}</dt>
-            <dd>${session.identity || t('nobody_proved')}</dd>
+            <dd>${session.identity || t('no_authentication')}</dd>
           </div>
           <div>
             <dt>${t('opened_revision')}</dt>

@@ -27,7 +27,7 @@ pub(super) fn now() -> HeaderValue {
 
 /// The answer of a unary call.
 pub(super) async fn whole(kind: MessageDescriptor, mut messages: Messages) -> Result<Response, Refusal> {
-    let message = messages.next().await?.ok_or_else(|| Status::internal("the answer has no message"))?;
+    let message = messages.next().await?.ok_or_else(|| Status::internal("the response has no message"))?;
     // Awaits the status after the message.
     messages.next().await?;
     let json = contract::decode(kind, message).map_err(unreadable)?;
@@ -95,5 +95,5 @@ fn put(lines: &mut Vec<u8>, key: &str, json: &[u8]) {
 }
 
 fn unreadable(why: String) -> Status {
-    Status::new(Code::Internal, format!("the answer cannot be written as JSON: {why}"))
+    Status::new(Code::Internal, format!("cannot encode the response as JSON: {why}"))
 }

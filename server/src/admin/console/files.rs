@@ -22,7 +22,7 @@ pub(super) async fn other(Path(path): Path<String>, headers: HeaderMap) -> Respo
 
 fn file(path: &str, headers: &HeaderMap) -> Response {
     let Some((file, kind)) = Files::get(path).zip(kind(path)) else {
-        return (StatusCode::NOT_FOUND, "there is no such file\n").into_response();
+        return (StatusCode::NOT_FOUND, "no such file\n").into_response();
     };
     let hash: String = file.metadata.sha256_hash().iter().map(|byte| format!("{byte:02x}")).collect();
     let tag = format!("\"{hash}\"");

@@ -26,7 +26,7 @@ impl Messages {
         // A rejection has no message, and its status among its headers.
         let end = match Status::from_header_map(&head.headers) {
             None if head.status != http::StatusCode::OK => {
-                Some(Status::unknown(format!("answered with {}", head.status)))
+                Some(Status::unknown(format!("HTTP status {}", head.status)))
             }
             told => told,
         };
@@ -47,7 +47,7 @@ impl Messages {
             }
             let frame = match self.body.frame().await {
                 Some(frame) => frame?,
-                None => return Err(Status::unknown("the answer ends without a status")),
+                None => return Err(Status::unknown("the response ends without a status")),
             };
             match frame.into_data() {
                 Ok(data) => self.add(&data),

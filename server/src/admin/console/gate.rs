@@ -30,7 +30,7 @@ pub const READING: [&str; 10] = [
 
 /// How to make the console of an open server available.
 const ELSEWHERE: &str =
-    "set tokens_file, tls_client_ca or jwt_keys, so that the server knows who calls, or have admin_listen on 127.0.0.1";
+    "set tokens_file, tls_client_ca or jwt_keys to authenticate callers, or set admin_listen to 127.0.0.1";
 
 /// Checks whether a server without credentials offers a console on this admin address.
 ///
@@ -41,7 +41,7 @@ pub(super) fn check_place(admin: SocketAddr) -> Result<(), Refusal> {
         return Ok(());
     }
     let why = format!(
-        "the server has no credentials, and its admin port listens on {admin}, for other machines, too: {ELSEWHERE}"
+        "the server has no credentials, and its admin port {admin} is open to other machines: {ELSEWHERE}"
     );
     Err(Refusal::own(Code::PermissionDenied, "CLOSED", why))
 }
@@ -55,7 +55,8 @@ pub(super) fn check_reading(method: &str) -> Result<(), Refusal> {
         return Ok(());
     }
     let why = format!(
-        "{method} changes something, and the server does not ask who calls: set tokens_file, tls_client_ca or jwt_keys, or use the command line"
+        "{method} changes state, and the server does not authenticate callers: set tokens_file, tls_client_ca \
+         or jwt_keys, or use the command line"
     );
     Err(Refusal::own(Code::PermissionDenied, "READ_ONLY", why))
 }
@@ -71,7 +72,7 @@ pub(super) fn check_host(headers: &HeaderMap) -> Result<(), Refusal> {
         return Ok(());
     }
     let why =
-        format!("the server has no credentials, and answers to localhost, 127.0.0.1 and [::1] only, not to \"{host}\"");
+        format!("the server has no credentials, and serves only localhost, 127.0.0.1 and [::1], not \"{host}\"");
     Err(Refusal::own(Code::PermissionDenied, "FOREIGN_HOST", why))
 }
 

@@ -96,7 +96,7 @@ async fn call(
         Refusal::own(
             Code::ResourceExhausted,
             "BUSY",
-            "too many calls of the console are under way, in all or from this address: try again when one has ended",
+            "too many console calls in progress, in total or from this address: retry later",
         )
     };
     let permit = limiter.acquire(Some(address.ip())).ok_or_else(busy)?;
@@ -112,7 +112,7 @@ async fn call(
         }
     };
     let late = || {
-        let why = format!("no answer within {CALL:?}; what was asked for may still happen");
+        let why = format!("no response within {CALL:?}: the call may still take effect");
         Refusal::own(Code::DeadlineExceeded, "LATE", why)
     };
     timeout(CALL, answer).await.map_err(|_| late())?
@@ -130,10 +130,10 @@ fn check(console: &Console, served: &Served, headers: &HeaderMap, method: &str) 
 }
 
 async fn read(body: Body) -> Result<bytes::Bytes, Refusal> {
-    let late = || Refusal::own(Code::DeadlineExceeded, "LATE", format!("the request was not there within {COMING:?}"));
+    let late = || Refusal::own(Code::DeadlineExceeded, "LATE", format!("request not received within {COMING:?}"));
     let large = |_| {
         let refusal =
-            Refusal::own(Code::InvalidArgument, "TOO_LARGE", format!("a request has at most {REQUEST} bytes"));
+            Refusal::own(Code::InvalidArgument, "TOO_LARGE", format!("request: at most {REQUEST} bytes"));
         refusal.with_status(StatusCode::PAYLOAD_TOO_LARGE)
     };
     timeout(COMING, to_bytes(body, REQUEST)).await.map_err(|_| late())?.map_err(large)

@@ -87,8 +87,8 @@ impl Writer {
     /// Logs the first failure, and the recovery after it.
     fn tell(&mut self, written: io::Result<()>) {
         match written {
-            Ok(()) if self.failing => tracing::info!("the audit log is written again"),
-            Err(ref error) if !self.failing => tracing::error!(%error, "the audit log cannot be written"),
+            Ok(()) if self.failing => tracing::info!("the audit log can be written again"),
+            Err(ref error) if !self.failing => tracing::error!(%error, "cannot write the audit log"),
             _ => {}
         }
         self.failing = written.is_err();

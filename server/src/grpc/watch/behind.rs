@@ -249,7 +249,7 @@ impl Behind {
             Err(LogError::Store(StoreError::Compacted(_))) => Err(Missed::Gone(v1::HistoryGoneCause::Compacted)),
             waiting => {
                 if let Err(error) = waiting {
-                    tracing::debug!(%error, "a watch cannot read what has changed since its snapshot began");
+                    tracing::debug!(%error, "a watch cannot read the changes since its snapshot began");
                 }
                 tokio::time::sleep(RETRY).await;
                 Ok(())

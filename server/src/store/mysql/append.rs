@@ -31,7 +31,7 @@ pub(crate) async fn one_by_one(
     let (met, ended) = rows_met(connection.fetch_many(&*sql), |done| done.rows_affected()).await;
     match (ended, met.as_slice()) {
         (Ok(()), [_, moved, _, _]) => Ok(*moved == 1),
-        (Ok(()), _) => Err(Failure::Lost(format!("4 answers expected, not {}", met.len()))),
+        (Ok(()), _) => Err(Failure::Lost(format!("4 results expected, not {}", met.len()))),
         // An error of the commit itself does not show whether it took effect, unless it is a conflict.
         (Err(error), [_, _, _]) => match failure(error) {
             Failure::Conflict => Err(Failure::Conflict),

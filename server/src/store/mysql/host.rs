@@ -29,7 +29,7 @@ impl MySqlHost {
     /// Parses a URL with one host.
     pub(crate) fn new(url: &str, options: &StoreOptions) -> Result<Host<Self>, OpenError> {
         let parsed: MySqlConnectOptions =
-            url.parse().map_err(|_| OpenError::Url("it is not of the form mysql://user:password@host:port/name"))?;
+            url.parse().map_err(|_| OpenError::Url("must be mysql://user:password@host:port/name"))?;
         let name = format!("{}:{}", parsed.get_host(), parsed.get_port());
         let host = Self {
             options: parsed.charset("utf8mb4").collation("utf8mb4_bin").disable_statement_logging(),
@@ -48,7 +48,7 @@ impl MySqlHost {
             rows.first().and_then(|row| row.try_get_unchecked(column).ok()).unwrap_or_default()
         };
         if !matches!(&*fact(0), "0" | "OFF") {
-            return Err(Failure::Away("it takes no writes".to_owned()));
+            return Err(Failure::Away("the database rejects writes".to_owned()));
         }
         if !self.allow_unsafe_durability {
             if fact(1) != "1" {
@@ -66,7 +66,7 @@ impl MySqlHost {
                 return Ok(MySqlDatabase { inner, flavour, compound });
             }
         }
-        Err(Failure::Refused("the server does not say who it is".to_owned()))
+        Err(Failure::Refused("cannot identify the database server".to_owned()))
     }
 }
 

@@ -93,7 +93,7 @@ async fn connect(hosts: &Hosts<PostgresHost>) -> Result<Option<PgListener>, Fail
     listener.eager_reconnect(false);
     match timeout(host.connect_timeout(), listener.listen(CHANNEL)).await {
         Ok(listening) => listening.map_err(refused)?,
-        Err(_) => return Err(Failure::Refused("no answer to LISTEN".to_owned())),
+        Err(_) => return Err(Failure::Refused("no reply to LISTEN".to_owned())),
     }
     Ok(Some(listener))
 }

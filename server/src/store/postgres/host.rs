@@ -36,7 +36,7 @@ impl PostgresHost {
     /// Parses a URL with one host.
     pub(crate) fn new(url: &str, options: &StoreOptions) -> Result<Host<Self>, OpenError> {
         let parsed: PgConnectOptions =
-            url.parse().map_err(|_| OpenError::Url("it is not of the form postgres://user:password@host:port/name"))?;
+            url.parse().map_err(|_| OpenError::Url("must be postgres://user:password@host:port/name"))?;
         let name = format!("{}:{}", parsed.get_host(), parsed.get_port());
         let host = Self {
             // Poolers reject parameters that they do not know, and Tenure uses no fractional numbers.

@@ -14,12 +14,12 @@ pub(crate) const UNCONFIRMED: &str = "the wait for PostgreSQL's standbys was can
 
 /// Rejects a database that takes no writes or does not keep its commits. Returns whether the connection has no pooler.
 pub(crate) async fn probe(connection: &mut PgConnection, allow_unsafe_durability: bool) -> Result<bool, Failure> {
-    let unsaid = || Failure::Refused("it does not say whether it takes writes".to_owned());
+    let unsaid = || Failure::Refused("the database does not report whether it accepts writes".to_owned());
     let facts = answer(connection, FACTS, false).await?.ok_or_else(unsaid)?;
     let [writable, synchronous_commit, fsync, full_page_writes, direct, standbys] =
         std::array::from_fn(|column| facts.get(column).map_or("", String::as_str));
     if writable != "yes" {
-        return Err(Failure::Away("it takes no writes".to_owned()));
+        return Err(Failure::Away("the database rejects writes".to_owned()));
     }
     let settings =
         [("synchronous_commit", synchronous_commit), ("fsync", fsync), ("full_page_writes", full_page_writes)];

@@ -53,14 +53,14 @@ impl<'a> Row<'a> {
     pub(crate) fn int(&self, column: usize) -> Result<i64, Failure> {
         match self.0.get(column) {
             Some(Cell::Int(value)) => Ok(*value),
-            other => Err(Failure::Refused(format!("column {column} is no number but {other:?}"))),
+            other => Err(Failure::Refused(format!("column {column} must be a number, not {other:?}"))),
         }
     }
 
     pub(crate) fn text(&self, column: usize) -> Result<&str, Failure> {
         match self.0.get(column) {
             Some(Cell::Text(value)) => Ok(value),
-            other => Err(Failure::Refused(format!("column {column} is no text but {other:?}"))),
+            other => Err(Failure::Refused(format!("column {column} must be a text, not {other:?}"))),
         }
     }
 }

@@ -62,7 +62,8 @@ impl<C> Hosts<C> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         match read {
             Some((file, Err(error))) if !std::mem::replace(&mut known.unreadable, true) => {
-                tracing::warn!(file = %file.path.display(), %error, "cannot read store_url_file: the URL of before is used");
+                let file = file.path.display();
+                tracing::warn!(%file, %error, "cannot read store_url_file: keeping the previous URL");
             }
             None | Some((_, Err(_))) => {}
             Some((file, Ok(text))) => {
@@ -77,7 +78,8 @@ impl<C> Hosts<C> {
                             tracing::info!(file = %file.path.display(), "the store's URL has changed");
                         }
                         Err(error) => {
-                            tracing::warn!(file = %file.path.display(), %error, "store_url_file is invalid: the URL of before is used");
+                            let file = file.path.display();
+                            tracing::warn!(%file, %error, "store_url_file is invalid: keeping the previous URL");
                         }
                     }
                 }

@@ -81,7 +81,7 @@ async fn run(connection: &mut dyn Connection) -> Result<(), Failure> {
     if !sql.tune_tables.is_empty()
         && let Err(failure) = connection.script(sql.tune_tables).await
     {
-        tracing::info!(reason = failure.reason(), "this database stores the log as it does by default");
+        tracing::info!(reason = failure.reason(), "cannot tune the log table: keeping the database's defaults");
     }
     notice_restore(connection).await
 }

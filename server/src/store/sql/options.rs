@@ -61,25 +61,25 @@ impl StoreOptions {
         let mut kinds = Vec::new();
         let mut hosts = Vec::new();
         for url in &self.urls {
-            let (scheme, rest) = url.split_once(':').ok_or(OpenError::Url("it has no scheme"))?;
+            let (scheme, rest) = url.split_once(':').ok_or(OpenError::Url("scheme required"))?;
             match scheme {
                 "sqlite" if self.urls.len() == 1 && !rest.is_empty() => {
                     return Ok(Target::Sqlite(PathBuf::from(rest.strip_prefix("//").unwrap_or(rest))));
                 }
-                "sqlite" => return Err(OpenError::Url("SQLite takes exactly one path, as in sqlite:PATH")),
+                "sqlite" => return Err(OpenError::Url("SQLite needs exactly one path, as in sqlite:PATH")),
                 "postgres" | "postgresql" => kinds.push(Kind::Postgres),
                 "mysql" | "mariadb" => kinds.push(Kind::MySql),
-                _ => return Err(OpenError::Url("its scheme is none of sqlite, postgres, mysql, mariadb")),
+                _ => return Err(OpenError::Url("scheme must be sqlite, postgres, mysql or mariadb")),
             }
             hosts.extend(single_hosts(scheme, rest)?);
         }
         match kinds.as_slice() {
-            [] => Err(OpenError::Url("there is none")),
+            [] => Err(OpenError::Url("at least one required")),
             [kind, others @ ..] if others.iter().all(|other| other == kind) => match kind {
                 Kind::Postgres => Ok(Target::Postgres(hosts)),
                 Kind::MySql => Ok(Target::MySql(hosts)),
             },
-            _ => Err(OpenError::Url("all of them must be of one kind of database")),
+            _ => Err(OpenError::Url("all URLs must be of one kind of database")),
         }
     }
 
@@ -125,7 +125,7 @@ pub(crate) enum Target {
 
 /// Splits a URL with several hosts into URLs with one host each.
 fn single_hosts(scheme: &str, rest: &str) -> Result<Vec<String>, OpenError> {
-    let rest = rest.strip_prefix("//").ok_or(OpenError::Url("it lacks the // before the host"))?;
+    let rest = rest.strip_prefix("//").ok_or(OpenError::Url("// required before the host"))?;
     let end = rest.rfind('@').map_or(0, |at| at + 1);
     let (user, place) = rest.split_at(end);
     let (hosts, path) = place.split_at(place.find(['/', '?']).unwrap_or(place.len()));
@@ -137,24 +137,24 @@ fn single_hosts(scheme: &str, rest: &str) -> Result<Vec<String>, OpenError> {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The URL is invalid. The message does not repeat it, since it may contain a password.
-    #[error("the store's URL is of no use: {0}")]
+    #[error("invalid value for store_url: {0}")]
     Url(&'static str),
     /// Another process owns the file.
     #[error(
-        "{0} is in use by another process. A SQLite file belongs to one server; for several servers use PostgreSQL or MySQL"
+        "{0} is in use by another process: a SQLite file belongs to one server, use PostgreSQL or MySQL for several"
     )]
     InUse(PathBuf),
     /// The database cannot be reached, or rejects the connection.
     #[error("the store is unavailable: {0}")]
     Unavailable(String),
     /// The commits of the database are not durable.
-    #[error("the database may lose what it has committed: {0}. Change that, or allow unsafe durability")]
+    #[error("the database may lose commits: {0}: change that, or set allow_unsafe_durability")]
     UnsafeDurability(String),
     /// The database has tables or views that Tenure did not make and whose names it needs.
-    #[error("the database has {0}, which Tenure did not make and does not touch: give Tenure {1} of its own")]
+    #[error("the database has {0}, not created by Tenure: give Tenure {1} of its own")]
     Foreign(String, &'static str),
     /// The tables are missing, or not up to date.
-    #[error("the database lacks these migrations: {}", .0.join(", "))]
+    #[error("pending migrations: {}", .0.join(", "))]
     NotMigrated(Vec<String>),
 }
 

@@ -71,7 +71,7 @@ impl<'de> Visitor<'de> for AnyCell {
     type Value = Cell<'de>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("null, a whole number or a text")
+        formatter.write_str("null, an integer or a string")
     }
 
     fn visit_unit<E>(self) -> Result<Cell<'de>, E> {

@@ -147,7 +147,7 @@ macro_rules! exchange {
         $taken.clean = false;
         let outcome = match timeout(bound, $call).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(Failure::Lost(format!("no answer within {bound:?}"))),
+            Err(_) => Err(Failure::Lost(format!("no reply within {bound:?}"))),
         };
         match &outcome {
             Ok(_) => $taken.clean = true,
@@ -163,7 +163,7 @@ macro_rules! exchange {
 impl Taken {
     /// The statements of the connected database.
     pub(crate) fn sql(&self) -> Result<&'static Statements, Failure> {
-        let gone = || Failure::Refused("the connection is gone".to_owned());
+        let gone = || Failure::Refused("the connection is closed".to_owned());
         self.connection.as_ref().map(|connection| connection.sql()).ok_or_else(gone)
     }
 

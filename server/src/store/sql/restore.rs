@@ -51,7 +51,7 @@ async fn look(connection: &mut dyn Connection) -> Result<(), Failure> {
     if !created_identity.is_recorded() {
         if created_identity.recorded.is_some() {
             let heads = reset_identity(connection).await?;
-            tracing::warn!(namespaces = heads, "the database was made from a dump: its tokens jump ahead");
+            tracing::warn!(namespaces = heads, "the database was restored from a dump: tokens jump ahead");
         }
         connection.execute(sql.record_created_identity, &[Arg::Text(&created_identity.now)]).await?;
     }
@@ -60,13 +60,13 @@ async fn look(connection: &mut dyn Connection) -> Result<(), Failure> {
 
 /// Runs [`look`] within a time limit.
 pub(crate) async fn notice_restore(connection: &mut dyn Connection) -> Result<(), Failure> {
-    let late = |_| Failure::Refused(format!("the database did not say within {BOUND:?} when its tables were made"));
+    let late = |_| Failure::Refused(format!("no reply within {BOUND:?} about when the tables were created"));
     timeout(BOUND, look(connection)).await.map_err(late)?
 }
 
 /// Marks a database as restored from a backup. Returns the number of namespaces.
 pub(crate) async fn mark_restored(connection: &mut dyn Connection) -> Result<u64, OpenError> {
-    let late = |_| OpenError::Unavailable(format!("no answer within {BOUND:?}"));
+    let late = |_| OpenError::Unavailable(format!("no reply within {BOUND:?}"));
     let mark = async {
         connection.script(connection.sql().begin).await?;
         let namespaces = reset_identity(connection).await?;

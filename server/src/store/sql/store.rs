@@ -189,7 +189,7 @@ impl Store for SqlStore {
         let args = [Arg::Text(namespace), Arg::Text(namespace), int(after.0), count(limit), int(end)];
         let mut found = connection.fetch(sql.read, &args).await.map_err(unavailable)?;
         let Some(first) = found.first() else {
-            return Err(StoreError::Unavailable("the database gave no head".to_owned()));
+            return Err(StoreError::Unavailable("the database returned no head".to_owned()));
         };
         let head = head(first).map_err(unavailable)?;
         let name = Text::from(namespace);

@@ -21,13 +21,13 @@ const KEPT: u32 = 1000;
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// The store is not a file.
-    #[error("only SQLite is backed up in this way: use the tools of your database, such as pg_dump or mariadb-dump")]
+    #[error("only SQLite is supported: use the database's own tools, such as pg_dump or mariadb-dump")]
     NotSqlite,
     /// The target exists already.
-    #[error("{0} is there already")]
+    #[error("{0} already exists")]
     Exists(PathBuf),
     /// The file is not a database of Tenure, or is corrupt.
-    #[error("{0} is of no use: {1}")]
+    #[error("invalid database {0}: {1}")]
     Unusable(PathBuf, String),
     /// Another process owns the file, or it cannot be opened.
     #[error(transparent)]

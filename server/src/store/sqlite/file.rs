@@ -62,7 +62,7 @@ impl SqliteConnector {
         let lock = take_possession(&path)?;
         let half = beside(&path, RESTORING);
         if half.exists() {
-            let help = "a restore did not come to its end: restore once more";
+            let help = "a restore is incomplete: restore again";
             return Err(OpenError::Unavailable(format!("{}: {help}", half.display())));
         }
         let sqlite = SqliteConnectOptions::new()
@@ -182,7 +182,7 @@ impl Connection for SqliteDatabase {
         let (met, ended) = rows_met(self.inner.fetch_many(query), |done| done.rows_affected()).await;
         match (ended, met.as_slice()) {
             (Ok(()), [_, moved, _, _]) => Ok(*moved == 1),
-            (Ok(()), _) => Err(Failure::Lost(format!("4 answers expected, not {}", met.len()))),
+            (Ok(()), _) => Err(Failure::Lost(format!("4 results expected, not {}", met.len()))),
             // The disk failed at some point of the commit: only reading the file again shows whether it took effect.
             (Err(error), [_, _, _]) if !is_undone(&error) => Err(Failure::Lost(error.to_string())),
             (Err(error), _) => Err(failure(error)),

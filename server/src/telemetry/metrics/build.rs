@@ -5,5 +5,5 @@ use prometheus_client::registry::Registry;
 
 pub(super) fn register(registry: &mut Registry) {
     let labels = vec![("version", env!("CARGO_PKG_VERSION"))];
-    registry.register("build", "The server's version", Info::new(labels));
+    registry.register("build", "Version of the server", Info::new(labels));
 }

@@ -57,21 +57,21 @@ fn facts() -> Option<Facts> {
 impl Collector for Process {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let Some(facts) = facts() else { return Ok(()) };
-        let help = "Processor time that this process has used, in seconds.";
+        let help = "Processor time used by this process, in seconds.";
         let mut metric = encoder.encode_descriptor("process_cpu_seconds", help, None, Counter)?;
         metric.encode_counter::<[(&str, &str); 0], f64, f64>(&facts.cpu_seconds, NO_EXEMPLAR)?;
-        let help = "When this process started, in seconds since 1970.";
+        let help = "Start time of this process, in seconds since 1970.";
         let mut metric = encoder.encode_descriptor("process_start_time_seconds", help, None, Gauge)?;
         metric.encode_gauge(&facts.start_time)?;
         let mut gauge = |name: &str, help: &str, value: Option<u64>| match value {
             Some(value) => encoder.encode_descriptor(name, help, None, Gauge)?.encode_gauge(&value),
             None => Ok(()),
         };
-        gauge("process_resident_memory_bytes", "Memory that is resident, in bytes.", Some(facts.resident))?;
+        gauge("process_resident_memory_bytes", "Resident memory, in bytes.", Some(facts.resident))?;
         gauge("process_virtual_memory_bytes", "Virtual memory, in bytes.", Some(facts.virtual_memory))?;
-        gauge("process_open_fds", "File descriptors that are open.", facts.open_files)?;
-        gauge("process_max_fds", "The most file descriptors that may be open.", facts.most_files)?;
-        gauge("process_threads", "Threads of the operating system.", u64::try_from(facts.threads).ok())
+        gauge("process_open_fds", "Open file descriptors.", facts.open_files)?;
+        gauge("process_max_fds", "Maximum number of open file descriptors.", facts.most_files)?;
+        gauge("process_threads", "Operating system threads.", u64::try_from(facts.threads).ok())
     }
 }
 

@@ -169,7 +169,7 @@ async fn a_copy_of_a_file_in_use_repeats_no_token_wherever_it_is_served() {
     served.start_again().await;
 
     let refused = tenured(&store, &["backup", text(&copy)]).await.unwrap_err();
-    assert!(refused.contains("is there already"), "{refused}");
+    assert!(refused.contains("already exists"), "{refused}");
     let mut elsewhere = Served::start(&format!("sqlite:{}", copy.display())).await;
     // The session in the backup may still hold its lock, with the token of that time.
     elsewhere.grant("elsewhere").await;
@@ -203,9 +203,9 @@ async fn what_is_no_backup_replaces_nothing() {
     let mut served = Served::start(&store).await;
     served.server.stop().await.unwrap();
     let refused = tenured(&store, &["restore", text(&broken)]).await.unwrap_err();
-    assert!(refused.contains("broken.db is of no use"), "{refused}");
+    assert!(refused.contains("invalid database") && refused.contains("broken.db"), "{refused}");
     let refused = tenured(&store, &["restore", text(&folder.path().join("none.db"))]).await.unwrap_err();
-    assert!(refused.contains("none.db is of no use"), "{refused}");
+    assert!(refused.contains("invalid database") && refused.contains("none.db"), "{refused}");
     served.server.start_again().await.unwrap();
     served.grant("as before").await;
     assert!(served.highest < 100, "it jumped to {}", served.highest);

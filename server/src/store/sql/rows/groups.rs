@@ -105,7 +105,7 @@ pub(crate) fn group(row: &Row<'_>) -> Result<Group, Failure> {
 /// Adds a row of `load_members` to its group.
 pub(crate) fn add_member(groups: &mut BTreeMap<Revision, Group>, row: &Row<'_>) -> Result<(), Failure> {
     let (id, number) = (revision(row, 0)?, revision(row, 1)?);
-    let stray = || Failure::Refused(format!("member {number} belongs to group {id}, which is not there"));
+    let stray = || Failure::Refused(format!("member {number} belongs to group {id}, which does not exist"));
     let spec = MemberSpec {
         session: text(row, 2)?,
         opened: revision(row, 3)?,
