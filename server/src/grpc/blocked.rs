@@ -6,7 +6,7 @@ use tenure_core::{Claim, ClaimState, DeadlockSearch, Revision};
 use tenure_proto::v1;
 
 use super::authorize::Admitted;
-use super::seen::SeenClaim;
+use super::views::ClaimView;
 use super::status::Problem;
 use super::{Api, convert, in_time, page_token, validate};
 use crate::limits;
@@ -39,9 +39,9 @@ impl Api {
                     if search.is_over() {
                         return ControlFlow::Break(());
                     }
-                    let is_seen = |claim: &Claim| claim.spec.names.iter().any(|lock| principal.may_read(&name, lock));
-                    let waits = claim.state == ClaimState::Waiting && is_seen(claim);
-                    ControlFlow::Continue(waits.then(|| blocked(claim, view, only, is_seen, &mut search)).flatten())
+                    let is_readable = |claim: &Claim| claim.spec.names.iter().any(|lock| principal.may_read(&name, lock));
+                    let waits = claim.state == ClaimState::Waiting && is_readable(claim);
+                    ControlFlow::Continue(waits.then(|| blocked(claim, view, only, is_readable, &mut search)).flatten())
                 });
             (blocked, last.map(|last| last.id), table.revision().0)
         });
@@ -57,18 +57,18 @@ fn blocked(
     claim: &Claim,
     view: &View<'_>,
     only: bool,
-    is_seen: impl Fn(&Claim) -> bool,
+    is_readable: impl Fn(&Claim) -> bool,
     search: &mut DeadlockSearch,
 ) -> Option<v1::BlockedClaim> {
     let table = view.table;
-    let found = SeenClaim::of(claim, view, search);
+    let found = ClaimView::of(claim, view, search);
     if only && !found.is_deadlocked() {
         return None;
     }
     let in_the_way = table.waits_for(claim).into_iter().filter_map(|id| table.claim(id));
     let mut bytes = 0;
     let in_the_way = in_the_way
-        .filter(|claim| is_seen(claim))
+        .filter(|claim| is_readable(claim))
         .take(NAMED)
         .take_while(|claim| {
             bytes += claim.spec.bytes();

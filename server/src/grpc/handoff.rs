@@ -10,7 +10,7 @@ use tenure_proto::v1;
 use tokio::time::{Instant, timeout_at};
 
 use super::authorize::Admitted;
-use super::seen::SeenLock;
+use super::views::LockView;
 use super::status::Problem;
 use super::{Api, convert, in_time, validate};
 use crate::sequencer::{Namespace, Refusal, View};
@@ -93,7 +93,7 @@ impl Api {
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = Command::ConfigureLock { name: name.clone(), settings, by: Eviction { operator, note } };
         let read = move |view: &View<'_>| {
-            (SeenLock::named(&name, view, &mut DeadlockSearch::default()), view.table.revision().0)
+            (LockView::named(&name, view, &mut DeadlockSearch::default()), view.table.revision().0)
         };
         let configured = in_time(async {
             namespace.decide(principal.request(command)).await?;

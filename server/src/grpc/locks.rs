@@ -7,7 +7,7 @@ use tenure_proto::v1;
 
 use super::authorize::Admitted;
 use super::pieces::Piece;
-use super::seen::SeenLock;
+use super::views::LockView;
 use super::status::Problem;
 use super::{Api, convert, in_time, page_token, validate};
 use crate::limits;
@@ -67,7 +67,7 @@ impl Api {
         let name = validate::name("name", &request.name)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let read = namespace
-            .view(move |view| (SeenLock::named(&name, view, &mut DeadlockSearch::default()), view.table.revision().0));
+            .view(move |view| (LockView::named(&name, view, &mut DeadlockSearch::default()), view.table.revision().0));
         let (lock, revision) = in_time(async { Ok(read.await?) }).await?;
         Ok(v1::GetLockResponse { lock: Some(lock.into()), revision })
     }
@@ -90,8 +90,8 @@ impl Api {
             };
             let mut search = DeadlockSearch::default();
             let locks = pieces.iter().flat_map(of);
-            let (locks, last) = page_token::fill(locks, size, SeenLock::bytes, |(name, lock)| {
-                ControlFlow::Continue(Some(SeenLock::of(name, Some(lock), view, &mut search)))
+            let (locks, last) = page_token::fill(locks, size, LockView::bytes, |(name, lock)| {
+                ControlFlow::Continue(Some(LockView::of(name, Some(lock), view, &mut search)))
             });
             (locks, last.map(|(name, _)| name.clone()), table.revision().0)
         });

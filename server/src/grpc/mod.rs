@@ -19,7 +19,7 @@ mod methods;
 mod page_token;
 mod pieces;
 pub(crate) mod request_body;
-pub(crate) mod seen;
+pub(crate) mod views;
 mod servers;
 mod services;
 mod sessions;

@@ -12,7 +12,7 @@ use tenure_core::{
 use tenure_proto::v1;
 
 use super::authorize::{Admitted, Principal, of_another};
-use super::seen::SeenSession;
+use super::views::SessionView;
 use super::status::Problem;
 use super::{Api, Via, convert, fresh_session_id, in_time, page_token, validate};
 use crate::limits;
@@ -187,9 +187,9 @@ impl Api {
         let read = namespace.view(move |view| {
             let table = view.table;
             let mut search = DeadlockSearch::default();
-            let (sessions, last) = page_token::fill(table.sessions_after(after), size, SeenSession::bytes, |found| {
-                let is_seen = principal.may_see(&name, &found.spec);
-                ControlFlow::Continue(is_seen.then(|| SeenSession::of(found, view, &mut search)))
+            let (sessions, last) = page_token::fill(table.sessions_after(after), size, SessionView::bytes, |found| {
+                let is_readable = principal.may_see(&name, &found.spec);
+                ControlFlow::Continue(is_readable.then(|| SessionView::of(found, view, &mut search)))
             });
             (sessions, last.map(|last| last.opened), table.revision().0)
         });
@@ -328,7 +328,7 @@ async fn read_session(
         if !principal.may_see(&name, &found.spec) {
             return Err(of_another(&session));
         }
-        Ok((SeenSession::after(after, found, view), table.revision().0))
+        Ok((SessionView::after(after, found, view), table.revision().0))
     });
     let (session, revision) = in_time(async { read.await? }).await?;
     let mut session = v1::Session::from(session);

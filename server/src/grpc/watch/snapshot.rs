@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::encode::{PendingGroups, message, take_groups};
-use crate::grpc::seen::SeenLock;
+use crate::grpc::views::LockView;
 use crate::limits;
 use crate::sequencer::{Namespace, Refusal, View};
 use crate::store::Batch;
@@ -105,7 +105,7 @@ impl Sent {
 /// The content of a part.
 struct Part {
     revision: Revision,
-    locks: Vec<SeenLock>,
+    locks: Vec<LockView>,
     /// All groups, if this is the last part with locks.
     groups: Option<PendingGroups>,
 }
@@ -147,7 +147,7 @@ impl Snapshot {
         self.revision = Some(revision);
         let mut search = DeadlockSearch::default();
         let (mut locks, mut bytes) = (Vec::new(), 0);
-        let mut add = |lock: SeenLock| {
+        let mut add = |lock: LockView| {
             bytes += lock.bytes();
             locks.push(lock);
             bytes < limits::WATCH_MESSAGE
@@ -162,14 +162,14 @@ impl Snapshot {
                 filter.prefixes.iter().flat_map(|prefix| view.table.locks_after(prefix, after.as_deref()));
             self.sent = loop {
                 let Some((name, lock)) = selected.next() else { break Sent::All };
-                has_room = add(SeenLock::of(name, Some(lock), view, &mut search));
+                has_room = add(LockView::of(name, Some(lock), view, &mut search));
                 if !has_room {
                     break Sent::UpTo(name.clone());
                 }
             };
         }
         while has_room && let Some(name) = self.changed.pop_first() {
-            has_room = add(SeenLock::named(&name, view, &mut search));
+            has_room = add(LockView::named(&name, view, &mut search));
         }
         let is_last = matches!(self.sent, Sent::All) && self.changed.is_empty();
         let all = || filter.groups.iter().map(|name| (name.clone(), view.table.group(name).cloned())).collect();

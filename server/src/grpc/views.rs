@@ -18,18 +18,18 @@ const CIRCLE: usize = 100;
 const ENTRY: usize = 64;
 
 /// A lock as of the read.
-pub(crate) struct SeenLock {
+pub(crate) struct LockView {
     name: Text,
-    holders: Vec<SeenClaim>,
+    holders: Vec<ClaimView>,
     holder_count: usize,
-    waiters: Vec<SeenClaim>,
+    waiters: Vec<ClaimView>,
     waiter_count: usize,
     limit: Option<u32>,
     settings: Option<LockSettings>,
 }
 
 /// A claim as of the read, with data that only the table has.
-pub(crate) struct SeenClaim {
+pub(crate) struct ClaimView {
     claim: Claim,
     /// When it was granted, in ms since 1970.
     granted_ms: Option<i64>,
@@ -39,7 +39,7 @@ pub(crate) struct SeenClaim {
     deadlock: Vec<Text>,
 }
 
-impl SeenLock {
+impl LockView {
     /// The lock with this name, even if it is idle.
     pub(crate) fn named(name: &Text, view: &View<'_>, search: &mut DeadlockSearch) -> Self {
         Self::of(name, view.table.lock(name), view, search)
@@ -63,20 +63,20 @@ impl SeenLock {
 
     /// Approximate size in a message, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        let claims = self.holders.iter().chain(&self.waiters).map(SeenClaim::bytes);
+        let claims = self.holders.iter().chain(&self.waiters).map(ClaimView::bytes);
         ENTRY + self.name.len() + claims.sum::<usize>()
     }
 }
 
 /// A session as of the read.
-pub(crate) struct SeenSession {
+pub(crate) struct SessionView {
     spec: SessionSpec,
     opened: Revision,
-    claims: Vec<SeenClaim>,
+    claims: Vec<ClaimView>,
     claim_count: usize,
 }
 
-impl SeenSession {
+impl SessionView {
     /// A session in a list: with the first of its claims.
     pub(crate) fn of(session: &Session, view: &View<'_>, search: &mut DeadlockSearch) -> Self {
         let claims = session.claims.iter().copied().take(LISTED);
@@ -89,7 +89,7 @@ impl SeenSession {
         Self::with(session, listed(claims, limits::PAGE, view, &mut DeadlockSearch::default()))
     }
 
-    fn with(session: &Session, claims: Vec<SeenClaim>) -> Self {
+    fn with(session: &Session, claims: Vec<ClaimView>) -> Self {
         let (spec, opened, claim_count) = (session.spec.clone(), session.opened, session.claims.len());
         Self { spec, opened, claims, claim_count }
     }
@@ -98,7 +98,7 @@ impl SeenSession {
     pub(crate) fn bytes(&self) -> usize {
         let spec = &self.spec;
         let texts = spec.id.len() + spec.owner.len() + metadata_bytes(&spec.metadata);
-        ENTRY + texts + self.claims.iter().map(SeenClaim::bytes).sum::<usize>()
+        ENTRY + texts + self.claims.iter().map(ClaimView::bytes).sum::<usize>()
     }
 }
 
@@ -108,10 +108,10 @@ fn listed(
     most: usize,
     view: &View<'_>,
     search: &mut DeadlockSearch,
-) -> Vec<SeenClaim> {
+) -> Vec<ClaimView> {
     let mut bytes = 0;
-    let seen = claims.filter_map(|id| view.table.claim(id)).map(|claim| SeenClaim::of(claim, view, search));
-    seen.take_while(|claim| {
+    let views = claims.filter_map(|id| view.table.claim(id)).map(|claim| ClaimView::of(claim, view, search));
+    views.take_while(|claim| {
         let fits = bytes == 0 || bytes + claim.bytes() <= most;
         bytes += claim.bytes();
         fits
@@ -119,7 +119,7 @@ fn listed(
     .collect()
 }
 
-impl SeenClaim {
+impl ClaimView {
     /// Copies a claim of the viewed table.
     pub(crate) fn of(claim: &Claim, view: &View<'_>, search: &mut DeadlockSearch) -> Self {
         let table = view.table;
@@ -145,34 +145,34 @@ impl SeenClaim {
     }
 }
 
-impl From<SeenLock> for v1::Lock {
-    fn from(seen: SeenLock) -> Self {
+impl From<LockView> for v1::Lock {
+    fn from(view: LockView) -> Self {
         Self {
-            name: seen.name.to_string(),
-            holders: seen.holders.into_iter().map(v1::Claim::from).collect(),
-            waiters: seen.waiters.into_iter().map(v1::Claim::from).collect(),
-            waiter_count: seen.waiter_count as u64,
-            limit: seen.limit.unwrap_or_default(),
-            settings: seen.settings.as_ref().map(convert::settings),
-            holder_count: seen.holder_count as u64,
+            name: view.name.to_string(),
+            holders: view.holders.into_iter().map(v1::Claim::from).collect(),
+            waiters: view.waiters.into_iter().map(v1::Claim::from).collect(),
+            waiter_count: view.waiter_count as u64,
+            limit: view.limit.unwrap_or_default(),
+            settings: view.settings.as_ref().map(convert::settings),
+            holder_count: view.holder_count as u64,
         }
     }
 }
 
-impl From<SeenSession> for v1::Session {
-    fn from(seen: SeenSession) -> Self {
-        let claims = seen.claims.into_iter().map(v1::Claim::from).collect();
-        Self { claim_count: seen.claim_count as u64, ..convert::session(&seen.spec, seen.opened, claims) }
+impl From<SessionView> for v1::Session {
+    fn from(view: SessionView) -> Self {
+        let claims = view.claims.into_iter().map(v1::Claim::from).collect();
+        Self { claim_count: view.claim_count as u64, ..convert::session(&view.spec, view.opened, claims) }
     }
 }
 
-impl From<SeenClaim> for v1::Claim {
-    fn from(seen: SeenClaim) -> Self {
-        let mut converted = convert::claim_since(&seen.claim, seen.granted_ms);
-        if let (Some(transfer), Some(to)) = (&mut converted.transfer, seen.to) {
+impl From<ClaimView> for v1::Claim {
+    fn from(view: ClaimView) -> Self {
+        let mut converted = convert::claim_since(&view.claim, view.granted_ms);
+        if let (Some(transfer), Some(to)) = (&mut converted.transfer, view.to) {
             transfer.to_session_id = to.to_string();
         }
-        converted.deadlock = seen.deadlock.iter().map(ToString::to_string).collect();
+        converted.deadlock = view.deadlock.iter().map(ToString::to_string).collect();
         converted
     }
 }
