@@ -21,7 +21,7 @@ pub struct MemberView {
 
 /// All servers, as of one heartbeat.
 #[derive(Debug)]
-pub(crate) struct HeartbeatsSeen {
+pub(crate) struct KnownServers {
     /// How long the heartbeat took.
     pub(crate) took: Duration,
     /// Every server, including this one, and when its heartbeat was last seen to change, on this server's clock.
@@ -32,7 +32,7 @@ pub(crate) struct HeartbeatsSeen {
 #[derive(Debug, Default)]
 pub struct Membership {
     living: ArcSwapOption<BTreeMap<ServerId, MemberView>>,
-    heartbeats_seen: ArcSwapOption<HeartbeatsSeen>,
+    known_servers: ArcSwapOption<KnownServers>,
     longest_lease_ms: AtomicU64,
     unreachable: ArcSwapOption<BTreeMap<ServerId, String>>,
     /// The number of live servers that are not draining.
@@ -52,8 +52,8 @@ impl Membership {
     }
 
     /// Sets the result of a heartbeat.
-    pub(crate) fn note_heartbeats_seen(&self, heartbeats_seen: HeartbeatsSeen) {
-        self.heartbeats_seen.store(Some(Arc::new(heartbeats_seen)));
+    pub(crate) fn note_servers(&self, known_servers: KnownServers) {
+        self.known_servers.store(Some(Arc::new(known_servers)));
     }
 
     /// Sets the servers that cannot be reached at their addresses, with the reasons.
@@ -73,16 +73,16 @@ impl Membership {
 
     /// The label of a server.
     pub(crate) fn label(&self, server: ServerId) -> String {
-        let heartbeats_seen = self.heartbeats_seen.load();
-        let mut seen = heartbeats_seen.iter().flat_map(|heartbeats_seen| &heartbeats_seen.servers);
+        let known_servers = self.known_servers.load();
+        let mut seen = known_servers.iter().flat_map(|known_servers| &known_servers.servers);
         seen.find(|(presence, _)| presence.server == server)
             .map(|(presence, _)| presence.label.clone())
             .unwrap_or_default()
     }
 
     /// The result of the last heartbeat, if any.
-    pub(crate) fn heartbeats_seen(&self) -> Option<Arc<HeartbeatsSeen>> {
-        self.heartbeats_seen.load_full()
+    pub(crate) fn known_servers(&self) -> Option<Arc<KnownServers>> {
+        self.known_servers.load_full()
     }
 
     /// Records the lease of this or another server.

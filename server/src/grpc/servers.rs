@@ -26,14 +26,14 @@ impl Api {
         Ok(v1::ListServersResponse {
             revision,
             lease_left: node.lease().left().map(convert::duration),
-            ..seen_by(&node, &homes)
+            ..known_to(&node, &homes)
         })
     }
 }
 
-/// The servers as last seen by a node, each with its number of sessions.
-fn seen_by(node: &Arc<Node>, homes: &BTreeMap<ServerId, usize>) -> v1::ListServersResponse {
-    let Some(seen) = node.membership().heartbeats_seen() else { return v1::ListServersResponse::default() };
+/// The servers as last known by a node, each with its number of sessions.
+fn known_to(node: &Arc<Node>, homes: &BTreeMap<ServerId, usize>) -> v1::ListServersResponse {
+    let Some(known) = node.membership().known_servers() else { return v1::ListServersResponse::default() };
     let now = node.lease().now();
     let server = |(presence, since_heartbeat): &(Presence, Option<Duration>)| {
         let sessions = homes.get(&presence.server).copied().unwrap_or_default();
@@ -52,8 +52,8 @@ fn seen_by(node: &Arc<Node>, homes: &BTreeMap<ServerId, usize>) -> v1::ListServe
             unreachable: node.membership().unreachable(presence.server).filter(|_| !presence.dead).unwrap_or_default(),
         }
     };
-    let mut servers: Vec<v1::Server> = seen.servers.iter().map(server).collect();
+    let mut servers: Vec<v1::Server> = known.servers.iter().map(server).collect();
     servers.retain(|server| !server.dead || server.sessions > 0);
     servers.sort_by(|one, other| (&one.label, one.id).cmp(&(&other.label, other.id)));
-    v1::ListServersResponse { servers, heartbeat_took: Some(convert::duration(seen.took)), ..Default::default() }
+    v1::ListServersResponse { servers, heartbeat_took: Some(convert::duration(known.took)), ..Default::default() }
 }

@@ -8,7 +8,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::node::Node;
-use crate::node::heartbeat::Roll;
+use crate::node::heartbeat::HeartbeatReport;
 use crate::sequencer::Refusal;
 use crate::telemetry::log_throttle::LogThrottle;
 
@@ -24,20 +24,20 @@ struct Throttles {
     adopting: LogThrottle,
 }
 
-/// Acts on each roll that a heartbeat yields. `hurry` requests the next heartbeat immediately.
-pub(crate) async fn run(node: Arc<Node>, mut rolls: watch::Receiver<Roll>, hurry: Arc<Notify>) {
+/// Acts on each report that a heartbeat yields. `hurry` requests the next heartbeat immediately.
+pub(crate) async fn run(node: Arc<Node>, mut reports: watch::Receiver<HeartbeatReport>, hurry: Arc<Notify>) {
     let mut throttles =
         Throttles { marking_dead: LogThrottle::every(LOG_INTERVAL), adopting: LogThrottle::every(LOG_INTERVAL) };
-    rolls.mark_changed();
-    while rolls.changed().await.is_ok() {
-        let roll = rolls.borrow_and_update().clone();
-        mark_dead(&node, &roll, &mut throttles.marking_dead).await;
-        if let Err(error) = adopt(&node, &roll, &mut rolls, &hurry).await {
+    reports.mark_changed();
+    while reports.changed().await.is_ok() {
+        let report = reports.borrow_and_update().clone();
+        mark_dead(&node, &report, &mut throttles.marking_dead).await;
+        if let Err(error) = adopt(&node, &report, &mut reports, &hurry).await {
             if throttles.adopting.on_error(Instant::now()) {
                 tracing::warn!(%error, "cannot adopt the sessions of dead servers");
             }
             tokio::time::sleep(RETRY).await;
-            rolls.mark_changed();
+            reports.mark_changed();
         } else if throttles.adopting.on_recovery() {
             tracing::info!("sessions of dead servers can be adopted again");
         }
@@ -45,8 +45,8 @@ pub(crate) async fn run(node: Arc<Node>, mut rolls: watch::Receiver<Roll>, hurry
 }
 
 /// Marks silent servers dead.
-async fn mark_dead(node: &Node, roll: &Roll, throttle: &mut LogThrottle) {
-    for &(server, heartbeat) in &roll.silent {
+async fn mark_dead(node: &Node, report: &HeartbeatReport, throttle: &mut LogThrottle) {
+    for &(server, heartbeat) in &report.silent {
         match node.store().mark_dead(server, heartbeat).await {
             Ok(dead) => {
                 throttle.on_recovery();
@@ -60,24 +60,24 @@ async fn mark_dead(node: &Node, roll: &Roll, throttle: &mut LogThrottle) {
     }
 }
 
-async fn adopt(node: &Node, roll: &Roll, rolls: &mut watch::Receiver<Roll>, hurry: &Notify) -> Result<(), Refusal> {
+async fn adopt(node: &Node, report: &HeartbeatReport, reports: &mut watch::Receiver<HeartbeatReport>, hurry: &Notify) -> Result<(), Refusal> {
     let asked = node.lease().now();
     let homes = node.homes().await?;
-    if roll.silent.is_empty()
-        && roll.servers.iter().all(|server| !server.dead)
-        && homes.iter().all(|home| roll.lives(*home))
+    if report.silent.is_empty()
+        && report.servers.iter().all(|server| !server.dead)
+        && homes.iter().all(|home| report.lives(*home))
     {
         return Ok(());
     }
     // Live servers are read after the homes, so that a server that has just started is not mistaken for a dead one.
     hurry.notify_one();
-    let Ok(roll) = rolls.wait_for(|roll| roll.sent >= asked).await.map(|roll| roll.clone()) else { return Ok(()) };
-    let orphaning: Vec<ServerId> = homes.into_iter().filter(|home| !roll.lives(*home)).collect();
+    let Ok(report) = reports.wait_for(|report| report.sent >= asked).await.map(|report| report.clone()) else { return Ok(()) };
+    let orphaning: Vec<ServerId> = homes.into_iter().filter(|home| !report.lives(*home)).collect();
     if !orphaning.is_empty() {
         tracing::info!(servers = ?orphaning, "adopting the sessions of dead servers");
         node.adopt(&orphaning).await?;
     }
-    let dead: Vec<ServerId> = roll.servers.iter().filter(|other| other.dead).map(|other| other.server).collect();
+    let dead: Vec<ServerId> = report.servers.iter().filter(|other| other.dead).map(|other| other.server).collect();
     if !dead.is_empty()
         && let Err(error) = node.store().forget(&dead).await
     {

@@ -11,7 +11,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::metrics::{HeartbeatCounts, Lives};
-use crate::cluster::membership::HeartbeatsSeen;
+use crate::cluster::membership::KnownServers;
 use crate::node::Node;
 use crate::store::{Presence, StoreError, next_heartbeat};
 use crate::telemetry::log_throttle::LogThrottle;
@@ -36,7 +36,7 @@ pub enum HeartbeatsEnd {
 
 /// All servers, as of one heartbeat.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Roll {
+pub(crate) struct HeartbeatReport {
     /// When the heartbeat was sent, on this server's clock.
     pub(crate) sent: Duration,
     /// Every server's presence.
@@ -45,7 +45,7 @@ pub(crate) struct Roll {
     pub(crate) silent: Vec<(ServerId, u64)>,
 }
 
-impl Roll {
+impl HeartbeatReport {
     /// Whether a server is registered and not dead.
     pub(crate) fn lives(&self, server: ServerId) -> bool {
         self.servers.iter().any(|other| other.server == server && !other.dead)
@@ -53,17 +53,17 @@ impl Roll {
 }
 
 /// A view of a node's heartbeats for tasks other than the sender.
-pub(crate) struct Outlook {
-    rolls: watch::Receiver<Roll>,
+pub(crate) struct HeartbeatReports {
+    reports: watch::Receiver<HeartbeatReport>,
     hurry: Arc<Notify>,
 }
 
-impl Outlook {
+impl HeartbeatReports {
     /// Requests a heartbeat immediately, and waits for it.
     pub(crate) async fn next(&mut self, node: &Node) {
         let asked = node.lease().now();
         self.hurry.notify_one();
-        if self.rolls.wait_for(|roll| roll.sent >= asked).await.is_err() {
+        if self.reports.wait_for(|report| report.sent >= asked).await.is_err() {
             // No further heartbeats are sent.
             std::future::pending::<()>().await;
         }
@@ -71,7 +71,7 @@ impl Outlook {
 }
 
 /// The observed heartbeat of another server.
-struct Seen {
+struct LastHeartbeat {
     heartbeat: u64,
     since: Duration,
     lease: Duration,
@@ -81,8 +81,8 @@ struct Seen {
 pub struct Heartbeats {
     node: Arc<Node>,
     heartbeat: Arc<AtomicU64>,
-    seen: HashMap<ServerId, Seen>,
-    roll: watch::Sender<Roll>,
+    last_heartbeats: HashMap<ServerId, LastHeartbeat>,
+    report: watch::Sender<HeartbeatReport>,
     hurry: Arc<Notify>,
     /// When the next heartbeat is or was due.
     due: Instant,
@@ -109,12 +109,12 @@ impl Heartbeats {
     /// # Errors
     /// If the store does not accept it.
     pub async fn begin(node: Arc<Node>) -> Result<Self, StoreError> {
-        let roll = watch::channel(Roll::default()).0;
+        let report = watch::channel(HeartbeatReport::default()).0;
         let due = Instant::now();
-        let (heartbeat, seen, hurry) = (Arc::default(), HashMap::new(), Arc::default());
+        let (heartbeat, last_heartbeats, hurry) = (Arc::default(), HashMap::new(), Arc::default());
         let (counts, lives) = (node.metrics().of(), node.metrics().of());
         let throttle = LogThrottle::every(LOG_INTERVAL);
-        let mut heartbeats = Self { node, heartbeat, seen, roll, hurry, due, counts, lives, throttle };
+        let mut heartbeats = Self { node, heartbeat, last_heartbeats, report, hurry, due, counts, lives, throttle };
         if heartbeats.heartbeat_once().await? {
             Ok(heartbeats)
         } else {
@@ -129,8 +129,8 @@ impl Heartbeats {
     }
 
     /// A view of the heartbeats for other tasks.
-    pub(crate) fn outlook(&self) -> Outlook {
-        Outlook { rolls: self.roll.subscribe(), hurry: self.hurry.clone() }
+    pub(crate) fn reports(&self) -> HeartbeatReports {
+        HeartbeatReports { reports: self.report.subscribe(), hurry: self.hurry.clone() }
     }
 
     /// Sends heartbeats during other work that may take longer than a lease.
@@ -153,7 +153,7 @@ impl Heartbeats {
     /// Sends heartbeats while the node runs; its adoption task marks silent servers dead and adopts their sessions.
     pub async fn run(mut self) -> HeartbeatsEnd {
         let node = &self.node;
-        node.tasks().spawn(crate::node::adoption::run(node.clone(), self.roll.subscribe(), self.hurry.clone()));
+        node.tasks().spawn(crate::node::adoption::run(node.clone(), self.report.subscribe(), self.hurry.clone()));
         self.keep_up().await
     }
 
@@ -202,8 +202,8 @@ impl Heartbeats {
         self.heartbeat.store(heartbeat, Ordering::Release);
         let servers = node.store().heartbeat(&node.presence(heartbeat)).await?;
         let took = node.lease().now().saturating_sub(sent);
-        let mut roll = Roll { sent, servers, silent: Vec::new() };
-        if !roll.lives(node.id()) {
+        let mut report = HeartbeatReport { sent, servers, silent: Vec::new() };
+        if !report.lives(node.id()) {
             return Ok(false);
         }
         self.counts.committed(begun.elapsed(), self.due.elapsed());
@@ -212,25 +212,25 @@ impl Heartbeats {
         } else if node.lease().extend(sent, validity(node.options().lease)) {
             node.refresh();
         }
-        roll.silent = self.look_at(&roll.servers);
-        node.note_members(&roll.servers);
-        node.membership().note_heartbeats_seen(self.heartbeats_seen(&roll, took));
-        self.roll.send_replace(roll);
+        report.silent = self.observe(&report.servers);
+        node.note_members(&report.servers);
+        node.membership().note_servers(self.known_servers(&report, took));
+        self.report.send_replace(report);
         Ok(true)
     }
 
     /// Records the heartbeats of other servers. Returns those that have been silent for a full lease.
-    fn look_at(&mut self, servers: &[Presence]) -> Vec<(ServerId, u64)> {
+    fn observe(&mut self, servers: &[Presence]) -> Vec<(ServerId, u64)> {
         let now = self.node.lease().now();
         let mut silent = Vec::new();
-        self.seen.retain(|server, _| servers.iter().any(|other| other.server == *server && !other.dead));
+        self.last_heartbeats.retain(|server, _| servers.iter().any(|other| other.server == *server && !other.dead));
         for other in servers.iter().filter(|other| other.server != self.node.id() && !other.dead) {
-            let fresh = || Seen { heartbeat: other.heartbeat, since: now, lease: other.lease };
-            let seen = self.seen.entry(other.server).or_insert_with(fresh);
-            let haste = if Defect::ImpatientWithOthers.is_here() { 4 } else { 1 };
-            if seen.heartbeat != other.heartbeat {
-                *seen = fresh();
-            } else if now.saturating_sub(seen.since) >= patience(seen.lease) / haste {
+            let fresh = || LastHeartbeat { heartbeat: other.heartbeat, since: now, lease: other.lease };
+            let last = self.last_heartbeats.entry(other.server).or_insert_with(fresh);
+            let divisor = if Defect::ImpatientWithOthers.is_here() { 4 } else { 1 };
+            if last.heartbeat != other.heartbeat {
+                *last = fresh();
+            } else if now.saturating_sub(last.since) >= patience(last.lease) / divisor {
                 silent.push((other.server, other.heartbeat));
             }
         }
@@ -238,13 +238,13 @@ impl Heartbeats {
     }
 
     /// The public part of a heartbeat's result.
-    fn heartbeats_seen(&self, roll: &Roll, took: Duration) -> HeartbeatsSeen {
-        let seen = |server: &Presence| match self.seen.get(&server.server) {
+    fn known_servers(&self, report: &HeartbeatReport, took: Duration) -> KnownServers {
+        let seen = |server: &Presence| match self.last_heartbeats.get(&server.server) {
             Some(seen) => Some(seen.since),
-            None => (server.server == self.node.id()).then_some(roll.sent),
+            None => (server.server == self.node.id()).then_some(report.sent),
         };
-        let servers = roll.servers.iter().map(|server| (server.clone(), seen(server))).collect();
-        HeartbeatsSeen { took, servers }
+        let servers = report.servers.iter().map(|server| (server.clone(), seen(server))).collect();
+        KnownServers { took, servers }
     }
 
     /// The pause before the next heartbeat: short enough for this server's lease, and ending when a silent server's
@@ -255,7 +255,7 @@ impl Heartbeats {
             return lease;
         }
         let now = self.node.lease().now();
-        let ends = self.seen.values().map(|seen| (seen.since + patience(seen.lease)).saturating_sub(now));
+        let ends = self.last_heartbeats.values().map(|seen| (seen.since + patience(seen.lease)).saturating_sub(now));
         // Servers silent for longer have been reported, and are again with each regular heartbeat.
         let ends = ends.filter(|end| !end.is_zero()).min();
         ends.unwrap_or(lease).min(lease / HEARTBEATS_PER_LEASE)

@@ -21,7 +21,7 @@ use crate::cluster::clock::Clock;
 use crate::grpc::{Api, TtlBounds};
 use crate::node::follow;
 use crate::node::gauges::State;
-use crate::node::heartbeat::{Heartbeats, HeartbeatsEnd, Outlook};
+use crate::node::heartbeat::{Heartbeats, HeartbeatsEnd, HeartbeatReports};
 use crate::node::metrics::Lives;
 use crate::node::readiness::{Readiness, Unready};
 use crate::node::retention;
@@ -208,12 +208,12 @@ impl Lifecycle {
         }
         self.api.serve(Some(node.clone()));
         tracing::info!(server = %node.id(), "registered");
-        let (last_heartbeat, outlook) = (heartbeats.last_heartbeat(), heartbeats.outlook());
+        let (last_heartbeat, reports) = (heartbeats.last_heartbeat(), heartbeats.reports());
         let mut heartbeating = pin!(heartbeats.run().fuse());
         let end = tokio::select! {
             () = self.report(&node) => HeartbeatsEnd::NodeEnded,
             end = &mut heartbeating => end,
-            () = self.drained(&node, outlook) => HeartbeatsEnd::NodeEnded,
+            () = self.drained(&node, reports) => HeartbeatsEnd::NodeEnded,
             () = node.cancelled().cancelled() => HeartbeatsEnd::NodeEnded,
         };
         let is_asked = self.draining.is_cancelled() || self.stop.is_cancelled();
@@ -345,12 +345,12 @@ impl Lifecycle {
 
     /// Waits until the server drains and either no session is attached here, or no other server can take the sessions:
     /// none is live, or all live ones are draining, too.
-    async fn drained(&self, node: &Node, mut outlook: Outlook) {
+    async fn drained(&self, node: &Node, mut reports: HeartbeatReports) {
         self.draining.cancelled().await;
         node.set_draining();
         self.set_ready(Readiness::not(Unready::Draining)).await;
         // Servers that started since the last heartbeat are not known yet, and do not know yet that this one drains.
-        let news = tokio::time::timeout(LAST_HEARTBEAT, outlook.next(node));
+        let news = tokio::time::timeout(LAST_HEARTBEAT, reports.next(node));
         let alone = async {
             // Without the store, the last known state must suffice.
             let _ = news.await;
