@@ -64,7 +64,7 @@ impl Lease {
     }
 
     /// Ends the lease permanently.
-    pub fn give_up(&self) {
+    pub fn revoke(&self) {
         let mut state = self.lock();
         (state.until, state.over) = (Some(Duration::ZERO), true);
     }
@@ -125,7 +125,7 @@ mod tests {
         let lease = Lease::new(Arc::new(Late));
         lease.extend(lease.now(), Duration::from_secs(9));
         assert!(lease.tick().is_some());
-        lease.give_up();
+        lease.revoke();
         assert!(!lease.extend(lease.now(), Duration::from_secs(9)), "no session lives on by it");
         lease.hold_for_ever();
         assert_eq!((lease.tick(), lease.left()), (None, Some(Duration::ZERO)));

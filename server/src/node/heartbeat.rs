@@ -171,7 +171,7 @@ impl Heartbeats {
                 }
                 Ok(false) => {
                     self.lives.marked_dead();
-                    node.lease().give_up();
+                    node.lease().revoke();
                     return HeartbeatsEnd::MarkedDead;
                 }
                 Err(error) => {

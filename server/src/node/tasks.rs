@@ -53,7 +53,7 @@ impl Tasks {
     /// Ends the server because one of its tasks has failed: as long as it sent heartbeats, no other server would take
     /// over that task's work.
     fn fail(&self) {
-        self.lease.give_up();
+        self.lease.revoke();
         self.cancel.cancel();
     }
 

@@ -234,7 +234,7 @@ impl Lifecycle {
             return;
         }
         // Calls may still be in progress: once others adopt, none may answer a renewal.
-        node.lease().give_up();
+        node.lease().revoke();
         // Makes other servers adopt immediately. If this fails, they detect the silence themselves.
         let _ = store.mark_dead(node.id(), last_heartbeat.load(Ordering::Acquire)).await;
         if !is_asked {
