@@ -10,7 +10,7 @@ use tenure_core::defect::Defect;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use super::metrics::{HeartbeatCounts, Lives};
+use super::metrics::{HeartbeatCounts, NodeFailures};
 use crate::cluster::membership::KnownServers;
 use crate::node::Node;
 use crate::store::{Presence, StoreError, next_heartbeat};
@@ -87,7 +87,7 @@ pub struct Heartbeats {
     /// When the next heartbeat is or was due.
     due: Instant,
     counts: HeartbeatCounts,
-    lives: Lives,
+    failures: NodeFailures,
     throttle: LogThrottle,
 }
 
@@ -112,9 +112,9 @@ impl Heartbeats {
         let report = watch::channel(HeartbeatReport::default()).0;
         let due = Instant::now();
         let (heartbeat, last_heartbeats, hurry) = (Arc::default(), HashMap::new(), Arc::default());
-        let (counts, lives) = (node.metrics().of(), node.metrics().of());
+        let (counts, failures) = (node.metrics().of(), node.metrics().of());
         let throttle = LogThrottle::every(LOG_INTERVAL);
-        let mut heartbeats = Self { node, heartbeat, last_heartbeats, report, hurry, due, counts, lives, throttle };
+        let mut heartbeats = Self { node, heartbeat, last_heartbeats, report, hurry, due, counts, failures, throttle };
         if heartbeats.heartbeat_once().await? {
             Ok(heartbeats)
         } else {
@@ -170,7 +170,7 @@ impl Heartbeats {
                     pause
                 }
                 Ok(false) => {
-                    self.lives.marked_dead();
+                    self.failures.marked_dead();
                     node.lease().revoke();
                     return HeartbeatsEnd::MarkedDead;
                 }

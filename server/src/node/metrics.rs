@@ -41,12 +41,12 @@ impl HeartbeatCounts {
 
 /// Counts nodes that ended before the process.
 #[derive(Clone, Default)]
-pub(crate) struct Lives {
+pub(crate) struct NodeFailures {
     marked_dead: Counter,
     task_panics: Counter,
 }
 
-impl MetricSet for Lives {
+impl MetricSet for NodeFailures {
     fn register(&self, registry: &mut Registry) {
         let help = "Times that other servers marked this server dead and it started over under a new id";
         registry.register("marked_dead", help, self.marked_dead.clone());
@@ -55,7 +55,7 @@ impl MetricSet for Lives {
     }
 }
 
-impl Lives {
+impl NodeFailures {
     /// Counts that this server was marked dead.
     pub(crate) fn marked_dead(&self) {
         self.marked_dead.inc();

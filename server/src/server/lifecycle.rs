@@ -22,7 +22,7 @@ use crate::grpc::{Api, TtlBounds};
 use crate::node::follow;
 use crate::node::gauges::State;
 use crate::node::heartbeat::{Heartbeats, HeartbeatsEnd, HeartbeatReports};
-use crate::node::metrics::Lives;
+use crate::node::metrics::NodeFailures;
 use crate::node::readiness::{Readiness, Unready};
 use crate::node::retention;
 use crate::node::{Node, NodeOptions};
@@ -382,7 +382,7 @@ const SERVICES: [&str; 7] = [
 ];
 
 fn task_panicked(node: &Node) {
-    node.metrics().of::<Lives>().task_panicked();
+    node.metrics().of::<NodeFailures>().task_panicked();
     tracing::error!(server = %node.id(), "a task of the server failed: starting over as a new server");
 }
 
