@@ -73,8 +73,8 @@ impl Audit {
     }
 
     fn new(everything: bool, counts: &AuditLines) -> (Self, Receiver<Vec<u8>>) {
-        let (lines, told) = sync_channel(WAITING);
-        (Self { everything, lines, tally: Arc::new(Tally::counting(counts.clone())) }, told)
+        let (lines, queued) = sync_channel(WAITING);
+        (Self { everything, lines, tally: Arc::new(Tally::counting(counts.clone())) }, queued)
     }
 
     /// Whether allowed operations of this weight are recorded.
@@ -95,7 +95,7 @@ impl Audit {
     }
 
     fn put(&self, line: Line) {
-        self.tally.told();
+        self.tally.queued();
         if self.lines.try_send(line.encode(SystemTime::now())).is_err() {
             self.tally.lost(1);
         }
@@ -151,6 +151,6 @@ mod tests {
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(20), ended).await.expect("nobody is left who tells");
+        tokio::time::timeout(Duration::from_secs(20), ended).await.expect("all senders are dropped");
     }
 }

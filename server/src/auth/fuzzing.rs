@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-pub use super::audit::fuzzing::{Told, line};
+pub use super::audit::fuzzing::{LineFields, line};
 use super::jwt::Jwt;
 use super::policy;
 pub use super::tokens::Tokens;

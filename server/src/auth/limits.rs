@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_too_often_is_told_when_to_ask_again() {
+    fn rate_limited_request_gets_a_retry_delay() {
         // One per second: even a slow test finishes within the interval.
         let allowance = allowance(&["requests_per_second = 1"]);
         let mut refused = 0;

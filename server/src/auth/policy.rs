@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_granted_nothing_may_do_nothing() {
+    fn identity_without_grants_has_no_rights() {
         assert!(rights(Identity::of_token("stranger")).are_none());
         assert!(rights(Identity::of_subject("billing")).are_none(), "of another kind");
     }

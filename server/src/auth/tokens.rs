@@ -111,7 +111,7 @@ mod tests {
         assert!(tokens.has(&hash));
         assert_eq!(tokens.find(&format!("{token} ")), None);
         assert_eq!(tokens.find(""), None);
-        assert!(!line.contains(&token), "the file tells nothing that could be used");
+        assert!(!line.contains(&token), "the file has no usable token");
     }
 
     #[test]

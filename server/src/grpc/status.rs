@@ -389,12 +389,12 @@ mod tests {
             [Problem::from(NamespaceError::Store(store)), Problem::Refused(Refusal::Unavailable(why.to_owned()))]
         {
             let (refusal, status) = (problem.to_refusal(), Status::from(problem));
-            let told = [
+            let texts = [
                 format!("{refusal:?}"),
                 status.message().to_owned(),
                 String::from_utf8_lossy(status.details()).into_owned(),
             ];
-            for text in told {
+            for text in texts {
                 assert!(
                     !["db.internal", "5432", "\"tenure\"", "locks"].iter().any(|secret| text.contains(secret)),
                     "{text}"
@@ -405,14 +405,14 @@ mod tests {
     }
 
     #[test]
-    fn draining_is_not_told_of_what_may_be_done() {
+    fn draining_is_not_reported_for_a_possible_change() {
         let unknown = Problem::Refused(Refusal::OutcomeUnknown);
         assert_eq!(Problem::Refused(Refusal::Draining).after_change(), unknown);
         assert_eq!(Problem::NotNow("later").after_change(), Problem::NotNow("later"));
     }
 
     #[test]
-    fn who_is_told_to_come_again_is_told_to_wait() {
+    fn retryable_errors_have_a_retry_delay() {
         assert_eq!(in_ms(Duration::ZERO), 1);
         assert_eq!(in_ms(Duration::from_micros(999)), 1);
         assert_eq!(in_ms(Duration::from_micros(1_001)), 2);

@@ -123,7 +123,7 @@ fn tokens(entries: Vec<Entry>) -> Vec<u64> {
 }
 
 #[test]
-fn a_hold_has_all_that_its_events_tell() {
+fn hold_has_everything_of_its_events() {
     let (ann, bob) = (spec("ann", 1, &["a", "b"]), spec("bob", 3, &["a"]));
     let log = log(vec![
         vec![opened("ann"), granted(2, &ann)],

@@ -89,7 +89,7 @@ where
         if let Some(call) = &call {
             let received = call.received();
             if call.kind().client_streams {
-                request = request.map(|body| Body::new(Told { body, frames: Frames::default(), received }));
+                request = request.map(|body| Body::new(CountedRequest { body, frames: Frames::default(), received }));
             } else {
                 // As grpc-go does for methods without client streaming.
                 received.count(1);
@@ -134,7 +134,7 @@ fn count_answer(call: Call, response: Response<Body>) -> Response<Body> {
         return response;
     }
     if call.kind().server_streams {
-        return response.map(|body| Body::new(Telling { body, frames: Frames::default(), call: Some(call) }));
+        return response.map(|body| Body::new(CountedResponse { body, frames: Frames::default(), call: Some(call) }));
     }
     // The handler has finished, and its one message is being sent.
     call.sent(1);
@@ -148,13 +148,13 @@ fn code(headers: &HeaderMap) -> Option<Code> {
 }
 
 /// A request body that counts its messages.
-struct Told {
+struct CountedRequest {
     body: Body,
     frames: Frames,
     received: Received,
 }
 
-impl http_body::Body for Told {
+impl http_body::Body for CountedRequest {
     type Data = Bytes;
     type Error = Status;
 
@@ -177,38 +177,38 @@ impl http_body::Body for Told {
 }
 
 /// A response body that counts its messages and the code in its trailers.
-struct Telling {
+struct CountedResponse {
     body: Body,
     frames: Frames,
     /// `None` once the call has ended.
     call: Option<Call>,
 }
 
-impl http_body::Body for Telling {
+impl http_body::Body for CountedResponse {
     type Data = Bytes;
     type Error = Status;
 
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        let telling = &mut *self;
-        let frame = ready!(Pin::new(&mut telling.body).poll_frame(context));
+        let counted = &mut *self;
+        let frame = ready!(Pin::new(&mut counted.body).poll_frame(context));
         match &frame {
             Some(Ok(frame)) => {
-                if let (Some(data), Some(call)) = (frame.data_ref(), &telling.call) {
-                    call.sent(telling.frames.count(data));
+                if let (Some(data), Some(call)) = (frame.data_ref(), &counted.call) {
+                    call.sent(counted.frames.count(data));
                 }
                 if let Some(code) = frame.trailers_ref().and_then(code)
-                    && let Some(call) = telling.call.take()
+                    && let Some(call) = counted.call.take()
                 {
                     call.end(code);
                 }
             }
             Some(Err(status)) => {
-                if let Some(call) = telling.call.take() {
+                if let Some(call) = counted.call.take() {
                     call.end(status.code());
                 }
             }
             None => {
-                if let Some(call) = telling.call.take() {
+                if let Some(call) = counted.call.take() {
                     call.end(Code::Unknown);
                 }
             }

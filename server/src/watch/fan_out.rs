@@ -214,12 +214,12 @@ fn loses_history(batch: &Batch) -> bool {
 
 /// The groups whose last change is in each batch, by the batch's revision, in the state known after it.
 pub fn last_changes(batches: &[Arc<Batch>], known: &Groups) -> BTreeMap<Revision, Groups> {
-    let mut told: BTreeSet<&str> = BTreeSet::new();
+    let mut noted: BTreeSet<&str> = BTreeSet::new();
     let mut changes: BTreeMap<Revision, Groups> = BTreeMap::new();
     for batch in batches.iter().rev() {
         for recorded in &batch.events {
             if let Event::Group { group, .. } = &recorded.event
-                && told.insert(group)
+                && noted.insert(group)
                 && let Some(state) = known.get(&**group)
             {
                 changes.entry(batch.revision()).or_default().insert(group.to_string(), state.clone());

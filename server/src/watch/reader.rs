@@ -23,9 +23,9 @@ pub struct Reader {
 
 /// An item that a reader receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum Received {
     /// Messages, as they were encoded.
-    Told {
+    Messages {
         /// Everything up to this revision has been sent.
         revision: Revision,
         /// The encoded messages.
@@ -62,11 +62,11 @@ impl Reader {
         self.next.is_some()
     }
 
-    /// The next item for a reader that knows everything up to a revision. [`Heard::Missed`] if the reader has not
+    /// The next item for a reader that knows everything up to a revision. [`Received::Missed`] if the reader has not
     /// joined.
-    pub fn poll_heard(&mut self, known: Revision, context: &mut Context<'_>) -> Poll<Heard> {
-        if let Some(heard) = self.take(known) {
-            return Poll::Ready(heard);
+    pub fn poll_receive(&mut self, known: Revision, context: &mut Context<'_>) -> Poll<Received> {
+        if let Some(received) = self.take(known) {
+            return Poll::Ready(received);
         }
         self.register(context);
         // Messages that arrived before the registration did not wake the task.
@@ -84,22 +84,22 @@ impl Reader {
         self.hub.is_draining()
     }
 
-    fn take(&mut self, known: Revision) -> Option<Heard> {
+    fn take(&mut self, known: Revision) -> Option<Received> {
         if self.hub.is_over() {
-            return Some(Heard::Over);
+            return Some(Received::Over);
         }
-        let Some(next) = &mut self.next else { return Some(Heard::Missed) };
+        let Some(next) = &mut self.next else { return Some(Received::Missed) };
         // Reset before the check, so that a message that arrives after it marks the reader again.
         self.notifier.caught_up();
         if !self.subscription.has(*next) {
             return None;
         }
         self.notifier.lags();
-        let heard = self.subscription.take(next, known);
-        if heard == Some(Heard::Missed) {
+        let received = self.subscription.take(next, known);
+        if received == Some(Received::Missed) {
             self.next = None;
         }
-        heard
+        received
     }
 }
 

@@ -10,7 +10,7 @@ use tenure_core::Revision;
 use tokio::time::Instant;
 
 use super::filter::Filter;
-use super::reader::Heard;
+use super::reader::Received;
 use super::watchers::Notifier;
 use crate::limits;
 use crate::limits::{Budget, Share};
@@ -133,7 +133,7 @@ impl Subscription {
 
     /// Takes the next message for a reader that knows everything up to a revision. A reader that missed some is no
     /// longer joined.
-    pub(super) fn take(&self, next: &mut u64, known: Revision) -> Option<Heard> {
+    pub(super) fn take(&self, next: &mut u64, known: Revision) -> Option<Received> {
         let mut backlog = self.backlog();
         loop {
             if *next == backlog.end() {
@@ -141,7 +141,7 @@ impl Subscription {
             }
             let Some(at) = next.checked_sub(backlog.first) else {
                 backlog.leave(true);
-                return Some(Heard::Missed);
+                return Some(Received::Missed);
             };
             let message = backlog.messages.get(usize::try_from(at).ok()?)?.0.clone();
             *next += 1;
@@ -150,7 +150,7 @@ impl Subscription {
             }
             let is_known = if message.is_mark { message.revision < known } else { message.revision <= known };
             if !is_known {
-                return Some(Heard::Told { revision: message.revision, bytes: message.bytes });
+                return Some(Received::Messages { revision: message.revision, bytes: message.bytes });
             }
         }
     }

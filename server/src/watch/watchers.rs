@@ -98,7 +98,7 @@ mod tests {
     use crate::limits::Budget;
     use crate::limits::Buffer;
     use crate::store::Batch;
-    use crate::watch::{Encoded, Encoder, Filter, Groups, Heard, Reader};
+    use crate::watch::{Encoded, Encoder, Filter, Groups, Received, Reader};
 
     /// Encodes every event as an empty message.
     struct Empty;
@@ -126,8 +126,8 @@ mod tests {
         hub.publish(Arc::new(batch), &Table::default());
     }
 
-    async fn hear(reader: &mut Reader, known: u64) -> Heard {
-        std::future::poll_fn(|context| reader.poll_heard(Revision(known), context)).await
+    async fn receive(reader: &mut Reader, known: u64) -> Received {
+        std::future::poll_fn(|context| reader.poll_receive(Revision(known), context)).await
     }
 
     /// Lets the fan-out run.
@@ -147,10 +147,10 @@ mod tests {
         tokio::spawn(fan_out.run(&Empty, std::future::pending(), std::future::pending()));
         let second = Duration::from_secs(1);
         tokio::time::advance(second).await;
-        assert_eq!(hub.watchers(), Watchers { count: 1, lag: second }, "it has not been told what there is");
+        assert_eq!(hub.watchers(), Watchers { count: 1, lag: second }, "it has not taken the message");
 
         assert!(reader.join(Revision(0)));
-        assert!(futures::poll!(Box::pin(hear(&mut reader, 0))).is_pending());
+        assert!(futures::poll!(Box::pin(receive(&mut reader, 0))).is_pending());
         tokio::time::advance(second).await;
         assert_eq!(hub.watchers(), Watchers { count: 1, lag: Duration::ZERO });
 
@@ -161,9 +161,9 @@ mod tests {
         settle().await;
         tokio::time::advance(second).await;
         assert_eq!(hub.watchers().lag, 2 * second, "it takes nothing");
-        hear(&mut reader, 0).await;
-        hear(&mut reader, 1).await;
-        assert!(futures::poll!(Box::pin(hear(&mut reader, 2))).is_pending());
+        receive(&mut reader, 0).await;
+        receive(&mut reader, 1).await;
+        assert!(futures::poll!(Box::pin(receive(&mut reader, 2))).is_pending());
         assert_eq!(hub.watchers().lag, Duration::ZERO);
         drop(reader);
         assert_eq!(hub.watchers(), Watchers::default());

@@ -66,7 +66,7 @@ impl Stream {
             None => messages.next().await,
         };
         let mut lines = Vec::new();
-        let told = match next {
+        let encoded = match next {
             Ok(Some(message)) => {
                 [message].into_iter().chain(messages.ready()).try_for_each(|message| -> Result<(), Status> {
                     put(&mut lines, "result", &contract::decode(self.kind.clone(), message).map_err(unreadable)?);
@@ -79,7 +79,7 @@ impl Stream {
             }
             Err(status) => Err(status),
         };
-        if let Err(status) = told {
+        if let Err(status) = encoded {
             self.messages = None;
             let error = serde_json::to_vec(&Refusal::from(status)).unwrap_or_else(|_| b"{}".to_vec());
             put(&mut lines, "error", &error);

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_told_as_the_contract_has_it() {
+    fn response_is_encoded_by_the_contract() {
         let answer = v1::EvictResponse { revision: 1 << 60, ..v1::EvictResponse::default() };
         let json = decode(kind("tenure.v1.EvictResponse"), answer.encode_to_vec().into()).expect("readable");
         assert_eq!(String::from_utf8(json).expect("text"), r#"{"revision":"1152921504606846976"}"#);

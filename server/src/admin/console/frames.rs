@@ -28,7 +28,7 @@ impl Messages {
             None if head.status != http::StatusCode::OK => {
                 Some(Status::unknown(format!("HTTP status {}", head.status)))
             }
-            told => told,
+            status => status,
         };
         Self { body, wire: BytesMut::new(), ready: VecDeque::new(), end }
     }

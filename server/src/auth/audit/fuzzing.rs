@@ -8,7 +8,7 @@ use super::{Act, Actor};
 
 /// The contents of a line, as unvalidated text.
 #[derive(Clone, Debug, Default)]
-pub struct Told<'a> {
+pub struct LineFields<'a> {
     /// The rule that denied the operation, if any.
     pub rule: Option<&'a str>,
     /// The caller's identity.
@@ -33,8 +33,8 @@ pub struct Told<'a> {
 
 /// The encoded line, including its line break.
 #[must_use]
-pub fn line(told: &Told<'_>, now: SystemTime) -> Vec<u8> {
-    let act = Act::new("").called(told.path).there(told.namespace).on(told.names.iter().copied()).by(told.session);
-    let act = act.with(told.token).because(told.operator, told.note);
-    Line::new(Actor { identity: told.identity, address: told.address }, &act, told.rule).encode(now)
+pub fn line(fields: &LineFields<'_>, now: SystemTime) -> Vec<u8> {
+    let act = Act::new("").called(fields.path).there(fields.namespace).on(fields.names.iter().copied()).by(fields.session);
+    let act = act.with(fields.token).because(fields.operator, fields.note);
+    Line::new(Actor { identity: fields.identity, address: fields.address }, &act, fields.rule).encode(now)
 }

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_tells_who_did_what_from_where() {
+    fn line_has_actor_act_and_address() {
         let act = Act::new("tenure.v1.LockService/Evict").there("").on(["job"]).with(7).because("eve", "stuck");
         assert_eq!(
             encoded(&act, None),

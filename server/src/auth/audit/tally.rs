@@ -62,7 +62,7 @@ impl Tally {
     }
 
     /// Counts a pending line.
-    pub(super) fn told(&self) {
+    pub(super) fn queued(&self) {
         self.waiting.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -177,9 +177,9 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_told_is_told_later() {
+    fn lost_lines_are_counted_in_a_later_line() {
         let (tally, now) = (Tally::default(), Instant::now());
-        tally.told();
+        tally.queued();
         tally.lost(1);
         let sums = tally.sum_up(now);
         tally.take_back(sums);

@@ -49,18 +49,18 @@ impl Writer {
         loop {
             let first = lines.recv_timeout(LOOK);
             let is_over = matches!(first, Err(RecvTimeoutError::Disconnected));
-            let told: Vec<Vec<u8>> = first.into_iter().chain(lines.try_iter().take(MANY)).collect();
+            let batch: Vec<Vec<u8>> = first.into_iter().chain(lines.try_iter().take(MANY)).collect();
             let sums = tally.sum_up(Instant::now());
             let summed_up = Line::sums(sums).map(|line| line.encode(SystemTime::now()));
-            let bytes: Vec<u8> = told.iter().flatten().chain(summed_up.iter().flatten()).copied().collect();
+            let bytes: Vec<u8> = batch.iter().flatten().chain(summed_up.iter().flatten()).copied().collect();
             let written = self.write(&bytes);
             if written.is_ok() {
-                tally.written(told.len());
+                tally.written(batch.len());
             } else {
-                tally.lost(told.len());
+                tally.lost(batch.len());
                 tally.take_back(sums);
             }
-            self.tell(written);
+            self.log_outcome(written);
             if is_over {
                 return;
             }
@@ -85,7 +85,7 @@ impl Writer {
     }
 
     /// Logs the first failure, and the recovery after it.
-    fn tell(&mut self, written: io::Result<()>) {
+    fn log_outcome(&mut self, written: io::Result<()>) {
         match written {
             Ok(()) if self.failing => tracing::info!("the audit log can be written again"),
             Err(ref error) if !self.failing => tracing::error!(%error, "cannot write the audit log"),
@@ -110,18 +110,18 @@ mod tests {
         writer.write(b"two\n").expect("written");
         assert_eq!(std::fs::read_to_string(&moved).expect("there"), "before\none\n");
         assert_eq!(std::fs::read_to_string(&path).expect("there"), "two\n");
-        assert_eq!(std::fs::metadata(&path).expect("there").mode() & 0o777, 0o600, "nobody else reads it");
+        assert_eq!(std::fs::metadata(&path).expect("there").mode() & 0o777, 0o600, "only the owner reads it");
     }
 
     #[test]
     fn what_a_full_disk_does_not_take_is_counted() {
-        let (told, lines) = std::sync::mpsc::channel();
+        let (sender, lines) = std::sync::mpsc::channel();
         let tally = Tally::default();
         for _ in 0..3 {
-            tally.told();
-            told.send(b"line\n".to_vec()).expect("somebody reads");
+            tally.queued();
+            sender.send(b"line\n".to_vec()).expect("the receiver exists");
         }
-        drop(told);
+        drop(sender);
         Writer::open(Path::new("/dev/full")).expect("it can be opened").run(&lines, &tally);
         assert!(!tally.is_waiting());
         assert_eq!(tally.sum_up(Instant::now()).lost, 3);

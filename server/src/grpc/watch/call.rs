@@ -57,7 +57,7 @@ impl tower::Service<Request<Body>> for WatchCalls {
     }
 }
 
-async fn begin(api: &Api, request: Request<Body>) -> Result<Telling, Status> {
+async fn begin(api: &Api, request: Request<Body>) -> Result<WatchBody, Status> {
     framing::check(&request, METHOD)?;
     let connection = request.extensions().get::<Arc<Peer>>().and_then(|peer| peer.address);
     let connection = BuildHasherDefault::<DefaultHasher>::default().hash_one(connection);
@@ -69,11 +69,11 @@ async fn begin(api: &Api, request: Request<Body>) -> Result<Telling, Status> {
     let watch = caller.carry_out(request, |asked| api.watch(asked, connection)).await?;
     let dismissed =
         watched.map(|watched| -> Dismissed { Box::pin(async move { caller.dismissed(Some(watched)).await }) });
-    Ok(Telling { watch: Some(watch), dismissed })
+    Ok(WatchBody { watch: Some(watch), dismissed })
 }
 
 /// The response body of a watch, until the watch has ended.
-struct Telling {
+struct WatchBody {
     watch: Option<Watch>,
     dismissed: Option<Dismissed>,
 }
@@ -81,14 +81,14 @@ struct Telling {
 /// Completes when the caller may no longer watch this.
 type Dismissed = Pin<Box<dyn Future<Output = Problem> + Send>>;
 
-impl http_body::Body for Telling {
+impl http_body::Body for WatchBody {
     type Data = Bytes;
     type Error = Status;
 
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        let telling = &mut *self;
-        let Some(watch) = &mut telling.watch else { return Poll::Ready(None) };
-        let dismissed = telling.dismissed.as_mut().map_or(Poll::Pending, |dismissed| dismissed.as_mut().poll(context));
+        let body = &mut *self;
+        let Some(watch) = &mut body.watch else { return Poll::Ready(None) };
+        let dismissed = body.dismissed.as_mut().map_or(Poll::Pending, |dismissed| dismissed.as_mut().poll(context));
         if let Poll::Ready(problem) = dismissed {
             self.watch = None;
             return Poll::Ready(Some(framing::trailers(&problem.into())));

@@ -13,15 +13,15 @@ use crate::watch::Filter;
 
 /// Converts an event of a batch for the locks of a watch. Locks for which the event is the same share one.
 pub(super) fn events(recorded: &Recorded, batch: &Batch, filter: &Filter) -> Vec<v1::Event> {
-    Telling { batch, filter }.lock_events(recorded)
+    Converter { batch, filter }.lock_events(recorded)
 }
 
-struct Telling<'a> {
+struct Converter<'a> {
     batch: &'a Batch,
     filter: &'a Filter,
 }
 
-impl Telling<'_> {
+impl Converter<'_> {
     fn lock_events(&self, recorded: &Recorded) -> Vec<v1::Event> {
         let revision = recorded.revision;
         let held = |claim: &Revision, token: &Revision, spec: &Arc<ClaimSpec>| {

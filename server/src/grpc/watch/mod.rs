@@ -25,7 +25,7 @@ use crate::auth::Watching;
 use crate::limits;
 use crate::limits::Share;
 use crate::sequencer::Namespace;
-use crate::watch::{FanOut, Filter, Heard, Reader};
+use crate::watch::{FanOut, Filter, Received, Reader};
 use behind::{Behind, Over};
 pub(super) use call::WatchCalls;
 pub(super) use snapshot::Turns;
@@ -114,13 +114,13 @@ impl Stream for Watch {
         let watch = &mut *self;
         loop {
             match &mut watch.state {
-                State::Level(_) => match ready!(watch.reader.poll_heard(watch.cursor, context)) {
-                    Heard::Told { revision, bytes } => {
+                State::Level(_) => match ready!(watch.reader.poll_receive(watch.cursor, context)) {
+                    Received::Messages { revision, bytes } => {
                         watch.cursor = revision;
                         return Poll::Ready(Some(bytes));
                     }
-                    Heard::Missed => watch.fall_behind(),
-                    Heard::Over => watch.state = State::Over,
+                    Received::Missed => watch.fall_behind(),
+                    Received::Over => watch.state = State::Over,
                 },
                 State::Idle(_) => watch.go_on(),
                 State::Behind(encoding) => match encoding.as_mut().poll(context) {

@@ -9,9 +9,9 @@ pub(super) fn from_openmetrics(text: &str) -> String {
     let mut help = None;
     for line in text.lines() {
         let mut words = line.splitn(4, ' ');
-        let told = (words.next(), words.next(), words.next(), words.next());
+        let fields = (words.next(), words.next(), words.next(), words.next());
         // Writing to a string cannot fail.
-        let _ = match told {
+        let _ = match fields {
             (Some("#"), Some("HELP"), Some(name), Some(said)) => {
                 help = Some((name, said));
                 Ok(())

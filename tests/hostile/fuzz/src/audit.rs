@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
-use tenure_server::auth::fuzzing::{Told, line};
+use tenure_server::auth::fuzzing::{LineFields, line};
 
 use crate::draw::Draw;
 
@@ -24,7 +24,7 @@ pub fn audit(data: &[u8]) {
     let [rule, identity, path, namespace, session, operator, note] = std::array::from_fn(|_| part());
     let names: Vec<&str> = parts.collect();
     let rule = is_refused.then_some(rule);
-    let told = Told {
+    let fields = LineFields {
         rule,
         identity: Some(identity),
         address,
@@ -36,7 +36,7 @@ pub fn audit(data: &[u8]) {
         operator,
         note,
     };
-    let line = line(&told, SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
+    let line = line(&fields, SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
     let line = String::from_utf8(line).expect("ASCII");
     let (object, end) = line.split_at(line.len() - 1);
     assert_eq!(end, "\n");
