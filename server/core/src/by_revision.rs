@@ -36,7 +36,7 @@ impl<T: PartialEq> PartialEq for ByRevision<T> {
 impl<T> ByRevision<T> {
     pub(crate) fn get(&self, revision: &Revision) -> Option<&T> {
         let block = if *revision < self.from { self.blocks.range(..=revision).next_back()?.1 } else { &self.newest };
-        place(block, revision).ok().map(|place| &block[place].1)
+        index(block, revision).ok().map(|index| &block[index].1)
     }
 
     /// All values, in order.
@@ -60,16 +60,16 @@ impl<T> ByRevision<T> {
             },
             false => &mut self.newest,
         };
-        let place = place(block, &revision).unwrap_or_else(|place| place);
+        let index = index(block, &revision).unwrap_or_else(|index| index);
         if block.len() < BLOCK {
-            return block.insert(place, (revision, value));
+            return block.insert(index, (revision, value));
         }
         if revision < self.from {
             let rest = block.split_off(BLOCK / 2);
             self.blocks.insert(rest[0].0, rest);
         } else {
             let mut rest = Vec::with_capacity(BLOCK);
-            rest.extend(block.drain(place..));
+            rest.extend(block.drain(index..));
             let from = rest.first().map_or(revision, |(first, _)| *first);
             let full = replace(&mut self.newest, rest);
             self.blocks.insert(replace(&mut self.from, from), full);
@@ -80,12 +80,12 @@ impl<T> ByRevision<T> {
     /// Removes an entry, if present.
     pub(crate) fn remove(&mut self, revision: &Revision) -> Option<T> {
         if *revision >= self.from {
-            let place = place(&self.newest, revision).ok()?;
-            return Some(self.newest.remove(place).1);
+            let index = index(&self.newest, revision).ok()?;
+            return Some(self.newest.remove(index).1);
         }
         let (from, block) = self.blocks.range_mut(..=revision).next_back()?;
-        let (from, place) = (*from, place(block, revision).ok()?);
-        let (_, value) = block.remove(place);
+        let (from, index) = (*from, index(block, revision).ok()?);
+        let (_, value) = block.remove(index);
         if block.is_empty() {
             self.blocks.remove(&from);
         } else if block.len() < block.capacity() / 4 {
@@ -96,7 +96,7 @@ impl<T> ByRevision<T> {
 }
 
 /// The index of an entry in a block, or the index to insert it at.
-fn place<T>(block: &[(Revision, T)], revision: &Revision) -> Result<usize, usize> {
+fn index<T>(block: &[(Revision, T)], revision: &Revision) -> Result<usize, usize> {
     block.binary_search_by_key(revision, |(at, _)| *at)
 }
 
@@ -113,14 +113,14 @@ mod tests {
         /// Removes the entry at this distance from the newest.
         GoNew(usize),
         /// Removes any entry, and inserts it again if undone.
-        Go { place: usize, undone: bool },
+        Go { index: usize, undone: bool },
     }
 
     fn step() -> impl Strategy<Value = Step> {
         prop_oneof![
             2 => (1u64..100).prop_map(Step::Come),
             2 => (0usize..5).prop_map(Step::GoNew),
-            8 => (any::<usize>(), prop::bool::weighted(0.3)).prop_map(|(place, undone)| Step::Go { place, undone }),
+            8 => (any::<usize>(), prop::bool::weighted(0.3)).prop_map(|(index, undone)| Step::Go { index, undone }),
         ]
     }
 
@@ -137,9 +137,9 @@ mod tests {
                         map.insert(Revision(next), next);
                         plain.insert(Revision(next), next);
                     },
-                    Step::GoNew(place) => go = plain.keys().rev().nth(place).map(|revision| (*revision, false)),
-                    Step::Go { place, undone } if !plain.is_empty() => {
-                        go = plain.keys().nth(place % plain.len()).map(|revision| (*revision, undone));
+                    Step::GoNew(index) => go = plain.keys().rev().nth(index).map(|revision| (*revision, false)),
+                    Step::Go { index, undone } if !plain.is_empty() => {
+                        go = plain.keys().nth(index % plain.len()).map(|revision| (*revision, undone));
                     }
                     Step::Go { .. } => {}
                 }

@@ -20,7 +20,7 @@ pub(crate) const REQUESTS: &str = "requests per second of this identity at this 
 pub(crate) const HISTORY_BYTES: &str = "history bytes per second of this identity in the namespace at this server";
 
 /// An identity and a namespace.
-type Place = (Text, Text);
+type LimitKey = (Text, Text);
 
 /// A limit from the policy. It applies to each matching identity and each namespace separately.
 #[derive(Debug, Deserialize, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(super) struct Limit {
     #[serde(skip)]
     rate: Rate<Text>,
     #[serde(skip)]
-    history: Rate<Place>,
+    history: Rate<LimitKey>,
 }
 
 /// A rate limiter by key. It is not part of a policy's value: all rates compare equal.
@@ -124,17 +124,17 @@ impl Limit {
 
 /// The number of watches of each identity at this server.
 #[derive(Debug, Default)]
-pub(super) struct Watches(Mutex<HashMap<Place, u32>>);
+pub(super) struct Watches(Mutex<HashMap<LimitKey, u32>>);
 
 impl Watches {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Place, u32>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<LimitKey, u32>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A counted watch; dropping it ends the count.
 #[derive(Debug)]
-pub(crate) struct Watching(Arc<Watches>, Place);
+pub(crate) struct Watching(Arc<Watches>, LimitKey);
 
 impl Drop for Watching {
     fn drop(&mut self) {
@@ -185,10 +185,10 @@ impl Allowance {
     /// If the request rate or the history rate is exceeded.
     pub(crate) fn ask(&self, namespace: &str, history_bytes: usize) -> Result<(), TooFast> {
         let bytes = u32::try_from(history_bytes).unwrap_or(u32::MAX);
-        let place = (self.identity.clone(), namespace.into());
+        let key = (self.identity.clone(), namespace.into());
         for limit in self.here(namespace) {
             limit.rate.take(&self.identity, 1, limit.requests_per_second, REQUESTS)?;
-            limit.history.take(&place, bytes, limit.history_bytes_per_second, HISTORY_BYTES)?;
+            limit.history.take(&key, bytes, limit.history_bytes_per_second, HISTORY_BYTES)?;
         }
         Ok(())
     }
@@ -199,14 +199,14 @@ impl Allowance {
     /// The limit, if it is reached.
     pub(crate) fn watch(&self, namespace: &str) -> Result<Option<Watching>, u32> {
         let Some(bound) = self.lowest(namespace, |limit| limit.watches) else { return Ok(None) };
-        let place = (self.identity.clone(), namespace.into());
+        let key = (self.identity.clone(), namespace.into());
         let mut watches = self.watches.lock();
-        let count = watches.get(&place).copied().unwrap_or_default();
+        let count = watches.get(&key).copied().unwrap_or_default();
         if count >= bound {
             return Err(bound);
         }
-        watches.insert(place.clone(), count + 1);
-        Ok(Some(Watching(self.watches.clone(), place)))
+        watches.insert(key.clone(), count + 1);
+        Ok(Some(Watching(self.watches.clone(), key)))
     }
 
     fn here(&self, namespace: &str) -> impl Iterator<Item = &Limit> {

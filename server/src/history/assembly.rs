@@ -31,7 +31,7 @@ pub(super) struct Assembly {
 struct Listed {
     entry: Entry,
     /// Position in the log. `None` for a current hold.
-    place: Option<Place>,
+    position: Option<Position>,
 }
 
 impl Listed {
@@ -45,7 +45,7 @@ impl Listed {
 }
 
 #[derive(Clone, Copy)]
-struct Place {
+struct Position {
     batch: Revision,
     event: Revision,
     /// The event may be only the end of lingering, with the end of the hold further back.
@@ -89,30 +89,30 @@ impl Assembly {
     }
 
     fn look_at(&mut self, recorded: &Recorded, batch: &Batch) {
-        let mut place = Place { batch: batch.revision(), event: recorded.revision, perhaps_lingered: false };
+        let mut position = Position { batch: batch.revision(), event: recorded.revision, perhaps_lingered: false };
         let at_ms = batch.at_ms;
         match &recorded.event {
             Event::ClaimLingering { claim, token, spec, reason, longest_pause, .. } => {
                 let end = HoldEnd { at_ms, reason: *reason, eviction: None, longest_pause: *longest_pause };
-                self.ended(*claim, *token, spec, end, place);
+                self.ended(*claim, *token, spec, end, position);
             }
             Event::ClaimEnded { claim, token: Some(token), spec, reason, eviction, longest_pause, .. } => {
                 // A release with a minimum hold makes the claim linger: this is the end of lingering, not of the hold.
                 if *reason == EndReason::Released && !spec.min_hold.is_zero() {
                     return;
                 }
-                place.perhaps_lingered = !spec.min_hold.is_zero();
+                position.perhaps_lingered = !spec.min_hold.is_zero();
                 let (eviction, longest_pause) = (eviction.clone(), *longest_pause);
-                self.ended(*claim, *token, spec, HoldEnd { at_ms, reason: *reason, eviction, longest_pause }, place);
+                self.ended(*claim, *token, spec, HoldEnd { at_ms, reason: *reason, eviction, longest_pause }, position);
             }
             Event::ClaimTransferred { from, from_token, from_spec, longest_pause, .. } => {
                 let (reason, longest_pause) = (EndReason::Transferred, *longest_pause);
                 let end = HoldEnd { at_ms, reason, eviction: None, longest_pause };
-                self.ended(*from, *from_token, from_spec, end, place);
+                self.ended(*from, *from_token, from_spec, end, position);
             }
             Event::HistoryLost { after } => {
                 let loss = Loss { after: *after, revision: recorded.revision, at_ms };
-                self.listed.push(Listed { entry: Entry::Lost(loss), place: Some(place) });
+                self.listed.push(Listed { entry: Entry::Lost(loss), position: Some(position) });
             }
             // A claim that ends without a token was never a hold.
             Event::ClaimEnded { token: None, .. }
@@ -133,14 +133,14 @@ impl Assembly {
         }
     }
 
-    fn ended(&mut self, claim: Revision, token: Revision, spec: &Arc<ClaimSpec>, end: HoldEnd, place: Place) {
+    fn ended(&mut self, claim: Revision, token: Revision, spec: &Arc<ClaimSpec>, end: HoldEnd, position: Position) {
         if self.from.listed.contains(&claim) || !spec.names.contains(&self.name) {
             return;
         }
         match self.claims.get(&claim).and_then(|at| self.listed.get_mut(*at)) {
             // The later event ended only its lingering.
             Some(Listed { entry: Entry::Hold(hold), .. }) => hold.end = Some(end),
-            _ => self.list(claim, token, spec, Some(end), Some(place)),
+            _ => self.list(claim, token, spec, Some(end), Some(position)),
         }
     }
 
@@ -150,7 +150,7 @@ impl Assembly {
         token: Revision,
         spec: &Arc<ClaimSpec>,
         end: Option<HoldEnd>,
-        place: Option<Place>,
+        position: Option<Position>,
     ) {
         for origin in [claim, token, spec.opened] {
             self.origins.entry(origin).or_insert(Origin::Wanted);
@@ -158,7 +158,7 @@ impl Assembly {
         self.claims.insert(claim, self.listed.len());
         let spec = spec.clone();
         let hold = HoldRecord { claim, token, spec, queued_ms: None, granted_ms: None, ttl: None, end };
-        self.listed.push(Listed { entry: Entry::Hold(hold), place });
+        self.listed.push(Listed { entry: Entry::Hold(hold), position });
     }
 
     /// Learns from a batch how holds began.
@@ -202,7 +202,7 @@ impl Assembly {
     }
 
     fn lasting(&self) -> usize {
-        self.listed.iter().take_while(|listed| listed.place.is_none()).count()
+        self.listed.iter().take_while(|listed| listed.position.is_none()).count()
     }
 
     /// Number of entries beside the current holds.
@@ -223,11 +223,11 @@ impl Assembly {
         let kept = lasting + fits.count();
         let cut = self.listed.len() > kept;
         self.listed.truncate(kept);
-        let last = self.listed.last().and_then(|last| last.place).filter(|_| cut);
+        let last = self.listed.last().and_then(|last| last.position).filter(|_| cut);
         let next = last.map(|last| (last.batch, last.event)).or(further.map(|further| (further, further.next())));
         let next = next.map(|(until, before)| {
-            let places = self.listed.iter().filter(|listed| listed.place.is_some_and(|place| place.perhaps_lingered));
-            let again = places.filter_map(|listed| match &listed.entry {
+            let positions = self.listed.iter().filter(|listed| listed.position.is_some_and(|position| position.perhaps_lingered));
+            let again = positions.filter_map(|listed| match &listed.entry {
                 Entry::Hold(hold) => Some(hold.claim),
                 Entry::Lost(_) => None,
             });

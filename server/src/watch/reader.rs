@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tenure_core::Revision;
 
 use super::filter::Filter;
-use super::subscription::{Place, Subscription};
+use super::subscription::{ReaderId, Subscription};
 use super::watchers::Notifier;
 use super::{FanOut, Hub};
 
@@ -15,7 +15,7 @@ use super::{FanOut, Hub};
 pub struct Reader {
     hub: Arc<Hub>,
     subscription: Arc<Subscription>,
-    place: Place,
+    id: ReaderId,
     notifier: Arc<Notifier>,
     /// The number of the next message to take, if the reader has joined.
     next: Option<u64>,
@@ -47,10 +47,10 @@ impl Reader {
         let mut index = hub.index();
         let fan_out = FanOut::attend(hub, &mut index);
         let subscription = index.select(filter);
-        let place = (connection, index.next_number());
-        subscription.enter(place, notifier.clone());
+        let id = (connection, index.next_number());
+        subscription.enter(id, notifier.clone());
         drop(index);
-        (Self { hub: hub.clone(), subscription, place, notifier, next: None }, fan_out)
+        (Self { hub: hub.clone(), subscription, id, notifier, next: None }, fan_out)
     }
 
     /// Starts to receive what happens after a revision. `false` if part of that is no longer or not yet available here:
@@ -109,7 +109,7 @@ impl Drop for Reader {
             self.subscription.leave(next);
         }
         let mut index = self.hub.index();
-        if self.subscription.exit(self.place) {
+        if self.subscription.exit(self.id) {
             index.forget(&self.subscription);
         }
     }

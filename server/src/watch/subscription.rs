@@ -16,7 +16,7 @@ use crate::limits;
 use crate::limits::{Budget, Share};
 
 /// The order in which readers are woken: by connection, so that those of one connection are woken together.
-pub(super) type Place = (u64, u64);
+pub(super) type ReaderId = (u64, u64);
 
 pub(super) struct Subscription {
     id: u64,
@@ -26,7 +26,7 @@ pub(super) struct Subscription {
     budget: Budget,
     /// The number after that of the newest message, readable without the lock.
     end: AtomicU64,
-    readers: Mutex<BTreeMap<Place, Arc<Notifier>>>,
+    readers: Mutex<BTreeMap<ReaderId, Arc<Notifier>>>,
 }
 
 /// The messages that some reader has yet to take.
@@ -162,25 +162,25 @@ impl Subscription {
         backlog.leave(is_lagging);
     }
 
-    pub(super) fn enter(&self, place: Place, notifier: Arc<Notifier>) {
-        self.readers().insert(place, notifier);
+    pub(super) fn enter(&self, reader: ReaderId, notifier: Arc<Notifier>) {
+        self.readers().insert(reader, notifier);
     }
 
     /// Removes a reader. Returns whether it was the last one.
-    pub(super) fn exit(&self, place: Place) -> bool {
+    pub(super) fn exit(&self, reader: ReaderId) -> bool {
         let mut readers = self.readers();
-        readers.remove(&place);
+        readers.remove(&reader);
         readers.is_empty()
     }
 
-    /// Up to `count` readers after a place.
-    pub(super) fn readers_after(&self, place: Option<Place>, count: usize) -> Vec<(Place, Arc<Notifier>)> {
+    /// Up to `count` readers after a reader.
+    pub(super) fn readers_after(&self, reader: Option<ReaderId>, count: usize) -> Vec<(ReaderId, Arc<Notifier>)> {
         use std::ops::Bound::{Excluded, Unbounded};
-        let from = place.map_or(Unbounded, Excluded);
+        let from = reader.map_or(Unbounded, Excluded);
         self.readers()
             .range((from, Unbounded))
             .take(count)
-            .map(|(place, notifier)| (*place, notifier.clone()))
+            .map(|(reader, notifier)| (*reader, notifier.clone()))
             .collect()
     }
 
@@ -188,7 +188,7 @@ impl Subscription {
         self.backlog.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn readers(&self) -> MutexGuard<'_, BTreeMap<Place, Arc<Notifier>>> {
+    fn readers(&self) -> MutexGuard<'_, BTreeMap<ReaderId, Arc<Notifier>>> {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

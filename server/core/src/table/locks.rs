@@ -12,7 +12,7 @@ use crate::model::{Claim, Revision};
 use crate::names::Text;
 
 /// The maximum number of unsorted names. Most locks are idle again before they are due for sorting, and so never
-/// sorted: finding a place among a million names costs more than all the rest of a grant.
+/// sorted: finding a index among a million names costs more than all the rest of a grant.
 const UNSORTED: usize = 1_024;
 
 /// The locks that are not idle.
@@ -68,9 +68,9 @@ impl Locks {
         for name in &claim.spec.names {
             let lock = match self.by_name.entry(name.clone()) {
                 Entry::Occupied(found) => found.into_mut(),
-                Entry::Vacant(place) => {
+                Entry::Vacant(entry) => {
                     self.unsorted.insert(name.clone());
-                    place.insert(Lock::default())
+                    entry.insert(Lock::default())
                 }
             };
             let was_free = lock.holders().is_empty();
@@ -86,12 +86,12 @@ impl Locks {
     /// The reverse of [`Self::enter`].
     pub(super) fn leave(&mut self, claim: &Claim) {
         for name in &claim.spec.names {
-            let Some((place, _, lock)) = self.by_name.get_full_mut(name) else { continue };
+            let Some((index, _, lock)) = self.by_name.get_full_mut(name) else { continue };
             let was_free = lock.holders().is_empty();
             lock.leave(claim);
             self.taken -= usize::from(!was_free && lock.holders().is_empty());
             if lock.is_idle() {
-                self.by_name.swap_remove_index(place);
+                self.by_name.swap_remove_index(index);
                 if !self.unsorted.swap_remove(name) {
                     self.sorted.remove(name);
                 }

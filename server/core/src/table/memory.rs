@@ -70,23 +70,23 @@ struct OlderHolds(Vec<Option<(Revision, Text, EndReason)>>);
 
 impl OlderHolds {
     fn remember(&mut self, token: Revision, session: &Text, reason: EndReason) {
-        let mut place = self.place(token);
+        let mut slot = self.slot(token);
         while self.0.len() < OLDER_HOLDS
-            && self.0.get(place).is_none_or(|taken| taken.as_ref().is_some_and(|(other, ..)| *other != token))
+            && self.0.get(slot).is_none_or(|taken| taken.as_ref().is_some_and(|(other, ..)| *other != token))
         {
             self.widen();
-            place = self.place(token);
+            slot = self.slot(token);
         }
-        self.0[place] = Some((token, session.clone(), reason));
+        self.0[slot] = Some((token, session.clone(), reason));
     }
 
     fn get(&self, token: Revision) -> Option<(&Text, EndReason)> {
-        let (known, session, reason) = self.0.get(self.place(token))?.as_ref()?;
+        let (known, session, reason) = self.0.get(self.slot(token))?.as_ref()?;
         (*known == token).then_some((session, *reason))
     }
 
     /// The slot of a token. The number of slots is a power of two.
-    fn place(&self, token: Revision) -> usize {
+    fn slot(&self, token: Revision) -> usize {
         usize::try_from(token.0 % self.0.len().max(1) as u64).unwrap_or_default()
     }
 
@@ -94,8 +94,8 @@ impl OlderHolds {
     fn widen(&mut self) {
         let wider = vec![None; (self.0.len() * 2).max(16)];
         for (token, session, reason) in std::mem::replace(&mut self.0, wider).into_iter().flatten() {
-            let place = self.place(token);
-            self.0[place] = Some((token, session, reason));
+            let slot = self.slot(token);
+            self.0[slot] = Some((token, session, reason));
         }
     }
 }
@@ -195,7 +195,7 @@ impl Memory {
 
     fn past(&mut self, session: &Text) -> &mut Past {
         match self.sessions.get_index_of(session) {
-            Some(place) => &mut self.sessions[place],
+            Some(slot) => &mut self.sessions[slot],
             None => self.sessions.entry(session.clone()).or_default(),
         }
     }
