@@ -165,10 +165,10 @@ async fn ended_unseen(namespace: &Namespace, holder: &Claim) -> Result<Handed, P
     let name: Text = holder.spec.names.first().cloned().unwrap_or_else(|| "".into());
     let id = holder.id;
     let read = namespace.read(move |table: &Table| {
-        let gone = table.claim(id).is_none();
+        let has_ended = table.claim(id).is_none();
         let lock = table.lock(&name)?;
         let next = table.claim(*lock.holders().first()?)?.clone();
-        (gone && matches!(next.state, ClaimState::Held { .. })).then(|| (next, table.revision()))
+        (has_ended && matches!(next.state, ClaimState::Held { .. })).then(|| (next, table.revision()))
     });
     match in_time(async { Ok(read.await?) }).await? {
         Some((next, revision)) => Ok(Handed::To(next, revision)),

@@ -55,7 +55,7 @@ struct Position {
 #[derive(Clone, Copy)]
 enum Origin {
     Wanted,
-    Gone,
+    Dropped,
     Known {
         at_ms: i64,
         /// The TTL, if the event opened a session.
@@ -193,10 +193,10 @@ impl Assembly {
     }
 
     /// Records that these events are no longer in the log.
-    pub(super) fn gone(&mut self, from: Revision, to: Revision) {
+    pub(super) fn dropped(&mut self, from: Revision, to: Revision) {
         for (_, origin) in self.origins.range_mut(from..=to.max(from)) {
             if matches!(origin, Origin::Wanted) {
-                *origin = Origin::Gone;
+                *origin = Origin::Dropped;
             }
         }
     }

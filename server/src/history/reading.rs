@@ -88,9 +88,9 @@ async fn look_up(namespace: &Namespace, page: &mut Assembly, size: usize) -> Res
             Ok(batches) => {
                 batches.iter().for_each(|batch| page.learn(batch));
                 // If the event is not in the log now, it never will be.
-                page.gone(wanted, wanted);
+                page.dropped(wanted, wanted);
             }
-            Err(LogError::Store(StoreError::Compacted(gone))) => page.gone(Revision(0), gone.max(wanted)),
+            Err(LogError::Store(StoreError::Compacted(dropped))) => page.dropped(Revision(0), dropped.max(wanted)),
             Err(error) => return Err(refusal(error)),
         }
     }

@@ -88,7 +88,7 @@ fn page(log: &[Batch], from: Cursor, lasting: &[Claim], size: usize, within: usi
     while let Some(wanted) = page.wanted(size) {
         let holding = |batch: &&Batch| batch.previous < wanted && wanted <= batch.revision();
         log.iter().filter(holding).for_each(|batch| page.learn(batch));
-        page.gone(wanted, wanted);
+        page.dropped(wanted, wanted);
     }
     page.finish(size, back.get(within).map(|batch| batch.revision()))
 }

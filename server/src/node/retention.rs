@@ -68,8 +68,8 @@ impl Size {
     }
 
     /// Forgets pieces that end at or before the dropped revision.
-    fn dropped(&mut self, gone: Revision) {
-        let first_kept = self.pieces.partition_point(|piece| piece.until <= gone);
+    fn remove_until(&mut self, until: Revision) {
+        let first_kept = self.pieces.partition_point(|piece| piece.until <= until);
         self.bytes -= self.pieces.drain(..first_kept).map(|piece| piece.bytes).sum::<u64>();
     }
 }
@@ -126,14 +126,14 @@ async fn keep_within(
         return Ok(());
     }
     // The store drops a limited number of batches at a time.
-    let mut gone = Revision(0);
+    let mut dropped = Revision(0);
     loop {
         let more = store.trim(name, until, before_ms).await?;
-        size.dropped(more);
-        if more <= gone {
+        size.remove_until(more);
+        if more <= dropped {
             return Ok(());
         }
-        gone = more;
+        dropped = more;
     }
 }
 

@@ -380,7 +380,7 @@ impl Store for MemoryStore {
         let delay = self.reach()?.search_delay;
         tokio::time::sleep(delay).await;
         let state = self.reach()?;
-        let nothing = Older::Nothing { gone: Revision(0), since_ms: None };
+        let nothing = Older::Nothing { dropped: Revision(0), since_ms: None };
         let Some(found) = state.namespaces.get(namespace) else {
             return Ok(Found { batches: Vec::new(), older: nothing });
         };
@@ -390,7 +390,7 @@ impl Store for MemoryStore {
         let start = found.log.partition_point(|batch| batch.revision() <= low);
         let batches = found.log.range(start..end).rev().filter(|batch| is_about(batch, name)).cloned().collect();
         let older = match start {
-            0 => Older::Nothing { gone: found.trimmed, since_ms: found.log.front().map(|oldest| oldest.at_ms) },
+            0 => Older::Nothing { dropped: found.trimmed, since_ms: found.log.front().map(|oldest| oldest.at_ms) },
             _ => Older::Until(low),
         };
         Ok(Found { batches, older })

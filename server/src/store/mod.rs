@@ -128,7 +128,7 @@ pub enum Older {
     /// The log begins here.
     Nothing {
         /// The revision up to which history was dropped; 0 if none was.
-        gone: Revision,
+        dropped: Revision,
         /// The stamp of the oldest remaining batch, if any.
         since_ms: Option<i64>,
     },

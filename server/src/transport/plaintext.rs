@@ -94,7 +94,7 @@ mod tests {
         client.read_to_end(&mut said).await.expect("an end");
         assert!(said[3] == GO_AWAY && said.ends_with(WHY), "{said:?}");
         drop(client);
-        refusing.await.expect("ran").expect("it has gone");
+        refusing.await.expect("ran").expect("the client has closed it");
     }
 
     #[tokio::test(start_paused = true)]
@@ -106,6 +106,6 @@ mod tests {
         client.read_to_end(&mut said).await.expect("an end");
         assert!(said.ends_with(WHY), "{said:?}");
         drop(client);
-        refusing.await.expect("ran").expect("it has gone");
+        refusing.await.expect("ran").expect("the client has closed it");
     }
 }

@@ -163,8 +163,8 @@ macro_rules! exchange {
 impl Taken {
     /// The statements of the connected database.
     pub(crate) fn sql(&self) -> Result<&'static Statements, Failure> {
-        let gone = || Failure::Refused("the connection is closed".to_owned());
-        self.connection.as_ref().map(|connection| connection.sql()).ok_or_else(gone)
+        let closed = || Failure::Refused("the connection is closed".to_owned());
+        self.connection.as_ref().map(|connection| connection.sql()).ok_or_else(closed)
     }
 
     pub(crate) async fn execute(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, Failure> {

@@ -23,20 +23,20 @@ pub(super) async fn change_rows(
     changes: &RowChanges,
 ) -> Result<bool, Failure> {
     let sql = connection.sql()?;
-    let gone = |ended: &[Revision], there: &mut dyn Iterator<Item = Revision>| -> Vec<u64> {
+    let removed = |ended: &[Revision], there: &mut dyn Iterator<Item = Revision>| -> Vec<u64> {
         // Items created after the rows were written have no rows.
         let replaced = there.filter(|key| *key <= changes.from);
         ended.iter().copied().chain(replaced).map(|key| key.0).collect()
     };
 
-    let sessions = gone(&changes.ended_sessions, &mut changes.sessions.iter().map(|session| session.opened));
+    let sessions = removed(&changes.ended_sessions, &mut changes.sessions.iter().map(|session| session.opened));
     delete(connection, &[sql.delete_sessions], namespace, &sessions).await?;
     for part in changes.sessions.chunks(CHUNK) {
         let labels = labels(part.iter().map(|session| &session.spec.metadata));
         insert(connection, &SESSIONS, &session_cells(namespace, part, &labels)).await?;
     }
 
-    let claims = gone(&changes.ended_claims, &mut changes.claims.iter().map(|claim| claim.id));
+    let claims = removed(&changes.ended_claims, &mut changes.claims.iter().map(|claim| claim.id));
     delete(connection, &[sql.delete_claims], namespace, &claims).await?;
     let mut granted = changes.granted.iter().copied().peekable();
     for part in changes.claims.chunks(CHUNK) {
@@ -49,7 +49,7 @@ pub(super) async fn change_rows(
         insert(connection, &SETTINGS, &settings_cells(namespace, settings)).await?;
     }
 
-    let groups = gone(&changes.ended_groups, &mut changes.groups.iter().map(|group| group.id));
+    let groups = removed(&changes.ended_groups, &mut changes.groups.iter().map(|group| group.id));
     delete(connection, &[sql.delete_members, sql.delete_groups], namespace, &groups).await?;
     for part in changes.groups.chunks(CHUNK) {
         insert(connection, &GROUPS, &group_cells(namespace, part)).await?;

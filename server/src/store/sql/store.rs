@@ -223,8 +223,8 @@ impl Store for SqlStore {
             let oldest = connection.fetch(sql.oldest_batches, &[Arg::Text(namespace), count(1)]).await;
             let oldest = oldest.map_err(unavailable)?;
             let oldest = oldest.first().map(|row| Ok((number(row, 1)?, row.int(2)?))).transpose();
-            let (gone, since_ms) = oldest.map_err(unavailable)?.unzip();
-            found.older = Older::Nothing { gone: Revision(gone.unwrap_or_default()), since_ms };
+            let (dropped, since_ms) = oldest.map_err(unavailable)?.unzip();
+            found.older = Older::Nothing { dropped: Revision(dropped.unwrap_or_default()), since_ms };
         }
         Ok(found)
     }
@@ -303,7 +303,7 @@ impl Store for SqlStore {
     }
 
     async fn trim(&self, namespace: &str, until: Revision, before_ms: i64) -> Result<Revision, StoreError> {
-        let mut gone = Revision(0);
+        let mut dropped = Revision(0);
         for _ in 0..TRIM_STEPS {
             // Taken for each step, since appends may wait for a connection.
             let mut connection = self.writers.take().await.map_err(unavailable)?;
@@ -313,7 +313,7 @@ impl Store for SqlStore {
             let oldest = connection.fetch(sql.oldest_batches, &args).await.map_err(unavailable)?;
             let mut last = None;
             if let Some(first) = oldest.first() {
-                gone = Revision(number(first, 1).map_err(unavailable)?);
+                dropped = Revision(number(first, 1).map_err(unavailable)?);
             }
             for row in oldest.iter().rev().skip(1).rev() {
                 let revision = row.int(0).map_err(unavailable)?;
@@ -326,12 +326,12 @@ impl Store for SqlStore {
             let Some(last) = last else { break };
             let args = [Arg::Text(namespace), Arg::Int(last)];
             connection.execute(sql.delete_batches, &args).await.map_err(uncertain)?;
-            gone = Revision(last.cast_unsigned());
+            dropped = Revision(last.cast_unsigned());
             if oldest.len() <= TRIM_STEP {
                 break;
             }
         }
-        Ok(gone)
+        Ok(dropped)
     }
 
     async fn hint(&self) {

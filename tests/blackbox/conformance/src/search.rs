@@ -39,7 +39,7 @@ pub async fn in_nothing_finds_nothing(subject: &Subject) {
     for until in [0, 1, u64::MAX] {
         let found = subject.one.search("nowhere", "a", Revision(until), 10).await.expect("it can be searched");
         assert_eq!(found.batches, []);
-        assert_eq!(found.older, Older::Nothing { gone: Revision(0), since_ms: None });
+        assert_eq!(found.older, Older::Nothing { dropped: Revision(0), since_ms: None });
     }
 }
 
@@ -120,12 +120,12 @@ pub async fn tells_where_the_log_begins(subject: &Subject) {
     let batches: Vec<Batch> = [0, 2, 4, 6].map(stamped).into();
     subject.append_all(&batches).await;
     let (all, _, older) = found(subject, "a", 3).await;
-    assert_eq!((all.len(), older), (4, Older::Nothing { gone: Revision(0), since_ms: Some(1_000) }));
+    assert_eq!((all.len(), older), (4, Older::Nothing { dropped: Revision(0), since_ms: Some(1_000) }));
     subject.one.save(NAMESPACE, &no_changes(0, 8)).await.expect("the rows are saved");
     subject.one.trim(NAMESPACE, Revision(0), 1_003).await.expect("history can be trimmed");
     let (rest, _, older) = found(subject, "a", 3).await;
-    assert_eq!((rest.len(), older), (2, Older::Nothing { gone: Revision(4), since_ms: Some(1_004) }));
+    assert_eq!((rest.len(), older), (2, Older::Nothing { dropped: Revision(4), since_ms: Some(1_004) }));
     let found = subject.two.search(NAMESPACE, "a", Revision(4), 3).await.expect("it can be searched");
     assert_eq!(found.batches, []);
-    assert_eq!(found.older, Older::Nothing { gone: Revision(4), since_ms: Some(1_004) });
+    assert_eq!(found.older, Older::Nothing { dropped: Revision(4), since_ms: Some(1_004) });
 }
