@@ -130,15 +130,16 @@ impl Api {
     async fn namespace(&self, principal: &Principal, name: &str) -> Result<Namespace, Problem> {
         let name = validate::namespace(name)?;
         let node = self.node()?;
-        let late = |_| Problem::Refused(Refusal::Unavailable("the namespace could not be read in time".to_owned()));
+        let unavailable = |why: String| Problem::Refused(Refusal::Unavailable(why));
+        let late = |_| unavailable("the namespace could not be read in time".to_owned());
         let opening = async {
             if principal.may_fill() {
-                node.namespaces().get_to_fill(name).await
+                node.namespaces().get_to_fill(name).await.map_err(Problem::from)
             } else {
-                Ok(node.namespaces().get(name).await?)
+                node.namespaces().get(name).await.map_err(|error| unavailable(error.to_string()))
             }
         };
-        Ok(tokio::time::timeout(CALL, opening).await.map_err(late)??)
+        tokio::time::timeout(CALL, opening).await.map_err(late)?
     }
 }
 

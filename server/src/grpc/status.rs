@@ -15,7 +15,6 @@ use tonic_types::{ErrorDetails, StatusExt};
 use super::authorize::SESSION_OWNER;
 use crate::auth::Refusals;
 use crate::auth::{TooFast, Unidentified, Verb};
-use crate::node::NamespaceError;
 use crate::sequencer::Refusal;
 use crate::telemetry::log_throttle::LogThrottle;
 
@@ -348,15 +347,6 @@ impl From<Refusal> for Problem {
     }
 }
 
-impl From<NamespaceError> for Problem {
-    fn from(error: NamespaceError) -> Self {
-        match error {
-            NamespaceError::TooMany(count) => Self::LimitReached { limit: "namespaces", bound: count.to_string() },
-            NamespaceError::Store(error) => Self::Refused(Refusal::Unavailable(error.to_string())),
-        }
-    }
-}
-
 impl From<Problem> for Status {
     fn from(problem: Problem) -> Self {
         let ((code, reason), facts) = (problem.kind(), problem.facts());
@@ -379,29 +369,18 @@ impl From<Problem> for Status {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::StoreError;
 
     #[test]
     fn what_the_database_says_stays_in_the_log() {
         let why = "connecting to db.internal:5432 as user \"tenure\", database \"locks\": connection refused";
-        let store = StoreError::Unavailable(why.to_owned());
-        for problem in
-            [Problem::from(NamespaceError::Store(store)), Problem::Refused(Refusal::Unavailable(why.to_owned()))]
-        {
-            let (refusal, status) = (problem.to_refusal(), Status::from(problem));
-            let texts = [
-                format!("{refusal:?}"),
-                status.message().to_owned(),
-                String::from_utf8_lossy(status.details()).into_owned(),
-            ];
-            for text in texts {
-                assert!(
-                    !["db.internal", "5432", "\"tenure\"", "locks"].iter().any(|secret| text.contains(secret)),
-                    "{text}"
-                );
-            }
-            assert_eq!(refusal.message, "the database cannot be reached: retry later");
+        let problem = Problem::Refused(Refusal::Unavailable(why.to_owned()));
+        let (refusal, status) = (problem.to_refusal(), Status::from(problem));
+        let details = String::from_utf8_lossy(status.details());
+        for text in [&format!("{refusal:?}"), status.message(), &*details] {
+            let secrets = ["db.internal", "5432", "\"tenure\"", "locks"];
+            assert!(!secrets.iter().any(|secret| text.contains(secret)), "{text}");
         }
+        assert_eq!(refusal.message, "the database cannot be reached: retry later");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use std::time::Duration;
 use tenure_core::{Command, ServerId, StreamId};
 use tokio_util::sync::CancellationToken;
 
-pub use self::namespaces::{NamespaceError, Namespaces};
+pub use self::namespaces::Namespaces;
 pub use self::tasks::Tasks;
 
 use self::gauges::State;

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tenure_core::{Revision, Text};
+use tenure_core::{Rejection, Revision, Text};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 use super::tasks::Tasks;
-use crate::sequencer::{self, Namespace, Settings};
+use crate::sequencer::{self, Namespace, Refusal, Settings};
 use crate::store::{Store, StoreError};
 use crate::telemetry::log_throttle::LogThrottle;
 
@@ -19,17 +19,6 @@ const DEFAULT: &str = "default";
 
 /// The interval at which rejected new namespaces are logged.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
-
-/// Why a namespace cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NamespaceError {
-    /// The limit of namespaces is reached.
-    #[error("namespaces: the limit of {0} is reached: use an existing namespace, or raise max_namespaces")]
-    TooMany(usize),
-    /// The state of the namespace cannot be loaded.
-    #[error("{0}")]
-    Store(#[from] StoreError),
-}
 
 /// The namespaces that are open or being opened.
 pub struct Namespaces {
@@ -108,13 +97,14 @@ impl Namespaces {
     ///
     /// # Errors
     /// If it is new and the limit is reached, or if the store cannot be read.
-    pub async fn get_to_fill(&self, name: &str) -> Result<Namespace, NamespaceError> {
+    pub async fn get_to_fill(&self, name: &str) -> Result<Namespace, Refusal> {
+        let unavailable = |error: StoreError| Refusal::Unavailable(error.to_string());
         if let Some(slot) = self.slot_to_fill(name) {
-            return Ok(self.open(name, slot).await?);
+            return self.open(name, slot).await.map_err(unavailable);
         }
         // Another server may have created it, or this one has not opened it yet.
-        if self.store.heads().await?.iter().any(|(known, _)| **known == *name) {
-            return Ok(self.get(name).await?);
+        if self.store.heads().await.map_err(unavailable)?.iter().any(|(known, _)| **known == *name) {
+            return self.get(name).await.map_err(unavailable);
         }
         if self.full.lock().unwrap_or_else(PoisonError::into_inner).on_error(Instant::now()) {
             tracing::warn!(
@@ -122,7 +112,7 @@ impl Namespaces {
                 "new namespaces are rejected: raise max_namespaces, or restrict who may create them"
             );
         }
-        Err(NamespaceError::TooMany(self.max))
+        Err(Refusal::Rejected(Rejection::LimitReached { limit: "namespaces", bound: self.max }))
     }
 
     /// The open namespaces.
