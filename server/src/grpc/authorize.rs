@@ -35,7 +35,7 @@ pub(crate) struct Admitted<R> {
 }
 
 /// The requirements of a request, declared by each request type.
-pub(crate) trait Asks {
+pub(crate) trait Requirement {
     /// Whether the request counts against the limit of requests per second. One that only keeps or releases something
     /// does not.
     const IS_METERED: bool;
@@ -60,42 +60,41 @@ pub(crate) trait Asks {
     ///
     /// # Errors
     /// The missing right.
-    fn check(&self, rights: &Here<'_>) -> Result<(), Missing>;
+    fn check(&self, rights: &NamespaceRights<'_>) -> Result<(), Problem>;
 }
 
-/// A right that the caller lacks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Missing {
-    verb: Verb,
-    /// The name that it lacks the right on; empty: any name.
-    name: String,
-}
-
-/// Rights in a namespace.
-pub(crate) struct Here<'a> {
-    rights: &'a Rights,
+/// The rights of a caller in a namespace.
+pub(crate) struct NamespaceRights<'a> {
+    principal: &'a Principal,
     namespace: &'a str,
 }
 
-impl Here<'_> {
-    fn name(&self, verb: Verb, name: &str) -> Result<(), Missing> {
-        let allowed = self.rights.allow(verb, self.namespace, name);
-        if allowed { Ok(()) } else { Err(Missing { verb, name: validate::shortened(name) }) }
+impl NamespaceRights<'_> {
+    fn name(&self, verb: Verb, name: &str) -> Result<(), Problem> {
+        let is_allowed = self.principal.rights.allow(verb, self.namespace, name);
+        self.require(is_allowed, verb, || validate::shortened(name))
     }
 
-    fn names(&self, verb: Verb, names: &[String]) -> Result<(), Missing> {
+    fn names(&self, verb: Verb, names: &[String]) -> Result<(), Problem> {
         names.iter().try_for_each(|name| self.name(verb, name))
     }
 
-    fn prefix(&self, verb: Verb, prefix: &str) -> Result<(), Missing> {
-        let allowed = self.rights.allow_prefix(verb, self.namespace, prefix);
-        if allowed { Ok(()) } else { Err(Missing { verb, name: format!("{}*", validate::shortened(prefix)) }) }
+    fn prefix(&self, verb: Verb, prefix: &str) -> Result<(), Problem> {
+        let is_allowed = self.principal.rights.allow_prefix(verb, self.namespace, prefix);
+        self.require(is_allowed, verb, || format!("{}*", validate::shortened(prefix)))
     }
 
     /// Requires the right on at least one name; the name itself is checked later, or does not matter.
-    fn some(&self, verb: Verb) -> Result<(), Missing> {
-        let allowed = self.rights.allow_some(verb, self.namespace);
-        if allowed { Ok(()) } else { Err(Missing { verb, name: String::new() }) }
+    fn some(&self, verb: Verb) -> Result<(), Problem> {
+        self.require(self.principal.rights.allow_some(verb, self.namespace), verb, String::new)
+    }
+
+    fn require(&self, is_allowed: bool, verb: Verb, name: impl FnOnce() -> String) -> Result<(), Problem> {
+        if is_allowed {
+            return Ok(());
+        }
+        let identity = self.principal.identity.clone().unwrap_or_else(|| "".into());
+        Err(Problem::NotAllowed { identity, verb, name: name(), namespace: self.namespace.to_owned() })
     }
 }
 
@@ -123,7 +122,7 @@ impl Speaker {
     ///
     /// # Errors
     /// If the policy does not allow it.
-    pub(crate) fn admit<R: Asks>(&mut self, request: R) -> Result<Admitted<R>, Problem> {
+    pub(crate) fn admit<R: Requirement>(&mut self, request: R) -> Result<Admitted<R>, Problem> {
         self.principal();
         self.principal.admit(&self.caller, request)
     }
@@ -132,7 +131,7 @@ impl Speaker {
     ///
     /// # Errors
     /// If the policy does not allow it.
-    pub(crate) fn check<R: Asks>(&mut self, request: &R) -> Result<Principal, Problem> {
+    pub(crate) fn check<R: Requirement>(&mut self, request: &R) -> Result<Principal, Problem> {
         let principal = self.principal();
         match principal.check(request) {
             Ok(()) => Ok(Principal { may_fill: R::MAY_FILL, ..principal.clone() }),
@@ -155,7 +154,7 @@ impl Principal {
     }
 
     /// Admits a request, and writes the decision to the audit log.
-    fn admit<R: Asks>(&self, caller: &Caller, request: R) -> Result<Admitted<R>, Problem> {
+    fn admit<R: Requirement>(&self, caller: &Caller, request: R) -> Result<Admitted<R>, Problem> {
         let limits = match self.check(&request).and_then(|()| self.meter(&request)) {
             Ok(limits) => limits,
             Err(problem) => {
@@ -168,21 +167,16 @@ impl Principal {
     }
 
     /// Checks whether a request would be admitted.
-    fn check(&self, request: &impl Asks) -> Result<(), Problem> {
+    fn check(&self, request: &impl Requirement) -> Result<(), Problem> {
         if self.rights.are_all() {
             return Ok(());
         }
         let namespace = validate::namespace(request.namespace())?;
-        request.check(&Here { rights: &self.rights, namespace }).map_err(|Missing { verb, name }| Problem::NotAllowed {
-            identity: self.identity.clone().unwrap_or_else(|| "".into()),
-            verb,
-            name,
-            namespace: namespace.to_owned(),
-        })
+        request.check(&NamespaceRights { principal: self, namespace })
     }
 
     /// Counts a request, and returns its caller's limits in its namespace.
-    fn meter<R: Asks>(&self, request: &R) -> Result<Limits, Problem> {
+    fn meter<R: Requirement>(&self, request: &R) -> Result<Limits, Problem> {
         let Some(allowance) = &self.allowance else { return Ok(Limits::NONE) };
         let namespace = validate::namespace(request.namespace())?;
         if R::IS_METERED {
@@ -244,7 +238,7 @@ pub(crate) fn of_another(session: &Text) -> Problem {
 
 impl Problem {
     /// Writes to the audit log that the policy or a rate limit rejected a request, if that is the reason.
-    fn note(&self, caller: &Caller, request: &impl Asks) {
+    fn note(&self, caller: &Caller, request: &impl Requirement) {
         match self {
             Self::NotAllowed { .. } => caller.note_refused("policy", || request.act()),
             Self::TooFast(TooFast { limit: HISTORY_BYTES, .. }) => {
@@ -268,7 +262,7 @@ impl Caller {
     ///
     /// # Errors
     /// If the policy does not allow it.
-    pub(crate) fn admit<R: Asks>(&self, request: R) -> Result<Admitted<R>, Problem> {
+    pub(crate) fn admit<R: Requirement>(&self, request: R) -> Result<Admitted<R>, Problem> {
         Principal::of(self).admit(self, request)
     }
 
@@ -277,7 +271,7 @@ impl Caller {
     ///
     /// # Errors
     /// If the request is not admitted, or the work fails.
-    pub(crate) async fn carry_out<R: Asks, T, F>(
+    pub(crate) async fn carry_out<R: Requirement, T, F>(
         &self,
         request: R,
         work: impl FnOnce(Admitted<R>) -> F,
@@ -314,7 +308,7 @@ impl Caller {
     }
 
     /// Waits until the caller may no longer make this request: its credentials became invalid, or the policy changed.
-    pub(crate) async fn dismissed(&self, request: Option<impl Asks>) -> Problem {
+    pub(crate) async fn dismissed(&self, request: Option<impl Requirement>) -> Problem {
         let Some(request) = request else { return std::future::pending().await };
         tokio::select! {
             why = self.clone().revoked() => Problem::Unidentified(why),
@@ -322,7 +316,7 @@ impl Caller {
         }
     }
 
-    async fn forbidden(&self, request: impl Asks) -> Problem {
+    async fn forbidden(&self, request: impl Requirement) -> Problem {
         let mut changes = self.changes();
         loop {
             if let Err(problem) = Principal::of(self).check(&request) {

@@ -8,7 +8,7 @@ use tenure_proto::v1::session_service_server::{SessionService, SessionServiceSer
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::authorize::{Admitted, Asks};
+use super::authorize::{Admitted, Requirement};
 use super::keep_alive::KeepAliveCalls;
 use super::status::Problem;
 use super::stream::StreamCalls;
@@ -220,7 +220,7 @@ fn caller<T>(request: &Request<T>) -> Caller {
 }
 
 /// Admits a request and executes it.
-async fn carry_out<R: Asks, T, F>(
+async fn carry_out<R: Requirement, T, F>(
     request: Request<R>,
     work: impl FnOnce(Admitted<R>) -> F,
 ) -> Result<Response<T>, Status>

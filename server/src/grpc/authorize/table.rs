@@ -2,7 +2,7 @@
 
 use tenure_proto::v1;
 
-use super::{Asks, Here, Missing};
+use super::{NamespaceRights, Problem, Requirement};
 use crate::auth::{Act, Verb, Weight};
 
 /// Whether a request is metered, and whether it then adds to history.
@@ -15,9 +15,9 @@ const OPENS_NONE: bool = false;
 
 /// Whether it is metered, whether it may fill a new namespace, its weight, the required rights, and its audit log
 /// entry.
-macro_rules! asks {
+macro_rules! requirements {
     ($($request:ident $call:literal $metered:ident $fills:ident $weight:expr, $check:expr, $line:expr;)*) => {$(
-        impl Asks for v1::$request {
+        impl Requirement for v1::$request {
             const IS_METERED: bool = $metered.0;
             const MAY_FILL: bool = $fills;
 
@@ -29,8 +29,8 @@ macro_rules! asks {
                 &self.namespace
             }
 
-            fn check(&self, rights: &Here<'_>) -> Result<(), Missing> {
-                let check: fn(&Self, &Here<'_>) -> Result<(), Missing> = $check;
+            fn check(&self, rights: &NamespaceRights<'_>) -> Result<(), Problem> {
+                let check: fn(&Self, &NamespaceRights<'_>) -> Result<(), Problem> = $check;
                 check(self, rights)
             }
 
@@ -56,38 +56,38 @@ fn one(name: &str) -> [&str; 1] {
 }
 
 /// Whether a holder hands over its own hold; any other caller is an operator.
-fn hands_over_its_own(asked: &v1::TransferRequest) -> bool {
-    !asked.session_id.is_empty()
+fn hands_over_its_own(request: &v1::TransferRequest) -> bool {
+    !request.session_id.is_empty()
 }
 
-asks! {
+requirements! {
     AcquireRequest "LockService/Acquire" WRITES FILLS |_| Weight::Usual,
-        |asked, rights| rights.names(Verb::Acquire, &asked.names),
-        |asked, act| act.on(all(&asked.names)).by(&asked.session_id);
+        |request, rights| rights.names(Verb::Acquire, &request.names),
+        |request, act| act.on(all(&request.names)).by(&request.session_id);
     CancelAcquireRequest "LockService/CancelAcquire" UNMETERED OPENS_NONE |_| Weight::Usual,
-        |asked, rights| rights.names(Verb::Acquire, &asked.names),
-        |asked, act| act.on(all(&asked.names)).by(&asked.session_id);
+        |request, rights| rights.names(Verb::Acquire, &request.names),
+        |request, act| act.on(all(&request.names)).by(&request.session_id);
     ReleaseRequest "LockService/Release" UNMETERED OPENS_NONE |_| Weight::Usual,
-        |asked, rights| rights.name(Verb::Acquire, &asked.name),
-        |asked, act| act.on(one(&asked.name)).by(&asked.session_id).with(asked.token);
+        |request, rights| rights.name(Verb::Acquire, &request.name),
+        |request, act| act.on(one(&request.name)).by(&request.session_id).with(request.token);
     UpdateClaimRequest "LockService/UpdateClaim" WRITES OPENS_NONE |_| Weight::Usual,
-        |asked, rights| rights.name(Verb::Acquire, &asked.name),
-        |asked, act| act.on(one(&asked.name)).by(&asked.session_id).with(asked.token);
-    TransferRequest "LockService/Transfer" UNMETERED OPENS_NONE |asked| if hands_over_its_own(asked) { Weight::Usual } else { Weight::Operators },
-        |asked, rights| rights.name(if hands_over_its_own(asked) { Verb::Acquire } else { Verb::Operate }, &asked.name),
-        |asked, act| act.on(one(&asked.name)).by(&asked.session_id).with(asked.token).because(&asked.operator, &asked.note);
+        |request, rights| rights.name(Verb::Acquire, &request.name),
+        |request, act| act.on(one(&request.name)).by(&request.session_id).with(request.token);
+    TransferRequest "LockService/Transfer" UNMETERED OPENS_NONE |request| if hands_over_its_own(request) { Weight::Usual } else { Weight::Operators },
+        |request, rights| rights.name(if hands_over_its_own(request) { Verb::Acquire } else { Verb::Operate }, &request.name),
+        |request, act| act.on(one(&request.name)).by(&request.session_id).with(request.token).because(&request.operator, &request.note);
     EvictRequest "LockService/Evict" WRITES OPENS_NONE |_| Weight::Operators,
-        |asked, rights| rights.name(Verb::Operate, &asked.name),
-        |asked, act| act.on(one(&asked.name)).with(asked.token).because(&asked.operator, &asked.note);
+        |request, rights| rights.name(Verb::Operate, &request.name),
+        |request, act| act.on(one(&request.name)).with(request.token).because(&request.operator, &request.note);
     ConfigureLockRequest "LockService/ConfigureLock" WRITES FILLS |_| Weight::Operators,
-        |asked, rights| rights.name(Verb::Operate, &asked.name),
-        |asked, act| act.on(one(&asked.name)).because(&asked.operator, &asked.note);
+        |request, rights| rights.name(Verb::Operate, &request.name),
+        |request, act| act.on(one(&request.name)).because(&request.operator, &request.note);
     GetLockRequest "LockService/GetLock" METERED OPENS_NONE |_| Weight::Usual,
-        |asked, rights| rights.name(Verb::Read, &asked.name),
-        |asked, act| act.on(one(&asked.name));
+        |request, rights| rights.name(Verb::Read, &request.name),
+        |request, act| act.on(one(&request.name));
     ListHistoryRequest "LockService/ListHistory" METERED OPENS_NONE |_| Weight::Usual,
-        |asked, rights| rights.name(Verb::Read, &asked.name),
-        |asked, act| act.on(one(&asked.name));
+        |request, rights| rights.name(Verb::Read, &request.name),
+        |request, act| act.on(one(&request.name));
     // Lists omit entries that the caller may not read.
     ListLocksRequest "LockService/ListLocks" METERED OPENS_NONE |_| Weight::Usual, |_, rights| rights.some(Verb::Read), |_, act| act;
     ListBlockedRequest "LockService/ListBlocked" METERED OPENS_NONE |_| Weight::Usual, |_, rights| rights.some(Verb::Read), |_, act| act;
@@ -96,45 +96,45 @@ asks! {
     // Sessions require the right to acquire some name; their ownership is checked where they are.
     OpenSessionRequest "SessionService/OpenSession" WRITES FILLS |_| Weight::Usual,
         |_, rights| rights.some(Verb::Acquire),
-        |asked, act| act.by(&asked.session_id);
+        |request, act| act.by(&request.session_id);
     AttachSession "ClientService/Stream AttachSession" UNMETERED FILLS |_| Weight::Usual,
         |_, rights| rights.some(Verb::Acquire),
-        |asked, act| act.by(&asked.session_id);
+        |request, act| act.by(&request.session_id);
     RenewRequest "SessionService/Renew" UNMETERED OPENS_NONE |_| Weight::Renewal,
         |_, rights| rights.some(Verb::Acquire),
-        |asked, act| act.by(&asked.session_id);
+        |request, act| act.by(&request.session_id);
     KeepAliveRequest "SessionService/KeepAlive" UNMETERED OPENS_NONE |_| Weight::Renewal, |_, rights| rights.some(Verb::Acquire), |_, act| act;
     CloseSessionRequest "SessionService/CloseSession" UNMETERED OPENS_NONE |_| Weight::Usual,
         |_, rights| rights.some(Verb::Acquire),
-        |asked, act| act.by(&asked.session_id);
+        |request, act| act.by(&request.session_id);
     GetSessionRequest "SessionService/GetSession" METERED OPENS_NONE |_| Weight::Usual,
         |_, rights| rights.some(Verb::Acquire).or_else(|_| rights.some(Verb::Read)),
-        |asked, act| act.by(&asked.session_id);
+        |request, act| act.by(&request.session_id);
     ListSessionsRequest "SessionService/ListSessions" METERED OPENS_NONE |_| Weight::Usual,
         |_, rights| rights.some(Verb::Acquire).or_else(|_| rights.some(Verb::Read)),
         |_, act| act;
     JoinGroupRequest "GroupService/JoinGroup" WRITES FILLS |_| Weight::Usual,
-        |asked, rights| rights.name(Verb::Acquire, &asked.group),
-        |asked, act| act.on(one(&asked.group)).by(&asked.session_id);
+        |request, rights| rights.name(Verb::Acquire, &request.group),
+        |request, act| act.on(one(&request.group)).by(&request.session_id);
     LeaveGroupRequest "GroupService/LeaveGroup" UNMETERED OPENS_NONE |_| Weight::Usual,
-        |asked, rights| rights.name(Verb::Acquire, &asked.group),
-        |asked, act| act.on(one(&asked.group)).by(&asked.session_id);
+        |request, rights| rights.name(Verb::Acquire, &request.group),
+        |request, act| act.on(one(&request.group)).by(&request.session_id);
     AssignGroupRequest "GroupService/AssignGroup" WRITES OPENS_NONE |_| Weight::Usual,
-        |asked, rights| rights.name(Verb::Acquire, &asked.group),
-        |asked, act| act.on(one(&asked.group)).by(&asked.session_id).with(asked.token);
+        |request, rights| rights.name(Verb::Acquire, &request.group),
+        |request, act| act.on(one(&request.group)).by(&request.session_id).with(request.token);
     ConfigureGroupRequest "GroupService/ConfigureGroup" WRITES FILLS |_| Weight::Operators,
-        |asked, rights| rights.name(Verb::Operate, &asked.group),
-        |asked, act| act.on(one(&asked.group));
+        |request, rights| rights.name(Verb::Operate, &request.group),
+        |request, act| act.on(one(&request.group));
     GetGroupRequest "GroupService/GetGroup" METERED OPENS_NONE |_| Weight::Usual,
-        |asked, rights| rights.name(Verb::Read, &asked.group),
-        |asked, act| act.on(one(&asked.group));
+        |request, rights| rights.name(Verb::Read, &request.group),
+        |request, act| act.on(one(&request.group));
     WatchRequest "WatchService/Watch" METERED FILLS |_| Weight::Usual,
-        |asked, rights| {
-            rights.names(Verb::Watch, &asked.names)?;
-            rights.names(Verb::Watch, &asked.groups)?;
-            let everything = asked.names.is_empty() && asked.groups.is_empty() && asked.prefixes.is_empty();
-            let prefixes = everything.then_some("").into_iter().chain(asked.prefixes.iter().map(String::as_str));
+        |request, rights| {
+            rights.names(Verb::Watch, &request.names)?;
+            rights.names(Verb::Watch, &request.groups)?;
+            let everything = request.names.is_empty() && request.groups.is_empty() && request.prefixes.is_empty();
+            let prefixes = everything.then_some("").into_iter().chain(request.prefixes.iter().map(String::as_str));
             prefixes.into_iter().try_for_each(|prefix| rights.prefix(Verb::Watch, prefix))
         },
-        |asked, act| act.on(all(&asked.names)).on(all(&asked.groups)).on(all(&asked.prefixes));
+        |request, act| act.on(all(&request.names)).on(all(&request.groups)).on(all(&request.prefixes));
 }
