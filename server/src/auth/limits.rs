@@ -55,10 +55,10 @@ impl<K: Clone + Hash + Eq> Rate<K> {
     ///
     /// # Errors
     /// If less is left.
-    fn take(&self, key: &K, much: u32, bound: Option<NonZeroU32>, limit: &'static str) -> Result<(), TooFast> {
+    fn take(&self, key: &K, much: u32, bound: Option<NonZeroU32>, limit: &'static str) -> Result<(), RateLimited> {
         let (Some(rate), Some(bound), Some(much)) = (&self.0, bound, NonZeroU32::new(much)) else { return Ok(()) };
         match rate.check_key_n(key, much.min(bound)) {
-            Ok(Err(not_yet)) => Err(TooFast { limit, bound, wait: not_yet.wait_time_from(rate.clock().now()) }),
+            Ok(Err(not_yet)) => Err(RateLimited { limit, bound, wait: not_yet.wait_time_from(rate.clock().now()) }),
             // At most the whole quota is taken at once.
             Ok(Ok(())) | Err(_) => Ok(()),
         }
@@ -159,7 +159,7 @@ pub(crate) struct Allowance {
 
 /// A rate limit is exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TooFast {
+pub(crate) struct RateLimited {
     /// The name of the limit.
     pub(crate) limit: &'static str,
     /// The limit per second.
@@ -183,7 +183,7 @@ impl Allowance {
     ///
     /// # Errors
     /// If the request rate or the history rate is exceeded.
-    pub(crate) fn ask(&self, namespace: &str, history_bytes: usize) -> Result<(), TooFast> {
+    pub(crate) fn ask(&self, namespace: &str, history_bytes: usize) -> Result<(), RateLimited> {
         let bytes = u32::try_from(history_bytes).unwrap_or(u32::MAX);
         let key = (self.identity.clone(), namespace.into());
         for limit in self.here(namespace) {
@@ -265,7 +265,7 @@ mod tests {
         let allowance = allowance(&["requests_per_second = 1"]);
         let mut refused = 0;
         for _ in 0..1_000 {
-            if let Err(TooFast { bound, wait, .. }) = allowance.ask("blue", 0) {
+            if let Err(RateLimited { bound, wait, .. }) = allowance.ask("blue", 0) {
                 assert_eq!(bound.get(), 1);
                 assert!(wait <= Duration::from_secs(1), "{wait:?}");
                 refused += 1;

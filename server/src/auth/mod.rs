@@ -28,7 +28,7 @@ pub use self::caller::Caller;
 pub use self::credentials::CredentialOptions;
 pub use self::identity::Identity;
 pub use self::jwt::{ALGORITHMS, JwtOptions, KeySource};
-pub(crate) use self::limits::{Allowance, HISTORY_BYTES, TooFast, Watching};
+pub(crate) use self::limits::{Allowance, HISTORY_BYTES, RateLimited, Watching};
 pub(crate) use self::metrics::Refusals;
 pub use self::rights::{Rights, Verb};
 pub use self::tokens::new_token;

@@ -10,7 +10,7 @@ use tenure_core::{Command, Limits, Rejection, Request, Text};
 use super::pieces::{Piece, pieces};
 use super::status::Problem;
 use super::validate;
-use crate::auth::{Act, Allowance, Caller, Changes, HISTORY_BYTES, Identity, Rights, TooFast, Verb, Watching, Weight};
+use crate::auth::{Act, Allowance, Caller, Changes, HISTORY_BYTES, Identity, Rights, RateLimited, Verb, Watching, Weight};
 use crate::sequencer::{Namespace, Refusal};
 
 /// The rule that only the identity that opened a session may use it.
@@ -180,7 +180,7 @@ impl Principal {
         let Some(allowance) = &self.allowance else { return Ok(Limits::NONE) };
         let namespace = validate::namespace(request.namespace())?;
         if R::IS_METERED {
-            allowance.ask(namespace, request.history_bytes()).map_err(Problem::TooFast)?;
+            allowance.ask(namespace, request.history_bytes()).map_err(Problem::RateLimited)?;
         }
         Ok(allowance.limits(namespace))
     }
@@ -241,10 +241,10 @@ impl Problem {
     fn note(&self, caller: &Caller, request: &impl Requirement) {
         match self {
             Self::NotAllowed { .. } => caller.note_refused("policy", || request.act()),
-            Self::TooFast(TooFast { limit: HISTORY_BYTES, .. }) => {
+            Self::RateLimited(RateLimited { limit: HISTORY_BYTES, .. }) => {
                 caller.note_refused("history-bytes-per-second", || request.act());
             }
-            Self::TooFast(_) => caller.note_refused("requests-per-second", || request.act()),
+            Self::RateLimited(_) => caller.note_refused("requests-per-second", || request.act()),
             _ => {}
         }
     }

@@ -14,7 +14,7 @@ use tonic_types::{ErrorDetails, StatusExt};
 
 use super::authorize::SESSION_OWNER;
 use crate::auth::Refusals;
-use crate::auth::{TooFast, Unidentified, Verb};
+use crate::auth::{RateLimited, Unidentified, Verb};
 use crate::sequencer::Refusal;
 use crate::telemetry::log_throttle::LogThrottle;
 
@@ -45,7 +45,7 @@ pub(crate) enum Problem {
     /// A limit is reached.
     LimitReached { limit: &'static str, bound: String },
     /// The caller exceeds a rate limit.
-    TooFast(TooFast),
+    RateLimited(RateLimited),
     /// The claim ended while its Acquire was waiting.
     ClaimEnded { session: Text, reason: EndReason },
     /// A deadline has passed: the call's own, or that of its message.
@@ -94,7 +94,7 @@ impl Problem {
         match self {
             Self::LimitReached { limit, .. }
             | Self::Refused(Refusal::Rejected(Rejection::LimitReached { limit, .. })) => Some(limit),
-            Self::TooFast(TooFast { limit, .. }) => Some(limit),
+            Self::RateLimited(RateLimited { limit, .. }) => Some(limit),
             _ => None,
         }
     }
@@ -102,7 +102,7 @@ impl Problem {
     /// The retry delay advised to callers, if a retry helps.
     fn retry_after(&self, code: Code, reason: ErrorReason) -> Option<Duration> {
         match (self, code, reason) {
-            (Self::TooFast(TooFast { wait, .. }), ..) => Some(Duration::from_millis(in_ms(*wait))),
+            (Self::RateLimited(RateLimited { wait, .. }), ..) => Some(Duration::from_millis(in_ms(*wait))),
             (_, _, ErrorReason::LimitReached) => Some(RETRY_FULL),
             (_, Code::Unavailable, _) | (_, _, ErrorReason::Overloaded) => Some(RETRY),
             _ => None,
@@ -129,7 +129,7 @@ impl Problem {
             }
             Self::Refused(Refusal::OutcomeUnknown) => (Code::Unavailable, ErrorReason::OutcomeUnknown),
             Self::Refused(Refusal::LeaseLost) => (Code::Unavailable, ErrorReason::LeaseLost),
-            Self::Refused(Refusal::Overloaded) | Self::TooFast(_) => (Code::ResourceExhausted, ErrorReason::Overloaded),
+            Self::Refused(Refusal::Overloaded) | Self::RateLimited(_) => (Code::ResourceExhausted, ErrorReason::Overloaded),
             Self::Refused(Refusal::Draining) => (Code::Unavailable, ErrorReason::Draining),
             Self::LimitReached { .. } => (Code::ResourceExhausted, ErrorReason::LimitReached),
             Self::ClaimEnded { .. } => (Code::Aborted, ErrorReason::ClaimEnded),
@@ -148,7 +148,7 @@ impl Problem {
             Self::Refused(Refusal::Rejected(rejection)) => facts_of_rejection(rejection),
             Self::Refused(_) | Self::NotNow(_) | Self::Overdue(_) => Vec::new(),
             Self::LimitReached { limit, bound } => vec![("limit", (*limit).to_owned()), ("bound", bound.clone())],
-            Self::TooFast(TooFast { limit, bound, .. }) => {
+            Self::RateLimited(RateLimited { limit, bound, .. }) => {
                 vec![("limit", (*limit).to_owned()), ("bound", bound.to_string())]
             }
             Self::ClaimEnded { session, reason } => {
@@ -182,7 +182,7 @@ impl Problem {
             Self::Refused(refusal) => refusal.to_string(),
             Self::NotNow(why) => (*why).to_owned(),
             Self::LimitReached { limit, bound } => format!("{limit}: the limit of {bound} is reached"),
-            Self::TooFast(TooFast { limit, bound, wait }) => {
+            Self::RateLimited(RateLimited { limit, bound, wait }) => {
                 format!("{limit}: the limit of {bound} is reached: retry in {} ms", in_ms(*wait))
             }
             Self::ClaimEnded { session, reason } => {
