@@ -6,7 +6,7 @@ use axum::response::IntoResponse;
 use http::HeaderMap;
 use serde::Serialize;
 
-use super::refusal::Refusal;
+use super::error::CallError;
 use super::{Console, gate};
 
 #[derive(Debug, Serialize)]
@@ -23,7 +23,7 @@ struct About {
     label: String,
     /// The reason, if `access` is `closed`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<Refusal>,
+    why: Option<CallError>,
 }
 
 #[derive(Debug, Serialize)]
@@ -39,7 +39,7 @@ enum Access {
     Closed,
 }
 
-pub(super) async fn about(State(console): State<Console>, headers: HeaderMap) -> Result<impl IntoResponse, Refusal> {
+pub(super) async fn about(State(console): State<Console>, headers: HeaderMap) -> Result<impl IntoResponse, CallError> {
     let version = env!("CARGO_PKG_VERSION");
     let Some(served) = console.0.served.get() else {
         gate::check_host(&headers)?;

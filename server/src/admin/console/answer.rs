@@ -13,7 +13,7 @@ use tonic::{Code, Status};
 
 use super::contract;
 use super::frames::Messages;
-use super::refusal::Refusal;
+use super::error::CallError;
 use crate::transport::Permit;
 
 /// The server's wall clock at the time of the answer, in milliseconds since 1970. Pages use it instead of their own
@@ -26,7 +26,7 @@ pub(super) fn now() -> HeaderValue {
 }
 
 /// The answer of a unary call.
-pub(super) async fn whole(kind: MessageDescriptor, mut messages: Messages) -> Result<Response, Refusal> {
+pub(super) async fn whole(kind: MessageDescriptor, mut messages: Messages) -> Result<Response, CallError> {
     let message = messages.next().await?.ok_or_else(|| Status::internal("the response has no message"))?;
     // Awaits the status after the message.
     messages.next().await?;
@@ -40,7 +40,7 @@ pub(super) async fn lines(
     kind: MessageDescriptor,
     mut messages: Messages,
     permit: Permit,
-) -> Result<Response, Refusal> {
+) -> Result<Response, CallError> {
     // An immediate rejection becomes the HTTP status.
     let Some(first) = messages.next().await? else { return Ok(respond(Body::empty())) };
     let begun = Stream { kind, messages: Some((messages, permit)), first: Some(first) };
@@ -81,7 +81,7 @@ impl Stream {
         };
         if let Err(status) = encoded {
             self.messages = None;
-            let error = serde_json::to_vec(&Refusal::from(status)).unwrap_or_else(|_| b"{}".to_vec());
+            let error = serde_json::to_vec(&CallError::from(status)).unwrap_or_else(|_| b"{}".to_vec());
             put(&mut lines, "error", &error);
         }
         Some((Ok(lines), self))

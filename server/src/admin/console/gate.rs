@@ -11,7 +11,7 @@ use http::uri::Authority;
 use http::{HeaderMap, StatusCode};
 use tonic::Code;
 
-use super::refusal::Refusal;
+use super::error::CallError;
 
 /// The calls that the console may make on a server without credentials. All others are rejected, including future
 /// methods.
@@ -36,21 +36,21 @@ const ELSEWHERE: &str =
 ///
 /// # Errors
 /// The reason why it does not.
-pub(super) fn check_place(admin: SocketAddr) -> Result<(), Refusal> {
+pub(super) fn check_place(admin: SocketAddr) -> Result<(), CallError> {
     if admin.ip().is_loopback() {
         return Ok(());
     }
     let why = format!(
         "the server has no credentials, and its admin port {admin} is open to other machines: {ELSEWHERE}"
     );
-    Err(Refusal::own(Code::PermissionDenied, "CLOSED", why))
+    Err(CallError::own(Code::PermissionDenied, "CLOSED", why))
 }
 
 /// Checks that a call to such a server only reads.
 ///
 /// # Errors
 /// The reason for the rejection.
-pub(super) fn check_reading(method: &str) -> Result<(), Refusal> {
+pub(super) fn check_reading(method: &str) -> Result<(), CallError> {
     if READING.contains(&method) {
         return Ok(());
     }
@@ -58,7 +58,7 @@ pub(super) fn check_reading(method: &str) -> Result<(), Refusal> {
         "{method} changes state, and the server does not authenticate callers: set tokens_file, tls_client_ca \
          or jwt_keys, or use the command line"
     );
-    Err(Refusal::own(Code::PermissionDenied, "READ_ONLY", why))
+    Err(CallError::own(Code::PermissionDenied, "READ_ONLY", why))
 }
 
 /// Checks that a request to such a server names one of this machine's own hosts: the owner of any other name may have
@@ -66,14 +66,14 @@ pub(super) fn check_reading(method: &str) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// If it names another host.
-pub(super) fn check_host(headers: &HeaderMap) -> Result<(), Refusal> {
+pub(super) fn check_host(headers: &HeaderMap) -> Result<(), CallError> {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     if is_own_name(host) && headers.get_all(HOST).iter().count() == 1 {
         return Ok(());
     }
     let why =
         format!("the server has no credentials, and serves only localhost, 127.0.0.1 and [::1], not \"{host}\"");
-    Err(Refusal::own(Code::PermissionDenied, "FOREIGN_HOST", why))
+    Err(CallError::own(Code::PermissionDenied, "FOREIGN_HOST", why))
 }
 
 fn is_own_name(host: &str) -> bool {
@@ -89,7 +89,7 @@ fn is_own_name(host: &str) -> bool {
 ///
 /// # Errors
 /// If it comes from another site.
-pub(super) fn check_site(headers: &HeaderMap, has_own_name: bool) -> Result<(), Refusal> {
+pub(super) fn check_site(headers: &HeaderMap, has_own_name: bool) -> Result<(), CallError> {
     let text = |name| headers.get(name).map(|value: &http::HeaderValue| value.to_str().unwrap_or("?"));
     let is_ours = match text("sec-fetch-site") {
         Some(site) => matches!(site, "same-origin" | "none"),
@@ -107,21 +107,21 @@ pub(super) fn check_site(headers: &HeaderMap, has_own_name: bool) -> Result<(), 
     if is_ours {
         return Ok(());
     }
-    Err(Refusal::own(Code::PermissionDenied, "CROSS_SITE", "only the console's own page may call this"))
+    Err(CallError::own(Code::PermissionDenied, "CROSS_SITE", "only the console's own page may call this"))
 }
 
 /// Checks that a call declares JSON, which foreign pages cannot send without a CORS preflight.
 ///
 /// # Errors
 /// If it declares another content type.
-pub(super) fn check_kind(headers: &HeaderMap) -> Result<(), Refusal> {
+pub(super) fn check_kind(headers: &HeaderMap) -> Result<(), CallError> {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim();
     if essence.eq_ignore_ascii_case("application/json") {
         return Ok(());
     }
-    let refusal = Refusal::own(Code::InvalidArgument, "MEDIA_TYPE", "the content-type must be application/json");
-    Err(refusal.with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE))
+    let error = CallError::own(Code::InvalidArgument, "MEDIA_TYPE", "the content-type must be application/json");
+    Err(error.with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE))
 }
 
 #[cfg(test)]

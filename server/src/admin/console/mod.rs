@@ -10,7 +10,7 @@ mod contract;
 mod files;
 mod frames;
 mod gate;
-mod refusal;
+mod error;
 mod routes;
 
 use std::convert::Infallible;

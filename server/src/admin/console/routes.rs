@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use tonic::Code;
 
 use super::frames::Messages;
-use super::refusal::Refusal;
+use super::error::CallError;
 use super::{Console, Served, about, answer, calls, contract, files, gate};
 use crate::grpc::authenticate::check_identified;
 use crate::transport::Peer;
@@ -74,26 +74,26 @@ async fn call(
     ConnectInfo(address): ConnectInfo<SocketAddr>,
     headers: HeaderMap,
     body: Body,
-) -> Result<Response, Refusal> {
-    let starting = || Refusal::own(Code::Unavailable, "STARTING", "the server has not started yet");
+) -> Result<Response, CallError> {
+    let starting = || CallError::own(Code::Unavailable, "STARTING", "the server has not started yet");
     let served = console.0.served.get().ok_or_else(starting)?;
     let unknown = || {
-        let refusal = Refusal::own(Code::Unimplemented, "UNKNOWN_METHOD", "the contract has no such method");
-        refusal.with_status(StatusCode::NOT_FOUND)
+        let error = CallError::own(Code::Unimplemented, "UNKNOWN_METHOD", "the contract has no such method");
+        error.with_status(StatusCode::NOT_FOUND)
     };
     let asked = console.0.contract.method(&service, &method).ok_or_else(unknown)?;
     let name = format!("{service}/{method}");
     check(&console, served, &headers, &name)?;
     if asked.is_client_streaming() {
         let why = format!("{name} takes a stream of requests, which the console cannot send");
-        return Err(Refusal::own(Code::Unimplemented, "STREAMING", why));
+        return Err(CallError::own(Code::Unimplemented, "STREAMING", why));
     }
     // Before the call occupies any resource: unidentified callers must not exclude others.
     let peer = Peer { address: Some(address), ..Peer::default() };
     check_identified(&served.access, &format!("/{name}"), &headers, &peer)?;
     let limiter = if asked.is_server_streaming() { &console.0.streams } else { &console.0.calls };
     let busy = || {
-        Refusal::own(
+        CallError::own(
             Code::ResourceExhausted,
             "BUSY",
             "too many console calls in progress, in total or from this address: retry later",
@@ -101,7 +101,7 @@ async fn call(
     };
     let permit = limiter.acquire(Some(address.ip())).ok_or_else(busy)?;
     let json = read(body).await?;
-    let invalid = |why| Refusal::own(Code::InvalidArgument, "INVALID_JSON", why);
+    let invalid = |why| CallError::own(Code::InvalidArgument, "INVALID_JSON", why);
     let message = contract::encode(asked.input(), &json).map_err(invalid)?;
     let service = served.service.clone();
     let answer = async {
@@ -113,13 +113,13 @@ async fn call(
     };
     let late = || {
         let why = format!("no response within {CALL:?}: the call may still take effect");
-        Refusal::own(Code::DeadlineExceeded, "LATE", why)
+        CallError::own(Code::DeadlineExceeded, "LATE", why)
     };
     timeout(CALL, answer).await.map_err(|_| late())?
 }
 
 /// Whether this call may be made by this page, from this place.
-fn check(console: &Console, served: &Served, headers: &HeaderMap, method: &str) -> Result<(), Refusal> {
+fn check(console: &Console, served: &Served, headers: &HeaderMap, method: &str) -> Result<(), CallError> {
     if served.is_open {
         gate::check_place(console.0.admin)?;
         gate::check_host(headers)?;
@@ -129,12 +129,12 @@ fn check(console: &Console, served: &Served, headers: &HeaderMap, method: &str) 
     if served.is_open { gate::check_reading(method) } else { Ok(()) }
 }
 
-async fn read(body: Body) -> Result<bytes::Bytes, Refusal> {
-    let late = || Refusal::own(Code::DeadlineExceeded, "LATE", format!("request not received within {COMING:?}"));
+async fn read(body: Body) -> Result<bytes::Bytes, CallError> {
+    let late = || CallError::own(Code::DeadlineExceeded, "LATE", format!("request not received within {COMING:?}"));
     let large = |_| {
-        let refusal =
-            Refusal::own(Code::InvalidArgument, "TOO_LARGE", format!("request: at most {REQUEST} bytes"));
-        refusal.with_status(StatusCode::PAYLOAD_TOO_LARGE)
+        let error =
+            CallError::own(Code::InvalidArgument, "TOO_LARGE", format!("request: at most {REQUEST} bytes"));
+        error.with_status(StatusCode::PAYLOAD_TOO_LARGE)
     };
     timeout(COMING, to_bytes(body, REQUEST)).await.map_err(|_| late())?.map_err(large)
 }

@@ -12,7 +12,7 @@ use tonic_types::StatusExt;
 /// The error of a call, returned as one object.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Refusal {
+pub(super) struct CallError {
     /// The name of a gRPC code, such as `PERMISSION_DENIED`.
     code: &'static str,
     /// The reason, as one word: from the contract's `ErrorReason`, or one of the console's own, which begin with
@@ -31,7 +31,7 @@ pub(super) struct Refusal {
     status: StatusCode,
 }
 
-impl Refusal {
+impl CallError {
     /// An error of the console itself.
     pub(super) fn own(code: Code, reason: &str, message: impl Into<String>) -> Self {
         let (code, status) = named(code);
@@ -45,21 +45,21 @@ impl Refusal {
     }
 }
 
-impl From<Status> for Refusal {
-    fn from(refused: Status) -> Self {
-        let details = refused.get_error_details();
-        let (code, status) = named(refused.code());
+impl From<Status> for CallError {
+    fn from(error: Status) -> Self {
+        let details = error.get_error_details();
+        let (code, status) = named(error.code());
         let (reason, metadata) = details
             .error_info()
             .map(|info| (info.reason.clone(), info.metadata.clone().into_iter().collect()))
             .unwrap_or_default();
         let wait = details.retry_info().and_then(|retry| retry.retry_delay);
         let retry_after = wait.map(|wait| wait.as_secs_f64());
-        Self { code, reason, message: refused.message().to_owned(), metadata, retry_after, status }
+        Self { code, reason, message: error.message().to_owned(), metadata, retry_after, status }
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for CallError {
     fn into_response(self) -> Response {
         (self.status, Json(self)).into_response()
     }
