@@ -9,7 +9,7 @@ use tenure_core::{Group, Metadata, Revision};
 use super::Rows;
 use super::codec::{encode_metadata, encode_name};
 use super::sql::rows::{self, CLAIMS, GROUPS, MEMBERS, SESSIONS, SETTINGS};
-use super::sql::{Arg, Each, Failure, Table, page};
+use super::sql::{Arg, Each, DriverError, Table, page};
 
 /// The rows of sessions, claims, settings, groups and members, each in the JSON form that SQLite returns.
 #[must_use]
@@ -74,5 +74,5 @@ fn cell(cell: &Arg<'_>) -> String {
 }
 
 fn each(json: &str, each: &mut Each<'_>) -> Result<(), String> {
-    page::read(json, each).map_err(Failure::reason)
+    page::read(json, each).map_err(DriverError::reason)
 }

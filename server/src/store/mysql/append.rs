@@ -5,9 +5,9 @@
 use sqlx::Executor;
 use sqlx::mysql::{MySql, MySqlConnection, MySqlDatabaseError};
 
-use super::failure::failure;
+use super::error::driver_error;
 use crate::store::sql::literal::with_literals;
-use crate::store::sql::{Append, Arg, Failure, HeadMove, prepared, rows_met};
+use crate::store::sql::{Append, Arg, DriverError, HeadMove, prepared, rows_met};
 
 /// The error by which that statement reports that the head is not at the expected revision.
 pub(crate) const NOT_THERE: u16 = 7422;
@@ -17,7 +17,7 @@ pub(crate) async fn one_by_one(
     connection: &mut MySqlConnection,
     sql: &'static str,
     append: &Append<'_>,
-) -> Result<bool, Failure> {
+) -> Result<bool, DriverError> {
     let namespace = Arg::Text(append.namespace);
     let revision = Arg::Int(append.revision);
     let previous = Arg::Int(append.previous);
@@ -31,13 +31,13 @@ pub(crate) async fn one_by_one(
     let (met, ended) = rows_met(connection.fetch_many(&*sql), |done| done.rows_affected()).await;
     match (ended, met.as_slice()) {
         (Ok(()), [_, moved, _, _]) => Ok(*moved == 1),
-        (Ok(()), _) => Err(Failure::Lost(format!("4 results expected, not {}", met.len()))),
+        (Ok(()), _) => Err(DriverError::Lost(format!("4 results expected, not {}", met.len()))),
         // An error of the commit itself does not show whether it took effect, unless it is a conflict.
-        (Err(error), [_, _, _]) => match failure(error) {
-            Failure::Conflict => Err(Failure::Conflict),
-            other => Err(Failure::Lost(other.reason())),
+        (Err(error), [_, _, _]) => match driver_error(error) {
+            DriverError::Conflict => Err(DriverError::Conflict),
+            other => Err(DriverError::Lost(other.reason())),
         },
-        (Err(error), _) => Err(failure(error)),
+        (Err(error), _) => Err(driver_error(error)),
     }
 }
 
@@ -46,7 +46,7 @@ pub(crate) async fn at_once(
     connection: &mut MySqlConnection,
     sql: &'static str,
     append: &Append<'_>,
-) -> Result<bool, Failure> {
+) -> Result<bool, DriverError> {
     let namespace = Arg::Text(append.namespace);
     let (previous, revision) = (Arg::Int(append.previous), Arg::Int(append.revision));
     let (server, number, at_ms) = (Arg::Int(append.server), Arg::Int(append.number), Arg::Int(append.at_ms));
@@ -54,10 +54,10 @@ pub(crate) async fn at_once(
     match prepared::<MySql>(sql, &args).bind(append.events.as_bytes()).execute(&mut *connection).await {
         Ok(_) => Ok(true),
         Err(error) if is_not_there(&error) => Ok(false),
-        Err(error) => match failure(error) {
-            Failure::Conflict => Err(Failure::Conflict),
-            failure if is_in_transaction(connection).await => Err(failure),
-            failure => Err(Failure::Lost(failure.reason())),
+        Err(error) => match driver_error(error) {
+            DriverError::Conflict => Err(DriverError::Conflict),
+            error if is_in_transaction(connection).await => Err(error),
+            error => Err(DriverError::Lost(error.reason())),
         },
     }
 }

@@ -10,10 +10,10 @@ use sqlx::{ConnectOptions, Executor, Row as _, TypeInfo, ValueRef};
 use tokio::time::timeout;
 
 use super::append::{at_once, one_by_one};
-use super::failure::{failure, understood, unreached};
+use super::error::{driver_error, understood, unreached};
 use super::flavours::{FACTS, FLAVOURS, Flavour, READ_COMMITTED_BY_ALL, settings};
 use crate::store::sql::{
-    Append, Arg, Cell, Connection, Connector, Each, Failure, HeadMove, Host, OpenError, Row, Statements, StoreOptions,
+    Append, Arg, Cell, Connection, Connector, Each, DriverError, HeadMove, Host, OpenError, Row, Statements, StoreOptions,
     Table, literal, prepared,
 };
 
@@ -40,7 +40,7 @@ impl MySqlHost {
         Ok((name, host))
     }
 
-    async fn open(&self) -> Result<MySqlDatabase, Failure> {
+    async fn open(&self) -> Result<MySqlDatabase, DriverError> {
         let mut inner = self.options.connect().await.map_err(unreached)?;
         inner.execute(&*settings(self.statement_timeout)).await.map_err(unreached)?;
         let rows = inner.fetch_all(FACTS).await.map_err(unreached)?;
@@ -48,14 +48,14 @@ impl MySqlHost {
             rows.first().and_then(|row| row.try_get_unchecked(column).ok()).unwrap_or_default()
         };
         if !matches!(&*fact(0), "0" | "OFF") {
-            return Err(Failure::Away("the database rejects writes".to_owned()));
+            return Err(DriverError::ReadOnly("the database rejects writes".to_owned()));
         }
         if !self.allow_unsafe_durability {
             if fact(1) != "1" {
-                return Err(Failure::Unsafe(format!("innodb_flush_log_at_trx_commit is {}, not 1", fact(1))));
+                return Err(DriverError::Unsafe(format!("innodb_flush_log_at_trx_commit is {}, not 1", fact(1))));
             }
             if fact(2) == "1" && fact(3) != "1" {
-                return Err(Failure::Unsafe(format!("sync_binlog is {}, not 1", fact(3))));
+                return Err(DriverError::Unsafe(format!("sync_binlog is {}, not 1", fact(3))));
             }
         }
         understood(inner.execute(READ_COMMITTED_BY_ALL).await)?;
@@ -66,14 +66,14 @@ impl MySqlHost {
                 return Ok(MySqlDatabase { inner, flavour, compound });
             }
         }
-        Err(Failure::Refused("cannot identify the database server".to_owned()))
+        Err(DriverError::Rejected("cannot identify the database server".to_owned()))
     }
 }
 
 #[async_trait]
 impl Connector for MySqlHost {
-    async fn connect(&self) -> Result<Box<dyn Connection>, Failure> {
-        let late = |_| Failure::Refused(format!("no connection within {:?}", self.connect_timeout));
+    async fn connect(&self) -> Result<Box<dyn Connection>, DriverError> {
+        let late = |_| DriverError::Rejected(format!("no connection within {:?}", self.connect_timeout));
         Ok(Box::new(timeout(self.connect_timeout, self.open()).await.map_err(late)??))
     }
 }
@@ -92,33 +92,33 @@ impl Connection for MySqlDatabase {
         &self.flavour.statements
     }
 
-    async fn execute(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, Failure> {
+    async fn execute(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, DriverError> {
         let done = prepared(sql, args).execute(&mut self.inner).await;
-        done.map(|done| done.rows_affected()).map_err(failure)
+        done.map(|done| done.rows_affected()).map_err(driver_error)
     }
 
-    async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row<'static>>, Failure> {
-        let rows = prepared(sql, args).fetch_all(&mut self.inner).await.map_err(failure)?;
-        rows.iter().map(|found| row(found).map(Row::into_owned)).collect::<Result<_, _>>().map_err(failure)
+    async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row<'static>>, DriverError> {
+        let rows = prepared(sql, args).fetch_all(&mut self.inner).await.map_err(driver_error)?;
+        rows.iter().map(|found| row(found).map(Row::into_owned)).collect::<Result<_, _>>().map_err(driver_error)
     }
 
-    async fn load(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), Failure> {
+    async fn load(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), DriverError> {
         let mut rows = prepared(sql, args).fetch(&mut self.inner);
-        while let Some(found) = rows.try_next().await.map_err(failure)? {
-            each(&row(&found).map_err(failure)?)?;
+        while let Some(found) = rows.try_next().await.map_err(driver_error)? {
+            each(&row(&found).map_err(driver_error)?)?;
         }
         Ok(())
     }
 
-    async fn insert(&mut self, table: &'static Table, cells: &[Arg<'_>]) -> Result<(), Failure> {
-        self.inner.execute(&*literal::insert(table, cells, "'")).await.map(drop).map_err(failure)
+    async fn insert(&mut self, table: &'static Table, cells: &[Arg<'_>]) -> Result<(), DriverError> {
+        self.inner.execute(&*literal::insert(table, cells, "'")).await.map(drop).map_err(driver_error)
     }
 
-    async fn script(&mut self, sql: &'static str) -> Result<(), Failure> {
-        self.inner.execute(sql).await.map(drop).map_err(failure)
+    async fn script(&mut self, sql: &'static str) -> Result<(), DriverError> {
+        self.inner.execute(sql).await.map(drop).map_err(driver_error)
     }
 
-    async fn append(&mut self, append: &Append<'_>) -> Result<bool, Failure> {
+    async fn append(&mut self, append: &Append<'_>) -> Result<bool, DriverError> {
         if append.head == HeadMove::Advance && self.compound {
             return at_once(&mut self.inner, self.flavour.append_at_once.of(append.head), append).await;
         }

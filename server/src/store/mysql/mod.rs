@@ -1,7 +1,7 @@
 //! Store dialect for MySQL and MariaDB.
 
 mod append;
-mod failure;
+mod error;
 mod flavours;
 mod host;
 

@@ -11,7 +11,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
 use super::host::PostgresHost;
-use crate::store::sql::{Connector, Failure, Hints, Hosts};
+use crate::store::sql::{Connector, DriverError, Hints, Hosts};
 
 /// The channel on which servers announce their appends to each other.
 pub(crate) const CHANNEL: &str = "tenure";
@@ -78,7 +78,7 @@ async fn listen(hosts: Arc<Hosts<PostgresHost>>, own: Arc<AtomicU64>, heard: Arc
 }
 
 /// A listening connection to the database that takes writes. `None` if it would never receive notifications.
-async fn connect(hosts: &Hosts<PostgresHost>) -> Result<Option<PgListener>, Failure> {
+async fn connect(hosts: &Hosts<PostgresHost>) -> Result<Option<PgListener>, DriverError> {
     // Determines which host takes writes.
     drop(hosts.connect().await?);
     let Some((hosts, last)) = hosts.last() else { return Ok(None) };
@@ -86,14 +86,14 @@ async fn connect(hosts: &Hosts<PostgresHost>) -> Result<Option<PgListener>, Fail
     if !host.can_listen().await? {
         return Ok(None);
     }
-    let refused = |error: sqlx::Error| Failure::Refused(error.to_string());
+    let refused = |error: sqlx::Error| DriverError::Rejected(error.to_string());
     let pool = PgPoolOptions::new().max_connections(1).acquire_timeout(host.connect_timeout());
     let pool = pool.connect_lazy_with(host.direct_options());
     let mut listener = PgListener::connect_with(&pool).await.map_err(refused)?;
     listener.eager_reconnect(false);
     match timeout(host.connect_timeout(), listener.listen(CHANNEL)).await {
         Ok(listening) => listening.map_err(refused)?,
-        Err(_) => return Err(Failure::Refused("no reply to LISTEN".to_owned())),
+        Err(_) => return Err(DriverError::Rejected("no reply to LISTEN".to_owned())),
     }
     Ok(Some(listener))
 }

@@ -10,13 +10,13 @@ use sqlx::{ConnectOptions, Executor, Row as _, TypeInfo, ValueRef};
 use tokio::time::timeout;
 
 use super::copy::{copy, lines};
-use super::failure::{failure, unreached};
+use super::error::{driver_error, unreached};
 use super::flavours::{ASK_IDENTITY, DIRECT_NATIVE, Flavour, NATIVE, REMEMBER_IDENTITY, UNKNOWN};
 use super::probe::{UNCONFIRMED, answer, probe};
 use super::warnings::with_warnings;
 use crate::store::sql::literal::with_literals;
 use crate::store::sql::{
-    Append, Arg, Cell, Connection, Connector, Each, Failure, Host, OpenError, Row, Statements, StoreOptions, Table,
+    Append, Arg, Cell, Connection, Connector, Each, DriverError, Host, OpenError, Row, Statements, StoreOptions, Table,
     prepared,
 };
 
@@ -60,7 +60,7 @@ impl PostgresHost {
         ])
     }
 
-    async fn open(&self) -> Result<PostgresDatabase, Failure> {
+    async fn open(&self) -> Result<PostgresDatabase, DriverError> {
         let mut inner = match self.direct_options().connect().await {
             Err(sqlx::Error::Database(_)) => self.options.connect().await,
             connected => connected,
@@ -87,19 +87,19 @@ impl PostgresHost {
     }
 
     /// Whether the connection can receive notifications, which needs one without a pooler.
-    pub(crate) async fn can_listen(&self) -> Result<bool, Failure> {
+    pub(crate) async fn can_listen(&self) -> Result<bool, DriverError> {
         Ok(self.bounded_open().await?.is_direct)
     }
 
-    async fn bounded_open(&self) -> Result<PostgresDatabase, Failure> {
-        let late = |_| Failure::Refused(format!("no connection within {:?}", self.connect_timeout));
+    async fn bounded_open(&self) -> Result<PostgresDatabase, DriverError> {
+        let late = |_| DriverError::Rejected(format!("no connection within {:?}", self.connect_timeout));
         timeout(self.connect_timeout, self.open()).await.map_err(late)?
     }
 }
 
 #[async_trait]
 impl Connector for PostgresHost {
-    async fn connect(&self) -> Result<Box<dyn Connection>, Failure> {
+    async fn connect(&self) -> Result<Box<dyn Connection>, DriverError> {
         Ok(Box::new(self.bounded_open().await?))
     }
 }
@@ -120,26 +120,26 @@ impl Connection for PostgresDatabase {
         &self.flavour.statements
     }
 
-    async fn execute(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, Failure> {
+    async fn execute(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, DriverError> {
         let done = if self.prepared_statements {
             prepared(sql, args).execute(&mut self.inner).await
         } else {
             self.inner.execute(&*with_literals(sql, args, "E'")).await
         };
-        done.map(|done| done.rows_affected()).map_err(failure)
+        done.map(|done| done.rows_affected()).map_err(driver_error)
     }
 
-    async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row<'static>>, Failure> {
+    async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row<'static>>, DriverError> {
         let rows = if self.prepared_statements {
             prepared(sql, args).fetch_all(&mut self.inner).await
         } else {
             self.inner.fetch_all(&*with_literals(sql, args, "E'")).await
         };
-        let rows = rows.map_err(failure)?;
-        rows.iter().map(|found| row(found).map(Row::into_owned)).collect::<Result<_, _>>().map_err(failure)
+        let rows = rows.map_err(driver_error)?;
+        rows.iter().map(|found| row(found).map(Row::into_owned)).collect::<Result<_, _>>().map_err(driver_error)
     }
 
-    async fn load(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), Failure> {
+    async fn load(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), DriverError> {
         let literal;
         let mut rows = if self.prepared_statements {
             prepared(sql, args).fetch(&mut self.inner)
@@ -147,25 +147,25 @@ impl Connection for PostgresDatabase {
             literal = with_literals(sql, args, "E'");
             self.inner.fetch(&*literal)
         };
-        while let Some(found) = rows.try_next().await.map_err(failure)? {
-            each(&row(&found).map_err(failure)?)?;
+        while let Some(found) = rows.try_next().await.map_err(driver_error)? {
+            each(&row(&found).map_err(driver_error)?)?;
         }
         Ok(())
     }
 
     /// `COPY` takes the database about a quarter of the time of a statement with the rows as JSON.
-    async fn insert(&mut self, table: &'static Table, cells: &[Arg<'_>]) -> Result<(), Failure> {
-        let mut copying = self.inner.copy_in_raw(&copy(table)).await.map_err(failure)?;
-        copying.send(lines(table, cells)).await.map_err(failure)?;
-        copying.finish().await.map(drop).map_err(failure)
+    async fn insert(&mut self, table: &'static Table, cells: &[Arg<'_>]) -> Result<(), DriverError> {
+        let mut copying = self.inner.copy_in_raw(&copy(table)).await.map_err(driver_error)?;
+        copying.send(lines(table, cells)).await.map_err(driver_error)?;
+        copying.finish().await.map(drop).map_err(driver_error)
     }
 
-    async fn script(&mut self, sql: &'static str) -> Result<(), Failure> {
-        self.inner.execute(sql).await.map(drop).map_err(failure)
+    async fn script(&mut self, sql: &'static str) -> Result<(), DriverError> {
+        self.inner.execute(sql).await.map(drop).map_err(driver_error)
     }
 
     /// Uses one statement, so one round trip. It returns or inserts a row only if the head was moved.
-    async fn append(&mut self, append: &Append<'_>) -> Result<bool, Failure> {
+    async fn append(&mut self, append: &Append<'_>) -> Result<bool, DriverError> {
         let flavour = self.flavour;
         let sql = if append.notify { &flavour.append_and_notify } else { &flavour.append }.of(append.head);
         let args = [
@@ -178,7 +178,7 @@ impl Connection for PostgresDatabase {
             Arg::Text(append.events),
         ];
         match with_warnings(self.execute(sql, &args)).await {
-            (Ok(_), true) => Err(Failure::Lost(UNCONFIRMED.to_owned())),
+            (Ok(_), true) => Err(DriverError::Lost(UNCONFIRMED.to_owned())),
             (met, _) => Ok(met? == 1),
         }
     }

@@ -1,7 +1,7 @@
 //! Store dialect for PostgreSQL, directly or through a pooler like PgBouncer in transaction mode.
 
 mod copy;
-mod failure;
+mod error;
 mod flavours;
 mod hints;
 mod host;

@@ -3,28 +3,28 @@
 use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::{Executor, Row as _};
 
-use super::failure::unreached;
+use super::error::unreached;
 use super::flavours::{CONFIRM, FACTS};
 use super::warnings::with_warnings;
-use crate::store::sql::Failure;
+use crate::store::sql::DriverError;
 
 /// The meaning of a warning in the reply to a commit: the commit did not wait for the standbys, which may never receive
 /// it.
 pub(crate) const UNCONFIRMED: &str = "the wait for PostgreSQL's standbys was cancelled";
 
 /// Rejects a database that takes no writes or does not keep its commits. Returns whether the connection has no pooler.
-pub(crate) async fn probe(connection: &mut PgConnection, allow_unsafe_durability: bool) -> Result<bool, Failure> {
-    let unsaid = || Failure::Refused("the database does not report whether it accepts writes".to_owned());
+pub(crate) async fn probe(connection: &mut PgConnection, allow_unsafe_durability: bool) -> Result<bool, DriverError> {
+    let unsaid = || DriverError::Rejected("the database does not report whether it accepts writes".to_owned());
     let facts = answer(connection, FACTS, false).await?.ok_or_else(unsaid)?;
     let [writable, synchronous_commit, fsync, full_page_writes, direct, standbys] =
         std::array::from_fn(|column| facts.get(column).map_or("", String::as_str));
     if writable != "yes" {
-        return Err(Failure::Away("the database rejects writes".to_owned()));
+        return Err(DriverError::ReadOnly("the database rejects writes".to_owned()));
     }
     let settings =
         [("synchronous_commit", synchronous_commit), ("fsync", fsync), ("full_page_writes", full_page_writes)];
     if let Some((name, _)) = settings.iter().find(|(_, value)| *value == "off" && !allow_unsafe_durability) {
-        return Err(Failure::Unsafe(format!("PostgreSQL's {name} is off")));
+        return Err(DriverError::Unsafe(format!("PostgreSQL's {name} is off")));
     }
     if !standbys.is_empty() {
         confirm(connection).await?;
@@ -35,10 +35,10 @@ pub(crate) async fn probe(connection: &mut PgConnection, allow_unsafe_durability
 /// Ensures that the data visible to this connection from now on cannot be lost with the primary: earlier commits of
 /// other sessions may be visible on the primary but missing on the standbys, if those sessions were killed or cancelled
 /// their wait.
-async fn confirm(connection: &mut PgConnection) -> Result<(), Failure> {
+async fn confirm(connection: &mut PgConnection) -> Result<(), DriverError> {
     match with_warnings(connection.execute(CONFIRM)).await {
         (Ok(_), false) => Ok(()),
-        (Ok(_), true) => Err(Failure::Refused(UNCONFIRMED.to_owned())),
+        (Ok(_), true) => Err(DriverError::Rejected(UNCONFIRMED.to_owned())),
         // There are no tables yet.
         (Err(sqlx::Error::Database(error)), _) if error.code().as_deref() == Some("42P01") => Ok(()),
         (Err(error), _) => Err(unreached(error)),
@@ -50,7 +50,7 @@ pub(crate) async fn answer(
     connection: &mut PgConnection,
     sql: &'static str,
     direct: bool,
-) -> Result<Option<Vec<String>>, Failure> {
+) -> Result<Option<Vec<String>>, DriverError> {
     match connection.fetch_all(sql).await {
         Ok(rows) => {
             let texts = |row: &PgRow| (0..row.len()).map(|column| row.try_get(column)).collect::<Result<_, _>>();

@@ -22,7 +22,7 @@ pub(crate) enum Cell<'a> {
     Text(Cow<'a, str>),
 }
 
-/// A row returned by a statement. A column of an unexpected type is a [`Failure::Refused`].
+/// A row returned by a statement. A column of an unexpected type is a [`DriverError::Rejected`].
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Row<'a>(pub(crate) Vec<Cell<'a>>);
 
@@ -50,31 +50,31 @@ impl<'a> Row<'a> {
         matches!(self.0.get(column), Some(Cell::Null))
     }
 
-    pub(crate) fn int(&self, column: usize) -> Result<i64, Failure> {
+    pub(crate) fn int(&self, column: usize) -> Result<i64, DriverError> {
         match self.0.get(column) {
             Some(Cell::Int(value)) => Ok(*value),
-            other => Err(Failure::Refused(format!("column {column} must be a number, not {other:?}"))),
+            other => Err(DriverError::Rejected(format!("column {column} must be a number, not {other:?}"))),
         }
     }
 
-    pub(crate) fn text(&self, column: usize) -> Result<&str, Failure> {
+    pub(crate) fn text(&self, column: usize) -> Result<&str, DriverError> {
         match self.0.get(column) {
             Some(Cell::Text(value)) => Ok(value),
-            other => Err(Failure::Refused(format!("column {column} must be a text, not {other:?}"))),
+            other => Err(DriverError::Rejected(format!("column {column} must be a text, not {other:?}"))),
         }
     }
 }
 
 /// Why a statement failed, classified by the consequence for the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub(crate) enum DriverError {
     /// Rolled back because of concurrent transactions.
     Conflict,
     /// The statement certainly had no effect.
-    Refused(String),
+    Rejected(String),
     /// The statement certainly had no effect: this host takes no writes or is shutting down, but another may be
     /// available.
-    Away(String),
+    ReadOnly(String),
     /// Not connected, because the commits of this database are not durable.
     Unsafe(String),
     /// Nothing was done, because the database has tables or views of these names that Tenure did not make. The second
@@ -84,19 +84,19 @@ pub(crate) enum Failure {
     Lost(String),
 }
 
-impl Failure {
+impl DriverError {
     /// The reason, for display.
     pub(crate) fn reason(self) -> String {
         match self {
             Self::Conflict => "rolled back because of other transactions".to_owned(),
-            Self::Refused(reason) | Self::Away(reason) | Self::Unsafe(reason) | Self::Lost(reason) => reason,
+            Self::Rejected(reason) | Self::ReadOnly(reason) | Self::Unsafe(reason) | Self::Lost(reason) => reason,
             Self::Foreign(names, _) => format!("the database has {names}, not made by Tenure"),
         }
     }
 }
 
 /// A callback for each row of a result.
-pub(crate) type Each<'e> = dyn FnMut(&Row<'_>) -> Result<(), Failure> + Send + 'e;
+pub(crate) type Each<'e> = dyn FnMut(&Row<'_>) -> Result<(), DriverError> + Send + 'e;
 
 /// A batch, encoded for writing.
 #[derive(Debug)]
@@ -119,29 +119,29 @@ pub(crate) trait Connection: Send {
     fn sql(&self) -> &'static Statements;
 
     /// Executes a statement and returns the number of affected rows.
-    async fn execute(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, Failure>;
+    async fn execute(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, DriverError>;
 
     /// Executes a statement and returns its rows.
-    async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row<'static>>, Failure>;
+    async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row<'static>>, DriverError>;
 
     /// Executes one of the statements that load a page of a table, and passes its rows to `each` one by one.
-    async fn load(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), Failure>;
+    async fn load(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), DriverError>;
 
     /// Inserts the rows in `cells`, which has values for all columns of the table, within the current transaction and
     /// the bounds of [`rows::statements`](super::rows::statements).
-    async fn insert(&mut self, table: &'static Table, cells: &[Arg<'_>]) -> Result<(), Failure>;
+    async fn insert(&mut self, table: &'static Table, cells: &[Arg<'_>]) -> Result<(), DriverError>;
 
     /// Executes statements separated by `;`, without arguments.
-    async fn script(&mut self, sql: &'static str) -> Result<(), Failure>;
+    async fn script(&mut self, sql: &'static str) -> Result<(), DriverError>;
 
     /// Appends a batch in a transaction of its own. Returns false, and changes nothing, if the head is not at the
     /// expected revision.
-    async fn append(&mut self, append: &Append<'_>) -> Result<bool, Failure>;
+    async fn append(&mut self, append: &Append<'_>) -> Result<bool, DriverError>;
 }
 
 /// Connects to the database that takes writes, among the configured hosts.
 #[async_trait]
 pub(crate) trait Connector: Send + Sync + 'static {
     /// Connects, within a time limit.
-    async fn connect(&self) -> Result<Box<dyn Connection>, Failure>;
+    async fn connect(&self) -> Result<Box<dyn Connection>, DriverError>;
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 
-use super::connection::{Connection, Connector, Failure};
+use super::connection::{Connection, Connector, DriverError};
 use super::options::OpenError;
 
 /// A host: its name and port, for display, and its connector.
@@ -91,7 +91,7 @@ impl<C> Hosts<C> {
 
 #[async_trait]
 impl<C: Connector> Connector for Hosts<C> {
-    async fn connect(&self) -> Result<Box<dyn Connection>, Failure> {
+    async fn connect(&self) -> Result<Box<dyn Connection>, DriverError> {
         let hosts = self.refresh().await;
         let first = self.last.load(Ordering::SeqCst);
         let mut reasons = Vec::new();
@@ -103,10 +103,10 @@ impl<C: Connector> Connector for Hosts<C> {
                     self.last.store(index, Ordering::SeqCst);
                     return Ok(connection);
                 }
-                Err(Failure::Unsafe(reason)) => return Err(Failure::Unsafe(format!("{name}: {reason}"))),
-                Err(failure) => reasons.push(format!("{name}: {}", failure.reason())),
+                Err(DriverError::Unsafe(reason)) => return Err(DriverError::Unsafe(format!("{name}: {reason}"))),
+                Err(error) => reasons.push(format!("{name}: {}", error.reason())),
             }
         }
-        Err(Failure::Refused(reasons.join("; ")))
+        Err(DriverError::Rejected(reasons.join("; ")))
     }
 }

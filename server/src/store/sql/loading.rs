@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use tenure_core::{Group, Revision};
 
-use super::connection::{Arg, Each, Failure, Row};
+use super::connection::{Arg, Each, DriverError, Row};
 use super::pool::Taken;
 use super::rows::{self, CHUNK, count, number};
 use crate::store::Rows;
 
 /// Loads the rows of a namespace, within a transaction that sees them as of one moment.
-pub(super) async fn load_rows(connection: &mut Taken, namespace: &str) -> Result<Rows, Failure> {
+pub(super) async fn load_rows(connection: &mut Taken, namespace: &str) -> Result<Rows, DriverError> {
     let sql = connection.sql()?;
     let found = connection.fetch(sql.rows_revision, &[Arg::Text(namespace)]).await?;
     let Some(found) = found.first() else { return Ok(Rows::default()) };
@@ -53,7 +53,7 @@ enum Key {
 
 impl Key {
     /// The key of this row, of the same kind as `self`.
-    fn of(self, row: &Row<'_>) -> Result<Self, Failure> {
+    fn of(self, row: &Row<'_>) -> Result<Self, DriverError> {
         match self {
             Self::One(_) => Ok(Self::One(row.int(0)?)),
             Self::Two(..) => Ok(Self::Two(row.int(0)?, row.int(1)?)),
@@ -68,7 +68,7 @@ async fn read(
     namespace: &str,
     mut after: Key,
     each: &mut Each<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), DriverError> {
     let (namespace, most) = (Arg::Text(namespace), count(CHUNK));
     loop {
         let (one, two);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 
-use super::connection::{Arg, Connection, Connector, Failure};
+use super::connection::{Arg, Connection, Connector, DriverError};
 use super::options::OpenError;
 use super::restore::{BOUND, notice_restore};
 use super::scripts::Migration;
@@ -33,12 +33,12 @@ fn names_made(scripts: &'static [Migration]) -> Vec<&'static str> {
 /// Whether the tables are Tenure's, complete or not: the table of migrations is created before all others, and only if
 /// none of their names is taken. If one is, nothing may be changed: a table called `servers` may be an unrelated
 /// inventory.
-async fn is_begun(connection: &mut dyn Connection) -> Result<bool, Failure> {
+async fn is_begun(connection: &mut dyn Connection) -> Result<bool, DriverError> {
     let sql = connection.sql();
     if !connection.fetch(sql.migrations_exist, &[]).await?.is_empty() {
         return Ok(true);
     }
-    let names = serde_json::to_string(&names_made(sql.scripts)).map_err(|error| Failure::Refused(error.to_string()))?;
+    let names = serde_json::to_string(&names_made(sql.scripts)).map_err(|error| DriverError::Rejected(error.to_string()))?;
     let taken = connection.fetch(sql.relations, &[Arg::Text(&names)]).await?;
     if taken.is_empty() {
         return Ok(false);
@@ -48,11 +48,11 @@ async fn is_begun(connection: &mut dyn Connection) -> Result<bool, Failure> {
         return Ok(true);
     }
     let taken: Vec<&str> = taken.iter().map(|row| row.text(0)).collect::<Result<_, _>>()?;
-    Err(Failure::Foreign(taken.join(", "), sql.own_place))
+    Err(DriverError::Foreign(taken.join(", "), sql.own_place))
 }
 
-/// The migrations that the database still needs. [`Failure::Foreign`] if they cannot be applied there.
-pub(crate) async fn pending(connection: &mut dyn Connection) -> Result<Vec<&'static Migration>, Failure> {
+/// The migrations that the database still needs. [`DriverError::Foreign`] if they cannot be applied there.
+pub(crate) async fn pending(connection: &mut dyn Connection) -> Result<Vec<&'static Migration>, DriverError> {
     let begun = is_begun(connection).await?;
     let sql = connection.sql();
     let done: Vec<i64> = if !begun {
@@ -64,7 +64,7 @@ pub(crate) async fn pending(connection: &mut dyn Connection) -> Result<Vec<&'sta
     Ok(sql.scripts.iter().filter(|migration| !done.contains(&migration.number)).collect())
 }
 
-async fn run(connection: &mut dyn Connection) -> Result<(), Failure> {
+async fn run(connection: &mut dyn Connection) -> Result<(), DriverError> {
     if pending(connection).await?.is_empty() {
         return notice_restore(connection).await;
     }
@@ -79,9 +79,9 @@ async fn run(connection: &mut dyn Connection) -> Result<(), Failure> {
     }
     connection.script("COMMIT").await?;
     if !sql.tune_tables.is_empty()
-        && let Err(failure) = connection.script(sql.tune_tables).await
+        && let Err(error) = connection.script(sql.tune_tables).await
     {
-        tracing::info!(reason = failure.reason(), "cannot tune the log table: keeping the database's defaults");
+        tracing::info!(reason = error.reason(), "cannot tune the log table: keeping the database's defaults");
     }
     notice_restore(connection).await
 }
@@ -91,13 +91,13 @@ pub(crate) async fn migrate(connector: &dyn Connector) -> Result<(), OpenError> 
     let mut attempt = 1;
     loop {
         let mut connection = connector.connect().await?;
-        let failure = match timeout(BOUND, run(&mut *connection)).await {
+        let error = match timeout(BOUND, run(&mut *connection)).await {
             Ok(Ok(())) => return Ok(()),
-            Ok(Err(failure)) => failure,
+            Ok(Err(error)) => error,
             Err(_) => return Err(OpenError::Unavailable(format!("the migrations took longer than {BOUND:?}"))),
         };
-        if attempt == ATTEMPTS || matches!(failure, Failure::Foreign(..)) {
-            return Err(failure.into());
+        if attempt == ATTEMPTS || matches!(error, DriverError::Foreign(..)) {
+            return Err(error.into());
         }
         attempt += 1;
         drop(connection);

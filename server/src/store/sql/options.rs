@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::connection::Failure;
+use super::connection::DriverError;
 use crate::telemetry::redact::redacted;
 
 /// Which database to open, and how.
@@ -158,13 +158,13 @@ pub enum OpenError {
     NotMigrated(Vec<String>),
 }
 
-impl From<Failure> for OpenError {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Unsafe(reason) => Self::UnsafeDurability(reason),
-            Failure::Foreign(names, place) => Self::Foreign(names, place),
-            Failure::Conflict | Failure::Refused(_) | Failure::Away(_) | Failure::Lost(_) => {
-                Self::Unavailable(failure.reason())
+impl From<DriverError> for OpenError {
+    fn from(error: DriverError) -> Self {
+        match error {
+            DriverError::Unsafe(reason) => Self::UnsafeDurability(reason),
+            DriverError::Foreign(names, place) => Self::Foreign(names, place),
+            DriverError::Conflict | DriverError::Rejected(_) | DriverError::ReadOnly(_) | DriverError::Lost(_) => {
+                Self::Unavailable(error.reason())
             }
         }
     }

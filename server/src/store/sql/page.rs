@@ -5,13 +5,13 @@ use std::fmt;
 
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, SeqAccess, Visitor};
 
-use super::connection::{Cell, Each, Failure, Row};
+use super::connection::{Cell, Each, DriverError, Row};
 
 /// Passes the rows of a page, a JSON array of arrays, to `each` one by one. Texts are copied only if they contain
 /// escapes.
-pub(crate) fn read(json: &str, each: &mut Each<'_>) -> Result<(), Failure> {
+pub(crate) fn read(json: &str, each: &mut Each<'_>) -> Result<(), DriverError> {
     let mut reader = serde_json::Deserializer::from_str(json);
-    reader.deserialize_seq(Page(each)).map_err(|error| Failure::Refused(error.to_string()))
+    reader.deserialize_seq(Page(each)).map_err(|error| DriverError::Rejected(error.to_string()))
 }
 
 struct Page<'p, 'e>(&'p mut Each<'e>);
@@ -26,7 +26,7 @@ impl<'de> Visitor<'de> for Page<'_, '_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<(), A::Error> {
         let mut row = Row::default();
         while rows.next_element_seed(InPlace(&mut row))?.is_some() {
-            (self.0)(&row).map_err(|failure| A::Error::custom(failure.reason()))?;
+            (self.0)(&row).map_err(|error| A::Error::custom(error.reason()))?;
         }
         Ok(())
     }
@@ -99,7 +99,7 @@ impl<'de> Visitor<'de> for AnyCell {
 mod tests {
     use super::*;
 
-    fn rows(json: &str) -> Result<Vec<Row<'static>>, Failure> {
+    fn rows(json: &str) -> Result<Vec<Row<'static>>, DriverError> {
         let mut rows = Vec::new();
         read(json, &mut |row| {
             rows.push(Row(row.0.clone()).into_owned());
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn what_is_no_page_is_refused() {
         for json in ["", "[[1]", "[[1.5]]", "[[9223372036854775808]]", "[[[1]]]", "[1]", "null"] {
-            assert!(matches!(rows(json), Err(Failure::Refused(_))), "{json}");
+            assert!(matches!(rows(json), Err(DriverError::Rejected(_))), "{json}");
         }
     }
 
@@ -129,9 +129,9 @@ mod tests {
         let mut met = 0;
         let outcome = read("[[1],[2],[3]]", &mut |row| {
             met += 1;
-            if row.int(0)? == 2 { Err(Failure::Refused("two".to_owned())) } else { Ok(()) }
+            if row.int(0)? == 2 { Err(DriverError::Rejected("two".to_owned())) } else { Ok(()) }
         });
-        assert!(matches!(outcome, Err(Failure::Refused(reason)) if reason.starts_with("two")));
+        assert!(matches!(outcome, Err(DriverError::Rejected(reason)) if reason.starts_with("two")));
         assert_eq!(met, 2);
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
-use super::connection::{Append, Arg, Connection, Connector, Each, Failure, Row};
+use super::connection::{Append, Arg, Connection, Connector, Each, DriverError, Row};
 use super::statements::{Statements, Table};
 use crate::store::metrics::PoolUse;
 
@@ -66,7 +66,7 @@ impl Pool {
     }
 
     /// Takes a connection. On failure, nothing was sent.
-    pub(crate) async fn take(&self) -> Result<Taken, Failure> {
+    pub(crate) async fn take(&self) -> Result<Taken, DriverError> {
         let shared = self.shared.clone();
         let permit = shared.permit().await?;
         let generation = shared.generation.load(Ordering::SeqCst);
@@ -88,7 +88,7 @@ impl Pool {
 
 impl Shared {
     /// Waits until one more connection may be in use.
-    async fn permit(&self) -> Result<OwnedSemaphorePermit, Failure> {
+    async fn permit(&self) -> Result<OwnedSemaphorePermit, DriverError> {
         if let Ok(permit) = self.permits.clone().try_acquire_owned() {
             return Ok(permit);
         }
@@ -97,7 +97,7 @@ impl Shared {
         self.counts.waited(begun.elapsed());
         match permit {
             Ok(Ok(permit)) => Ok(permit),
-            Ok(Err(_)) | Err(_) => Err(Failure::Refused("all connections are busy".to_owned())),
+            Ok(Err(_)) | Err(_) => Err(DriverError::Rejected("all connections are busy".to_owned())),
         }
     }
 
@@ -142,19 +142,19 @@ macro_rules! exchange {
     ($taken:ident, $connection:ident => $call:expr) => {{
         let bound = $taken.shared.statement_timeout;
         let Some($connection) = $taken.connection.as_mut().filter(|_| $taken.clean) else {
-            return Err(Failure::Refused("the connection has failed before".to_owned()));
+            return Err(DriverError::Rejected("the connection has failed before".to_owned()));
         };
         $taken.clean = false;
         let outcome = match timeout(bound, $call).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(Failure::Lost(format!("no reply within {bound:?}"))),
+            Err(_) => Err(DriverError::Lost(format!("no reply within {bound:?}"))),
         };
         match &outcome {
             Ok(_) => $taken.clean = true,
-            Err(Failure::Lost(_) | Failure::Away(_)) => {
+            Err(DriverError::Lost(_) | DriverError::ReadOnly(_)) => {
                 $taken.shared.generation.fetch_add(1, Ordering::SeqCst);
             }
-            Err(Failure::Conflict | Failure::Refused(_) | Failure::Unsafe(_) | Failure::Foreign(..)) => {}
+            Err(DriverError::Conflict | DriverError::Rejected(_) | DriverError::Unsafe(_) | DriverError::Foreign(..)) => {}
         }
         outcome
     }};
@@ -162,16 +162,16 @@ macro_rules! exchange {
 
 impl Taken {
     /// The statements of the connected database.
-    pub(crate) fn sql(&self) -> Result<&'static Statements, Failure> {
-        let closed = || Failure::Refused("the connection is closed".to_owned());
+    pub(crate) fn sql(&self) -> Result<&'static Statements, DriverError> {
+        let closed = || DriverError::Rejected("the connection is closed".to_owned());
         self.connection.as_ref().map(|connection| connection.sql()).ok_or_else(closed)
     }
 
-    pub(crate) async fn execute(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, Failure> {
+    pub(crate) async fn execute(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, DriverError> {
         exchange!(self, connection => connection.execute(sql, args))
     }
 
-    pub(crate) async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row<'static>>, Failure> {
+    pub(crate) async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row<'static>>, DriverError> {
         exchange!(self, connection => connection.fetch(sql, args))
     }
 
@@ -180,44 +180,44 @@ impl Taken {
         sql: &'static str,
         args: &[Arg<'_>],
         each: &mut Each<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), DriverError> {
         exchange!(self, connection => connection.load(sql, args, each))
     }
 
-    pub(crate) async fn insert(&mut self, table: &'static Table, cells: &[Arg<'_>]) -> Result<(), Failure> {
+    pub(crate) async fn insert(&mut self, table: &'static Table, cells: &[Arg<'_>]) -> Result<(), DriverError> {
         exchange!(self, connection => connection.insert(table, cells))
     }
 
-    pub(crate) async fn script(&mut self, sql: &'static str) -> Result<(), Failure> {
+    pub(crate) async fn script(&mut self, sql: &'static str) -> Result<(), DriverError> {
         exchange!(self, connection => connection.script(sql))
     }
 
-    pub(crate) async fn append(&mut self, append: &Append<'_>) -> Result<bool, Failure> {
+    pub(crate) async fn append(&mut self, append: &Append<'_>) -> Result<bool, DriverError> {
         exchange!(self, connection => connection.append(append))
     }
 
     /// Begins a transaction that writes. It is rolled back if dropped before its commit.
-    pub(crate) async fn begin(&mut self) -> Result<(), Failure> {
+    pub(crate) async fn begin(&mut self) -> Result<(), DriverError> {
         let begin = self.sql()?.begin;
         self.in_transaction = true;
         self.script(begin).await
     }
 
     /// Begins a transaction that sees the database as of one moment.
-    pub(crate) async fn begin_snapshot(&mut self) -> Result<(), Failure> {
+    pub(crate) async fn begin_snapshot(&mut self) -> Result<(), DriverError> {
         let begin = self.sql()?.begin_snapshot;
         self.in_transaction = true;
         self.script(begin).await
     }
 
-    pub(crate) async fn commit(&mut self) -> Result<(), Failure> {
+    pub(crate) async fn commit(&mut self) -> Result<(), DriverError> {
         self.script("COMMIT").await?;
         self.in_transaction = false;
         Ok(())
     }
 
     /// Rolls back the transaction, and keeps the connection.
-    pub(crate) async fn rollback(&mut self) -> Result<(), Failure> {
+    pub(crate) async fn rollback(&mut self) -> Result<(), DriverError> {
         self.script("ROLLBACK").await?;
         self.in_transaction = false;
         Ok(())

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::connection::{Arg, Connection, Failure};
+use super::connection::{Arg, Connection, DriverError};
 use super::options::OpenError;
 
 /// Time limit for all migrations together, and for any other operation on a whole database.
@@ -19,9 +19,9 @@ struct CreatedIdentity {
 }
 
 impl CreatedIdentity {
-    async fn ask(connection: &mut dyn Connection) -> Result<Self, Failure> {
+    async fn ask(connection: &mut dyn Connection) -> Result<Self, DriverError> {
         let rows = connection.fetch(connection.sql().created_identity, &[]).await?;
-        let row = rows.first().ok_or_else(|| Failure::Refused("the database has no table of migrations".to_owned()))?;
+        let row = rows.first().ok_or_else(|| DriverError::Rejected("the database has no table of migrations".to_owned()))?;
         let recorded = if row.is_null(1) { None } else { Some(row.text(1)?.to_owned()) };
         Ok(Self { now: row.text(0)?.to_owned(), recorded })
     }
@@ -32,7 +32,7 @@ impl CreatedIdentity {
 }
 
 /// Resets the identity, within a transaction. Returns the number of heads.
-async fn reset_identity(connection: &mut dyn Connection) -> Result<u64, Failure> {
+async fn reset_identity(connection: &mut dyn Connection) -> Result<u64, DriverError> {
     let sql = connection.sql();
     let count = connection.execute(sql.reset_heads, &[]).await?;
     connection.execute(sql.reset_created_since, &[]).await?;
@@ -40,7 +40,7 @@ async fn reset_identity(connection: &mut dyn Connection) -> Result<u64, Failure>
 }
 
 /// Detects whether the tables were created from a dump since a server last opened the database.
-async fn look(connection: &mut dyn Connection) -> Result<(), Failure> {
+async fn look(connection: &mut dyn Connection) -> Result<(), DriverError> {
     if CreatedIdentity::ask(connection).await?.is_recorded() {
         return Ok(());
     }
@@ -59,8 +59,8 @@ async fn look(connection: &mut dyn Connection) -> Result<(), Failure> {
 }
 
 /// Runs [`look`] within a time limit.
-pub(crate) async fn notice_restore(connection: &mut dyn Connection) -> Result<(), Failure> {
-    let late = |_| Failure::Refused(format!("no reply within {BOUND:?} about when the tables were created"));
+pub(crate) async fn notice_restore(connection: &mut dyn Connection) -> Result<(), DriverError> {
+    let late = |_| DriverError::Rejected(format!("no reply within {BOUND:?} about when the tables were created"));
     timeout(BOUND, look(connection)).await.map_err(late)?
 }
 
@@ -71,7 +71,7 @@ pub(crate) async fn mark_restored(connection: &mut dyn Connection) -> Result<u64
         connection.script(connection.sql().begin).await?;
         let namespaces = reset_identity(connection).await?;
         connection.script("COMMIT").await?;
-        Ok::<_, Failure>(namespaces)
+        Ok::<_, DriverError>(namespaces)
     };
     Ok(timeout(BOUND, mark).await.map_err(late)??)
 }

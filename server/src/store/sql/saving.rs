@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use tenure_core::{Metadata, Revision};
 
-use super::connection::{Arg, Failure};
+use super::connection::{Arg, DriverError};
 use super::pool::Taken;
 use super::rows::{
     CHUNK, CLAIMS, GROUPS, MEMBERS, SESSIONS, SETTINGS, claim_cells, group_cells, int, member_cells, session_cells,
@@ -21,7 +21,7 @@ pub(super) async fn change_rows(
     connection: &mut Taken,
     namespace: &str,
     changes: &RowChanges,
-) -> Result<bool, Failure> {
+) -> Result<bool, DriverError> {
     let sql = connection.sql()?;
     let removed = |ended: &[Revision], there: &mut dyn Iterator<Item = Revision>| -> Vec<u64> {
         // Items created after the rows were written have no rows.
@@ -70,7 +70,7 @@ async fn delete(
     statements: &[&'static str],
     namespace: &str,
     keys: &[u64],
-) -> Result<(), Failure> {
+) -> Result<(), DriverError> {
     for keys in keys.chunks(CHUNK) {
         let keys = encode_keys(keys);
         for sql in statements {
@@ -80,7 +80,7 @@ async fn delete(
     Ok(())
 }
 
-async fn insert(connection: &mut Taken, table: &'static Table, cells: &[Arg<'_>]) -> Result<(), Failure> {
+async fn insert(connection: &mut Taken, table: &'static Table, cells: &[Arg<'_>]) -> Result<(), DriverError> {
     for statement in statements(cells, table.columns.len()) {
         connection.insert(table, statement).await?;
     }

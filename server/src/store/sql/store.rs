@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tenure_core::{Revision, ServerId, Text};
 
-use super::connection::{Append, Arg, Failure, Row};
+use super::connection::{Append, Arg, DriverError, Row};
 use super::pool::Pool;
 use super::rows::{CHUNK, count, int, number};
 use super::statements::HeadMove;
@@ -54,35 +54,35 @@ pub(crate) struct SqlStore {
 }
 
 /// Converts a failure of an operation that changed nothing, or whose changes are rolled back.
-fn unavailable(failure: Failure) -> StoreError {
-    StoreError::Unavailable(failure.reason())
+fn unavailable(error: DriverError) -> StoreError {
+    StoreError::Unavailable(error.reason())
 }
 
 /// Converts a failure of a statement that commits.
-fn uncertain(failure: Failure) -> StoreError {
-    match failure {
-        Failure::Conflict => StoreError::Conflict,
-        Failure::Lost(reason) => StoreError::OutcomeUnknown(reason),
-        Failure::Refused(_) | Failure::Away(_) | Failure::Unsafe(_) | Failure::Foreign(..) => unavailable(failure),
+fn uncertain(error: DriverError) -> StoreError {
+    match error {
+        DriverError::Conflict => StoreError::Conflict,
+        DriverError::Lost(reason) => StoreError::OutcomeUnknown(reason),
+        DriverError::Rejected(_) | DriverError::ReadOnly(_) | DriverError::Unsafe(_) | DriverError::Foreign(..) => unavailable(error),
     }
 }
 
 /// Converts a failure within a transaction that is not committed.
-fn undone(failure: Failure) -> StoreError {
-    match failure {
-        Failure::Conflict => StoreError::Conflict,
-        _ => unavailable(failure),
+fn undone(error: DriverError) -> StoreError {
+    match error {
+        DriverError::Conflict => StoreError::Conflict,
+        _ => unavailable(error),
     }
 }
 
 /// The kind of error of an append, for traces.
-fn failed_by(appended: &Result<bool, Failure>) -> Option<&'static str> {
+fn failed_by(appended: &Result<bool, DriverError>) -> Option<&'static str> {
     match appended {
         Ok(true) => None,
-        Ok(false) | Err(Failure::Conflict) => Some("conflict"),
-        Err(Failure::Lost(_)) => Some("connection lost"),
-        Err(Failure::Away(_)) => Some("away"),
-        Err(Failure::Refused(_) | Failure::Unsafe(_) | Failure::Foreign(..)) => Some("refused"),
+        Ok(false) | Err(DriverError::Conflict) => Some("conflict"),
+        Err(DriverError::Lost(_)) => Some("connection lost"),
+        Err(DriverError::ReadOnly(_)) => Some("away"),
+        Err(DriverError::Rejected(_) | DriverError::Unsafe(_) | DriverError::Foreign(..)) => Some("refused"),
     }
 }
 
@@ -117,7 +117,7 @@ async fn decode(namespace: &Text, rows: Vec<Row<'static>>, column: usize) -> Res
     Ok(batches)
 }
 
-fn head(row: &Row<'_>) -> Result<Head, Failure> {
+fn head(row: &Row<'_>) -> Result<Head, DriverError> {
     let (intact, clock_ms) = (row.int(2)? == 1, row.int(3)?);
     if row.is_null(0) {
         return Ok(Head { revision: Revision(0), rows_revision: Revision(0), intact, clock_ms });
@@ -125,7 +125,7 @@ fn head(row: &Row<'_>) -> Result<Head, Failure> {
     Ok(Head { revision: Revision(number(row, 0)?), rows_revision: Revision(number(row, 1)?), intact, clock_ms })
 }
 
-fn presence(row: &Row<'_>) -> Result<Presence, Failure> {
+fn presence(row: &Row<'_>) -> Result<Presence, DriverError> {
     Ok(Presence {
         server: ServerId(number(row, 0)?),
         heartbeat: row.int(1)?.cast_unsigned(),
@@ -173,9 +173,9 @@ impl Store for SqlStore {
             match appended {
                 Ok(true) => return Ok(()),
                 Ok(false) => return Err(StoreError::Conflict),
-                Err(Failure::Conflict) if attempt < APPEND_ATTEMPTS => attempt += 1,
-                Err(Failure::Conflict) => return Err(unavailable(Failure::Conflict)),
-                Err(failure) => return Err(uncertain(failure)),
+                Err(DriverError::Conflict) if attempt < APPEND_ATTEMPTS => attempt += 1,
+                Err(DriverError::Conflict) => return Err(unavailable(DriverError::Conflict)),
+                Err(error) => return Err(uncertain(error)),
             }
         }
     }
@@ -253,7 +253,7 @@ impl Store for SqlStore {
         let sql = connection.sql().map_err(unavailable)?;
         let found = connection.fetch(sql.heads, &[]).await.map_err(unavailable)?;
         let head = |row: &Row<'_>| Ok((Text::from(row.text(0)?), Revision(number(row, 1)?)));
-        found.iter().map(head).collect::<Result<_, Failure>>().map_err(unavailable)
+        found.iter().map(head).collect::<Result<_, DriverError>>().map_err(unavailable)
     }
 
     async fn heartbeat(&self, own: &Presence) -> Result<Vec<Presence>, StoreError> {

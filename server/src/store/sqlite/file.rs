@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::statements::{APPEND, IS_OURS, STATEMENTS};
 use crate::store::sql::{
-    Append, Arg, Cell, Connection, Connector, Each, Failure, HeadMove, OpenError, Row, Statements, StoreOptions, Table,
+    Append, Arg, Cell, Connection, Connector, Each, DriverError, HeadMove, OpenError, Row, Statements, StoreOptions, Table,
     page, prepared, rows_met,
 };
 
@@ -28,12 +28,12 @@ const SQLITE_BUSY: i32 = 5;
 const SQLITE_FULL: i32 = 13;
 
 /// Classifies an error. [`SqliteDatabase::append`] handles a failed commit.
-fn failure(error: sqlx::Error) -> Failure {
+fn driver_error(error: sqlx::Error) -> DriverError {
     match error {
         // The inserted row exists already.
-        sqlx::Error::Database(error) if error.is_unique_violation() => Failure::Conflict,
-        sqlx::Error::Database(error) => Failure::Refused(error.message().to_owned()),
-        error => Failure::Lost(error.to_string()),
+        sqlx::Error::Database(error) if error.is_unique_violation() => DriverError::Conflict,
+        sqlx::Error::Database(error) => DriverError::Rejected(error.message().to_owned()),
+        error => DriverError::Lost(error.to_string()),
     }
 }
 
@@ -113,10 +113,10 @@ pub(crate) fn take_possession(path: &Path) -> Result<File, OpenError> {
 
 #[async_trait]
 impl Connector for SqliteConnector {
-    async fn connect(&self) -> Result<Box<dyn Connection>, Failure> {
+    async fn connect(&self) -> Result<Box<dyn Connection>, DriverError> {
         let inner = match timeout(self.bound, self.open_anchored()).await {
-            Ok(connected) => connected.map_err(|error| Failure::Refused(error.to_string()))?,
-            Err(_) => return Err(Failure::Refused("the file could not be opened in time".to_owned())),
+            Ok(connected) => connected.map_err(|error| DriverError::Rejected(error.to_string()))?,
+            Err(_) => return Err(DriverError::Rejected("the file could not be opened in time".to_owned())),
         };
         Ok(Box::new(SqliteDatabase { inner, _lock: self.lock.clone() }))
     }
@@ -134,22 +134,22 @@ impl Connection for SqliteDatabase {
         &STATEMENTS
     }
 
-    async fn execute(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, Failure> {
+    async fn execute(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, DriverError> {
         let done = prepared(sql, args).execute(&mut self.inner).await;
-        done.map(|done| done.rows_affected()).map_err(failure)
+        done.map(|done| done.rows_affected()).map_err(driver_error)
     }
 
-    async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row<'static>>, Failure> {
-        let rows = prepared(sql, args).fetch_all(&mut self.inner).await.map_err(failure)?;
-        rows.iter().map(|found| row(found).map(Row::into_owned)).collect::<Result<_, _>>().map_err(failure)
+    async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row<'static>>, DriverError> {
+        let rows = prepared(sql, args).fetch_all(&mut self.inner).await.map_err(driver_error)?;
+        rows.iter().map(|found| row(found).map(Row::into_owned)).collect::<Result<_, _>>().map_err(driver_error)
     }
 
-    async fn load(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), Failure> {
-        let found = prepared(sql, args).fetch_one(&mut self.inner).await.map_err(failure)?;
-        page::read(row(&found).map_err(failure)?.text(0)?, each)
+    async fn load(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), DriverError> {
+        let found = prepared(sql, args).fetch_one(&mut self.inner).await.map_err(driver_error)?;
+        page::read(row(&found).map_err(driver_error)?.text(0)?, each)
     }
 
-    async fn insert(&mut self, table: &'static Table, cells: &[Arg<'_>]) -> Result<(), Failure> {
+    async fn insert(&mut self, table: &'static Table, cells: &[Arg<'_>]) -> Result<(), DriverError> {
         let width = table.columns.len();
         let (mut rest, mut rows) = (cells, ROWS);
         while !rest.is_empty() {
@@ -157,19 +157,19 @@ impl Connection for SqliteDatabase {
                 rows /= 2;
             }
             let (next, later) = rest.split_at(rows * width);
-            prepared(&insert(table, rows), next).execute(&mut self.inner).await.map_err(failure)?;
+            prepared(&insert(table, rows), next).execute(&mut self.inner).await.map_err(driver_error)?;
             rest = later;
         }
         Ok(())
     }
 
-    async fn script(&mut self, sql: &'static str) -> Result<(), Failure> {
-        self.inner.execute(sql).await.map(drop).map_err(failure)
+    async fn script(&mut self, sql: &'static str) -> Result<(), DriverError> {
+        self.inner.execute(sql).await.map(drop).map_err(driver_error)
     }
 
     /// Sends four statements together, since each exchange passes to another thread and back. A transaction that an
     /// error leaves open ends with its connection.
-    async fn append(&mut self, append: &Append<'_>) -> Result<bool, Failure> {
+    async fn append(&mut self, append: &Append<'_>) -> Result<bool, DriverError> {
         let namespace = Arg::Text(append.namespace);
         let (previous, revision) = (Arg::Int(append.previous), Arg::Int(append.revision));
         let (server, number) = (Arg::Int(append.server), Arg::Int(append.number));
@@ -182,10 +182,10 @@ impl Connection for SqliteDatabase {
         let (met, ended) = rows_met(self.inner.fetch_many(query), |done| done.rows_affected()).await;
         match (ended, met.as_slice()) {
             (Ok(()), [_, moved, _, _]) => Ok(*moved == 1),
-            (Ok(()), _) => Err(Failure::Lost(format!("4 results expected, not {}", met.len()))),
+            (Ok(()), _) => Err(DriverError::Lost(format!("4 results expected, not {}", met.len()))),
             // The disk failed at some point of the commit: only reading the file again shows whether it took effect.
-            (Err(error), [_, _, _]) if !is_undone(&error) => Err(Failure::Lost(error.to_string())),
-            (Err(error), _) => Err(failure(error)),
+            (Err(error), [_, _, _]) if !is_undone(&error) => Err(DriverError::Lost(error.to_string())),
+            (Err(error), _) => Err(driver_error(error)),
         }
     }
 }

@@ -8,7 +8,7 @@ use tenure_core::{Claim, ClaimSpec, ClaimState, Revision, ServerId, Session, Tex
 
 use super::{int, number, optional, optional_int, small, text, unreadable};
 use crate::store::codec::{counted, decode_metadata, millis, mode, mode_name};
-use crate::store::sql::connection::{Arg, Failure, Row};
+use crate::store::sql::connection::{Arg, DriverError, Row};
 use crate::store::sql::statements::Table;
 
 pub(crate) static CLAIMS: Table = Table {
@@ -93,7 +93,7 @@ pub(crate) fn add_claim(
     granted: &mut Vec<(Revision, i64)>,
     sessions: &[Session],
     row: &Row<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), DriverError> {
     let id = Revision(number(row, 0)?);
     let name = text(row, 2)?;
     if let Some(last) = claims.last_mut().filter(|last| last.id == id) {
@@ -105,7 +105,7 @@ pub(crate) fn add_claim(
         "waiting" => ClaimState::Waiting,
         "held" => ClaimState::Held { token: Revision(number(row, 4)?) },
         "lingering" => ClaimState::Lingering { token: Revision(number(row, 4)?), home: ServerId(number(row, 10)?) },
-        word => return Err(Failure::Refused(format!("a claim has the unknown state \"{word}\""))),
+        word => return Err(DriverError::Rejected(format!("a claim has the unknown state \"{word}\""))),
     };
     let opened = Revision(number(row, 6)?);
     let session = sessions.binary_search_by_key(&opened, |session| session.opened).ok().map(|place| &sessions[place]);
@@ -114,7 +114,7 @@ pub(crate) fn add_claim(
         opened,
         owner: shared(row, 7, session.map(|session| &session.spec.owner))?,
         names: name.into(),
-        priority: i32::try_from(row.int(8)?).map_err(|error| Failure::Refused(error.to_string()))?,
+        priority: i32::try_from(row.int(8)?).map_err(|error| DriverError::Rejected(error.to_string()))?,
         min_hold: Duration::from_millis(number(row, 9)?),
         awaited_at: optional(row, 17)?.map(ServerId),
         metadata: decode_metadata(row.text(18)?).map_err(unreadable)?,
@@ -137,7 +137,7 @@ pub(crate) fn add_claim(
 }
 
 /// Reads a text, which is shared with the session if equal, as it usually is.
-fn shared(row: &Row<'_>, column: usize, of_session: Option<&Text>) -> Result<Text, Failure> {
+fn shared(row: &Row<'_>, column: usize, of_session: Option<&Text>) -> Result<Text, DriverError> {
     let text = row.text(column)?;
     Ok(of_session.filter(|of_session| ***of_session == *text).cloned().unwrap_or_else(|| text.into()))
 }

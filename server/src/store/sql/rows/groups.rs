@@ -8,7 +8,7 @@ use tenure_core::{Assigned, Basis, Config, Group, Lead, Member, MemberSpec, Revi
 
 use super::{int, number, optional_int, optional_text, text, unreadable};
 use crate::store::codec::decode_metadata;
-use crate::store::sql::connection::{Arg, Failure, Row};
+use crate::store::sql::connection::{Arg, DriverError, Row};
 use crate::store::sql::statements::Table;
 
 pub(crate) static GROUPS: Table = Table {
@@ -78,12 +78,12 @@ pub(crate) fn member_cells<'a>(
     cells
 }
 
-fn revision(row: &Row<'_>, column: usize) -> Result<Revision, Failure> {
+fn revision(row: &Row<'_>, column: usize) -> Result<Revision, DriverError> {
     number(row, column).map(Revision)
 }
 
 /// Decodes a group from the columns of `load_groups`, without its members.
-pub(crate) fn group(row: &Row<'_>) -> Result<Group, Failure> {
+pub(crate) fn group(row: &Row<'_>) -> Result<Group, DriverError> {
     let some = |column: usize| !row.is_null(column);
     let lead = some(3).then(|| Ok(Lead { member: revision(row, 3)?, token: revision(row, 4)? }));
     let config = some(5).then(|| Ok(Config { value: text(row, 5)?, revision: revision(row, 6)? }));
@@ -103,9 +103,9 @@ pub(crate) fn group(row: &Row<'_>) -> Result<Group, Failure> {
 }
 
 /// Adds a row of `load_members` to its group.
-pub(crate) fn add_member(groups: &mut BTreeMap<Revision, Group>, row: &Row<'_>) -> Result<(), Failure> {
+pub(crate) fn add_member(groups: &mut BTreeMap<Revision, Group>, row: &Row<'_>) -> Result<(), DriverError> {
     let (id, number) = (revision(row, 0)?, revision(row, 1)?);
-    let stray = || Failure::Refused(format!("member {number} belongs to group {id}, which does not exist"));
+    let stray = || DriverError::Rejected(format!("member {number} belongs to group {id}, which does not exist"));
     let spec = MemberSpec {
         session: text(row, 2)?,
         opened: revision(row, 3)?,

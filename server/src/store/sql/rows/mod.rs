@@ -5,7 +5,7 @@ mod groups;
 mod sessions;
 mod settings;
 
-use super::connection::{Arg, Failure, Row};
+use super::connection::{Arg, DriverError, Row};
 use crate::store::codec::CodecError;
 pub(crate) use claims::{CLAIMS, add_claim, claim_cells};
 pub(crate) use groups::{GROUPS, MEMBERS, add_member, group, group_cells, member_cells};
@@ -56,26 +56,26 @@ fn optional_text(value: Option<&str>) -> Arg<'_> {
 }
 
 /// Reads a revision, server or other number that is stored as a signed one.
-pub(crate) fn number(row: &Row<'_>, column: usize) -> Result<u64, Failure> {
+pub(crate) fn number(row: &Row<'_>, column: usize) -> Result<u64, DriverError> {
     let value = row.int(column)?;
-    u64::try_from(value).map_err(|_| Failure::Refused(format!("column {column} is negative: {value}")))
+    u64::try_from(value).map_err(|_| DriverError::Rejected(format!("column {column} is negative: {value}")))
 }
 
-fn text(row: &Row<'_>, column: usize) -> Result<Text, Failure> {
+fn text(row: &Row<'_>, column: usize) -> Result<Text, DriverError> {
     row.text(column).map(Text::from)
 }
 
-fn optional(row: &Row<'_>, column: usize) -> Result<Option<u64>, Failure> {
+fn optional(row: &Row<'_>, column: usize) -> Result<Option<u64>, DriverError> {
     if row.is_null(column) { Ok(None) } else { number(row, column).map(Some) }
 }
 
-fn small(row: &Row<'_>, column: usize) -> Result<Option<u32>, Failure> {
-    let too_large = |_| Failure::Refused(format!("column {column} is too large"));
+fn small(row: &Row<'_>, column: usize) -> Result<Option<u32>, DriverError> {
+    let too_large = |_| DriverError::Rejected(format!("column {column} is too large"));
     optional(row, column)?.map(|value| u32::try_from(value).map_err(too_large)).transpose()
 }
 
-fn unreadable(error: CodecError) -> Failure {
-    Failure::Refused(error.to_string())
+fn unreadable(error: CodecError) -> DriverError {
+    DriverError::Rejected(error.to_string())
 }
 
 #[cfg(test)]

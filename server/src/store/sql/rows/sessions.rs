@@ -7,7 +7,7 @@ use tenure_core::{Revision, ServerId, Session, SessionSpec};
 
 use super::{int, number, optional, optional_int, optional_text, text, unreadable};
 use crate::store::codec::{decode_metadata, millis};
-use crate::store::sql::connection::{Arg, Failure, Row};
+use crate::store::sql::connection::{Arg, DriverError, Row};
 use crate::store::sql::statements::Table;
 
 pub(crate) static SESSIONS: Table = Table {
@@ -53,7 +53,7 @@ pub(crate) fn session_cells<'a>(
 }
 
 /// Decodes a session from the columns of `load_sessions`.
-pub(crate) fn session(row: &Row<'_>) -> Result<Session, Failure> {
+pub(crate) fn session(row: &Row<'_>) -> Result<Session, DriverError> {
     let spec = SessionSpec {
         id: text(row, 1)?,
         owner: text(row, 2)?,

@@ -4,7 +4,7 @@ use tenure_core::{LockSettings, Text};
 
 use super::{int, optional, optional_int, small, text, unreadable};
 use crate::store::codec::{self, millis};
-use crate::store::sql::connection::{Arg, Failure, Row};
+use crate::store::sql::connection::{Arg, DriverError, Row};
 use crate::store::sql::statements::Table;
 
 pub(crate) static SETTINGS: Table =
@@ -27,7 +27,7 @@ pub(crate) fn settings_cells<'a>(namespace: &'a str, settings: &'a [(Text, LockS
 }
 
 /// Decodes the settings of a lock from the columns of `load_settings`.
-pub(crate) fn settings(row: &Row<'_>) -> Result<(Text, LockSettings), Failure> {
+pub(crate) fn settings(row: &Row<'_>) -> Result<(Text, LockSettings), DriverError> {
     let settings = codec::settings(small(row, 2)?, optional(row, 3)?, optional(row, 4)?).map_err(unreadable)?;
     Ok((text(row, 1)?, settings))
 }

@@ -2,30 +2,30 @@
 
 use sqlx::mysql::MySqlDatabaseError;
 
-use crate::store::sql::Failure;
+use crate::store::sql::DriverError;
 
 /// Classifies an error of a statement in progress. [`append`](super::append) handles errors of a commit.
-pub(crate) fn failure(error: sqlx::Error) -> Failure {
-    let sqlx::Error::Database(error) = error else { return Failure::Lost(error.to_string()) };
+pub(crate) fn driver_error(error: sqlx::Error) -> DriverError {
+    let sqlx::Error::Database(error) = error else { return DriverError::Lost(error.to_string()) };
     let reason = error.message().to_owned();
     match error.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number) {
         // Changed in the meantime, duplicate key, deadlock.
-        Some(1020 | 1062 | 1213) => Failure::Conflict,
+        Some(1020 | 1062 | 1213) => DriverError::Conflict,
         // Shutdown, killed, read-only in its various ways, disconnected for inactivity.
-        Some(1053 | 1077 | 1079 | 1080 | 1290 | 1792 | 1836 | 1927 | 4031) => Failure::Away(reason),
+        Some(1053 | 1077 | 1079 | 1080 | 1290 | 1792 | 1836 | 1927 | 4031) => DriverError::ReadOnly(reason),
         // A node that its Galera cluster has left behind.
-        Some(1047) => Failure::Away(reason),
-        _ => Failure::Refused(reason),
+        Some(1047) => DriverError::ReadOnly(reason),
+        _ => DriverError::Rejected(reason),
     }
 }
 
 /// Classifies an error that occurred before the first request.
-pub(crate) fn unreached(error: sqlx::Error) -> Failure {
-    Failure::Refused(failure(error).reason())
+pub(crate) fn unreached(error: sqlx::Error) -> DriverError {
+    DriverError::Rejected(driver_error(error).reason())
 }
 
 /// The server's result; `None` if it does not support the request.
-pub(crate) fn understood<T>(answer: Result<T, sqlx::Error>) -> Result<Option<T>, Failure> {
+pub(crate) fn understood<T>(answer: Result<T, sqlx::Error>) -> Result<Option<T>, DriverError> {
     match answer {
         Ok(answer) => Ok(Some(answer)),
         Err(error) if is_not_understood(&error) => Ok(None),
