@@ -111,16 +111,16 @@ mod tests {
         /// Inserts this number of entries, one after the other.
         Come(u64),
         /// Removes the entry at this distance from the newest.
-        GoNew(usize),
+        RemoveNew(usize),
         /// Removes any entry, and inserts it again if undone.
-        Go { index: usize, undone: bool },
+        Remove { index: usize, undone: bool },
     }
 
     fn step() -> impl Strategy<Value = Step> {
         prop_oneof![
             2 => (1u64..100).prop_map(Step::Come),
-            2 => (0usize..5).prop_map(Step::GoNew),
-            8 => (any::<usize>(), prop::bool::weighted(0.3)).prop_map(|(index, undone)| Step::Go { index, undone }),
+            2 => (0usize..5).prop_map(Step::RemoveNew),
+            8 => (any::<usize>(), prop::bool::weighted(0.3)).prop_map(|(index, undone)| Step::Remove { index, undone }),
         ]
     }
 
@@ -137,11 +137,11 @@ mod tests {
                         map.insert(Revision(next), next);
                         plain.insert(Revision(next), next);
                     },
-                    Step::GoNew(index) => go = plain.keys().rev().nth(index).map(|revision| (*revision, false)),
-                    Step::Go { index, undone } if !plain.is_empty() => {
+                    Step::RemoveNew(index) => go = plain.keys().rev().nth(index).map(|revision| (*revision, false)),
+                    Step::Remove { index, undone } if !plain.is_empty() => {
                         go = plain.keys().nth(index % plain.len()).map(|revision| (*revision, undone));
                     }
-                    Step::Go { .. } => {}
+                    Step::Remove { .. } => {}
                 }
                 if let Some((revision, undone)) = go {
                     prop_assert_eq!(map.remove(&revision), plain.remove(&revision));
@@ -213,10 +213,10 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_of_what_has_gone() {
+    fn nothing_is_left_of_removed_entries() {
         let mut map = filled(1..=10_000);
-        let gone = |number: &u64| !number.is_multiple_of(BLOCK as u64);
-        (1..=10_000).filter(gone).for_each(|number| assert_eq!(map.remove(&Revision(number)), Some(number)));
+        let removed = |number: &u64| !number.is_multiple_of(BLOCK as u64);
+        (1..=10_000).filter(removed).for_each(|number| assert_eq!(map.remove(&Revision(number)), Some(number)));
         let room: usize = map.blocks.values().map(Vec::capacity).sum();
         assert!(room <= 8 * 10_000 / BLOCK, "{room}");
     }

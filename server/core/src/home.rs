@@ -3,10 +3,10 @@
 mod due;
 mod floors;
 mod handoff;
-mod kept;
 mod nanos;
 mod pauses;
 mod renewals;
+mod session;
 mod streams;
 #[cfg(test)]
 mod tests;
@@ -26,9 +26,9 @@ use crate::names::Text;
 use crate::table::Table;
 use floors::Floors;
 use handoff::Handoffs;
-use kept::Kept;
 use nanos::Nanos;
 pub use renewals::Renewals;
+use session::HomeSession;
 use timers::{Timer, Timers};
 
 /// A moment on the server's service clock, which counts the time that the server was able to take renewals. Only
@@ -59,7 +59,7 @@ pub struct Home {
     /// The longest lease of a server.
     longest_lease: Duration,
     floors: Floors,
-    kept: Map<Text, Kept>,
+    sessions: Map<Text, HomeSession>,
     /// The sessions with a disconnect grace, by the stream they are attached to.
     graced: BTreeMap<StreamId, BTreeSet<Text>>,
     /// Since when held claims are known here: since their grant, or since their session moved to this home.
@@ -69,7 +69,7 @@ pub struct Home {
     /// When unattended claims are cancelled.
     unattended: Map<Revision, Nanos>,
     /// The claims that are being cancelled.
-    given_up: BTreeSet<Revision>,
+    cancelled: BTreeSet<Revision>,
     handoffs: Handoffs,
     timers: Timers,
 }
@@ -83,12 +83,12 @@ impl Home {
             reattach,
             longest_lease: Duration::ZERO,
             floors: Floors::default(),
-            kept: Map::default(),
+            sessions: Map::default(),
             graced: BTreeMap::new(),
             held: ByRevision::default(),
             lingering: Map::default(),
             unattended: Map::default(),
-            given_up: BTreeSet::new(),
+            cancelled: BTreeSet::new(),
             handoffs: Handoffs::default(),
             timers: Timers::default(),
         }
@@ -119,7 +119,7 @@ impl Home {
                         self.handoffs.drains.swap_remove(claim);
                     }
                 } else {
-                    let comes = !self.kept.contains_key(session);
+                    let comes = !self.sessions.contains_key(session);
                     self.keep(session, *opened, *ttl, *disconnect_grace, now);
                     self.count_attachments(session, *attachment);
                     if let Some(session) = table.session(session).filter(|found| found.opened == *opened) {
@@ -177,13 +177,15 @@ impl Home {
     pub fn rebuild(&mut self, table: &Table, now: Tick) {
         self.heard_of_loss(table.lost(), now);
         let me = self.me;
-        let at_home = |session: &Session, kept: &Kept| session.spec.home == me && session.opened == kept.opened;
-        let gone = |(id, kept): &(&Text, &Kept)| !table.session(id).is_some_and(|session| at_home(session, kept));
-        let gone: Vec<Text> = self.kept.iter().filter(gone).map(|(id, _)| id.clone()).collect();
-        gone.iter().for_each(|id| self.forget(id));
+        let at_home =
+            |session: &Session, entry: &HomeSession| session.spec.home == me && session.opened == entry.opened;
+        let absent =
+            |(id, entry): &(&Text, &HomeSession)| !table.session(id).is_some_and(|session| at_home(session, entry));
+        let absent: Vec<Text> = self.sessions.iter().filter(absent).map(|(id, _)| id.clone()).collect();
+        absent.iter().for_each(|id| self.forget(id));
         for session in table.sessions_after(Revision(0)).filter(|session| session.spec.home == me) {
             let (ttl, grace) = (session.spec.ttl, session.spec.disconnect_grace);
-            let before = self.kept.get(&session.spec.id).map(|kept| (kept.ttl(), kept.disconnect_grace()));
+            let before = self.sessions.get(&session.spec.id).map(|entry| (entry.ttl(), entry.disconnect_grace()));
             if before != Some((ttl, grace)) {
                 self.keep(&session.spec.id, session.opened, ttl, grace, now);
             }
@@ -195,16 +197,16 @@ impl Home {
         }
         // A claim is no longer cancelled here if its session has moved: the session may return with its client. Nothing
         // is known of claims that the table does not have yet, so they stay.
-        let kept = &self.kept;
-        let is_here = |claim: &Revision| match table.claim(*claim) {
+        let sessions = &self.sessions;
+        let stays = |claim: &Revision| match table.claim(*claim) {
             Some(Claim { spec, .. }) => match spec.awaited_at {
                 Some(at) => at == me,
-                None => kept.get(&spec.session).is_some_and(|kept| kept.opened == spec.opened),
+                None => sessions.get(&spec.session).is_some_and(|entry| entry.opened == spec.opened),
             },
             None => *claim > table.revision(),
         };
-        self.unattended.retain(|claim, _| is_here(claim));
-        self.given_up.retain(is_here);
+        self.unattended.retain(|claim, _| stays(claim));
+        self.cancelled.retain(stays);
         self.lingering.retain(|claim, _| table.claim(*claim).is_some());
         let held = std::mem::take(&mut self.held);
         for claim in table.claims() {
@@ -232,7 +234,7 @@ impl Home {
                 None => found.token().is_some(),
             })
         };
-        let over: Vec<Revision> = self.unattended.keys().chain(&self.given_up).copied().filter(is_over).collect();
+        let over: Vec<Revision> = self.unattended.keys().chain(&self.cancelled).copied().filter(is_over).collect();
         for claim in over {
             self.stop_waiting_for(claim);
         }
@@ -250,12 +252,12 @@ impl Home {
     /// # Errors
     /// If this is not its home, or if its time was already up: an ended session is not revived.
     pub fn renew(&mut self, session: &str, now: Tick) -> Result<Duration, RenewError> {
-        let kept = self.kept.get_mut(session).ok_or(RenewError::Elsewhere)?;
+        let entry = self.sessions.get_mut(session).ok_or(RenewError::Elsewhere)?;
         if !Defect::RenewalUnchecked.is_here() {
-            kept.check(self.floors.of(kept.opened), now)?;
+            entry.check(self.floors.of(entry.opened), now)?;
         }
-        kept.call(now);
-        Ok(kept.ttl())
+        entry.call(now);
+        Ok(entry.ttl())
     }
 
     /// Renews a session on the stream it is attached to: it lives for a full TTL from now while the stream does, and
@@ -264,38 +266,38 @@ impl Home {
     /// # Errors
     /// As [`Self::renew`], and if the session is not attached to this stream.
     pub fn keep_alive(&mut self, session: &str, stream: StreamId, now: Tick) -> Result<Duration, RenewError> {
-        let kept = self.kept.get_mut(session).ok_or(RenewError::Elsewhere)?;
-        if kept.stream() != Some(stream) {
+        let entry = self.sessions.get_mut(session).ok_or(RenewError::Elsewhere)?;
+        if entry.stream() != Some(stream) {
             return Err(RenewError::NotAttached);
         }
-        kept.check(self.floors.of(kept.opened), now)?;
-        kept.renew(now);
-        Ok(kept.ttl())
+        entry.check(self.floors.of(entry.opened), now)?;
+        entry.renew(now);
+        Ok(entry.ttl())
     }
 
     /// The minimum time that a session that is kept here lives on.
     #[must_use]
     pub fn remaining(&self, session: &str, now: Tick) -> Option<Duration> {
-        let kept = self.kept.get(session)?;
-        Some(Tick::from(kept.deadline(self.floors.of(kept.opened))).saturating_sub(now))
+        let entry = self.sessions.get(session)?;
+        Some(Tick::from(entry.deadline(self.floors.of(entry.opened))).saturating_sub(now))
     }
 
     /// Whether a session is kept here.
     #[must_use]
     pub fn keeps(&self, session: &str) -> bool {
-        self.kept.contains_key(session)
+        self.sessions.contains_key(session)
     }
 
     /// The time since the last renewal of a session that is kept here.
     #[must_use]
     pub fn since_renewed(&self, session: &str, now: Tick) -> Option<Duration> {
-        Some(now.saturating_sub(self.kept.get(session)?.renewed()))
+        Some(now.saturating_sub(self.sessions.get(session)?.renewed()))
     }
 
     /// The number of sessions that are kept here.
     #[must_use]
     pub fn session_count(&self) -> usize {
-        self.kept.len()
+        self.sessions.len()
     }
 
     /// Whether a claim will be cancelled unless a caller reconnects for it.
@@ -342,21 +344,21 @@ impl Home {
         if !self.floors.lose(lost, floor) || is_ignored {
             return;
         }
-        for (id, kept) in &mut self.kept {
-            if kept.revive() {
-                kept.timer = kept.deadline(self.floors.of(kept.opened));
-                self.timers.set(kept.timer, Timer::Session(id.clone()));
+        for (id, entry) in &mut self.sessions {
+            if entry.revive() {
+                entry.timer = entry.deadline(self.floors.of(entry.opened));
+                self.timers.set(entry.timer, Timer::Session(id.clone()));
             }
         }
     }
 
     fn keep(&mut self, session: &Text, opened: Revision, ttl: Duration, disconnect_grace: Option<Duration>, now: Tick) {
-        match self.kept.get_mut(session).filter(|kept| kept.opened == opened) {
-            Some(kept) => kept.change(ttl, disconnect_grace, self.floors.of(opened), now),
+        match self.sessions.get_mut(session).filter(|entry| entry.opened == opened) {
+            Some(entry) => entry.change(ttl, disconnect_grace, self.floors.of(opened), now),
             None => {
                 self.forget(session);
                 let now = if Defect::NoFreshTtl.is_here() { now.saturating_sub(ttl) } else { now };
-                self.kept.insert(session.clone(), Kept::new(opened, ttl, disconnect_grace, now));
+                self.sessions.insert(session.clone(), HomeSession::new(opened, ttl, disconnect_grace, now));
             }
         }
         self.wake(session, now);
@@ -365,20 +367,20 @@ impl Home {
     /// Ensures that a timer expires when the session's time is up. An earlier timer suffices: the deadline is checked
     /// when it expires.
     fn wake(&mut self, session: &Text, now: Tick) {
-        let Some(kept) = self.kept.get_mut(session) else { return };
-        let deadline = kept.deadline(self.floors.of(kept.opened));
-        if kept.timer <= now.into() || deadline < kept.timer {
+        let Some(entry) = self.sessions.get_mut(session) else { return };
+        let deadline = entry.deadline(self.floors.of(entry.opened));
+        if entry.timer <= now.into() || deadline < entry.timer {
             let timer = Timer::Session(session.clone());
-            self.timers.unset(replace(&mut kept.timer, deadline), timer.clone());
+            self.timers.unset(replace(&mut entry.timer, deadline), timer.clone());
             self.timers.set(deadline, timer);
         }
     }
 
     /// Stops keeping a session here.
     fn forget(&mut self, session: &Text) {
-        let Some(kept) = self.kept.swap_remove(session) else { return };
-        self.timers.unset(kept.timer, Timer::Session(session.clone()));
-        if let Some(stream) = kept.stream() {
+        let Some(entry) = self.sessions.swap_remove(session) else { return };
+        self.timers.unset(entry.timer, Timer::Session(session.clone()));
+        if let Some(stream) = entry.stream() {
             self.leave_stream(session, stream);
         }
     }
@@ -410,7 +412,7 @@ impl Home {
 
     /// A caller attends to a claim, or the claim needs no caller any more. Returns whether it was unattended.
     fn stop_waiting_for(&mut self, claim: Revision) -> bool {
-        self.given_up.remove(&claim);
+        self.cancelled.remove(&claim);
         let Some(at) = self.unattended.swap_remove(&claim) else { return false };
         self.timers.unset(at, Timer::Unattended(claim));
         true

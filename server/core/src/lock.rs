@@ -25,7 +25,7 @@ struct Crowd {
 }
 
 /// The waiters of a lock without any.
-static NOBODY: BTreeSet<Rank> = BTreeSet::new();
+static NO_WAITERS: BTreeSet<Rank> = BTreeSet::new();
 
 /// Compares the holders, permits and waiters, not whether a crowd is present.
 impl PartialEq for Lock {
@@ -52,7 +52,7 @@ impl Lock {
     /// The waiting claims, in the order in which they will be served.
     #[must_use]
     pub fn waiters(&self) -> &BTreeSet<Rank> {
-        self.crowd.as_ref().map_or(&NOBODY, |crowd| &crowd.waiters)
+        self.crowd.as_ref().map_or(&NO_WAITERS, |crowd| &crowd.waiters)
     }
 
     pub(crate) fn is_idle(&self) -> bool {
@@ -171,7 +171,7 @@ mod tests {
     fn two_are_equal_if_the_same_hold_and_wait() {
         let one = lock(&[(1, 2, false), (2, 1, true)]);
         assert_eq!(one, lock(&[(2, 1, true), (1, 2, false)]));
-        assert_ne!(one, lock(&[(1, 2, false)]), "nobody waits");
+        assert_ne!(one, lock(&[(1, 2, false)]), "without waiters");
         assert_ne!(one, lock(&[(1, 1, false), (2, 1, true)]), "with less permits");
         assert_ne!(one, lock(&[(3, 2, false), (2, 1, true)]), "another one");
     }
@@ -185,7 +185,7 @@ mod tests {
         lock.leave(&claim(1, 2, false));
         assert_eq!(found(&lock), (two, [None, two, three]));
         lock.leave(&claim(2, 1, false));
-        assert_eq!(found(&lock), (three, [None, None, three]), "a limit is known as long as somebody waits");
+        assert_eq!(found(&lock), (three, [None, None, three]), "a limit is known as long as there is a waiter");
         lock.leave(&claim(3, 1, true));
         assert_eq!(found(&lock), (None, [None; 3]));
     }

@@ -186,7 +186,7 @@ pub enum Obstacle {
     /// The lock has several holders, and no token selects one.
     SeveralHolders,
     /// No waiter could hold it next.
-    NobodyWaits,
+    NoWaiter,
     /// This session does not wait for it, or also waits for other locks that are not free.
     NotWaiting(Text),
     /// The hold has a minimum.
@@ -198,7 +198,7 @@ impl fmt::Display for Obstacle {
         match self {
             Self::NotHeld => formatter.write_str("it is not held, or not with that token"),
             Self::SeveralHolders => formatter.write_str("it has several holders: set the token of one of them"),
-            Self::NobodyWaits => formatter.write_str("no waiter could hold it next"),
+            Self::NoWaiter => formatter.write_str("no waiter could hold it next"),
             Self::NotWaiting(session) => write!(
                 formatter,
                 "session \"{session}\" does not wait for it, or also waits for other locks that are not free"
@@ -232,10 +232,7 @@ impl fmt::Display for Rejection {
                 write!(formatter, "session \"{session}\" was opened by another identity")
             }
             Self::LateAttachment { session, attachment } => {
-                write!(
-                    formatter,
-                    "session \"{session}\" has a later attachment: {attachment}"
-                )
+                write!(formatter, "session \"{session}\" has a later attachment: {attachment}")
             }
             Self::SessionEnded { session, reason } => {
                 write!(formatter, "session \"{session}\" has ended: {}", reason.as_str())

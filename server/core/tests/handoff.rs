@@ -96,7 +96,7 @@ fn what_cannot_be_handed_over_is_refused_and_changes_nothing() {
         Err(Rejection::TransferImpossible { obstacle, .. }) => obstacle,
         other => panic!("{other:?}"),
     };
-    assert_eq!(obstacle(lab.transfer(None, by_operator(), at(0))), Obstacle::NobodyWaits);
+    assert_eq!(obstacle(lab.transfer(None, by_operator(), at(0))), Obstacle::NoWaiter);
     assert_eq!(obstacle(lab.transfer(Some("zoe"), by_operator(), at(0))), Obstacle::NotWaiting("zoe".into()));
     lab.acquire("bob", 0, at(0));
     let stale = Command::Transfer { name: "a".into(), token: Some(Revision(1)), to: None, by: by_operator() };

@@ -39,11 +39,7 @@ pub(crate) struct Refusals {
 
 impl MetricSet for Refusals {
     fn register(&self, registry: &mut Registry) {
-        registry.register(
-            "refusals",
-            "Calls and stream commands rejected, by reason",
-            self.refused.clone(),
-        );
+        registry.register("refusals", "Calls and stream commands rejected, by reason", self.refused.clone());
         registry.register("limits_reached", "Rejections because a limit was reached, by limit", self.limits.clone());
     }
 }

@@ -10,7 +10,9 @@ use tenure_core::{Command, Limits, Rejection, Request, Text};
 use super::pieces::{Piece, pieces};
 use super::status::Problem;
 use super::validate;
-use crate::auth::{Act, Allowance, Caller, Changes, HISTORY_BYTES, Identity, Rights, RateLimited, Verb, Watching, Weight};
+use crate::auth::{
+    Act, Allowance, Caller, Changes, HISTORY_BYTES, Identity, RateLimited, Rights, Verb, Watching, Weight,
+};
 use crate::sequencer::{Namespace, Refusal};
 
 /// The rule that only the identity that opened a session may use it.

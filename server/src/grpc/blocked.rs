@@ -6,8 +6,8 @@ use tenure_core::{Claim, ClaimState, DeadlockSearch, Revision};
 use tenure_proto::v1;
 
 use super::authorize::Admitted;
-use super::views::ClaimView;
 use super::status::Problem;
+use super::views::ClaimView;
 use super::{Api, convert, in_time, page_token, validate};
 use crate::limits;
 use crate::sequencer::View;
@@ -39,7 +39,8 @@ impl Api {
                     if search.is_over() {
                         return ControlFlow::Break(());
                     }
-                    let is_readable = |claim: &Claim| claim.spec.names.iter().any(|lock| principal.may_read(&name, lock));
+                    let is_readable =
+                        |claim: &Claim| claim.spec.names.iter().any(|lock| principal.may_read(&name, lock));
                     let waits = claim.state == ClaimState::Waiting && is_readable(claim);
                     ControlFlow::Continue(waits.then(|| blocked(claim, view, only, is_readable, &mut search)).flatten())
                 });

@@ -10,8 +10,8 @@ use tenure_proto::v1;
 use tokio::time::{Instant, timeout_at};
 
 use super::authorize::Admitted;
-use super::views::LockView;
 use super::status::Problem;
+use super::views::LockView;
 use super::{Api, convert, in_time, validate};
 use crate::sequencer::{Namespace, Refusal, View};
 

@@ -7,8 +7,8 @@ use tenure_proto::v1;
 
 use super::authorize::Admitted;
 use super::pieces::Piece;
-use super::views::LockView;
 use super::status::Problem;
+use super::views::LockView;
 use super::{Api, convert, in_time, page_token, validate};
 use crate::limits;
 

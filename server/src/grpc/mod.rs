@@ -19,7 +19,6 @@ mod methods;
 mod page_token;
 mod pieces;
 pub(crate) mod request_body;
-pub(crate) mod views;
 mod servers;
 mod services;
 mod sessions;
@@ -27,6 +26,7 @@ pub(crate) mod spans;
 mod status;
 mod stream;
 pub(crate) mod validate;
+pub(crate) mod views;
 mod watch;
 
 use std::sync::Arc;

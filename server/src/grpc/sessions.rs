@@ -12,8 +12,8 @@ use tenure_core::{
 use tenure_proto::v1;
 
 use super::authorize::{Admitted, Principal, of_another};
-use super::views::SessionView;
 use super::status::Problem;
+use super::views::SessionView;
 use super::{Api, Via, convert, fresh_session_id, in_time, page_token, validate};
 use crate::limits;
 use crate::sequencer::{Namespace, Refusal};

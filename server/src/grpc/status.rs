@@ -129,7 +129,9 @@ impl Problem {
             }
             Self::Refused(Refusal::OutcomeUnknown) => (Code::Unavailable, ErrorReason::OutcomeUnknown),
             Self::Refused(Refusal::LeaseLost) => (Code::Unavailable, ErrorReason::LeaseLost),
-            Self::Refused(Refusal::Overloaded) | Self::RateLimited(_) => (Code::ResourceExhausted, ErrorReason::Overloaded),
+            Self::Refused(Refusal::Overloaded) | Self::RateLimited(_) => {
+                (Code::ResourceExhausted, ErrorReason::Overloaded)
+            }
             Self::Refused(Refusal::Draining) => (Code::Unavailable, ErrorReason::Draining),
             Self::LimitReached { .. } => (Code::ResourceExhausted, ErrorReason::LimitReached),
             Self::ClaimEnded { .. } => (Code::Aborted, ErrorReason::ClaimEnded),
@@ -325,7 +327,7 @@ fn obstacle_name(obstacle: &Obstacle) -> &'static str {
     match obstacle {
         Obstacle::NotHeld => "NOT_HELD",
         Obstacle::SeveralHolders => "SEVERAL_HOLDERS",
-        Obstacle::NobodyWaits => "NOBODY_WAITS",
+        Obstacle::NoWaiter => "NOBODY_WAITS",
         Obstacle::NotWaiting(_) => "NOT_WAITING",
         Obstacle::MinHold => "MIN_HOLD",
     }

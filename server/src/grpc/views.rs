@@ -111,12 +111,13 @@ fn listed(
 ) -> Vec<ClaimView> {
     let mut bytes = 0;
     let views = claims.filter_map(|id| view.table.claim(id)).map(|claim| ClaimView::of(claim, view, search));
-    views.take_while(|claim| {
-        let fits = bytes == 0 || bytes + claim.bytes() <= most;
-        bytes += claim.bytes();
-        fits
-    })
-    .collect()
+    views
+        .take_while(|claim| {
+            let fits = bytes == 0 || bytes + claim.bytes() <= most;
+            bytes += claim.bytes();
+            fits
+        })
+        .collect()
 }
 
 impl ClaimView {

@@ -226,7 +226,8 @@ impl Assembly {
         let last = self.listed.last().and_then(|last| last.position).filter(|_| cut);
         let next = last.map(|last| (last.batch, last.event)).or(further.map(|further| (further, further.next())));
         let next = next.map(|(until, before)| {
-            let positions = self.listed.iter().filter(|listed| listed.position.is_some_and(|position| position.perhaps_lingered));
+            let positions =
+                self.listed.iter().filter(|listed| listed.position.is_some_and(|position| position.perhaps_lingered));
             let again = positions.filter_map(|listed| match &listed.entry {
                 Entry::Hold(hold) => Some(hold.claim),
                 Entry::Lost(_) => None,

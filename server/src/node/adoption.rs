@@ -60,7 +60,12 @@ async fn mark_dead(node: &Node, report: &HeartbeatReport, throttle: &mut LogThro
     }
 }
 
-async fn adopt(node: &Node, report: &HeartbeatReport, reports: &mut watch::Receiver<HeartbeatReport>, hurry: &Notify) -> Result<(), Refusal> {
+async fn adopt(
+    node: &Node,
+    report: &HeartbeatReport,
+    reports: &mut watch::Receiver<HeartbeatReport>,
+    hurry: &Notify,
+) -> Result<(), Refusal> {
     let asked = node.lease().now();
     let homes = node.homes().await?;
     if report.silent.is_empty()
@@ -71,7 +76,9 @@ async fn adopt(node: &Node, report: &HeartbeatReport, reports: &mut watch::Recei
     }
     // Live servers are read after the homes, so that a server that has just started is not mistaken for a dead one.
     hurry.notify_one();
-    let Ok(report) = reports.wait_for(|report| report.sent >= asked).await.map(|report| report.clone()) else { return Ok(()) };
+    let Ok(report) = reports.wait_for(|report| report.sent >= asked).await.map(|report| report.clone()) else {
+        return Ok(());
+    };
     let orphaning: Vec<ServerId> = homes.into_iter().filter(|home| !report.lives(*home)).collect();
     if !orphaning.is_empty() {
         tracing::info!(servers = ?orphaning, "adopting the sessions of dead servers");

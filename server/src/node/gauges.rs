@@ -118,14 +118,12 @@ impl Collector for State {
         gauge("sessions_at_home", help, now.at_home as f64)?;
         let help = "Locks that are held, or whose last hold's min_hold has not passed. The same at every server.";
         gauge("locks_held", help, now.locks as f64)?;
-        let help =
-            "Held claims. Several may share a lock, and one may hold several locks. The same at every server.";
+        let help = "Held claims. Several may share a lock, and one may hold several locks. The same at every server.";
         gauge("holds", help, now.holds as f64)?;
         gauge("waiters", "Waiting claims. The same at every server.", now.waiters as f64)?;
         gauge("groups", "Groups. The same at every server.", now.groups as f64)?;
         gauge("group_members", "Group members. The same at every server.", now.members as f64)?;
-        let help =
-            "Commands that wait for a decision at this server. New ones are rejected at 16,384 in a namespace.";
+        let help = "Commands that wait for a decision at this server. New ones are rejected at 16,384 in a namespace.";
         gauge("queue_depth", help, now.queue_depth as f64)?;
         gauge("watchers", "Watches at this server.", now.watchers as f64)?;
         let help = "Lag of the slowest watcher at this server, in seconds.";

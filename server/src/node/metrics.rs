@@ -76,8 +76,7 @@ pub(crate) struct History {
 
 impl MetricSet for History {
     fn register(&self, registry: &mut Registry) {
-        let help =
-            "History of the namespace with the most history, in bytes. The same at every server";
+        let help = "History of the namespace with the most history, in bytes. The same at every server";
         registry.register("history_bytes", help, self.bytes.clone());
         let help = "Limit on the history of each namespace, in bytes. Beyond it the oldest is dropped";
         registry.register("history_limit_bytes", help, self.limit.clone());

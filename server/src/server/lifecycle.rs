@@ -21,7 +21,7 @@ use crate::cluster::clock::Clock;
 use crate::grpc::{Api, TtlBounds};
 use crate::node::follow;
 use crate::node::gauges::State;
-use crate::node::heartbeat::{Heartbeats, HeartbeatsEnd, HeartbeatReports};
+use crate::node::heartbeat::{HeartbeatReports, Heartbeats, HeartbeatsEnd};
 use crate::node::metrics::NodeFailures;
 use crate::node::readiness::{Readiness, Unready};
 use crate::node::retention;

@@ -110,7 +110,8 @@ impl Server {
     /// If the address cannot be bound, or the store fails with an error that a retry cannot resolve.
     pub async fn start(config: &Config, metrics: Metrics) -> anyhow::Result<Self> {
         let data_dir = &config.data_dir;
-        std::fs::create_dir_all(data_dir).with_context(|| format!("cannot create {} (data_dir)", data_dir.display()))?;
+        std::fs::create_dir_all(data_dir)
+            .with_context(|| format!("cannot create {} (data_dir)", data_dir.display()))?;
         let options = StoreOptions::from(config);
         if let Some(kind) = options.kind() {
             metrics.of::<StoreCounts>().is(kind);

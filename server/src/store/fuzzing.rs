@@ -9,7 +9,7 @@ use tenure_core::{Group, Metadata, Revision};
 use super::Rows;
 use super::codec::{encode_metadata, encode_name};
 use super::sql::rows::{self, CLAIMS, GROUPS, MEMBERS, SESSIONS, SETTINGS};
-use super::sql::{Arg, Each, DriverError, Table, page};
+use super::sql::{Arg, DriverError, Each, Table, page};
 
 /// The rows of sessions, claims, settings, groups and members, each in the JSON form that SQLite returns.
 #[must_use]

@@ -155,9 +155,7 @@ impl AsyncRead for Connection {
             && matches!(self.stream, Transport::Plain(_))
             && buffer.filled().get(before) == Some(&TLS_HANDSHAKE)
         {
-            self.permit.note_mismatch(
-                "a client speaks TLS, but this server does not: use http://, or set tls_cert",
-            );
+            self.permit.note_mismatch("a client speaks TLS, but this server does not: use http://, or set tls_cert");
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "the client speaks TLS")));
         }
         if let Some(greeting) = &mut self.greeting

@@ -26,7 +26,7 @@ pub use filter::Filter;
 use index::Index;
 use log::Log;
 pub use log::Since;
-pub use reader::{Received, Reader};
+pub use reader::{Reader, Received};
 
 /// The newest committed batches of a namespace, and its watchers.
 pub struct Hub {

@@ -98,7 +98,7 @@ mod tests {
     use crate::limits::Budget;
     use crate::limits::Buffer;
     use crate::store::Batch;
-    use crate::watch::{Encoded, Encoder, Filter, Groups, Received, Reader};
+    use crate::watch::{Encoded, Encoder, Filter, Groups, Reader, Received};
 
     /// Encodes every event as an empty message.
     struct Empty;

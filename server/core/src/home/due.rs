@@ -25,7 +25,7 @@ impl Home {
                 Timer::Lingering(claim) => Some(Command::EndLingering { claim, home: self.me }),
                 Timer::Unattended(claim) => {
                     self.unattended.swap_remove(&claim);
-                    self.given_up.insert(claim);
+                    self.cancelled.insert(claim);
                     Some(Command::Abandon { claim, home: self.me })
                 }
                 Timer::Transfer(claim) => self.transfer_due(claim),
@@ -36,15 +36,15 @@ impl Home {
     }
 
     fn session_due(&mut self, session: Text, now: Tick) -> Option<Command> {
-        let kept = self.kept.get_mut(&session)?;
-        let floor = self.floors.of(kept.opened);
-        match kept.check(floor, now) {
+        let entry = self.sessions.get_mut(&session)?;
+        let floor = self.floors.of(entry.opened);
+        match entry.check(floor, now) {
             Err(RenewError::Over(reason)) => {
-                Some(Command::EndSession { session, opened: kept.opened, home: self.me, reason })
+                Some(Command::EndSession { session, opened: entry.opened, home: self.me, reason })
             }
             _ => {
-                kept.timer = kept.deadline(floor);
-                let at = kept.timer;
+                entry.timer = entry.deadline(floor);
+                let at = entry.timer;
                 self.timers.set(at, Timer::Session(session));
                 None
             }
@@ -57,9 +57,9 @@ impl Home {
     pub fn stands(&self, command: &Command) -> bool {
         match command {
             Command::EndSession { session, opened, .. } => {
-                self.kept.get(session).is_some_and(|kept| kept.opened == *opened && kept.is_over())
+                self.sessions.get(session).is_some_and(|entry| entry.opened == *opened && entry.is_over())
             }
-            Command::Abandon { claim, .. } => self.given_up.contains(claim),
+            Command::Abandon { claim, .. } => self.cancelled.contains(claim),
             _ => true,
         }
     }
@@ -69,8 +69,10 @@ impl Home {
         let at = Nanos::from(at);
         let timer = match command {
             Command::EndSession { session, opened, .. } => {
-                let Some(kept) = self.kept.get_mut(session).filter(|kept| kept.opened == *opened) else { return };
-                kept.timer = at;
+                let Some(entry) = self.sessions.get_mut(session).filter(|entry| entry.opened == *opened) else {
+                    return;
+                };
+                entry.timer = at;
                 Timer::Session(session.clone())
             }
             Command::EndLingering { claim, .. } => {
@@ -79,7 +81,7 @@ impl Home {
                 Timer::Lingering(*claim)
             }
             Command::Abandon { claim, .. } => {
-                if !self.given_up.remove(claim) {
+                if !self.cancelled.remove(claim) {
                     return;
                 }
                 self.unattended.insert(*claim, at);
@@ -100,7 +102,7 @@ impl Home {
     /// Whether an expired timer is still current.
     fn counts(&self, at: Nanos, timer: &Timer) -> bool {
         match timer {
-            Timer::Session(session) => self.kept.get(session).is_some_and(|kept| kept.timer == at),
+            Timer::Session(session) => self.sessions.get(session).is_some_and(|entry| entry.timer == at),
             Timer::Lingering(claim) => self.lingering.get(claim) == Some(&at),
             Timer::Unattended(claim) => self.unattended.get(claim) == Some(&at),
             Timer::Transfer(claim) => self.handoffs.drains.get(claim).is_some_and(|(_, due)| *due == at),

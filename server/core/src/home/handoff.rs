@@ -24,7 +24,7 @@ pub(super) struct Handoffs {
 impl Home {
     pub(super) fn observe_handoffs(&mut self, recorded: &Recorded, table: &Table, now: Tick) {
         match &recorded.event {
-            Event::TransferStarted { claim, spec, drain, .. } if self.kept.contains_key(&spec.session) => {
+            Event::TransferStarted { claim, spec, drain, .. } if self.sessions.contains_key(&spec.session) => {
                 self.drain(*claim, recorded.revision, *drain, now);
             }
             Event::TransferCancelled { claim, spec, .. } => {
@@ -66,9 +66,9 @@ impl Home {
     }
 
     pub(super) fn rebuild_handoffs(&mut self, table: &Table, now: Tick) {
-        let kept = &self.kept;
-        let is_here = |claim: &Claim| kept.contains_key(&claim.spec.session);
-        self.handoffs.drains.retain(|claim, _| table.claim(*claim).is_some_and(is_here));
+        let sessions = &self.sessions;
+        let stays = |claim: &Claim| sessions.contains_key(&claim.spec.session);
+        self.handoffs.drains.retain(|claim, _| table.claim(*claim).is_some_and(stays));
         self.handoffs.settled.retain(|claim, _| table.claim(*claim).is_some());
         for claim in table.claims() {
             self.count_for(claim, table, now);
@@ -80,7 +80,7 @@ impl Home {
 
     /// Starts the timers that a claim of a session that is kept here needs, unless they are already running.
     pub(super) fn count_for(&mut self, claim: &Claim, table: &Table, now: Tick) {
-        if !self.kept.contains_key(&claim.spec.session) {
+        if !self.sessions.contains_key(&claim.spec.session) {
             return;
         }
         match (claim.state, claim.transfer.as_deref()) {
@@ -115,7 +115,7 @@ impl Home {
     fn consider(&mut self, name: &str, table: &Table, now: Tick) {
         let Some(preempt) = table.settings(name).and_then(|settings| settings.preempt) else { return };
         let first = table.lock(name).and_then(|lock| table.claim(lock.waiters().first()?.1));
-        let Some(first) = first.filter(|first| self.kept.contains_key(&first.spec.session)) else { return };
+        let Some(first) = first.filter(|first| self.sessions.contains_key(&first.spec.session)) else { return };
         if table.preemptible(first).is_some() {
             let settled = *self.handoffs.settled.entry(first.id).or_insert((now + preempt.settling).into());
             self.timers.set(settled, Timer::Preempt(first.id));

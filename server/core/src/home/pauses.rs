@@ -85,14 +85,14 @@ mod tests {
     }
 
     #[test]
-    fn few_are_kept_and_none_is_told_shorter_than_it_was() {
+    fn few_pauses_are_kept_and_none_is_shortened() {
         let pauses: Vec<u64> = (1..=5_000).rev().collect();
         let (kept, moments) = renewed(&pauses);
         let longer = kept.longer.as_ref().map_or(0, |longer| longer.len());
         assert!(longer < 70, "{longer}");
         for (number, pause) in pauses.iter().enumerate().skip(1) {
-            let told = kept.longest_since(moments[number - 1], ms(0));
-            assert!(told >= ms(*pause) && told <= ms(pause + pause / 7), "{told:?} for {pause} ms");
+            let longest = kept.longest_since(moments[number - 1], ms(0));
+            assert!(longest >= ms(*pause) && longest <= ms(pause + pause / 7), "{longest:?} for {pause} ms");
         }
     }
 }

@@ -20,10 +20,10 @@ impl Home {
     /// The timing of the renewals of a session that is kept here during one of its holds.
     #[must_use]
     pub fn renewals(&self, claim: Revision, session: &str, opened: Revision, now: Tick) -> Option<Renewals> {
-        let kept = self.kept.get(session).filter(|kept| kept.opened == opened)?;
+        let entry = self.sessions.get(session).filter(|entry| entry.opened == opened)?;
         let since = *self.held.get(&claim)?;
-        let since_last = now.saturating_sub(kept.renewed());
-        let longest_pause = kept.pauses.longest_since(since, since_last.into()).into();
+        let since_last = now.saturating_sub(entry.renewed());
+        let longest_pause = entry.pauses.longest_since(since, since_last.into()).into();
         Some(Renewals { since_last, longest_pause })
     }
 
@@ -34,7 +34,7 @@ impl Home {
     pub fn tell_pauses(&self, decided: &mut [Recorded], now: Tick) {
         let mut lingering = HashSet::new();
         for recorded in decided {
-            let (claim, spec, told) = match &mut recorded.event {
+            let (claim, spec, longest_pause) = match &mut recorded.event {
                 Event::ClaimLingering { claim, spec, longest_pause, .. } => {
                     lingering.insert(*claim);
                     (*claim, spec, longest_pause)
@@ -47,13 +47,13 @@ impl Home {
                 _ => continue,
             };
             let renewals = self.renewals(claim, &spec.session, spec.opened, now);
-            *told = renewals.map(|renewals| renewals.longest_pause);
+            *longest_pause = renewals.map(|renewals| renewals.longest_pause);
         }
     }
 
     /// Records since when a claim is held, if its session is kept here.
     pub(super) fn hold(&mut self, claim: Revision, session: &str, now: Tick) {
-        if self.kept.contains_key(session) && self.held.get(&claim).is_none() {
+        if self.sessions.contains_key(session) && self.held.get(&claim).is_none() {
             self.held.insert(claim, now.into());
         }
     }

@@ -10,11 +10,11 @@ impl Home {
     /// # Errors
     /// See [`Self::renew`].
     pub fn attach(&mut self, session: &Text, stream: StreamId, now: Tick) -> Result<Option<StreamId>, RenewError> {
-        let kept = self.kept.get_mut(session).ok_or(RenewError::Elsewhere)?;
-        kept.check(self.floors.of(kept.opened), now)?;
-        kept.renew(now);
-        let before = kept.stream().filter(|before| *before != stream);
-        let graced = kept.attach(stream);
+        let entry = self.sessions.get_mut(session).ok_or(RenewError::Elsewhere)?;
+        entry.check(self.floors.of(entry.opened), now)?;
+        entry.renew(now);
+        let before = entry.stream().filter(|before| *before != stream);
+        let graced = entry.attach(stream);
         if let Some(before) = before {
             self.leave_stream(session, before);
         }
@@ -38,7 +38,7 @@ impl Home {
     }
 
     fn disconnect(&mut self, session: &Text, stream: Option<StreamId>, now: Tick) {
-        if self.kept.get_mut(session).is_some_and(|kept| kept.disconnect(stream, now)) {
+        if self.sessions.get_mut(session).is_some_and(|entry| entry.disconnect(stream, now)) {
             self.wake(session, now);
         }
     }
@@ -46,41 +46,41 @@ impl Home {
     /// The stream that a session is attached to.
     #[must_use]
     pub fn stream_of(&self, session: &str) -> Option<StreamId> {
-        self.kept.get(session)?.stream()
+        self.sessions.get(session)?.stream()
     }
 
     pub(super) fn count_attachments(&mut self, session: &str, attachment: u64) {
-        if let Some(kept) = self.kept.get_mut(session) {
-            kept.attachment = attachment;
+        if let Some(entry) = self.sessions.get_mut(session) {
+            entry.attachment = attachment;
         }
     }
 
     pub(super) fn note_owner(&mut self, spec: &SessionSpec) {
-        if let Some(kept) = self.kept.get_mut(&spec.id) {
-            kept.owner = spec.identity.clone();
-            kept.client = spec.client.clone();
+        if let Some(entry) = self.sessions.get_mut(&spec.id) {
+            entry.owner = spec.identity.clone();
+            entry.client = spec.client.clone();
         }
     }
 
     /// Whether a session has its home here and was opened by another identity.
     #[must_use]
     pub fn is_of_another(&self, session: &str, identity: &Text) -> bool {
-        let owner = self.kept.get(session).and_then(|kept| kept.owner.as_ref());
+        let owner = self.sessions.get(session).and_then(|entry| entry.owner.as_ref());
         owner.is_some_and(|owner| owner != identity)
     }
 
     /// Whether a session has its home here and was opened by another program.
     #[must_use]
     pub fn is_of_another_client(&self, session: &str, client: &Text) -> bool {
-        let opener = self.kept.get(session).and_then(|kept| kept.client.as_ref());
+        let opener = self.sessions.get(session).and_then(|entry| entry.client.as_ref());
         opener.is_some_and(|opener| opener != client)
     }
 
     /// The attachment of a session, if it is attached to this stream.
     #[must_use]
     pub fn attached_by(&self, session: &str, stream: StreamId) -> Option<Attached> {
-        let kept = self.kept.get(session).filter(|kept| kept.stream() == Some(stream))?;
-        Some(Attached { count: kept.attachment, lost: self.floors.lost() })
+        let entry = self.sessions.get(session).filter(|entry| entry.stream() == Some(stream))?;
+        Some(Attached { count: entry.attachment, lost: self.floors.lost() })
     }
 
     pub(super) fn leave_stream(&mut self, session: &Text, stream: StreamId) {

@@ -66,7 +66,7 @@ fn of_what_is_over_no_timer_is_left() {
         home.leave(claim, now);
         ask(&mut table, &mut home, Command::CloseSession { session: "ann".into(), client: None }, now);
         ask(&mut table, &mut home, Command::EndLingering { claim, home: ME }, now);
-        assert_eq!((home.timers.len(), home.kept.len(), home.held.iter().count()), (0, 0, 0));
+        assert_eq!((home.timers.len(), home.sessions.len(), home.held.iter().count()), (0, 0, 0));
     }
 }
 
@@ -95,9 +95,9 @@ fn nothing_is_kept_of_what_sessions_hold_that_are_at_home_elsewhere() {
 #[test]
 fn the_end_of_another_stream_is_nothing_to_a_session() {
     let (now, second) = (Duration::ZERO, Duration::from_secs(1));
-    let mut kept = Kept::new(Revision(1), second * 10, Some(second), now);
-    kept.attach(StreamId(1));
-    assert!(!kept.disconnect(Some(StreamId(2)), now) && !kept.disconnect(None, now));
-    assert_eq!(kept.stream(), Some(StreamId(1)));
-    assert!(kept.disconnect(Some(StreamId(1)), now));
+    let mut session = HomeSession::new(Revision(1), second * 10, Some(second), now);
+    session.attach(StreamId(1));
+    assert!(!session.disconnect(Some(StreamId(2)), now) && !session.disconnect(None, now));
+    assert_eq!(session.stream(), Some(StreamId(1)));
+    assert!(session.disconnect(Some(StreamId(1)), now));
 }

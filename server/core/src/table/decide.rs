@@ -270,7 +270,7 @@ impl Table {
                 self.end_claim(claim, EndReason::Released, None, decided);
                 Outcome::Busy { blocker, ttl, opened }
             }
-            (standing, _) => standing,
+            (outcome, _) => outcome,
         }
     }
 

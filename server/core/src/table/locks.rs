@@ -156,9 +156,9 @@ mod tests {
             expected.insert(name.clone());
             if number % 3 == 0 {
                 // An older name, or the newest one.
-                let gone = if number % 2 == 0 { expected.first().cloned().unwrap_or(name) } else { name };
-                locks.leave(&hold(&gone));
-                expected.remove(&gone);
+                let left = if number % 2 == 0 { expected.first().cloned().unwrap_or(name) } else { name };
+                locks.leave(&hold(&left));
+                expected.remove(&left);
             }
         }
         assert!(locks.unsorted.len() <= UNSORTED && !locks.sorted.is_empty());
@@ -171,7 +171,7 @@ mod tests {
             assert_eq!(listed(&locks, prefix, after), expected, "{prefix} {after:?}");
             assert!(expected.len() > 5, "{prefix} {after:?}");
         }
-        assert_eq!(locks.by_name.len(), locks.sorted.len() + locks.unsorted.len(), "nothing is left of what has gone");
+        assert_eq!(locks.by_name.len(), locks.sorted.len() + locks.unsorted.len(), "nothing is left of removed names");
     }
 
     #[test]

@@ -36,11 +36,11 @@ impl Table {
                 Some(waiting.ok_or_else(|| impossible(Obstacle::NotWaiting(session.clone())))?.id)
             }
             None if self.best_after(&holder).is_some() => None,
-            None => return Err(impossible(Obstacle::NobodyWaits)),
+            None => return Err(impossible(Obstacle::NoWaiter)),
         };
         match by {
             Handoff::ByHolder { .. } => {
-                let to = self.hand_over(&holder, named, decided).ok_or_else(|| impossible(Obstacle::NobodyWaits))?;
+                let to = self.hand_over(&holder, named, decided).ok_or_else(|| impossible(Obstacle::NoWaiter))?;
                 Ok(Outcome::Transferred { from: holder, to })
             }
             Handoff::ByOperator { by, drain } => match (&holder.transfer, holder.token()) {

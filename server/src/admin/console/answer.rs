@@ -12,8 +12,8 @@ use prost_reflect::MessageDescriptor;
 use tonic::{Code, Status};
 
 use super::contract;
-use super::frames::Messages;
 use super::error::CallError;
+use super::frames::Messages;
 use crate::transport::Permit;
 
 /// The server's wall clock at the time of the answer, in milliseconds since 1970. Pages use it instead of their own

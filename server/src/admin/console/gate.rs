@@ -40,9 +40,8 @@ pub(super) fn check_place(admin: SocketAddr) -> Result<(), CallError> {
     if admin.ip().is_loopback() {
         return Ok(());
     }
-    let why = format!(
-        "the server has no credentials, and its admin port {admin} is open to other machines: {ELSEWHERE}"
-    );
+    let why =
+        format!("the server has no credentials, and its admin port {admin} is open to other machines: {ELSEWHERE}");
     Err(CallError::own(Code::PermissionDenied, "CLOSED", why))
 }
 
@@ -71,8 +70,7 @@ pub(super) fn check_host(headers: &HeaderMap) -> Result<(), CallError> {
     if is_own_name(host) && headers.get_all(HOST).iter().count() == 1 {
         return Ok(());
     }
-    let why =
-        format!("the server has no credentials, and serves only localhost, 127.0.0.1 and [::1], not \"{host}\"");
+    let why = format!("the server has no credentials, and serves only localhost, 127.0.0.1 and [::1], not \"{host}\"");
     Err(CallError::own(Code::PermissionDenied, "FOREIGN_HOST", why))
 }
 

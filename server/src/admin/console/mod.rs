@@ -7,10 +7,10 @@ mod about;
 mod answer;
 mod calls;
 mod contract;
+mod error;
 mod files;
 mod frames;
 mod gate;
-mod error;
 mod routes;
 
 use std::convert::Infallible;

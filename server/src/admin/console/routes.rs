@@ -14,8 +14,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use tokio::time::timeout;
 use tonic::Code;
 
-use super::frames::Messages;
 use super::error::CallError;
+use super::frames::Messages;
 use super::{Console, Served, about, answer, calls, contract, files, gate};
 use crate::grpc::authenticate::check_identified;
 use crate::transport::Peer;
@@ -132,8 +132,7 @@ fn check(console: &Console, served: &Served, headers: &HeaderMap, method: &str) 
 async fn read(body: Body) -> Result<bytes::Bytes, CallError> {
     let late = || CallError::own(Code::DeadlineExceeded, "LATE", format!("request not received within {COMING:?}"));
     let large = |_| {
-        let error =
-            CallError::own(Code::InvalidArgument, "TOO_LARGE", format!("request: at most {REQUEST} bytes"));
+        let error = CallError::own(Code::InvalidArgument, "TOO_LARGE", format!("request: at most {REQUEST} bytes"));
         error.with_status(StatusCode::PAYLOAD_TOO_LARGE)
     };
     timeout(COMING, to_bytes(body, REQUEST)).await.map_err(|_| late())?.map_err(large)

@@ -25,7 +25,7 @@ use crate::auth::Watching;
 use crate::limits;
 use crate::limits::Share;
 use crate::sequencer::Namespace;
-use crate::watch::{FanOut, Filter, Received, Reader};
+use crate::watch::{FanOut, Filter, Reader, Received};
 use behind::{Behind, Over};
 pub(super) use call::WatchCalls;
 pub(super) use snapshot::Turns;

@@ -13,8 +13,8 @@ use super::append::{at_once, one_by_one};
 use super::error::{driver_error, understood, unreached};
 use super::flavours::{FACTS, FLAVOURS, Flavour, READ_COMMITTED_BY_ALL, settings};
 use crate::store::sql::{
-    Append, Arg, Cell, Connection, Connector, Each, DriverError, HeadMove, Host, OpenError, Row, Statements, StoreOptions,
-    Table, literal, prepared,
+    Append, Arg, Cell, Connection, Connector, DriverError, Each, HeadMove, Host, OpenError, Row, Statements,
+    StoreOptions, Table, literal, prepared,
 };
 
 /// A host that may be the database.

@@ -16,7 +16,7 @@ use super::probe::{UNCONFIRMED, answer, probe};
 use super::warnings::with_warnings;
 use crate::store::sql::literal::with_literals;
 use crate::store::sql::{
-    Append, Arg, Cell, Connection, Connector, Each, DriverError, Host, OpenError, Row, Statements, StoreOptions, Table,
+    Append, Arg, Cell, Connection, Connector, DriverError, Each, Host, OpenError, Row, Statements, StoreOptions, Table,
     prepared,
 };
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tenure_core::{Group, Revision};
 
-use super::connection::{Arg, Each, DriverError, Row};
+use super::connection::{Arg, DriverError, Each, Row};
 use super::pool::Taken;
 use super::rows::{self, CHUNK, count, number};
 use crate::store::Rows;

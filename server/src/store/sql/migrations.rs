@@ -38,7 +38,8 @@ async fn is_begun(connection: &mut dyn Connection) -> Result<bool, DriverError> 
     if !connection.fetch(sql.migrations_exist, &[]).await?.is_empty() {
         return Ok(true);
     }
-    let names = serde_json::to_string(&names_made(sql.scripts)).map_err(|error| DriverError::Rejected(error.to_string()))?;
+    let names =
+        serde_json::to_string(&names_made(sql.scripts)).map_err(|error| DriverError::Rejected(error.to_string()))?;
     let taken = connection.fetch(sql.relations, &[Arg::Text(&names)]).await?;
     if taken.is_empty() {
         return Ok(false);

@@ -19,7 +19,7 @@ mod statements;
 mod store;
 
 pub(crate) use answers::rows_met;
-pub(crate) use connection::{Append, Arg, Cell, Connection, Connector, Each, DriverError, Row};
+pub(crate) use connection::{Append, Arg, Cell, Connection, Connector, DriverError, Each, Row};
 pub(crate) use hosts::{Host, Hosts, UrlFile};
 pub(crate) use options::Target;
 pub use options::{OpenError, StoreOptions};

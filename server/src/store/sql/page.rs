@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, SeqAccess, Visitor};
 
-use super::connection::{Cell, Each, DriverError, Row};
+use super::connection::{Cell, DriverError, Each, Row};
 
 /// Passes the rows of a page, a JSON array of arrays, to `each` one by one. Texts are copied only if they contain
 /// escapes.

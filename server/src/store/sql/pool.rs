@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
-use super::connection::{Append, Arg, Connection, Connector, Each, DriverError, Row};
+use super::connection::{Append, Arg, Connection, Connector, DriverError, Each, Row};
 use super::statements::{Statements, Table};
 use crate::store::metrics::PoolUse;
 
@@ -154,7 +154,9 @@ macro_rules! exchange {
             Err(DriverError::Lost(_) | DriverError::ReadOnly(_)) => {
                 $taken.shared.generation.fetch_add(1, Ordering::SeqCst);
             }
-            Err(DriverError::Conflict | DriverError::Rejected(_) | DriverError::Unsafe(_) | DriverError::Foreign(..)) => {}
+            Err(
+                DriverError::Conflict | DriverError::Rejected(_) | DriverError::Unsafe(_) | DriverError::Foreign(..),
+            ) => {}
         }
         outcome
     }};
@@ -171,7 +173,11 @@ impl Taken {
         exchange!(self, connection => connection.execute(sql, args))
     }
 
-    pub(crate) async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row<'static>>, DriverError> {
+    pub(crate) async fn fetch(
+        &mut self,
+        sql: &'static str,
+        args: &[Arg<'_>],
+    ) -> Result<Vec<Row<'static>>, DriverError> {
         exchange!(self, connection => connection.fetch(sql, args))
     }
 

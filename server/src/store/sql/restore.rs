@@ -21,7 +21,8 @@ struct CreatedIdentity {
 impl CreatedIdentity {
     async fn ask(connection: &mut dyn Connection) -> Result<Self, DriverError> {
         let rows = connection.fetch(connection.sql().created_identity, &[]).await?;
-        let row = rows.first().ok_or_else(|| DriverError::Rejected("the database has no table of migrations".to_owned()))?;
+        let row =
+            rows.first().ok_or_else(|| DriverError::Rejected("the database has no table of migrations".to_owned()))?;
         let recorded = if row.is_null(1) { None } else { Some(row.text(1)?.to_owned()) };
         Ok(Self { now: row.text(0)?.to_owned(), recorded })
     }

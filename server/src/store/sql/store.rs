@@ -63,7 +63,9 @@ fn uncertain(error: DriverError) -> StoreError {
     match error {
         DriverError::Conflict => StoreError::Conflict,
         DriverError::Lost(reason) => StoreError::OutcomeUnknown(reason),
-        DriverError::Rejected(_) | DriverError::ReadOnly(_) | DriverError::Unsafe(_) | DriverError::Foreign(..) => unavailable(error),
+        DriverError::Rejected(_) | DriverError::ReadOnly(_) | DriverError::Unsafe(_) | DriverError::Foreign(..) => {
+            unavailable(error)
+        }
     }
 }
 

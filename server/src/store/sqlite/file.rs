@@ -13,8 +13,8 @@ use tokio::time::timeout;
 
 use super::statements::{APPEND, IS_OURS, STATEMENTS};
 use crate::store::sql::{
-    Append, Arg, Cell, Connection, Connector, Each, DriverError, HeadMove, OpenError, Row, Statements, StoreOptions, Table,
-    page, prepared, rows_met,
+    Append, Arg, Cell, Connection, Connector, DriverError, Each, HeadMove, OpenError, Row, Statements, StoreOptions,
+    Table, page, prepared, rows_met,
 };
 
 /// Maximum number of rows in one `INSERT`. Such statements are cached, one for each power of two up to this.

@@ -12,7 +12,7 @@ use crate::names::Text;
 
 /// A session that is kept here.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct HomeSession {
     pub(super) opened: Revision,
     /// The highest attachment count that its client has reported.
     pub(super) attachment: u64,
@@ -47,7 +47,7 @@ enum Bond {
     Broken { since: Nanos, grace: Nanos },
 }
 
-impl Kept {
+impl HomeSession {
     /// A session that arrived here at `now`.
     pub(super) fn new(opened: Revision, ttl: Duration, disconnect_grace: Option<Duration>, now: Tick) -> Self {
         Self {
