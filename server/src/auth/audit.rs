@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_there_is_no_room_for_is_counted_and_nobody_waits() {
+    fn line_beyond_the_queue_is_counted_and_blocks_no_caller() {
         let counts = AuditLines::default();
         let (audit, lines) = Audit::new(true, &counts);
         for _ in 0..WAITING + 3 {

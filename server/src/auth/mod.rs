@@ -246,7 +246,7 @@ impl Access {
     /// If the caller cannot be identified.
     pub fn identify(&self, headers: &HeaderMap, peer: &Peer) -> Result<Caller, Unidentified> {
         let Some(credentials) = &self.credentials else {
-            return Ok(self.nobody(peer));
+            return Ok(self.anonymous(peer));
         };
         let (identity, shown) = match headers.get(AUTHORIZATION) {
             Some(header) => {
@@ -258,7 +258,7 @@ impl Access {
     }
 
     /// A caller without credentials, where none are required.
-    pub(crate) fn nobody(&self, peer: &Peer) -> Caller {
+    pub(crate) fn anonymous(&self, peer: &Peer) -> Caller {
         Caller { identity: None, address: peer.address, shown: Shown::Nothing, access: self.clone() }
     }
 

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_those_of_all_that_stand_for_somebody() {
+    fn limits_are_those_of_all_matching_identities() {
         let limits = "[[limits]]\nidentity = \"*\"\nclaims = 1\n[[limits]]\nidentity = \"token:ann\"\nclaims = 2\n";
         let policy = Policy::parse(limits).expect("readable");
         assert_eq!(policy.limits(&Identity::of_token("ann")).len(), 2);

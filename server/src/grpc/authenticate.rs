@@ -53,13 +53,13 @@ pub struct Identify<S> {
 impl<S> Identify<S> {
     fn caller(&self, request: &Request<Body>) -> Result<Caller, Status> {
         check_once(request.headers())?;
-        let nobody = Peer::default();
-        let peer = request.extensions().get::<Arc<Peer>>().map_or(&nobody, |peer| &**peer);
+        let unknown = Peer::default();
+        let peer = request.extensions().get::<Arc<Peer>>().map_or(&unknown, |peer| &**peer);
         if peer.server.is_some() && request.uri().path().starts_with(PEERS) {
-            return Ok(self.access.nobody(peer));
+            return Ok(self.access.anonymous(peer));
         }
         match self.access.identify(request.headers(), peer) {
-            Err(_) if request.uri().path().starts_with(OPEN) => Ok(self.access.nobody(peer)),
+            Err(_) if request.uri().path().starts_with(OPEN) => Ok(self.access.anonymous(peer)),
             Ok(caller) if request.uri().path().starts_with(REFLECTION) && caller.rights().are_none() => {
                 caller.note_refused("policy", || Act::new("").called(request.uri().path()));
                 Err(forbidden_entirely(&caller))

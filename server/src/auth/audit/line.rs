@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_nobody_has_checked_is_cut() {
+    fn unchecked_text_is_cut() {
         let long = "x".repeat(10_000);
         let many: Vec<&str> = std::iter::repeat_n(long.as_str(), 10_000).collect();
         let line = encoded(&Act::new("x").on(many), Some("policy"));
