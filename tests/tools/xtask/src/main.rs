@@ -165,7 +165,7 @@ enum Stage {
     Contract,
     /// The modules of each crate import each other in one direction.
     Modules,
-    /// Comments are in plain technical English: without banned words.
+    /// Comments, identifiers, texts and pages are in plain technical English: without banned words.
     Words,
     /// clippy, without a warning. Not in a run of all stages, where it checks what it builds.
     Clippy,
