@@ -8,7 +8,7 @@ use crate::pages;
 use crate::programs::{files, root};
 
 /// The banned words, and what to write instead.
-const BANNED: [(&str, &str); 11] = [
+const BANNED: [(&str, &str); 18] = [
     ("told", "notified, replied, returned"),
     ("tell", "notify, reply, return"),
     ("tells", "notifies, replies, returns"),
@@ -20,6 +20,13 @@ const BANNED: [(&str, &str); 11] = [
     ("in vain", "fails, without effect"),
     ("mend", "fix"),
     ("put into words", "encode"),
+    ("give up", "cancel, stop"),
+    ("gives up", "cancels, stops"),
+    ("given up", "cancelled, stopped"),
+    ("come back", "reconnect, return"),
+    ("comes back", "reconnects, returns"),
+    ("goes elsewhere", "fails over"),
+    ("turned away", "rejected"),
 ];
 
 /// The folders whose comments are checked.
