@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_blocks_come_back_in_any_order() {
+    fn whole_blocks_are_reinserted_in_any_order() {
         let block = BLOCK as u64;
         let numbers = block + 1..=2 * block;
         for backwards in [false, true] {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_a_block_comes_back_when_that_is_full() {
+    fn first_entry_of_a_full_block_is_reinserted() {
         let first = BLOCK as u64 + 1;
         let mut map = filled(1..=first);
         map.remove(&Revision(first));

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn no_heartbeat_that_is_still_under_way_brings_back_what_was_given_up() {
+    fn pending_heartbeat_does_not_renew_a_revoked_lease() {
         let lease = Lease::new(Arc::new(Late));
         lease.extend(lease.now(), Duration::from_secs(9));
         assert!(lease.tick().is_some());

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_bounded_and_come_back() {
+    fn bytes_are_bounded_and_returned() {
         let (counts, asked) = (Buffer::default(), 60);
         let budget = Budget::new(100, counts.clone());
         let mut first = budget.try_take(asked).expect("there are so many");
