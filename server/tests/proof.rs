@@ -16,7 +16,7 @@ use tenure_server::grpc::TtlBounds;
 use tenure_server::node::NodeOptions;
 use tenure_server::peer::{Connector, Tls, Wire};
 use tenure_server::server::{Server, ServerOptions};
-use tenure_server::store::{MemoryDatabase, Presence, Store};
+use tenure_server::store::{MemoryDatabase, ServerRecord, Store};
 use tenure_server::transport::peer_tls::Proof;
 use tenure_server::transport::{ConnectionLimits, TlsFiles};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
@@ -75,8 +75,8 @@ impl Office {
     }
 
     /// The servers, in the order in which they were started.
-    async fn presences(&self) -> [Presence; 2] {
-        let watcher = Presence {
+    async fn presences(&self) -> [ServerRecord; 2] {
+        let watcher = ServerRecord {
             server: ServerId(u64::MAX),
             heartbeat: 2,
             lease: Duration::ZERO,
@@ -88,12 +88,12 @@ impl Office {
         let known = self.database.server().heartbeat(&watcher).await.unwrap();
         self.servers.each_ref().map(|server| {
             let address = server.grpc_address().to_string();
-            known.iter().find(|presence| presence.address == address).unwrap().clone()
+            known.iter().find(|record| record.address == address).unwrap().clone()
         })
     }
 
     /// Whether one server has committed a grant to a session of the other one.
-    fn has_passed(&self, servers: &[Presence; 2]) -> bool {
+    fn has_passed(&self, servers: &[ServerRecord; 2]) -> bool {
         let log = self.database.log("default");
         log.iter().any(|batch| {
             let other = if batch.server == servers[0].server { "of-1" } else { "of-0" };

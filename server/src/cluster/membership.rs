@@ -8,7 +8,7 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use tenure_core::ServerId;
 
-use crate::store::Presence;
+use crate::store::ServerRecord;
 
 /// How to reach a server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -25,7 +25,7 @@ pub(crate) struct KnownServers {
     /// How long the heartbeat took.
     pub(crate) took: Duration,
     /// Every server, including this one, and when its heartbeat was last seen to change, on this server's clock.
-    pub(crate) servers: Vec<(Presence, Option<Duration>)>,
+    pub(crate) servers: Vec<(ServerRecord, Option<Duration>)>,
 }
 
 /// The other servers and their addresses.
@@ -75,8 +75,8 @@ impl Membership {
     pub(crate) fn label(&self, server: ServerId) -> String {
         let known_servers = self.known_servers.load();
         let mut seen = known_servers.iter().flat_map(|known_servers| &known_servers.servers);
-        seen.find(|(presence, _)| presence.server == server)
-            .map(|(presence, _)| presence.label.clone())
+        seen.find(|(record, _)| record.server == server)
+            .map(|(record, _)| record.label.clone())
             .unwrap_or_default()
     }
 

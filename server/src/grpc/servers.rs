@@ -11,7 +11,7 @@ use super::authorize::Admitted;
 use super::status::Problem;
 use super::{Api, convert, in_time};
 use crate::node::Node;
-use crate::store::Presence;
+use crate::store::ServerRecord;
 
 impl Api {
     pub(super) async fn list_servers(
@@ -35,21 +35,21 @@ impl Api {
 fn known_to(node: &Arc<Node>, homes: &BTreeMap<ServerId, usize>) -> v1::ListServersResponse {
     let Some(known) = node.membership().known_servers() else { return v1::ListServersResponse::default() };
     let now = node.lease().now();
-    let server = |(presence, since_heartbeat): &(Presence, Option<Duration>)| {
-        let sessions = homes.get(&presence.server).copied().unwrap_or_default();
-        let heartbeats = !presence.dead && !node.store().exclusive();
+    let server = |(record, since_heartbeat): &(ServerRecord, Option<Duration>)| {
+        let sessions = homes.get(&record.server).copied().unwrap_or_default();
+        let heartbeats = !record.dead && !node.store().exclusive();
         v1::Server {
-            id: presence.server.0,
-            label: presence.label.clone(),
-            address: presence.address.clone(),
-            answering: presence.server == node.id(),
-            dead: presence.dead,
-            lease: Some(convert::duration(presence.lease)),
+            id: record.server.0,
+            label: record.label.clone(),
+            address: record.address.clone(),
+            answering: record.server == node.id(),
+            dead: record.dead,
+            lease: Some(convert::duration(record.lease)),
             since_heartbeat: since_heartbeat
                 .filter(|_| heartbeats)
                 .map(|since_heartbeat| convert::duration(now.saturating_sub(since_heartbeat))),
             sessions: sessions as u64,
-            unreachable: node.membership().unreachable(presence.server).filter(|_| !presence.dead).unwrap_or_default(),
+            unreachable: node.membership().unreachable(record.server).filter(|_| !record.dead).unwrap_or_default(),
         }
     };
     let mut servers: Vec<v1::Server> = known.servers.iter().map(server).collect();

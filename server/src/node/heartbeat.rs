@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::metrics::{HeartbeatCounts, NodeFailures};
 use crate::cluster::membership::KnownServers;
 use crate::node::Node;
-use crate::store::{Presence, StoreError, next_heartbeat};
+use crate::store::{ServerRecord, StoreError, next_heartbeat};
 use crate::telemetry::log_throttle::LogThrottle;
 
 /// The number of heartbeats per lease.
@@ -39,8 +39,8 @@ pub enum HeartbeatsEnd {
 pub(crate) struct HeartbeatReport {
     /// When the heartbeat was sent, on this server's clock.
     pub(crate) sent: Duration,
-    /// Every server's presence.
-    pub(crate) servers: Vec<Presence>,
+    /// Every server's record.
+    pub(crate) servers: Vec<ServerRecord>,
     /// Servers whose heartbeat has not changed for a full lease, with that heartbeat.
     pub(crate) silent: Vec<(ServerId, u64)>,
 }
@@ -200,7 +200,7 @@ impl Heartbeats {
         // Only this method changes it.
         let heartbeat = next_heartbeat(self.heartbeat.load(Ordering::Acquire), node.drains());
         self.heartbeat.store(heartbeat, Ordering::Release);
-        let servers = node.store().heartbeat(&node.presence(heartbeat)).await?;
+        let servers = node.store().heartbeat(&node.record(heartbeat)).await?;
         let took = node.lease().now().saturating_sub(sent);
         let mut report = HeartbeatReport { sent, servers, silent: Vec::new() };
         if !report.lives(node.id()) {
@@ -220,7 +220,7 @@ impl Heartbeats {
     }
 
     /// Records the heartbeats of other servers. Returns those that have been silent for a full lease.
-    fn observe(&mut self, servers: &[Presence]) -> Vec<(ServerId, u64)> {
+    fn observe(&mut self, servers: &[ServerRecord]) -> Vec<(ServerId, u64)> {
         let now = self.node.lease().now();
         let mut silent = Vec::new();
         self.last_heartbeats.retain(|server, _| servers.iter().any(|other| other.server == *server && !other.dead));
@@ -239,7 +239,7 @@ impl Heartbeats {
 
     /// The public part of a heartbeat's result.
     fn known_servers(&self, report: &HeartbeatReport, took: Duration) -> KnownServers {
-        let seen = |server: &Presence| match self.last_heartbeats.get(&server.server) {
+        let seen = |server: &ServerRecord| match self.last_heartbeats.get(&server.server) {
             Some(seen) => Some(seen.since),
             None => (server.server == self.node.id()).then_some(report.sent),
         };

@@ -29,7 +29,7 @@ use crate::limits::{self, Budget, Buffers};
 use crate::sequencer::passing::Peers;
 use crate::sequencer::{Refusal, Settings};
 use crate::store::log_reader::LogReader;
-use crate::store::{Presence, Store};
+use crate::store::{ServerRecord, Store};
 use crate::telemetry::metrics::Metrics;
 
 /// The options of a node.
@@ -200,19 +200,19 @@ impl Node {
         &self.tasks
     }
 
-    /// This server's presence, with this heartbeat.
-    pub(crate) fn presence(&self, heartbeat: u64) -> Presence {
+    /// This server's record, with this heartbeat.
+    pub(crate) fn record(&self, heartbeat: u64) -> ServerRecord {
         let NodeOptions { lease, label, address, certificate, .. } = self.options.clone();
-        Presence { server: self.id, heartbeat, lease, label, address, certificate, dead: false }
+        ServerRecord { server: self.id, heartbeat, lease, label, address, certificate, dead: false }
     }
 
     /// Records the leases of all servers and the other live servers, from the servers table.
-    pub(crate) fn note_members(&self, servers: &[Presence]) {
+    pub(crate) fn note_members(&self, servers: &[ServerRecord]) {
         servers.iter().for_each(|server| self.membership.note_lease(server.lease));
         let others = servers.iter().filter(|other| other.server != self.id && !other.dead);
         let staying = others.clone().filter(|other| !other.drains()).count();
         let member =
-            |other: &Presence| MemberView { address: other.address.clone(), certificate: other.certificate.clone() };
+            |other: &ServerRecord| MemberView { address: other.address.clone(), certificate: other.certificate.clone() };
         self.membership.note(others.map(|other| (other.server, member(other))).collect(), staying);
     }
 

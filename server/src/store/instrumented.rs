@@ -7,7 +7,7 @@ use tenure_core::{Revision, ServerId, Text};
 use tokio::time::Instant;
 
 use super::metrics::{Operation, StoreCounts};
-use super::{Batch, Found, Measured, Presence, RowChanges, Rows, Store, StoreError, Tail};
+use super::{Batch, Found, Measured, ServerRecord, RowChanges, Rows, Store, StoreError, Tail};
 
 /// Wraps a store, so that the results of its calls are counted.
 pub(crate) fn counted(store: Arc<dyn Store>, counts: StoreCounts) -> Arc<dyn Store> {
@@ -76,8 +76,8 @@ impl Store for Instrumented {
         self.count(Operation::Heads, self.store.heads()).await
     }
 
-    async fn heartbeat(&self, presence: &Presence) -> Result<Vec<Presence>, StoreError> {
-        self.count(Operation::Heartbeat, self.store.heartbeat(presence)).await
+    async fn heartbeat(&self, record: &ServerRecord) -> Result<Vec<ServerRecord>, StoreError> {
+        self.count(Operation::Heartbeat, self.store.heartbeat(record)).await
     }
 
     async fn mark_dead(&self, server: ServerId, heartbeat: u64) -> Result<bool, StoreError> {

@@ -13,7 +13,7 @@ use tokio::task::yield_now;
 
 use super::codec::encode_events;
 use super::{
-    Batch, FIRST_HEARTBEAT, Found, Head, Measured, Older, Presence, RowChanges, Rows, Store, StoreError, Tail,
+    Batch, FIRST_HEARTBEAT, Found, Head, Measured, Older, ServerRecord, RowChanges, Rows, Store, StoreError, Tail,
 };
 
 /// The outcome of an append instead of the normal one.
@@ -55,7 +55,7 @@ struct State {
     /// The number of log reads that succeed before one fails.
     reads_until_failure: Option<u32>,
     namespaces: BTreeMap<Text, Namespace>,
-    servers: BTreeMap<ServerId, Presence>,
+    servers: BTreeMap<ServerId, ServerRecord>,
 }
 
 #[derive(Default)]
@@ -212,7 +212,7 @@ impl MemoryDatabase {
 
     /// The servers that have registered and are not forgotten, including dead ones.
     #[must_use]
-    pub fn servers(&self) -> Vec<Presence> {
+    pub fn servers(&self) -> Vec<ServerRecord> {
         self.state().servers.values().cloned().collect()
     }
 
@@ -421,15 +421,15 @@ impl Store for MemoryStore {
         Ok(self.reach()?.namespaces.iter().map(|(name, found)| (name.clone(), found.revision)).collect())
     }
 
-    async fn heartbeat(&self, presence: &Presence) -> Result<Vec<Presence>, StoreError> {
+    async fn heartbeat(&self, record: &ServerRecord) -> Result<Vec<ServerRecord>, StoreError> {
         let delay = self.reach()?.heartbeat_delay;
         if !delay.is_zero() {
             tokio::time::sleep(delay).await;
         }
         let mut state = self.reach()?;
-        let known = state.servers.get(&presence.server);
-        if known.map_or(presence.heartbeat == FIRST_HEARTBEAT, |known| !known.dead) {
-            state.servers.insert(presence.server, Presence { dead: false, ..presence.clone() });
+        let known = state.servers.get(&record.server);
+        if known.map_or(record.heartbeat == FIRST_HEARTBEAT, |known| !known.dead) {
+            state.servers.insert(record.server, ServerRecord { dead: false, ..record.clone() });
         }
         Ok(state.servers.values().cloned().collect())
     }

@@ -203,9 +203,9 @@ pub(crate) fn next_heartbeat(heartbeat: u64, drains: bool) -> u64 {
     (heartbeat + 1) | if drains { DRAINS } else { 0 }
 }
 
-/// The presence of a server.
+/// The record of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Presence {
+pub struct ServerRecord {
     /// The server.
     pub server: ServerId,
     /// The heartbeat, which changes each time it is written.
@@ -222,7 +222,7 @@ pub struct Presence {
     pub dead: bool,
 }
 
-impl Presence {
+impl ServerRecord {
     /// Whether the server is about to stop and no longer accepts clients.
     #[must_use]
     pub fn drains(&self) -> bool {
@@ -282,12 +282,12 @@ pub trait Store: Send + Sync + 'static {
     /// The revisions of all namespaces, by name. Everything committed before the call began is counted.
     async fn heads(&self) -> Result<Vec<(Text, Revision)>, StoreError>;
 
-    /// Writes this server's presence with `heartbeat` as given, unless it was marked dead, and reads the presence of
+    /// Writes this server's record with `heartbeat` as given, unless it was marked dead, and reads the record of
     /// all servers, its own included. Only [`FIRST_HEARTBEAT`] registers a server: a forgotten server cannot register
     /// again. A server that finds itself dead or missing in the result has sent its heartbeat too late, and must start
     /// over as a new server. Uses a connection of its own, so that nothing else delays it. An exclusive store marks all
     /// other servers dead here.
-    async fn heartbeat(&self, presence: &Presence) -> Result<Vec<Presence>, StoreError>;
+    async fn heartbeat(&self, record: &ServerRecord) -> Result<Vec<ServerRecord>, StoreError>;
 
     /// Marks a server dead if its heartbeat is still `heartbeat`. True if it is now dead or absent.
     async fn mark_dead(&self, server: ServerId, heartbeat: u64) -> Result<bool, StoreError>;

@@ -15,7 +15,7 @@ use super::{loading, saving};
 use crate::store::codec::{CodecError, decode_events, encode_events, encode_keys, encode_name};
 use crate::store::spans;
 use crate::store::{
-    Batch, FIRST_HEARTBEAT, Found, Head, Measured, Older, Presence, RowChanges, Rows, Store, StoreError, Tail,
+    Batch, FIRST_HEARTBEAT, Found, Head, Measured, Older, ServerRecord, RowChanges, Rows, Store, StoreError, Tail,
 };
 
 /// Number of batches dropped in one transaction.
@@ -127,8 +127,8 @@ fn head(row: &Row<'_>) -> Result<Head, DriverError> {
     Ok(Head { revision: Revision(number(row, 0)?), rows_revision: Revision(number(row, 1)?), intact, clock_ms })
 }
 
-fn presence(row: &Row<'_>) -> Result<Presence, DriverError> {
-    Ok(Presence {
+fn server_record(row: &Row<'_>) -> Result<ServerRecord, DriverError> {
+    Ok(ServerRecord {
         server: ServerId(number(row, 0)?),
         heartbeat: row.int(1)?.cast_unsigned(),
         lease: Duration::from_millis(number(row, 2)?),
@@ -258,7 +258,7 @@ impl Store for SqlStore {
         found.iter().map(head).collect::<Result<_, DriverError>>().map_err(unavailable)
     }
 
-    async fn heartbeat(&self, own: &Presence) -> Result<Vec<Presence>, StoreError> {
+    async fn heartbeat(&self, own: &ServerRecord) -> Result<Vec<ServerRecord>, StoreError> {
         let mut connection = self.heartbeats.take().await.map_err(unavailable)?;
         let sql = connection.sql().map_err(unavailable)?;
         let id = int(own.server.0);
@@ -273,7 +273,7 @@ impl Store for SqlStore {
             connection.execute(sql.register, &said).await.map_err(uncertain)?;
         }
         let found = connection.fetch(sql.servers, &[]).await.map_err(unavailable)?;
-        found.iter().map(presence).collect::<Result<_, _>>().map_err(unavailable)
+        found.iter().map(server_record).collect::<Result<_, _>>().map_err(unavailable)
     }
 
     async fn mark_dead(&self, server: ServerId, heartbeat: u64) -> Result<bool, StoreError> {
@@ -281,8 +281,8 @@ impl Store for SqlStore {
         let sql = connection.sql().map_err(unavailable)?;
         connection.execute(sql.mark_dead, &[int(server.0), int(heartbeat)]).await.map_err(uncertain)?;
         let found = connection.fetch(sql.servers, &[]).await.map_err(unavailable)?;
-        let everybody: Vec<Presence> = found.iter().map(presence).collect::<Result<_, _>>().map_err(unavailable)?;
-        Ok(everybody.iter().all(|presence| presence.dead || presence.server != server))
+        let servers: Vec<ServerRecord> = found.iter().map(server_record).collect::<Result<_, _>>().map_err(unavailable)?;
+        Ok(servers.iter().all(|record| record.dead || record.server != server))
     }
 
     async fn forget(&self, servers: &[ServerId]) -> Result<(), StoreError> {

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::ServerId;
-use tenure_server::store::{Presence, Store};
+use tenure_server::store::{ServerRecord, Store};
 
 use crate::Subject;
 
-fn presence(server: u64, heartbeat: u64) -> Presence {
-    Presence {
+fn record(server: u64, heartbeat: u64) -> ServerRecord {
+    ServerRecord {
         server: ServerId(server),
         heartbeat,
         lease: Duration::from_millis(10_500),
@@ -20,35 +20,35 @@ fn presence(server: u64, heartbeat: u64) -> Presence {
     }
 }
 
-async fn heartbeat(store: &Arc<dyn Store>, server: u64, heartbeat: u64) -> Vec<Presence> {
-    let mut everybody = store.heartbeat(&presence(server, heartbeat)).await.expect("heartbeats can be written");
-    everybody.sort_by_key(|presence| presence.server);
-    everybody
+async fn heartbeat(store: &Arc<dyn Store>, server: u64, heartbeat: u64) -> Vec<ServerRecord> {
+    let mut servers = store.heartbeat(&record(server, heartbeat)).await.expect("heartbeats can be written");
+    servers.sort_by_key(|record| record.server);
+    servers
 }
 
-fn is_dead(everybody: &[Presence], server: u64) -> bool {
-    let found: Vec<_> = everybody.iter().filter(|presence| presence.server == ServerId(server)).collect();
-    assert_eq!(found.len(), 1, "server {server} is there once: {everybody:?}");
+fn is_dead(servers: &[ServerRecord], server: u64) -> bool {
+    let found: Vec<_> = servers.iter().filter(|record| record.server == ServerId(server)).collect();
+    assert_eq!(found.len(), 1, "server {server} is there once: {servers:?}");
     found[0].dead
 }
 
 /// Each heartbeat returns the others' last heartbeats.
 pub async fn see_each_others_heartbeats(subject: &Subject) {
-    assert_eq!(heartbeat(&subject.one, 1, 1).await, [presence(1, 1)]);
+    assert_eq!(heartbeat(&subject.one, 1, 1).await, [record(1, 1)]);
     if subject.one.exclusive() {
         return;
     }
-    assert_eq!(heartbeat(&subject.two, 2, 1).await, [presence(1, 1), presence(2, 1)]);
-    assert_eq!(heartbeat(&subject.two, 2, u64::MAX).await, [presence(1, 1), presence(2, u64::MAX)]);
-    assert_eq!(heartbeat(&subject.one, 1, 2).await, [presence(1, 2), presence(2, u64::MAX)]);
+    assert_eq!(heartbeat(&subject.two, 2, 1).await, [record(1, 1), record(2, 1)]);
+    assert_eq!(heartbeat(&subject.two, 2, u64::MAX).await, [record(1, 1), record(2, u64::MAX)]);
+    assert_eq!(heartbeat(&subject.one, 1, 2).await, [record(1, 2), record(2, u64::MAX)]);
     assert_eq!(
         heartbeat(&subject.one, 1, 2).await,
-        [presence(1, 2), presence(2, u64::MAX)],
+        [record(1, 2), record(2, u64::MAX)],
         "the same heartbeat once more"
     );
     assert_eq!(
         heartbeat(&subject.one, 1, 1).await,
-        [presence(1, 1), presence(2, u64::MAX)],
+        [record(1, 1), record(2, u64::MAX)],
         "the first heartbeat once more"
     );
 }
@@ -70,12 +70,12 @@ pub async fn that_are_dead_cannot_send_heartbeats(subject: &Subject) {
     heartbeat(&subject.one, 1, 1).await;
     assert_eq!(subject.two.mark_dead(ServerId(1), 1).await, Ok(true));
     for number in [2, 1] {
-        let everybody = heartbeat(&subject.one, 1, number).await;
-        assert!(is_dead(&everybody, 1));
-        assert_eq!(everybody[0].heartbeat, 1, "the heartbeat had no effect");
+        let servers = heartbeat(&subject.one, 1, number).await;
+        assert!(is_dead(&servers, 1));
+        assert_eq!(servers[0].heartbeat, 1, "the heartbeat had no effect");
     }
-    let everybody = heartbeat(&subject.one, 2, 1).await;
-    assert!(is_dead(&everybody, 1) && !is_dead(&everybody, 2), "as a new server it lives: {everybody:?}");
+    let servers = heartbeat(&subject.one, 2, 1).await;
+    assert!(is_dead(&servers, 1) && !is_dead(&servers, 2), "as a new server it lives: {servers:?}");
 }
 
 /// Dead servers are rejected also after they were forgotten.
@@ -88,13 +88,13 @@ pub async fn that_are_forgotten_cannot_send_heartbeats(subject: &Subject) {
     subject.two.forget(&[]).await.expect("forgetting nobody works");
     assert_eq!(heartbeat(&subject.one, 1, 3).await, [], "it is missing");
     assert_eq!(heartbeat(&subject.one, 1, 4).await, [], "and stays missing");
-    assert_eq!(heartbeat(&subject.one, 2, 1).await, [presence(2, 1)]);
+    assert_eq!(heartbeat(&subject.one, 2, 1).await, [record(2, 1)]);
 }
 
 /// The only server that can write is the only one that stays alive.
 pub async fn alone_outlive_the_others(subject: &Subject) {
     heartbeat(&subject.one, 1, 1).await;
-    let everybody = heartbeat(&subject.two, 2, 1).await;
-    assert_eq!(is_dead(&everybody, 1), subject.one.exclusive());
-    assert!(!is_dead(&everybody, 2));
+    let servers = heartbeat(&subject.two, 2, 1).await;
+    assert_eq!(is_dead(&servers, 1), subject.one.exclusive());
+    assert!(!is_dead(&servers, 2));
 }

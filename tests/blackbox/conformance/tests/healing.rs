@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tenure_core::{Event, Recorded, Revision, ServerId};
 use tenure_harness::{MariaDb, Postgres, wait_until};
-use tenure_server::store::{Batch, Presence, Store, StoreError, StoreOptions, migrate, open};
+use tenure_server::store::{Batch, ServerRecord, Store, StoreError, StoreOptions, migrate, open};
 
 const NAMESPACE: &str = "default";
 
@@ -32,10 +32,10 @@ fn batch(previous: Revision, number: u64) -> Batch {
     Batch { namespace: NAMESPACE.into(), previous, events, server: ServerId(1), number, at_ms: 0 }
 }
 
-async fn heartbeat(store: &dyn Store, heartbeat: u64) -> Result<Vec<Presence>, StoreError> {
+async fn heartbeat(store: &dyn Store, heartbeat: u64) -> Result<Vec<ServerRecord>, StoreError> {
     let (server, lease) = (ServerId(1), Duration::from_secs(10));
     store
-        .heartbeat(&Presence {
+        .heartbeat(&ServerRecord {
             server,
             heartbeat,
             lease,

@@ -7,7 +7,7 @@ use sqlx::{Connection, Executor};
 use tenure_core::{Event, Recorded, Revision, ServerId};
 use tenure_harness::{MariaDb, PgBouncer, Postgres, wait_until};
 use tenure_server::store::{
-    Batch, FIRST_HEARTBEAT, OpenError, Presence, Store, StoreError, StoreOptions, migrate, open, pending_migrations,
+    Batch, FIRST_HEARTBEAT, OpenError, ServerRecord, Store, StoreError, StoreOptions, migrate, open, pending_migrations,
 };
 
 /// Longer than any operation in these tests.
@@ -190,7 +190,7 @@ async fn mariadb_serves_whatever_its_defaults_are() {
     let options = StoreOptions::new(url);
     migrate(&options).await.expect("the tables are made");
     let (one, two) = (open(&options).await.expect("it opens"), open(&options).await.expect("it opens"));
-    let presence = |server: u64| Presence {
+    let record = |server: u64| ServerRecord {
         server: ServerId(server),
         heartbeat: FIRST_HEARTBEAT,
         lease: Duration::from_secs(10),
@@ -199,8 +199,8 @@ async fn mariadb_serves_whatever_its_defaults_are() {
         certificate: String::new(),
         dead: false,
     };
-    one.heartbeat(&presence(1)).await.expect("it is written");
-    assert_eq!(two.heartbeat(&presence(2)).await, Ok(vec![presence(1), presence(2)]), "and committed");
+    one.heartbeat(&record(1)).await.expect("it is written");
+    assert_eq!(two.heartbeat(&record(2)).await, Ok(vec![record(1), record(2)]), "and committed");
     for previous in 0..3 {
         one.append(&batch(previous), false).await.expect("the append is accepted");
     }
@@ -307,7 +307,7 @@ async fn goes_on_with_what_the_file_says(urls: [String; 2], lock_out: [impl Asyn
     migrate(&options).await.expect("the tables are made");
     let store = open(&options).await.expect("it opens");
     store.append(&batch(0), false).await.expect("the append is accepted");
-    let presence = |heartbeat: u64| Presence {
+    let record = |heartbeat: u64| ServerRecord {
         server: ServerId(7),
         heartbeat,
         lease: Duration::from_secs(10),
@@ -316,7 +316,7 @@ async fn goes_on_with_what_the_file_says(urls: [String; 2], lock_out: [impl Asyn
         certificate: String::new(),
         dead: false,
     };
-    store.heartbeat(&presence(FIRST_HEARTBEAT)).await.expect("it is written");
+    store.heartbeat(&record(FIRST_HEARTBEAT)).await.expect("it is written");
     let [cut, lock_out] = lock_out;
     // Invalid URLs are ignored, and so is a temporarily missing file.
     for text in ["", "nonsense", "sqlite:/elsewhere.db"] {
@@ -333,7 +333,7 @@ async fn goes_on_with_what_the_file_says(urls: [String; 2], lock_out: [impl Asyn
     assert!(open(&StoreOptions::new(&first)).await.is_err(), "the user of before is locked out");
     let appended = async || matches!(store.append(&batch(1), false).await, Ok(()) | Err(StoreError::Conflict));
     wait_until(DEADLINE, "an append as the other user", appended).await;
-    wait_until(DEADLINE, "a heartbeat as the other user", async || store.heartbeat(&presence(2)).await.is_ok()).await;
+    wait_until(DEADLINE, "a heartbeat as the other user", async || store.heartbeat(&record(2)).await.is_ok()).await;
     assert_eq!(store.heads().await, Ok(vec![("default".into(), Revision(2))]));
     // A store that opens only now is included: its first URL is the previous one.
     migrate(&options).await.expect("they are looked at");

@@ -7,7 +7,7 @@ use crate::client::{Answer, Ask, Kind, Note, Stage};
 use crate::flaw::Flaw;
 use crate::limits::Limits;
 use crate::server::{Life, Seen};
-use crate::store::Presence;
+use crate::store::ServerRecord;
 use crate::table::{Client, Command, Node};
 use crate::world::World;
 
@@ -174,14 +174,14 @@ impl World {
     pub fn heartbeat_arrives(&mut self, server: Server, answered: bool, limits: &Limits) {
         let Some(life) = &mut self.servers[usize::from(server)] else { return };
         let Some(age) = life.heartbeat.take() else { return };
-        let presence = &mut self.store.presences[usize::from(life.node)];
-        if !presence.dead {
-            presence.heartbeat += 1;
+        let record = &mut self.store.presences[usize::from(life.node)];
+        if !record.dead {
+            record.heartbeat += 1;
         }
         if !answered {
             return;
         }
-        if presence.dead && !limits.has(Flaw::DeadHeartbeatsOn) {
+        if record.dead && !limits.has(Flaw::DeadHeartbeatsOn) {
             // The server restarts under a new id.
             let life = self.start(limits);
             self.servers[usize::from(server)] = Some(life);
@@ -199,22 +199,22 @@ impl World {
         let Some(life) = &mut self.servers[usize::from(server)] else { return };
         let Some(place) = life.others.iter().position(|seen| seen.node == node) else { return };
         let seen = life.others.remove(place);
-        let presence = &mut self.store.presences[usize::from(node)];
-        presence.dead |= presence.heartbeat == seen.heartbeat || limits.has(Flaw::DeadWithoutCondition);
+        let record = &mut self.store.presences[usize::from(node)];
+        record.dead |= record.heartbeat == seen.heartbeat || limits.has(Flaw::DeadWithoutCondition);
     }
 }
 
 impl Life {
     /// Observes the other servers' heartbeats. `Heartbeats::look_at`.
-    pub fn look_at(&mut self, presences: &[Presence]) {
-        for (node, presence) in (0..).zip(presences).filter(|(node, _)| *node != self.node) {
+    pub fn look_at(&mut self, presences: &[ServerRecord]) {
+        for (node, record) in (0..).zip(presences).filter(|(node, _)| *node != self.node) {
             let seen = self.others.iter_mut().find(|seen| seen.node == node);
             match seen {
-                Some(seen) if seen.heartbeat != presence.heartbeat => {
-                    (seen.heartbeat, seen.age) = (presence.heartbeat, 0)
+                Some(seen) if seen.heartbeat != record.heartbeat => {
+                    (seen.heartbeat, seen.age) = (record.heartbeat, 0)
                 }
                 Some(_) => {}
-                None => self.others.push(Seen { node, heartbeat: presence.heartbeat, age: 0 }),
+                None => self.others.push(Seen { node, heartbeat: record.heartbeat, age: 0 }),
             }
         }
         self.others.retain(|seen| !presences[usize::from(seen.node)].dead);

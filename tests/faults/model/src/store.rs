@@ -29,7 +29,7 @@ impl Batch {
 /// A node's row in the table of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
-pub struct Presence {
+pub struct ServerRecord {
     pub heartbeat: u8,
     pub dead: bool,
 }
@@ -46,7 +46,7 @@ pub struct Store {
     /// Number of failovers so far.
     pub failovers: u8,
     /// The nodes, in the order in which they registered.
-    pub presences: Vec<Presence>,
+    pub presences: Vec<ServerRecord>,
     /// The append in progress of each node.
     pub under_way: Vec<Option<Batch>>,
 }
@@ -61,7 +61,7 @@ impl Store {
 
     /// Registers a node by its first heartbeat.
     pub fn register(&mut self) -> Node {
-        self.presences.push(Presence { heartbeat: 1, dead: false });
+        self.presences.push(ServerRecord { heartbeat: 1, dead: false });
         self.under_way.push(None);
         (self.presences.len() - 1) as Node
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use tenure_core::{Revision, ServerId, Text};
-use tenure_server::store::{Batch, Found, Measured, MemoryStore, Presence, RowChanges, Rows, Store, StoreError, Tail};
+use tenure_server::store::{Batch, Found, Measured, MemoryStore, ServerRecord, RowChanges, Rows, Store, StoreError, Tail};
 use tokio::sync::{Notify, oneshot};
 
 use crate::host::Here;
@@ -93,9 +93,9 @@ impl Store for SimStore {
         self.ask_again(asked!(store, store.heads())).await
     }
 
-    async fn heartbeat(&self, presence: &Presence) -> Result<Vec<Presence>, StoreError> {
-        let presence = presence.clone();
-        self.ask_again(asked!(store, store.heartbeat(&presence))).await
+    async fn heartbeat(&self, record: &ServerRecord) -> Result<Vec<ServerRecord>, StoreError> {
+        let record = record.clone();
+        self.ask_again(asked!(store, store.heartbeat(&record))).await
     }
 
     async fn mark_dead(&self, server: ServerId, heartbeat: u64) -> Result<bool, StoreError> {
