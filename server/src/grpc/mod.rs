@@ -58,9 +58,9 @@ struct Shared {
     node: ArcSwapOption<Node>,
     ttl: TtlBounds,
     draining: CancellationToken,
-    snapshot_turns: watch::Turns,
+    snapshot_permits: watch::SnapshotPermits,
     /// Limits concurrent reads of sessions with many claims.
-    session_turns: Semaphore,
+    session_permits: Semaphore,
 }
 
 /// How a request arrived.
@@ -86,8 +86,8 @@ impl Api {
     /// Services without a node yet: every call is rejected until there is one. `draining` ends their streams.
     #[must_use]
     pub fn new(ttl: TtlBounds, draining: CancellationToken) -> Self {
-        let (snapshot_turns, session_turns) = (watch::Turns::default(), Semaphore::new(limits::SESSION_READS));
-        Self(Arc::new(Shared { node: ArcSwapOption::empty(), ttl, draining, snapshot_turns, session_turns }))
+        let (snapshot_permits, session_permits) = (watch::SnapshotPermits::default(), Semaphore::new(limits::SESSION_READS));
+        Self(Arc::new(Shared { node: ArcSwapOption::empty(), ttl, draining, snapshot_permits, session_permits }))
     }
 
     /// Sets the node that serves calls: the first one, a new one after the previous one was marked dead, or none.
@@ -122,8 +122,8 @@ impl Api {
         if self.draining().is_cancelled() { Err(Problem::Refused(Refusal::Draining)) } else { Ok(()) }
     }
 
-    fn snapshot_turns(&self) -> &watch::Turns {
-        &self.0.snapshot_turns
+    fn snapshot_permits(&self) -> &watch::SnapshotPermits {
+        &self.0.snapshot_permits
     }
 
     /// Opens the namespace of an admitted request.

@@ -241,13 +241,13 @@ impl Opened {
     pub(super) async fn read(self, api: &Api) -> Result<(v1::Session, u64), Problem> {
         let Self { namespace, spec, opened, claims, mut revision } = self;
         // Held until the session is converted into its message.
-        let mut turn = None;
+        let mut permit = None;
         let claims = match claims {
             Some(claims) => claims,
             None => {
                 let id = spec.id.clone();
                 let claims = in_time(async {
-                    turn = api.0.session_turns.acquire().await.ok();
+                    permit = api.0.session_permits.acquire().await.ok();
                     let read = namespace.read(move |table| {
                         table.check_opened(&id, Some(opened))?;
                         let claims = table.session(&id).into_iter().flat_map(|session| session.claims.iter());
@@ -267,7 +267,7 @@ impl Opened {
         in_time(try_join_all(unsure.map(|claim| acknowledge(&namespace, claim)))).await?;
         let mut session = convert::session(&spec, opened, claims.iter().map(convert::claim).collect());
         session.remaining = namespace.remaining(&spec.id).map(convert::duration);
-        drop(turn);
+        drop(permit);
         Ok((session, revision.0))
     }
 }

@@ -56,9 +56,9 @@ pub(crate) const LOG: usize = 16 * MIB;
 /// Size of log that was read and is kept for other readers of the same part, for all namespaces together.
 pub(crate) const LOG_READ: usize = 16 * MIB;
 
-/// How long a read of the log waits for its turn. Each turn takes some ms, so hundreds wait by then, and more would
+/// How long a read of the log waits for its permit. Each read takes some ms, so hundreds wait by then, and more would
 /// only wait longer.
-pub(crate) const LOG_READ_TURN: Duration = Duration::from_secs(5);
+pub(crate) const LOG_READ_WAIT: Duration = Duration::from_secs(5);
 
 /// Maximum size of the commands of a namespace that wait to be decided. Beyond it new ones are rejected, as beyond
 /// their maximum number. This much is decided within a second.

@@ -1,6 +1,6 @@
 //! Reads of the log that are not urgent: history for display, and for watches that lag behind.
 //!
-//! Reads take turns, one statement each, so that appends and head reads find free connections and processors regardless
+//! Reads take permits, one statement each, so that appends and head reads find free connections and processors regardless
 //! of the number of readers. Batches read for one watch are cached for a while, since after an outage many watches
 //! resume from the same revision.
 
@@ -16,8 +16,8 @@ use crate::limits;
 use crate::limits::Buffer;
 use crate::store::{Batch, Found, Store, StoreError};
 
-/// Maximum number of concurrent turns: half of the default number of connections.
-const TURNS: usize = 2;
+/// Maximum number of concurrent permits: half of the default number of connections.
+const READS: usize = 2;
 
 /// Pieces of fewer events are not cached: finding one among very many takes as long as reading it.
 const KEPT: usize = 100;
@@ -28,7 +28,7 @@ pub(crate) struct LogReader(Arc<Shared>);
 
 struct Shared {
     store: Arc<dyn Store>,
-    turns: Semaphore,
+    permits: Semaphore,
     pieces: Mutex<Pieces>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Place {
 /// Why the log could not be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LogError {
-    /// Too many other reads wait for a turn.
+    /// Too many other reads wait for a permit.
     #[error("too many concurrent reads of history")]
     Busy,
     /// The store returned an error.
@@ -66,18 +66,18 @@ impl LogReader {
         counts.limit.set(i64::try_from(limits::LOG_READ).unwrap_or(i64::MAX));
         let half = std::thread::available_parallelism().map_or(1, NonZero::get) / 2;
         let pieces = Mutex::new(Pieces { kept: VecDeque::new(), bytes: 0, counts });
-        Self(Arc::new(Shared { store, turns: Semaphore::new(half.clamp(1, TURNS)), pieces }))
+        Self(Arc::new(Shared { store, permits: Semaphore::new(half.clamp(1, READS)), pieces }))
     }
 
     /// Like [`Store::read`], without the head. Readers of the same place may receive the same cached batches.
     ///
     /// # Errors
-    /// As [`Store::read`], or [`LogError::Busy`] if too many other reads wait for a turn.
+    /// As [`Store::read`], or [`LogError::Busy`] if too many other reads wait for a permit.
     pub(crate) async fn read(&self, place: Place) -> Result<Vec<Arc<Batch>>, LogError> {
         if let Some(batches) = self.0.kept(&place) {
             return Ok(batches);
         }
-        let _turn = self.0.turn().await?;
+        let _permit = self.0.permit().await?;
         // Another reader may have cached it while this one waited.
         if let Some(batches) = self.0.kept(&place) {
             return Ok(batches);
@@ -93,7 +93,7 @@ impl LogReader {
     /// Like [`Store::search`].
     ///
     /// # Errors
-    /// As [`Store::search`], or [`LogError::Busy`] if too many other reads wait for a turn.
+    /// As [`Store::search`], or [`LogError::Busy`] if too many other reads wait for a permit.
     pub(crate) async fn search(
         &self,
         namespace: &str,
@@ -101,15 +101,15 @@ impl LogReader {
         until: Revision,
         limit: usize,
     ) -> Result<Found, LogError> {
-        let _turn = self.0.turn().await?;
+        let _permit = self.0.permit().await?;
         Ok(self.0.store.search(namespace, name, until, limit).await?)
     }
 }
 
 impl Shared {
-    async fn turn(&self) -> Result<SemaphorePermit<'_>, LogError> {
+    async fn permit(&self) -> Result<SemaphorePermit<'_>, LogError> {
         // The semaphore is never closed.
-        timeout(limits::LOG_READ_TURN, self.turns.acquire()).await.ok().and_then(Result::ok).ok_or(LogError::Busy)
+        timeout(limits::LOG_READ_WAIT, self.permits.acquire()).await.ok().and_then(Result::ok).ok_or(LogError::Busy)
     }
 
     fn kept(&self, place: &Place) -> Option<Vec<Arc<Batch>>> {
@@ -185,9 +185,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn read_that_waits_too_long_for_its_turn_is_rejected() {
         let (reader, database, _) = log().await;
-        database.set_search_delay(limits::LOG_READ_TURN + Duration::from_secs(1));
+        database.set_search_delay(limits::LOG_READ_WAIT + Duration::from_secs(1));
         let search = || reader.search("default", "a", Revision(500), 500);
-        let searches = futures::future::join_all((0..=TURNS).map(|_| search())).await;
+        let searches = futures::future::join_all((0..=READS).map(|_| search())).await;
         let is_busy = |search: &&Result<Found, LogError>| matches!(search, Err(LogError::Busy));
         assert!(searches.iter().any(|search| search.is_ok()));
         assert!(searches.iter().filter(is_busy).count() >= 1);

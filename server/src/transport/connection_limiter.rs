@@ -40,7 +40,7 @@ pub(super) struct ConnectionLimiter(Arc<Shared>);
 
 struct Shared {
     limits: ConnectionLimits,
-    inside: Limiter<Handshakes>,
+    limiter: Limiter<Handshakes>,
     rejected: Mutex<Rejected>,
     /// Connections with clients that speak TLS to a plaintext port, or plaintext to a TLS port.
     mismatches: Mutex<LogThrottle>,
@@ -98,9 +98,9 @@ impl ConnectionPermit {
 
 impl ConnectionLimiter {
     pub(super) fn new(limits: ConnectionLimits, counts: Connections, accounts: Accounts) -> Self {
-        let inside = Limiter::new(limits.connections, limits.of_one_address);
+        let limiter = Limiter::new(limits.connections, limits.of_one_address);
         let mismatches = Mutex::new(LogThrottle::every(LOG_INTERVAL));
-        Self(Arc::new(Shared { limits, inside, rejected: Mutex::default(), mismatches, counts, accounts }))
+        Self(Arc::new(Shared { limits, limiter, rejected: Mutex::default(), mismatches, counts, accounts }))
     }
 
     pub(super) fn limits(&self) -> ConnectionLimits {
@@ -110,13 +110,13 @@ impl ConnectionLimiter {
     /// Admits a connection, unless a limit is reached.
     pub(super) fn acquire(&self, address: Option<SocketAddr>) -> Option<ConnectionPermit> {
         let address = address.map(|address| address.ip());
-        let Some(permit) = self.0.inside.acquire(address) else {
+        let Some(permit) = self.0.limiter.acquire(address) else {
             self.0.counts.rejected.inc();
             let mut rejected = self.0.rejected.lock().unwrap_or_else(PoisonError::into_inner);
             rejected.count += 1;
             if rejected.logged.is_none_or(|logged| logged.elapsed() >= LOG_INTERVAL) {
                 tracing::warn!(
-                    connections = self.0.inside.count(),
+                    connections = self.0.limiter.count(),
                     rejected = rejected.count,
                     last = ?address.map(host),
                     "connections are rejected: the limit in total or for one address is reached"

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tonic::transport::server::Connected;
 
 /// The number of bytes read before the task yields to the calls that they start: some hundreds of the smallest calls.
-const TURN: usize = 16 * 1024;
+const READ_BUDGET: usize = 16 * 1024;
 
 /// A connection whose task yields once before it writes, so that other tasks about to send on the same connection, such
 /// as many watchers of one event, share the write.
@@ -32,7 +32,7 @@ impl<S> CooperativeIo<S> {
 }
 
 /// A task that wakes itself is scheduled after the tasks that are already runnable.
-fn give_way<T>(context: &Context<'_>) -> Poll<T> {
+fn yield_now<T>(context: &Context<'_>) -> Poll<T> {
     context.waker().wake_by_ref();
     Poll::Pending
 }
@@ -43,9 +43,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for CooperativeIo<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.read >= TURN {
+        if self.read >= READ_BUDGET {
             self.read = 0;
-            return give_way(context);
+            return yield_now(context);
         }
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
@@ -59,7 +59,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for CooperativeIo<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         if !self.has_given_way {
             self.has_given_way = true;
-            return give_way(context);
+            return yield_now(context);
         }
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
@@ -136,14 +136,14 @@ mod tests {
     #[test]
     fn calls_have_their_turn_before_more_is_read() {
         let client = Client { part: 1000, pauses: false, is_pausing: false };
-        let (reads, given_way) = read(client, 5 * TURN);
-        assert_eq!(given_way, 4);
-        assert_eq!(reads, (5 * TURN).div_ceil(1000) + given_way);
+        let (reads, yields) = read(client, 5 * READ_BUDGET);
+        assert_eq!(yields, 4);
+        assert_eq!(reads, (5 * READ_BUDGET).div_ceil(1000) + yields);
     }
 
     #[test]
     fn who_says_no_more_than_is_served_is_not_held_up() {
         let client = Client { part: 1000, pauses: true, is_pausing: false };
-        assert_eq!(read(client, 5 * TURN).1, 0);
+        assert_eq!(read(client, 5 * READ_BUDGET).1, 0);
     }
 }

@@ -51,7 +51,7 @@ const HANDSHAKE: Duration = Duration::from_secs(5);
 const HANDSHAKES: usize = 1_024;
 
 /// The maximum wait for a handshake slot.
-const TURN: Duration = Duration::from_secs(10);
+const PERMIT_WAIT: Duration = Duration::from_secs(10);
 
 /// The pause after a failed accept, usually for lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -130,7 +130,7 @@ async fn shake_hands(
     limiter: ConnectionLimiter,
     ready: mpsc::Sender<Connection>,
 ) {
-    let room = Arc::new(Semaphore::new(HANDSHAKES));
+    let handshakes = Arc::new(Semaphore::new(HANDSHAKES));
     loop {
         let stream = tokio::select! {
             stream = incoming.next() => stream,
@@ -146,11 +146,11 @@ async fn shake_hands(
             None => return,
         };
         let Some(permit) = admitted(&limiter, &stream) else { continue };
-        let (room, ready, limits) = (room.clone(), ready.clone(), limiter.limits());
+        let (handshakes, ready, limits) = (handshakes.clone(), ready.clone(), limiter.limits());
         let (configs, of_address) = (configs.clone(), permit.handshakes());
         tokio::spawn(async move {
-            let turn = async { Some((of_address.acquire_owned().await.ok()?, room.acquire_owned().await.ok()?)) };
-            let Ok(Some(turn)) = timeout(TURN, turn).await else {
+            let permits = async { Some((of_address.acquire_owned().await.ok()?, handshakes.acquire_owned().await.ok()?)) };
+            let Ok(Some(permits)) = timeout(PERMIT_WAIT, permits).await else {
                 tracing::debug!("too many TLS handshakes in progress");
                 permit.note_failed_handshake();
                 return;
@@ -163,7 +163,7 @@ async fn shake_hands(
                     permit.note_failed_handshake();
                 }
             }
-            drop(turn);
+            drop(permits);
         });
     }
 }

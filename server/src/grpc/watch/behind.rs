@@ -12,7 +12,7 @@ use tenure_proto::v1;
 use tenure_proto::v1::watch_response::Kind;
 
 use super::encode::{PendingGroups, events_after, message, put, take_groups};
-use super::snapshot::{EncodedPart, Missed, Snapshot, Turns};
+use super::snapshot::{EncodedPart, Missed, Snapshot, SnapshotPermits};
 use crate::limits;
 use crate::sequencer::{Namespace, Refusal};
 use crate::store::log_reader::LogError;
@@ -29,7 +29,7 @@ const RETRY: Duration = Duration::from_millis(200);
 pub(super) struct Behind {
     namespace: Namespace,
     filter: Arc<Filter>,
-    turns: Turns,
+    permits: SnapshotPermits,
     /// Everything up to this revision has been sent.
     pub(super) cursor: Revision,
     /// The snapshot that is being sent.
@@ -78,12 +78,12 @@ pub(super) struct Over;
 
 impl Behind {
     /// A new watch: starts with a snapshot, or after the revision at which its reader resumes.
-    pub(super) fn new(namespace: Namespace, filter: Arc<Filter>, turns: Turns, cursor: Revision) -> Self {
+    pub(super) fn new(namespace: Namespace, filter: Arc<Filter>, permits: SnapshotPermits, cursor: Revision) -> Self {
         let snapshot = (cursor == Revision(0)).then(|| Snapshot::new(&filter));
         // A reader that resumes knows the events up to that revision, but not necessarily the state of the groups.
         let owed = filter.groups.clone();
         let (read, pending) = (Read::default(), PendingGroups::new());
-        Self { namespace, filter, turns, cursor, snapshot, read, pending, owed, caught_up: false }
+        Self { namespace, filter, permits, cursor, snapshot, read, pending, owed, caught_up: false }
     }
 
     /// Continues the watch after `cursor`: its reader has missed shared messages since.
@@ -215,7 +215,7 @@ impl Behind {
 
     /// Encodes the next part of a snapshot. `None` if the changes since the last part must be read first.
     async fn next_part(&mut self, snapshot: Snapshot) -> Result<Option<Bytes>, Over> {
-        match self.turns.make(self.namespace.clone(), self.filter.clone(), snapshot).await {
+        match self.permits.make(self.namespace.clone(), self.filter.clone(), snapshot).await {
             Ok(Ok(Ok(EncodedPart { snapshot, revision, groups, bytes }))) => {
                 self.snapshot = Some(snapshot);
                 // Groups are sent in their state at the last part.

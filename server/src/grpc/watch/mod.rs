@@ -28,7 +28,7 @@ use crate::sequencer::Namespace;
 use crate::watch::{FanOut, Filter, Reader, Received};
 use behind::{Behind, Over};
 pub(super) use call::WatchCalls;
-pub(super) use snapshot::Turns;
+pub(super) use snapshot::SnapshotPermits;
 
 /// A watch: a stream of encoded messages, see [`framing`](super::framing). It ends when this server has no more events
 /// for it.
@@ -80,7 +80,7 @@ impl Api {
         if let Some(fan_out) = fan_out {
             tokio::spawn(self.clone().fan_out(fan_out, namespace.clone()));
         }
-        let behind = Behind::new(namespace, filter, self.snapshot_turns().clone(), cursor);
+        let behind = Behind::new(namespace, filter, self.snapshot_permits().clone(), cursor);
         Ok(Watch { reader, cursor, state: State::Idle(Box::new(behind)), _counted: counted, _watched: watched })
     }
 

@@ -28,28 +28,28 @@ const EVENTS: usize = 1_000;
 
 /// Limits the number of parts made at a time to half of the processors: responses are more urgent than snapshots.
 #[derive(Clone)]
-pub(in crate::grpc) struct Turns(Arc<Semaphore>);
+pub(in crate::grpc) struct SnapshotPermits(Arc<Semaphore>);
 
-impl Default for Turns {
+impl Default for SnapshotPermits {
     fn default() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
         Self(Arc::new(Semaphore::new((processors / 2).max(1))))
     }
 }
 
-impl Turns {
-    /// Makes the next part of a snapshot when a turn is free. Runs in its own task: a reader may stop reading at any
-    /// time, and the turn must still end.
+impl SnapshotPermits {
+    /// Makes the next part of a snapshot when a permit is free. Runs in its own task: a reader may stop reading at any
+    /// time, and the permit must be returned.
     pub(super) fn make(
         &self,
         namespace: Namespace,
         filter: Arc<Filter>,
         snapshot: Snapshot,
     ) -> AbortOnDropHandle<Result<Result<EncodedPart, Missed>, Refusal>> {
-        let turns = self.0.clone();
+        let permits = self.0.clone();
         AbortOnDropHandle::new(tokio::spawn(async move {
             // The semaphore is never closed.
-            let _turn = turns.acquire().await;
+            let _permit = permits.acquire().await;
             let hub = namespace.hub().clone();
             let read = namespace.view(move |view| snapshot.read_part(&filter, view, &hub)).await?;
             Ok(read.map(|(snapshot, part)| part.encoded(snapshot)))
