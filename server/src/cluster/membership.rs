@@ -75,9 +75,7 @@ impl Membership {
     pub(crate) fn label(&self, server: ServerId) -> String {
         let known_servers = self.known_servers.load();
         let mut seen = known_servers.iter().flat_map(|known_servers| &known_servers.servers);
-        seen.find(|(record, _)| record.server == server)
-            .map(|(record, _)| record.label.clone())
-            .unwrap_or_default()
+        seen.find(|(record, _)| record.server == server).map(|(record, _)| record.label.clone()).unwrap_or_default()
     }
 
     /// The result of the last heartbeat, if any.

@@ -86,7 +86,8 @@ impl Api {
     /// Services without a node yet: every call is rejected until there is one. `draining` ends their streams.
     #[must_use]
     pub fn new(ttl: TtlBounds, draining: CancellationToken) -> Self {
-        let (snapshot_permits, session_permits) = (watch::SnapshotPermits::default(), Semaphore::new(limits::SESSION_READS));
+        let (snapshot_permits, session_permits) =
+            (watch::SnapshotPermits::default(), Semaphore::new(limits::SESSION_READS));
         Self(Arc::new(Shared { node: ArcSwapOption::empty(), ttl, draining, snapshot_permits, session_permits }))
     }
 

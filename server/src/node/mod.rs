@@ -211,8 +211,10 @@ impl Node {
         servers.iter().for_each(|server| self.membership.note_lease(server.lease));
         let others = servers.iter().filter(|other| other.server != self.id && !other.dead);
         let staying = others.clone().filter(|other| !other.drains()).count();
-        let member =
-            |other: &ServerRecord| MemberView { address: other.address.clone(), certificate: other.certificate.clone() };
+        let member = |other: &ServerRecord| MemberView {
+            address: other.address.clone(),
+            certificate: other.certificate.clone(),
+        };
         self.membership.note(others.map(|other| (other.server, member(other))).collect(), staying);
     }
 

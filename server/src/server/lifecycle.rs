@@ -183,7 +183,7 @@ impl Lifecycle {
             match opening.open().await {
                 Ok(store) => return store,
                 Err(error) => {
-                    self.lack_store("cannot open the store", &error).await;
+                    self.report_store_error("cannot open the store", &error).await;
                 }
             }
         }
@@ -294,17 +294,17 @@ impl Lifecycle {
     }
 
     async fn wait_for_store(&self, what: &str, error: &StoreError) {
-        self.lack_store(what, error).await;
+        self.report_store_error(what, error).await;
         tokio::time::sleep(REGISTER).await;
     }
 
-    async fn lack_store(&self, what: &str, error: &(dyn std::error::Error + Sync)) {
-        self.log_trouble(what, error);
+    async fn report_store_error(&self, what: &str, error: &(dyn std::error::Error + Sync)) {
+        self.log_store_error(what, error);
         self.set_ready(Readiness::not(Unready::Store(AWAY.to_owned()))).await;
     }
 
     /// Logs that the store is unavailable, rate-limited.
-    fn log_trouble(&self, what: &str, error: impl Display) {
+    fn log_store_error(&self, what: &str, error: impl Display) {
         if self.throttle.lock().unwrap_or_else(PoisonError::into_inner).on_error(Instant::now()) {
             tracing::warn!(%error, "{what}");
         }
@@ -315,7 +315,7 @@ impl Lifecycle {
         if node.store().exclusive() {
             return reason;
         }
-        self.log_trouble("the store rejects writes", reason);
+        self.log_store_error("the store rejects writes", reason);
         AWAY.to_owned()
     }
 
@@ -323,7 +323,7 @@ impl Lifecycle {
     /// writes.
     async fn report(&self, node: &Node) {
         loop {
-            let readiness = match (node.lease().tick(), node.store().trouble()) {
+            let readiness = match (node.lease().tick(), node.store().write_error()) {
                 (Some(_), None) => Readiness::READY,
                 (Some(_), Some(reason)) => Readiness::not(Unready::Store(self.shown(node, reason))),
                 (None, _) => Readiness::not(Unready::LeaseLost),

@@ -146,7 +146,7 @@ impl Server {
         let tls = options.tls.map(Tls::load).transpose()?.map(Arc::new);
         let access = Access::load(options.credentials, tls.clone(), &metrics).await;
         let access = access.map_err(anyhow::Error::msg)?;
-        warn_of_openness(address, tls.is_some(), &access);
+        warn_about_exposure(address, tls.is_some(), &access);
         let shutdown = Shutdown::default();
         let reload = Arc::<Notify>::default();
         tokio::spawn(shutdown.stop.clone().run_until_cancelled_owned(reload::keep_up(
@@ -274,7 +274,7 @@ impl Server {
     }
 }
 
-fn warn_of_openness(address: SocketAddr, has_tls: bool, access: &Access) {
+fn warn_about_exposure(address: SocketAddr, has_tls: bool, access: &Access) {
     if !address.ip().is_loopback() && !has_tls {
         tracing::warn!(%address, "no TLS: anyone on the network path can read and change all traffic");
     }

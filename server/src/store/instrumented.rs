@@ -7,11 +7,11 @@ use tenure_core::{Revision, ServerId, Text};
 use tokio::time::Instant;
 
 use super::metrics::{Operation, StoreCounts};
-use super::{Batch, Found, Measured, ServerRecord, RowChanges, Rows, Store, StoreError, Tail};
+use super::{Batch, Found, Measured, RowChanges, Rows, ServerRecord, Store, StoreError, Tail};
 
 /// Wraps a store, so that the results of its calls are counted.
 pub(crate) fn counted(store: Arc<dyn Store>, counts: StoreCounts) -> Arc<dyn Store> {
-    Arc::new(Instrumented { store, counts, trouble: Mutex::default() })
+    Arc::new(Instrumented { store, counts, write_error: Mutex::default() })
 }
 
 /// A store and its metrics.
@@ -20,7 +20,7 @@ struct Instrumented {
     counts: StoreCounts,
     /// Why the last write failed. Set only for an exclusive store, which has no lease that expires when its writes
     /// fail.
-    trouble: Mutex<Option<String>>,
+    write_error: Mutex<Option<String>>,
 }
 
 impl Instrumented {
@@ -33,11 +33,11 @@ impl Instrumented {
         let answer = answer.await;
         self.counts.asked(operation, asked.elapsed(), &answer);
         if self.store.exclusive() && matches!(operation, Operation::Append | Operation::Save | Operation::Heartbeat) {
-            let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut write_error = self.write_error.lock().unwrap_or_else(PoisonError::into_inner);
             match &answer {
-                Ok(_) => *trouble = None,
+                Ok(_) => *write_error = None,
                 Err(StoreError::Unavailable(reason) | StoreError::OutcomeUnknown(reason)) => {
-                    *trouble = Some(reason.clone());
+                    *write_error = Some(reason.clone());
                 }
                 Err(StoreError::Conflict | StoreError::Compacted(_)) => {}
             }
@@ -96,8 +96,8 @@ impl Store for Instrumented {
         self.count(Operation::Trim, self.store.trim(namespace, until, before_ms)).await
     }
 
-    fn trouble(&self) -> Option<String> {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn write_error(&self) -> Option<String> {
+        self.write_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     async fn hint(&self) {

@@ -1,8 +1,8 @@
 //! Reads of the log that are not urgent: history for display, and for watches that lag behind.
 //!
-//! Reads take permits, one statement each, so that appends and head reads find free connections and processors regardless
-//! of the number of readers. Batches read for one watch are cached for a while, since after an outage many watches
-//! resume from the same revision.
+//! Concurrent reads are limited, one statement each, so that appends and head reads find free connections and
+//! processors regardless of the number of readers. Batches read for one watch are cached for a while, since after an
+//! outage many watches resume from the same revision.
 
 use std::collections::VecDeque;
 use std::num::NonZero;
@@ -16,7 +16,7 @@ use crate::limits;
 use crate::limits::Buffer;
 use crate::store::{Batch, Found, Store, StoreError};
 
-/// Maximum number of concurrent permits: half of the default number of connections.
+/// Maximum number of concurrent reads: half of the default number of connections.
 const READS: usize = 2;
 
 /// Pieces of fewer events are not cached: finding one among very many takes as long as reading it.

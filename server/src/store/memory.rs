@@ -13,7 +13,7 @@ use tokio::task::yield_now;
 
 use super::codec::encode_events;
 use super::{
-    Batch, FIRST_HEARTBEAT, Found, Head, Measured, Older, ServerRecord, RowChanges, Rows, Store, StoreError, Tail,
+    Batch, FIRST_HEARTBEAT, Found, Head, Measured, Older, RowChanges, Rows, ServerRecord, Store, StoreError, Tail,
 };
 
 /// The outcome of an append instead of the normal one.

@@ -307,7 +307,7 @@ pub trait Store: Send + Sync + 'static {
 
     /// Why the last write failed, for an exclusive store whose calls are counted. Other stores show this by their
     /// heartbeats.
-    fn trouble(&self) -> Option<String> {
+    fn write_error(&self) -> Option<String> {
         None
     }
 

@@ -149,7 +149,8 @@ async fn shake_hands(
         let (handshakes, ready, limits) = (handshakes.clone(), ready.clone(), limiter.limits());
         let (configs, of_address) = (configs.clone(), permit.handshakes());
         tokio::spawn(async move {
-            let permits = async { Some((of_address.acquire_owned().await.ok()?, handshakes.acquire_owned().await.ok()?)) };
+            let permits =
+                async { Some((of_address.acquire_owned().await.ok()?, handshakes.acquire_owned().await.ok()?)) };
             let Ok(Some(permits)) = timeout(PERMIT_WAIT, permits).await else {
                 tracing::debug!("too many TLS handshakes in progress");
                 permit.note_failed_handshake();

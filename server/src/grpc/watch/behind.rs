@@ -39,7 +39,7 @@ pub(super) struct Behind {
     /// Groups in their state at the cursor, still to be sent: with the snapshot, if there is one.
     pending: PendingGroups,
     /// Groups that have changed since their state was last sent.
-    owed: BTreeSet<String>,
+    unsent_groups: BTreeSet<String>,
     /// Whether the last read of the log found nothing new.
     caught_up: bool,
 }
@@ -81,9 +81,9 @@ impl Behind {
     pub(super) fn new(namespace: Namespace, filter: Arc<Filter>, permits: SnapshotPermits, cursor: Revision) -> Self {
         let snapshot = (cursor == Revision(0)).then(|| Snapshot::new(&filter));
         // A reader that resumes knows the events up to that revision, but not necessarily the state of the groups.
-        let owed = filter.groups.clone();
+        let unsent_groups = filter.groups.clone();
         let (read, pending) = (Read::default(), PendingGroups::new());
-        Self { namespace, filter, permits, cursor, snapshot, read, pending, owed, caught_up: false }
+        Self { namespace, filter, permits, cursor, snapshot, read, pending, unsent_groups, caught_up: false }
     }
 
     /// Continues the watch after `cursor`: its reader has missed shared messages since.
@@ -91,9 +91,12 @@ impl Behind {
         Self { cursor, caught_up: false, ..self }
     }
 
-    /// Whether everything that was read or is owed has been sent.
+    /// Whether everything that was read or is unsent_groups has been sent.
     pub(super) fn has_sent_all(&self) -> bool {
-        self.snapshot.is_none() && self.read.batches.is_empty() && self.pending.is_empty() && self.owed.is_empty()
+        self.snapshot.is_none()
+            && self.read.batches.is_empty()
+            && self.pending.is_empty()
+            && self.unsent_groups.is_empty()
     }
 
     /// Encodes the next messages. If there are none, waits until there is a reason to look again and returns `None`.
@@ -146,7 +149,7 @@ impl Behind {
         Ok(since.into())
     }
 
-    /// Encodes the events that were read, and after the last of them the groups that are owed.
+    /// Encodes the events that were read, and after the last of them the groups that are unsent_groups.
     fn next_events(&mut self) -> Option<Bytes> {
         let mut wire = BytesMut::new();
         while wire.len() < limits::WATCH_MESSAGE
@@ -161,7 +164,7 @@ impl Behind {
             }
             let (mut message, reached) = events_after(self.cursor, &batch, &self.filter);
             self.cursor = reached;
-            self.owed.extend(message.group_events.iter().map(|event| event.group.clone()));
+            self.unsent_groups.extend(message.group_events.iter().map(|event| event.group.clone()));
             if reached == batch.revision() {
                 self.read.batches.pop_front();
                 let known = self.read.changes.remove(&reached).unwrap_or_default();
@@ -182,9 +185,9 @@ impl Behind {
         (!wire.is_empty()).then(|| wire.freeze())
     }
 
-    /// Moves owed groups whose state is known to `pending`.
+    /// Moves unsent_groups groups whose state is known to `pending`.
     fn take_owed(&mut self, known: &Groups) {
-        self.owed.retain(|name| match known.get(name) {
+        self.unsent_groups.retain(|name| match known.get(name) {
             Some(group) => {
                 self.pending.push_back((name.clone(), group.clone()));
                 false
@@ -221,7 +224,7 @@ impl Behind {
                 // Groups are sent in their state at the last part.
                 if let Some(groups) = groups {
                     self.cursor = revision;
-                    self.owed.clear();
+                    self.unsent_groups.clear();
                     self.pending = groups;
                     self.snapshot.take_if(|_| self.pending.is_empty());
                 }

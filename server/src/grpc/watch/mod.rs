@@ -48,7 +48,7 @@ type Encoding = Pin<Box<dyn Future<Output = (Behind, Result<Option<Bytes>, Over>
 
 enum State {
     /// Takes messages that are encoded once for all watches with the same filter.
-    Level(Box<Behind>),
+    CaughtUp(Box<Behind>),
     /// Is about to encode its own messages.
     Idle(Box<Behind>),
     /// Encodes its own messages.
@@ -114,7 +114,7 @@ impl Stream for Watch {
         let watch = &mut *self;
         loop {
             match &mut watch.state {
-                State::Level(_) => match ready!(watch.reader.poll_receive(watch.cursor, context)) {
+                State::CaughtUp(_) => match ready!(watch.reader.poll_receive(watch.cursor, context)) {
                     Received::Messages { revision, bytes } => {
                         watch.cursor = revision;
                         return Poll::Ready(Some(bytes));
@@ -154,7 +154,7 @@ impl Watch {
     }
 
     fn fall_behind(&mut self) {
-        if let State::Level(behind) = std::mem::replace(&mut self.state, State::Over) {
+        if let State::CaughtUp(behind) = std::mem::replace(&mut self.state, State::Over) {
             self.state = State::Idle(Box::new(behind.since(self.cursor)));
         }
     }
@@ -166,7 +166,7 @@ impl Watch {
         self.cursor = behind.cursor;
         let behind = Box::new(behind);
         self.state = if behind.has_sent_all() && self.reader.join(self.cursor) {
-            State::Level(behind)
+            State::CaughtUp(behind)
         } else {
             State::Idle(behind)
         };

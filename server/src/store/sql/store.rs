@@ -15,7 +15,7 @@ use super::{loading, saving};
 use crate::store::codec::{CodecError, decode_events, encode_events, encode_keys, encode_name};
 use crate::store::spans;
 use crate::store::{
-    Batch, FIRST_HEARTBEAT, Found, Head, Measured, Older, ServerRecord, RowChanges, Rows, Store, StoreError, Tail,
+    Batch, FIRST_HEARTBEAT, Found, Head, Measured, Older, RowChanges, Rows, ServerRecord, Store, StoreError, Tail,
 };
 
 /// Number of batches dropped in one transaction.
@@ -281,7 +281,8 @@ impl Store for SqlStore {
         let sql = connection.sql().map_err(unavailable)?;
         connection.execute(sql.mark_dead, &[int(server.0), int(heartbeat)]).await.map_err(uncertain)?;
         let found = connection.fetch(sql.servers, &[]).await.map_err(unavailable)?;
-        let servers: Vec<ServerRecord> = found.iter().map(server_record).collect::<Result<_, _>>().map_err(unavailable)?;
+        let servers: Vec<ServerRecord> =
+            found.iter().map(server_record).collect::<Result<_, _>>().map_err(unavailable)?;
         Ok(servers.iter().all(|record| record.dead || record.server != server))
     }
 

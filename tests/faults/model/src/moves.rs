@@ -210,9 +210,7 @@ impl Life {
         for (node, record) in (0..).zip(presences).filter(|(node, _)| *node != self.node) {
             let seen = self.others.iter_mut().find(|seen| seen.node == node);
             match seen {
-                Some(seen) if seen.heartbeat != record.heartbeat => {
-                    (seen.heartbeat, seen.age) = (record.heartbeat, 0)
-                }
+                Some(seen) if seen.heartbeat != record.heartbeat => (seen.heartbeat, seen.age) = (record.heartbeat, 0),
                 Some(_) => {}
                 None => self.others.push(Seen { node, heartbeat: record.heartbeat, age: 0 }),
             }

@@ -7,7 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use tenure_core::{Revision, ServerId, Text};
-use tenure_server::store::{Batch, Found, Measured, MemoryStore, ServerRecord, RowChanges, Rows, Store, StoreError, Tail};
+use tenure_server::store::{
+    Batch, Found, Measured, MemoryStore, RowChanges, Rows, ServerRecord, Store, StoreError, Tail,
+};
 use tokio::sync::{Notify, oneshot};
 
 use crate::host::Here;
