@@ -76,10 +76,10 @@ fn end(output: Output, ended: Result<u8, Failure>) -> ExitCode {
 
 fn step_of_own(global: Global, step: Step) -> Result<u8, Failure> {
     match step {
-        Step::Exec(args) => Err(child::exec(&args)),
+        Step::Exec(args) => child::exec(&args),
         Step::Guard(args) => match (child::guard(&args)?, args.session) {
             // Nothing runs under the hold of the killed `tenure` any more, so the next waiter may have it now.
-            (child::Left::Orphaned, Some(id)) => run(global, Command::Close(args::SessionIdArgs { id })),
+            (true, Some(id)) => run(global, Command::Close(args::SessionIdArgs { id })),
             _ => Ok(exit::OK),
         },
     }

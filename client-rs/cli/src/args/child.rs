@@ -216,8 +216,9 @@ pub struct ExecArgs {
     #[arg(long)]
     pub parent: i32,
     /// The command.
-    #[arg(last = true, required = true)]
-    pub command: Vec<OsString>,
+    pub program: OsString,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
 }
 
 /// `tenure __guard`.

@@ -142,21 +142,21 @@ impl Global {
         security.check(&servers).map_err(|error| Failure::new(exit::USAGE, error.to_string()))?;
         Ok(security)
     }
-}
 
-/// The environment variables that are equivalent to these settings.
-pub fn variables(security: &Security) -> Vec<(&'static str, OsString)> {
-    let text = |text: &String| OsString::from(text);
-    let file = |file: &PathBuf| file.clone().into_os_string();
-    let given = [
-        ("TENURE_CA_CERT", security.ca_cert.as_ref().map(file)),
-        ("TENURE_CLIENT_CERT", security.client_cert.as_ref().map(file)),
-        ("TENURE_CLIENT_KEY", security.client_key.as_ref().map(file)),
-        ("TENURE_TLS_SERVER_NAME", security.tls_server_name.as_ref().map(text)),
-        ("TENURE_TOKEN", security.token.as_ref().map(|Secret(token)| OsString::from(token))),
-        ("TENURE_TOKEN_FILE", security.token_file.as_ref().map(file)),
-    ];
-    given.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    /// The connection options as environment variables, for a process that inherits the others and the token.
+    pub fn variables(&self) -> impl Iterator<Item = (&'static str, OsString)> {
+        let file = |file: &Option<PathBuf>| file.clone().map(PathBuf::into_os_string);
+        let given = [
+            ("TENURE_ENDPOINTS", Some(self.endpoints.join(",").into())),
+            ("TENURE_NAMESPACE", Some(self.namespace.clone().into())),
+            ("TENURE_CA_CERT", file(&self.ca_cert)),
+            ("TENURE_CLIENT_CERT", file(&self.client_cert)),
+            ("TENURE_CLIENT_KEY", file(&self.client_key)),
+            ("TENURE_TLS_SERVER_NAME", self.tls_server_name.clone().map(OsString::from)),
+            ("TENURE_TOKEN_FILE", file(&self.token_file)),
+        ];
+        given.into_iter().filter_map(|(name, value)| Some((name, value?)))
+    }
 }
 
 /// How results are printed.

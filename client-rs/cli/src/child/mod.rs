@@ -16,9 +16,9 @@ mod supervise;
 mod terminal;
 
 pub use exec::exec;
-pub use guard::{Left, guard};
+pub use guard::guard;
 pub use health::{Health, HealthCheck};
 pub use process::since_boot;
 pub use schedule::{Action, MOST_GRACE_DIVISOR, Schedule};
 pub use signals::Signals;
-pub use supervise::{Outcome, SessionToClose, Task, Validity, supervise};
+pub use supervise::{Outcome, Task, Validity, supervise};

@@ -52,9 +52,9 @@ impl Schedule {
         self.term_before.saturating_sub(self.kill_before)
     }
 
-    /// This schedule with each step a little later: for a guard that steps in if `tenure` does not act.
+    /// This schedule with each step a little later: the guard acts only if `tenure` does not.
     #[must_use]
-    pub fn stepping_in(&self) -> Self {
+    pub fn for_guard(&self) -> Self {
         Self { term_before: self.kill_before + self.grace() / 2, kill_before: self.kill_before / 4 * 3 }
     }
 
@@ -71,9 +71,9 @@ impl Schedule {
         }
     }
 
-    /// The action due at `now` for a hold that is valid until `end`, if CMD must end by `gone_by` for a handoff.
-    pub fn due_to_hand_over(&self, now: Duration, end: Duration, gone_by: Duration) -> Action {
-        let kill_at = end.saturating_sub(self.kill_before).min(gone_by);
+    /// The action due at `now` for a hold that is valid until `end`, if CMD must end by `stop_by` for a handoff.
+    pub fn due_for_handoff(&self, now: Duration, end: Duration, stop_by: Duration) -> Action {
+        let kill_at = end.saturating_sub(self.kill_before).min(stop_by);
         if now >= kill_at { Action::Kill } else { Action::Term(kill_at) }
     }
 
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grace_that_is_asked_for_leaves_room_for_renewals() {
+    fn an_explicit_grace_leaves_time_for_renewals() {
         assert_eq!(Schedule::new(1000 * MS, Some(300 * MS)).grace(), 300 * MS);
         assert_eq!(Schedule::new(1000 * MS, Some(5000 * MS)).grace(), 1000 * MS / 3);
         assert_eq!(Schedule::new(1000 * MS, Some(Duration::ZERO)).grace(), Duration::ZERO);
@@ -129,19 +129,19 @@ mod tests {
     }
 
     #[test]
-    fn a_handoff_gives_the_command_all_the_time_that_there_is() {
+    fn a_handoff_grants_the_command_all_the_remaining_time() {
         let schedule = Schedule { term_before: 250 * MS, kill_before: 50 * MS };
-        let at = |now, end| schedule.due_to_hand_over(now, end, 5000 * MS);
+        let at = |now, end| schedule.due_for_handoff(now, end, 5000 * MS);
         assert_eq!(at(1000 * MS, 10_000 * MS), Action::Term(5000 * MS));
         assert_eq!(at(5000 * MS, 10_000 * MS), Action::Kill);
-        // The hold ends before `gone_by`, unless it is renewed.
+        // The hold ends before `stop_by`, unless it is renewed.
         assert_eq!(at(1000 * MS, 4000 * MS), Action::Term(3950 * MS));
         assert_eq!(at(3950 * MS, 4000 * MS), Action::Kill);
     }
 
     #[test]
-    fn the_guard_lets_the_other_go_first() {
-        let later = Schedule { term_before: 240 * MS, kill_before: 40 * MS }.stepping_in();
+    fn the_guard_acts_after_tenure() {
+        let later = Schedule { term_before: 240 * MS, kill_before: 40 * MS }.for_guard();
         assert_eq!(later.due(9800 * MS, 10_000 * MS), Action::Wait(9860 * MS));
         assert_eq!(later.due(9969 * MS, 10_000 * MS), Action::Term(9970 * MS));
         assert_eq!(later.due(9970 * MS, 10_000 * MS), Action::Kill);

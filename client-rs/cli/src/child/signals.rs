@@ -24,7 +24,7 @@ const PASSED_ON: [Signal; 9] = [
 #[derive(Debug)]
 pub struct Signals {
     streams: Vec<(Signal, unix::Signal)>,
-    asked_to_end: Option<Signal>,
+    termination: Option<Signal>,
 }
 
 impl Signals {
@@ -39,37 +39,34 @@ impl Signals {
             .filter(|signal| ignored & (1 << (signal.as_raw() - 1)) == 0)
             .map(|signal| Ok((signal, unix::signal(SignalKind::from_raw(signal.as_raw()))?)))
             .collect::<io::Result<_>>()?;
-        Ok(Self { streams, asked_to_end: None })
+        Ok(Self { streams, termination: None })
     }
 
     /// The next signal. Cancel safe: dropping this call loses no signal.
     pub async fn next(&mut self) -> Signal {
         let signal = poll_fn(|context| {
-            for (signal, stream) in &mut self.streams {
-                if let Poll::Ready(Some(())) = stream.poll_recv(context) {
-                    return Poll::Ready(*signal);
-                }
-            }
-            Poll::Pending
+            let received = |(signal, stream): &mut (Signal, unix::Signal)| {
+                stream.poll_recv(context).is_ready().then_some(*signal)
+            };
+            self.streams.iter_mut().find_map(received).map_or(Poll::Pending, Poll::Ready)
         })
         .await;
         if matches!(signal, Signal::INT | Signal::QUIT | Signal::TERM) {
-            self.asked_to_end = Some(signal);
+            self.termination = Some(signal);
         }
         signal
     }
 
-    /// The last signal so far that asked this process to end, including those passed on.
-    pub fn asked_to_end(&self) -> Option<Signal> {
-        self.asked_to_end
+    /// The last signal so far that requested this process to end, including those passed on.
+    pub fn termination(&self) -> Option<Signal> {
+        self.termination
     }
 
-    /// The next signal that asks this process to end.
-    pub async fn next_to_end(&mut self) -> Signal {
+    /// The next signal that requests this process to end.
+    pub async fn next_termination(&mut self) -> Signal {
         loop {
-            let signal = self.next().await;
-            match signal {
-                Signal::HUP | Signal::INT | Signal::QUIT | Signal::TERM => return signal,
+            match self.next().await {
+                signal @ (Signal::HUP | Signal::INT | Signal::QUIT | Signal::TERM) => return signal,
                 Signal::TSTP => super::terminal::stop_own_job(),
                 _ => {}
             }
@@ -80,11 +77,7 @@ impl Signals {
 /// The signals that were ignored when this process started, as a bit mask. The standard library does not expose them;
 /// Linux does.
 fn ignored() -> u64 {
-    std::fs::read_to_string("/proc/self/status")
-        .ok()
-        .and_then(|status| {
-            let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
-            u64::from_str_radix(line.trim(), 16).ok()
-        })
-        .unwrap_or(0)
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }

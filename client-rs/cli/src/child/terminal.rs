@@ -10,71 +10,59 @@ use rustix::termios::{tcgetpgrp, tcsetpgrp};
 use super::process::Tree;
 use crate::output::say;
 
-/// The controlling terminal of this process, if there is one.
+/// The controlling terminal of this process.
 #[derive(Debug)]
 pub struct Terminal {
-    tty: Option<File>,
+    tty: File,
+    /// Whether CMD was made the foreground group.
     lent: bool,
 }
 
 impl Terminal {
-    /// Opens the controlling terminal.
-    pub fn open() -> Self {
-        Self { tty: File::options().read(true).write(true).open("/dev/tty").ok(), lent: false }
+    /// Opens the controlling terminal, if there is one.
+    pub fn open() -> Option<Self> {
+        Some(Self { tty: File::options().read(true).write(true).open("/dev/tty").ok()?, lent: false })
     }
 
     /// Handles a stop of CMD: makes CMD the foreground group if it stopped for terminal access and this process is in
     /// the foreground; otherwise stops this whole job with it, as the user's shell expects, and continues CMD when the
     /// job continues. `notice` is printed before a stop.
-    pub fn attend(&mut self, tree: &Tree, notice: impl FnOnce() -> String) {
-        let Some(signal) = stopped_by(tree.group()) else { return };
-        if self.tty.is_none() {
-            return;
-        }
-        let wants_terminal = signal == Signal::TTIN || signal == Signal::TTOU;
-        if wants_terminal && self.is_ours() {
-            return self.lend(tree);
-        }
-        if !wants_terminal && signal != Signal::TSTP {
+    pub fn on_stop(&mut self, tree: &Tree, notice: impl FnOnce() -> String) {
+        match stopped_by(tree.group) {
+            Some(Signal::TTIN | Signal::TTOU) if self.is_foreground() => {}
+            Some(Signal::TTIN | Signal::TTOU | Signal::TSTP) => {
+                self.take_back();
+                say(&notice());
+                stop_own_job();
+            }
             // CMD alone was stopped on purpose, and not this process.
-            return;
+            _ => return,
         }
-        self.take_back();
-        say(&notice());
-        stop_own_job();
-        // The shell has continued this job. In the background CMD goes on without the terminal.
-        if self.is_ours() {
-            self.lend(tree);
-        } else {
-            tree.signal_group(Signal::CONT);
+        // After a stop, the shell may have continued this job in the background: CMD continues without the terminal.
+        if self.is_foreground() {
+            self.set_foreground(tree.group);
+            self.lent = true;
         }
+        tree.signal_group(Signal::CONT);
     }
 
     /// Makes this process the foreground group again.
     pub fn take_back(&mut self) {
         if std::mem::take(&mut self.lent) {
-            self.give_to(getpgrp());
+            self.set_foreground(getpgrp());
         }
     }
 
-    fn lend(&mut self, tree: &Tree) {
-        self.give_to(tree.group());
-        self.lent = true;
-        tree.signal_group(Signal::CONT);
+    fn is_foreground(&self) -> bool {
+        tcgetpgrp(&self.tty).is_ok_and(|group| group == getpgrp())
     }
 
-    /// Whether this process is in the foreground.
-    fn is_ours(&self) -> bool {
-        self.tty.as_ref().is_some_and(|tty| tcgetpgrp(tty).is_ok_and(|group| group == getpgrp()))
-    }
-
-    fn give_to(&self, group: Pid) {
-        let Some(tty) = &self.tty else { return };
-        // For a background process, the system answers this call with SIGTTOU, unless that is blocked.
+    fn set_foreground(&self, group: Pid) {
+        // The system sends SIGTTOU to a background process that makes this call, unless the signal is blocked.
         let mut set = SigSet::empty();
         set.add(NixSignal::SIGTTOU);
         if set.thread_block().is_ok() {
-            let _ = tcsetpgrp(tty, group);
+            let _ = tcsetpgrp(&self.tty, group);
             let _ = set.thread_unblock();
         }
     }

@@ -43,7 +43,7 @@ async fn campaign(context: &Context, args: &ElectArgs, client: &Client, signals:
                 say(&format!("{}\n  trying again in {shown}", failure(context, &error).await));
                 tokio::select! {
                     () = sleep(pause) => {}
-                    signal = signals.next_to_end() => return Ok(exit::of_signal(signal.as_raw())),
+                    signal = signals.next_termination() => return Ok(exit::of_signal(signal.as_raw())),
                 }
                 pause = (pause * 2).min(PAUSES.1);
                 continue;
@@ -63,7 +63,7 @@ async fn campaign(context: &Context, args: &ElectArgs, client: &Client, signals:
             let message = format!("the lead of {} {ended}, so the command was stopped", ask.shown());
             return Err(Failure::new(exit::HOLD_LOST, message));
         }
-        if let Some(signal) = signals.asked_to_end() {
+        if let Some(signal) = signals.termination() {
             return Ok(exit::of_signal(signal.as_raw()));
         }
         say(&format!("tenure: the lead of {} {ended}; campaigning again", ask.shown()));

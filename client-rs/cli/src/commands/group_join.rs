@@ -24,7 +24,7 @@ pub async fn join(context: &Context, args: GroupJoinArgs) -> Result<u8, Failure>
     let client = connect(context).await?;
     let ended = tokio::select! {
         failure = stay(context, &args, &client) => Err(failure),
-        signal = signals.next_to_end() => Ok(exit::of_signal(signal.as_raw())),
+        signal = signals.next_termination() => Ok(exit::of_signal(signal.as_raw())),
     };
     close(&client).await;
     ended

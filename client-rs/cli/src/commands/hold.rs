@@ -13,8 +13,7 @@ use super::waiting::{self, Told, Waiting};
 use crate::Context;
 use crate::args::{Format, ModeArgs, OnTransfer, RunArgs, own_program};
 use crate::child::{
-    Health, HealthCheck, MOST_GRACE_DIVISOR, Outcome, Schedule, SessionToClose, Signals, Task, Validity, since_boot,
-    supervise,
+    Health, HealthCheck, MOST_GRACE_DIVISOR, Outcome, Schedule, Signals, Task, Validity, since_boot, supervise,
 };
 use crate::exit::{self, Failure};
 use crate::output::{exact, plain, say};
@@ -123,7 +122,7 @@ impl<'a> Ask<'a> {
     ) -> Result<Answer, Error> {
         tokio::select! {
             answer = self.ask_again(context, client, patience) => answer,
-            signal = signals.next_to_end() => Ok(Answer::Interrupted(signal.as_raw())),
+            signal = signals.next_termination() => Ok(Answer::Interrupted(signal.as_raw())),
         }
     }
 
@@ -224,12 +223,7 @@ impl<'a> Ask<'a> {
             ],
             as_json: context.global.output == Format::Json,
             lock: self.shown(),
-            session: Some(SessionToClose {
-                id: session.id().to_owned(),
-                endpoints: context.global.endpoints.clone(),
-                namespace: context.global.namespace.clone(),
-                security: context.rpc.security().clone(),
-            }),
+            session: Some((session.id().to_owned(), context.global.clone())),
             schedule,
             health: self.health_check(),
         };
@@ -324,7 +318,7 @@ impl<'a> Ask<'a> {
                 until = now;
                 tell.send_replace(match &asked {
                     Some(request) if self.on_transfer == OnTransfer::Stop => {
-                        Validity::HandOver { until, gone_by: since_boot() + request.remaining() }
+                        Validity::HandOver { until, stop_by: since_boot() + request.remaining() }
                     }
                     _ => Validity::Until(until),
                 });
