@@ -49,77 +49,36 @@ pub struct Cli {
 
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Options of every command")]
 pub struct Global {
     /// The servers, separated by commas: any of them will do, the next is asked if one is away
     #[arg(long, env = "TENURE_ENDPOINTS", value_delimiter = ',', value_parser = values::endpoint, global = true,
-          default_value = "http://127.0.0.1:7420", value_name = "URL,…", help_heading = "Options of every command")]
+          default_value = "http://127.0.0.1:7420", value_name = "URL,…")]
     pub endpoints: Vec<String>,
     /// Who signs the certificates of servers at https://, PEM [default: whom the system trusts]
-    #[arg(
-        long,
-        env = "TENURE_CA_CERT",
-        global = true,
-        hide_short_help = true,
-        value_name = "FILE",
-        help_heading = "Options of every command"
-    )]
+    #[arg(long, env = "TENURE_CA_CERT", global = true, hide_short_help = true, value_name = "FILE")]
     pub ca_cert: Option<PathBuf>,
     /// This client's certificate, PEM
-    #[arg(
-        long,
-        env = "TENURE_CLIENT_CERT",
-        global = true,
-        hide_short_help = true,
-        value_name = "FILE",
-        help_heading = "Options of every command"
-    )]
+    #[arg(long, env = "TENURE_CLIENT_CERT", global = true, hide_short_help = true, value_name = "FILE")]
     pub client_cert: Option<PathBuf>,
     /// Its private key, PEM
-    #[arg(
-        long,
-        env = "TENURE_CLIENT_KEY",
-        global = true,
-        hide_short_help = true,
-        value_name = "FILE",
-        help_heading = "Options of every command"
-    )]
+    #[arg(long, env = "TENURE_CLIENT_KEY", global = true, hide_short_help = true, value_name = "FILE")]
     pub client_key: Option<PathBuf>,
     /// The name that the servers' certificates must have [default: the endpoint's]
-    #[arg(
-        long,
-        env = "TENURE_TLS_SERVER_NAME",
-        global = true,
-        hide_short_help = true,
-        value_name = "NAME",
-        help_heading = "Options of every command"
-    )]
+    #[arg(long, env = "TENURE_TLS_SERVER_NAME", global = true, hide_short_help = true, value_name = "NAME")]
     pub tls_server_name: Option<String>,
     /// The file with the token that says who you are; TENURE_TOKEN may hold the token itself
-    #[arg(
-        long,
-        env = "TENURE_TOKEN_FILE",
-        global = true,
-        hide_short_help = true,
-        value_name = "FILE",
-        help_heading = "Options of every command"
-    )]
+    #[arg(long, env = "TENURE_TOKEN_FILE", global = true, hide_short_help = true, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
     /// The namespace: a separate world of names
-    #[arg(
-        long,
-        env = "TENURE_NAMESPACE",
-        global = true,
-        hide_short_help = true,
-        default_value = "default",
-        help_heading = "Options of every command"
-    )]
+    #[arg(long, env = "TENURE_NAMESPACE", global = true, hide_short_help = true, default_value = "default")]
     pub namespace: String,
     /// How long a call may take, all servers together: 5, 500ms, 1m (waiting for a lock comes on top)
     #[arg(long, env = "TENURE_TIMEOUT", global = true, hide_short_help = true, default_value = "10s", value_parser = values::duration,
-          value_name = "DURATION", help_heading = "Options of every command")]
+          value_name = "DURATION")]
     pub timeout: Duration,
     /// Tables for people, or JSON with the field names of the API
-    #[arg(long, short = 'o', global = true, value_enum, default_value_t = Format::Table, help_heading = "Options of every command")]
+    #[arg(long, short = 'o', global = true, value_enum, default_value_t = Format::Table)]
     pub output: Format,
 }
 
