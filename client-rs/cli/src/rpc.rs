@@ -5,6 +5,9 @@ use std::future::Future;
 use std::time::Duration;
 
 use tenure_client::transport::{self, Security, Wire};
+use tenure_proto::v1::group_service_client::GroupServiceClient;
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tokio::time::{Instant, timeout};
 use tonic::transport::Uri;
 use tonic::{Response, Status};
@@ -70,13 +73,14 @@ impl Rpc {
         Self { waits: self.waits.saturating_add(more), ..self.clone() }
     }
 
-    /// Makes a call to the first endpoint that can reply. A rejection is a reply; an unreachable or draining server
+    /// Sends `request` to the first endpoint that can reply. A rejection is a reply; an unreachable or draining server
     /// gives none.
     ///
     /// # Errors
     /// The rejection, or why no endpoint could reply.
-    pub async fn call<T, F>(&self, repeat: Repeat, call: impl Fn(Wire) -> F) -> Result<T, Failure>
+    pub async fn call<Q, T, F>(&self, repeat: Repeat, request: &Q, call: impl Fn(Wire, Q) -> F) -> Result<T, Failure>
     where
+        Q: Clone,
         F: Future<Output = Result<Response<T>, Status>>,
     {
         let deadline = Instant::now() + self.timeout.saturating_add(self.waits).min(LONGEST_CALL);
@@ -101,7 +105,7 @@ impl Rpc {
                 Repeat::Safe => share.saturating_add(self.waits),
                 Repeat::Unsafe => left,
             };
-            let status = match timeout(limit, call(channel)).await {
+            let status = match timeout(limit, call(channel, request.clone())).await {
                 Ok(Ok(response)) => return Ok(response.into_inner()),
                 Ok(Err(status)) => status,
                 Err(_) => Status::deadline_exceeded(format!("{endpoint}: no answer within {}", exact(limit))),
@@ -129,6 +133,37 @@ impl Rpc {
     }
 }
 
+/// A client of the lock service.
+pub fn locks(wire: Wire) -> LockServiceClient<Wire> {
+    LockServiceClient::new(wire)
+}
+
+/// A client of the session service.
+pub fn sessions(wire: Wire) -> SessionServiceClient<Wire> {
+    SessionServiceClient::new(wire)
+}
+
+/// A client of the group service.
+pub fn groups(wire: Wire) -> GroupServiceClient<Wire> {
+    GroupServiceClient::new(wire)
+}
+
+/// Reads all pages of a list, and merges their `$items` into one response.
+macro_rules! all_pages {
+    ($rpc:expr, $request:expr, $items:ident, $call:expr) => {{
+        let mut request = $request;
+        let mut all = $rpc.call(Repeat::Safe, &request, $call).await?;
+        while !all.next_page_token.is_empty() {
+            request.page_token = std::mem::take(&mut all.next_page_token);
+            let page = $rpc.call(Repeat::Safe, &request, $call).await?;
+            all.$items.extend(page.$items);
+            (all.revision, all.next_page_token) = (page.revision, page.next_page_token);
+        }
+        all
+    }};
+}
+pub(crate) use all_pages;
+
 /// The deepest cause of an error: "connection refused" rather than "transport error".
 fn words(problem: &str) -> String {
     if let Some(start) = problem.find("invalid peer certificate") {
@@ -153,7 +188,6 @@ pub fn unavailable(tried: &[(&str, String)]) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use tenure_proto::v1::lock_service_client::LockServiceClient;
     use tenure_proto::v1::{GetLockRequest, GetLockResponse};
 
     use super::*;
@@ -168,7 +202,7 @@ mod tests {
     async fn endpoints_that_are_away_are_named() {
         let (first, second) = (closed_port(), closed_port());
         let rpc = Rpc::new(vec![first.clone(), second.clone()], Security::default(), Duration::from_secs(5));
-        let failure = rpc.call(Repeat::Safe, get_lock).await.unwrap_err();
+        let failure = rpc.call(Repeat::Safe, &GetLockRequest::default(), get_lock).await.unwrap_err();
         assert_eq!(failure.code, exit::UNAVAILABLE);
         assert!(failure.message.contains(&format!("{first}: connection refused")), "{failure}");
         assert!(failure.message.contains(&second), "{failure}");
@@ -180,7 +214,7 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (silent, closed) = (format!("http://{}", listener.local_addr().unwrap()), closed_port());
         let rpc = Rpc::new(vec![silent.clone(), closed.clone()], Security::default(), Duration::from_millis(100));
-        let failure = rpc.call(Repeat::Safe, get_lock).await.unwrap_err();
+        let failure = rpc.call(Repeat::Safe, &GetLockRequest::default(), get_lock).await.unwrap_err();
         assert_eq!(failure.code, exit::UNAVAILABLE);
         assert!(failure.message.contains(&format!("{silent}: it did not answer in time")), "{failure}");
         assert!(failure.message.contains(&format!("{closed}: connection refused")), "{failure}");
@@ -191,13 +225,13 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let silent = format!("http://{}", listener.local_addr().unwrap());
         let rpc = Rpc::new(vec![silent.clone(), closed_port()], Security::default(), Duration::from_millis(100));
-        let failure = rpc.call(Repeat::Unsafe, get_lock).await.unwrap_err();
+        let failure = rpc.call(Repeat::Unsafe, &GetLockRequest::default(), get_lock).await.unwrap_err();
         assert_eq!(failure.code, exit::UNAVAILABLE);
         assert!(failure.message.contains(&format!("{silent}: no answer within")), "{failure}");
         assert!(failure.next.unwrap().contains("may or may not have taken effect"));
     }
 
-    async fn get_lock(channel: Wire) -> Result<Response<GetLockResponse>, Status> {
-        LockServiceClient::new(channel).get_lock(GetLockRequest::default()).await
+    async fn get_lock(wire: Wire, request: GetLockRequest) -> Result<Response<GetLockResponse>, Status> {
+        locks(wire).get_lock(request).await
     }
 }

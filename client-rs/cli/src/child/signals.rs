@@ -45,9 +45,8 @@ impl Signals {
     /// The next signal. Cancel safe: dropping this call loses no signal.
     pub async fn next(&mut self) -> Signal {
         let signal = poll_fn(|context| {
-            let received = |(signal, stream): &mut (Signal, unix::Signal)| {
-                stream.poll_recv(context).is_ready().then_some(*signal)
-            };
+            let received =
+                |(signal, stream): &mut (Signal, unix::Signal)| stream.poll_recv(context).is_ready().then_some(*signal);
             self.streams.iter_mut().find_map(received).map_or(Poll::Pending, Poll::Ready)
         })
         .await;

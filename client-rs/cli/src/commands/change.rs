@@ -1,7 +1,5 @@
 //! `acquire`, `renew`, `release`, `close`: each makes one call, for scripts.
 
-use tenure_proto::v1::lock_service_client::LockServiceClient;
-use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::{AcquireRequest, AcquireResponse, CloseSessionRequest, ReleaseRequest, RenewRequest};
 
 use super::hold::{self, connect};
@@ -11,7 +9,7 @@ use crate::Context;
 use crate::args::{AcquireArgs, ReleaseArgs, SessionIdArgs};
 use crate::exit::{self, Failure};
 use crate::output::{describe_claim, duration, in_mode, plain};
-use crate::rpc::Repeat;
+use crate::rpc::{Repeat, locks, sessions};
 
 pub async fn acquire(context: &Context, args: AcquireArgs) -> Result<u8, Failure> {
     // Without a session id, each endpoint that is tried would create another session.
@@ -30,10 +28,7 @@ pub async fn acquire(context: &Context, args: AcquireArgs) -> Result<u8, Failure
         ..args.mode.of_request()
     };
     let rpc = context.rpc.with_more_time(args.wait);
-    let acquired = rpc.call(repeat, |channel| {
-        let request = request.clone();
-        async move { LockServiceClient::new(channel).acquire(request).await }
-    });
+    let acquired = rpc.call(repeat, &request, async |wire, request| locks(wire).acquire(request).await);
     let response = if args.wait.is_zero() {
         acquired.await?
     } else {
@@ -55,17 +50,11 @@ pub async fn acquire(context: &Context, args: AcquireArgs) -> Result<u8, Failure
 
 pub async fn renew(context: &Context, args: SessionIdArgs) -> Result<u8, Failure> {
     let request = RenewRequest { namespace: context.global.namespace.clone(), session_id: args.id };
-    let response = context
-        .rpc
-        .call(Repeat::Safe, |channel| {
-            let request = request.clone();
-            async move { SessionServiceClient::new(channel).renew(request).await }
-        })
-        .await?;
+    let response =
+        context.rpc.call(Repeat::Safe, &request, async |wire, request| sessions(wire).renew(request).await).await?;
     context.output.message(&response, |response| {
         format!("session {} lives on for {}", plain(&request.session_id), duration(response.ttl))
-    })?;
-    Ok(exit::OK)
+    })
 }
 
 pub async fn release(context: &Context, args: ReleaseArgs) -> Result<u8, Failure> {
@@ -75,15 +64,9 @@ pub async fn release(context: &Context, args: ReleaseArgs) -> Result<u8, Failure
         session_id: args.session,
         token: args.token,
     };
-    let response = context
-        .rpc
-        .call(Repeat::Safe, |channel| {
-            let request = request.clone();
-            async move { LockServiceClient::new(channel).release(request).await }
-        })
-        .await?;
-    context.output.message(&response, |_| format!("{}: released", plain(&request.name)))?;
-    Ok(exit::OK)
+    let response =
+        context.rpc.call(Repeat::Safe, &request, async |wire, request| locks(wire).release(request).await).await?;
+    context.output.message(&response, |_| format!("{}: released", plain(&request.name)))
 }
 
 pub async fn close(context: &Context, args: SessionIdArgs) -> Result<u8, Failure> {
@@ -94,13 +77,9 @@ pub async fn close(context: &Context, args: SessionIdArgs) -> Result<u8, Failure
     };
     let response = context
         .rpc
-        .call(Repeat::Safe, |channel| {
-            let request = request.clone();
-            async move { SessionServiceClient::new(channel).close_session(request).await }
-        })
+        .call(Repeat::Safe, &request, async |wire, request| sessions(wire).close_session(request).await)
         .await?;
-    context.output.message(&response, |_| format!("session {} is closed", plain(&request.session_id)))?;
-    Ok(exit::OK)
+    context.output.message(&response, |_| format!("session {} is closed", plain(&request.session_id)))
 }
 
 fn describe_answer(request: &AcquireRequest, response: &AcquireResponse) -> String {

@@ -14,6 +14,5 @@ pub fn fence_sql(output: Output, args: &FenceSqlArgs) -> Result<u8, Failure> {
         FenceDialect::Mysql => ("mysql", scripts::MYSQL),
         FenceDialect::Sqlite => ("sqlite", scripts::SQLITE),
     };
-    output.file(&json!({"dialect": dialect, "script": script}), script)?;
-    Ok(exit::OK)
+    output.file(&json!({"dialect": dialect, "script": script}), script)
 }

@@ -2,8 +2,6 @@
 
 use std::io::Read;
 
-use tenure_client::transport::Wire;
-use tenure_proto::v1::group_service_client::GroupServiceClient;
 use tenure_proto::v1::{
     ConfigureGroupRequest, ConfigureGroupResponse, GetGroupRequest, Group, GroupEvent, ListGroupsRequest,
     ListGroupsResponse, WatchRequest, WatchResponse, watch_response::Kind,
@@ -16,7 +14,7 @@ use crate::Context;
 use crate::args::{GroupCommand, GroupLsArgs, GroupNameArgs, GroupWatchArgs};
 use crate::exit::{self, Failure};
 use crate::output::{self, plain};
-use crate::rpc::Repeat;
+use crate::rpc::{Repeat, all_pages, groups};
 
 pub async fn group(context: &Context, command: GroupCommand) -> Result<u8, Failure> {
     match command {
@@ -32,48 +30,19 @@ pub async fn group(context: &Context, command: GroupCommand) -> Result<u8, Failu
     }
 }
 
-fn groups(channel: Wire) -> GroupServiceClient<Wire> {
-    GroupServiceClient::new(channel)
-}
-
 async fn ls(context: &Context, args: GroupLsArgs) -> Result<u8, Failure> {
-    let mut all = ListGroupsResponse::default();
-    loop {
-        let request = ListGroupsRequest {
-            namespace: context.global.namespace.clone(),
-            prefix: args.prefix.clone(),
-            page_size: PAGE,
-            page_token: std::mem::take(&mut all.next_page_token),
-        };
-        let page = context
-            .rpc
-            .call(Repeat::Safe, |channel| {
-                let request = request.clone();
-                async move { groups(channel).list_groups(request).await }
-            })
-            .await?;
-        all.groups.extend(page.groups);
-        all.revision = page.revision;
-        if page.next_page_token.is_empty() {
-            break;
-        }
-        all.next_page_token = page.next_page_token;
-    }
-    context.output.message(&all, output::groups)?;
-    Ok(exit::OK)
+    let (namespace, prefix) = (context.global.namespace.clone(), args.prefix);
+    let request = ListGroupsRequest { namespace, prefix, page_size: PAGE, page_token: String::new() };
+    let all: ListGroupsResponse =
+        all_pages!(context.rpc, request, groups, async |wire, request| groups(wire).list_groups(request).await);
+    context.output.message(&all, output::groups)
 }
 
 async fn get(context: &Context, args: GroupNameArgs) -> Result<u8, Failure> {
     let request = GetGroupRequest { namespace: context.global.namespace.clone(), group: args.name };
-    let response = context
-        .rpc
-        .call(Repeat::Safe, |channel| {
-            let request = request.clone();
-            async move { groups(channel).get_group(request).await }
-        })
-        .await?;
-    context.output.message(&response, output::group)?;
-    Ok(exit::OK)
+    let response =
+        context.rpc.call(Repeat::Safe, &request, async |wire, request| groups(wire).get_group(request).await).await?;
+    context.output.message(&response, output::group)
 }
 
 fn from_stdin() -> Result<String, Failure> {
@@ -94,18 +63,12 @@ async fn configure(
     let repeat = if expected_revision.is_none() { Repeat::Safe } else { Repeat::Unsafe };
     let request =
         ConfigureGroupRequest { namespace: context.global.namespace.clone(), group, config, expected_revision };
-    let response = context
-        .rpc
-        .call(repeat, |channel| {
-            let request = request.clone();
-            async move { groups(channel).configure_group(request).await }
-        })
-        .await?;
+    let response =
+        context.rpc.call(repeat, &request, async |wire, request| groups(wire).configure_group(request).await).await?;
     context.output.message(&response, |response: &ConfigureGroupResponse| match response.config_revision {
         0 => format!("{}: no config", plain(&request.group)),
         revision => format!("{}: config of revision {revision}", plain(&request.group)),
-    })?;
-    Ok(exit::OK)
+    })
 }
 
 async fn watch(context: &Context, args: GroupWatchArgs) -> Result<u8, Failure> {

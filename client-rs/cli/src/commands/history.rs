@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::{HistoryEntry, ListHistoryRequest, ListHistoryResponse, history_entry::Kind};
 use tokio::time::Instant;
 
@@ -10,7 +9,7 @@ use crate::Context;
 use crate::args::HistoryArgs;
 use crate::exit::{self, Failure};
 use crate::output;
-use crate::rpc::{Repeat, Rpc};
+use crate::rpc::{Repeat, Rpc, locks};
 
 /// The maximum page size.
 const PAGE: u32 = 100;
@@ -20,8 +19,7 @@ const SEARCH: Duration = Duration::from_secs(5);
 
 pub async fn history(context: &Context, args: HistoryArgs) -> Result<u8, Failure> {
     let listed = read(context, &context.rpc, &args.name, args.limit, None).await?;
-    context.output.message(&listed, |listed| output::history(&args.name, listed))?;
-    Ok(exit::OK)
+    context.output.message(&listed, |listed| output::history(&args.name, listed))
 }
 
 /// The current holds of a lock, and at most `limit` past entries: reads as many pages as needed, but starts none after
@@ -43,12 +41,8 @@ pub(super) async fn read(
             page_size: i32::try_from(left.min(PAGE)).unwrap_or_default(),
             page_token: std::mem::take(&mut all.next_page_token),
         };
-        let page = rpc
-            .call(Repeat::Safe, |channel| {
-                let request = request.clone();
-                async move { LockServiceClient::new(channel).list_history(request).await }
-            })
-            .await?;
+        let page =
+            rpc.call(Repeat::Safe, &request, async |wire, request| locks(wire).list_history(request).await).await?;
         let over = page.entries.iter().filter(|entry| !lasts(entry)).count();
         left = left.saturating_sub(u32::try_from(over).unwrap_or(u32::MAX));
         all.entries.extend(page.entries);

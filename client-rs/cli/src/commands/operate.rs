@@ -2,20 +2,19 @@
 
 use std::time::Duration;
 
-use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::{
-    ConfigureLockRequest, EvictRequest, EvictResponse, GetLockRequest, GetLockResponse, ListBlockedRequest,
-    ListBlockedResponse, Lock, LockSettings, Preempt, TransferRequest, TransferResponse,
+    ConfigureLockRequest, EvictRequest, EvictResponse, GetLockResponse, ListBlockedRequest, ListBlockedResponse, Lock,
+    LockSettings, Preempt, TransferRequest, TransferResponse,
 };
 
 use super::proto_duration;
-use super::read::PAGE;
+use super::read::{PAGE, get_lock};
 use super::waiting;
 use crate::Context;
 use crate::args::{BlockedArgs, EvictArgs, SetArgs, TransferArgs};
 use crate::exit::{self, Failure};
 use crate::output::{self, claims, describe_claim, plain, settings};
-use crate::rpc::Repeat;
+use crate::rpc::{Repeat, all_pages, locks};
 
 /// How long the service itself waits, after the drain, for the holder's confirmation.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -34,16 +33,12 @@ pub async fn transfer(context: &Context, args: TransferArgs) -> Result<u8, Failu
         session_id: String::new(),
     };
     let rpc = context.rpc.with_more_time(args.drain.saturating_add(PATIENCE));
-    let transferred = rpc.call(repeat, |channel| {
-        let request = request.clone();
-        async move { LockServiceClient::new(channel).transfer(request).await }
-    });
+    let transferred = rpc.call(repeat, &request, async |wire, request| locks(wire).transfer(request).await);
     let response = tokio::select! {
         response = transferred => response?,
         never = waiting::for_the_holder(args.quiet, &request.name, args.drain) => match never {},
     };
-    context.output.message(&response, |response| describe_transfer(&request.name, response))?;
-    Ok(exit::OK)
+    context.output.message(&response, |response| describe_transfer(&request.name, response))
 }
 
 pub async fn evict(context: &Context, args: EvictArgs) -> Result<u8, Failure> {
@@ -56,33 +51,17 @@ pub async fn evict(context: &Context, args: EvictArgs) -> Result<u8, Failure> {
         operator: args.by.name(),
         note: args.by.note,
     };
-    let response = context
-        .rpc
-        .call(repeat, |channel| {
-            let request = request.clone();
-            async move { LockServiceClient::new(channel).evict(request).await }
-        })
-        .await?;
-    context.output.message(&response, |response| describe_eviction(&request.name, response))?;
-    Ok(exit::OK)
+    let response = context.rpc.call(repeat, &request, async |wire, request| locks(wire).evict(request).await).await?;
+    context.output.message(&response, |response| describe_eviction(&request.name, response))
 }
 
 pub async fn set(context: &Context, args: SetArgs) -> Result<u8, Failure> {
-    let namespace = context.global.namespace.clone();
-    let request = GetLockRequest { namespace: namespace.clone(), name: args.name.clone() };
-    let found = context
-        .rpc
-        .call(Repeat::Safe, |channel| {
-            let request = request.clone();
-            async move { LockServiceClient::new(channel).get_lock(request).await }
-        })
-        .await?;
+    let found = get_lock(context, &args.name).await?;
     if args.only_show() {
-        context.output.message(&found, |found| describe_settings(found.lock.as_ref()))?;
-        return Ok(exit::OK);
+        return context.output.message(&found, |found| describe_settings(found.lock.as_ref()));
     }
     let request = ConfigureLockRequest {
-        namespace,
+        namespace: context.global.namespace.clone(),
         settings: Some(changed(found, &args)?),
         operator: args.by.name(),
         note: args.by.note,
@@ -90,38 +69,20 @@ pub async fn set(context: &Context, args: SetArgs) -> Result<u8, Failure> {
     };
     let response = context
         .rpc
-        .call(Repeat::Safe, |channel| {
-            let request = request.clone();
-            async move { LockServiceClient::new(channel).configure_lock(request).await }
-        })
+        .call(Repeat::Safe, &request, async |wire, request| locks(wire).configure_lock(request).await)
         .await?;
-    context.output.message(&response, |response| describe_settings(response.lock.as_ref()))?;
-    Ok(exit::OK)
+    context.output.message(&response, |response| describe_settings(response.lock.as_ref()))
 }
 
 pub async fn blocked(context: &Context, args: BlockedArgs) -> Result<u8, Failure> {
-    let mut all = ListBlockedResponse::default();
-    loop {
-        let request = ListBlockedRequest {
-            namespace: context.global.namespace.clone(),
-            deadlocked_only: args.deadlocks,
-            page_size: PAGE,
-            page_token: std::mem::take(&mut all.next_page_token),
-        };
-        let page = context
-            .rpc
-            .call(Repeat::Safe, |channel| {
-                let request = request.clone();
-                async move { LockServiceClient::new(channel).list_blocked(request).await }
-            })
-            .await?;
-        all.blocked.extend(page.blocked);
-        all.revision = page.revision;
-        if page.next_page_token.is_empty() {
-            break;
-        }
-        all.next_page_token = page.next_page_token;
-    }
+    let request = ListBlockedRequest {
+        namespace: context.global.namespace.clone(),
+        deadlocked_only: args.deadlocks,
+        page_size: PAGE,
+        page_token: String::new(),
+    };
+    let all: ListBlockedResponse =
+        all_pages!(context.rpc, request, blocked, async |wire, request| locks(wire).list_blocked(request).await);
     context.output.message(&all, |all| output::blocked(all, args.deadlocks))?;
     Ok(if args.deadlocks && !all.blocked.is_empty() { exit::CONFLICT } else { exit::OK })
 }

@@ -20,8 +20,7 @@ pub fn cheat(output: Output) -> Result<u8, Failure> {
         json!({"group": group, "lines": lines.collect::<Vec<_>>()})
     });
     let value = json!({"groups": groups.collect::<Vec<_>>(), "grpcurl": GRPCURL});
-    output.value(&value, || cheat_sheet(Look::of_stdout()))?;
-    Ok(exit::OK)
+    output.value(&value, || cheat_sheet(Look::of_stdout()))
 }
 
 fn cheat_sheet(look: Look) -> String {
@@ -43,8 +42,7 @@ pub fn exit_codes(output: Output) -> Result<u8, Failure> {
     let all =
         exit::ALL.iter().map(|Meaning { code, name, meaning }| json!({"code": code, "name": name, "meaning": meaning}));
     let value = json!({"exitCodes": all.collect::<Vec<_>>(), "ofCommand": exit::OF_CMD});
-    output.value(&value, exit::help)?;
-    Ok(exit::OK)
+    output.value(&value, exit::help)
 }
 
 pub fn formats(output: Output) -> Result<u8, Failure> {
@@ -73,8 +71,7 @@ pub fn completions(output: Output, args: &CompletionsArgs) -> Result<u8, Failure
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut args::command(), "tenure", &mut script);
     let script = String::from_utf8_lossy(&script).into_owned();
-    output.file(&json!({"shell": args.shell.to_string(), "script": script}), &script)?;
-    Ok(exit::OK)
+    output.file(&json!({"shell": args.shell.to_string(), "script": script}), &script)
 }
 
 pub fn man(output: Output, args: &ManArgs) -> Result<u8, Failure> {
@@ -84,15 +81,13 @@ pub fn man(output: Output, args: &ManArgs) -> Result<u8, Failure> {
             let message = format!("there is no page for {}", args.command.join(" "));
             return Err(Failure::new(exit::USAGE, message).next("see which commands there are: tenure help"));
         };
-        output.file(&json!({"pages": [value(&page)]}), &page.text)?;
-        return Ok(exit::OK);
+        return output.file(&json!({"pages": [value(&page)]}), &page.text);
     };
     let pages = pages::pages(&command)?;
     write_all(dir, &pages)
         .map_err(|error| Failure::new(exit::REFUSED, format!("cannot write to {}: {error}", dir.display())))?;
     let value = json!({"pages": pages.iter().map(value).collect::<Vec<_>>()});
-    output.value(&value, || format!("{} pages in {}", pages.len(), dir.display()))?;
-    Ok(exit::OK)
+    output.value(&value, || format!("{} pages in {}", pages.len(), dir.display()))
 }
 
 fn value(page: &Page) -> Value {

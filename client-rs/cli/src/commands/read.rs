@@ -1,140 +1,94 @@
 //! `ls`, `get`, `sessions`, `servers`: show the current state.
 
-use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::server_service_client::ServerServiceClient;
-use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::{
-    GetLockRequest, GetSessionRequest, GetSessionResponse, ListLocksRequest, ListLocksResponse, ListServersRequest,
-    ListServersResponse, ListSessionsRequest, ListSessionsResponse,
+    GetLockRequest, GetLockResponse, GetSessionRequest, GetSessionResponse, ListLocksRequest, ListLocksResponse,
+    ListServersRequest, ListServersResponse, ListSessionsRequest, ListSessionsResponse,
 };
 
 use crate::Context;
 use crate::args::{GetArgs, LsArgs, SessionsArgs};
-use crate::exit::{self, Failure};
+use crate::exit::Failure;
 use crate::output;
-use crate::rpc::{Repeat, Rpc};
+use crate::rpc::{self, Repeat, Rpc, all_pages, locks};
 
 /// The maximum page size of the service.
 pub const PAGE: i32 = 1000;
 
 pub async fn ls(context: &Context, args: LsArgs) -> Result<u8, Failure> {
     let all = list_locks(&context.rpc, &context.global.namespace, &args.prefix).await?;
-    context.output.message(&all, |all| output::locks(all, &args.prefix))?;
-    Ok(exit::OK)
+    context.output.message(&all, |all| output::locks(all, &args.prefix))
 }
 
 /// All locks whose names start with `prefix`, merged into one response.
 pub(super) async fn list_locks(rpc: &Rpc, namespace: &str, prefix: &str) -> Result<ListLocksResponse, Failure> {
-    let mut all = ListLocksResponse::default();
-    loop {
-        let request = ListLocksRequest {
-            namespace: namespace.to_owned(),
-            prefix: prefix.to_owned(),
-            page_size: PAGE,
-            page_token: std::mem::take(&mut all.next_page_token),
-        };
-        let page = rpc
-            .call(Repeat::Safe, |channel| {
-                let request = request.clone();
-                async move { LockServiceClient::new(channel).list_locks(request).await }
-            })
-            .await?;
-        all.locks.extend(page.locks);
-        all.revision = page.revision;
-        if page.next_page_token.is_empty() {
-            return Ok(all);
-        }
-        all.next_page_token = page.next_page_token;
-    }
+    let (namespace, prefix) = (namespace.to_owned(), prefix.to_owned());
+    let request = ListLocksRequest { namespace, prefix, page_size: PAGE, page_token: String::new() };
+    Ok(all_pages!(rpc, request, locks, async |wire, request| locks(wire).list_locks(request).await))
 }
 
 pub async fn get(context: &Context, args: GetArgs) -> Result<u8, Failure> {
-    let request = GetLockRequest { namespace: context.global.namespace.clone(), name: args.name };
-    let response = context
-        .rpc
-        .call(Repeat::Safe, |channel| {
-            let request = request.clone();
-            async move { LockServiceClient::new(channel).get_lock(request).await }
-        })
-        .await?;
-    context.output.message(&response, output::lock)?;
-    Ok(exit::OK)
+    let response = get_lock(context, &args.name).await?;
+    context.output.message(&response, output::lock)
+}
+
+/// One lock with its queue.
+pub(super) async fn get_lock(context: &Context, name: &str) -> Result<GetLockResponse, Failure> {
+    let request = GetLockRequest { namespace: context.global.namespace.clone(), name: name.to_owned() };
+    context.rpc.call(Repeat::Safe, &request, async |wire, request| locks(wire).get_lock(request).await).await
 }
 
 pub async fn sessions(context: &Context, args: SessionsArgs) -> Result<u8, Failure> {
     match args.id {
-        Some(id) => one_session(context, id).await,
+        Some(id) => {
+            let session = get_session(context, id).await?;
+            context.output.message(&session, output::session)
+        }
         None => {
             let all = list_sessions(&context.rpc, &context.global.namespace).await?;
-            context.output.message(&all, output::sessions)?;
-            Ok(exit::OK)
+            context.output.message(&all, output::sessions)
         }
     }
 }
 
-async fn one_session(context: &Context, session_id: String) -> Result<u8, Failure> {
+/// One session with all its claims, merged from as many pages as needed.
+async fn get_session(context: &Context, session_id: String) -> Result<GetSessionResponse, Failure> {
     let mut request =
         GetSessionRequest { namespace: context.global.namespace.clone(), session_id, ..GetSessionRequest::default() };
-    let mut all = GetSessionResponse::default();
+    let mut claims = Vec::new();
     loop {
         let mut response = context
             .rpc
-            .call(Repeat::Safe, |channel| {
-                let request = request.clone();
-                async move { SessionServiceClient::new(channel).get_session(request).await }
-            })
+            .call(Repeat::Safe, &request, async |wire, request| rpc::sessions(wire).get_session(request).await)
             .await?;
-        let claims = all.session.take().map(|session| session.claims).unwrap_or_default();
-        let last = response.session.as_mut().and_then(|session| {
-            session.claims.splice(..0, claims);
-            session.claims.last().map(|claim| claim.id).filter(|_| session.claim_count > session.claims.len() as u64)
-        });
-        all = response;
-        match last {
-            Some(last) if last > request.after_claim => request.after_claim = last,
-            _ => break,
+        let Some(session) = &mut response.session else { return Ok(response) };
+        claims.append(&mut session.claims);
+        match claims.last() {
+            Some(last) if last.id > request.after_claim && session.claim_count > claims.len() as u64 => {
+                request.after_claim = last.id;
+            }
+            _ => {
+                session.claims = claims;
+                return Ok(response);
+            }
         }
     }
-    context.output.message(&all, output::session)?;
-    Ok(exit::OK)
 }
 
 /// All sessions, merged into one response.
 pub(super) async fn list_sessions(rpc: &Rpc, namespace: &str) -> Result<ListSessionsResponse, Failure> {
-    let mut all = ListSessionsResponse::default();
-    loop {
-        let request = ListSessionsRequest {
-            namespace: namespace.to_owned(),
-            page_size: PAGE,
-            page_token: std::mem::take(&mut all.next_page_token),
-        };
-        let page = rpc
-            .call(Repeat::Safe, |channel| {
-                let request = request.clone();
-                async move { SessionServiceClient::new(channel).list_sessions(request).await }
-            })
-            .await?;
-        all.sessions.extend(page.sessions);
-        all.revision = page.revision;
-        if page.next_page_token.is_empty() {
-            return Ok(all);
-        }
-        all.next_page_token = page.next_page_token;
-    }
+    let request = ListSessionsRequest { namespace: namespace.to_owned(), page_size: PAGE, page_token: String::new() };
+    Ok(all_pages!(rpc, request, sessions, async |wire, request| rpc::sessions(wire).list_sessions(request).await))
 }
 
 pub async fn servers(context: &Context) -> Result<u8, Failure> {
     let all = list_servers(&context.rpc, &context.global.namespace).await?;
-    context.output.message(&all, output::servers)?;
-    Ok(exit::OK)
+    context.output.message(&all, output::servers)
 }
 
 /// The servers, as the replying server sees them.
 pub(super) async fn list_servers(rpc: &Rpc, namespace: &str) -> Result<ListServersResponse, Failure> {
     let request = ListServersRequest { namespace: namespace.to_owned() };
-    rpc.call(Repeat::Safe, |channel| {
-        let request = request.clone();
-        async move { ServerServiceClient::new(channel).list_servers(request).await }
-    })
-    .await
+    rpc.call(Repeat::Safe, &request, async |wire, request| ServerServiceClient::new(wire).list_servers(request).await)
+        .await
 }

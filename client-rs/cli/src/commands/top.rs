@@ -27,8 +27,7 @@ pub async fn top(context: &Context, args: TopArgs) -> Result<u8, Failure> {
     let screen = Screen { namespace: &context.global.namespace, rows: args.rows };
     let mut last = look(context).await?;
     if args.once || !Look::of_stdout().can_move() {
-        context.output.value(&summary(&last)?, || output::top(screen, None, &last))?;
-        return Ok(exit::OK);
+        return context.output.value(&summary(&last)?, || output::top(screen, None, &last));
     }
     show(&output::top(screen, None, &last))?;
     loop {

@@ -76,10 +76,7 @@ pub(super) async fn follow(
 async fn open(context: &Context, request: &WatchRequest) -> Result<Streaming<WatchResponse>, Failure> {
     context
         .rpc
-        .call(Repeat::Safe, |channel| {
-            let request = request.clone();
-            async move { WatchServiceClient::new(channel).watch(request).await }
-        })
+        .call(Repeat::Safe, request, async |wire, request| WatchServiceClient::new(wire).watch(request).await)
         .await
 }
 

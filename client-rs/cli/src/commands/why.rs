@@ -2,18 +2,17 @@
 
 use std::time::Duration;
 
-use tenure_proto::v1::lock_service_client::LockServiceClient;
-use tenure_proto::v1::session_service_client::SessionServiceClient;
-use tenure_proto::v1::{Claim, ClaimState, GetLockRequest, GetSessionRequest, Lock, Session};
+use tenure_proto::v1::{Claim, ClaimState, GetSessionRequest, Lock, Session};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::history;
+use super::read::get_lock;
 use crate::Context;
 use crate::args::WhyArgs;
 use crate::exit::{self, Failure};
 use crate::output::{self, Standing};
-use crate::rpc::{Repeat, Rpc};
+use crate::rpc::{Repeat, Rpc, sessions};
 
 /// The number of past holds shown.
 const PAST: u32 = 5;
@@ -22,7 +21,8 @@ const PAST: u32 = 5;
 const PATIENCE: Duration = Duration::from_secs(3);
 
 pub async fn why(context: &Context, args: WhyArgs) -> Result<u8, Failure> {
-    let (lock, revision) = get_lock(context, &args.name).await?;
+    let response = get_lock(context, &args.name).await?;
+    let (lock, revision) = (response.lock.unwrap_or_default(), response.revision);
     let holder = lock.holders.iter().find(|claim| claim.state() == ClaimState::Held);
     let (rpc, session) = match holder {
         Some(holder) => at_home(context, &holder.session_id).await,
@@ -32,20 +32,7 @@ pub async fn why(context: &Context, args: WhyArgs) -> Result<u8, Failure> {
     let elsewhere = elsewhere(context, &lock).await?;
     let standing = Standing { lock, revision, session, elsewhere, history };
     let json = standing.json()?;
-    context.output.value(&json, || output::why(&standing))?;
-    Ok(exit::OK)
-}
-
-async fn get_lock(context: &Context, name: &str) -> Result<(Lock, u64), Failure> {
-    let request = GetLockRequest { namespace: context.global.namespace.clone(), name: name.to_owned() };
-    let response = context
-        .rpc
-        .call(Repeat::Safe, |channel| {
-            let request = request.clone();
-            async move { LockServiceClient::new(channel).get_lock(request).await }
-        })
-        .await?;
-    Ok((response.lock.unwrap_or_default(), response.revision))
+    context.output.value(&json, || output::why(&standing))
 }
 
 /// The holder's session as its home server sees it, with an `Rpc` to that server: only it knows the renewals. If that
@@ -55,13 +42,10 @@ async fn at_home(context: &Context, session_id: &str) -> (Rpc, Option<Session>) 
     let request = GetSessionRequest { namespace, session_id, ..GetSessionRequest::default() };
     let mut asked = JoinSet::new();
     for endpoint in context.rpc.endpoints() {
-        let rpc = Rpc::new(vec![endpoint.clone()], context.rpc.security().clone(), context.rpc.timeout());
-        let request = request.clone();
+        let (rpc, request) = (context.rpc.only(endpoint), request.clone());
         asked.spawn(async move {
-            let call = rpc.call(Repeat::Safe, |channel| {
-                let request = request.clone();
-                async move { SessionServiceClient::new(channel).get_session(request).await }
-            });
+            let call =
+                rpc.call(Repeat::Safe, &request, async |wire, request| sessions(wire).get_session(request).await);
             let session = call.await.ok().and_then(|response| response.session);
             (rpc, session)
         });
@@ -81,7 +65,7 @@ async fn at_home(context: &Context, session_id: &str) -> (Rpc, Option<Session>) 
 async fn elsewhere(context: &Context, lock: &Lock) -> Result<Option<(String, Claim)>, Failure> {
     let Some(first) = lock.waiters.first().filter(|_| lock.holders.is_empty()) else { return Ok(None) };
     for name in first.names.iter().filter(|name| **name != lock.name) {
-        let (other, _) = get_lock(context, name).await?;
+        let other = get_lock(context, name).await?.lock.unwrap_or_default();
         let ahead = other.waiters.into_iter().next().filter(|ahead| ahead.id != first.id);
         if let Some(blocker) = other.holders.into_iter().next().or(ahead) {
             return Ok(Some((name.clone(), blocker)));

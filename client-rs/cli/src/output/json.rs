@@ -59,12 +59,6 @@ pub fn fields(message: &str) -> Vec<String> {
     descriptor.iter().flat_map(|message| message.fields()).map(|field| field.json_name().to_owned()).collect()
 }
 
-/// The message as proto JSON, including fields with default values, on one line or indented.
-pub fn render<M: Message>(message: &M, indented: bool) -> Result<String, Failure> {
-    let value = value(message)?;
-    Ok(if indented { format!("{value:#}") } else { value.to_string() })
-}
-
 /// The message as proto JSON, including fields with default values.
 pub fn value<M: Message>(message: &M) -> Result<serde_json::Value, Failure> {
     let broken = || Failure::new(exit::REFUSED, format!("cannot print {} as JSON", M::NAME));
@@ -94,7 +88,7 @@ mod tests {
             ttl: Some(prost_types::Duration { seconds: 1, nanos: 200_000_000 }),
             ..Default::default()
         };
-        let json: serde_json::Value = serde_json::from_str(&render(&response, false).unwrap()).unwrap();
+        let json = value(&response).unwrap();
         assert_eq!(json["acquired"], true);
         assert_eq!(json["token"], "1152921504606846976");
         assert_eq!(json["sessionId"], "worker-7");
@@ -103,12 +97,11 @@ mod tests {
 
     #[test]
     fn defaults_are_there_so_that_programs_can_rely_on_fields() {
-        let json: serde_json::Value =
-            serde_json::from_str(&render(&v1::AcquireResponse::default(), false).unwrap()).unwrap();
+        let json = value(&v1::AcquireResponse::default()).unwrap();
         assert_eq!(json["acquired"], false);
         assert_eq!(json["token"], "0");
         let lock = v1::GetLockResponse { lock: Some(v1::Lock::default()), revision: 3 };
-        let json: serde_json::Value = serde_json::from_str(&render(&lock, true).unwrap()).unwrap();
+        let json = value(&lock).unwrap();
         assert_eq!(json["lock"]["holders"], serde_json::json!([]));
     }
 }

@@ -16,6 +16,8 @@ mod why;
 
 use std::io::{self, IsTerminal, Write};
 
+use serde_json::Value;
+
 pub use blocked::blocked;
 pub use groups::{group, groups, happened as group_happened, now as group_now};
 pub use history::{gone as history_gone, history};
@@ -31,7 +33,7 @@ pub use top::{Screen, State, top};
 pub use why::{Standing, why};
 
 use crate::args::Format;
-use crate::exit::Failure;
+use crate::exit::{self, Failure};
 
 /// A result formatted for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,19 +69,20 @@ impl Output {
         Self { format }
     }
 
-    /// Prints a message of the service: as JSON, or as formatted by `shown`.
+    /// Prints a message of the service: as JSON, or as formatted by `shown`. Returns the exit code of success.
     ///
     /// # Errors
     /// The output cannot be written.
-    pub fn message<M, S>(&self, message: &M, shown: impl FnOnce(&M) -> S) -> Result<(), Failure>
+    pub fn message<M, S>(&self, message: &M, shown: impl FnOnce(&M) -> S) -> Result<u8, Failure>
     where
         M: Message,
         S: Into<Shown>,
     {
         match self.format {
-            Format::Json => line(&json::render(message, io::stdout().is_terminal())?),
-            Format::Table => show(&shown(message).into()),
+            Format::Json => document(&json(message)?)?,
+            Format::Table => show(&shown(message).into())?,
         }
+        Ok(exit::OK)
     }
 
     /// Prints one message of a stream: as one line of JSON, or as the lines that `text` returns.
@@ -88,45 +91,46 @@ impl Output {
     /// The output cannot be written.
     pub fn streamed<M: Message>(&self, message: &M, text: impl FnOnce(&M) -> Vec<String>) -> Result<(), Failure> {
         match self.format {
-            Format::Json => line(&json::render(message, false)?),
+            Format::Json => line(&json(message)?.to_string()),
             Format::Table => text(message).iter().try_for_each(|text| line(text)),
         }
     }
 
-    /// Prints a value that is not a message of the service: as JSON, or as text.
+    /// Prints a value that is not a message of the service: as JSON, or as text. Returns the exit code of success.
     ///
     /// # Errors
     /// The output cannot be written.
-    pub fn value(&self, value: &serde_json::Value, text: impl FnOnce() -> String) -> Result<(), Failure> {
+    pub fn value(&self, value: &Value, text: impl FnOnce() -> String) -> Result<u8, Failure> {
         match self.format {
-            Format::Json if io::stdout().is_terminal() => line(&format!("{value:#}")),
-            Format::Json => line(&value.to_string()),
-            Format::Table => line(&text()),
+            Format::Json => document(value)?,
+            Format::Table => line(&text())?,
         }
+        Ok(exit::OK)
     }
 
     /// Prints one value of a stream: as one line of JSON, or as a line of text.
     ///
     /// # Errors
     /// The output cannot be written.
-    pub fn streamed_value(&self, value: &serde_json::Value, text: impl FnOnce() -> String) -> Result<(), Failure> {
+    pub fn streamed_value(&self, value: &Value, text: impl FnOnce() -> String) -> Result<(), Failure> {
         match self.format {
             Format::Json => line(&value.to_string()),
             Format::Table => line(&text()),
         }
     }
 
-    /// Prints a file that another program reads: verbatim, or in JSON.
+    /// Prints a file that another program reads: verbatim, or in JSON. Returns the exit code of success.
     ///
     /// # Errors
     /// The output cannot be written.
-    pub fn file(&self, value: &serde_json::Value, file: &str) -> Result<(), Failure> {
+    pub fn file(&self, value: &Value, file: &str) -> Result<u8, Failure> {
         let mut out = io::stdout().lock();
         match self.format {
             Format::Json => writeln!(out, "{value}")?,
             Format::Table => out.write_all(file.as_bytes())?,
         }
-        Ok(out.flush()?)
+        out.flush()?;
+        Ok(exit::OK)
     }
 
     /// Prints a failure to the standard error. Errors are ignored: the standard error may be closed.
@@ -162,6 +166,11 @@ fn show(shown: &Shown) -> Result<(), Failure> {
         say(&Look::of_stderr().paint(note, Tint::Dim));
     }
     Ok(())
+}
+
+/// Prints a JSON document: indented on a terminal, and otherwise on one line.
+fn document(value: &Value) -> Result<(), Failure> {
+    line(&if io::stdout().is_terminal() { format!("{value:#}") } else { value.to_string() })
 }
 
 fn line(text: &str) -> Result<(), Failure> {
