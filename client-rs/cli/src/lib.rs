@@ -6,7 +6,7 @@ mod commands;
 pub mod exit;
 mod output;
 mod pages;
-mod refusal;
+mod rejection;
 mod rpc;
 
 use std::process::ExitCode;

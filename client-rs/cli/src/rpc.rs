@@ -14,7 +14,7 @@ use tonic::{Response, Status};
 
 use crate::exit::{self, Failure};
 use crate::output::exact;
-use crate::refusal;
+use crate::rejection;
 
 /// How long connecting to one endpoint may take before the next one is tried.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -110,11 +110,11 @@ impl Rpc {
                 Ok(Err(status)) => status,
                 Err(_) => Status::deadline_exceeded(format!("{endpoint}: no answer within {}", exact(limit))),
             };
-            match refusal::ask_another(&status) {
-                Some(another) if repeat == Repeat::Safe || another.nothing_changed => {
-                    tried.push((endpoint.as_str(), another.why));
+            match rejection::no_reply(&status) {
+                Some(silent) if repeat == Repeat::Safe || silent.nothing_changed => {
+                    tried.push((endpoint.as_str(), silent.why));
                 }
-                _ => return Err(refusal::failure(&status)),
+                _ => return Err(rejection::failure(&status)),
             }
         }
         Err(unavailable(&tried))

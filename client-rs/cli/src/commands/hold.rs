@@ -17,7 +17,7 @@ use crate::child::{
 };
 use crate::exit::{self, Failure};
 use crate::output::{exact, plain, say};
-use crate::{refusal, rpc};
+use crate::{rejection, rpc};
 
 /// The number of checks for a renewal per window; a session is renewed three times per window.
 const LOOKS: u32 = 24;
@@ -342,7 +342,7 @@ impl<'a> Ask<'a> {
 
 /// Whether another program uses the session's id.
 fn is_in_use(error: &Error) -> bool {
-    matches!(error, Error::Refused(refusal) if refusal.reason == Reason::SessionInUse)
+    matches!(error, Error::Refused(rejection) if rejection.reason == Reason::SessionInUse)
 }
 
 /// How long a renewal keeps the session valid.
@@ -369,7 +369,9 @@ pub async fn close(client: &Client) {
 /// Converts an error of the client library. If servers are unavailable, connects to each again to report its cause.
 pub async fn failure(context: &Context, error: &Error) -> Failure {
     match error {
-        Error::Refused(refusal) => refusal::of(refusal::reason_name(&refusal.reason), &refusal.to_string()),
+        Error::Refused(rejection) => {
+            rejection::by_reason(rejection::reason_name(&rejection.reason), &rejection.to_string())
+        }
         Error::Unavailable(why) => {
             let mut tried = Vec::new();
             for endpoint in &context.global.endpoints {

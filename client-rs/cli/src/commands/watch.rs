@@ -14,7 +14,7 @@ use crate::output::{
     describe_claim, end_reason, exact, handing_over, history_gone, in_mode, metadata, plain, say, settings, stamp,
     who_holds,
 };
-use crate::refusal;
+use crate::rejection;
 use crate::rpc::Repeat;
 
 /// The pauses before a reconnection attempt: the first, and the maximum.
@@ -54,9 +54,9 @@ pub(super) async fn follow(
                 continue;
             }
             Ok(None) => {}
-            Err(status) => match refusal::ask_another(&status) {
+            Err(status) => match rejection::no_reply(&status) {
                 Some(_) => {}
-                None => return Err(refusal::failure(&status)),
+                None => return Err(rejection::failure(&status)),
             },
         }
         stream = loop {

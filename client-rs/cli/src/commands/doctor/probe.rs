@@ -20,7 +20,7 @@ use tonic_health::pb::health_client::HealthClient;
 use super::clocks;
 use super::report::{Check, Facts};
 use crate::output::exact;
-use crate::refusal;
+use crate::rejection;
 use crate::rpc::Rpc;
 
 /// The number of round-trip measurements; the best counts.
@@ -90,7 +90,7 @@ impl Probe<'_> {
             Err(status) if status.code() == Code::Unimplemented => {
                 Check::failed("health", "no grpc.health.v1 here: is this Tenure's gRPC port?")
             }
-            Err(status) => Check::failed("health", words(&status)),
+            Err(status) => Check::failed("health", explain(&status)),
         }
     }
 
@@ -101,7 +101,7 @@ impl Probe<'_> {
             let begun = Instant::now();
             match self.within(client.check(HealthCheckRequest::default())).await {
                 Ok(_) => best = Some(best.map_or(begun.elapsed(), |best| best.min(begun.elapsed()))),
-                Err(status) => return Check::failed("round trip", words(&status)),
+                Err(status) => return Check::failed("round trip", explain(&status)),
             }
         }
         Check::ok("round trip", exact(best.unwrap_or_default()))
@@ -117,7 +117,7 @@ impl Probe<'_> {
             Err(status) if status.code() == Code::Unimplemented => {
                 ["database", "servers"].map(|name| Check::note(name, "this server does not tell"))
             }
-            Err(status) => ["database", "servers"].map(|name| refused(name, &status)),
+            Err(status) => ["database", "servers"].map(|name| rejected(name, &status)),
         }
     }
 
@@ -147,7 +147,7 @@ impl Probe<'_> {
         let token = match acquired {
             Ok(response) if response.get_ref().acquired => response.get_ref().token,
             Ok(_) => return checks.push(Check::failed("acquire", "a lock of its own name was held by somebody else")),
-            Err(status) => return checks.push(refused("acquire", &status)),
+            Err(status) => return checks.push(rejected("acquire", &status)),
         };
         let took = begun.elapsed();
         checks.push(Check::ok("acquire", format!("{}, token {token}", exact(took))));
@@ -158,14 +158,14 @@ impl Probe<'_> {
             .await;
         checks.push(match renewed {
             Ok(_) => Check::ok("renew", exact(begun.elapsed())),
-            Err(status) => Check::failed("renew", words(&status)),
+            Err(status) => Check::failed("renew", explain(&status)),
         });
 
         let begun = Instant::now();
         let release = ReleaseRequest { namespace: namespace.clone(), name, session_id: session_id.clone(), token };
         checks.push(match self.within(locks.release(release)).await {
             Ok(_) => Check::ok("release", exact(begun.elapsed())),
-            Err(status) => Check::failed("release", words(&status)),
+            Err(status) => Check::failed("release", explain(&status)),
         });
 
         match watch {
@@ -182,7 +182,7 @@ impl Probe<'_> {
                     checks.push(Check::failed("watch", format!("silent for {}", exact(self.limit))));
                 }
             },
-            Err(status) => checks.push(refused("watch", &status)),
+            Err(status) => checks.push(rejected("watch", &status)),
         }
         // Without this call, the session ends by its TTL.
         let _ = self
@@ -261,7 +261,7 @@ async fn granted_at(stream: &mut Streaming<tenure_proto::v1::WatchResponse>, tok
         let response = match stream.message().await {
             Ok(Some(response)) => response,
             Ok(None) => return Err("it ended".to_owned()),
-            Err(status) => return Err(words(&status)),
+            Err(status) => return Err(explain(&status)),
         };
         let Some(Kind::Events(events)) = response.kind else { continue };
         let Some(event) = events.events.iter().find(|event| event.revision == token) else { continue };
@@ -275,17 +275,17 @@ fn seconds(time: SystemTime) -> f64 {
 }
 
 /// The result of a rejected check. A rejection by the policy is no fault of the server.
-fn refused(name: &'static str, status: &Status) -> Check {
-    match (status.code(), refusal::fact(status, "rule").as_deref()) {
-        (Code::PermissionDenied, Some("policy")) => Check::note(name, format!("not checked: {}", words(status))),
-        _ => Check::failed(name, words(status)),
+fn rejected(name: &'static str, status: &Status) -> Check {
+    match (status.code(), rejection::detail(status, "rule").as_deref()) {
+        (Code::PermissionDenied, Some("policy")) => Check::note(name, format!("not checked: {}", explain(status))),
+        _ => Check::failed(name, explain(status)),
     }
 }
 
-fn words(status: &Status) -> String {
-    match refusal::ask_another(status) {
-        Some(another) => another.why,
-        None => refusal::failure(status).message,
+fn explain(status: &Status) -> String {
+    match rejection::no_reply(status) {
+        Some(silent) => silent.why,
+        None => rejection::failure(status).message,
     }
 }
 

@@ -6,9 +6,9 @@ use tonic_types::StatusExt;
 
 use crate::exit::{self, Failure};
 
-/// Another endpoint may be able to serve the call.
+/// A server did not reply to the call; another endpoint may be able to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AskAnother {
+pub struct NoReply {
     /// The reason, in readable form.
     pub why: String,
     /// Whether the call certainly had no effect.
@@ -19,19 +19,19 @@ pub struct AskAnother {
 const UNKNOWN: &str = "it may or may not have taken effect: look with tenure get NAME before trying again";
 
 /// Returns `Some` if the status is not a rejection, but comes from a server that cannot reply now.
-pub fn ask_another(status: &Status) -> Option<AskAnother> {
-    let away = |why: &str, nothing_changed| Some(AskAnother { why: why.to_owned(), nothing_changed });
+pub fn no_reply(status: &Status) -> Option<NoReply> {
+    let unavailable = |why: &str, nothing_changed| Some(NoReply { why: why.to_owned(), nothing_changed });
     match reason(status).as_deref() {
-        Some("STORE_UNAVAILABLE") => return away("its database cannot be reached", true),
-        Some("LEASE_LOST") => return away("it has lost touch with its database", true),
-        Some("DRAINING") => return away("it is shutting down", true),
-        Some("OVERLOADED") => return away("it has more to do than it can", true),
+        Some("STORE_UNAVAILABLE") => return unavailable("its database cannot be reached", true),
+        Some("LEASE_LOST") => return unavailable("it has lost touch with its database", true),
+        Some("DRAINING") => return unavailable("it is shutting down", true),
+        Some("OVERLOADED") => return unavailable("it has more to do than it can", true),
         _ => {}
     }
     match status.code() {
         // A connection that breaks during a response yields the code unknown.
-        Code::Unavailable | Code::Unknown => away(&format!("the connection broke: {}", status.message()), false),
-        Code::DeadlineExceeded | Code::Cancelled => away("it did not answer in time", false),
+        Code::Unavailable | Code::Unknown => unavailable(&format!("the connection broke: {}", status.message()), false),
+        Code::DeadlineExceeded | Code::Cancelled => unavailable("it did not answer in time", false),
         _ => None,
     }
 }
@@ -40,8 +40,8 @@ pub fn ask_another(status: &Status) -> Option<AskAnother> {
 pub fn failure(status: &Status) -> Failure {
     let reason = reason(status);
     let known = reason.is_some();
-    let failure = of(reason, status.message());
-    match fact(status, "obstacle").as_deref().and_then(around) {
+    let failure = by_reason(reason, status.message());
+    match detail(status, "obstacle").as_deref().and_then(transfer_advice) {
         Some(next) => failure.next(next),
         None if known => failure,
         None => by_code(status, failure),
@@ -49,7 +49,7 @@ pub fn failure(status: &Status) -> Failure {
 }
 
 /// The advice for an obstacle to a transfer.
-fn around(obstacle: &str) -> Option<&'static str> {
+fn transfer_advice(obstacle: &str) -> Option<&'static str> {
     match obstacle {
         "NOT_HELD" => Some("see who holds it, and with which token: tenure get NAME"),
         "SEVERAL_HOLDERS" => Some("name the hold that is meant: --token N, see tenure get NAME"),
@@ -61,7 +61,7 @@ fn around(obstacle: &str) -> Option<&'static str> {
 }
 
 /// A failure for `reason`, with the service's own message.
-pub fn of(reason: Option<String>, message: &str) -> Failure {
+pub fn by_reason(reason: Option<String>, message: &str) -> Failure {
     let (code, next) = match reason.as_deref() {
         Some("INVALID_FIELD") => (exit::USAGE, None),
         Some("SESSION_NOT_FOUND" | "SESSION_ENDED") => (
@@ -135,8 +135,8 @@ pub fn reason(status: &Status) -> Option<String> {
     (info.domain == "tenure").then_some(info.reason)
 }
 
-/// A fact from the metadata of the service's error reason.
-pub fn fact(status: &Status, name: &str) -> Option<String> {
+/// A detail from the metadata of the service's error reason.
+pub fn detail(status: &Status, name: &str) -> Option<String> {
     let info = status.get_details_error_info()?;
     info.metadata.get(name).filter(|_| info.domain == "tenure").cloned()
 }
@@ -186,7 +186,7 @@ mod tests {
 
     use super::*;
 
-    fn refused(code: Code, reason: &str) -> Status {
+    fn rejected(code: Code, reason: &str) -> Status {
         let details = ErrorDetails::with_error_info(reason, "tenure", HashMap::new());
         Status::with_error_details(code, "no.", details)
     }
@@ -214,7 +214,7 @@ mod tests {
             (Code::Internal, "INTERNAL", exit::REFUSED),
         ];
         for (code, reason, expected) in codes {
-            let failure = failure(&refused(code, reason));
+            let failure = failure(&rejected(code, reason));
             assert_eq!(failure.code, expected, "{reason}");
             assert_eq!(failure.reason.as_deref(), Some(reason));
             assert_eq!(failure.message, "no");
@@ -223,23 +223,23 @@ mod tests {
 
     #[test]
     fn each_obstacle_to_a_transfer_has_its_advice() {
-        let mut told = std::collections::BTreeSet::new();
+        let mut advice = std::collections::BTreeSet::new();
         for obstacle in ["NOT_HELD", "SEVERAL_HOLDERS", "NOBODY_WAITS", "NOT_WAITING", "MIN_HOLD"] {
-            let facts = HashMap::from([("obstacle".to_owned(), obstacle.to_owned())]);
-            let details = ErrorDetails::with_error_info("TRANSFER_IMPOSSIBLE", "tenure", facts);
+            let metadata = HashMap::from([("obstacle".to_owned(), obstacle.to_owned())]);
+            let details = ErrorDetails::with_error_info("TRANSFER_IMPOSSIBLE", "tenure", metadata);
             let failure = failure(&Status::with_error_details(Code::FailedPrecondition, "no", details));
             assert_eq!(failure.code, exit::REFUSED);
-            assert!(told.insert(failure.next.unwrap()), "{obstacle} has the advice of another");
+            assert!(advice.insert(failure.next.unwrap()), "{obstacle} has the advice of another");
         }
     }
 
     #[test]
     fn servers_that_cannot_answer_now_are_passed_over() {
         for reason in ["STORE_UNAVAILABLE", "LEASE_LOST", "DRAINING", "OVERLOADED"] {
-            assert!(ask_another(&refused(Code::Unavailable, reason)).unwrap().nothing_changed, "{reason}");
+            assert!(no_reply(&rejected(Code::Unavailable, reason)).unwrap().nothing_changed, "{reason}");
         }
-        assert!(!ask_another(&Status::unavailable("reset")).unwrap().nothing_changed);
-        assert_eq!(ask_another(&refused(Code::FailedPrecondition, "NOT_HOLDER")), None);
+        assert!(!no_reply(&Status::unavailable("reset")).unwrap().nothing_changed);
+        assert_eq!(no_reply(&rejected(Code::FailedPrecondition, "NOT_HOLDER")), None);
     }
 
     #[test]
