@@ -4,7 +4,7 @@ use tenure_proto::v1::{AcquireRequest, AcquireResponse, CloseSessionRequest, Rel
 
 use super::hold::{self, connect};
 use super::proto_duration;
-use super::waiting::{Told, Waiting};
+use super::waiting::{WaitReported, Waiting};
 use crate::Context;
 use crate::args::{AcquireArgs, ReleaseArgs, SessionIdArgs};
 use crate::exit::{self, Failure};
@@ -35,11 +35,11 @@ pub async fn acquire(context: &Context, args: AcquireArgs) -> Result<u8, Failure
         // Without an explicit session, its place in the queue cannot be distinguished from others'.
         let session = Some(request.session_id.as_str()).filter(|id| !id.is_empty());
         let client = connect(context).await?;
-        let told = Told::default();
+        let reported = WaitReported::default();
         let waiting = Waiting { context, client: &client, session, names: &request.names };
         let response = tokio::select! {
             response = acquired => response?,
-            never = waiting.show(args.quiet, &told) => match never {},
+            never = waiting.show(args.quiet, &reported) => match never {},
         };
         hold::close(&client).await;
         response

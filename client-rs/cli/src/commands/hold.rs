@@ -9,7 +9,7 @@ use tenure_client::{
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::waiting::{self, Told, Waiting};
+use super::waiting::{self, WaitReported, Waiting};
 use crate::Context;
 use crate::args::{Format, ModeArgs, OnTransfer, RunArgs, own_program};
 use crate::child::{
@@ -42,7 +42,7 @@ pub struct Ask<'a> {
     /// Stalled while CMD is unhealthy, which stops renewals.
     pub progress: Progress,
     /// Whether the wait was reported in a log.
-    pub told: Told,
+    pub reported: WaitReported,
 }
 
 /// The result of an acquire.
@@ -103,7 +103,7 @@ impl<'a> Ask<'a> {
             on_transfer: OnTransfer::Ignore,
             run,
             progress,
-            told: Told::default(),
+            reported: WaitReported::default(),
         }
     }
 
@@ -133,7 +133,7 @@ impl<'a> Ask<'a> {
             let waiting = Waiting { context, client, session: Some(session.id()), names: self.names };
             let attempt = tokio::select! {
                 attempt = self.once(&session, patience) => attempt,
-                never = waiting.show(quiet, &self.told) => match never {},
+                never = waiting.show(quiet, &self.reported) => match never {},
             };
             return match attempt {
                 Ok(Attempt::Acquired(guard)) => Ok(Answer::Granted(guard)),
@@ -158,7 +158,7 @@ impl<'a> Ask<'a> {
         match (opened, self.session_id) {
             (Err(error), Some(id)) if is_in_use(&error) => tokio::select! {
                 opened = self.open_when_free(client, patience) => opened,
-                never = waiting::for_a_session(quiet, id, &self.told) => match never {},
+                never = waiting::for_a_session(quiet, id, &self.reported) => match never {},
             },
             (opened, _) => opened.map(Some),
         }

@@ -29,7 +29,7 @@ pub async fn lock(context: &Context, args: LockArgs) -> Result<u8, Failure> {
     let ended = match ask.ask(context, &client, patience, &mut signals).await {
         Ok(Answer::Granted(guard)) => {
             let after = humane(begun.elapsed());
-            ask.told.over(|| format!("tenure: acquired {} after {after}, token {}", ask.shown(), guard.token()));
+            ask.reported.end(|| format!("tenure: acquired {} after {after}, token {}", ask.shown(), guard.token()));
             match ask.run(context, guard, &mut signals).await {
                 Ok(Outcome::Ended(code)) => Ok(code),
                 Ok(Outcome::Lost(why)) => Err(Failure::new(

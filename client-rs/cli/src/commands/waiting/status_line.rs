@@ -6,11 +6,11 @@ use crate::output::{Look, cut};
 
 /// Redrawn in place, and cleared when dropped.
 #[derive(Default)]
-pub struct Line {
+pub struct StatusLine {
     shown: String,
 }
 
-impl Line {
+impl StatusLine {
     /// Shows the text, truncated to the width of the terminal: a wrapped line could not be cleared.
     pub fn show(&mut self, text: &str) {
         let room = Look::of_stderr().width.map_or(usize::MAX, |width| width.saturating_sub(1));
@@ -30,7 +30,7 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for StatusLine {
     fn drop(&mut self) {
         self.clear();
     }

@@ -1,4 +1,4 @@
-//! Describes a waiter's position at a lock, as text.
+//! Describes the state of a lock to a waiter, as text.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,22 +9,22 @@ use crate::output::{ENOUGH_OF_AN_ID, cut_inside, humane, mode_of, moment, plain}
 
 /// The state of a lock that matters to a waiter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct WaitState {
     pub name: String,
     /// The token of the current hold, if there is one.
     pub token: Option<u64>,
     /// The obstacle. The holder is printed after the duration, because an owner label may be long.
-    what: &'static str,
-    who: String,
+    obstacle: &'static str,
+    holder_text: String,
     mode: String,
     /// The holder's session, if an owner label is shown too.
     session: Option<String>,
-    place: String,
+    position: String,
 }
 
 /// The start of a hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Since {
+pub struct HoldStart {
     pub token: u64,
     /// By the wall clock of the granting server.
     pub granted: Option<SystemTime>,
@@ -33,8 +33,8 @@ pub struct Since {
     pub seen: Instant,
 }
 
-impl Standing {
-    /// The standing of `session` at the lock. None if no other claim blocks it.
+impl WaitState {
+    /// The state of the lock for `session`. None if no other claim blocks it.
     pub fn of(lock: &Lock, session: Option<&str>) -> Option<Self> {
         let is_own = |claim: &Claim| Some(claim.session_id.as_str()) == session;
         if lock.holders.iter().any(is_own) {
@@ -54,29 +54,37 @@ impl Standing {
             0 | 1 => String::new(),
             count => format!(" and {} more", count - 1),
         };
-        let (what, who, mode) = match (claim.state, claim.token) {
+        let (obstacle, holder_text, mode) = match (claim.state, claim.token) {
             (ClaimState::Lingering, _) => ("free", format!(" once the minimum hold of {owner} is over"), String::new()),
             (_, Some(_)) => ("held", format!(" by {owner}{others}"), mode_of(claim.mode)),
             (_, None) => ("", format!("{owner} waits ahead"), String::new()),
         };
         let token = claim.token.filter(|_| claim.state == ClaimState::Held);
-        Some(Self { name: lock.name.clone(), token, what, who, mode, session, place: place(lock, at, session_given) })
+        Some(Self {
+            name: lock.name.clone(),
+            token,
+            obstacle,
+            holder_text,
+            mode,
+            session,
+            position: position(lock, at, session_given),
+        })
     }
 
     /// The holder, to detect a change.
     pub fn holder(&self) -> (String, Option<u64>) {
-        (self.who.clone(), self.token)
+        (self.holder_text.clone(), self.token)
     }
 
     /// The text for a line that is redrawn each second.
-    pub fn now(&self, since: Option<&Since>) -> String {
+    pub fn now(&self, since: Option<&HoldStart>) -> String {
         let since =
             self.known(since).map(|since| format!(" for {}", humane(seconds(since.held + since.seen.elapsed()))));
         self.with(&since.unwrap_or_default(), ENOUGH_OF_AN_ID)
     }
 
     /// The text for a permanent line.
-    pub fn for_a_log(&self, since: Option<&Since>) -> String {
+    pub fn for_a_log(&self, since: Option<&HoldStart>) -> String {
         let since = self.known(since).map(|since| match since.granted {
             Some(granted) => format!(" since {}", moment(granted)),
             None => format!(" for {}", humane(since.held)),
@@ -85,29 +93,29 @@ impl Standing {
     }
 
     fn with(&self, since: &str, room: usize) -> String {
-        let Self { name, place, what, who, mode, .. } = self;
+        let Self { name, position, obstacle, holder_text, mode, .. } = self;
         let session = self.session.as_ref().map(|id| format!(", session {}", cut_inside(id, room)));
         let token = self.token.map(|token| format!(", token {token}"));
         let (session, token) = (session.unwrap_or_default(), token.unwrap_or_default());
-        format!("waiting for {}{place}: {what}{since}{who}{mode}{session}{token}", plain(name))
+        format!("waiting for {}{position}: {obstacle}{since}{holder_text}{mode}{session}{token}", plain(name))
     }
 
-    fn known<'a>(&self, since: Option<&'a Since>) -> Option<&'a Since> {
+    fn known<'a>(&self, since: Option<&'a HoldStart>) -> Option<&'a HoldStart> {
         since.filter(|since| Some(since.token) == self.token)
     }
 }
 
-/// The place in the queue, with a note on deadlock.
-fn place(lock: &Lock, at: Option<usize>, has_one: bool) -> String {
+/// The position in the queue, with a note on deadlock.
+fn position(lock: &Lock, at: Option<usize>, has_one: bool) -> String {
     let (count, shown) = (lock.waiter_count, lock.waiters.len());
     match at {
         // Only the first waiters of a long queue are listed.
         None if has_one && count > shown as u64 => format!(" ({shown} or more of {count} are before you)"),
         None => String::new(),
         Some(at) if !lock.waiters[at].deadlock.is_empty() => {
-            let circle = lock.waiters[at].deadlock.iter().chain(lock.waiters[at].deadlock.first());
-            let circle: Vec<String> = circle.map(|session| plain(session)).collect();
-            format!(" (in a DEADLOCK: {})", circle.join(" -> "))
+            let cycle = lock.waiters[at].deadlock.iter().chain(lock.waiters[at].deadlock.first());
+            let cycle: Vec<String> = cycle.map(|session| plain(session)).collect();
+            format!(" (in a DEADLOCK: {})", cycle.join(" -> "))
         }
         Some(0) if count <= 1 => " (you are next)".to_owned(),
         Some(at) => format!(" (you are {} of {count})", ordinal(at + 1)),
@@ -166,11 +174,11 @@ mod tests {
     }
 
     fn of_me(lock: &Lock) -> String {
-        Standing::of(lock, Some("me")).unwrap().now(None)
+        WaitState::of(lock, Some("me")).unwrap().now(None)
     }
 
     #[test]
-    fn the_holder_and_the_place_are_told() {
+    fn the_holder_and_the_position_are_shown() {
         assert_eq!(
             of_me(&lock(&["b", "me", "c"])),
             "waiting for nightly (you are 2nd of 3): held by session a, token 41"
@@ -184,23 +192,23 @@ mod tests {
     }
 
     #[test]
-    fn a_place_far_behind_in_a_long_queue_is_told_as_far_as_it_is_known() {
+    fn a_position_beyond_the_listed_waiters_is_shown_as_a_bound() {
         let long = Lock { waiter_count: 250, ..lock(&["b", "c"]) };
         assert!(of_me(&long).starts_with("waiting for nightly (2 or more of 250 are before you): held by"));
-        assert!(Standing::of(&long, None).unwrap().now(None).starts_with("waiting for nightly: held by"));
+        assert!(WaitState::of(&long, None).unwrap().now(None).starts_with("waiting for nightly: held by"));
     }
 
     #[test]
-    fn since_when_is_told_if_it_is_known() {
-        let standing = Standing::of(&lock(&["me"]), Some("me")).unwrap();
+    fn the_start_of_the_hold_is_shown_if_known() {
+        let state = WaitState::of(&lock(&["me"]), Some("me")).unwrap();
         let granted = Some(SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000));
-        let since = Since { token: 41, granted, held: Duration::from_millis(192_900), seen: Instant::now() };
-        assert!(standing.now(Some(&since)).ends_with("held for 3m12s by session a, token 41"));
-        assert!(standing.for_a_log(Some(&since)).ends_with("held since 2023-11-14T22:13:20Z by session a, token 41"));
-        let of_another = Since { token: 40, ..since };
-        assert!(standing.now(Some(&of_another)).ends_with("held by session a, token 41"));
-        let by_duration = Since { granted: None, ..since };
-        assert!(standing.for_a_log(Some(&by_duration)).ends_with("held for 3m12s by session a, token 41"));
+        let since = HoldStart { token: 41, granted, held: Duration::from_millis(192_900), seen: Instant::now() };
+        assert!(state.now(Some(&since)).ends_with("held for 3m12s by session a, token 41"));
+        assert!(state.for_a_log(Some(&since)).ends_with("held since 2023-11-14T22:13:20Z by session a, token 41"));
+        let of_another = HoldStart { token: 40, ..since };
+        assert!(state.now(Some(&of_another)).ends_with("held by session a, token 41"));
+        let by_duration = HoldStart { granted: None, ..since };
+        assert!(state.for_a_log(Some(&by_duration)).ends_with("held for 3m12s by session a, token 41"));
     }
 
     #[test]
@@ -213,16 +221,16 @@ mod tests {
     }
 
     #[test]
-    fn ones_own_hold_and_ones_own_turn_are_no_reason_to_wait() {
-        assert_eq!(Standing::of(&lock(&[]), Some("a")), None);
-        let nobody = Lock { holders: Vec::new(), holder_count: 0, ..lock(&["me", "b"]) };
-        assert_eq!(Standing::of(&nobody, Some("me")), None);
+    fn an_own_hold_and_an_own_turn_block_nothing() {
+        assert_eq!(WaitState::of(&lock(&[]), Some("a")), None);
+        let idle = Lock { holders: Vec::new(), holder_count: 0, ..lock(&["me", "b"]) };
+        assert_eq!(WaitState::of(&idle, Some("me")), None);
         let ahead = Lock { holders: Vec::new(), holder_count: 0, ..lock(&["b", "me"]) };
         assert!(of_me(&ahead).ends_with("(you are 2nd of 2): session b waits ahead"), "{}", of_me(&ahead));
     }
 
     #[test]
-    fn a_wait_in_vain_is_told_first() {
+    fn a_deadlock_is_shown_first() {
         let mut lock = lock(&["me"]);
         lock.waiters[0].deadlock = vec!["me".into(), "a".into()];
         assert!(
@@ -234,7 +242,7 @@ mod tests {
 
     #[test]
     fn places_are_ordinals() {
-        let told = [1, 2, 3, 4, 11, 12, 13, 21, 102, 111].map(ordinal);
-        assert_eq!(told.join(" "), "1st 2nd 3rd 4th 11th 12th 13th 21st 102nd 111th");
+        let ordinals = [1, 2, 3, 4, 11, 12, 13, 21, 102, 111].map(ordinal);
+        assert_eq!(ordinals.join(" "), "1st 2nd 3rd 4th 11th 12th 13th 21st 102nd 111th");
     }
 }

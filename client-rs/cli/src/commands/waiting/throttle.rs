@@ -9,12 +9,12 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 
 /// Each line doubles the pause before the next one, so that a lock that changes hands often does not fill the log;
 /// after a long silence the pause is short again.
-pub struct Pace {
+pub struct LogThrottle {
     next: Instant,
     pause: Duration,
 }
 
-impl Pace {
+impl LogThrottle {
     /// A pace whose first line is due at once.
     pub fn new(now: Instant) -> Self {
         Self { next: now, pause: PAUSES.0 }
@@ -26,12 +26,12 @@ impl Pace {
     }
 
     /// Records a read without a change to report.
-    pub fn looked(&mut self, now: Instant) {
+    pub fn on_read(&mut self, now: Instant) {
         self.next = self.next.max(now + PAUSES.0);
     }
 
     /// Records that a line was written.
-    pub fn told(&mut self, now: Instant) {
+    pub fn on_line(&mut self, now: Instant) {
         let is_quiet = now.saturating_duration_since(self.next) >= self.pause;
         self.pause = if is_quiet { PAUSES.0 } else { (self.pause * 2).min(PAUSES.1) };
         self.next = now + self.pause;
@@ -43,32 +43,32 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_changes_all_the_time_is_told_ever_less_often() {
+    async fn constant_changes_are_reported_ever_less_often() {
         let begun = Instant::now();
-        let mut pace = Pace::new(begun);
-        let mut told = 0;
-        while pace.next() < begun + Duration::from_secs(3_600) {
-            pace.told(pace.next());
-            told += 1;
+        let mut throttle = LogThrottle::new(begun);
+        let mut lines = 0;
+        while throttle.next() < begun + Duration::from_secs(3_600) {
+            throttle.on_line(throttle.next());
+            lines += 1;
         }
-        assert!((60..70).contains(&told), "{told} lines in an hour");
+        assert!((60..70).contains(&lines), "{lines} lines in an hour");
     }
 
     #[tokio::test]
-    async fn what_changes_now_and_then_is_told_at_once() {
-        let mut pace = Pace::new(Instant::now());
+    async fn rare_changes_are_reported_at_once() {
+        let mut throttle = LogThrottle::new(Instant::now());
         for _ in 0..5 {
-            let later = pace.next() + Duration::from_secs(600);
-            pace.told(later);
-            assert_eq!(pace.next(), later + PAUSES.0);
+            let later = throttle.next() + Duration::from_secs(600);
+            throttle.on_line(later);
+            assert_eq!(throttle.next(), later + PAUSES.0);
         }
     }
 
     #[tokio::test]
-    async fn looks_that_find_nothing_are_paced_too() {
+    async fn reads_without_a_change_are_throttled_too() {
         let begun = Instant::now();
-        let mut pace = Pace::new(begun);
-        pace.looked(begun);
-        assert_eq!(pace.next(), begun + PAUSES.0);
+        let mut throttle = LogThrottle::new(begun);
+        throttle.on_read(begun);
+        assert_eq!(throttle.next(), begun + PAUSES.0);
     }
 }
