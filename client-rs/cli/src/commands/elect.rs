@@ -5,7 +5,7 @@ use std::time::Duration;
 use tenure_client::{Client, Error, Reason};
 use tokio::time::sleep;
 
-use super::hold::{Answer, Ask, Patience, client, close, failure};
+use super::hold::{AcquireResult, Acquisition, Wait, client, close, failure};
 use crate::Context;
 use crate::args::ElectArgs;
 use crate::child::{Outcome, Signals};
@@ -30,17 +30,18 @@ fn is_over(error: &Error) -> bool {
 
 async fn campaign(context: &Context, args: &ElectArgs, client: &Client, signals: &mut Signals) -> Result<u8, Failure> {
     let names = [args.name.clone()];
-    let ask = Ask { priority: args.priority, on_transfer: args.on_transfer, ..Ask::new(&names, &args.run) };
+    let request =
+        Acquisition { priority: args.priority, on_transfer: args.on_transfer, ..Acquisition::new(&names, &args.run) };
     let mut pause = PAUSES.0;
     loop {
-        let guard = match ask.ask(context, client, Patience::Forever, signals).await {
-            Ok(Answer::Granted(guard)) => guard,
-            Ok(Answer::Interrupted(signal)) => return Ok(exit::of_signal(signal)),
+        let guard = match request.acquire(context, client, Wait::Unlimited, signals).await {
+            Ok(AcquireResult::Granted(guard)) => guard,
+            Ok(AcquireResult::Interrupted(signal)) => return Ok(exit::of_signal(signal)),
             // An unlimited wait that ends without a grant was ended by the server: handled like an unavailable server.
-            Ok(Answer::Busy(_) | Answer::SessionInUse) => continue,
+            Ok(AcquireResult::Busy(_) | AcquireResult::SessionInUse) => continue,
             Err(error) if error.is_transient() || is_over(&error) => {
-                let shown = exact(pause);
-                say(&format!("{}\n  trying again in {shown}", failure(context, &error).await));
+                let pause_text = exact(pause);
+                say(&format!("{}\n  trying again in {pause_text}", failure(context, &error).await));
                 tokio::select! {
                     () = sleep(pause) => {}
                     signal = signals.next_termination() => return Ok(exit::of_signal(signal.as_raw())),
@@ -52,20 +53,20 @@ async fn campaign(context: &Context, args: &ElectArgs, client: &Client, signals:
         };
         pause = PAUSES.0;
         if !args.run.quiet {
-            say(&format!("tenure: leading {}, token {}", ask.shown(), guard.token()));
+            say(&format!("tenure: leading {}, token {}", request.label(), guard.token()));
         }
-        let ended = match ask.run(context, guard, signals).await? {
+        let ended = match request.run(context, guard, signals).await? {
             Outcome::Ended(code) => return Ok(code),
             Outcome::Lost(why) => format!("was lost ({why})"),
             Outcome::Stopped => "was handed over".to_owned(),
         };
         if args.once {
-            let message = format!("the lead of {} {ended}, so the command was stopped", ask.shown());
+            let message = format!("the lead of {} {ended}, so the command was stopped", request.label());
             return Err(Failure::new(exit::HOLD_LOST, message));
         }
         if let Some(signal) = signals.termination() {
             return Ok(exit::of_signal(signal.as_raw()));
         }
-        say(&format!("tenure: the lead of {} {ended}; campaigning again", ask.shown()));
+        say(&format!("tenure: the lead of {} {ended}; campaigning again", request.label()));
     }
 }

@@ -20,18 +20,18 @@ use crate::output::{exact, plain, say};
 use crate::{rejection, rpc};
 
 /// The number of checks for a renewal per window; a session is renewed three times per window.
-const LOOKS: u32 = 24;
+const CHECKS_PER_WINDOW: u32 = 24;
 
 /// The pause between checks whether the session of another program has ended: starts at this, doubles ...
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// ... up to this.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(1);
 
 /// How long closing the session may take at the end.
-const CLOSING: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// An acquire request and its options.
-pub struct Ask<'a> {
+pub struct Acquisition<'a> {
     pub names: &'a [String],
     pub session_id: Option<&'a str>,
     pub mode: ModeArgs,
@@ -45,8 +45,8 @@ pub struct Ask<'a> {
     pub reported: WaitReported,
 }
 
-/// The result of an acquire.
-pub enum Answer {
+/// The result of an acquire request.
+pub enum AcquireResult {
     Granted(Guard),
     Busy(Busy),
     /// Another program uses the session's id.
@@ -57,8 +57,8 @@ pub enum Answer {
 
 /// The limit of the wait.
 #[derive(Debug, Clone, Copy)]
-pub enum Patience {
-    Forever,
+pub enum Wait {
+    Unlimited,
     Until(Instant),
     None,
 }
@@ -90,7 +90,7 @@ pub async fn connect(context: &Context) -> Result<Client, Failure> {
     }
 }
 
-impl<'a> Ask<'a> {
+impl<'a> Acquisition<'a> {
     /// A request for these locks with default options.
     pub fn new(names: &'a [String], run: &'a RunArgs) -> Self {
         let progress = Progress::within(Duration::MAX);
@@ -108,38 +108,43 @@ impl<'a> Ask<'a> {
     }
 
     /// The locks, for messages.
-    pub fn shown(&self) -> String {
+    pub fn label(&self) -> String {
         self.names.iter().map(|name| plain(name)).collect::<Vec<_>>().join(" ")
     }
 
-    /// Acquires, and waits as long as `patience` lasts. A session that is lost while waiting is replaced.
-    pub async fn ask(
+    /// Acquires, and waits as long as `wait` lasts. A session that is lost while waiting is replaced.
+    pub async fn acquire(
         &self,
         context: &Context,
         client: &Client,
-        patience: Patience,
+        wait: Wait,
         signals: &mut Signals,
-    ) -> Result<Answer, Error> {
+    ) -> Result<AcquireResult, Error> {
         tokio::select! {
-            answer = self.ask_again(context, client, patience) => answer,
-            signal = signals.next_termination() => Ok(Answer::Interrupted(signal.as_raw())),
+            result = self.acquire_repeatedly(context, client, wait) => result,
+            signal = signals.next_termination() => Ok(AcquireResult::Interrupted(signal.as_raw())),
         }
     }
 
-    async fn ask_again(&self, context: &Context, client: &Client, patience: Patience) -> Result<Answer, Error> {
+    async fn acquire_repeatedly(&self, context: &Context, client: &Client, wait: Wait) -> Result<AcquireResult, Error> {
         let quiet = self.run.quiet;
         loop {
-            let Some(session) = self.open(context, client, patience).await? else { return Ok(Answer::SessionInUse) };
+            let Some(session) = self.open(context, client, wait).await? else {
+                return Ok(AcquireResult::SessionInUse);
+            };
             let waiting = Waiting { context, client, session: Some(session.id()), names: self.names };
             let attempt = tokio::select! {
-                attempt = self.once(&session, patience) => attempt,
+                attempt = self.attempt(&session, wait) => attempt,
                 never = waiting.show(quiet, &self.reported) => match never {},
             };
             return match attempt {
-                Ok(Attempt::Acquired(guard)) => Ok(Answer::Granted(guard)),
-                Ok(Attempt::Busy(busy)) => Ok(Answer::Busy(busy)),
+                Ok(Attempt::Acquired(guard)) => Ok(AcquireResult::Granted(guard)),
+                Ok(Attempt::Busy(busy)) => Ok(AcquireResult::Busy(busy)),
                 Err(Error::Lost(why)) => {
-                    say(&format!("tenure: lost the place in the queue for {} ({why}); asking again", self.shown()));
+                    say(&format!(
+                        "tenure: lost the position in the queue for {} ({why}); acquiring again",
+                        self.label()
+                    ));
                     continue;
                 }
                 Err(error) => Err(error),
@@ -147,9 +152,9 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// Opens the session. While another program uses its id, waits as long as `patience` lasts: a restarted program
+    /// Opens the session. While another program uses its id, waits as long as `wait` lasts: a restarted program
     /// with the same id thus takes over when the session of its predecessor has ended.
-    async fn open(&self, context: &Context, client: &Client, patience: Patience) -> Result<Option<Session>, Error> {
+    async fn open(&self, context: &Context, client: &Client, wait: Wait) -> Result<Option<Session>, Error> {
         let quiet = self.run.quiet;
         let opened = tokio::select! {
             opened = client.session(self.session()) => opened,
@@ -157,43 +162,43 @@ impl<'a> Ask<'a> {
         };
         match (opened, self.session_id) {
             (Err(error), Some(id)) if is_in_use(&error) => tokio::select! {
-                opened = self.open_when_free(client, patience) => opened,
+                opened = self.open_when_free(client, wait) => opened,
                 never = waiting::for_a_session(quiet, id, &self.reported) => match never {},
             },
             (opened, _) => opened.map(Some),
         }
     }
 
-    async fn open_when_free(&self, client: &Client, patience: Patience) -> Result<Option<Session>, Error> {
+    async fn open_when_free(&self, client: &Client, wait: Wait) -> Result<Option<Session>, Error> {
         let mut pause = FIRST_PAUSE;
         loop {
-            let left = match patience {
-                Patience::Forever => Duration::MAX,
-                Patience::Until(end) => end.saturating_duration_since(Instant::now()),
-                Patience::None => Duration::ZERO,
+            let left = match wait {
+                Wait::Unlimited => Duration::MAX,
+                Wait::Until(end) => end.saturating_duration_since(Instant::now()),
+                Wait::None => Duration::ZERO,
             };
             if left.is_zero() {
                 return Ok(None);
             }
             sleep(pause.min(left)).await;
             match client.session(self.session()).await {
-                Err(error) if is_in_use(&error) => pause = (pause * 2).min(LONGEST_PAUSE),
+                Err(error) if is_in_use(&error) => pause = (pause * 2).min(MAX_PAUSE),
                 opened => return opened.map(Some),
             }
         }
     }
 
-    async fn once(&self, session: &Session, patience: Patience) -> Result<Attempt, Error> {
+    async fn attempt(&self, session: &Session, wait: Wait) -> Result<Attempt, Error> {
         let request = session
             .locks(self.names)
             .priority(self.priority)
             .min_hold(self.min_hold)
             .with_metadata(self.run.metadata.iter().cloned().collect());
         let request = self.mode.of(request);
-        match patience {
-            Patience::Forever => request.acquire().await.map(Attempt::Acquired),
-            Patience::Until(end) => request.acquire_within(end.saturating_duration_since(Instant::now())).await,
-            Patience::None => request.try_acquire().await,
+        match wait {
+            Wait::Unlimited => request.acquire().await.map(Attempt::Acquired),
+            Wait::Until(end) => request.acquire_within(end.saturating_duration_since(Instant::now())).await,
+            Wait::None => request.try_acquire().await,
         }
     }
 
@@ -222,22 +227,22 @@ impl<'a> Ask<'a> {
                 ("TENURE_SESSION_ID".to_owned(), session.id().to_owned()),
             ],
             as_json: context.global.output == Format::Json,
-            lock: self.shown(),
+            lock: self.label(),
             session: Some((session.id().to_owned(), context.global.clone())),
             schedule,
             health: self.health_check(),
         };
-        let (tell, validity) = watch::channel(Validity::Until(ends_at(&session)));
+        let (sender, validity) = watch::channel(Validity::Until(ends_at(&session)));
         let outcome = tokio::select! {
             outcome = supervise(&task, validity, signals) => outcome,
-            never = self.keep_telling(&guard, &session, &tell) => match never {},
+            never = self.publish_validity(&guard, &session, &sender) => match never {},
             never = self.follow_health(&task) => match never {},
         };
         // This confirms a requested handoff.
         if let Ok(Outcome::Ended(_) | Outcome::Stopped) = outcome
             && let Err(error) = guard.release().await
         {
-            say(&format!("tenure: {} could not be given back; it is free after its TTL: {error}", self.shown()));
+            say(&format!("tenure: {} could not be released; it expires after its TTL: {error}", self.label()));
         }
         outcome
     }
@@ -269,18 +274,18 @@ impl<'a> Ask<'a> {
     }
 
     /// Publishes the end of validity after each renewal, a requested handoff, and the loss of the hold.
-    async fn keep_telling(
+    async fn publish_validity(
         &self,
         guard: &Guard,
         session: &Session,
-        tell: &watch::Sender<Validity>,
+        sender: &watch::Sender<Validity>,
     ) -> std::convert::Infallible {
-        let pause = window(session) / LOOKS;
+        let pause = window(session) / CHECKS_PER_WINDOW;
         let mut lost = std::pin::pin!(guard.lost());
         let mut state = session.state();
         let mut at_risk = false;
         let mut until = ends_at(session);
-        let mut asked = None;
+        let mut requested = None;
         loop {
             match &*state.borrow_and_update() {
                 SessionState::AtRisk if !at_risk => {
@@ -300,23 +305,23 @@ impl<'a> Ask<'a> {
             }
             tokio::select! {
                 why = &mut lost => {
-                    tell.send_replace(Validity::Lost(why.to_string()));
+                    sender.send_replace(Validity::Lost(why.to_string()));
                     std::future::pending::<()>().await;
                 }
-                _ = guard.transfer_requested(), if asked.is_none() => {}
+                _ = guard.transfer_requested(), if requested.is_none() => {}
                 () = sleep(pause) => {}
             }
             let request = guard.transfer_request();
-            let asked_anew = request != asked;
-            asked = request;
-            if asked_anew && let Some(request) = &asked {
+            let is_new = request != requested;
+            requested = request;
+            if is_new && let Some(request) = &requested {
                 say(&self.announcement(request));
             }
             let now = ends_at(session);
             // Each value comes from two clock readings and so differs a little.
-            if now > until + pause || asked_anew {
+            if now > until + pause || is_new {
                 until = now;
-                tell.send_replace(match &asked {
+                sender.send_replace(match &requested {
                     Some(request) if self.on_transfer == OnTransfer::Stop => {
                         Validity::HandOver { until, stop_by: since_boot() + request.remaining() }
                     }
@@ -336,7 +341,7 @@ impl<'a> Ask<'a> {
             OnTransfer::Stop => "stopping the command",
             OnTransfer::Ignore => "the command runs on (see --on-transfer)",
         };
-        format!("tenure: asked{by} to hand over {} within {drain}: {then}", self.shown())
+        format!("tenure: asked{by} to hand over {} within {drain}: {then}", self.label())
     }
 }
 
@@ -363,7 +368,7 @@ pub fn host_name() -> String {
 
 /// Closes the client. If no server replies soon, its session ends by its TTL.
 pub async fn close(client: &Client) {
-    let _ = timeout(CLOSING, client.close()).await;
+    let _ = timeout(CLOSE_TIMEOUT, client.close()).await;
 }
 
 /// Converts an error of the client library. If servers are unavailable, connects to each again to report its cause.
