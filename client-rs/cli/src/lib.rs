@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::{FromArgMatches, Parser};
 
-use args::{Cli, Command, Format, Global, OwnStep, Step};
+use args::{Cli, Command, Format, Global, Helper, HelperCli};
 use exit::Failure;
 use output::Output;
 use rpc::Rpc;
@@ -27,17 +27,17 @@ struct Context {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    if OwnStep::is_asked_for() {
-        let OwnStep { global, step } = OwnStep::parse();
+    if HelperCli::is_requested() {
+        let HelperCli { global, helper } = HelperCli::parse();
         let output = Output::new(global.output);
-        return end(output, step_of_own(global, step));
+        return end(output, run_helper(global, helper));
     }
     match args::command()
-        .color(output::colours_of_help())
+        .color(output::help_colours())
         .try_get_matches()
         .and_then(|matches| Cli::from_arg_matches(&matches))
     {
-        Ok(cli) => end(Output::new(cli.global.output), of_itself(cli)),
+        Ok(cli) => end(Output::new(cli.global.output), run_offline(cli)),
         Err(error) if error.use_stderr() && args::wants_json() => end(Output::new(Format::Json), Err(error.into())),
         Err(error) => error.exit(),
     }
@@ -49,7 +49,7 @@ pub fn command() -> clap::Command {
 }
 
 /// Runs commands that need no server, without starting a runtime or a client.
-fn of_itself(cli: Cli) -> Result<u8, Failure> {
+fn run_offline(cli: Cli) -> Result<u8, Failure> {
     let output = Output::new(cli.global.output);
     match cli.command {
         Command::FenceSql(args) => commands::fence_sql(output, &args),
@@ -74,10 +74,10 @@ fn end(output: Output, ended: Result<u8, Failure>) -> ExitCode {
     }
 }
 
-fn step_of_own(global: Global, step: Step) -> Result<u8, Failure> {
-    match step {
-        Step::Exec(args) => child::exec(&args),
-        Step::Guard(args) => match (child::guard(&args)?, args.session) {
+fn run_helper(global: Global, helper: Helper) -> Result<u8, Failure> {
+    match helper {
+        Helper::Exec(args) => child::exec(&args),
+        Helper::Guard(args) => match (child::guard(&args)?, args.session) {
             // Nothing runs under the hold of the killed `tenure` any more, so the next waiter may have it now.
             (true, Some(id)) => run(global, Command::Close(args::SessionIdArgs { id })),
             _ => Ok(exit::OK),
@@ -127,6 +127,6 @@ async fn dispatch(global: Global, command: Command) -> Result<u8, Failure> {
         | Command::ExitCodes
         | Command::Json
         | Command::Completions(_)
-        | Command::Man(_) => of_itself(Cli { global: context.global, command }),
+        | Command::Man(_) => run_offline(Cli { global: context.global, command }),
     }
 }

@@ -28,7 +28,7 @@ pub struct Rpc {
     security: Security,
     timeout: Duration,
     /// The time that the service may wait before it replies, in addition to the timeout.
-    waits: Duration,
+    server_wait: Duration,
 }
 
 /// Whether a call that may have taken effect may be sent to the next endpoint.
@@ -43,7 +43,7 @@ pub enum Repeat {
 impl Rpc {
     /// Calls to one of `endpoints`, with a `timeout` for all endpoints together.
     pub fn new(endpoints: Vec<String>, security: Security, timeout: Duration) -> Self {
-        Self { endpoints, security, timeout, waits: Duration::ZERO }
+        Self { endpoints, security, timeout, server_wait: Duration::ZERO }
     }
 
     /// The endpoints, in the order in which they are tried.
@@ -70,7 +70,7 @@ impl Rpc {
     /// A copy with more time, for calls that wait.
     #[must_use]
     pub fn with_more_time(&self, more: Duration) -> Self {
-        Self { waits: self.waits.saturating_add(more), ..self.clone() }
+        Self { server_wait: self.server_wait.saturating_add(more), ..self.clone() }
     }
 
     /// Sends `request` to the first endpoint that can reply. A rejection is a reply; an unreachable or draining server
@@ -83,13 +83,13 @@ impl Rpc {
         Q: Clone,
         F: Future<Output = Result<Response<T>, Status>>,
     {
-        let deadline = Instant::now() + self.timeout.saturating_add(self.waits).min(LONGEST_CALL);
+        let deadline = Instant::now() + self.timeout.saturating_add(self.server_wait).min(LONGEST_CALL);
         let mut tried = Vec::new();
         for (position, endpoint) in self.endpoints.iter().enumerate() {
             // A silent endpoint must leave time for the others.
             let left = deadline.saturating_duration_since(Instant::now());
             let others = u32::try_from(self.endpoints.len() - position).unwrap_or(u32::MAX);
-            let share = left.saturating_sub(self.waits) / others;
+            let share = left.saturating_sub(self.server_wait) / others;
             let channel = match timeout(share, self.connect(endpoint)).await {
                 Ok(Ok(channel)) => channel,
                 Ok(Err(why)) => {
@@ -102,7 +102,7 @@ impl Rpc {
                 }
             };
             let limit = match repeat {
-                Repeat::Safe => share.saturating_add(self.waits),
+                Repeat::Safe => share.saturating_add(self.server_wait),
                 Repeat::Unsafe => left,
             };
             let status = match timeout(limit, call(channel, request.clone())).await {
@@ -127,7 +127,7 @@ impl Rpc {
     pub async fn connect(&self, endpoint: &str) -> Result<Wire, String> {
         let server: Uri = endpoint.parse().map_err(|_| "this is no URL".to_owned())?;
         match timeout(CONNECT_TIMEOUT, transport::connect(&server, self.security.clone(), CONNECT_TIMEOUT)).await {
-            Ok(connected) => connected.map_err(|problem| words(&problem)),
+            Ok(connected) => connected.map_err(|problem| root_cause(&problem)),
             Err(_) => Err(format!("no connection within {}", exact(CONNECT_TIMEOUT))),
         }
     }
@@ -165,7 +165,7 @@ macro_rules! all_pages {
 pub(crate) use all_pages;
 
 /// The deepest cause of an error: "connection refused" rather than "transport error".
-fn words(problem: &str) -> String {
+fn root_cause(problem: &str) -> String {
     if let Some(start) = problem.find("invalid peer certificate") {
         return problem[start..].to_owned();
     }

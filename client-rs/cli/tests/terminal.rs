@@ -66,7 +66,7 @@ async fn tables_are_as_wide_as_the_terminal_at_most() {
     }
     let shown = lines(&at(&server, 80, &[], &["ls"]).await);
     assert!(shown[1].contains("worker-1.example.com"), "{shown:#?}");
-    assert!(shown.iter().any(|line| line == "(no room for SESSION)"), "{shown:#?}");
+    assert!(shown.iter().any(|line| line == "(no space for SESSION)"), "{shown:#?}");
     let shown = lines(&at(&server, 95, &[], &["ls"]).await);
     assert!(shown[1].contains("…0000001"), "what tells ids apart is kept: {shown:#?}");
 }

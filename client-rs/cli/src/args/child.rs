@@ -179,32 +179,32 @@ pub struct RunArgs {
     pub health: HealthArgs,
 }
 
-/// The steps that `tenure` starts as processes of their own, as it calls itself.
+/// The helper processes that `tenure` starts from its own executable.
 #[derive(Debug, Parser)]
 #[command(name = "tenure")]
-pub struct OwnStep {
-    /// Where the service is.
+pub struct HelperCli {
+    /// The options of the connection.
     #[command(flatten)]
     pub global: Global,
-    /// The step.
+    /// The helper.
     #[command(subcommand)]
-    pub step: Step,
+    pub helper: Helper,
 }
 
-/// One of the steps.
+/// One of the helpers.
 #[derive(Debug, Subcommand)]
-pub enum Step {
-    /// Becomes CMD, and dies with its parent.
+pub enum Helper {
+    /// Executes CMD, which dies with its parent.
     #[command(name = "__exec")]
     Exec(ExecArgs),
-    /// Ends CMD when its hold ends, should `tenure` be unable to.
+    /// Ends CMD when its hold ends and `tenure` cannot.
     #[command(name = "__guard")]
     Guard(GuardArgs),
 }
 
-impl OwnStep {
-    /// Whether the command line names one of these steps.
-    pub fn is_asked_for() -> bool {
+impl HelperCli {
+    /// Whether the command line names one of the helpers.
+    pub fn is_requested() -> bool {
         std::env::args_os().nth(1).is_some_and(|first| first == "__exec" || first == "__guard")
     }
 }
@@ -233,7 +233,7 @@ pub struct GuardArgs {
     /// The lock, for messages.
     #[arg(long)]
     pub lock: String,
-    /// The session to close after a violent end of `tenure`, once CMD is dead.
+    /// The session to close if `tenure` was killed, once CMD is dead.
     #[arg(long)]
     pub session: Option<String>,
     /// How long before the end of the validity SIGTERM is due, in nanoseconds.

@@ -19,7 +19,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use tenure_client::transport::{Secret, Security};
 use tonic::transport::Uri;
 
-pub use child::{ElectArgs, ExecArgs, GuardArgs, LockArgs, OnTransfer, OwnStep, RunArgs, Step};
+pub use child::{ElectArgs, ExecArgs, GuardArgs, Helper, HelperCli, LockArgs, OnTransfer, RunArgs};
 pub use fence::{FenceDialect, FenceSqlArgs};
 pub use groups::{GroupCommand, GroupJoinArgs, GroupLsArgs, GroupNameArgs, GroupWatchArgs};
 pub use health::HealthArgs;
@@ -226,7 +226,7 @@ the standard error: {\"error\": {\"exitCode\", \"reason\", \"message\", \"next\"
     Man(ManArgs),
 }
 
-/// The program that runs the steps of `OwnStep`: the running executable, even if it was replaced on disk meanwhile.
+/// The program that runs the helper processes of `HelperCli`: the running executable, even if it was replaced on disk meanwhile.
 pub fn own_program() -> PathBuf {
     if cfg!(target_os = "linux") {
         PathBuf::from("/proc/self/exe")

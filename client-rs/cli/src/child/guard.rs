@@ -14,7 +14,7 @@ use super::process::{Tree, since_boot};
 use super::schedule::{Action, Schedule};
 use crate::args::GuardArgs;
 use crate::exit::{self, Failure};
-use crate::output::{plain, say};
+use crate::output::{escape, say};
 
 /// The maximum sleep: sleep timers stop during suspend, so the clock is read again.
 const MAX_SLEEP: Duration = Duration::from_millis(250);
@@ -33,7 +33,7 @@ pub fn guard(args: &GuardArgs) -> Result<bool, Failure> {
         term_before: Duration::from_nanos(args.term_before),
         kill_before: Duration::from_nanos(args.kill_before),
     };
-    Ok(supervise(&tree, schedule.for_guard(), &plain(&args.lock)))
+    Ok(supervise(&tree, schedule.for_guard(), &escape(&args.lock)))
 }
 
 fn supervise(tree: &Tree, schedule: Schedule, lock: &str) -> bool {

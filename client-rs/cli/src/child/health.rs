@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::supervise::{Task, code, group_of};
-use crate::output::{exact, plain, say};
+use crate::output::{escape, exact, say};
 
 /// The number of bytes kept from the end of a check's output; they are for one line of a message.
 const OUTPUT_KEPT: usize = 300;
@@ -143,7 +143,7 @@ async fn keep_end(output: &mut Receiver, kept: &mut Vec<u8>) {
 
 fn last_line(output: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(output);
-    text.lines().map(str::trim).rfind(|line| !line.is_empty()).map(plain)
+    text.lines().map(str::trim).rfind(|line| !line.is_empty()).map(escape)
 }
 
 /// Counts consecutive failures. Pure: time is an argument.

@@ -8,7 +8,7 @@ use super::waiting::{WaitReported, Waiting};
 use crate::Context;
 use crate::args::{AcquireArgs, ReleaseArgs, SessionIdArgs};
 use crate::exit::{self, Failure};
-use crate::output::{describe_claim, duration, in_mode, plain};
+use crate::output::{describe_claim, duration, escape, in_mode};
 use crate::rpc::{Repeat, locks, sessions};
 
 pub async fn acquire(context: &Context, args: AcquireArgs) -> Result<u8, Failure> {
@@ -53,7 +53,7 @@ pub async fn renew(context: &Context, args: SessionIdArgs) -> Result<u8, Failure
     let response =
         context.rpc.call(Repeat::Safe, &request, async |wire, request| sessions(wire).renew(request).await).await?;
     context.output.message(&response, |response| {
-        format!("session {} lives on for {}", plain(&request.session_id), duration(response.ttl))
+        format!("session {} lives on for {}", escape(&request.session_id), duration(response.ttl))
     })
 }
 
@@ -66,7 +66,7 @@ pub async fn release(context: &Context, args: ReleaseArgs) -> Result<u8, Failure
     };
     let response =
         context.rpc.call(Repeat::Safe, &request, async |wire, request| locks(wire).release(request).await).await?;
-    context.output.message(&response, |_| format!("{}: released", plain(&request.name)))
+    context.output.message(&response, |_| format!("{}: released", escape(&request.name)))
 }
 
 pub async fn close(context: &Context, args: SessionIdArgs) -> Result<u8, Failure> {
@@ -79,13 +79,13 @@ pub async fn close(context: &Context, args: SessionIdArgs) -> Result<u8, Failure
         .rpc
         .call(Repeat::Safe, &request, async |wire, request| sessions(wire).close_session(request).await)
         .await?;
-    context.output.message(&response, |_| format!("session {} is closed", plain(&request.session_id)))
+    context.output.message(&response, |_| format!("session {} is closed", escape(&request.session_id)))
 }
 
 fn describe_answer(request: &AcquireRequest, response: &AcquireResponse) -> String {
-    let names = request.names.iter().map(|name| plain(name)).collect::<Vec<_>>().join(" ");
+    let names = request.names.iter().map(|name| escape(name)).collect::<Vec<_>>().join(" ");
     if response.acquired {
-        let session = plain(&response.session_id);
+        let session = escape(&response.session_id);
         // After a wait, the remaining TTL is not known.
         let time = match response.ttl {
             None => String::new(),
@@ -100,7 +100,7 @@ fn describe_answer(request: &AcquireRequest, response: &AcquireResponse) -> Stri
             let place = if holder.names == request.names {
                 String::new()
             } else {
-                let others = holder.names.iter().map(|name| plain(name)).collect::<Vec<_>>().join(" ");
+                let others = holder.names.iter().map(|name| escape(name)).collect::<Vec<_>>().join(" ");
                 format!(", which has {others}")
             };
             match holder.token {

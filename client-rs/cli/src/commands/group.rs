@@ -13,7 +13,7 @@ use super::watch::follow;
 use crate::Context;
 use crate::args::{GroupCommand, GroupLsArgs, GroupNameArgs, GroupWatchArgs};
 use crate::exit::{self, Failure};
-use crate::output::{self, plain};
+use crate::output::{self, escape};
 use crate::rpc::{Repeat, all_pages, groups};
 
 pub async fn group(context: &Context, command: GroupCommand) -> Result<u8, Failure> {
@@ -66,8 +66,8 @@ async fn configure(
     let response =
         context.rpc.call(repeat, &request, async |wire, request| groups(wire).configure_group(request).await).await?;
     context.output.message(&response, |response: &ConfigureGroupResponse| match response.config_revision {
-        0 => format!("{}: no config", plain(&request.group)),
-        revision => format!("{}: config of revision {revision}", plain(&request.group)),
+        0 => format!("{}: no config", escape(&request.group)),
+        revision => format!("{}: config of revision {revision}", escape(&request.group)),
     })
 }
 
@@ -84,19 +84,19 @@ async fn watch(context: &Context, args: GroupWatchArgs) -> Result<u8, Failure> {
 /// A message as lines for people. Progress prints nothing, and a state that follows from events needs no line of its
 /// own.
 fn lines(response: &WatchResponse) -> Vec<String> {
-    let now = |group: &Group| format!("rev {}  {}", response.revision, output::group_now(group));
+    let now = |group: &Group| format!("rev {}  {}", response.revision, output::describe_group(group));
     match &response.kind {
         Some(Kind::Snapshot(snapshot)) => snapshot.groups.iter().map(now).collect(),
         Some(Kind::Events(events)) if events.group_events.is_empty() => events.groups.iter().map(now).collect(),
-        Some(Kind::Events(events)) => events.group_events.iter().map(happened).collect(),
+        Some(Kind::Events(events)) => events.group_events.iter().map(event_line).collect(),
         Some(Kind::HistoryGone(gone)) => vec![output::history_gone(gone)],
         Some(Kind::Progress(_)) | None => Vec::new(),
     }
 }
 
-fn happened(event: &GroupEvent) -> String {
-    let (time, name) = (output::stamp(event.time), plain(&event.group));
-    format!("{time}rev {}  {name}  {}", event.revision, output::group_happened(event))
+fn event_line(event: &GroupEvent) -> String {
+    let (time, name) = (output::event_time(event.time), escape(&event.group));
+    format!("{time}rev {}  {name}  {}", event.revision, output::describe_group_event(event))
 }
 
 #[cfg(test)]
@@ -105,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    fn told(kind: Kind) -> Vec<String> {
+    fn printed(kind: Kind) -> Vec<String> {
         lines(&WatchResponse { revision: 45, kind: Some(kind) })
     }
 
@@ -113,8 +113,8 @@ mod tests {
     fn a_snapshot_and_a_state_of_its_own_say_how_things_are() {
         let groups = vec![Group { name: "g".into(), ..Group::default() }];
         let snapshot = Snapshot { groups: groups.clone(), ..Snapshot::default() };
-        assert_eq!(told(Kind::Snapshot(snapshot)), ["rev 45  g: no members"]);
-        assert_eq!(told(Kind::Events(Events { groups, ..Events::default() })), ["rev 45  g: no members"]);
+        assert_eq!(printed(Kind::Snapshot(snapshot)), ["rev 45  g: no members"]);
+        assert_eq!(printed(Kind::Events(Events { groups, ..Events::default() })), ["rev 45  g: no members"]);
     }
 
     #[test]
@@ -129,6 +129,6 @@ mod tests {
         };
         let groups = vec![Group { name: "g".into(), ..Group::default() }];
         let events = Events { group_events: vec![event], groups, ..Events::default() };
-        assert_eq!(told(Kind::Events(events)), ["2023-11-14T22:13:20.005Z  rev 44  g  config set: 1000"]);
+        assert_eq!(printed(Kind::Events(events)), ["2023-11-14T22:13:20.005Z  rev 44  g  config set: 1000"]);
     }
 }

@@ -14,7 +14,7 @@ use crate::Context;
 use crate::args::GroupJoinArgs;
 use crate::child::Signals;
 use crate::exit::{self, Failure};
-use crate::output::{exact, plain, say};
+use crate::output::{escape, exact, say};
 
 /// The pauses after a failed attempt: the first, and the maximum.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
@@ -42,7 +42,7 @@ async fn stay(context: &Context, args: &GroupJoinArgs, client: &Client) -> Failu
             say(&text);
         }
     };
-    let name = plain(&args.name);
+    let name = escape(&args.name);
     let mut pause = PAUSES.0;
     loop {
         let membership = match request.join().await {
@@ -214,7 +214,7 @@ impl Shown {
             "current": standing.is_current(),
             "lost": standing.lost.as_ref().map(ToString::to_string),
         });
-        let assignment = standing.assignment().map(plain);
+        let assignment = standing.assignment().map(escape);
         let is_news = match context.global.output {
             crate::args::Format::Json => self.whole.as_ref() != Some(&whole),
             crate::args::Format::Table => self.assignment != assignment,

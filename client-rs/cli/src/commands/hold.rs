@@ -16,7 +16,7 @@ use crate::child::{
     Health, HealthCheck, MOST_GRACE_DIVISOR, Outcome, Schedule, Signals, Task, Validity, since_boot, supervise,
 };
 use crate::exit::{self, Failure};
-use crate::output::{exact, plain, say};
+use crate::output::{escape, exact, say};
 use crate::{rejection, rpc};
 
 /// The number of checks for a renewal per window; a session is renewed three times per window.
@@ -109,7 +109,7 @@ impl<'a> Acquisition<'a> {
 
     /// The locks, for messages.
     pub fn label(&self) -> String {
-        self.names.iter().map(|name| plain(name)).collect::<Vec<_>>().join(" ")
+        self.names.iter().map(|name| escape(name)).collect::<Vec<_>>().join(" ")
     }
 
     /// Acquires, and waits as long as `wait` lasts. A session that is lost while waiting is replaced.
@@ -332,9 +332,9 @@ impl<'a> Acquisition<'a> {
     }
 
     fn announcement(&self, request: &TransferRequest) -> String {
-        let mut by = request.operator.as_ref().map_or_else(String::new, |name| format!(" by {}", plain(name)));
+        let mut by = request.operator.as_ref().map_or_else(String::new, |name| format!(" by {}", escape(name)));
         if let Some(note) = &request.note {
-            by.push_str(&format!(" ({})", plain(note)));
+            by.push_str(&format!(" ({})", escape(note)));
         }
         let drain = exact(request.drain);
         let then = match self.on_transfer {

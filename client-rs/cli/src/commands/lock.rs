@@ -7,7 +7,7 @@ use crate::Context;
 use crate::args::LockArgs;
 use crate::child::{Outcome, Signals};
 use crate::exit::{self, Failure};
-use crate::output::{describe_holder, humane, plain, say};
+use crate::output::{describe_holder, escape, human, say};
 
 pub async fn lock(context: &Context, args: LockArgs) -> Result<u8, Failure> {
     let mut signals = Signals::catch()?;
@@ -28,7 +28,7 @@ pub async fn lock(context: &Context, args: LockArgs) -> Result<u8, Failure> {
     let begun = Instant::now();
     let ended = match request.acquire(context, &client, wait, &mut signals).await {
         Ok(AcquireResult::Granted(guard)) => {
-            let after = humane(begun.elapsed());
+            let after = human(begun.elapsed());
             request
                 .reported
                 .end(|| format!("tenure: acquired {} after {after}, token {}", request.label(), guard.token()));
@@ -48,7 +48,7 @@ pub async fn lock(context: &Context, args: LockArgs) -> Result<u8, Failure> {
         }
         Ok(AcquireResult::SessionInUse) => {
             if !args.run.quiet {
-                let id = plain(request.session_id.unwrap_or_default());
+                let id = escape(request.session_id.unwrap_or_default());
                 say(&format!("tenure: {} not acquired: session {id} is in use by another program", request.label()));
             }
             Ok(args.conflict_exit_code)

@@ -13,7 +13,7 @@ use super::waiting;
 use crate::Context;
 use crate::args::{BlockedArgs, EvictArgs, SetArgs, TransferArgs};
 use crate::exit::{self, Failure};
-use crate::output::{self, claims, describe_claim, plain, settings};
+use crate::output::{self, claims, describe_claim, escape, settings};
 use crate::rpc::{Repeat, all_pages, locks};
 
 /// How long the service itself waits, after the drain, for the holder's confirmation.
@@ -114,7 +114,7 @@ fn describe_transfer(name: &str, response: &TransferResponse) -> String {
     let now = response.claim.clone().unwrap_or_default();
     format!(
         "{}: transferred from {}, token {}, to {}, token {}",
-        plain(name),
+        escape(name),
         describe_claim(&before),
         before.token,
         describe_claim(&now),
@@ -124,11 +124,11 @@ fn describe_transfer(name: &str, response: &TransferResponse) -> String {
 
 fn describe_settings(lock: Option<&Lock>) -> String {
     let lock = lock.cloned().unwrap_or_default();
-    format!("{}: {} is set", plain(&lock.name), settings(lock.settings.as_ref()))
+    format!("{}: {} is set", escape(&lock.name), settings(lock.settings.as_ref()))
 }
 
 fn describe_eviction(name: &str, response: &EvictResponse) -> String {
-    let name = plain(name);
+    let name = escape(name);
     if response.evicted.is_empty() {
         return format!("{name}: nobody held it, so nobody was evicted");
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::args::{self, CompletionsArgs, ManArgs};
 use crate::exit::{self, Failure, Meaning};
-use crate::output::{Look, Output, Table, Tint, column};
+use crate::output::{Output, Style, Table, Tint, column};
 use crate::pages::{self, CHEAT, Form, GRPCURL, Page, printed};
 
 /// The width of a command in the cheat sheet.
@@ -20,21 +20,21 @@ pub fn cheat(output: Output) -> Result<u8, Failure> {
         json!({"group": group, "lines": lines.collect::<Vec<_>>()})
     });
     let value = json!({"groups": groups.collect::<Vec<_>>(), "grpcurl": GRPCURL});
-    output.value(&value, || cheat_sheet(Look::of_stdout()))
+    output.value(&value, || cheat_sheet(Style::of_stdout()))
 }
 
-fn cheat_sheet(look: Look) -> String {
+fn cheat_sheet(style: Style) -> String {
     let mut sheet = Vec::new();
     for (group, lines) in CHEAT {
-        sheet.push(look.paint(&group.to_uppercase(), Tint::Bold));
+        sheet.push(style.paint(&group.to_uppercase(), Tint::Bold));
         sheet.extend(lines.iter().map(|line| {
             let blanks = " ".repeat(COMMAND.saturating_sub(line.command.len()));
-            format!("  {}{blanks}{}", line.command, look.paint(line.does, Tint::Dim))
+            format!("  {}{blanks}{}", line.command, style.paint(line.does, Tint::Dim))
         }));
     }
-    sheet.push(look.paint("GRPCURL", Tint::Bold));
+    sheet.push(style.paint("GRPCURL", Tint::Bold));
     sheet.extend(GRPCURL.iter().map(|command| format!("  {command}")));
-    sheet.push(format!("{} tenure help COMMAND, tenure help exit-codes", look.paint("MORE", Tint::Bold)));
+    sheet.push(format!("{} tenure help COMMAND, tenure help exit-codes", style.paint("MORE", Tint::Bold)));
     sheet.join("\n")
 }
 
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn the_cheat_sheet_fits_one_screen() {
-        let sheet = cheat_sheet(Look::PIPE);
+        let sheet = cheat_sheet(Style::PIPE);
         assert!(sheet.lines().all(|line| line.chars().count() <= 80), "{sheet}");
         assert!(sheet.lines().count() <= 45, "{sheet}");
     }

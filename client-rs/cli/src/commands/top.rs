@@ -10,7 +10,7 @@ use super::read::{list_locks, list_servers, list_sessions};
 use crate::Context;
 use crate::args::TopArgs;
 use crate::exit::{self, Failure};
-use crate::output::{self, Look, Screen, State};
+use crate::output::{self, Screen, State, Style};
 
 /// The minimum interval, to limit the load on servers.
 const SHORTEST: Duration = Duration::from_millis(100);
@@ -25,30 +25,30 @@ pub async fn top(context: &Context, args: TopArgs) -> Result<u8, Failure> {
         return Err(Failure::new(exit::USAGE, format!("--interval: at least {}", output::exact(SHORTEST))));
     }
     let screen = Screen { namespace: &context.global.namespace, rows: args.rows };
-    let mut last = look(context).await?;
-    if args.once || !Look::of_stdout().can_move() {
+    let mut last = read_state(context).await?;
+    if args.once || !Style::of_stdout().can_redraw() {
         return context.output.value(&summary(&last)?, || output::top(screen, None, &last));
     }
-    show(&output::top(screen, None, &last))?;
+    draw(&output::top(screen, None, &last))?;
     loop {
         tokio::select! {
             () = tokio::time::sleep(args.interval) => {}
             interrupted = tokio::signal::ctrl_c() => return interrupted.map(|()| exit::OK).map_err(Failure::from),
         }
-        match look(context).await {
+        match read_state(context).await {
             Ok(now) => {
-                show(&output::top(screen, Some(&last), &now))?;
+                draw(&output::top(screen, Some(&last), &now))?;
                 last = now;
             }
             // Keep running: an unattended screen must recover when a server is reachable again.
-            Err(failure) => show(&failure.to_string())?,
+            Err(failure) => draw(&failure.to_string())?,
         }
     }
 }
 
 /// Reads the whole state. Only a session's home server knows how late its renewals are, so every endpoint is queried
 /// for them.
-async fn look(context: &Context) -> Result<State, Failure> {
+async fn read_state(context: &Context) -> Result<State, Failure> {
     let (rpc, namespace) = (&context.rpc, &context.global.namespace);
     let servers = list_servers(rpc, namespace).await?;
     let locks = list_locks(rpc, namespace, "").await?;
@@ -57,7 +57,7 @@ async fn look(context: &Context) -> Result<State, Failure> {
     if servers.servers.len() > 1 {
         for endpoint in rpc.endpoints() {
             match list_sessions(&rpc.only(endpoint), namespace).await {
-                Ok(told) => add_remaining(&mut sessions, told),
+                Ok(listed) => add_remaining(&mut sessions, listed),
                 Err(failure) => silent.push((endpoint.clone(), failure.message)),
             }
         }
@@ -65,12 +65,12 @@ async fn look(context: &Context) -> Result<State, Failure> {
     Ok(State { at: Instant::now(), servers, locks, sessions, silent })
 }
 
-fn add_remaining(all: &mut ListSessionsResponse, told: ListSessionsResponse) {
-    let mut told = told.sessions.into_iter().peekable();
+fn add_remaining(all: &mut ListSessionsResponse, listed: ListSessionsResponse) {
+    let mut listed = listed.sessions.into_iter().peekable();
     // Both lists are in the order of opening.
     for session in &mut all.sessions {
-        while told.next_if(|other| other.opened_revision < session.opened_revision).is_some() {}
-        if let Some(same) = told.next_if(|other| other.opened_revision == session.opened_revision) {
+        while listed.next_if(|other| other.opened_revision < session.opened_revision).is_some() {}
+        if let Some(same) = listed.next_if(|other| other.opened_revision == session.opened_revision) {
             session.remaining = session.remaining.or(same.remaining);
         }
     }
@@ -85,7 +85,7 @@ fn summary(state: &State) -> Result<serde_json::Value, Failure> {
     }))
 }
 
-fn show(text: &str) -> Result<(), Failure> {
+fn draw(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     write!(out, "{HOME}")?;
     for line in text.lines() {

@@ -11,8 +11,8 @@ use crate::Context;
 use crate::args::WatchArgs;
 use crate::exit::Failure;
 use crate::output::{
-    describe_claim, end_reason, exact, handing_over, history_gone, in_mode, metadata, plain, say, settings, stamp,
-    who_holds,
+    describe_claim, describe_holders, end_reason, escape, event_time, exact, handoff, history_gone, in_mode, metadata,
+    say, settings,
 };
 use crate::rejection;
 use crate::rpc::Repeat;
@@ -84,22 +84,22 @@ async fn open(context: &Context, request: &WatchRequest) -> Result<Streaming<Wat
 fn lines(response: &WatchResponse) -> Vec<String> {
     match &response.kind {
         Some(Kind::Snapshot(snapshot)) => {
-            let mut lines: Vec<String> = snapshot.locks.iter().map(|lock| now(lock, response.revision)).collect();
+            let mut lines: Vec<String> = snapshot.locks.iter().map(|lock| lock_line(lock, response.revision)).collect();
             if lines.is_empty() && !snapshot.more {
                 lines.push(format!("rev {}  no lock is held or waited for", response.revision));
             }
             lines
         }
-        Some(Kind::Events(events)) => events.events.iter().flat_map(happened).collect(),
+        Some(Kind::Events(events)) => events.events.iter().flat_map(event_lines).collect(),
         Some(Kind::HistoryGone(gone)) => vec![history_gone(gone)],
         Some(Kind::Progress(_)) | None => Vec::new(),
     }
 }
 
-fn now(lock: &Lock, revision: u64) -> String {
-    let mut text = format!("rev {revision}  {}  {}", plain(&lock.name), who_holds(lock));
+fn lock_line(lock: &Lock, revision: u64) -> String {
+    let mut text = format!("rev {revision}  {}  {}", escape(&lock.name), describe_holders(lock));
     for holder in &lock.holders {
-        if let Some(asked) = handing_over(holder) {
+        if let Some(asked) = handoff(holder) {
             text.push_str(&format!(", token {} is {asked}", holder.token));
         }
     }
@@ -117,7 +117,7 @@ fn now(lock: &Lock, revision: u64) -> String {
 }
 
 /// Formats an event, one line for each lock.
-fn happened(event: &Event) -> Vec<String> {
+fn event_lines(event: &Event) -> Vec<String> {
     let claim = event.claim.clone().unwrap_or_default();
     let (who, mode, token) = (describe_claim(&claim), in_mode(&claim), claim.token);
     let why = why(event);
@@ -130,7 +130,7 @@ fn happened(event: &Event) -> Vec<String> {
         EventType::Ended if token != 0 => format!("{why}: {who} no longer holds it, token {token}"),
         EventType::Ended => format!("{why}: {who} no longer waits for it"),
         EventType::TransferStarted => {
-            let asked = handing_over(&claim).unwrap_or_else(|| "asked to hand over".to_owned());
+            let asked = handoff(&claim).unwrap_or_else(|| "asked to hand over".to_owned());
             let by = if event.operator.is_empty() { ", as a better one waits".to_owned() } else { by(event) };
             format!("{who} is {asked}{by}, token {token}")
         }
@@ -142,7 +142,7 @@ fn happened(event: &Event) -> Vec<String> {
     };
     let line = |name: &String| {
         let vacant = if event.vacant_names.contains(name) { "; nobody holds it" } else { "" };
-        format!("{}rev {}  {}  {what}{vacant}", stamp(event.time), event.revision, plain(name))
+        format!("{}rev {}  {}  {what}{vacant}", event_time(event.time), event.revision, escape(name))
     };
     event.names.iter().map(line).collect()
 }
@@ -150,7 +150,7 @@ fn happened(event: &Event) -> Vec<String> {
 /// A handoff on one line: by owners, or by sessions if the owners do not distinguish the two.
 fn transferred(from: &Claim, to: &Claim) -> String {
     let by_owner = !from.owner.is_empty() && !to.owner.is_empty() && from.owner != to.owner;
-    let name = |claim: &Claim| plain(if by_owner { &claim.owner } else { &claim.session_id });
+    let name = |claim: &Claim| escape(if by_owner { &claim.owner } else { &claim.session_id });
     format!("transferred: {} (token {}) -> {} (token {})", name(from), from.token, name(to), to.token)
 }
 
@@ -162,10 +162,10 @@ fn why(event: &Event) -> String {
 fn by(event: &Event) -> String {
     let mut text = String::new();
     if !event.operator.is_empty() {
-        text.push_str(&format!(" by {}", plain(&event.operator)));
+        text.push_str(&format!(" by {}", escape(&event.operator)));
     }
     if !event.note.is_empty() {
-        text.push_str(&format!(" ({})", plain(&event.note)));
+        text.push_str(&format!(" ({})", escape(&event.note)));
     }
     text
 }
@@ -178,7 +178,7 @@ mod tests {
 
     use super::*;
 
-    fn told(kind: Kind) -> Vec<String> {
+    fn printed(kind: Kind) -> Vec<String> {
         lines(&WatchResponse { revision: 45, kind: Some(kind) })
     }
 
@@ -194,7 +194,7 @@ mod tests {
     }
 
     fn line(event: Event) -> String {
-        told(Kind::Events(Events { events: vec![event], ..Events::default() })).concat()
+        printed(Kind::Events(Events { events: vec![event], ..Events::default() })).concat()
     }
 
     #[test]
@@ -272,14 +272,14 @@ mod tests {
     fn a_snapshot_says_how_things_are() {
         let idle = Lock { name: "leader".into(), ..Lock::default() };
         let snapshot = Snapshot { locks: vec![idle], ..Snapshot::default() };
-        assert_eq!(told(Kind::Snapshot(snapshot)), ["rev 45  leader  nobody holds it"]);
-        assert_eq!(told(Kind::Snapshot(Snapshot::default())), ["rev 45  no lock is held or waited for"]);
+        assert_eq!(printed(Kind::Snapshot(snapshot)), ["rev 45  leader  nobody holds it"]);
+        assert_eq!(printed(Kind::Snapshot(Snapshot::default())), ["rev 45  no lock is held or waited for"]);
     }
 
     #[test]
     fn progress_is_quiet_and_gaps_are_not() {
-        assert!(told(Kind::Progress(Progress {})).is_empty());
+        assert!(printed(Kind::Progress(Progress {})).is_empty());
         let gone = HistoryGone { cause: HistoryGoneCause::Lost.into() };
-        assert!(told(Kind::HistoryGone(gone)).concat().contains("the database lost it"));
+        assert!(printed(Kind::HistoryGone(gone)).concat().contains("the database lost it"));
     }
 }

@@ -11,7 +11,7 @@ use super::read::get_lock;
 use crate::Context;
 use crate::args::WhyArgs;
 use crate::exit::{self, Failure};
-use crate::output::{self, Standing};
+use crate::output::{self, Explanation};
 use crate::rpc::{Repeat, Rpc, sessions};
 
 /// The number of past holds shown.
@@ -30,9 +30,9 @@ pub async fn why(context: &Context, args: WhyArgs) -> Result<u8, Failure> {
     };
     let history = history::read(context, &rpc, &args.name, PAST, Some(Instant::now() + PATIENCE)).await?;
     let elsewhere = elsewhere(context, &lock).await?;
-    let standing = Standing { lock, revision, session, elsewhere, history };
-    let json = standing.json()?;
-    context.output.value(&json, || output::why(&standing))
+    let explanation = Explanation { lock, revision, session, elsewhere, history };
+    let json = explanation.json()?;
+    context.output.value(&json, || output::why(&explanation))
 }
 
 /// The holder's session as its home server sees it, with an `Rpc` to that server: only it knows the renewals. If that

@@ -4,9 +4,9 @@ use tenure_proto::v1::{BlockedClaim, Claim, ListBlockedResponse};
 
 use super::Shown;
 use super::locks::{describe_claim, or_dash};
-use super::style::{Tint, plain};
+use super::style::{Tint, escape};
 use super::table::{Cell, Table, column, ids, tinted};
-use super::terms::{chain, circle, circles, mode};
+use super::terms::{chain, cycle, cycles, mode};
 
 /// The maximum number of blockers listed per claim; the service returns no more.
 const NAMED: usize = 100;
@@ -17,7 +17,7 @@ pub fn blocked(response: &ListBlockedResponse, deadlocks_only: bool) -> Shown {
         return Shown::nothing(if deadlocks_only { "no deadlock" } else { "nobody waits" });
     }
     let waiting: Vec<Claim> = response.blocked.iter().filter_map(|blocked| blocked.claim.clone()).collect();
-    let circles = circles(&waiting);
+    let cycles = cycles(&waiting);
     let mut table = Table::new([
         column("WAITS FOR", 1),
         ids("SESSION", 3),
@@ -29,10 +29,10 @@ pub fn blocked(response: &ListBlockedResponse, deadlocks_only: bool) -> Shown {
     ]);
     for blocked in &response.blocked {
         let claim = blocked.claim.clone().unwrap_or_default();
-        let number = circle(&claim).and_then(|circle| circles.iter().position(|known| *known == circle));
+        let number = cycle(&claim).and_then(|cycle| cycles.iter().position(|known| *known == cycle));
         table.row([
-            claim.names.iter().map(|name| plain(name)).collect::<Vec<_>>().join(" ").into(),
-            plain(&claim.session_id).into(),
+            claim.names.iter().map(|name| escape(name)).collect::<Vec<_>>().join(" ").into(),
+            escape(&claim.session_id).into(),
             or_dash(&claim.owner).into(),
             mode(&claim).into(),
             format!("rev {}", claim.id).into(),
@@ -41,13 +41,13 @@ pub fn blocked(response: &ListBlockedResponse, deadlocks_only: bool) -> Shown {
         ]);
     }
     let mut text = table.finish();
-    if !circles.is_empty() {
+    if !cycles.is_empty() {
         text.push('\n');
     }
-    for (number, circle) in circles.iter().enumerate() {
-        text.push_str(&format!("\ndeadlock #{}: {}", number + 1, chain(circle)));
+    for (number, cycle) in cycles.iter().enumerate() {
+        text.push_str(&format!("\ndeadlock #{}: {}", number + 1, chain(cycle)));
     }
-    if !circles.is_empty() {
+    if !cycles.is_empty() {
         text.push_str("\nnone of them goes on until one gives something back: end one with tenure close SESSION");
     }
     text.into()
@@ -75,12 +75,12 @@ fn behind(blocked: &BlockedClaim) -> String {
 mod tests {
     use super::*;
 
-    fn waits(session: &str, name: &str, circle: &[&str]) -> Claim {
+    fn waits(session: &str, name: &str, cycle: &[&str]) -> Claim {
         Claim {
             id: 7,
             names: vec![name.into()],
             session_id: session.into(),
-            deadlock: circle.iter().map(|session| (*session).to_owned()).collect(),
+            deadlock: cycle.iter().map(|session| (*session).to_owned()).collect(),
             ..Claim::default()
         }
     }

@@ -4,24 +4,24 @@ use tenure_proto::v1::{GetGroupResponse, Group, GroupEvent, GroupEventType, Grou
 
 use super::Shown;
 use super::locks::{metadata, or_dash};
-use super::style::{Tint, plain};
-use super::table::{Table, column, cut, ids, numbers, tinted};
+use super::style::{Tint, escape};
+use super::table::{Table, column, ids, numbers, tinted, truncate};
 use super::terms::end_reason;
 
 /// Describes a member: the owner label, and the session.
 fn describe_member(member: &GroupMember) -> String {
-    let session = plain(&member.session_id);
+    let session = escape(&member.session_id);
     match member.owner.as_str() {
         "" => format!("member {} (session {session})", member.number),
-        owner => format!("member {}, {} (session {session})", member.number, plain(owner)),
+        owner => format!("member {}, {} (session {session})", member.number, escape(owner)),
     }
 }
 
 fn leader(group: &Group) -> String {
     match &group.leader {
         None => "-".to_owned(),
-        Some(leader) if leader.owner.is_empty() => plain(&leader.session_id),
-        Some(leader) => plain(&leader.owner),
+        Some(leader) if leader.owner.is_empty() => escape(&leader.session_id),
+        Some(leader) => escape(&leader.owner),
     }
 }
 
@@ -51,7 +51,7 @@ pub fn groups(response: &ListGroupsResponse) -> Shown {
         let assigned = assigned(group);
         let tint = if assigned == "old" { Tint::Notice } else { Tint::Plain };
         table.row([
-            plain(&group.name).into(),
+            escape(&group.name).into(),
             group.members.len().to_string().into(),
             leader(group).into(),
             tinted(assigned, tint),
@@ -65,16 +65,16 @@ pub fn groups(response: &ListGroupsResponse) -> Shown {
 fn config(group: &Group) -> String {
     const SHOWN: usize = 41;
     let Some(config) = &group.config else { return "-".to_owned() };
-    cut(&plain(config), SHOWN)
+    truncate(&escape(config), SHOWN)
 }
 
 /// One group with its members.
 pub fn group(response: &GetGroupResponse) -> String {
     let Some(group) = &response.group else { return "an empty group".to_owned() };
-    let mut text = now(group);
+    let mut text = describe_group(group);
     text.push_str(&format!("\nrevision {}", response.revision));
     if let Some(config) = &group.config {
-        text.push_str(&format!("\nconfig of revision {}: {}", group.config_revision, plain(config)));
+        text.push_str(&format!("\nconfig of revision {}: {}", group.config_revision, escape(config)));
     }
     if group.members.is_empty() {
         return text;
@@ -93,8 +93,8 @@ pub fn group(response: &GetGroupResponse) -> String {
             member.number.to_string().into(),
             if leads { tinted("leads", Tint::Good) } else { "-".into() },
             or_dash(&member.owner).into(),
-            plain(&member.session_id).into(),
-            member.assignment.as_deref().map_or_else(|| "-".to_owned(), plain).into(),
+            escape(&member.session_id).into(),
+            member.assignment.as_deref().map_or_else(|| "-".to_owned(), escape).into(),
             metadata(&member.metadata).into(),
         ]);
     }
@@ -104,8 +104,8 @@ pub fn group(response: &GetGroupResponse) -> String {
 }
 
 /// The state of a group, in one line.
-pub fn now(group: &Group) -> String {
-    let name = plain(&group.name);
+pub fn describe_group(group: &Group) -> String {
+    let name = escape(&group.name);
     let members = match group.members.len() {
         0 => return format!("{name}: no members"),
         1 => "1 member".to_owned(),
@@ -121,7 +121,7 @@ pub fn now(group: &Group) -> String {
 }
 
 /// Describes an event of a group.
-pub fn happened(event: &GroupEvent) -> String {
+pub fn describe_group_event(event: &GroupEvent) -> String {
     let who = event.member.as_ref().map(describe_member).unwrap_or_default();
     let lead = match event.leader {
         0 => "; nobody leads".to_owned(),
@@ -133,7 +133,7 @@ pub fn happened(event: &GroupEvent) -> String {
         GroupEventType::Joined => format!("{who} joined{lead}"),
         GroupEventType::Left => format!("{}: {who} left{lead}", end_reason(event.end_reason())),
         GroupEventType::Configured => match &event.config {
-            Some(config) => format!("config set: {}", plain(config)),
+            Some(config) => format!("config set: {}", escape(config)),
             None => "config cleared".to_owned(),
         },
         GroupEventType::Assigned => format!(
@@ -210,13 +210,16 @@ mod tests {
             token: 12,
             ..GroupEvent::default()
         };
-        assert_eq!(happened(&left), "expired: member 7, host-7 (session s7) left; member 8 leads, token 12");
+        assert_eq!(
+            describe_group_event(&left),
+            "expired: member 7, host-7 (session s7) left; member 8 leads, token 12"
+        );
         let follower = GroupEvent { token: 9, leader: 7, ..left.clone() };
-        assert_eq!(happened(&follower), "expired: member 7, host-7 (session s7) left");
+        assert_eq!(describe_group_event(&follower), "expired: member 7, host-7 (session s7) left");
         let last = GroupEvent { token: 0, leader: 0, ..left };
-        assert!(happened(&last).ends_with("left; nobody leads"));
+        assert!(describe_group_event(&last).ends_with("left; nobody leads"));
         let cleared = GroupEvent { r#type: GroupEventType::Configured.into(), ..GroupEvent::default() };
-        assert_eq!(happened(&cleared), "config cleared");
+        assert_eq!(describe_group_event(&cleared), "config cleared");
     }
 
     #[test]

@@ -7,8 +7,8 @@ use tenure_proto::v1::{
 
 use super::Shown;
 use super::locks::or_dash;
-use super::style::{Tint, plain};
-use super::table::{Cell, Table, column, ids, numbers, tinted, wholes};
+use super::style::{Tint, escape};
+use super::table::{Cell, Table, column, ids, numbers, tinted, unbroken};
 use super::terms::end_reason;
 use super::time::{rough, time};
 
@@ -20,7 +20,7 @@ pub fn history(name: &str, listed: &ListHistoryResponse) -> Shown {
         (true, None) => "the namespace has no history".to_owned(),
     };
     if listed.entries.is_empty() {
-        return Shown::nothing(format!("{}: nobody holds it or is known to have held it; {rest}", plain(name)));
+        return Shown::nothing(format!("{}: nobody holds it or is known to have held it; {rest}", escape(name)));
     }
     Shown { text: Some(entries(listed.entries.iter())), note: Some(rest) }
 }
@@ -32,11 +32,11 @@ pub fn entries<'a>(entries: impl Iterator<Item = &'a HistoryEntry>) -> String {
         ids("SESSION", 5),
         numbers("TOKEN", 3),
         numbers("WAITED", 6),
-        wholes("GRANTED", 2),
+        unbroken("GRANTED", 2),
         numbers("HELD", 3),
         numbers("PAUSE", 7),
         numbers("TTL", 8),
-        wholes("ENDED", 4),
+        unbroken("ENDED", 4),
         column("WHY", 1),
     ]);
     for entry in entries {
@@ -48,7 +48,7 @@ pub fn entries<'a>(entries: impl Iterator<Item = &'a HistoryEntry>) -> String {
                 };
                 table.row([
                     or_dash(&hold.owner).into(),
-                    plain(&hold.session_id).into(),
+                    escape(&hold.session_id).into(),
                     hold.token.to_string().into(),
                     rough(hold.waited).into(),
                     time(hold.granted_time).into(),
@@ -83,17 +83,17 @@ fn tint(reason: EndReason) -> Tint {
 pub fn why(hold: &HoldRecord) -> String {
     let mut text = end_reason(hold.end_reason()).to_owned();
     if !hold.operator.is_empty() {
-        text.push_str(&format!(" by {}", plain(&hold.operator)));
+        text.push_str(&format!(" by {}", escape(&hold.operator)));
     }
     if !hold.note.is_empty() {
-        text.push_str(&format!(" ({})", plain(&hold.note)));
+        text.push_str(&format!(" ({})", escape(&hold.note)));
     }
     text
 }
 
 /// Reports that a watch cannot resume from its last revision.
-pub fn gone(gone: &HistoryGone) -> String {
-    let why = match gone.cause() {
+pub fn history_gone(history_gone: &HistoryGone) -> String {
+    let why = match history_gone.cause() {
         HistoryGoneCause::Lost => "the database lost it",
         _ => "it was dropped as too old",
     };

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use tenure_proto::v1::{Claim, ClaimState, GetLockResponse, ListLocksResponse, Lock, Mode};
 
 use super::Shown;
-use super::style::{Tint, plain};
-use super::table::{Cell, Table, column, ids, numbers, tinted, wholes};
-use super::terms::{chain, circles, handing_over, held_mode, in_mode, mode, permits_out, settings};
+use super::style::{Tint, escape};
+use super::table::{Cell, Table, column, ids, numbers, tinted, unbroken};
+use super::terms::{chain, cycles, handoff, held_mode, in_mode, mode, permits_out, settings};
 use super::time::{duration, time};
 
 /// Describes the claim's owner: the owner label, and the session.
@@ -16,10 +16,10 @@ pub fn describe_claim(claim: &Claim) -> String {
 }
 
 fn who(owner: &str, session: &str) -> String {
-    let session = plain(session);
+    let session = escape(session);
     match owner {
         "" => format!("session {session}"),
-        owner => format!("{} (session {session})", plain(owner)),
+        owner => format!("{} (session {session})", escape(owner)),
     }
 }
 
@@ -47,7 +47,7 @@ pub fn mode_of(mode: tenure_client::Mode) -> String {
 pub fn locks(response: &ListLocksResponse, prefix: &str) -> Shown {
     if response.locks.is_empty() {
         let which =
-            if prefix.is_empty() { String::new() } else { format!(" whose name begins with {}", plain(prefix)) };
+            if prefix.is_empty() { String::new() } else { format!(" whose name begins with {}", escape(prefix)) };
         return Shown::nothing(format!("no lock{which} is held or waited for"));
     }
     let mut table = Table::new([
@@ -60,8 +60,8 @@ pub fn locks(response: &ListLocksResponse, prefix: &str) -> Shown {
         numbers("WAITING", 4),
     ]);
     for lock in &response.locks {
-        let (name, held) = (plain(&lock.name), held_mode(lock));
-        let waiting = match circles(&lock.waiters).len() {
+        let (name, held) = (escape(&lock.name), held_mode(lock));
+        let waiting = match cycles(&lock.waiters).len() {
             0 => Cell::from(lock.waiter_count.to_string()),
             _ => tinted(format!("{} (deadlock)", lock.waiter_count), Tint::Bad),
         };
@@ -77,7 +77,7 @@ pub fn locks(response: &ListLocksResponse, prefix: &str) -> Shown {
                 state(holder, ""),
                 held.clone().into(),
                 or_dash(&holder.owner).into(),
-                plain(&holder.session_id).into(),
+                escape(&holder.session_id).into(),
                 holder.token.to_string().into(),
                 waiting.clone(),
             ]);
@@ -93,18 +93,18 @@ pub fn locks(response: &ListLocksResponse, prefix: &str) -> Shown {
 /// One lock with its queue.
 pub fn lock(response: &GetLockResponse) -> String {
     let Some(lock) = &response.lock else { return "nobody holds it".to_owned() };
-    let name = plain(&lock.name);
-    let mut text = format!("{name}: {}\nrevision {}", who_holds(lock), response.revision);
+    let name = escape(&lock.name);
+    let mut text = format!("{name}: {}\nrevision {}", describe_holders(lock), response.revision);
     if lock.settings.is_some() {
         text.push_str(&format!("\nset: {}", settings(lock.settings.as_ref())));
     }
     for holder in &lock.holders {
-        if let Some(asked) = handing_over(holder) {
+        if let Some(asked) = handoff(holder) {
             text.push_str(&format!("\ntoken {} is {asked}", holder.token));
         }
     }
-    for circle in circles(&lock.waiters) {
-        text.push_str(&format!("\ndeadlock: {}", chain(&circle)));
+    for cycle in cycles(&lock.waiters) {
+        text.push_str(&format!("\ndeadlock: {}", chain(&cycle)));
     }
     if !lock.holders.is_empty() || !lock.waiters.is_empty() {
         text.push_str("\n\n");
@@ -121,7 +121,7 @@ pub fn lock(response: &GetLockResponse) -> String {
 }
 
 /// Describes who holds a lock.
-pub fn who_holds(lock: &Lock) -> String {
+pub fn describe_holders(lock: &Lock) -> String {
     match lock.holders.as_slice() {
         [] if lock.limit > 0 => format!("nobody holds any of its {} permits", lock.limit),
         [] => "nobody holds it".to_owned(),
@@ -155,7 +155,7 @@ fn rows<'a>(claims: impl Iterator<Item = &'a Claim>, mut place: Option<u64>) -> 
         column("OWNER", 1),
         ids("SESSION", 3),
         numbers("TOKEN", 2),
-        wholes("SINCE", 8),
+        unbroken("SINCE", 8),
         column("MODE", 4),
         numbers("PRIORITY", 6),
         column("NAMES", 5),
@@ -172,12 +172,12 @@ fn rows<'a>(claims: impl Iterator<Item = &'a Claim>, mut place: Option<u64>) -> 
         table.row([
             state(claim, &place_of_it),
             or_dash(&claim.owner).into(),
-            plain(&claim.session_id).into(),
+            escape(&claim.session_id).into(),
             if claim.token == 0 { "-".to_owned() } else { claim.token.to_string() }.into(),
             time(claim.granted_at).into(),
             mode(claim).into(),
             claim.priority.to_string().into(),
-            claim.names.iter().map(|name| plain(name)).collect::<Vec<_>>().join(" ").into(),
+            claim.names.iter().map(|name| escape(name)).collect::<Vec<_>>().join(" ").into(),
             metadata(&claim.metadata).into(),
         ]);
     }
@@ -201,13 +201,13 @@ fn state(claim: &Claim, place: &str) -> Cell {
 
 /// Labels as `key=value`, sorted by key.
 pub fn metadata(labels: &BTreeMap<String, String>) -> String {
-    let pairs: Vec<String> = labels.iter().map(|(key, value)| format!("{}={}", plain(key), plain(value))).collect();
+    let pairs: Vec<String> = labels.iter().map(|(key, value)| format!("{}={}", escape(key), escape(value))).collect();
     if pairs.is_empty() { "-".to_owned() } else { pairs.join(" ") }
 }
 
 /// The text, or a dash if it is empty.
 pub fn or_dash(text: &str) -> String {
-    if text.is_empty() { "-".to_owned() } else { plain(text) }
+    if text.is_empty() { "-".to_owned() } else { escape(text) }
 }
 
 #[cfg(test)]
@@ -307,9 +307,9 @@ mod tests {
     fn a_reader_is_told_from_a_writer() {
         let reader = Claim { mode: Mode::Shared.into(), ..held() };
         let lock = Lock { holders: vec![reader.clone()], holder_count: 1, ..Lock::default() };
-        assert_eq!(who_holds(&lock), "held by host-a (session worker-7), token 41, shared");
+        assert_eq!(describe_holders(&lock), "held by host-a (session worker-7), token 41, shared");
         let lock = Lock { holders: vec![reader.clone(), reader], holder_count: 2, ..Lock::default() };
-        assert_eq!(who_holds(&lock), "held by 2, shared");
+        assert_eq!(describe_holders(&lock), "held by 2, shared");
     }
 
     #[test]
@@ -318,12 +318,12 @@ mod tests {
             to_session_id: "worker-8".into(),
             drain: Some(prost_types::Duration { seconds: 9, nanos: 0 }),
         });
-        let circle = ["worker-8", "worker-7"].map(str::to_owned).to_vec();
+        let cycle = ["worker-8", "worker-7"].map(str::to_owned).to_vec();
         let lock_ = Lock {
             name: "nightly".into(),
             holders: vec![Claim { transfer, ..held() }],
             holder_count: 1,
-            waiters: vec![Claim { deadlock: circle, ..waiting("worker-8") }],
+            waiters: vec![Claim { deadlock: cycle, ..waiting("worker-8") }],
             waiter_count: 1,
             settings: Some(LockSettings { limit: 5, preempt: None }),
             ..Lock::default()

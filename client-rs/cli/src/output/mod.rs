@@ -19,18 +19,18 @@ use std::io::{self, IsTerminal, Write};
 use serde_json::Value;
 
 pub use blocked::blocked;
-pub use groups::{group, groups, happened as group_happened, now as group_now};
-pub use history::{gone as history_gone, history};
+pub use groups::{describe_group, describe_group_event, group, groups};
+pub use history::{history, history_gone};
 pub use json::{Message, fields, value as json};
-pub use locks::{claims, describe_claim, describe_holder, lock, locks, metadata, mode_of, who_holds};
+pub use locks::{claims, describe_claim, describe_holder, describe_holders, lock, locks, metadata, mode_of};
 pub use servers::servers;
 pub use sessions::{session, sessions};
-pub use style::{Look, Tint, bold, colours_of_help, plain};
-pub use table::{ENOUGH_OF_AN_ID, Table, column, cut, cut_inside};
-pub use terms::{end_reason, handing_over, in_mode, settings};
-pub use time::{duration, exact, humane, moment, stamp};
+pub use style::{Style, Tint, bold, escape, help_colours};
+pub use table::{ID_WIDTH, Table, column, truncate, truncate_middle};
+pub use terms::{end_reason, handoff, in_mode, settings};
+pub use time::{duration, event_time, exact, human, timestamp};
 pub use top::{Screen, State, top};
-pub use why::{Standing, why};
+pub use why::{Explanation, why};
 
 use crate::args::Format;
 use crate::exit::{self, Failure};
@@ -139,7 +139,7 @@ impl Output {
             Format::Table => {
                 let text = failure.to_string();
                 let (name, rest) = text.split_at(text.find(' ').unwrap_or(0));
-                format!("{}{rest}", Look::of_stderr().paint(name, Tint::Bad))
+                format!("{}{rest}", Style::of_stderr().paint(name, Tint::Bad))
             }
             Format::Json => serde_json::json!({"error": {
                 "exitCode": failure.code,
@@ -163,7 +163,7 @@ fn show(shown: &Shown) -> Result<(), Failure> {
         line(text)?;
     }
     if let Some(note) = &shown.note {
-        say(&Look::of_stderr().paint(note, Tint::Dim));
+        say(&Style::of_stderr().paint(note, Tint::Dim));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use tenure_proto::v1::{ListServersResponse, Server};
 
 use super::Shown;
 use super::locks::or_dash;
-use super::style::{Tint, plain};
+use super::style::{Tint, escape};
 use super::table::{Cell, Table, column, ids, numbers, tinted};
 use super::time::{duration, rough};
 
@@ -21,7 +21,7 @@ pub fn servers(response: &ListServersResponse) -> Shown {
     ]);
     for server in &response.servers {
         table.row([
-            plain(&server.label).into(),
+            escape(&server.label).into(),
             or_dash(&server.address).into(),
             state(server),
             server.sessions.to_string().into(),

@@ -4,9 +4,9 @@ use tenure_proto::v1::{ClaimState, GetSessionResponse, ListSessionsResponse, Mod
 
 use super::Shown;
 use super::locks::{claims, metadata, or_dash};
-use super::style::plain;
+use super::style::escape;
 use super::table::{Table, column, ids, numbers};
-use super::terms::{chain, circles, handing_over, mode};
+use super::terms::{chain, cycles, handoff, mode};
 use super::time::{duration, rough};
 
 /// A list of sessions.
@@ -25,7 +25,7 @@ pub fn sessions(response: &ListSessionsResponse) -> Shown {
     ]);
     for session in &response.sessions {
         table.row([
-            plain(&session.id).into(),
+            escape(&session.id).into(),
             or_dash(&session.owner).into(),
             duration(session.ttl).into(),
             duration(session.disconnect_grace).into(),
@@ -42,7 +42,7 @@ pub fn session(response: &GetSessionResponse) -> String {
     let Some(session) = &response.session else { return "no such session is open".to_owned() };
     let mut text = format!(
         "session {}\nowner {}\nttl {}\ndisconnect grace {}\nlives on for at least {}\nmetadata {}\nopened at revision {}",
-        plain(&session.id),
+        escape(&session.id),
         or_dash(&session.owner),
         duration(session.ttl),
         duration(session.disconnect_grace),
@@ -54,12 +54,12 @@ pub fn session(response: &GetSessionResponse) -> String {
         session.opened_revision,
     );
     for claim in &session.claims {
-        if let Some(asked) = handing_over(claim) {
+        if let Some(asked) = handoff(claim) {
             text.push_str(&format!("\ntoken {} is {asked}", claim.token));
         }
     }
-    for circle in circles(&session.claims) {
-        text.push_str(&format!("\ndeadlock: {}", chain(&circle)));
+    for cycle in cycles(&session.claims) {
+        text.push_str(&format!("\ndeadlock: {}", chain(&cycle)));
     }
     if session.claims.is_empty() {
         text.push_str("\nholds nothing, waits for nothing");
@@ -85,7 +85,7 @@ fn names(session: &Session, states: &[ClaimState]) -> String {
             notes.push("deadlock".to_owned());
         }
         let note = if notes.is_empty() { String::new() } else { format!("({})", notes.join(", ")) };
-        names.extend(claim.names.iter().map(|name| format!("{}{note}", plain(name))));
+        names.extend(claim.names.iter().map(|name| format!("{}{note}", escape(name))));
     }
     if session.claim_count > session.claims.len() as u64 {
         names.push(format!("... ({} of {} claims listed)", session.claims.len(), session.claim_count));
@@ -130,9 +130,9 @@ mod tests {
     #[test]
     fn what_is_not_the_plain_case_is_noted_with_the_name() {
         let mut session_ = busy();
-        let circle = vec!["worker-7".to_owned(), "worker-8".to_owned()];
+        let cycle = vec!["worker-7".to_owned(), "worker-8".to_owned()];
         session_.claims[0].set_mode(Mode::Shared);
-        session_.claims[1] = Claim { deadlock: circle, ..session_.claims[1].clone() };
+        session_.claims[1] = Claim { deadlock: cycle, ..session_.claims[1].clone() };
         let text = listed(session_.clone());
         assert!(text.contains("a(shared) b(shared)  c(deadlock)"), "{text}");
         let text = session(&GetSessionResponse { session: Some(session_), revision: 1 });

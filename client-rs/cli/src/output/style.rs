@@ -9,11 +9,11 @@ use rustix::fd::AsFd;
 use rustix::termios::tcgetwinsize;
 
 /// The width of a terminal that does not report one.
-const USUAL_WIDTH: usize = 80;
+const DEFAULT_WIDTH: usize = 80;
 
 /// The capabilities of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
+pub struct Style {
     /// Its width. None: unlimited, as for a pipe or a file.
     pub width: Option<usize>,
     /// Whether it shows colours.
@@ -31,7 +31,7 @@ pub enum Tint {
     Bad,
 }
 
-impl Look {
+impl Style {
     /// A pipe, or a file.
     #[cfg(test)]
     pub const PIPE: Self = Self { width: None, colours: false };
@@ -46,18 +46,18 @@ impl Look {
         Self::of(&io::stderr())
     }
 
-    fn of(place: &(impl AsFd + IsTerminal)) -> Self {
-        if !place.is_terminal() {
+    fn of(output: &(impl AsFd + IsTerminal)) -> Self {
+        if !output.is_terminal() {
             return Self { width: None, colours: false };
         }
-        let told = tcgetwinsize(place).map_or(0, |size| usize::from(size.ws_col));
+        let reported = tcgetwinsize(output).map_or(0, |size| usize::from(size.ws_col));
         let columns = || env::var("COLUMNS").ok()?.parse().ok().filter(|width| *width > 0);
-        let width = if told > 0 { told } else { columns().unwrap_or(USUAL_WIDTH) };
-        Self { width: Some(width), colours: !are_unwanted() }
+        let width = if reported > 0 { reported } else { columns().unwrap_or(DEFAULT_WIDTH) };
+        Self { width: Some(width), colours: !colours_disabled() }
     }
 
     /// Whether text can be redrawn in place.
-    pub fn can_move(self) -> bool {
+    pub fn can_redraw(self) -> bool {
         self.width.is_some() && !is_dumb()
     }
 
@@ -77,12 +77,12 @@ impl Look {
 }
 
 /// The colour choice for clap's help and usage errors. Clap's default would colour a dumb terminal of a CI system.
-pub fn colours_of_help() -> ColorChoice {
-    if are_unwanted() { ColorChoice::Never } else { ColorChoice::Auto }
+pub fn help_colours() -> ColorChoice {
+    if colours_disabled() { ColorChoice::Never } else { ColorChoice::Auto }
 }
 
 /// Whether colours are disabled for all terminals.
-fn are_unwanted() -> bool {
+fn colours_disabled() -> bool {
     is_dumb() || env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
@@ -93,18 +93,18 @@ fn is_dumb() -> bool {
 
 /// Bold text, if the standard output supports it.
 pub fn bold(text: &str) -> String {
-    Look::of_stdout().paint(text, Tint::Bold)
+    Style::of_stdout().paint(text, Tint::Bold)
 }
 
 /// A `tenure` command line to copy. The name comes after all options and is quoted for a shell, whatever it contains.
 pub fn line_to_copy(command: &str, name: &str) -> String {
-    let name = plain(name);
+    let name = escape(name);
     let quoted = shlex::try_quote(&name).unwrap_or_default();
     format!("tenure {command} -- {quoted}")
 }
 
 /// Untrusted text with control characters escaped: it must not move the cursor or break a line.
-pub fn plain(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for char in text.chars() {
         match char {
@@ -127,14 +127,14 @@ mod tests {
 
     #[test]
     fn control_characters_are_made_visible() {
-        assert_eq!(plain("a\u{1b}[2Jb\nc"), "a\\u{1b}[2Jb\\nc");
-        assert_eq!(plain("한글 é"), "한글 é");
-        assert_eq!(plain("\u{202e}x"), "\\u{202e}x");
+        assert_eq!(escape("a\u{1b}[2Jb\nc"), "a\\u{1b}[2Jb\\nc");
+        assert_eq!(escape("한글 é"), "한글 é");
+        assert_eq!(escape("\u{202e}x"), "\\u{202e}x");
     }
 
     #[test]
     fn colours_are_only_where_they_are_wanted() {
-        let (wanted, unwanted) = (Look { width: None, colours: true }, Look::PIPE);
+        let (wanted, unwanted) = (Style { width: None, colours: true }, Style::PIPE);
         assert_eq!(wanted.paint("x", Tint::Bad), "\u{1b}[31mx\u{1b}[0m");
         assert_eq!((wanted.paint("x", Tint::Plain), unwanted.paint("x", Tint::Bad)), ("x".into(), "x".into()));
     }

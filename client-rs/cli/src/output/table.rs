@@ -2,16 +2,16 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::style::{Look, Tint};
+use super::style::{Style, Tint};
 
 /// The number of blanks between two columns.
 const GAP: usize = 2;
 
 /// The minimum width of a truncated text.
-const LEAST: usize = 6;
+const MIN_WIDTH: usize = 6;
 
 /// The width at which a truncated id can be distinguished from others.
-pub const ENOUGH_OF_AN_ID: usize = 13;
+pub const ID_WIDTH: usize = 13;
 
 /// A column: its heading, and how it shrinks if space is short.
 #[derive(Debug, Clone, Copy)]
@@ -25,7 +25,7 @@ pub struct Column {
 enum Kind {
     Text,
     Id,
-    Whole,
+    Unbroken,
     Number,
 }
 
@@ -41,8 +41,8 @@ pub const fn ids(heading: &'static str, rank: u8) -> Column {
 }
 
 /// Like a text column, but never truncated: a truncated time would read as another time.
-pub const fn wholes(heading: &'static str, rank: u8) -> Column {
-    Column { heading, rank, kind: Kind::Whole }
+pub const fn unbroken(heading: &'static str, rank: u8) -> Column {
+    Column { heading, rank, kind: Kind::Unbroken }
 }
 
 /// A column of numbers or durations: right-aligned, and never truncated: a truncated number would read as another one.
@@ -86,40 +86,40 @@ impl Table {
 
     /// The table as text, in the look of the standard output.
     pub fn finish(&self) -> String {
-        self.render(Look::of_stdout())
+        self.render(Style::of_stdout())
     }
 
     /// The table as text, without trailing blanks.
-    pub fn render(&self, look: Look) -> String {
-        let (shown, left_out) = self.fit(look.width);
+    pub fn render(&self, style: Style) -> String {
+        let (shown, omitted) = self.fit(style.width);
         let heading = |at: usize| Cell { text: self.columns[at].heading.to_owned(), tint: Tint::Bold };
         let headings: Vec<Cell> = (0..self.columns.len()).map(heading).collect();
-        let lines = std::iter::once(&headings).chain(&self.rows).map(|row| self.line(row, &shown, look));
+        let lines = std::iter::once(&headings).chain(&self.rows).map(|row| self.line(row, &shown, style));
         let mut text = lines.collect::<Vec<_>>().join("\n");
-        if !left_out.is_empty() {
-            let note = cut(&format!("(no room for {})", left_out.join(", ")), look.width.unwrap_or(usize::MAX));
+        if !omitted.is_empty() {
+            let note = truncate(&format!("(no space for {})", omitted.join(", ")), style.width.unwrap_or(usize::MAX));
             text.push('\n');
-            text.push_str(&look.paint(&note, Tint::Dim));
+            text.push_str(&style.paint(&note, Tint::Dim));
         }
         text
     }
 
-    fn line(&self, row: &[Cell], shown: &[(usize, usize)], look: Look) -> String {
+    fn line(&self, row: &[Cell], shown: &[(usize, usize)], style: Style) -> String {
         let mut line = String::new();
         // Blanks are written before the next text, so that lines have no trailing blanks.
         let mut blanks = 0;
         for (at, width) in shown {
             let (Some(cell), column) = (row.get(*at), self.columns[*at]) else { continue };
             let text = match column.kind {
-                Kind::Id => cut_inside(&cell.text, *width),
-                Kind::Text | Kind::Whole | Kind::Number => cut(&cell.text, *width),
+                Kind::Id => truncate_middle(&cell.text, *width),
+                Kind::Text | Kind::Unbroken | Kind::Number => truncate(&cell.text, *width),
             };
             let rest = width - text.width();
             let (before, after) = if column.kind == Kind::Number { (rest, 0) } else { (0, rest) };
             blanks += before;
             if !text.is_empty() {
                 line.extend(std::iter::repeat_n(' ', std::mem::take(&mut blanks)));
-                line.push_str(&look.paint(&text, cell.tint));
+                line.push_str(&style.paint(&text, cell.tint));
             }
             blanks += after + GAP;
         }
@@ -127,53 +127,53 @@ impl Table {
     }
 
     /// The columns shown, each with its width, and the headings of those omitted.
-    fn fit(&self, most: Option<usize>) -> (Vec<(usize, usize)>, Vec<&'static str>) {
+    fn fit(&self, limit: Option<usize>) -> (Vec<(usize, usize)>, Vec<&'static str>) {
         let mut widths: Vec<Option<usize>> = (0..self.columns.len()).map(|at| Some(self.natural(at))).collect();
-        let Some(most) = most else { return (shown(&widths), Vec::new()) };
+        let Some(limit) = limit else { return (shown(&widths), Vec::new()) };
         // Neither long ids nor one long name may displace all other columns.
         for at in (0..widths.len()).filter(|at| self.columns[*at].kind == Kind::Id) {
-            self.narrow(&mut widths, at, most, ENOUGH_OF_AN_ID);
+            self.narrow(&mut widths, at, limit, ID_WIDTH);
         }
         for at in (0..widths.len()).filter(|at| self.columns[*at].kind == Kind::Text).rev() {
-            self.narrow(&mut widths, at, most, (most / 2).max(LEAST));
+            self.narrow(&mut widths, at, limit, (limit / 2).max(MIN_WIDTH));
         }
         let mut order: Vec<usize> = (0..widths.len()).collect();
         order.sort_by_key(|at| std::cmp::Reverse((self.columns[*at].rank, *at)));
         for at in order {
-            if excess(&widths, most) == 0 {
+            if excess(&widths, limit) == 0 {
                 break;
             }
             if matches!(self.columns[at].kind, Kind::Text | Kind::Id) {
-                self.narrow(&mut widths, at, most, LEAST.max(self.columns[at].heading.width()));
+                self.narrow(&mut widths, at, limit, MIN_WIDTH.max(self.columns[at].heading.width()));
             }
-            if excess(&widths, most) > 0 && self.columns[at].rank > 1 {
+            if excess(&widths, limit) > 0 && self.columns[at].rank > 1 {
                 widths[at] = None;
             }
         }
         // The terminal is too narrow even for the remaining columns.
         for at in (0..widths.len()).rev() {
-            self.narrow(&mut widths, at, most, 1);
+            self.narrow(&mut widths, at, limit, 1);
         }
-        self.widen(&mut widths, most);
-        let left_out = widths.iter().zip(&self.columns).filter(|(width, _)| width.is_none());
-        (shown(&widths), left_out.map(|(_, column)| column.heading).collect())
+        self.widen(&mut widths, limit);
+        let omitted = widths.iter().zip(&self.columns).filter(|(width, _)| width.is_none());
+        (shown(&widths), omitted.map(|(_, column)| column.heading).collect())
     }
 
-    /// Narrows a column as much as needed, to no less than `least`.
-    fn narrow(&self, widths: &mut [Option<usize>], at: usize, most: usize, least: usize) {
-        let excess = excess(widths, most);
+    /// Narrows a column as much as needed, to no less than `floor`.
+    fn narrow(&self, widths: &mut [Option<usize>], at: usize, limit: usize, floor: usize) {
+        let excess = excess(widths, limit);
         if let Some(width) = widths[at] {
-            widths[at] = Some(width.saturating_sub(excess).max(least.min(width)));
+            widths[at] = Some(width.saturating_sub(excess).max(floor.min(width)));
         }
     }
 
     /// Gives the remaining space to columns that were narrowed more than needed, lowest rank first.
-    fn widen(&self, widths: &mut [Option<usize>], most: usize) {
+    fn widen(&self, widths: &mut [Option<usize>], limit: usize) {
         let mut order: Vec<usize> = (0..widths.len()).collect();
         order.sort_by_key(|at| self.columns[*at].rank);
         for at in order {
-            let room = most.saturating_sub(total(widths));
-            widths[at] = widths[at].map(|width| self.natural(at).min(width + room));
+            let available = limit.saturating_sub(total(widths));
+            widths[at] = widths[at].map(|width| self.natural(at).min(width + available));
         }
     }
 
@@ -187,9 +187,9 @@ fn shown(widths: &[Option<usize>]) -> Vec<(usize, usize)> {
     widths.iter().enumerate().filter_map(|(at, width)| Some((at, (*width)?))).collect()
 }
 
-/// The width by which the columns exceed `most`.
-fn excess(widths: &[Option<usize>], most: usize) -> usize {
-    total(widths).saturating_sub(most)
+/// The width by which the columns exceed `limit`.
+fn excess(widths: &[Option<usize>], limit: usize) -> usize {
+    total(widths).saturating_sub(limit)
 }
 
 fn total(widths: &[Option<usize>]) -> usize {
@@ -197,41 +197,41 @@ fn total(widths: &[Option<usize>]) -> usize {
     shown.clone().sum::<usize>() + GAP * shown.count().saturating_sub(1)
 }
 
-/// Truncates text to a width of `most`, with an ellipsis if anything was cut.
-pub fn cut(text: &str, most: usize) -> String {
-    if text.width() <= most {
+/// Truncates text to a width of `limit`, with an ellipsis if anything was cut.
+pub fn truncate(text: &str, limit: usize) -> String {
+    if text.width() <= limit {
         return text.to_owned();
     }
     let mut kept = String::new();
-    let mut room = most.saturating_sub(1);
+    let mut available = limit.saturating_sub(1);
     for char in text.chars() {
         let width = char.width().unwrap_or(0);
-        if width > room {
+        if width > available {
             break;
         }
-        room -= width;
+        available -= width;
         kept.push(char);
     }
-    if most > 0 {
+    if limit > 0 {
         kept.push('…');
     }
     kept
 }
 
-/// Like `cut`, but keeps both ends of the text.
-pub fn cut_inside(text: &str, most: usize) -> String {
-    if text.width() <= most {
+/// Like `truncate`, but keeps both ends of the text.
+pub fn truncate_middle(text: &str, limit: usize) -> String {
+    if text.width() <= limit {
         return text.to_owned();
     }
-    let behind = most.saturating_sub(1) / 2;
+    let end_width = limit.saturating_sub(1) / 2;
     let mut end = String::new();
-    let mut room = behind;
+    let mut available = end_width;
     for char in text.chars().rev() {
-        let Some(left) = room.checked_sub(char.width().unwrap_or(0)) else { break };
-        room = left;
+        let Some(left) = available.checked_sub(char.width().unwrap_or(0)) else { break };
+        available = left;
         end.insert(0, char);
     }
-    cut(text, most - end.width()) + &end
+    truncate(text, limit - end.width()) + &end
 }
 
 #[cfg(test)]
@@ -246,13 +246,13 @@ mod tests {
     }
 
     fn at(width: usize) -> Vec<String> {
-        let text = table().render(Look { width: Some(width), colours: false });
+        let text = table().render(Style { width: Some(width), colours: false });
         text.lines().map(str::to_owned).collect()
     }
 
     #[test]
     fn in_a_pipe_all_is_there_and_numbers_stand_to_the_right() {
-        let text = table().render(Look::PIPE);
+        let text = table().render(Style::PIPE);
         assert_eq!(
             text,
             "NAME     OWNER   TOKEN  METADATA\n\
@@ -265,8 +265,8 @@ mod tests {
     fn what_matters_least_is_shortened_and_then_left_out() {
         assert_eq!(at(44)[1], "nightly  host-a      7  addr=10.0.0.7 zone=b");
         assert_eq!(at(36)[1], "nightly  host-a      7  addr=10.0.0…");
-        assert_eq!(at(31)[1..], ["nightly  host-a      7", "report   -        4711", "(no room for METADATA)"]);
-        assert_eq!(at(16)[1..], ["nightly  host-a", "report   -", "(no room for TO…"]);
+        assert_eq!(at(31)[1..], ["nightly  host-a      7", "report   -        4711", "(no space for METADATA)"]);
+        assert_eq!(at(16)[1..], ["nightly  host-a", "report   -", "(no space for T…"]);
     }
 
     #[test]
@@ -274,7 +274,7 @@ mod tests {
         let mut table = table();
         table.row(["한글".repeat(100).into(), "x".repeat(300).into(), u64::MAX.to_string().into(), "-".into()]);
         for width in 1..200 {
-            let text = table.render(Look { width: Some(width), colours: false });
+            let text = table.render(Style { width: Some(width), colours: false });
             assert!(text.lines().all(|line| line.width() <= width), "{width}:\n{text}");
             assert!(text.lines().all(|line| line.trim_end() == line), "{width}:\n{text}");
         }
@@ -284,15 +284,15 @@ mod tests {
     fn one_long_name_leaves_room_for_the_others() {
         let mut table = table();
         table.row(["n".repeat(255).into(), "host-b".into(), "9".into(), "-".into()]);
-        let text = table.render(Look { width: Some(80), colours: false });
+        let text = table.render(Style { width: Some(80), colours: false });
         assert!(text.lines().nth(3).unwrap().contains("…  host-b      9"), "{text}");
     }
 
     #[test]
     fn ids_are_shortened_before_anything_is_left_out() {
-        let mut table = Table::new([column("NAME", 1), ids("SESSION", 2), wholes("SINCE", 3)]);
+        let mut table = Table::new([column("NAME", 1), ids("SESSION", 2), unbroken("SINCE", 3)]);
         table.row(["job".into(), "01a20f5e-bb3f-7766-b634-127ab0638584".into(), "2026-11-24T20:52:10Z".into()]);
-        let at = |width| table.render(Look { width: Some(width), colours: false }).lines().nth(1).unwrap().to_owned();
+        let at = |width| table.render(Style { width: Some(width), colours: false }).lines().nth(1).unwrap().to_owned();
         assert_eq!(at(41), "job   01a20f…638584  2026-11-24T20:52:10Z");
         assert_eq!(at(40), "job   01a20f5e-bb3f-776…634-127ab0638584");
     }
@@ -301,19 +301,19 @@ mod tests {
     fn colours_take_no_room() {
         let mut table = Table::new([column("STATE", 1), column("NAME", 1)]);
         table.row([tinted("held", Tint::Good), "a".into()]);
-        let text = table.render(Look { width: None, colours: true });
+        let text = table.render(Style { width: None, colours: true });
         assert_eq!(text.lines().nth(1).unwrap(), "\u{1b}[32mheld\u{1b}[0m   a");
     }
 
     #[test]
     fn a_wide_character_is_not_cut_in_half() {
-        assert_eq!(cut("한글한글", 6), "한글…");
-        assert_eq!(cut("abc", 3), "abc");
-        assert_eq!(cut("abc", 0), "");
-        assert_eq!(cut_inside("0199aaaa-1234", 7), "019…234");
-        assert_eq!(cut_inside("한글한글", 5), "한…글");
+        assert_eq!(truncate("한글한글", 6), "한글…");
+        assert_eq!(truncate("abc", 3), "abc");
+        assert_eq!(truncate("abc", 0), "");
+        assert_eq!(truncate_middle("0199aaaa-1234", 7), "019…234");
+        assert_eq!(truncate_middle("한글한글", 5), "한…글");
         assert_eq!(
-            (cut_inside("abc", 3), cut_inside("abc", 1), cut_inside("abc", 0)),
+            (truncate_middle("abc", 3), truncate_middle("abc", 1), truncate_middle("abc", 0)),
             ("abc".into(), "…".into(), String::new())
         );
     }

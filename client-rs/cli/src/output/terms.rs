@@ -2,7 +2,7 @@
 
 use tenure_proto::v1::{Claim, EndReason, Lock, LockSettings, Mode};
 
-use super::style::plain;
+use super::style::escape;
 use super::time::duration;
 
 /// A claim's mode in one word: `exclusive`, `shared`, `2/5` (2 of the 5 permits).
@@ -68,40 +68,40 @@ pub fn settings(settings: Option<&LockSettings>) -> String {
 }
 
 /// Describes a pending handoff, if there is one: the target session and the drain time.
-pub fn handing_over(claim: &Claim) -> Option<String> {
+pub fn handoff(claim: &Claim) -> Option<String> {
     let pending = claim.transfer.as_ref()?;
     let to = match pending.to_session_id.as_str() {
         "" => String::new(),
-        session => format!(" to session {}", plain(session)),
+        session => format!(" to session {}", escape(session)),
     };
     Some(format!("asked to hand over{to} within {}", duration(pending.drain)))
 }
 
 /// The cycles of sessions in which these claims wait for each other, each once.
-pub fn circles<'a>(claims: impl IntoIterator<Item = &'a Claim>) -> Vec<Vec<&'a str>> {
-    let mut circles = Vec::new();
+pub fn cycles<'a>(claims: impl IntoIterator<Item = &'a Claim>) -> Vec<Vec<&'a str>> {
+    let mut cycles = Vec::new();
     for claim in claims {
-        if let Some(circle) = circle(claim)
-            && !circles.contains(&circle)
+        if let Some(cycle) = cycle(claim)
+            && !cycles.contains(&cycle)
         {
-            circles.push(circle);
+            cycles.push(cycle);
         }
     }
-    circles
+    cycles
 }
 
 /// The cycle of a claim, starting with the first session in byte order, so that all its members yield the same one.
-pub fn circle(claim: &Claim) -> Option<Vec<&str>> {
-    let mut circle: Vec<&str> = claim.deadlock.iter().map(String::as_str).collect();
-    let first = circle.iter().enumerate().min_by_key(|(_, session)| **session)?.0;
-    circle.rotate_left(first);
-    Some(circle)
+pub fn cycle(claim: &Claim) -> Option<Vec<&str>> {
+    let mut cycle: Vec<&str> = claim.deadlock.iter().map(String::as_str).collect();
+    let first = cycle.iter().enumerate().min_by_key(|(_, session)| **session)?.0;
+    cycle.rotate_left(first);
+    Some(cycle)
 }
 
 /// A cycle as a chain that ends with its first session.
-pub fn chain(circle: &[&str]) -> String {
-    let sessions = circle.iter().chain(circle.first());
-    sessions.map(|session| plain(session)).collect::<Vec<_>>().join(" -> ")
+pub fn chain(cycle: &[&str]) -> String {
+    let sessions = cycle.iter().chain(cycle.first());
+    sessions.map(|session| escape(session)).collect::<Vec<_>>().join(" -> ")
 }
 
 #[cfg(test)]
@@ -139,19 +139,19 @@ mod tests {
     fn a_handoff_says_to_whom_if_that_is_known() {
         let asked = |to: &str| {
             let transfer = Some(PendingTransfer { to_session_id: to.into(), drain: seconds(10) });
-            handing_over(&Claim { transfer, ..Claim::default() })
+            handoff(&Claim { transfer, ..Claim::default() })
         };
         assert_eq!(asked("s2").unwrap(), "asked to hand over to session s2 within 10s");
         assert_eq!(asked("").unwrap(), "asked to hand over within 10s");
-        assert_eq!(handing_over(&Claim::default()), None);
+        assert_eq!(handoff(&Claim::default()), None);
     }
 
     #[test]
     fn a_circle_is_told_once_whoever_it_begins_with() {
         let claim = |sessions: [&str; 3]| Claim { deadlock: sessions.map(str::to_owned).to_vec(), ..Claim::default() };
         let claims = [claim(["b", "c", "a"]), claim(["a", "b", "c"]), claim(["a", "c", "b"]), Claim::default()];
-        let circles = circles(&claims);
-        assert_eq!(circles, [["a", "b", "c"], ["a", "c", "b"]]);
-        assert_eq!(chain(&circles[0]), "a -> b -> c -> a");
+        let cycles = cycles(&claims);
+        assert_eq!(cycles, [["a", "b", "c"], ["a", "c", "b"]]);
+        assert_eq!(chain(&cycles[0]), "a -> b -> c -> a");
     }
 }

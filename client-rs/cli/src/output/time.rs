@@ -9,7 +9,7 @@ pub fn exact(duration: Duration) -> String {
 }
 
 /// A duration with the precision that people need, in at most two units: `250ms`, `3.2s`, `3m12s`, `2h5m`, `4d3h`.
-pub fn humane(duration: Duration) -> String {
+pub fn human(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let two = |large: u64, large_unit: &str, small: u64, small_unit: &str| match small {
         0 => format!("{large}{large_unit}"),
@@ -40,7 +40,7 @@ pub fn duration(duration: Option<prost_types::Duration>) -> String {
 
 /// A duration of the API, with the precision that people need.
 pub fn rough(duration: Option<prost_types::Duration>) -> String {
-    known(duration).map_or_else(|| "-".to_owned(), humane)
+    known(duration).map_or_else(|| "-".to_owned(), human)
 }
 
 fn known(duration: Option<prost_types::Duration>) -> Option<Duration> {
@@ -50,17 +50,17 @@ fn known(duration: Option<prost_types::Duration>) -> Option<Duration> {
 /// A timestamp of the API, to the second, in UTC.
 pub fn time(time: Option<prost_types::Timestamp>) -> String {
     let time = time.and_then(|time| SystemTime::try_from(time).ok());
-    time.map_or_else(|| "-".to_owned(), moment)
+    time.map_or_else(|| "-".to_owned(), timestamp)
 }
 
 /// The timestamp of an event as a line prefix, to the millisecond, in UTC; empty if it is not known.
-pub fn stamp(time: Option<prost_types::Timestamp>) -> String {
+pub fn event_time(time: Option<prost_types::Timestamp>) -> String {
     let time = time.and_then(|time| SystemTime::try_from(time).ok());
     time.map_or_else(String::new, |time| format!("{}  ", humantime::format_rfc3339_millis(time)))
 }
 
 /// A moment, to the second, in UTC.
-pub fn moment(time: SystemTime) -> String {
+pub fn timestamp(time: SystemTime) -> String {
     humantime::format_rfc3339_seconds(time).to_string()
 }
 
@@ -70,13 +70,13 @@ mod tests {
 
     #[test]
     fn durations_have_two_units_at_most() {
-        let told = |millis| humane(Duration::from_millis(millis));
+        let shown_as = |millis| human(Duration::from_millis(millis));
         let shown = [0, 250, 3_000, 3_250, 59_999, 60_000, 192_000, 3_600_000, 7_530_000, 86_400_000, 360_000_000];
         assert_eq!(
-            shown.map(told),
+            shown.map(shown_as),
             ["0s", "250ms", "3s", "3.2s", "59s", "1m", "3m12s", "1h", "2h5m", "1d", "4d4h"].map(str::to_owned)
         );
-        assert_eq!(humane(Duration::from_micros(20)), "<1ms");
+        assert_eq!(human(Duration::from_micros(20)), "<1ms");
     }
 
     #[test]

@@ -8,9 +8,9 @@ use tenure_proto::v1::{ClaimState, ListLocksResponse, ListServersResponse, ListS
 use super::Shown;
 use super::locks::{describe_claim, or_dash};
 use super::servers::servers;
-use super::style::{Tint, bold, plain};
+use super::style::{Tint, bold, escape};
 use super::table::{Table, column, ids, numbers, tinted};
-use super::terms::circles;
+use super::terms::cycles;
 use super::time::{duration, rough};
 
 /// The whole state at one moment.
@@ -69,7 +69,7 @@ fn is_held(claim: &tenure_proto::v1::Claim) -> bool {
 /// The screen. With the state before, it shows the rate of events since then.
 pub fn top(screen: Screen<'_>, before: Option<&State>, now: &State) -> String {
     let (sessions, held, waited_for, waiting) = now.counts();
-    let mut head = format!("namespace {}, revision {}", plain(screen.namespace), now.locks.revision);
+    let mut head = format!("namespace {}, revision {}", escape(screen.namespace), now.locks.revision);
     if let Some(rate) = before.and_then(|before| rate(before, now)) {
         head.push_str(&format!(" ({rate:.1} events a second)"));
     }
@@ -81,12 +81,12 @@ pub fn top(screen: Screen<'_>, before: Option<&State>, now: &State) -> String {
     let Shown { text, note } = servers(&now.servers);
     parts.extend(text.into_iter().chain(note));
     for (endpoint, why) in &now.silent {
-        parts.push(format!("{}: {}", plain(endpoint), plain(why)));
+        parts.push(format!("{}: {}", escape(endpoint), escape(why)));
     }
     parts.push(format!("\n{}\n{}", bold("LATE RENEWALS (less than half of the TTL left)"), late(now, screen.rows)));
     parts.push(format!("\n{}\n{}", bold("LOCKS, the most waited for first"), busiest(now, screen.rows)));
-    for circle in now.locks.locks.iter().flat_map(|lock| circles(&lock.waiters)) {
-        parts.push(format!("deadlock: {}", super::terms::chain(&circle)));
+    for cycle in now.locks.locks.iter().flat_map(|lock| cycles(&lock.waiters)) {
+        parts.push(format!("deadlock: {}", super::terms::chain(&cycle)));
     }
     parts.join("\n")
 }
@@ -112,9 +112,9 @@ fn late(state: &State, rows: usize) -> String {
     ]);
     for (session, _, _) in late.iter().take(rows) {
         let held = session.claims.iter().filter(|claim| is_held(claim)).flat_map(|claim| &claim.names);
-        let held: Vec<String> = held.map(|name| plain(name)).collect();
+        let held: Vec<String> = held.map(|name| escape(name)).collect();
         table.row([
-            plain(&session.id).into(),
+            escape(&session.id).into(),
             or_dash(&session.owner).into(),
             tinted(rough(session.remaining), Tint::Bad),
             duration(session.ttl).into(),
@@ -144,7 +144,7 @@ fn busiest(state: &State, rows: usize) -> String {
             (Some(claim), count) => format!("{} and {} more", describe_claim(claim), count - 1),
         };
         table.row([
-            plain(&lock.name).into(),
+            escape(&lock.name).into(),
             who.into(),
             holder.map_or_else(|| "-".to_owned(), |claim| claim.token.to_string()).into(),
             lock.waiter_count.to_string().into(),

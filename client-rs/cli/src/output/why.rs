@@ -11,7 +11,7 @@ use tenure_proto::v1::{
 use super::history::entries;
 use super::json::value;
 use super::locks::{describe_claim, metadata};
-use super::style::{line_to_copy, plain};
+use super::style::{escape, line_to_copy};
 use super::time::{rough, time};
 use crate::exit::Failure;
 
@@ -19,7 +19,7 @@ use crate::exit::Failure;
 const WAITERS: usize = 10;
 
 /// All that explains the state of a lock.
-pub struct Standing {
+pub struct Explanation {
     /// The lock.
     pub lock: Lock,
     /// The revision of this state.
@@ -32,7 +32,7 @@ pub struct Standing {
     pub history: ListHistoryResponse,
 }
 
-impl Standing {
+impl Explanation {
     /// The state as JSON, for programs.
     ///
     /// # Errors
@@ -70,15 +70,15 @@ impl Standing {
 }
 
 /// Explains a lock on one screen.
-pub fn why(standing: &Standing) -> String {
-    let name = plain(&standing.lock.name);
-    let held = standing.lock.holders.iter().find(|claim| claim.state() == ClaimState::Held);
+pub fn why(explanation: &Explanation) -> String {
+    let name = escape(&explanation.lock.name);
+    let held = explanation.lock.holders.iter().find(|claim| claim.state() == ClaimState::Held);
     let mut text = match held {
-        Some(claim) => holder(&name, claim, standing),
-        None => nobody(&name, standing),
+        Some(claim) => holder(&name, claim, explanation),
+        None => no_holder(&name, explanation),
     };
-    let _ = write!(text, "\n\n{}", waiters(standing));
-    let listed = &standing.history;
+    let _ = write!(text, "\n\n{}", waiters(explanation));
+    let listed = &explanation.history;
     let _ = match (listed.entries.is_empty(), listed.next_page_token.is_empty()) {
         (false, _) => write!(text, "\n\nwhat happened last:\n\n{}", entries(listed.entries.iter())),
         (true, true) if listed.kept_since.is_none() => write!(text, "\n\nnobody ever held it"),
@@ -90,9 +90,9 @@ pub fn why(standing: &Standing) -> String {
     text
 }
 
-fn holder(name: &str, claim: &Claim, standing: &Standing) -> String {
+fn holder(name: &str, claim: &Claim, explanation: &Explanation) -> String {
     let mut text = format!("{name}: held by {}, token {}", describe_claim(claim), claim.token);
-    let hold = standing.holds().find(|hold| hold.token == claim.token);
+    let hold = explanation.holds().find(|hold| hold.token == claim.token);
     if let Some(hold) = hold {
         let since = match hold.granted_time.or(claim.granted_at) {
             since @ Some(_) if hold.held.is_none() => time(since),
@@ -103,7 +103,7 @@ fn holder(name: &str, claim: &Claim, standing: &Standing) -> String {
     } else if claim.granted_at.is_some() {
         let _ = write!(text, "\n  since     {}", time(claim.granted_at));
     }
-    match &standing.session {
+    match &explanation.session {
         None => text.push_str("\n  session   has just ended"),
         Some(session) if session.remaining.is_none() => {
             let ttl = rough(session.ttl);
@@ -118,22 +118,22 @@ fn holder(name: &str, claim: &Claim, standing: &Standing) -> String {
         }
     }
     if let Some(hold) = hold.filter(|hold| hold.longest_pause.is_some()) {
-        let ttl = standing.session.as_ref().and_then(|session| session.ttl).or(hold.ttl);
+        let ttl = explanation.session.as_ref().and_then(|session| session.ttl).or(hold.ttl);
         let _ = write!(text, "\n  renewals  {}", pauses(hold, ttl));
     }
     if !claim.metadata.is_empty() {
         let _ = write!(text, "\n  metadata  {}", metadata(&claim.metadata));
     }
     if claim.names.len() > 1 {
-        let names: Vec<String> = claim.names.iter().map(|name| plain(name)).collect();
+        let names: Vec<String> = claim.names.iter().map(|name| escape(name)).collect();
         let _ = write!(text, "\n  names     {}", names.join(" "));
     }
     text
 }
 
-fn nobody(name: &str, standing: &Standing) -> String {
+fn no_holder(name: &str, explanation: &Explanation) -> String {
     let mut text = format!("{name}: nobody holds it");
-    if let Some(claim) = standing.lock.holders.first() {
+    if let Some(claim) = explanation.lock.holders.first() {
         let _ = write!(
             text,
             "\n  lingers   nobody is granted it until {} after its last grant: the minimum hold of {}",
@@ -141,29 +141,29 @@ fn nobody(name: &str, standing: &Standing) -> String {
             describe_claim(claim)
         );
     }
-    let Some(last) = standing.holds().find(|hold| hold.ended_time.is_some()) else { return text };
+    let Some(last) = explanation.holds().find(|hold| hold.ended_time.is_some()) else { return text };
     let who = Claim { session_id: last.session_id.clone(), owner: last.owner.clone(), ..Claim::default() };
     let _ = write!(text, "\n  last      {}, token {}", describe_claim(&who), last.token);
     let _ = write!(text, "\n  until     {}, for {}", time(last.ended_time), rough(last.held));
-    let _ = write!(text, "\n  ended     {}", explained(last));
+    let _ = write!(text, "\n  ended     {}", explain_end(last));
     if last.longest_pause.is_some() {
         let _ = write!(text, "\n  renewals  {}", pauses(last, last.ttl));
     }
     text
 }
 
-fn waiters(standing: &Standing) -> String {
-    let lock = &standing.lock;
+fn waiters(explanation: &Explanation) -> String {
+    let lock = &explanation.lock;
     if lock.waiters.is_empty() {
         return "nobody waits for it".to_owned();
     }
     let mut text = format!("{} waiting:", lock.waiter_count);
     for (at, claim) in lock.waiters.iter().enumerate().take(WAITERS) {
-        let behind = match standing.blocker(at) {
+        let behind = match explanation.blocker(at) {
             None => "whose turn it is".to_owned(),
             Some((name, blocker)) if name == lock.name => format!("behind {}", describe_claim(blocker)),
             Some((name, blocker)) => {
-                let (name, who) = (plain(name), describe_claim(blocker));
+                let (name, who) = (escape(name), describe_claim(blocker));
                 let does = if blocker.state() == ClaimState::Waiting { "waits first for" } else { "has" };
                 format!("who needs {name} as well, which {who} {does}")
             }
@@ -191,7 +191,7 @@ fn pauses(hold: &HoldRecord, ttl: Option<prost_types::Duration>) -> String {
 }
 
 /// The reason why a hold ended, with its meaning.
-fn explained(hold: &HoldRecord) -> String {
+fn explain_end(hold: &HoldRecord) -> String {
     let why = super::history::why(hold);
     let meaning = match hold.end_reason() {
         EndReason::Released => "its holder gave it back",
@@ -245,10 +245,10 @@ mod tests {
         HoldRecord { ended_time, end_reason: reason.into(), longest_pause: seconds(10), ..record(session, token) }
     }
 
-    fn standing(holders: Vec<Claim>, waiters: Vec<Claim>, holds: Vec<HoldRecord>) -> Standing {
+    fn explanation(holders: Vec<Claim>, waiters: Vec<Claim>, holds: Vec<HoldRecord>) -> Explanation {
         let waiter_count = waiters.len() as u64;
         let entries = holds.into_iter().map(|hold| HistoryEntry { kind: Some(Kind::Hold(hold)) }).collect();
-        Standing {
+        Explanation {
             lock: Lock { name: "job".into(), holders, waiters, waiter_count, ..Lock::default() },
             revision: 50,
             session: None,
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn a_holder_is_shown_with_its_renewals_and_its_queue() {
         let waiters = vec![claim(42, "s2", 0, &["job"]), claim(43, "s3", 0, &["job"])];
-        let mut held = standing(vec![claim(40, "s1", 41, &["job"])], waiters, vec![record("s1", 41)]);
+        let mut held = explanation(vec![claim(40, "s1", 41, &["job"])], waiters, vec![record("s1", 41)]);
         held.history.entries.iter_mut().for_each(|entry| {
             if let Some(Kind::Hold(hold)) = &mut entry.kind {
                 hold.since_renewal = seconds(2);
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn that_nobody_holds_it_is_explained() {
-        let text = why(&standing(Vec::new(), Vec::new(), vec![ended("s1", 41, EndReason::Expired)]));
+        let text = why(&explanation(Vec::new(), Vec::new(), vec![ended("s1", 41, EndReason::Expired)]));
         let head = "job: nobody holds it\n  last      session s1, token 41\n  until     2023-11-14T22:14:30Z, for 1m10s\n  \
             ended     expired: no renewal of its session came for the TTL\n  \
             renewals  at most 10s apart, of a TTL of 10s: its holder was slow, or not heard\n\nnobody waits for it";
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn a_waiter_may_be_kept_away_at_another_lock() {
         let waiters = vec![claim(42, "s2", 0, &["job", "other"]), claim(43, "s3", 0, &["job"])];
-        let mut idle = standing(Vec::new(), waiters, Vec::new());
+        let mut idle = explanation(Vec::new(), waiters, Vec::new());
         idle.elsewhere = Some(("other".into(), claim(9, "s9", 10, &["other"])));
         let text = why(&idle);
         assert!(text.contains("#1  session s2, who needs other as well, which session s9 has\n"), "{text}");
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_name_in_a_line_to_copy_is_never_an_option_and_never_a_command() {
-        let mut idle = standing(Vec::new(), Vec::new(), Vec::new());
+        let mut idle = explanation(Vec::new(), Vec::new(), Vec::new());
         idle.history.next_page_token = "more".into();
         for name in ["--endpoints=http://evil:1", "$(exit 7)", "it's", "a b"] {
             idle.lock.name = name.into();
@@ -311,20 +311,23 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_not_made_up() {
-        let mut idle = standing(Vec::new(), Vec::new(), Vec::new());
+        let mut idle = explanation(Vec::new(), Vec::new(), Vec::new());
         assert!(why(&idle).ends_with("nobody ever held it"));
         idle.history.kept_since = Some(prost_types::Timestamp { seconds: 1_700_000_000, nanos: 0 });
         assert!(why(&idle).ends_with("nobody held it since 2023-11-14T22:13:20Z, as far as history is kept"));
         idle.history.next_page_token = "more".into();
         assert!(why(&idle).ends_with("to look further back: tenure history -- job"));
         let bare = HoldRecord { token: 41, ..HoldRecord::default() };
-        let text = why(&standing(vec![claim(40, "s1", 41, &["job"])], Vec::new(), vec![bare]));
+        let text = why(&explanation(vec![claim(40, "s1", 41, &["job"])], Vec::new(), vec![bare]));
         assert!(text.contains("since     before the history that is kept; it waited -"), "{text}");
         assert!(!text.contains("renewals"), "{text}");
         // One of many holders, whose history is not listed.
         let since = Some(prost_types::Timestamp { seconds: 1_700_000_000, nanos: 0 });
-        let text =
-            why(&standing(vec![Claim { granted_at: since, ..claim(40, "s1", 41, &["job"]) }], Vec::new(), Vec::new()));
+        let text = why(&explanation(
+            vec![Claim { granted_at: since, ..claim(40, "s1", 41, &["job"]) }],
+            Vec::new(),
+            Vec::new(),
+        ));
         assert!(text.contains("  since     2023-11-14T22:13:20Z\n"), "{text}");
     }
 }

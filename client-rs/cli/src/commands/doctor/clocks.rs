@@ -9,7 +9,7 @@ const NOTICEABLE: f64 = 1.0;
 
 /// The clock source of this machine: holds are measured on its monotonic clock.
 pub fn local() -> Check {
-    let up = crate::output::humane(crate::child::since_boot());
+    let up = crate::output::human(crate::child::since_boot());
     match std::fs::read_to_string(SOURCE) {
         Ok(source) => match source.trim() {
             slow @ ("hpet" | "acpi_pm" | "jiffies") => {

@@ -132,7 +132,7 @@ impl Probe<'_> {
         let mut sessions = SessionServiceClient::new(self.channel.clone());
         let namespace = self.namespace.to_owned();
         let begun = Instant::now();
-        let stamp = SystemTime::now();
+        let sent_at = SystemTime::now();
         let acquired = self
             .within(locks.acquire(AcquireRequest {
                 namespace: namespace.clone(),
@@ -173,7 +173,7 @@ impl Probe<'_> {
                 Ok(Ok(time)) => {
                     checks.push(Check::ok("watch", "told of the grant"));
                     // The event was stamped at some time during the call; the middle is the best estimate.
-                    let ahead = seconds(time) - seconds(stamp) - took.as_secs_f64() / 2.0;
+                    let ahead = seconds(time) - seconds(sent_at) - took.as_secs_f64() / 2.0;
                     facts.ahead = Some(ahead);
                     checks.push(clocks::against_ours(ahead));
                 }

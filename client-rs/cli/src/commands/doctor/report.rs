@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::clocks;
-use crate::output::{Look, Tint, bold, plain};
+use crate::output::{Style, Tint, bold, escape};
 
 /// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,11 +98,11 @@ impl Report {
         lines.push(bold("this machine"));
         lines.extend(self.local.iter().map(line));
         let failed = self.all().filter(|check| check.verdict == Verdict::Failed).count();
-        let look = Look::of_stdout();
+        let style = Style::of_stdout();
         lines.push(match failed {
-            0 => look.paint("all is well", Tint::Good),
-            1 => look.paint("1 check failed", Tint::Bad),
-            count => look.paint(&format!("{count} checks failed"), Tint::Bad),
+            0 => style.paint("all is well", Tint::Good),
+            1 => style.paint("1 check failed", Tint::Bad),
+            count => style.paint(&format!("{count} checks failed"), Tint::Bad),
         });
         lines.join("\n")
     }
@@ -138,8 +138,8 @@ fn line(check: &Check) -> String {
         Verdict::Note => ("note", Tint::Notice),
         Verdict::Failed => ("FAIL", Tint::Bad),
     };
-    let mark = Look::of_stdout().paint(mark, tint);
-    format!("  {mark}  {:<12} {}", check.name, plain(&check.found))
+    let mark = Style::of_stdout().paint(mark, tint);
+    format!("  {mark}  {:<12} {}", check.name, escape(&check.found))
 }
 
 fn value(check: &Check) -> Value {

@@ -16,7 +16,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, tim
 
 use super::history;
 use crate::Context;
-use crate::output::{Look, humane, plain, say};
+use crate::output::{Style, escape, human, say};
 use state::{HoldStart, WaitState};
 use status_line::StatusLine;
 use throttle::LogThrottle;
@@ -60,7 +60,7 @@ impl WaitReported {
 pub async fn for_a_server(quiet: bool, limit: Duration) -> std::convert::Infallible {
     if !quiet {
         sleep(LOG_DELAY).await;
-        let text = |left: Duration| format!("no server has answered yet; trying for {} more", humane(left));
+        let text = |left: Duration| format!("no server has answered yet; trying for {} more", human(left));
         count_down(limit.saturating_sub(LOG_DELAY), text).await;
     }
     std::future::pending().await
@@ -70,12 +70,12 @@ pub async fn for_a_server(quiet: bool, limit: Duration) -> std::convert::Infalli
 pub async fn for_a_session(quiet: bool, id: &str, reported: &WaitReported) -> std::convert::Infallible {
     if !quiet {
         let begun = Instant::now();
-        let text = format!("session {} is in use by another program; waiting until it ends", plain(id));
-        if Look::of_stderr().can_move() {
+        let text = format!("session {} is in use by another program; waiting until it ends", escape(id));
+        if Style::of_stderr().can_redraw() {
             sleep(TERMINAL_DELAY).await;
             let mut status_line = StatusLine::default();
             loop {
-                status_line.show(&format!("{text} (for {})", humane(begun.elapsed())));
+                status_line.show(&format!("{text} (for {})", human(begun.elapsed())));
                 sleep(REDRAW_INTERVAL).await;
             }
         }
@@ -90,8 +90,8 @@ pub async fn for_a_session(quiet: bool, id: &str, reported: &WaitReported) -> st
 pub async fn for_the_holder(quiet: bool, name: &str, drain: Duration) -> std::convert::Infallible {
     if !quiet {
         sleep(LOG_DELAY).await;
-        let name = plain(name);
-        let text = |left: Duration| format!("waiting for the holder of {name} to hand over; it has {}", humane(left));
+        let name = escape(name);
+        let text = |left: Duration| format!("waiting for the holder of {name} to hand over; it has {}", human(left));
         count_down(drain.saturating_sub(LOG_DELAY), text).await;
     }
     std::future::pending().await
@@ -101,7 +101,7 @@ pub async fn for_the_holder(quiet: bool, name: &str, drain: Duration) -> std::co
 async fn count_down(limit: Duration, text: impl Fn(Duration) -> String) -> std::convert::Infallible {
     let end = Instant::now().checked_add(limit);
     let left = || end.map_or(limit, |end| end.saturating_duration_since(Instant::now()));
-    if !Look::of_stderr().can_move() {
+    if !Style::of_stderr().can_redraw() {
         say(&format!("tenure: {}", text(left())));
         return std::future::pending().await;
     }
@@ -119,7 +119,7 @@ impl Waiting<'_> {
         if quiet {
             return std::future::pending().await;
         }
-        if Look::of_stderr().can_move() {
+        if Style::of_stderr().can_redraw() {
             sleep(TERMINAL_DELAY).await;
             self.show_on_terminal().await;
         } else {

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use tenure_client::{Claim, ClaimState, Lock};
 use tokio::time::Instant;
 
-use crate::output::{ENOUGH_OF_AN_ID, cut_inside, humane, mode_of, moment, plain};
+use crate::output::{ID_WIDTH, escape, human, mode_of, timestamp, truncate_middle};
 
 /// The state of a lock that matters to a waiter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,10 +45,10 @@ impl WaitState {
         let first = lock.waiters.first().filter(|_| at.is_none_or(|at| at > 0));
         let claim = lock.holders.first().or(first)?;
         let session_given = session.is_some();
-        let session = plain(&claim.session_id);
+        let session = escape(&claim.session_id);
         let (owner, session) = match claim.owner.as_str() {
             "" => (format!("session {session}"), None),
-            owner => (plain(owner), Some(session)),
+            owner => (escape(owner), Some(session)),
         };
         let others = match lock.holder_count {
             0 | 1 => String::new(),
@@ -79,25 +79,25 @@ impl WaitState {
     /// The text for a line that is redrawn each second.
     pub fn now(&self, since: Option<&HoldStart>) -> String {
         let since =
-            self.known(since).map(|since| format!(" for {}", humane(seconds(since.held + since.seen.elapsed()))));
-        self.with(&since.unwrap_or_default(), ENOUGH_OF_AN_ID)
+            self.known(since).map(|since| format!(" for {}", human(seconds(since.held + since.seen.elapsed()))));
+        self.with(&since.unwrap_or_default(), ID_WIDTH)
     }
 
     /// The text for a permanent line.
     pub fn for_a_log(&self, since: Option<&HoldStart>) -> String {
         let since = self.known(since).map(|since| match since.granted {
-            Some(granted) => format!(" since {}", moment(granted)),
-            None => format!(" for {}", humane(since.held)),
+            Some(granted) => format!(" since {}", timestamp(granted)),
+            None => format!(" for {}", human(since.held)),
         });
         self.with(&since.unwrap_or_default(), usize::MAX)
     }
 
     fn with(&self, since: &str, room: usize) -> String {
         let Self { name, position, obstacle, holder_text, mode, .. } = self;
-        let session = self.session.as_ref().map(|id| format!(", session {}", cut_inside(id, room)));
+        let session = self.session.as_ref().map(|id| format!(", session {}", truncate_middle(id, room)));
         let token = self.token.map(|token| format!(", token {token}"));
         let (session, token) = (session.unwrap_or_default(), token.unwrap_or_default());
-        format!("waiting for {}{position}: {obstacle}{since}{holder_text}{mode}{session}{token}", plain(name))
+        format!("waiting for {}{position}: {obstacle}{since}{holder_text}{mode}{session}{token}", escape(name))
     }
 
     fn known<'a>(&self, since: Option<&'a HoldStart>) -> Option<&'a HoldStart> {
@@ -114,7 +114,7 @@ fn position(lock: &Lock, at: Option<usize>, has_one: bool) -> String {
         None => String::new(),
         Some(at) if !lock.waiters[at].deadlock.is_empty() => {
             let cycle = lock.waiters[at].deadlock.iter().chain(lock.waiters[at].deadlock.first());
-            let cycle: Vec<String> = cycle.map(|session| plain(session)).collect();
+            let cycle: Vec<String> = cycle.map(|session| escape(session)).collect();
             format!(" (in a DEADLOCK: {})", cycle.join(" -> "))
         }
         Some(0) if count <= 1 => " (you are next)".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::output::{Look, cut};
+use crate::output::{Style, truncate};
 
 /// Redrawn in place, and cleared when dropped.
 #[derive(Default)]
@@ -13,8 +13,8 @@ pub struct StatusLine {
 impl StatusLine {
     /// Shows the text, truncated to the width of the terminal: a wrapped line could not be cleared.
     pub fn show(&mut self, text: &str) {
-        let room = Look::of_stderr().width.map_or(usize::MAX, |width| width.saturating_sub(1));
-        let text = cut(text, room);
+        let room = Style::of_stderr().width.map_or(usize::MAX, |width| width.saturating_sub(1));
+        let text = truncate(text, room);
         if text != self.shown {
             let _ = write!(io::stderr(), "\r\u{1b}[2K{text}");
             let _ = io::stderr().flush();
