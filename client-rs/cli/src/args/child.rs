@@ -9,112 +9,113 @@ use super::{Global, HealthArgs, ModeArgs, values};
 
 const LOCK_EXAMPLES: &str = "\
 Examples:
-  # Wait for ever, then run
+  # Wait without limit, then run
   tenure lock db-migration -- ./migrate.sh
-  # From cron: run now or leave it, and keep the lock for a minute at least
+  # From cron: run now or not at all, and hold the lock for at least a minute
   tenure lock -n --min-hold 1m nightly -- ./report.sh
   # Wait for 30 s, then exit with 75
   tenure lock -w 30s -E 75 nightly -- ./report.sh
-  # A shell that holds the lock
+  # Hold the lock in a shell
   tenure lock deploy -- bash";
 
 const LOCK_MORE: &str = "\
 More examples:
-  # Several locks: all of them or none, and no deadlock
+  # Several locks: all or none, without deadlocks
   tenure lock account/7 account/9 -- ./transfer.sh
-  # Beside other readers, never beside a writer
+  # Together with other readers, never with a writer
   tenure lock --shared catalogue -- ./read.sh
-  # At most 5 at a time, on all hosts together
+  # At most 5 at a time across all hosts
   tenure lock --limit 5 db-jobs -- ./load.sh
-  # Should this container be killed, the next takes over in 350 ms
+  # If this container is killed, the next one takes over in 350 ms
   tenure lock --disconnect-grace 300ms feed -- ./feed
-  # Keep it only while work goes on: it touches a file once a minute
+  # Hold it only while work progresses: it touches a file once a minute
   tenure lock --health-cmd 'find heartbeat -mmin -1 | grep .' feed -- ./feed
 
-CMD finds TENURE_FENCING_TOKEN, TENURE_LOCK and TENURE_SESSION_ID in its environment. Send the token along with each \
-write, so that the resource can turn away a holder that has lost its lock.
+CMD finds TENURE_FENCING_TOKEN, TENURE_LOCK and TENURE_SESSION_ID in its environment. Send the token with each \
+write, so that the resource can reject a former holder.
 
-While it waits, a terminal shows who holds the lock, since when, and the place in the queue. Elsewhere one line says so, and \
-one more when the holder changes. --quiet silences both.
+During the wait, a terminal shows the holder, the start of its hold, and the position in the queue. A log gets one \
+line at the beginning, and one when the holder changes. --quiet suppresses both.
 
-If the lock can no longer be kept, CMD and all that it started get SIGTERM, and SIGKILL before anyone else can get the lock; \
-tenure then exits with 75. This holds if tenure itself is frozen, too; if it is killed, CMD is killed and the lock is free. \
-Other signals are passed on to CMD. An operator's eviction gives the lock away at once: CMD still has --kill-grace to end.
+If the lock can no longer be renewed, CMD and its descendants receive SIGTERM, and SIGKILL before another session \
+can acquire the lock; tenure then exits with 75. This also holds if tenure itself is frozen; if it is killed, CMD is \
+killed and the lock is released. Other signals are passed on to CMD. An operator's eviction frees the lock at once: \
+CMD then has --kill-grace to end.
 
-A lock is kept while CMD runs, also if it hangs, unless --health-cmd tells that it does: after --health-retries failures in a \
-row the lock is not renewed any more. It is lost within the TTL, and CMD ends as above, unless a check succeeds before that. \
-The check runs in `sh -c` every --health-interval, with the same variables as CMD and no input; one that hangs is killed, \
-with its process group. From CMD's fault to the next holder it takes at most interval * retries + timeout + TTL, if the \
-timeout is no longer than the interval.
+The lock is renewed while CMD runs, even if it hangs, unless --health-cmd detects that: after --health-retries \
+consecutive failures the lock is not renewed. It is lost within the TTL, and CMD ends as above, unless a check \
+succeeds before that. The check runs in `sh -c` every --health-interval, with the same variables as CMD and no \
+input; one that hangs is killed, with its process group. From a fault of CMD to the next holder it takes at most \
+interval * retries + timeout + TTL, if the timeout does not exceed the interval.
 
-When an operator asks for a handoff (`tenure transfer`), or a better one who waits does, CMD runs on; if it ends in time, the \
-lock is handed over without a gap. With --on-transfer stop, CMD and all that it started get SIGTERM at once, and SIGKILL if \
-they are not gone when the time is over; the lock is handed over and tenure exits with 75.
+When an operator requests a handoff (`tenure transfer`), or a waiter of higher priority does, CMD continues; if it \
+ends in time, the lock is handed over without a gap. With --on-transfer stop, CMD and its descendants receive \
+SIGTERM at once, and SIGKILL at the deadline of the handoff; the lock is handed over and tenure exits with 75.
 
-What CMD leaves behind in the background when it exits keeps running, without the lock. A CMD that changes its user cannot be \
-stopped from outside: write `sudo tenure lock`, not `tenure lock … sudo`.
+Background processes that CMD leaves when it exits keep running, without the lock. A CMD that changes its user \
+cannot be signalled from outside: write `sudo tenure lock`, not `tenure lock … sudo`.
 
-It exits with the code of CMD, or as `tenure help exit-codes` says.";
+The exit code is that of CMD, or one of `tenure help exit-codes`.";
 
 const ELECT_EXAMPLES: &str = "\
 Examples:
-  # On every host: one leads, the rest stand by
+  # On every host: one leads, the others stand by
   tenure elect service_leader -- ./serve
-  # Others learn the leader's address from `tenure get service_leader`
+  # Publish the leader's address in `tenure get service_leader`
   tenure elect service_leader --metadata addr=$HOST:80 -- ./serve
-  # Lead once; exit with 75 if the lead was lost
+  # Lead once; exit with 75 if the lead is lost
   tenure elect --once batch -- ./run-batch
-  # Lead only while the service answers; if it hangs, another host leads
+  # Lead only while the service replies; if it hangs, another host leads
   tenure elect --health-cmd 'curl -fsS localhost/health' web -- ./serve";
 
 const ELECT_MORE: &str = "\
 More examples:
-  # Should the leader's container be killed, another leads in 350 ms
+  # If the leader's container is killed, another one leads in 350 ms
   tenure elect --disconnect-grace 300ms service_leader -- ./serve
 
-When the lead is lost, CMD is stopped before another can lead, and tenure campaigns again (--once: it exits with 75). When \
-CMD exits by itself, the lead is given back and tenure exits with its code. A CMD that hangs keeps the lead unless \
---health-cmd tells; `tenure help lock` explains it.
+When the lead is lost, CMD is stopped before another candidate can lead, and tenure campaigns again (--once: it \
+exits with 75). When CMD exits by itself, the lead is released and tenure exits with its code. A CMD that hangs \
+keeps the lead unless --health-cmd detects that: see `tenure help lock`.
 
-When an operator asks for a handoff (`tenure transfer`), or a better candidate does (`tenure set NAME --preempt`, \
---priority), CMD gets SIGTERM, and SIGKILL if it is not gone when the time is over. The other leads as soon as it is gone, \
-and tenure campaigns again (--once: it exits with 75). With --on-transfer ignore, CMD runs on and keeps the lead.
+When an operator requests a handoff (`tenure transfer`), or a candidate of higher priority does (`tenure set NAME \
+--preempt`, --priority), CMD receives SIGTERM, and SIGKILL at the deadline of the handoff. The other candidate leads \
+as soon as CMD has ended, and tenure campaigns again (--once: it exits with 75). With --on-transfer ignore, CMD \
+continues and keeps the lead.
 
-CMD finds the same variables in its environment as with `tenure lock`; the token rises with each lead.";
+CMD finds the same variables in its environment as with `tenure lock`; the token increases with each lead.";
 
 /// `tenure lock`.
 #[derive(Debug, Args)]
 #[command(after_help = LOCK_EXAMPLES, after_long_help = format!("{LOCK_EXAMPLES}\n\n{LOCK_MORE}"))]
 pub struct LockArgs {
-    /// The locks, 1 to 16: all of them or none
+    /// The locks, 1 to 16: all or none
     #[arg(required = true, value_name = "NAME")]
     pub names: Vec<String>,
     /// Do not wait: exit with --conflict-exit-code if another session holds the lock
     #[arg(short = 'n', long, visible_alias = "nonblock", conflicts_with = "wait")]
     pub no_wait: bool,
-    /// Wait no longer than this, then exit with --conflict-exit-code [default: for ever]
+    /// Wait at most this long, then exit with --conflict-exit-code [default: without limit]
     #[arg(short = 'w', long, visible_alias = "timeout-wait", value_name = "DURATION", value_parser = values::duration)]
     pub wait: Option<Duration>,
     /// The exit code if the lock was not acquired
     #[arg(short = 'E', long, value_name = "CODE", default_value_t = crate::exit::CONFLICT)]
     pub conflict_exit_code: u8,
-    /// Higher goes first among waiters: -1000 to 1000
+    /// The priority among waiters, highest first: -1000 to 1000
     #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     pub priority: i32,
-    /// With whom to share it.
+    /// The mode of the claim.
     #[command(flatten)]
     pub mode: ModeArgs,
-    /// What happens to CMD when the lock is to be handed over to another who waits
+    /// The effect on CMD of a request to hand the lock over to a waiter
     #[arg(long, value_enum, default_value_t = OnTransfer::Ignore)]
     pub on_transfer: OnTransfer,
-    /// Keep the lock from others for this long after the grant, even if CMD ends earlier
+    /// Keep the lock for this long after the grant, even if CMD ends earlier
     #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "0")]
     pub min_hold: Duration,
-    /// The session's id, which no two programs use at once: waits until the session of another program has ended [default: a fresh
-    /// one]
+    /// The session's id; while another program uses it, wait until its session has ended [default: a new id]
     #[arg(long, value_name = "ID")]
     pub session_id: Option<String>,
-    /// What both commands that run another one share.
+    /// The options shared by `lock` and `elect`.
     #[command(flatten)]
     pub run: RunArgs,
 }
@@ -128,53 +129,53 @@ pub struct ElectArgs {
     /// Exit with 75 when the lead is lost, instead of campaigning again
     #[arg(long)]
     pub once: bool,
-    /// Higher goes first among candidates: -1000 to 1000
+    /// The priority among candidates, highest first: -1000 to 1000
     #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     pub priority: i32,
-    /// What happens to CMD when the lead is to be handed over to another candidate
+    /// The effect on CMD of a request to hand the lead over to another candidate
     #[arg(long, value_enum, default_value_t = OnTransfer::Stop)]
     pub on_transfer: OnTransfer,
-    /// What both commands that run another one share.
+    /// The options shared by `lock` and `elect`.
     #[command(flatten)]
     pub run: RunArgs,
 }
 
-/// What becomes of CMD when the server asks to hand over what it runs under.
+/// The effect on CMD of a request to hand over its hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OnTransfer {
-    /// It is stopped, and the other gets the lock
+    /// Stop CMD, and hand over
     Stop,
-    /// It runs on; the other gets the lock only if it ends in time by itself
+    /// Let CMD continue; hand over only if it ends in time by itself
     Ignore,
 }
 
-/// What `lock` and `elect` share.
+/// The options shared by `lock` and `elect`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// How long the hold outlives this process and its network. Renewed at a third of it
+    /// How long the hold outlives this process or its network; it is renewed at a third of this
     #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "10s")]
     pub ttl: Duration,
-    /// How long the hold outlives the connection of this process: 100ms to the TTL. If it is shorter than a failover takes
-    /// (or the start of a server, if there is only one), that costs the hold [default: none, the TTL alone counts]
+    /// How long the hold outlives the connection of this process: 100ms to the TTL. A failover, or the restart of a
+    /// single server, that takes longer ends the hold [default: none, only the TTL applies]
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub disconnect_grace: Option<Duration>,
-    /// The time between SIGTERM and SIGKILL when the hold is lost. At most a third of the TTL (or disconnect grace): the
-    /// longer, the less time is left for a failover [default: an eighth of it, at most 5s]
+    /// The time between SIGTERM and SIGKILL when the hold is lost, at most a third of the TTL (or disconnect grace); a
+    /// longer one leaves less time for a failover [default: an eighth of it, at most 5s]
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub kill_grace: Option<Duration>,
-    /// Who this is, for people [default: the host's name]
+    /// A label of the holder, for people [default: the host's name]
     #[arg(long)]
     pub owner: Option<String>,
-    /// What to attach to the claim, for others to read; may be repeated
+    /// Metadata of the claim, which others can read; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = values::key_value)]
     pub metadata: Vec<(String, String)>,
-    /// Say nothing while waiting
+    /// Print nothing while waiting
     #[arg(short, long)]
     pub quiet: bool,
     /// The command to run, and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<OsString>,
-    /// When CMD counts as healthy. Last, for its heading is that of all that follows.
+    /// The health check. Last, because its heading applies to all arguments that follow.
     #[command(flatten)]
     pub health: HealthArgs,
 }

@@ -11,13 +11,13 @@ Examples:
   tenure fence-sql sqlite | sqlite3 -bail your.db
   tenure fence-sql postgres > migrations/0007_tenure_fence.sql
 
-Then each transaction that a lock protects begins with a call that names the lock and the fencing token of the hold, and \
-fails if a newer holder was there (in MySQL it is CALL, in SQLite an INSERT):
+Each transaction that a lock protects then starts with a call with the lock and the fencing token of the hold, which \
+fails if a newer holder has made a call (MySQL: CALL, SQLite: an INSERT):
 
   SELECT tenure_fence('nightly-report', 33);
 
-How to use it, its errors and how to remove it stand at the top of what is printed. It works in any database, asks no server \
-of Tenure, and may be installed again at any time: it keeps what it knows.")]
+Usage, errors and removal are described at the top of the script. It needs no Tenure server, and may be installed \
+repeatedly: it keeps the recorded tokens.")]
 pub struct FenceSqlArgs {
     /// The kind of database
     pub dialect: FenceDialect,

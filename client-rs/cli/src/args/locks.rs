@@ -13,17 +13,17 @@ Examples:
   tenure watch                          # everything
   tenure watch service_leader --prefix jobs/
   tenure watch -o json | jq -c '.events.events[]?'
-  tenure watch --after-revision 4711    # go on after what was seen last
+  tenure watch --after-revision 4711    # resume after the last seen revision
 
-It goes on with another server when one goes away, without a gap and without telling anything twice.")]
+If a server becomes unavailable, the watch resumes at another one, without gaps or duplicates.")]
 pub struct WatchArgs {
     /// The locks to watch [default: all]
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
-    /// Watch all locks whose names start with this; may be repeated
+    /// Watch all locks whose names start with this prefix; may be repeated
     #[arg(long, value_name = "PREFIX")]
     pub prefix: Vec<String>,
-    /// Go on after this revision instead of beginning with how things are
+    /// Resume after this revision, instead of starting with the current state
     #[arg(long, value_name = "REVISION", default_value_t = 0)]
     pub after_revision: u64,
 }
@@ -36,9 +36,9 @@ Examples:
   tenure ls jobs/
   tenure ls -o json | jq -r '.locks[] | select(.waiterCount != \"0\") | .name'
 
-A terminal that is too narrow shows less of each row; in a pipe everything is there.")]
+On a narrow terminal, columns are truncated or omitted; in a pipe the output is complete.")]
 pub struct LsArgs {
-    /// Only names that start with this
+    /// Only names that start with this prefix
     #[arg(default_value = "")]
     pub prefix: String,
 }
@@ -48,7 +48,7 @@ pub struct LsArgs {
 #[command(after_help = "\
 Examples:
   tenure get service_leader
-  # What the leader tells others about itself
+  # The metadata that the leader publishes
   tenure get service_leader -o json | jq -r '.lock.holders[0].metadata.addr'")]
 pub struct GetArgs {
     /// The lock
@@ -63,13 +63,13 @@ Examples:
   tenure history nightly -n 1000
   tenure history nightly -o json | jq '.entries[].hold | [.owner, .endReason]'
 
-PAUSE is the longest time without a renewal of the holder's session. Where it comes close to the TTL, the holder was about to \
-lose the lock. What is shown as - has been dropped from history (see history_retention of tenured) or is known to another \
-server only. Times are UTC.")]
+PAUSE is the longest time without a renewal of the holder's session. If it is close to the TTL, the holder was about \
+to lose the lock. A value shown as - was dropped from history (see history_retention of tenured) or is known only to \
+another server. Times are UTC.")]
 pub struct HistoryArgs {
     /// The lock
     pub name: String,
-    /// How far back: so many holds that are over, beside those that last
+    /// The maximum number of past holds, in addition to the current ones
     #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
 }
@@ -81,8 +81,8 @@ Examples:
   tenure why service_leader
   tenure why nightly -o json | jq .waiters
 
-Who holds it and whether its renewals come, who waits and for whom; or that nobody holds it and why; and what happened last. \
-Times are UTC.")]
+Shows the holder and its renewals, the waiters and their blockers; or why the lock is not held; and the latest \
+history. Times are UTC.")]
 pub struct WhyArgs {
     /// The lock
     pub name: String,
@@ -96,7 +96,7 @@ Examples:
   tenure sessions worker-7
   tenure sessions -o json | jq -r '.sessions[] | [.id, .owner] | @tsv'")]
 pub struct SessionsArgs {
-    /// Show this session with all that it holds and waits for
+    /// Show this session with all its claims
     pub id: Option<String>,
 }
 
@@ -108,15 +108,15 @@ Examples:
   tenure top --interval 5 --rows 40
   tenure top --once -o json | jq .servers
 
-Only a session's own server knows how late its renewals are: name all servers in --endpoints to see them all.")]
+Only a session's home server knows its renewals: pass all servers in --endpoints to see all of them.")]
 pub struct TopArgs {
-    /// How often the screen is renewed: 2, 500ms (at least 100ms)
+    /// The refresh interval: 2, 500ms (at least 100ms)
     #[arg(long, value_parser = values::duration, default_value = "1s", value_name = "DURATION")]
     pub interval: Duration,
-    /// The most rows of each table
+    /// The maximum number of rows of each table
     #[arg(long, default_value_t = 15)]
     pub rows: usize,
-    /// Print it once and end, as it is in a pipe
+    /// Print the state once and exit, as in a pipe
     #[arg(long)]
     pub once: bool,
 }
@@ -125,43 +125,43 @@ pub struct TopArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  # The steps of a job that several hosts start by their own clocks
+  # The steps of a job that several hosts start at the same time
   tenure acquire nightly --session $(hostname) --ttl 1m --min-hold 30s || exit 0
-  # The same session again: extends the hold
+  # Repeated for the same session: extends the hold
   tenure acquire nightly --session $(hostname) --ttl 1m
   tenure release nightly --session $(hostname) --token 42
 
-The session ends, and the lock with it, when its TTL has passed without `acquire --ttl` or `renew`. It exits with 1 if \
-another session holds the lock, and names the holder.")]
+The session ends, and the hold with it, when its TTL has passed without `acquire --ttl` or `renew`. Exits with 1 if \
+another session holds the lock, and prints the holder.")]
 pub struct AcquireArgs {
-    /// The locks, 1 to 16: all of them or none
+    /// The locks, 1 to 16: all or none
     #[arg(required = true, value_name = "NAME")]
     pub names: Vec<String>,
-    /// The session that asks [default: a fresh one, which needs --ttl]
+    /// The session that acquires [default: a new one, which needs --ttl]
     #[arg(long = "session", visible_alias = "session-id", value_name = "ID", required_unless_present = "ttl")]
     pub session: Option<String>,
     /// Open the session with this TTL, or renew it if it is open
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub ttl: Option<Duration>,
-    /// How long to wait for the lock
+    /// The maximum wait for the lock
     #[arg(short = 'w', long, value_name = "DURATION", value_parser = values::duration, default_value = "0")]
     pub wait: Duration,
-    /// With whom to share it.
+    /// The mode of the claim.
     #[command(flatten)]
     pub mode: ModeArgs,
-    /// Keep the lock from others for this long after the grant
+    /// Keep the lock for this long after the grant, even if it is released earlier
     #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "0")]
     pub min_hold: Duration,
-    /// Higher goes first among waiters: -1000 to 1000
+    /// The priority among waiters, highest first: -1000 to 1000
     #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     pub priority: i32,
-    /// Who this is, for people, if this opens the session
+    /// A label of the session, for people, if this call opens it
     #[arg(long, default_value = "")]
     pub owner: String,
-    /// What to attach to the claim; may be repeated
+    /// Metadata of the claim; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = values::key_value)]
     pub metadata: Vec<(String, String)>,
-    /// Say nothing while waiting
+    /// Print nothing while waiting
     #[arg(short, long)]
     pub quiet: bool,
 }
@@ -178,11 +178,11 @@ pub struct SessionIdArgs {
 #[command(after_help = "\
 Examples:
   tenure release nightly --session $(hostname) --token 42
-  # With the token as `acquire` has told it
+  # With the token that `acquire` printed
   token=$(tenure acquire job --session me --ttl 1m -o json | jq -r .token)
   tenure release job --session me --token \"$token\"
 
-Only the holder can give a hold back: for others there are `tenure close` and `tenure evict`.")]
+Only the holder can release a hold; others use `tenure close` and `tenure evict`.")]
 pub struct ReleaseArgs {
     /// The lock, or one of the names of the hold
     pub name: String,

@@ -33,16 +33,16 @@ pub use root::{command, wants_json};
 
 use crate::exit::{self, Failure};
 
-/// What stands on the command line.
+/// The command line.
 #[derive(Debug, Parser)]
-#[command(name = "tenure", version, about = "Tenure's command line: locks, leaders, and who holds them",
+#[command(name = "tenure", version, about = "Tenure's command line: locks, leaders, and their holders",
           long_about = root::ABOUT, after_help = root::SEE_ALSO, after_long_help = root::more(),
           max_term_width = 110)]
 pub struct Cli {
-    /// What holds for every command.
+    /// The options of every command.
     #[command(flatten)]
     pub global: Global,
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -51,11 +51,11 @@ pub struct Cli {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub struct Global {
-    /// The servers, separated by commas: any of them will do, the next is asked if one is away
+    /// The servers, separated by commas: each can serve any call, and the next one is tried if one is unavailable
     #[arg(long, env = "TENURE_ENDPOINTS", value_delimiter = ',', value_parser = values::endpoint, global = true,
           default_value = "http://127.0.0.1:7420", value_name = "URL,…")]
     pub endpoints: Vec<String>,
-    /// Who signs the certificates of servers at https://, PEM [default: whom the system trusts]
+    /// The CA of the certificates of servers at https://, PEM [default: the system's CAs]
     #[arg(long, env = "TENURE_CA_CERT", global = true, hide_short_help = true, value_name = "FILE")]
     pub ca_cert: Option<PathBuf>,
     /// This client's certificate, PEM
@@ -67,13 +67,13 @@ pub struct Global {
     /// The name that the servers' certificates must have [default: the endpoint's]
     #[arg(long, env = "TENURE_TLS_SERVER_NAME", global = true, hide_short_help = true, value_name = "NAME")]
     pub tls_server_name: Option<String>,
-    /// The file with the token that says who you are; TENURE_TOKEN may hold the token itself
+    /// The file with the token that authenticates the caller; TENURE_TOKEN may contain the token itself
     #[arg(long, env = "TENURE_TOKEN_FILE", global = true, hide_short_help = true, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
-    /// The namespace: a separate world of names
+    /// The namespace: each has its own locks, groups and sessions
     #[arg(long, env = "TENURE_NAMESPACE", global = true, hide_short_help = true, default_value = "default")]
     pub namespace: String,
-    /// How long a call may take, all servers together: 5, 500ms, 1m (waiting for a lock comes on top)
+    /// The timeout of a call, over all servers: 5, 500ms, 1m (in addition to a wait for a lock)
     #[arg(long, env = "TENURE_TIMEOUT", global = true, hide_short_help = true, default_value = "10s", value_parser = values::duration,
           value_name = "DURATION")]
     pub timeout: Duration,
@@ -123,7 +123,7 @@ impl Global {
 pub enum Format {
     /// Tables and sentences
     Table,
-    /// One JSON document, or one a line where there are many
+    /// One JSON document, or one per line for a stream
     Json,
 }
 
@@ -134,22 +134,22 @@ pub enum Command {
     Lock(LockArgs),
     /// Run a command while leading; stand by while another leads
     Elect(ElectArgs),
-    /// Print what happens to locks, as it happens
+    /// Print the events of locks as they happen
     Watch(WatchArgs),
     /// List the locks that are held or waited for
     Ls(LsArgs),
     /// Show one lock: its holder and its queue
     Get(GetArgs),
-    /// Show who held a lock, when, and why that ended
+    /// Show the past holds of a lock, and why they ended
     History(HistoryArgs),
-    /// Explain a lock: who has it, who waits for whom, and why
+    /// Explain the state of a lock: holder, waiters and causes
     Why(WhyArgs),
     /// Members with a leader, a config, and an assignment for each
     #[command(subcommand)]
     Group(GroupCommand),
     /// List the open sessions, or show one
     Sessions(SessionsArgs),
-    /// Take a lock for a session and return at once (`lock` is simpler)
+    /// Acquire a lock for a session and return (`lock` is simpler)
     Acquire(AcquireArgs),
     /// Renew a session once
     #[command(after_help = "\
@@ -157,33 +157,33 @@ Examples:
   tenure renew worker-7
   tenure renew $(hostname) -o json | jq -r .ttl
 
-One renewal keeps all that the session holds, waits for and has joined, for another TTL.")]
+A renewal extends the session, with all its claims and memberships, by the TTL.")]
     Renew(SessionIdArgs),
-    /// Give a hold back
+    /// Release a hold
     Release(ReleaseArgs),
-    /// End a session, and with it all that it holds and waits for
+    /// End a session, with all its claims
     #[command(after_help = "\
 Examples:
   tenure close worker-7
-  # All sessions of a host that is gone
+  # All sessions of a dead host
   tenure sessions -o json | jq -r '.sessions[] | select(.owner==\"host-a\").id' |
     while read -r id; do tenure close \"$id\"; done")]
     Close(SessionIdArgs),
-    /// Hand a lock over to one who waits for it, without a gap
+    /// Hand a lock over to a waiter, without a gap
     Transfer(TransferArgs),
-    /// Take a lock away from its holder
+    /// End a hold without waiting for its holder
     Evict(EvictArgs),
-    /// Set a lock's limit of permits, and whether better ones preempt
+    /// Set a lock's limit of permits, and whether waiters preempt
     Set(SetArgs),
-    /// List who waits for what, behind whom, and the deadlocks
+    /// List the waiters, their blockers, and deadlocks
     Blocked(BlockedArgs),
-    /// List the servers, and how many sessions each serves
+    /// List the servers, and the number of sessions of each
     #[command(after_help = "\
 Examples:
   tenure servers
   tenure servers -o json | jq -r '.servers[] | select(.dead) | .label'")]
     Servers,
-    /// Watch it all: who holds what, who waits, whose renewals are late
+    /// Watch the namespace: holders, waiters, late renewals
     Top(TopArgs),
     /// Check connections, health, the write path and clocks
     #[command(after_help = "\
@@ -192,33 +192,34 @@ Examples:
   tenure --endpoints db1:7420,db2:7420,db3:7420 doctor
   tenure doctor -o json | jq .healthy
 
-Each endpoint is checked by itself, with a scratch lock (tenure-doctor/...) that is taken, renewed and given back. What the \
-server's policy does not allow is not checked. It exits with 1 if a check failed, and with 69 if no server could be reached.")]
+Each endpoint is checked separately, with a scratch lock (tenure-doctor/...) that is acquired, renewed and released. \
+Calls that the server's policy denies are not checked. Exits with 1 if a check failed, and with 69 if no server was \
+reachable.")]
     Doctor,
-    /// Print the SQL with which your database turns away stale tokens
+    /// Print the SQL with which your database rejects stale tokens
     FenceSql(FenceSqlArgs),
-    /// Print the commands that people need, on one screen
+    /// Print the most useful commands on one screen
     #[command(after_help = "\
 Examples:
   tenure cheat
   tenure cheat -o json | jq -r '.groups[].lines[].command'")]
     Cheat,
-    /// Print what each exit code means
+    /// Print the meaning of each exit code
     #[command(after_help = "\
 Examples:
   tenure exit-codes
   tenure help exit-codes
   tenure exit-codes -o json | jq -r '.exitCodes[] | [.code, .name] | @tsv'", long_about = root::exit_codes())]
     ExitCodes,
-    /// Print what each command prints with `--output json`
+    /// Print the output of each command with `--output json`
     #[command(after_help = "\
 Examples:
   tenure json
   tenure json -o json | jq -r '.commands[] | [.command, .message] | @tsv'
 
-Names are those of the API (proto/tenure/v1) in JSON: lowerCamelCase, 64-bit numbers as strings, durations as \"1.5s\", times \
-in RFC 3339. Every field is there, also if it has its default, but for messages that are not there. In a pipe each result is one line. What goes wrong is JSON on \
-the standard error: {\"error\": {\"exitCode\", \"reason\", \"message\", \"next\"}}.")]
+Names are those of the API (proto/tenure/v1) in JSON: lowerCamelCase, 64-bit numbers as strings, durations as \
+\"1.5s\", times in RFC 3339. Every field is present, even with its default value, except unset messages. In a pipe \
+each result is one line. Errors are JSON on the standard error: {\"error\": {\"exitCode\", \"reason\", \"message\", \"next\"}}.")]
     Json,
     /// Print a shell's completion script
     Completions(CompletionsArgs),
@@ -226,7 +227,7 @@ the standard error: {\"error\": {\"exitCode\", \"reason\", \"message\", \"next\"
     Man(ManArgs),
 }
 
-/// The program that runs the helper processes of `HelperCli`: the running executable, even if it was replaced on disk meanwhile.
+/// The executable of the helper processes: the running one, even if it was replaced on disk meanwhile.
 pub fn own_program() -> PathBuf {
     if cfg!(target_os = "linux") {
         PathBuf::from("/proc/self/exe")
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_arguments_are_rejected() {
         for line in [
             "tenure lock a",
             "tenure lock -- make",
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn help_tells_the_exit_codes() {
+    fn help_lists_the_exit_codes() {
         let help = Cli::command().render_long_help().to_string();
         for code in [exit::UNAVAILABLE, exit::REFUSED, exit::HOLD_LOST, exit::NOT_FOUND] {
             assert!(help.contains(&format!("{code}  ")), "{code} is missing in:\n{help}");

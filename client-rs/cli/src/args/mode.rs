@@ -9,13 +9,13 @@ const MOST_PERMITS: i64 = 1_000_000;
 /// The mode of a claim: exclusive unless one of these is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Args)]
 pub struct ModeArgs {
-    /// Share it with others who ask for it shared: readers, as against a writer
+    /// Share the lock with other shared claims: readers, as opposed to a writer
     #[arg(long, conflicts_with_all = ["permits", "limit"])]
     pub shared: bool,
-    /// Take N permits of each lock, out of its limit: 1 to 1000000 [default with --limit: 1]
+    /// Acquire N permits of each lock, out of its limit: 1 to 1000000 [default with --limit: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_PERMITS))]
     pub permits: Option<u32>,
-    /// How many permits may be out at once; refused if the lock has another limit [default with --permits: the lock's own]
+    /// The number of permits; rejected if the lock has another limit [default with --permits: the lock's own]
     #[arg(long, value_name = "N", value_parser = limit())]
     pub limit: Option<u32>,
 }
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn permits_are_asked_for_by_their_number_or_by_their_limit() {
+    fn permits_follow_from_their_number_or_their_limit() {
         let asked = |shared, permits, limit| {
             let request = ModeArgs { shared, permits, limit }.of_request();
             (request.mode(), request.permits, request.limit)

@@ -6,13 +6,13 @@ use clap::Args;
 
 use super::{mode, values};
 
-/// Who does it and why, for history.
+/// The operator and the reason, for history.
 #[derive(Debug, Args)]
 pub struct OperatorArgs {
-    /// Why, for history
+    /// The reason, for history
     #[arg(long, default_value = "")]
     pub note: String,
-    /// Who does it, for history
+    /// The operator, for history
     #[arg(long, env = "USER", default_value = "unknown", hide_env_values = true)]
     pub operator: String,
 }
@@ -28,19 +28,19 @@ impl OperatorArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tenure evict nightly --note 'host is gone'
-  # Only the hold that was looked at, and not a later one
-  tenure evict nightly --token 42 --note 'host is gone'
+  tenure evict nightly --note 'host is dead'
+  # Only this hold, and not a later one
+  tenure evict nightly --token 42 --note 'host is dead'
 
-The holder learns of it at once, but may still be at work: make sure that it has ended, or that the resource checks the \
-fencing token. Prefer `tenure close` for a session that is known to be dead, and `tenure transfer` for a holder that is well.")]
+The holder is notified at once, but may still be running: make sure that it has ended, or that the resource checks \
+the fencing token. Prefer `tenure close` for a dead session, and `tenure transfer` for a healthy holder.")]
 pub struct EvictArgs {
     /// The lock
     pub name: String,
     /// Evict only the hold with this fencing token [default: any]
     #[arg(long, default_value_t = 0)]
     pub token: u64,
-    /// Who, and why.
+    /// The operator and the reason.
     #[command(flatten)]
     pub by: OperatorArgs,
 }
@@ -49,34 +49,34 @@ pub struct EvictArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  # To whoever is first in the queue
+  # To the first waiter in the queue
   tenure transfer service_leader
   tenure transfer service_leader --to worker-8 --drain 30s --note 'maintenance'
   # One of several holders
   tenure transfer pool --token 41
 
-The holder is asked to stop. As soon as it has, the lock is handed over in one step, with a higher token: there is no moment \
-at which nobody holds it. `tenure elect` stops its command then and stands by again; `tenure lock` runs on unless it was \
-given --on-transfer stop.
+The holder is requested to stop. As soon as it has stopped, the lock is handed over in one step, with a higher token \
+and without a moment in which it is free. On the request, `tenure elect` stops its command and stands by again; \
+`tenure lock` continues unless it was started with --on-transfer stop.
 
-A holder that does not stop within --drain keeps the lock, and this exits with 1. Interrupting this command does not take the \
-request back.")]
+A holder that does not stop within --drain keeps the lock, and this command exits with 1. Interrupting this command \
+does not cancel the request.")]
 pub struct TransferArgs {
     /// The lock
     pub name: String,
-    /// The session that is to hold next; it must be waiting for the lock [default: the first in the queue]
+    /// The session of the next holder, which must be waiting for the lock [default: the first in the queue]
     #[arg(long, value_name = "SESSION")]
     pub to: Option<String>,
-    /// Transfer only the hold with this fencing token. Needed if several hold the lock [default: any]
+    /// Transfer only the hold with this fencing token; required if the lock has several holders [default: any]
     #[arg(long)]
     pub token: Option<u64>,
-    /// How long the holder may go on, to stop its work: 100ms to 1h
+    /// The time for the holder to stop its work: 100ms to 1h
     #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "10s")]
     pub drain: Duration,
-    /// Say nothing while waiting
+    /// Print nothing while waiting
     #[arg(short, long)]
     pub quiet: bool,
-    /// Who, and why.
+    /// The operator and the reason.
     #[command(flatten)]
     pub by: OperatorArgs,
 }
@@ -85,36 +85,36 @@ pub struct TransferArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tenure set db-jobs --limit 5    # whoever says another limit is refused
+  tenure set db-jobs --limit 5    # claims with another limit are rejected
   tenure set service_leader --preempt --settling 5s
   tenure set service_leader --no-preempt
-  tenure set service_leader       # show what is set
+  tenure set service_leader       # show the settings
 
-What is not named stays as it is. A lower limit takes nothing from holders; waiters that ask for more permits than it allows \
-are ended. Preemption is for exclusive claims to this lock alone: the holder is asked to stop as with `tenure transfer`, and \
-keeps the lock if it does not.")]
+Settings that are not passed keep their values. A lower limit does not affect holders; waiters for more permits than \
+the limit are ended. Preemption applies to exclusive claims to this lock alone: the holder is requested to stop as \
+with `tenure transfer`, and keeps the lock if it does not.")]
 pub struct SetArgs {
     /// The lock
     pub name: String,
-    /// How many permits may be out at once, whatever claims say: 1 to 1000000
+    /// The number of permits, which overrides that of claims: 1 to 1000000
     #[arg(long, value_name = "N", value_parser = mode::limit())]
     pub limit: Option<u32>,
-    /// The limit is what the first of the claims says
+    /// Use the limit of the first claim
     #[arg(long, conflicts_with = "limit")]
     pub no_limit: bool,
-    /// A waiter of higher --priority than the holder is handed the lock
+    /// Hand the lock over to a waiter of higher --priority than the holder
     #[arg(long)]
     pub preempt: bool,
-    /// Waiters wait for their turn
+    /// Do not preempt holders
     #[arg(long, conflicts_with = "preempt")]
     pub no_preempt: bool,
-    /// With --preempt: how long the better one must have waited: 0 to 24h [default: as it is, or 10s]
+    /// With --preempt: the minimum wait of the preempting waiter: 0 to 24h [default: unchanged, or 10s]
     #[arg(long, value_name = "DURATION", value_parser = values::duration, requires = "preempt")]
     pub settling: Option<Duration>,
-    /// With --preempt: how long the holder may go on, to stop its work: 100ms to 1h [default: as it is, or 10s]
+    /// With --preempt: the time for the holder to stop its work: 100ms to 1h [default: unchanged, or 10s]
     #[arg(long, value_name = "DURATION", value_parser = values::duration, requires = "preempt")]
     pub drain: Option<Duration>,
-    /// Who, and why.
+    /// The operator and the reason.
     #[command(flatten)]
     pub by: OperatorArgs,
 }
@@ -133,10 +133,10 @@ Examples:
   tenure blocked
   tenure blocked --deadlocks || alert 'sessions wait for each other'
 
-In a deadlock, sessions wait for each other in a circle, and none of them goes on before one gives something back: end one \
-with `tenure close SESSION`. Asking for all locks in one `tenure lock A B` avoids it.")]
+In a deadlock, sessions wait for each other in a cycle, which lasts until one of them ends: `tenure close SESSION`. \
+Acquiring all locks in one `tenure lock A B` avoids deadlocks.")]
 pub struct BlockedArgs {
-    /// Only those in a deadlock; exits with 1 if there are any
+    /// Only claims in a deadlock; exits with 1 if there are any
     #[arg(long)]
     pub deadlocks: bool,
 }

@@ -11,7 +11,7 @@ Examples:
   tenure completions bash > /usr/share/bash-completion/completions/tenure
   tenure completions zsh > /usr/share/zsh/vendor-completions/_tenure
   tenure completions fish > ~/.config/fish/completions/tenure.fish
-  # For this shell only
+  # For the current shell only
   source <(tenure completions bash)")]
 pub struct CompletionsArgs {
     /// The shell
@@ -24,13 +24,13 @@ pub struct CompletionsArgs {
 Examples:
   tenure man | man -l -
   tenure man lock > tenure-lock.1
-  # All of them: tenure.1, tenure-lock.1 and so on
+  # All pages: tenure.1, tenure-lock.1 and so on
   tenure man --dir /usr/local/share/man/man1")]
 pub struct ManArgs {
-    /// Whose page [default: that of tenure itself]
+    /// The command of the page [default: tenure itself]
     #[arg(value_name = "COMMAND", conflicts_with = "dir")]
     pub command: Vec<String>,
-    /// Write a page for tenure and one for each command to this folder, which is made if it is not there
+    /// Write a page for tenure and one for each command to this folder, which is created if needed
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
 }

@@ -9,18 +9,18 @@ use super::Cli;
 use crate::exit;
 
 pub const ABOUT: &str = "\
-Tenure's command line: run a command under a lock, lead an election, see who holds what.
+Tenure's command line: run a command under a lock, lead an election, inspect locks.
 
 Examples:
   # Run a job on one host only; the others wait for it
   tenure lock nightly-report -- ./report.sh
   # A leader and its standbys: start this on every host
   tenure elect service_leader -- ./serve
-  # Who holds it, what happens to it, and why things are as they are
+  # Show the holder, the events, and the explanation of the state
   tenure get service_leader
   tenure watch service_leader
   tenure why service_leader
-  # Move the lead to a standby, without a moment at which nobody leads
+  # Move the lead to a standby, without a moment without a leader
   tenure transfer service_leader";
 
 pub const SEE_ALSO: &str = "\
@@ -43,7 +43,7 @@ pub fn more() -> String {
 
 /// The help of `tenure exit-codes`.
 pub fn exit_codes() -> String {
-    format!("What each exit code means\n\n{}", exit::help())
+    format!("The meaning of each exit code\n\n{}", exit::help())
 }
 
 /// The whole command line, used for parsing, completion, help and manual.
@@ -89,11 +89,11 @@ mod tests {
         let mut there: BTreeSet<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
         there.insert("help");
         assert_eq!(listed.iter().copied().collect::<BTreeSet<_>>(), there);
-        assert_eq!(listed.len(), there.len(), "one is there twice");
+        assert_eq!(listed.len(), there.len(), "a command is listed twice");
     }
 
     #[test]
-    fn the_list_of_commands_fits_a_usual_terminal() {
+    fn the_list_of_commands_fits_a_common_terminal() {
         let help = command().render_help().to_string();
         let (list, _) = help.split_once("\nOptions:\n").unwrap();
         assert!(list.lines().all(|line| line.chars().count() <= 80), "{list}");

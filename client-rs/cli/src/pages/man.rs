@@ -18,10 +18,10 @@ pub struct Page {
 
 /// Environment variables that do not belong to an option.
 const VARIABLES: [(&str, &str); 4] = [
-    ("TENURE_TOKEN", "The token that says who you are, unless --token-file names a file with it."),
-    ("NO_COLOR", "If it is set and not empty, nothing is coloured. Nor is it in a pipe, or if TERM is dumb."),
-    ("COLUMNS", "How wide tables may be on a terminal that does not tell its own width."),
-    ("USER", "The operator's name that evict, transfer and set record, unless --operator says another."),
+    ("TENURE_TOKEN", "The token that authenticates the caller, unless --token-file is set."),
+    ("NO_COLOR", "If set and not empty, disables colours. A pipe, or TERM=dumb, disables them, too."),
+    ("COLUMNS", "The width of tables on a terminal that does not report its own."),
+    ("USER", "The operator's name that evict, transfer and set record, unless --operator is set."),
 ];
 
 /// The pages of the whole command line.
@@ -140,17 +140,21 @@ mod tests {
         let page = page(&command(), &["lock".into()]).unwrap().unwrap().text;
         assert!(page.contains(".SH EXAMPLES\n") && page.contains(".SH OPTIONS\n"), "{page}");
         assert!(
-            page.contains(".nf\n# Wait for ever, then run\ntenure lock db\\-migration \\-\\- ./migrate.sh\n"),
+            page.contains(".nf\n# Wait without limit, then run\ntenure lock db\\-migration \\-\\- ./migrate.sh\n"),
             "{page}"
         );
         assert!(!page.contains("endpoints"), "{page}");
     }
 
     #[test]
-    fn the_first_page_tells_the_exit_codes_and_the_environment() {
+    fn the_first_page_lists_the_exit_codes_and_the_environment() {
         let page = page(&command(), &[]).unwrap().unwrap().text;
-        for part in [".SH \"EXIT STATUS\"\n", "the service refused", "\\fBTENURE_ENDPOINTS\\fR\n", "\\fBNO_COLOR\\fR\n"]
-        {
+        for part in [
+            ".SH \"EXIT STATUS\"\n",
+            "the service rejected the call",
+            "\\fBTENURE_ENDPOINTS\\fR\n",
+            "\\fBNO_COLOR\\fR\n",
+        ] {
             assert!(page.contains(part), "{part} is missing in:\n{page}");
         }
     }
