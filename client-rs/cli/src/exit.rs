@@ -37,21 +37,17 @@ pub const ALL: [Meaning; 8] = [
     Meaning {
         code: CONFLICT,
         name: "conflict",
-        meaning: "lock, acquire: somebody else holds it (lock: see --conflict-exit-code); \
-            transfer: the holder did not stop in time, and holds on; group set, clear: the config is not the expected one; \
-            blocked --deadlocks: there are some; doctor: a check failed",
+        meaning: "lock, acquire: another session holds the lock (lock: see --conflict-exit-code); \
+            transfer: the holder did not stop in time and keeps the lock; group set, clear: the config is not the expected one; \
+            blocked --deadlocks: there are deadlocks; doctor: a check failed",
     },
-    Meaning {
-        code: USAGE,
-        name: "usage",
-        meaning: "the arguments make no sense, or are out of the bounds of the service",
-    },
+    Meaning { code: USAGE, name: "usage", meaning: "the arguments are invalid, or out of the service's bounds" },
     Meaning {
         code: UNAVAILABLE,
         name: "unavailable",
-        meaning: "no server could be reached, or none can do it now: try again",
+        meaning: "no server was reachable and able to serve the call: retry later",
     },
-    Meaning { code: REFUSED, name: "refused", meaning: "the service refused, or something broke" },
+    Meaning { code: REFUSED, name: "refused", meaning: "the service rejected the call, or an internal error occurred" },
     Meaning {
         code: HOLD_LOST,
         name: "hold-lost",
@@ -154,8 +150,8 @@ mod tests {
 
     #[test]
     fn a_failure_says_what_to_do_next() {
-        let failure = Failure::new(UNAVAILABLE, "nobody there").next("start tenured");
-        assert_eq!(failure.to_string(), "tenure: nobody there\n  next: start tenured");
+        let failure = Failure::new(UNAVAILABLE, "no server").next("start tenured");
+        assert_eq!(failure.to_string(), "tenure: no server\n  next: start tenured");
     }
 
     #[test]

@@ -16,22 +16,22 @@ pub struct NoReply {
 }
 
 /// The advice for a call whose outcome is not known.
-const UNKNOWN: &str = "it may or may not have taken effect: look with tenure get NAME before trying again";
+const UNKNOWN: &str = "the call may or may not have taken effect: check with tenure get NAME before retrying";
 
 /// Returns `Some` if the status is not a rejection, but comes from a server that cannot reply now.
 pub fn no_reply(status: &Status) -> Option<NoReply> {
     let unavailable = |why: &str, nothing_changed| Some(NoReply { why: why.to_owned(), nothing_changed });
     match reason(status).as_deref() {
         Some("STORE_UNAVAILABLE") => return unavailable("its database cannot be reached", true),
-        Some("LEASE_LOST") => return unavailable("it has lost touch with its database", true),
+        Some("LEASE_LOST") => return unavailable("its lease has lapsed", true),
         Some("DRAINING") => return unavailable("it is shutting down", true),
-        Some("OVERLOADED") => return unavailable("it has more to do than it can", true),
+        Some("OVERLOADED") => return unavailable("it is overloaded", true),
         _ => {}
     }
     match status.code() {
         // A connection that breaks during a response yields the code unknown.
         Code::Unavailable | Code::Unknown => unavailable(&format!("the connection broke: {}", status.message()), false),
-        Code::DeadlineExceeded | Code::Cancelled => unavailable("it did not answer in time", false),
+        Code::DeadlineExceeded | Code::Cancelled => unavailable("no reply in time", false),
         _ => None,
     }
 }
@@ -51,11 +51,11 @@ pub fn failure(status: &Status) -> Failure {
 /// The advice for an obstacle to a transfer.
 fn transfer_advice(obstacle: &str) -> Option<&'static str> {
     match obstacle {
-        "NOT_HELD" => Some("see who holds it, and with which token: tenure get NAME"),
-        "SEVERAL_HOLDERS" => Some("name the hold that is meant: --token N, see tenure get NAME"),
-        "NOBODY_WAITS" => Some("start the one that is to hold it next: it waits, as with tenure elect NAME -- CMD"),
-        "NOT_WAITING" => Some("see who waits for it: tenure get NAME"),
-        "MIN_HOLD" => Some("wait for its end, or take it away: tenure evict NAME"),
+        "NOT_HELD" => Some("see the holder and its token: tenure get NAME"),
+        "SEVERAL_HOLDERS" => Some("select one hold with --token N: tenure get NAME shows the tokens"),
+        "NOBODY_WAITS" => Some("start the next holder, so that it waits: tenure elect NAME -- CMD"),
+        "NOT_WAITING" => Some("see the waiters: tenure get NAME"),
+        "MIN_HOLD" => Some("wait until the minimum hold is over, or evict the holder: tenure evict NAME"),
         _ => None,
     }
 }
@@ -66,52 +66,56 @@ pub fn by_reason(reason: Option<String>, message: &str) -> Failure {
         Some("INVALID_FIELD") => (exit::USAGE, None),
         Some("SESSION_NOT_FOUND" | "SESSION_ENDED") => (
             exit::REFUSED,
-            Some("list what is open with tenure sessions, or open it: tenure acquire NAME --session ID --ttl 1m"),
+            Some(
+                "list open sessions with tenure sessions, or open this one: tenure acquire NAME --session ID --ttl 1m",
+            ),
         ),
-        Some("UNAUTHENTICATED") => {
-            (exit::REFUSED, Some("say who you are: --token-file, or --client-cert and --client-key, see tenure --help"))
-        }
-        Some("PERMISSION_DENIED") => (exit::REFUSED, Some("ask whoever keeps the server's policy")),
-        Some("NOT_HOLDER") => (exit::REFUSED, Some("see who holds it: tenure get NAME")),
+        Some("UNAUTHENTICATED") => (
+            exit::REFUSED,
+            Some("authenticate with --token-file, or --client-cert and --client-key: see tenure --help"),
+        ),
+        Some("PERMISSION_DENIED") => (exit::REFUSED, Some("ask the operator to change the server's policy")),
+        Some("NOT_HOLDER") => (exit::REFUSED, Some("see the holder: tenure get NAME")),
         Some("HOLD_ENDED") => (
             exit::REFUSED,
-            Some("what ran under that hold may have run beside another: check its work; see tenure get NAME"),
+            Some("work under that hold may have overlapped with the next holder's: check it; see tenure get NAME"),
         ),
         Some("TOKEN_MISMATCH") => (exit::REFUSED, Some("see the token of the hold: tenure get NAME")),
         Some("CLAIM_OVERLAP") => {
-            (exit::REFUSED, Some("use another session, or release what it holds: tenure sessions ID"))
+            (exit::REFUSED, Some("use another session, or release this one's claims: tenure sessions ID"))
         }
         Some("SESSION_IN_USE") => {
-            (exit::CONFLICT, Some("use another id, or see who has it: tenure sessions ID; it ends with its program"))
+            (exit::CONFLICT, Some("use another id, or see the session: tenure sessions ID; it ends with its program"))
         }
-        Some("CLAIM_ENDED") => (exit::REFUSED, Some("ask again: the place in the queue is gone")),
+        Some("CLAIM_ENDED") => (exit::REFUSED, Some("acquire again: the position in the queue is lost")),
         Some("LIMIT_MISMATCH") => {
             (exit::REFUSED, Some("see the limit: tenure get NAME; an operator sets it: tenure set NAME --limit N"))
         }
         Some("LIMIT_UNKNOWN") => {
-            (exit::REFUSED, Some("say it with --limit N, or set it once for all: tenure set NAME --limit N"))
+            (exit::REFUSED, Some("pass --limit N, or set it for all callers: tenure set NAME --limit N"))
         }
-        Some("TRANSFER_IMPOSSIBLE") => (exit::REFUSED, Some("see who holds it, and who waits: tenure get NAME")),
-        Some("TRANSFER_PENDING") => {
-            (exit::REFUSED, Some("see to whom: tenure get NAME; ask again when that is over (tenure watch NAME)"))
-        }
+        Some("TRANSFER_IMPOSSIBLE") => (exit::REFUSED, Some("see the holder and the waiters: tenure get NAME")),
+        Some("TRANSFER_PENDING") => (
+            exit::REFUSED,
+            Some("see the pending transfer: tenure get NAME; retry when it has ended (tenure watch NAME)"),
+        ),
         Some("TRANSFER_NOT_CONFIRMED") => (
             exit::CONFLICT,
-            Some("it may hold on: tenure get NAME; give it longer with --drain, or take it away: tenure evict NAME"),
+            Some("see the holder: tenure get NAME; allow more time with --drain, or evict it: tenure evict NAME"),
         ),
         Some("NOT_LEADER" | "NOT_MEMBER" | "STALE_ASSIGNMENT") => {
-            (exit::REFUSED, Some("see the group as it is now: tenure group get NAME"))
+            (exit::REFUSED, Some("see the current group: tenure group get NAME"))
         }
         Some("CONFIG_CONFLICT") => (exit::CONFLICT, Some("see the config and its revision: tenure group get NAME")),
-        Some("LIMIT_REACHED") => (exit::UNAVAILABLE, Some("try again later, or raise the server's limit")),
+        Some("LIMIT_REACHED") => (exit::UNAVAILABLE, Some("retry later, or raise the server's limit")),
         Some("DEADLINE_EXCEEDED") => (exit::UNAVAILABLE, Some(UNKNOWN)),
         Some("STORE_UNAVAILABLE" | "LEASE_LOST" | "DRAINING" | "OVERLOADED") => {
-            (exit::UNAVAILABLE, Some("try again, or look closer with tenure doctor"))
+            (exit::UNAVAILABLE, Some("retry, or diagnose with tenure doctor"))
         }
-        _ => (exit::REFUSED, Some("if it happens again, look at the server's log")),
+        _ => (exit::REFUSED, Some("if it happens again, see the server's log")),
     };
     let message = message.trim().trim_end_matches('.');
-    let message = if message.is_empty() { "the server refused without a word" } else { message };
+    let message = if message.is_empty() { "the server gave no reason" } else { message };
     Failure { code, reason, message: message.to_owned(), next: next.map(str::to_owned) }
 }
 

@@ -108,7 +108,7 @@ impl Rpc {
             let status = match timeout(limit, call(channel, request.clone())).await {
                 Ok(Ok(response)) => return Ok(response.into_inner()),
                 Ok(Err(status)) => status,
-                Err(_) => Status::deadline_exceeded(format!("{endpoint}: no answer within {}", exact(limit))),
+                Err(_) => Status::deadline_exceeded(format!("{endpoint}: no reply within {}", exact(limit))),
             };
             match rejection::no_reply(&status) {
                 Some(silent) if repeat == Repeat::Safe || silent.nothing_changed => {
@@ -125,7 +125,7 @@ impl Rpc {
     /// # Errors
     /// The cause, in readable form.
     pub async fn connect(&self, endpoint: &str) -> Result<Wire, String> {
-        let server: Uri = endpoint.parse().map_err(|_| "this is no URL".to_owned())?;
+        let server: Uri = endpoint.parse().map_err(|_| "not a URL".to_owned())?;
         match timeout(CONNECT_TIMEOUT, transport::connect(&server, self.security.clone(), CONNECT_TIMEOUT)).await {
             Ok(connected) => connected.map_err(|problem| root_cause(&problem)),
             Err(_) => Err(format!("no connection within {}", exact(CONNECT_TIMEOUT))),
@@ -176,14 +176,14 @@ fn root_cause(problem: &str) -> String {
 /// The failure when no endpoint could reply, with the cause for each.
 pub fn unavailable(tried: &[(&str, String)]) -> Failure {
     let mut message = match tried {
-        [_] => "the server cannot be reached, or cannot answer:".to_owned(),
-        _ => format!("none of {} servers can be reached and answer:", tried.len()),
+        [_] => "the server cannot be reached, or cannot reply:".to_owned(),
+        _ => format!("none of {} servers can be reached and reply:", tried.len()),
     };
     for (endpoint, why) in tried {
         let _ = write!(message, "\n    {endpoint}: {why}");
     }
     Failure::new(exit::UNAVAILABLE, message)
-        .next("start a server (tenured), name others with --endpoints, or look closer with tenure doctor")
+        .next("start a server (tenured), pass others with --endpoints, or diagnose with tenure doctor")
 }
 
 #[cfg(test)]
@@ -216,7 +216,7 @@ mod tests {
         let rpc = Rpc::new(vec![silent.clone(), closed.clone()], Security::default(), Duration::from_millis(100));
         let failure = rpc.call(Repeat::Safe, &GetLockRequest::default(), get_lock).await.unwrap_err();
         assert_eq!(failure.code, exit::UNAVAILABLE);
-        assert!(failure.message.contains(&format!("{silent}: it did not answer in time")), "{failure}");
+        assert!(failure.message.contains(&format!("{silent}: no reply in time")), "{failure}");
         assert!(failure.message.contains(&format!("{closed}: connection refused")), "{failure}");
     }
 
@@ -227,7 +227,7 @@ mod tests {
         let rpc = Rpc::new(vec![silent.clone(), closed_port()], Security::default(), Duration::from_millis(100));
         let failure = rpc.call(Repeat::Unsafe, &GetLockRequest::default(), get_lock).await.unwrap_err();
         assert_eq!(failure.code, exit::UNAVAILABLE);
-        assert!(failure.message.contains(&format!("{silent}: no answer within")), "{failure}");
+        assert!(failure.message.contains(&format!("{silent}: no reply within")), "{failure}");
         assert!(failure.next.unwrap().contains("may or may not have taken effect"));
     }
 

@@ -33,9 +33,9 @@ async fn every_code_is_met() {
     meet(126, &["lock", "free", "--", plain.to_str().unwrap()]).await;
 
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let nobody = listener.local_addr().unwrap().to_string();
+    let closed = listener.local_addr().unwrap().to_string();
     drop(listener);
-    meet(69, &["ls", "--endpoints", &nobody]).await;
+    meet(69, &["ls", "--endpoints", &closed]).await;
 
     // A holder that an operator evicts.
     let began = dir.path().join("began");
@@ -46,8 +46,8 @@ async fn every_code_is_met() {
     assert_eq!(ended(holder).await.status.code(), Some(75));
     met.insert(75);
 
-    let told = json(&server, 0, &["exit-codes"]).await;
-    let codes = told["exitCodes"].as_array().unwrap();
+    let listed = json(&server, 0, &["exit-codes"]).await;
+    let codes = listed["exitCodes"].as_array().unwrap();
     let documented: BTreeSet<i32> =
         codes.iter().map(|code| i32::try_from(code["code"].as_i64().unwrap()).unwrap()).collect();
     assert_eq!(met, documented);

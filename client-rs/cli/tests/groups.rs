@@ -87,5 +87,5 @@ async fn members_print_their_shares_and_the_next_one_leads_when_the_leader_is_ki
     // A process killed without leaving would keep its membership until the TTL; this one left on exit.
     assert!(watch.next().await.contains("assigned, for membership"));
     let left = watch.next().await;
-    assert!(left.contains("closed: member") && left.ends_with("nobody leads"), "{left}");
+    assert!(left.contains("closed: member") && left.ends_with("no leader"), "{left}");
 }

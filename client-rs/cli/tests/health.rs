@@ -42,7 +42,7 @@ fn task(script: &str, check: HealthCheck) -> Task {
 }
 
 async fn run(task: &Task) -> Outcome {
-    let (_tell, validity) = watch::channel(Validity::Until(since_boot() + Duration::from_secs(86_400)));
+    let (_sender, validity) = watch::channel(Validity::Until(since_boot() + Duration::from_secs(86_400)));
     let mut signals = Signals::catch().unwrap();
     timeout(PATIENCE, supervise(task, validity, &mut signals)).await.expect("it hangs").unwrap()
 }

@@ -27,8 +27,8 @@ fn leaves(command: &clap::Command, before: &str, found: &mut BTreeSet<String>) {
 
 /// Returns the documented fields of each command.
 async fn documented(server: &Tenured) -> BTreeMap<String, BTreeSet<String>> {
-    let told = json(server, 0, &["json"]).await;
-    let commands = told["commands"].as_array().unwrap();
+    let listed = json(server, 0, &["json"]).await;
+    let commands = listed["commands"].as_array().unwrap();
     commands
         .iter()
         .map(|one| {

@@ -72,12 +72,12 @@ async fn what_is_in_the_way_of_a_transfer_is_named() {
         assert_eq!(refused["error"]["reason"], "TRANSFER_IMPOSSIBLE", "{refused}");
         refused["error"]["next"].as_str().unwrap().to_owned()
     };
-    assert!(impossible(&["job"]).await.contains("see who holds it"));
+    assert!(impossible(&["job"]).await.contains("see the holder"));
     json(&server, 0, &["acquire", "job", "--session", "a", "--ttl", "1m"]).await;
-    assert!(impossible(&["job"]).await.contains("start the one"));
+    assert!(impossible(&["job"]).await.contains("start the next holder"));
     let mut waiters = [waits(&server, "job", "b", 0).await, waits(&server, "job", "c", 1).await];
-    assert!(impossible(&["job", "--to", "nobody"]).await.contains("see who waits"));
-    assert!(impossible(&["job", "--token", "1"]).await.contains("with which token"));
+    assert!(impossible(&["job", "--to", "nobody"]).await.contains("see the waiters"));
+    assert!(impossible(&["job", "--token", "1"]).await.contains("its token"));
     for session in ["r1", "r2"] {
         json(&server, 0, &["acquire", "db", "--session", session, "--ttl", "1m", "--shared"]).await;
     }

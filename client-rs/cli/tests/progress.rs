@@ -21,8 +21,8 @@ async fn hold(server: &Tenured, name: &str, session: &str, owner: &str) -> Strin
 
 /// The hold durations shown for ann.
 fn times(shown: &str) -> BTreeSet<&str> {
-    let told = shown.split("held for ").skip(1);
-    told.filter_map(|rest| rest.split_once(" by ann")).map(|(time, _)| time).collect()
+    let lines = shown.split("held for ").skip(1);
+    lines.filter_map(|rest| rest.split_once(" by ann")).map(|(time, _)| time).collect()
 }
 
 fn errors(child: &mut Child) -> Lines<BufReader<ChildStderr>> {
@@ -72,8 +72,8 @@ async fn a_log_is_told_at_the_beginning_and_when_the_holder_changes() {
     let server = server().await;
     let token = hold(&server, "job", "a", "ann").await;
     let mut waiting = tenure(&server.url(), &["lock", "job", "--", "true"]).spawn().unwrap();
-    let mut told = errors(&mut waiting);
-    let line = told.next_line().await.unwrap().unwrap();
+    let mut lines = errors(&mut waiting);
+    let line = lines.next_line().await.unwrap().unwrap();
     assert!(line.starts_with("tenure: waiting for job (you are next): held since 2"), "{line}");
     assert!(line.ends_with(&format!("Z by ann, session a, token {token}")), "{line}");
 
@@ -100,16 +100,16 @@ async fn a_log_is_told_at_the_beginning_and_when_the_holder_changes() {
     .unwrap();
     waiters(&server, "job", "2").await;
     json(&server, 0, &["close", "a"]).await;
-    let line = told.next_line().await.unwrap().unwrap();
+    let line = lines.next_line().await.unwrap().unwrap();
     assert!(
         line.starts_with("tenure: waiting for job (you are next): held since 2") && line.contains(" by bob, "),
         "{line}"
     );
     assert!(said(&ended(other).await).is_empty(), "--quiet says nothing");
     json(&server, 0, &["close", "b"]).await;
-    let line = told.next_line().await.unwrap().unwrap();
+    let line = lines.next_line().await.unwrap().unwrap();
     assert!(line.starts_with("tenure: acquired job after ") && line.contains(", token "), "{line}");
-    assert_eq!(told.next_line().await.unwrap(), None);
+    assert_eq!(lines.next_line().await.unwrap(), None);
 }
 
 #[tokio::test]
@@ -182,7 +182,7 @@ async fn that_no_server_answers_is_told_before_it_fails() {
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
     let waiting = Terminal::start(&url, 120, &[], &["--timeout", "3", "lock", "job", "--", "true"]);
-    waiting.shows("no server has answered yet; trying for 2s more").await;
+    waiting.shows("no server has replied yet; retrying for 2s more").await;
     let (code, shown) = waiting.end().await;
     assert_eq!(code, Some(69), "{shown}");
     assert!(shown.rsplit(WIPED).next().unwrap().contains("connection refused"), "{shown:?}");

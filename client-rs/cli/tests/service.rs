@@ -169,7 +169,7 @@ async fn a_watch_goes_on_after_the_server_was_killed() {
     let mut watch = tenure(&server.url(), &["watch", "job"]).spawn().unwrap();
     let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
     let mut next = async || timeout(PATIENCE, lines.next_line()).await.expect("silent").unwrap().expect("it ended");
-    assert!(next().await.ends_with("job  nobody holds it"));
+    assert!(next().await.ends_with("job  not held"));
     server.kill().await.unwrap();
     server.start_again().await.unwrap();
     let granted = json(&server, 0, &["acquire", "job", "--session", "s", "--ttl", "1m"]).await;
@@ -177,7 +177,7 @@ async fn a_watch_goes_on_after_the_server_was_killed() {
     assert!(line.contains(&format!("granted to session s, token {}", granted["token"].as_str().unwrap())), "{line}");
     json(&server, 0, &["close", "s"]).await;
     let line = next().await;
-    assert!(line.contains("closed: session s no longer holds it") && line.ends_with("nobody holds it"), "{line}");
+    assert!(line.contains("closed: session s no longer holds it") && line.ends_with("no holder"), "{line}");
 }
 
 #[tokio::test]
@@ -185,8 +185,8 @@ async fn doctor_says_that_a_server_speaks_plaintext() {
     let server = server().await;
     let url = server.url().replace("http://", "https://");
     let output = tenure(&url, &["doctor"]).output().await.unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
-    assert!(told.contains("speaks plaintext, use http://"), "{told}");
+    let explained = String::from_utf8(output.stdout).unwrap();
+    assert!(explained.contains("speaks plaintext, use http://"), "{explained}");
 }
 
 #[tokio::test]
@@ -245,7 +245,7 @@ async fn what_is_out_of_bounds_is_refused_with_the_bounds() {
 }
 
 /// The holders in a history, newest first: session, end reason and operator.
-fn told(history: &Value) -> Vec<(&str, &str, &str)> {
+fn holds(history: &Value) -> Vec<(&str, &str, &str)> {
     let holds = history["entries"].as_array().unwrap().iter().map(|entry| entry["hold"].as_object().unwrap());
     holds
         .map(|hold| {
@@ -271,7 +271,7 @@ async fn history_tells_who_held_it_and_who_took_it_away() {
     let history = json(&server, 0, &["history", "nightly"]).await;
     let evicted = ("host-c", "END_REASON_EVICTED", "anna");
     assert_eq!(
-        told(&history),
+        holds(&history),
         [
             ("host-d", "END_REASON_UNSPECIFIED", ""),
             evicted,
@@ -282,13 +282,13 @@ async fn history_tells_who_held_it_and_who_took_it_away() {
     assert_eq!(history["entries"][0]["hold"]["token"], granted["token"]);
     assert!(history["keptSince"].is_string() && history["nextPageToken"] == "", "{history}");
     let part = json(&server, 0, &["history", "nightly", "-n", "1"]).await;
-    assert_eq!(told(&part)[1..], [evicted], "one, beside the one that lasts");
+    assert_eq!(holds(&part)[1..], [evicted], "one, beside the one that lasts");
 
     let output = run(&server, &["history", "nightly"]).await;
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("evicted by anna (drill)") && text.contains("holds it"), "{text}");
     let output = run(&server, &["history", "never-held"]).await;
-    assert!(said(&output).starts_with("never-held: nobody holds it or is known to"), "{}", said(&output));
+    assert!(said(&output).starts_with("never-held: no known holds"), "{}", said(&output));
     json(&server, 2, &["history", ""]).await;
 }
 
@@ -299,11 +299,11 @@ async fn why_explains_a_holder_its_queue_and_an_idle_lock() {
     json(&server, 0, &["acquire", "nightly", "--session", "host-a", "--ttl", "1m"]).await;
     let waiter = tenure(&server.url(), &["lock", "nightly", "--", "true"]).spawn().unwrap();
     waiters(&server, "nightly", "1").await;
-    let told = json(&server, 0, &["why", "nightly"]).await;
-    assert_eq!(told["lock"]["holders"][0]["sessionId"], "host-a");
-    assert_eq!(told["session"]["id"], "host-a");
-    assert_eq!(told["waiters"][0]["blockedBy"]["sessionId"], "host-a");
-    assert!(told["history"]["entries"][0]["hold"]["sinceRenewal"].is_string(), "{told}");
+    let explained = json(&server, 0, &["why", "nightly"]).await;
+    assert_eq!(explained["lock"]["holders"][0]["sessionId"], "host-a");
+    assert_eq!(explained["session"]["id"], "host-a");
+    assert_eq!(explained["waiters"][0]["blockedBy"]["sessionId"], "host-a");
+    assert!(explained["history"]["entries"][0]["hold"]["sinceRenewal"].is_string(), "{explained}");
     let text = why().await;
     assert!(text.starts_with("nightly: held by session host-a, token ") && text.contains("TTL 1m"), "{text}");
     assert!(text.contains("1 waiting:") && text.contains("behind session host-a"), "{text}");
@@ -312,9 +312,9 @@ async fn why_explains_a_holder_its_queue_and_an_idle_lock() {
     let waiter = timeout(PATIENCE, waiter.wait_with_output()).await.expect("it hangs").unwrap();
     assert!(waiter.status.success(), "{}", said(&waiter));
     let text = why().await;
-    assert!(text.starts_with("nightly: nobody holds it\n") && text.contains("nobody waits for it"), "{text}");
-    assert!(text.contains("ended     released: its holder gave it back"), "{text}");
+    assert!(text.starts_with("nightly: not held\n") && text.contains("no waiters"), "{text}");
+    assert!(text.contains("ended     released: its holder released it"), "{text}");
     assert!(text.contains("evicted by anna (host is gone)"), "{text}");
-    let told = json(&server, 0, &["why", "nightly"]).await;
-    assert_eq!((&told["session"], &told["waiters"]), (&Value::Null, &serde_json::json!([])));
+    let explained = json(&server, 0, &["why", "nightly"]).await;
+    assert_eq!((&explained["session"], &explained["waiters"]), (&Value::Null, &serde_json::json!([])));
 }

@@ -25,7 +25,7 @@ async fn signals_reach_the_command() {
         schedule: Schedule::new(Duration::from_secs(10), None),
         health: None,
     };
-    let (_tell, validity) = watch::channel(Validity::Until(since_boot() + Duration::from_secs(86400)));
+    let (_sender, validity) = watch::channel(Validity::Until(since_boot() + Duration::from_secs(86400)));
     let mut signals = Signals::catch().unwrap();
     let signal = async {
         let deadline = Instant::now() + PATIENCE;

@@ -69,7 +69,7 @@ async fn dies(pid: Pid) {
 
 #[tokio::test]
 async fn the_exit_code_is_passed_on() {
-    let (_tell, validity) = valid_for(FOREVER);
+    let (_sender, validity) = valid_for(FOREVER);
     assert_eq!(run(&task("exit 7"), validity.clone()).await, Outcome::Ended(7));
     assert_eq!(run(&task("test $TENURE_FENCING_TOKEN = 42"), validity.clone()).await, Outcome::Ended(0));
     assert_eq!(run(&task("kill -9 $$"), validity).await, Outcome::Ended(137));
@@ -77,7 +77,7 @@ async fn the_exit_code_is_passed_on() {
 
 #[tokio::test]
 async fn a_command_that_is_not_there_is_told_from_one_that_cannot_run() {
-    let (_tell, validity) = valid_for(FOREVER);
+    let (_sender, validity) = valid_for(FOREVER);
     let mut missing = task("");
     missing.command = vec!["/nowhere/to/be/found".into()];
     assert_eq!(run(&missing, validity.clone()).await, Outcome::Ended(127));
@@ -88,7 +88,7 @@ async fn a_command_that_is_not_there_is_told_from_one_that_cannot_run() {
 #[tokio::test]
 async fn it_is_asked_to_end_before_the_hold_ends() {
     let end = since_boot() + Duration::from_secs(3);
-    let (_tell, validity) = watch::channel(Validity::Until(end));
+    let (_sender, validity) = watch::channel(Validity::Until(end));
     let outcome = run(&task("trap 'exit 0' TERM; while :; do sleep 0.01; done"), validity).await;
     assert!(matches!(outcome, Outcome::Lost(_)), "{outcome:?}");
     assert!(since_boot() < end, "it ended only after the hold");
@@ -107,7 +107,7 @@ async fn it_is_dead_before_the_hold_ends_even_if_it_will_not_listen() {
     let mut task = task(&script);
     task.schedule = Schedule { term_before: Duration::from_millis(1500), kill_before: Duration::from_millis(1000) };
     let end = since_boot() + Duration::from_secs(4);
-    let (_tell, validity) = watch::channel(Validity::Until(end));
+    let (_sender, validity) = watch::channel(Validity::Until(end));
     let outcome = run(&task, validity).await;
     assert!(matches!(outcome, Outcome::Lost(_)), "{outcome:?}");
     assert!(!lives(pid(&written(&file).await)), "the descendant lives on");
@@ -119,13 +119,13 @@ async fn renewals_keep_it_running() {
     let dir = tempfile::tempdir().unwrap();
     let go = dir.path().join("go");
     let task = task(&format!("while ! test -e {}; do sleep 0.01; done; exit 5", go.display()));
-    let (tell, validity) = valid_for(Duration::from_secs(4));
+    let (sender, validity) = valid_for(Duration::from_secs(4));
     let renew = async {
         // Well past the initial end of the validity.
         let enough = since_boot() + Duration::from_secs(5);
         while since_boot() < enough {
             sleep(Duration::from_millis(100)).await;
-            tell.send_replace(Validity::Until(since_boot() + Duration::from_secs(4)));
+            sender.send_replace(Validity::Until(since_boot() + Duration::from_secs(4)));
         }
         fs::write(&go, "").unwrap();
     };
@@ -138,20 +138,20 @@ async fn a_hold_that_is_taken_away_stops_it_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pid");
     let task = task(&format!("echo $$ > {}; while :; do sleep 0.01; done", file.display()));
-    let (tell, validity) = valid_for(FOREVER);
+    let (sender, validity) = valid_for(FOREVER);
     let take_away = async {
         written(&file).await;
-        tell.send_replace(Validity::Lost("evicted by anna".to_owned()));
+        sender.send_replace(Validity::Lost("evicted by anna".to_owned()));
     };
     let (outcome, ()) = tokio::join!(run(&task, validity), take_away);
     assert_eq!(outcome, Outcome::Lost("evicted by anna".to_owned()));
 }
 
 /// Requests handover of a hold that nothing else ends, as soon as `file` exists.
-async fn hand_over(tell: &watch::Sender<Validity>, file: &Path, time: Duration) -> Duration {
+async fn hand_over(sender: &watch::Sender<Validity>, file: &Path, time: Duration) -> Duration {
     written(file).await;
     let stop_by = since_boot() + time;
-    tell.send_replace(Validity::HandOver { until: since_boot() + FOREVER, stop_by });
+    sender.send_replace(Validity::HandOver { until: since_boot() + FOREVER, stop_by });
     stop_by
 }
 
@@ -160,9 +160,9 @@ async fn a_command_stops_for_a_handoff_as_soon_as_it_can() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pid");
     let script = format!("trap 'exit 0' TERM; echo $$ > {}; while :; do sleep 0.01; done", file.display());
-    let (tell, validity) = valid_for(FOREVER);
+    let (sender, validity) = valid_for(FOREVER);
     let task = task(&script);
-    let (outcome, stop_by) = tokio::join!(run(&task, validity), hand_over(&tell, &file, PATIENCE));
+    let (outcome, stop_by) = tokio::join!(run(&task, validity), hand_over(&sender, &file, PATIENCE));
     assert_eq!(outcome, Outcome::Stopped);
     assert!(since_boot() < stop_by, "it was only killed");
 }
@@ -177,12 +177,12 @@ async fn a_command_that_does_not_stop_for_a_handoff_is_killed_when_it_must_but_n
         last.display(),
         file.display()
     );
-    let (tell, validity) = valid_for(FOREVER);
+    let (sender, validity) = valid_for(FOREVER);
     let mut task = task(&script);
     // If the hold were lost, this schedule would kill the command much sooner.
     task.schedule = Schedule { term_before: Duration::from_millis(200), kill_before: Duration::from_millis(100) };
     let time = Duration::from_secs(2);
-    let handing = async { (hand_over(&tell, &file, time).await, std::time::SystemTime::now() + time) };
+    let handing = async { (hand_over(&sender, &file, time).await, std::time::SystemTime::now() + time) };
     let (outcome, (stop_by, killed_at)) = tokio::join!(run(&task, validity), handing);
     assert_eq!(outcome, Outcome::Stopped);
     assert!(since_boot() >= stop_by, "it was killed too soon");
@@ -197,10 +197,10 @@ async fn a_hold_that_is_lost_while_it_is_handed_over_is_lost() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pid");
     let task = task(&format!("trap '' TERM; echo $$ > {}; while :; do sleep 0.01; done", file.display()));
-    let (tell, validity) = valid_for(FOREVER);
+    let (sender, validity) = valid_for(FOREVER);
     let lose = async {
-        hand_over(&tell, &file, FOREVER).await;
-        tell.send_replace(Validity::Lost("evicted by anna".to_owned()));
+        hand_over(&sender, &file, FOREVER).await;
+        sender.send_replace(Validity::Lost("evicted by anna".to_owned()));
     };
     let (outcome, ()) = tokio::join!(run(&task, validity), lose);
     assert_eq!(outcome, Outcome::Lost("evicted by anna".to_owned()));
@@ -232,7 +232,7 @@ impl Guarded {
         Self { command, guard }
     }
 
-    async fn tell(&mut self, line: &str) {
+    async fn send(&mut self, line: &str) {
         use tokio::io::AsyncWriteExt;
         self.guard.stdin.as_mut().unwrap().write_all(line.as_bytes()).await.unwrap();
     }
@@ -250,7 +250,7 @@ async fn the_guard_kills_when_its_master_is_gone() {
     let file = dir.path().join("pid");
     let script = format!("trap '' TERM; sh -c 'echo $$ > {}; sleep 1000'; sleep 1000", file.display());
     let mut guarded = Guarded::start(&script);
-    guarded.tell(&format!("until {}\n", (since_boot() + FOREVER).as_nanos())).await;
+    guarded.send(&format!("until {}\n", (since_boot() + FOREVER).as_nanos())).await;
     let child = pid(&written(&file).await);
     drop(guarded.guard.stdin.take());
     assert_eq!(guarded.ended().await.signal(), Some(9));
@@ -261,7 +261,7 @@ async fn the_guard_kills_when_its_master_is_gone() {
 async fn the_guard_stops_the_command_when_its_master_falls_silent() {
     let mut guarded = Guarded::start("trap 'exit 3' TERM; while :; do sleep 0.01; done");
     let end = since_boot() + Duration::from_secs(3);
-    guarded.tell(&format!("until {}\n", end.as_nanos())).await;
+    guarded.send(&format!("until {}\n", end.as_nanos())).await;
     assert_eq!(guarded.ended().await.code(), Some(3));
     assert!(since_boot() < end, "it ended only after the hold");
 }
@@ -270,8 +270,8 @@ async fn the_guard_stops_the_command_when_its_master_falls_silent() {
 async fn the_guard_leaves_when_the_command_is_done() {
     let mut guarded = Guarded::start("exec sleep 1000");
     // Lines may arrive in pieces, and unknown ones are ignored.
-    guarded.tell("termed\nnonsense\ndo").await;
-    guarded.tell("ne\n").await;
+    guarded.send("termed\nnonsense\ndo").await;
+    guarded.send("ne\n").await;
     let status = tokio::time::timeout(PATIENCE, guarded.guard.wait()).await.expect("it stays").unwrap();
     assert!(status.success());
     assert!(lives(pid(&guarded.command.id().unwrap().to_string())), "it killed what it was to leave");

@@ -53,7 +53,7 @@ pub async fn renew(context: &Context, args: SessionIdArgs) -> Result<u8, Failure
     let response =
         context.rpc.call(Repeat::Safe, &request, async |wire, request| sessions(wire).renew(request).await).await?;
     context.output.message(&response, |response| {
-        format!("session {} lives on for {}", escape(&request.session_id), duration(response.ttl))
+        format!("session {} is valid for {}", escape(&request.session_id), duration(response.ttl))
     })
 }
 

@@ -41,7 +41,7 @@ async fn campaign(context: &Context, args: &ElectArgs, client: &Client, signals:
             Ok(AcquireResult::Busy(_) | AcquireResult::SessionInUse) => continue,
             Err(error) if error.is_transient() || is_over(&error) => {
                 let pause_text = exact(pause);
-                say(&format!("{}\n  trying again in {pause_text}", failure(context, &error).await));
+                say(&format!("{}\n  retrying in {pause_text}", failure(context, &error).await));
                 tokio::select! {
                     () = sleep(pause) => {}
                     signal = signals.next_termination() => return Ok(exit::of_signal(signal.as_raw())),

@@ -49,7 +49,7 @@ async fn stay(context: &Context, args: &GroupJoinArgs, client: &Client) -> Failu
             Ok(membership) => membership,
             Err(error) if error.is_transient() || is_over(&error) => {
                 let shown = exact(pause);
-                note(format!("{}\n  trying again in {shown}", failure(context, &error).await));
+                note(format!("{}\n  retrying in {shown}", failure(context, &error).await));
                 sleep(pause).await;
                 pause = (pause * 2).min(PAUSES.1);
                 continue;
@@ -59,7 +59,7 @@ async fn stay(context: &Context, args: &GroupJoinArgs, client: &Client) -> Failu
         pause = PAUSES.0;
         note(format!("tenure: member {} of {name}", membership.number()));
         match follow(context, args, &membership).await {
-            Ok(reason) => note(format!("tenure: no member of {name} any more ({reason}); joining again")),
+            Ok(reason) => note(format!("tenure: membership of {name} lost ({reason}); joining again")),
             Err(failure) => return failure,
         }
     }
@@ -95,7 +95,7 @@ async fn follow(context: &Context, args: &GroupJoinArgs, membership: &Membership
                 }
                 None if !args.quiet && !shown.warned => {
                     shown.warned = true;
-                    say("tenure: this member leads, and cannot assign anything: see --assign");
+                    say("tenure: this member leads, but cannot compute assignments: see --assign");
                 }
                 None => {}
             }
@@ -188,9 +188,9 @@ fn parse(text: &str) -> Result<Assignments, String> {
     let mut assignments = Assignments::new();
     for line in text.lines() {
         let (number, assignment) = line.split_once(' ').unwrap_or((line, ""));
-        let number = number.parse().map_err(|_| format!("this line does not begin with a member's number: {line}"))?;
+        let number = number.parse().map_err(|_| format!("line does not start with a member's number: {line}"))?;
         if assignments.insert(number, assignment.to_owned()).is_some() {
-            return Err(format!("member {number} is there twice"));
+            return Err(format!("member {number} appears twice"));
         }
     }
     Ok(assignments)

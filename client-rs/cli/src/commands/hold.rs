@@ -293,7 +293,7 @@ impl<'a> Acquisition<'a> {
                     let why = if self.progress.is_stalled() {
                         "the command is unhealthy"
                     } else {
-                        "no server answers renewals"
+                        "no server replies to renewals"
                     };
                     say(&format!("tenure: {why}; the hold is at risk"));
                 }
@@ -380,8 +380,12 @@ pub async fn failure(context: &Context, error: &Error) -> Failure {
         Error::Unavailable(why) => {
             let mut tried = Vec::new();
             for endpoint in &context.global.endpoints {
-                let why =
-                    context.rpc.connect(endpoint).await.err().unwrap_or_else(|| format!("it did not help: {why}"));
+                let why = context
+                    .rpc
+                    .connect(endpoint)
+                    .await
+                    .err()
+                    .unwrap_or_else(|| format!("reachable, but the call failed: {why}"));
                 tried.push((endpoint.as_str(), why));
             }
             rpc::unavailable(&tried)

@@ -38,7 +38,7 @@ use crate::exit::{self, Failure};
 /// Converts a duration of the command line to the API's.
 fn proto_duration(duration: Duration) -> Result<prost_types::Duration, Failure> {
     prost_types::Duration::try_from(duration)
-        .map_err(|_| Failure::new(exit::USAGE, format!("{} s is too long a time", duration.as_secs())))
+        .map_err(|_| Failure::new(exit::USAGE, format!("a duration of {} s is out of range", duration.as_secs())))
 }
 
 #[cfg(test)]

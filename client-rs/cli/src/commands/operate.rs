@@ -130,7 +130,7 @@ fn describe_settings(lock: Option<&Lock>) -> String {
 fn describe_eviction(name: &str, response: &EvictResponse) -> String {
     let name = escape(name);
     if response.evicted.is_empty() {
-        return format!("{name}: nobody held it, so nobody was evicted");
+        return format!("{name}: not held, so no hold was evicted");
     }
     format!("{name}: evicted at revision {}\n\n{}", response.revision, claims(response.evicted.iter()))
 }
@@ -152,7 +152,7 @@ mod tests {
         let response = EvictResponse { evicted: vec![claim(41)], ended_count: 1, revision: 50 };
         let text = describe_eviction("nightly", &response);
         assert!(text.contains("evicted at revision 50") && text.contains("host-b") && text.contains("41"), "{text}");
-        assert!(describe_eviction("nightly", &EvictResponse::default()).contains("nobody held it"));
+        assert!(describe_eviction("nightly", &EvictResponse::default()).contains("not held"));
     }
 
     #[test]

@@ -78,8 +78,8 @@ pub fn man(output: Output, args: &ManArgs) -> Result<u8, Failure> {
     let command = args::command();
     let Some(dir) = &args.dir else {
         let Some(page) = pages::page(&command, &args.command)? else {
-            let message = format!("there is no page for {}", args.command.join(" "));
-            return Err(Failure::new(exit::USAGE, message).next("see which commands there are: tenure help"));
+            let message = format!("no manual page for {}", args.command.join(" "));
+            return Err(Failure::new(exit::USAGE, message).next("list the commands: tenure help"));
         };
         return output.file(&json!({"pages": [value(&page)]}), &page.text);
     };

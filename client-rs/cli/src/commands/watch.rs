@@ -65,7 +65,7 @@ pub(super) async fn follow(
             match open(context, &request).await {
                 Ok(stream) => break stream,
                 Err(failure) if failure.code == crate::exit::UNAVAILABLE => {
-                    say(&format!("{failure}\n  trying again in {}", exact(pause)));
+                    say(&format!("{failure}\n  retrying in {}", exact(pause)));
                 }
                 Err(failure) => return Err(failure),
             }
@@ -125,23 +125,27 @@ fn event_lines(event: &Event) -> Vec<String> {
         EventType::Queued => format!("{who} waits for it{mode}"),
         EventType::Granted => format!("granted to {who}, token {token}{mode}"),
         EventType::Lingering => {
-            format!("{why}: {who} gave it back before its minimum hold was over, token {token}")
+            format!("{why}: {who} released it before its minimum hold was over, token {token}")
         }
         EventType::Ended if token != 0 => format!("{why}: {who} no longer holds it, token {token}"),
         EventType::Ended => format!("{why}: {who} no longer waits for it"),
         EventType::TransferStarted => {
             let asked = handoff(&claim).unwrap_or_else(|| "asked to hand over".to_owned());
-            let by = if event.operator.is_empty() { ", as a better one waits".to_owned() } else { by(event) };
+            let by = if event.operator.is_empty() {
+                ", as a waiter of higher priority is queued".to_owned()
+            } else {
+                by(event)
+            };
             format!("{who} is {asked}{by}, token {token}")
         }
-        EventType::TransferCancelled => format!("{who} did not hand over in time and holds on, token {token}"),
+        EventType::TransferCancelled => format!("{who} did not hand over in time and keeps the hold, token {token}"),
         EventType::Transferred => transferred(&event.previous.clone().unwrap_or_default(), &claim),
         EventType::Updated => format!("{who} changed its metadata: {}, token {token}", metadata(&claim.metadata)),
         EventType::Configured => format!("set: {}{}", settings(event.settings.as_ref()), by(event)),
-        EventType::Unspecified => "something that this version does not know".to_owned(),
+        EventType::Unspecified => "unknown event".to_owned(),
     };
     let line = |name: &String| {
-        let vacant = if event.vacant_names.contains(name) { "; nobody holds it" } else { "" };
+        let vacant = if event.vacant_names.contains(name) { "; no holder" } else { "" };
         format!("{}rev {}  {}  {what}{vacant}", event_time(event.time), event.revision, escape(name))
     };
     event.names.iter().map(line).collect()
@@ -213,7 +217,7 @@ mod tests {
         ended.vacant_names = ended.names.clone();
         let text = line(ended);
         assert!(text.contains("evicted by anna (host is gone): host-a (session s1) no longer holds it"), "{text}");
-        assert!(text.ends_with("; nobody holds it"), "{text}");
+        assert!(text.ends_with("; no holder"), "{text}");
     }
 
     #[test]
@@ -248,13 +252,15 @@ mod tests {
         let mut asked = Event { claim, ..event(EventType::TransferStarted) };
         let text = line(asked.clone());
         assert!(
-            text.ends_with("ann (session s1) is asked to hand over within 9s, as a better one waits, token 4"),
+            text.ends_with(
+                "ann (session s1) is asked to hand over within 9s, as a waiter of higher priority is queued, token 4"
+            ),
             "{text}"
         );
         (asked.operator, asked.note) = ("eve".into(), "drill".into());
         assert!(line(asked).ends_with("is asked to hand over within 9s by eve (drill), token 4"));
         let kept = Event { claim: Some(holder("ann", "s1", 4)), ..event(EventType::TransferCancelled) };
-        assert!(line(kept).ends_with("ann (session s1) did not hand over in time and holds on, token 4"));
+        assert!(line(kept).ends_with("ann (session s1) did not hand over in time and keeps the hold, token 4"));
     }
 
     #[test]
@@ -272,7 +278,7 @@ mod tests {
     fn a_snapshot_says_how_things_are() {
         let idle = Lock { name: "leader".into(), ..Lock::default() };
         let snapshot = Snapshot { locks: vec![idle], ..Snapshot::default() };
-        assert_eq!(printed(Kind::Snapshot(snapshot)), ["rev 45  leader  nobody holds it"]);
+        assert_eq!(printed(Kind::Snapshot(snapshot)), ["rev 45  leader  not held"]);
         assert_eq!(printed(Kind::Snapshot(Snapshot::default())), ["rev 45  no lock is held or waited for"]);
     }
 

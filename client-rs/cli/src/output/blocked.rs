@@ -14,7 +14,7 @@ const NAMED: usize = 100;
 /// The waiting claims with the claims that block them, and the cycles among them.
 pub fn blocked(response: &ListBlockedResponse, deadlocks_only: bool) -> Shown {
     if response.blocked.is_empty() {
-        return Shown::nothing(if deadlocks_only { "no deadlock" } else { "nobody waits" });
+        return Shown::nothing(if deadlocks_only { "no deadlock" } else { "no session waits" });
     }
     let waiting: Vec<Claim> = response.blocked.iter().filter_map(|blocked| blocked.claim.clone()).collect();
     let cycles = cycles(&waiting);
@@ -48,7 +48,7 @@ pub fn blocked(response: &ListBlockedResponse, deadlocks_only: bool) -> Shown {
         text.push_str(&format!("\ndeadlock #{}: {}", number + 1, chain(cycle)));
     }
     if !cycles.is_empty() {
-        text.push_str("\nnone of them goes on until one gives something back: end one with tenure close SESSION");
+        text.push_str("\na deadlock lasts until one of its sessions ends: tenure close SESSION");
     }
     text.into()
 }
@@ -58,7 +58,7 @@ fn behind(blocked: &BlockedClaim) -> String {
         .blocked_by
         .iter()
         .map(|claim| match claim.token {
-            0 => format!("{}, who waits", describe_claim(claim)),
+            0 => format!("{}, waiting", describe_claim(claim)),
             token => format!("{}, token {token}", describe_claim(claim)),
         })
         .collect();
@@ -105,7 +105,7 @@ mod tests {
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(words(lines[1]), "b ann - exclusive rev 7 #1 session bob, token 4");
         assert_eq!(words(lines[2]), "a bob - exclusive rev 7 #1 session ann, token 3");
-        assert_eq!(words(lines[3]), "a cid - exclusive rev 7 - session bob, who waits");
+        assert_eq!(words(lines[3]), "a cid - exclusive rev 7 - session bob, waiting");
         assert_eq!(lines[4..6], ["", "deadlock #1: ann -> bob -> ann"]);
         assert!(lines[6].contains("tenure close SESSION"), "{text}");
         assert_eq!(lines.len(), 7, "{text}");
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn nobody_is_said_plainly() {
-        assert_eq!(blocked(&ListBlockedResponse::default(), false), Shown::nothing("nobody waits"));
+        assert_eq!(blocked(&ListBlockedResponse::default(), false), Shown::nothing("no session waits"));
         assert_eq!(blocked(&ListBlockedResponse::default(), true), Shown::nothing("no deadlock"));
     }
 }

@@ -114,8 +114,8 @@ pub fn describe_group(group: &Group) -> String {
     let token = group.leader.as_ref().map_or(0, |leader| leader.token);
     let assigned = match assigned(group) {
         "current" => "assignments are current",
-        "old" => "assignments are not those for these members and this config",
-        _ => "nothing is assigned yet",
+        "old" => "assignments are out of date",
+        _ => "no assignments yet",
     };
     format!("{name}: {members}, {} leads with token {token}; {assigned}", leader(group))
 }
@@ -124,7 +124,7 @@ pub fn describe_group(group: &Group) -> String {
 pub fn describe_group_event(event: &GroupEvent) -> String {
     let who = event.member.as_ref().map(describe_member).unwrap_or_default();
     let lead = match event.leader {
-        0 => "; nobody leads".to_owned(),
+        0 => "; no leader".to_owned(),
         // A leader elected by this event has its revision as the token.
         leader if event.token == event.revision => format!("; member {leader} leads, token {}", event.token),
         _ => String::new(),
@@ -140,7 +140,7 @@ pub fn describe_group_event(event: &GroupEvent) -> String {
             "member {} assigned, for membership {} and config {}",
             event.leader, event.membership_revision, event.config_revision
         ),
-        GroupEventType::Unspecified => "something that this version does not know".to_owned(),
+        GroupEventType::Unspecified => "unknown event".to_owned(),
     }
 }
 
@@ -190,7 +190,10 @@ mod tests {
     #[test]
     fn a_group_shows_its_members_in_order() {
         let text = group(&GetGroupResponse { group: Some(throughput()), revision: 11 });
-        assert!(text.starts_with("throughput: 2 members, host-7 leads with token 9; assignments are not"), "{text}");
+        assert!(
+            text.starts_with("throughput: 2 members, host-7 leads with token 9; assignments are out of date"),
+            "{text}"
+        );
         assert!(text.contains("\nconfig of revision 5: 1000\n"), "{text}");
         let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(rows[rows.len() - 2], ["7", "leads", "host-7", "s7", "500", "-"]);
@@ -217,7 +220,7 @@ mod tests {
         let follower = GroupEvent { token: 9, leader: 7, ..left.clone() };
         assert_eq!(describe_group_event(&follower), "expired: member 7, host-7 (session s7) left");
         let last = GroupEvent { token: 0, leader: 0, ..left };
-        assert!(describe_group_event(&last).ends_with("left; nobody leads"));
+        assert!(describe_group_event(&last).ends_with("left; no leader"));
         let cleared = GroupEvent { r#type: GroupEventType::Configured.into(), ..GroupEvent::default() };
         assert_eq!(describe_group_event(&cleared), "config cleared");
     }

@@ -15,12 +15,12 @@ use super::time::{rough, time};
 /// The history of a lock.
 pub fn history(name: &str, listed: &ListHistoryResponse) -> Shown {
     let rest = match (listed.next_page_token.is_empty(), listed.kept_since) {
-        (false, _) => "there is more: ask with a higher --limit".to_owned(),
+        (false, _) => "more entries exist: raise --limit".to_owned(),
         (true, Some(_)) => format!("history is kept since {}", time(listed.kept_since)),
         (true, None) => "the namespace has no history".to_owned(),
     };
     if listed.entries.is_empty() {
-        return Shown::nothing(format!("{}: nobody holds it or is known to have held it; {rest}", escape(name)));
+        return Shown::nothing(format!("{}: no known holds; {rest}", escape(name)));
     }
     Shown { text: Some(entries(listed.entries.iter())), note: Some(rest) }
 }
@@ -97,11 +97,11 @@ pub fn history_gone(history_gone: &HistoryGone) -> String {
         HistoryGoneCause::Lost => "the database lost it",
         _ => "it was dropped as too old",
     };
-    format!("the history after the last revision is gone: {why}. How things are now:")
+    format!("the history after the last revision is not available: {why}; current state:")
 }
 
 fn lost(loss: &HistoryLoss) -> String {
-    format!("the database lost history: what followed revision {} is not known", loss.after_revision)
+    format!("the database lost the history after revision {}", loss.after_revision)
 }
 
 #[cfg(test)]
@@ -148,17 +148,17 @@ mod tests {
     #[test]
     fn a_loss_of_history_is_not_passed_over() {
         let rows = rows(vec![Kind::Loss(HistoryLoss { after_revision: 9, ..HistoryLoss::default() })]);
-        assert!(rows[0].ends_with("the database lost history: what followed revision 9 is not known"), "{rows:?}");
+        assert!(rows[0].ends_with("the database lost the history after revision 9"), "{rows:?}");
     }
 
     #[test]
     fn it_says_how_far_back_it_goes() {
         let at = Some(prost_types::Timestamp { seconds: 1_700_000_000, nanos: 0 });
         let none = ListHistoryResponse { kept_since: at, ..ListHistoryResponse::default() };
-        let nothing = "job: nobody holds it or is known to have held it; history is kept since 2023-11-14T22:13:20Z";
+        let nothing = "job: no known holds; history is kept since 2023-11-14T22:13:20Z";
         assert_eq!(history("job", &none), Shown::nothing(nothing));
         let entries = vec![HistoryEntry { kind: Some(Kind::Hold(hold())) }];
         let part = ListHistoryResponse { entries, next_page_token: "more".into(), ..ListHistoryResponse::default() };
-        assert_eq!(history("job", &part).note.unwrap(), "there is more: ask with a higher --limit");
+        assert_eq!(history("job", &part).note.unwrap(), "more entries exist: raise --limit");
     }
 }

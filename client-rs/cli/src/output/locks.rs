@@ -92,7 +92,7 @@ pub fn locks(response: &ListLocksResponse, prefix: &str) -> Shown {
 
 /// One lock with its queue.
 pub fn lock(response: &GetLockResponse) -> String {
-    let Some(lock) = &response.lock else { return "nobody holds it".to_owned() };
+    let Some(lock) = &response.lock else { return "not held".to_owned() };
     let name = escape(&lock.name);
     let mut text = format!("{name}: {}\nrevision {}", describe_holders(lock), response.revision);
     if lock.settings.is_some() {
@@ -123,10 +123,10 @@ pub fn lock(response: &GetLockResponse) -> String {
 /// Describes who holds a lock.
 pub fn describe_holders(lock: &Lock) -> String {
     match lock.holders.as_slice() {
-        [] if lock.limit > 0 => format!("nobody holds any of its {} permits", lock.limit),
-        [] => "nobody holds it".to_owned(),
+        [] if lock.limit > 0 => format!("none of its {} permits are held", lock.limit),
+        [] => "not held".to_owned(),
         [claim] if claim.state() == ClaimState::Lingering => format!(
-            "nobody holds it; {} released it early, and it stays free until its minimum hold of {} is over",
+            "not held; {} released it early, and it is not granted until its minimum hold of {} is over",
             describe_claim(claim),
             duration(claim.min_hold),
         ),
@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(locks(&none, "jobs/"), Shown::nothing("no lock whose name begins with jobs/ is held or waited for"));
         let idle = Lock { name: "nightly".into(), ..Lock::default() };
         let text = lock(&GetLockResponse { lock: Some(idle), revision: 9 });
-        assert_eq!(text, "nightly: nobody holds it\nrevision 9");
+        assert_eq!(text, "nightly: not held\nrevision 9");
     }
 
     #[test]

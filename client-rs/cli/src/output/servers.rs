@@ -36,8 +36,8 @@ pub fn servers(response: &ListServersResponse) -> Shown {
 fn state(server: &Server) -> Cell {
     match (server.dead, server.answering) {
         (true, _) => tinted("dead, not yet adopted", Tint::Bad),
-        (false, true) => tinted("lives, answers this", Tint::Good),
-        (false, false) => tinted("lives", Tint::Good),
+        (false, true) => tinted("alive, replied to this call", Tint::Good),
+        (false, false) => tinted("alive", Tint::Good),
     }
 }
 
@@ -51,10 +51,10 @@ fn since_heartbeat(server: &Server) -> String {
 /// The state of the database, as measured by the replying server.
 fn database(response: &ListServersResponse) -> String {
     let lease = match response.lease_left {
-        Some(_) => format!("the server's lease holds on for {}", rough(response.lease_left)),
+        Some(_) => format!("the server's lease is valid for {}", rough(response.lease_left)),
         None => "the server needs no lease".to_owned(),
     };
-    format!("the database took {} for the last heartbeat; {lease}", rough(response.heartbeat_took))
+    format!("the last heartbeat took {} in the database; {lease}", rough(response.heartbeat_took))
 }
 
 #[cfg(test)]

@@ -41,14 +41,14 @@ pub fn sessions(response: &ListSessionsResponse) -> Shown {
 pub fn session(response: &GetSessionResponse) -> String {
     let Some(session) = &response.session else { return "no such session is open".to_owned() };
     let mut text = format!(
-        "session {}\nowner {}\nttl {}\ndisconnect grace {}\nlives on for at least {}\nmetadata {}\nopened at revision {}",
+        "session {}\nowner {}\nttl {}\ndisconnect grace {}\nremaining at least {}\nmetadata {}\nopened at revision {}",
         escape(&session.id),
         or_dash(&session.owner),
         duration(session.ttl),
         duration(session.disconnect_grace),
         match session.remaining {
             Some(_) => rough(session.remaining),
-            None => "- (another server takes its renewals)".to_owned(),
+            None => "- (renewed at another server)".to_owned(),
         },
         metadata(&session.metadata),
         session.opened_revision,
@@ -62,7 +62,7 @@ pub fn session(response: &GetSessionResponse) -> String {
         text.push_str(&format!("\ndeadlock: {}", chain(&cycle)));
     }
     if session.claims.is_empty() {
-        text.push_str("\nholds nothing, waits for nothing");
+        text.push_str("\nno claims");
     } else {
         text.push_str("\n\n");
         text.push_str(&claims(session.claims.iter()));
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn a_session_without_a_known_end_says_so() {
         let text = session(&GetSessionResponse { session: Some(busy()), revision: 1 });
-        assert!(text.contains("another server takes its renewals"), "{text}");
+        assert!(text.contains("renewed at another server"), "{text}");
         assert_eq!(sessions(&ListSessionsResponse::default()), Shown::nothing("no session is open"));
     }
 

@@ -18,7 +18,7 @@ use crate::exit::Failure;
 /// The maximum number of waiters shown.
 const WAITERS: usize = 10;
 
-/// All that explains the state of a lock.
+/// The state of a lock with its causes.
 pub struct Explanation {
     /// The lock.
     pub lock: Lock,
@@ -69,7 +69,7 @@ impl Explanation {
     }
 }
 
-/// Explains a lock on one screen.
+/// Formats the explanation on one screen.
 pub fn why(explanation: &Explanation) -> String {
     let name = escape(&explanation.lock.name);
     let held = explanation.lock.holders.iter().find(|claim| claim.state() == ClaimState::Held);
@@ -80,11 +80,11 @@ pub fn why(explanation: &Explanation) -> String {
     let _ = write!(text, "\n\n{}", waiters(explanation));
     let listed = &explanation.history;
     let _ = match (listed.entries.is_empty(), listed.next_page_token.is_empty()) {
-        (false, _) => write!(text, "\n\nwhat happened last:\n\n{}", entries(listed.entries.iter())),
-        (true, true) if listed.kept_since.is_none() => write!(text, "\n\nnobody ever held it"),
-        (true, true) => write!(text, "\n\nnobody held it since {}, as far as history is kept", time(listed.kept_since)),
+        (false, _) => write!(text, "\n\nhistory:\n\n{}", entries(listed.entries.iter())),
+        (true, true) if listed.kept_since.is_none() => write!(text, "\n\nnever held"),
+        (true, true) => write!(text, "\n\nno holds since {}, as far as history is kept", time(listed.kept_since)),
         (true, false) => {
-            write!(text, "\n\nnobody held it lately; to look further back: {}", line_to_copy("history", &name))
+            write!(text, "\n\nno recent holds; to search further back: {}", line_to_copy("history", &name))
         }
     };
     text
@@ -111,7 +111,7 @@ fn holder(name: &str, claim: &Claim, explanation: &Explanation) -> String {
         }
         Some(session) => {
             let (ttl, left) = (rough(session.ttl), rough(session.remaining));
-            let _ = write!(text, "\n  session   TTL {ttl}, lives on for at least {left}");
+            let _ = write!(text, "\n  session   TTL {ttl}, remaining at least {left}");
             if let Some(hold) = hold.filter(|hold| hold.since_renewal.is_some()) {
                 let _ = write!(text, ", renewed {} ago", rough(hold.since_renewal));
             }
@@ -132,11 +132,11 @@ fn holder(name: &str, claim: &Claim, explanation: &Explanation) -> String {
 }
 
 fn no_holder(name: &str, explanation: &Explanation) -> String {
-    let mut text = format!("{name}: nobody holds it");
+    let mut text = format!("{name}: not held");
     if let Some(claim) = explanation.lock.holders.first() {
         let _ = write!(
             text,
-            "\n  lingers   nobody is granted it until {} after its last grant: the minimum hold of {}",
+            "\n  lingers   not granted until {} after its last grant: the minimum hold of {}",
             rough(claim.min_hold),
             describe_claim(claim)
         );
@@ -155,17 +155,19 @@ fn no_holder(name: &str, explanation: &Explanation) -> String {
 fn waiters(explanation: &Explanation) -> String {
     let lock = &explanation.lock;
     if lock.waiters.is_empty() {
-        return "nobody waits for it".to_owned();
+        return "no waiters".to_owned();
     }
     let mut text = format!("{} waiting:", lock.waiter_count);
     for (at, claim) in lock.waiters.iter().enumerate().take(WAITERS) {
         let behind = match explanation.blocker(at) {
-            None => "whose turn it is".to_owned(),
+            None => "next in the queue".to_owned(),
             Some((name, blocker)) if name == lock.name => format!("behind {}", describe_claim(blocker)),
             Some((name, blocker)) => {
                 let (name, who) = (escape(name), describe_claim(blocker));
-                let does = if blocker.state() == ClaimState::Waiting { "waits first for" } else { "has" };
-                format!("who needs {name} as well, which {who} {does}")
+                match blocker.state() {
+                    ClaimState::Waiting => format!("also needs {name}, behind {who}"),
+                    _ => format!("also needs {name}, held by {who}"),
+                }
             }
         };
         let _ = write!(text, "\n  #{}  {}, {behind}", at + 1, describe_claim(claim));
@@ -183,7 +185,7 @@ fn pauses(hold: &HoldRecord, ttl: Option<prost_types::Duration>) -> String {
     let known = |duration: Option<prost_types::Duration>| duration.and_then(|known| Duration::try_from(known).ok());
     match (known(hold.longest_pause), known(ttl)) {
         (Some(pause), Some(length)) if pause > length / 2 => {
-            format!("{text}, of a TTL of {}: its holder was slow, or not heard", rough(ttl))
+            format!("{text}, of a TTL of {}: its holder was slow, or cut off", rough(ttl))
         }
         (_, Some(_)) => format!("{text}, of a TTL of {}", rough(ttl)),
         _ => text,
@@ -194,12 +196,12 @@ fn pauses(hold: &HoldRecord, ttl: Option<prost_types::Duration>) -> String {
 fn explain_end(hold: &HoldRecord) -> String {
     let why = super::history::why(hold);
     let meaning = match hold.end_reason() {
-        EndReason::Released => "its holder gave it back",
-        EndReason::Expired => "no renewal of its session came for the TTL",
-        EndReason::Disconnected => "the session's stream broke, or nobody was there to receive the grant",
+        EndReason::Released => "its holder released it",
+        EndReason::Expired => "its session was not renewed for the TTL",
+        EndReason::Disconnected => "the session's stream broke, or its client was not connected to receive the grant",
         EndReason::Closed => "its client closed the session",
-        EndReason::Evicted => "an operator took it away",
-        EndReason::Transferred => "it was handed to another waiter as planned",
+        EndReason::Evicted => "an operator evicted it",
+        EndReason::Transferred => "it was handed over to a waiter",
         EndReason::Unspecified => return why,
     };
     format!("{why}: {meaning}")
@@ -269,17 +271,17 @@ mod tests {
         held.session = Some(Session { ttl: seconds(10), remaining: seconds(8), ..Session::default() });
         let text = why(&held);
         let head = "job: held by session s1, token 41\n  since     2023-11-14T22:13:20Z, for 1m10s; it waited 3s\n  \
-            session   TTL 10s, lives on for at least 8s, renewed 2s ago\n  renewals  at most 4s apart, of a TTL of 10s\n\n\
-            2 waiting:\n  #1  session s2, behind session s1\n  #2  session s3, behind session s1\n\nwhat happened last:";
+            session   TTL 10s, remaining at least 8s, renewed 2s ago\n  renewals  at most 4s apart, of a TTL of 10s\n\n\
+            2 waiting:\n  #1  session s2, behind session s1\n  #2  session s3, behind session s1\n\nhistory:";
         assert!(text.starts_with(head), "{text}");
     }
 
     #[test]
     fn that_nobody_holds_it_is_explained() {
         let text = why(&explanation(Vec::new(), Vec::new(), vec![ended("s1", 41, EndReason::Expired)]));
-        let head = "job: nobody holds it\n  last      session s1, token 41\n  until     2023-11-14T22:14:30Z, for 1m10s\n  \
-            ended     expired: no renewal of its session came for the TTL\n  \
-            renewals  at most 10s apart, of a TTL of 10s: its holder was slow, or not heard\n\nnobody waits for it";
+        let head = "job: not held\n  last      session s1, token 41\n  until     2023-11-14T22:14:30Z, for 1m10s\n  \
+            ended     expired: its session was not renewed for the TTL\n  \
+            renewals  at most 10s apart, of a TTL of 10s: its holder was slow, or cut off\n\nno waiters";
         assert!(text.starts_with(head), "{text}");
     }
 
@@ -289,7 +291,7 @@ mod tests {
         let mut idle = explanation(Vec::new(), waiters, Vec::new());
         idle.elsewhere = Some(("other".into(), claim(9, "s9", 10, &["other"])));
         let text = why(&idle);
-        assert!(text.contains("#1  session s2, who needs other as well, which session s9 has\n"), "{text}");
+        assert!(text.contains("#1  session s2, also needs other, held by session s9\n"), "{text}");
         assert!(text.contains("#2  session s3, behind session s2"), "{text}");
         let json = idle.json().unwrap();
         assert_eq!(json["waiters"][0]["blockedBy"]["sessionId"], "s9");
@@ -312,11 +314,11 @@ mod tests {
     #[test]
     fn what_is_not_known_is_not_made_up() {
         let mut idle = explanation(Vec::new(), Vec::new(), Vec::new());
-        assert!(why(&idle).ends_with("nobody ever held it"));
+        assert!(why(&idle).ends_with("never held"));
         idle.history.kept_since = Some(prost_types::Timestamp { seconds: 1_700_000_000, nanos: 0 });
-        assert!(why(&idle).ends_with("nobody held it since 2023-11-14T22:13:20Z, as far as history is kept"));
+        assert!(why(&idle).ends_with("no holds since 2023-11-14T22:13:20Z, as far as history is kept"));
         idle.history.next_page_token = "more".into();
-        assert!(why(&idle).ends_with("to look further back: tenure history -- job"));
+        assert!(why(&idle).ends_with("to search further back: tenure history -- job"));
         let bare = HoldRecord { token: 41, ..HoldRecord::default() };
         let text = why(&explanation(vec![claim(40, "s1", 41, &["job"])], Vec::new(), vec![bare]));
         assert!(text.contains("since     before the history that is kept; it waited -"), "{text}");

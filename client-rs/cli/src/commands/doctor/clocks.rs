@@ -17,7 +17,7 @@ pub fn local() -> Check {
             }
             source => Check::ok("clock", format!("{source}, up for {up}")),
         },
-        Err(_) => Check::note("clock", format!("its source is not told here; up for {up}")),
+        Err(_) => Check::note("clock", format!("source not reported; up for {up}")),
     }
 }
 
@@ -26,10 +26,7 @@ pub fn between(ahead: &[f64]) -> Check {
     let least = ahead.iter().copied().fold(f64::INFINITY, f64::min);
     let most = ahead.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let apart = most - least;
-    let found = format!(
-        "the servers' wall clocks are {} apart (they only stamp history; nothing is decided by them)",
-        show(apart)
-    );
+    let found = format!("the servers' wall clocks are {} apart (used for timestamps in history only)", show(apart));
     if apart > NOTICEABLE { Check::note("wall clocks", found) } else { Check::ok("wall clocks", found) }
 }
 

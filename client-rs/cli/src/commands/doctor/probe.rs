@@ -47,7 +47,7 @@ pub async fn probe(rpc: &Rpc, url: &str, namespace: &str) -> (Vec<Check>, Facts)
             return (checks, facts);
         }
         Err(_) => {
-            checks.push(Check::failed("connect", format!("nothing within {}", exact(limit))));
+            checks.push(Check::failed("connect", format!("no connection within {}", exact(limit))));
             return (checks, facts);
         }
     };
@@ -58,7 +58,7 @@ pub async fn probe(rpc: &Rpc, url: &str, namespace: &str) -> (Vec<Check>, Facts)
     checks.push(probe.round_trip().await);
     match &facts.version {
         Some(version) => checks.push(Check::ok("version", version.clone())),
-        None => checks.push(Check::note("version", "this server does not tell")),
+        None => checks.push(Check::note("version", "not reported by this server")),
     }
     checks.extend(probe.servers().await);
     probe.write_path(&mut checks, &mut facts).await;
@@ -84,7 +84,7 @@ impl Probe<'_> {
                     ServingStatus::NotServing => {
                         Check::failed("health", "not serving: its store cannot be reached, or it is shutting down")
                     }
-                    _ => Check::failed("health", "it does not know itself"),
+                    _ => Check::failed("health", "unknown status"),
                 }
             }
             Err(status) if status.code() == Code::Unimplemented => {
@@ -115,7 +115,7 @@ impl Probe<'_> {
             Ok(response) => [database(response.get_ref()), servers(&response.get_ref().servers)],
             // An earlier version of the server.
             Err(status) if status.code() == Code::Unimplemented => {
-                ["database", "servers"].map(|name| Check::note(name, "this server does not tell"))
+                ["database", "servers"].map(|name| Check::note(name, "not reported by this server"))
             }
             Err(status) => ["database", "servers"].map(|name| rejected(name, &status)),
         }
@@ -146,7 +146,7 @@ impl Probe<'_> {
             .await;
         let token = match acquired {
             Ok(response) if response.get_ref().acquired => response.get_ref().token,
-            Ok(_) => return checks.push(Check::failed("acquire", "a lock of its own name was held by somebody else")),
+            Ok(_) => return checks.push(Check::failed("acquire", "the scratch lock is held by another session")),
             Err(status) => return checks.push(rejected("acquire", &status)),
         };
         let took = begun.elapsed();
@@ -171,7 +171,7 @@ impl Probe<'_> {
         match watch {
             Ok(mut stream) => match timeout(self.limit, granted_at(&mut stream, token)).await {
                 Ok(Ok(time)) => {
-                    checks.push(Check::ok("watch", "told of the grant"));
+                    checks.push(Check::ok("watch", "reported the grant"));
                     // The event was stamped at some time during the call; the middle is the best estimate.
                     let ahead = seconds(time) - seconds(sent_at) - took.as_secs_f64() / 2.0;
                     facts.ahead = Some(ahead);
@@ -203,7 +203,7 @@ impl Probe<'_> {
     async fn within<T>(&self, call: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
         timeout(self.limit, call)
             .await
-            .unwrap_or_else(|_| Err(Status::deadline_exceeded(format!("no answer within {}", exact(self.limit)))))
+            .unwrap_or_else(|_| Err(Status::deadline_exceeded(format!("no reply within {}", exact(self.limit)))))
     }
 }
 
@@ -233,7 +233,7 @@ fn servers(servers: &[Server]) -> Check {
     let (dead, living): (Vec<&Server>, Vec<&Server>) = servers.iter().partition(|server| server.dead);
     let silent: Vec<&Server> = living.iter().copied().filter(is_silent).collect();
     if !silent.is_empty() {
-        return Check::failed("servers", format!("no heartbeats any more of {}: are they there?", names(silent)));
+        return Check::failed("servers", format!("no heartbeats from {}: check that they run", names(silent)));
     }
     if !dead.is_empty() {
         return Check::note("servers", format!("the sessions of {} are being adopted", names(dead)));
@@ -251,7 +251,7 @@ fn lost(server: &Server) -> String {
     let Server { label, address, unreachable, .. } = server;
     format!(
         "{label} cannot be reached by this server at {address}, the address that it advertises ({unreachable}): \
-         they are slow together; set advertise at {label} to an address where the other servers reach it"
+         forwarding between them is slow; set advertise at {label} to an address that the other servers can reach"
     )
 }
 

@@ -100,7 +100,7 @@ impl Report {
         let failed = self.all().filter(|check| check.verdict == Verdict::Failed).count();
         let style = Style::of_stdout();
         lines.push(match failed {
-            0 => style.paint("all is well", Tint::Good),
+            0 => style.paint("all checks passed", Tint::Good),
             1 => style.paint("1 check failed", Tint::Bad),
             count => style.paint(&format!("{count} checks failed"), Tint::Bad),
         });

@@ -60,7 +60,7 @@ impl WaitReported {
 pub async fn for_a_server(quiet: bool, limit: Duration) -> std::convert::Infallible {
     if !quiet {
         sleep(LOG_DELAY).await;
-        let text = |left: Duration| format!("no server has answered yet; trying for {} more", human(left));
+        let text = |left: Duration| format!("no server has replied yet; retrying for {} more", human(left));
         count_down(limit.saturating_sub(LOG_DELAY), text).await;
     }
     std::future::pending().await

@@ -92,9 +92,9 @@ impl WaitState {
         self.with(&since.unwrap_or_default(), usize::MAX)
     }
 
-    fn with(&self, since: &str, room: usize) -> String {
+    fn with(&self, since: &str, id_width: usize) -> String {
         let Self { name, position, obstacle, holder_text, mode, .. } = self;
-        let session = self.session.as_ref().map(|id| format!(", session {}", truncate_middle(id, room)));
+        let session = self.session.as_ref().map(|id| format!(", session {}", truncate_middle(id, id_width)));
         let token = self.token.map(|token| format!(", token {token}"));
         let (session, token) = (session.unwrap_or_default(), token.unwrap_or_default());
         format!("waiting for {}{position}: {obstacle}{since}{holder_text}{mode}{session}{token}", escape(name))

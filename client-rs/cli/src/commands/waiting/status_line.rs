@@ -13,8 +13,8 @@ pub struct StatusLine {
 impl StatusLine {
     /// Shows the text, truncated to the width of the terminal: a wrapped line could not be cleared.
     pub fn show(&mut self, text: &str) {
-        let room = Style::of_stderr().width.map_or(usize::MAX, |width| width.saturating_sub(1));
-        let text = truncate(text, room);
+        let width = Style::of_stderr().width.map_or(usize::MAX, |width| width.saturating_sub(1));
+        let text = truncate(text, width);
         if text != self.shown {
             let _ = write!(io::stderr(), "\r\u{1b}[2K{text}");
             let _ = io::stderr().flush();
