@@ -237,6 +237,10 @@ impl<'a> Running<'a> {
     /// Sends the guard a line; a guard that does not read it is replaced.
     async fn notify_guard(&mut self, line: &str) {
         if !write(&mut self.guard, line).await {
+            if let Some(guard) = &mut self.guard {
+                // It would kill CMD at the end of its input.
+                let _ = guard.start_kill();
+            }
             self.guard = self.task.start_guard(&self.tree);
             let until = self.until();
             write(&mut self.guard, &until).await;
