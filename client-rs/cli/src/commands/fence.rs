@@ -4,7 +4,7 @@ use serde_json::json;
 use tenure_fence::scripts;
 
 use crate::args::{FenceDialect, FenceSqlArgs};
-use crate::exit::{self, Failure};
+use crate::exit::Failure;
 use crate::output::Output;
 
 /// Prints the script of the dialect.

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::Context;
 use crate::args::HistoryArgs;
-use crate::exit::{self, Failure};
+use crate::exit::Failure;
 use crate::output;
 use crate::rpc::{Repeat, Rpc, locks};
 

@@ -10,7 +10,7 @@ use super::history;
 use super::read::get_lock;
 use crate::Context;
 use crate::args::WhyArgs;
-use crate::exit::{self, Failure};
+use crate::exit::Failure;
 use crate::output::{self, Explanation};
 use crate::rpc::{Repeat, Rpc, sessions};
 
