@@ -8,11 +8,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use secrecy::ExposeSecret;
+use clap::{Args, Command, FromArgMatches, Subcommand};
+
 use tenure_server::admin::Admin;
 use tenure_server::admin::console::Console;
-use tenure_server::config::{Config, Layer, Surroundings, load};
+use tenure_server::config::{Config, Surroundings, load, with_settings};
 use tenure_server::node::readiness::{Readiness, Unready};
 use tenure_server::process::systemd::SystemdNotifier;
 use tenure_server::process::{healthcheck, logging, manual};
@@ -44,13 +44,11 @@ const MARGIN: Duration = Duration::from_secs(2);
 /// The Tenure server: locks and leadership over gRPC, kept in SQLite, PostgreSQL or MySQL.
 ///
 /// Without arguments it keeps its state in an embedded database in the data directory and serves this machine only.
-#[derive(Debug, Parser)]
-#[command(name = "tenured", version)]
+#[derive(Debug, Args)]
+#[command(version)]
 struct Arguments {
     #[command(subcommand)]
     task: Option<Task>,
-    #[command(flatten)]
-    settings: Layer,
 }
 
 #[derive(Debug, Subcommand)]
@@ -107,15 +105,16 @@ fn main() -> ExitCode {
 }
 
 fn run() -> anyhow::Result<()> {
+    let command = Arguments::augment_args(with_settings(Command::new("tenured")));
     // Settings may stand before and after the task.
-    let command = Arguments::command().mut_args(|argument| argument.global(true));
-    let arguments = Arguments::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit());
+    let given = command.clone().mut_args(|argument| argument.global(true)).get_matches();
+    let arguments = Arguments::from_arg_matches(&given).unwrap_or_else(|error| error.exit());
     let task = arguments.task.unwrap_or(Task::Serve);
     if matches!(task, Task::Man) {
-        print!("{}", manual::page(&Arguments::command())?);
+        print!("{}", manual::page(&command)?);
         return Ok(());
     }
-    let config = load(arguments.settings, &Surroundings::of_this_process())?;
+    let config = load(&given, &Surroundings::of_this_process())?;
     match &task {
         Task::PrintConfig => {
             print!("{config}");
@@ -124,7 +123,7 @@ fn run() -> anyhow::Result<()> {
         Task::NewToken { name, add_to } => return new_token(name, add_to.as_deref()),
         _ => {}
     }
-    logging::start(&config.log)?;
+    logging::start(config.settings.log_format, &config.log_level)?;
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(config.worker_threads).global_queue_interval(OLDEST_FIRST);
     let runtime = runtime.enable_all().build().context("cannot start the runtime")?;
@@ -135,7 +134,7 @@ fn run() -> anyhow::Result<()> {
             Task::Backup { file } => back_up(&config, &file).await,
             Task::Restore { file } => restore(&config, &file).await,
             Task::MarkRestored => mark_restored(&config).await,
-            Task::Healthcheck => healthcheck::check(config.admin_listen).await,
+            Task::Healthcheck => healthcheck::check(config.settings.admin_listen).await,
             Task::PrintConfig | Task::NewToken { .. } | Task::Man => Ok(()),
         }
     })
@@ -146,13 +145,13 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     let mut notices = Notices::listen()?;
     let notifier = SystemdNotifier::of_this_process()?;
     let (readiness, shown) = watch::channel(Readiness::not(Unready::Starting));
-    let admin_listen = config.admin_listen;
+    let admin_listen = config.settings.admin_listen;
     let metrics = Metrics::default();
     let admin = Admin::bind(admin_listen, shown, metrics.clone())
         .await
         .with_context(|| format!("cannot listen on {admin_listen} (admin_listen): is another server running?"))?;
     let admin_address = admin.address()?;
-    let console = config.console.then(|| Console::new(admin_address)).transpose()?;
+    let console = config.settings.console.then(|| Console::new(admin_address)).transpose()?;
     let admin = match &console {
         Some(console) => admin.with_console(console.clone()),
         None => admin,
@@ -160,8 +159,8 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     let stop_admin = CancellationToken::new();
     let mut admin = tokio::spawn(admin.serve(stop_admin.clone()));
 
-    let store = redacted(config.store.url.expose_secret());
-    let limit = config.drain_timeout + MARGIN;
+    let store = redacted(&config.store.urls.join(","));
+    let limit = config.settings.drain_timeout.0 + MARGIN;
     info!(version = env!("CARGO_PKG_VERSION"), store, data_dir = %config.data_dir.display(), "starting");
     let traces = Export::start();
     let server = tokio::select! {
@@ -292,27 +291,26 @@ fn add_line(file: &Path, line: &str) -> io::Result<()> {
 }
 
 async fn migrate(config: &Config, check: bool) -> anyhow::Result<()> {
-    let options = config.into();
-    let missing = store::pending_migrations(&options).await?;
+    let missing = store::pending_migrations(&config.store).await?;
     if missing.is_empty() {
         println!("up to date");
     } else if check {
         bail!("pending migrations: {}", missing.join(", "));
     } else {
-        store::migrate(&options).await?;
+        store::migrate(&config.store).await?;
         println!("done: {}", missing.join(", "));
     }
     Ok(())
 }
 
 async fn back_up(config: &Config, file: &Path) -> anyhow::Result<()> {
-    store::back_up(&config.into(), file).await?;
+    store::back_up(&config.store, file).await?;
     println!("backed up to {}", file.display());
     Ok(())
 }
 
 async fn restore(config: &Config, file: &Path) -> anyhow::Result<()> {
-    match store::restore(&config.into(), file).await? {
+    match store::restore(&config.store, file).await? {
         Some(replaced) => println!("restored; the replaced file is now {}", replaced.display()),
         None => println!("restored"),
     }
@@ -320,7 +318,7 @@ async fn restore(config: &Config, file: &Path) -> anyhow::Result<()> {
 }
 
 async fn mark_restored(config: &Config) -> anyhow::Result<()> {
-    let namespaces = store::mark_restored(&config.into()).await?;
+    let namespaces = store::mark_restored(&config.store).await?;
     println!("done: new tokens exceed all issued tokens, in {namespaces} namespaces and in all new ones");
     Ok(())
 }

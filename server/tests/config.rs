@@ -4,23 +4,26 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-use clap::{Args, FromArgMatches};
-use secrecy::ExposeSecret;
-use tenure_server::config::{Config, ConfigError, Layer, LogFormat, Surroundings, load};
+use clap::{ArgMatches, Command};
+use tenure_server::config::{Config, ConfigError, LogFormat, Surroundings, load, with_settings};
 use tenure_server::telemetry::redact::redacted;
 
 /// Settings from flags, without an environment or a file.
 fn from_flags(flags: &[&str]) -> Result<Config, ConfigError> {
-    load(layer(flags).unwrap(), &surroundings(&[]))
+    load(&matches(flags).unwrap(), &surroundings(&[]))
 }
 
-/// The layer of the flags, or clap's error as text.
-fn layer(flags: &[&str]) -> Result<Layer, String> {
-    let command = Layer::augment_args(clap::Command::new("tenured")).no_binary_name(true);
+/// Settings from an environment alone.
+fn from_surroundings(surroundings: &Surroundings) -> Result<Config, ConfigError> {
+    load(&matches(&[]).unwrap(), surroundings)
+}
+
+/// The matches of the flags, or clap's error as text.
+fn matches(flags: &[&str]) -> Result<ArgMatches, String> {
+    let command = with_settings(Command::new("tenured")).no_binary_name(true);
     // Tests must not depend on the environment.
     let command = command.mut_args(|argument| argument.env(None::<&str>));
-    let matches = command.try_get_matches_from(flags).map_err(|error| error.to_string())?;
-    Layer::from_arg_matches(&matches).map_err(|error| error.to_string())
+    command.try_get_matches_from(flags).map_err(|error| error.to_string())
 }
 
 fn refusal(flags: &[&str]) -> String {
@@ -40,7 +43,7 @@ fn file_in(folder: &Path, text: &str) -> String {
 
 #[test]
 fn each_setting_has_one_name() {
-    let command = Layer::augment_args(clap::Command::new("tenured"));
+    let command = with_settings(Command::new("tenured"));
     for argument in command.get_arguments() {
         let name = argument.get_id().as_str();
         assert_eq!(argument.get_long().unwrap(), name.replace('_', "-"));
@@ -51,10 +54,10 @@ fn each_setting_has_one_name() {
 
 #[test]
 fn there_is_a_console_unless_it_is_switched_off() {
-    assert!(from_flags(&[]).unwrap().console);
-    assert!(from_flags(&["--console"]).unwrap().console);
+    assert!(from_flags(&[]).unwrap().settings.console);
+    assert!(from_flags(&["--console"]).unwrap().settings.console);
     let off = from_flags(&["--console=false"]).unwrap();
-    assert!(!off.console);
+    assert!(!off.settings.console);
     assert!(off.to_string().lines().any(|line| line == "console = false"), "{off}");
 }
 
@@ -62,7 +65,7 @@ fn there_is_a_console_unless_it_is_switched_off() {
 fn half_of_the_processors_work_and_one_at_least() {
     for (processors, expected) in [(0, 1), (1, 1), (2, 1), (3, 2), (8, 4)] {
         let around = Surroundings { processors, ..surroundings(&[]) };
-        assert_eq!(load(Layer::default(), &around).unwrap().worker_threads, expected, "of {processors}");
+        assert_eq!(from_surroundings(&around).unwrap().worker_threads, expected, "of {processors}");
     }
     assert_eq!(from_flags(&["--worker-threads=7"]).unwrap().worker_threads, 7);
 }
@@ -78,7 +81,7 @@ fn print_config_is_a_file_that_gives_the_same_settings() {
     let printed = from_flags(&flags).unwrap().to_string();
     let file = file_in(folder.path(), &printed);
     assert_eq!(from_flags(&["--config", &file]).unwrap().to_string(), printed);
-    for argument in Layer::augment_args(clap::Command::new("tenured")).get_arguments() {
+    for argument in with_settings(Command::new("tenured")).get_arguments() {
         let name = argument.get_id().as_str();
         let shown = printed.lines().any(|line| line.starts_with(&format!("{name} = ")));
         assert_eq!(shown, !["config", "store_url_file"].contains(&name), "{name}");
@@ -87,26 +90,29 @@ fn print_config_is_a_file_that_gives_the_same_settings() {
 
 #[test]
 fn without_settings_it_is_an_embedded_database_on_this_machine() {
-    let config = load(Layer::default(), &surroundings(&[("HOME", "/home/ann")])).unwrap();
+    let config = from_surroundings(&surroundings(&[("HOME", "/home/ann")])).unwrap();
     assert_eq!(config.data_dir, Path::new("/home/ann/.local/share/tenure"));
-    assert_eq!(config.store.url.expose_secret(), "sqlite:/home/ann/.local/share/tenure/tenure.db");
-    assert_eq!(config.listen.to_string(), "127.0.0.1:7420");
-    assert_eq!(config.admin_listen.to_string(), "127.0.0.1:7421");
+    assert_eq!(config.store.urls, ["sqlite:/home/ann/.local/share/tenure/tenure.db"]);
+    assert_eq!(config.settings.listen.to_string(), "127.0.0.1:7420");
+    assert_eq!(config.settings.admin_listen.to_string(), "127.0.0.1:7421");
     assert_eq!(config.label, "host");
     assert_eq!(config.advertise, "127.0.0.1:7420");
     assert_eq!(from_flags(&["--listen=0.0.0.0:7430", "--allow-insecure"]).unwrap().advertise, "host:7430");
     assert_eq!(from_flags(&["--advertise="]).unwrap().advertise, "");
-    assert_eq!((config.min_ttl, config.max_ttl), (Duration::from_millis(500), Duration::from_secs(86_400)));
-    assert_eq!(config.server_lease, Duration::from_secs(10));
+    assert_eq!(
+        (config.min_ttl.0, config.settings.max_ttl.0),
+        (Duration::from_millis(500), Duration::from_secs(86_400))
+    );
+    assert_eq!(config.settings.server_lease.0, Duration::from_secs(10));
     assert_eq!((config.connections.connections, config.connections.of_one_address), (20_000, 10_000));
     assert_eq!(from_flags(&["--max-connections=7"]).unwrap().connections.of_one_address, 4);
-    assert_eq!(config.log.level, "info");
+    assert_eq!(config.log_level, "info");
 
-    let with_xdg = load(Layer::default(), &surroundings(&[("HOME", "/home/ann"), ("XDG_DATA_HOME", "/xdg")])).unwrap();
+    let with_xdg = from_surroundings(&surroundings(&[("HOME", "/home/ann"), ("XDG_DATA_HOME", "/xdg")])).unwrap();
     assert_eq!(with_xdg.data_dir, Path::new("/xdg/tenure"));
-    let nowhere = load(Layer::default(), &surroundings(&[("RUST_LOG", "debug")])).unwrap();
+    let nowhere = from_surroundings(&surroundings(&[("RUST_LOG", "debug")])).unwrap();
     assert_eq!(nowhere.data_dir, Path::new("tenure-data"));
-    assert_eq!(nowhere.log.level, "debug");
+    assert_eq!(nowhere.log_level, "debug");
 }
 
 #[test]
@@ -116,9 +122,9 @@ fn flags_win_over_the_file() {
         "min_ttl = \"1s\"\nmax_ttl = \"1h\"\nlog_format = \"json\"\nstore_migrate = false\ndata_dir = \"state\"\n";
     let file = file_in(folder.path(), text);
     let config = from_flags(&["--config", &file, "--min-ttl", "2s"]).unwrap();
-    assert_eq!((config.min_ttl, config.max_ttl), (Duration::from_secs(2), Duration::from_secs(3600)));
-    assert_eq!(config.log.format, LogFormat::Json);
-    assert!(!config.store.migrate);
+    assert_eq!((config.min_ttl.0, config.settings.max_ttl.0), (Duration::from_secs(2), Duration::from_secs(3600)));
+    assert_eq!(config.settings.log_format, LogFormat::Json);
+    assert!(!config.settings.store_migrate);
     // Relative to the file, regardless of the server's working directory.
     assert_eq!(config.data_dir, folder.path().join("state"));
 }
@@ -127,7 +133,7 @@ fn flags_win_over_the_file() {
 fn a_bool_is_a_flag_or_has_a_value() {
     assert!(from_flags(&["--store-allow-unsafe-durability"]).unwrap().store.allow_unsafe_durability);
     assert!(!from_flags(&["--store-prepared-statements=false"]).unwrap().store.prepared_statements);
-    assert!(layer(&["--store-migrate=perhaps"]).unwrap_err().contains("--store-migrate"));
+    assert!(matches(&["--store-migrate=perhaps"]).unwrap_err().contains("--store-migrate"));
 }
 
 #[test]
@@ -137,7 +143,7 @@ fn the_url_may_stand_in_a_file_of_its_own() {
     std::fs::write(&secret, "postgres://ann:s3cret@db/tenure\n").unwrap();
     let secret = secret.display().to_string();
     let config = from_flags(&["--store-url-file", &secret]).unwrap();
-    assert_eq!(config.store.url.expose_secret(), "postgres://ann:s3cret@db/tenure");
+    assert_eq!(config.store.urls, ["postgres://ann:s3cret@db/tenure"]);
     assert!(config.to_string().contains("store_url = \"postgres://ann:***@db/tenure\""), "{config}");
     assert!(!format!("{config:?}").contains("s3cret"));
 
@@ -145,9 +151,9 @@ fn the_url_may_stand_in_a_file_of_its_own() {
     assert_eq!(both, "both store_url and store_url_file are set: set one of them");
     // A URL given as a flag overrides both `store_url` and `store_url_file` of the file.
     let file = file_in(folder.path(), "store_url_file = \"url\"");
-    assert_eq!(from_flags(&["--config", &file]).unwrap().store.url.expose_secret(), "postgres://ann:s3cret@db/tenure");
+    assert_eq!(from_flags(&["--config", &file]).unwrap().store.urls, ["postgres://ann:s3cret@db/tenure"]);
     let config = from_flags(&["--config", &file, "--store-url=sqlite:x"]).unwrap();
-    assert_eq!(config.store.url.expose_secret(), "sqlite:x");
+    assert_eq!(config.store.urls, ["sqlite:x"]);
     assert!(refusal(&["--store-url-file=/nowhere/url"]).starts_with("store_url_file: cannot read /nowhere/url"));
 }
 
@@ -181,9 +187,9 @@ fn what_is_out_of_bounds_is_refused_by_name() {
 
 #[test]
 fn what_cannot_be_read_is_refused_by_name() {
-    assert!(layer(&["--min-ttl=500"]).unwrap_err().contains("--min-ttl"));
-    assert!(layer(&["--listen=nowhere"]).unwrap_err().contains("--listen"));
-    assert!(layer(&["--mn-ttl=1s"]).unwrap_err().contains("--mn-ttl"));
+    assert!(matches(&["--min-ttl=500"]).unwrap_err().contains("--min-ttl"));
+    assert!(matches(&["--listen=nowhere"]).unwrap_err().contains("--listen"));
+    assert!(matches(&["--mn-ttl=1s"]).unwrap_err().contains("--mn-ttl"));
     let folder = tempfile::tempdir().unwrap();
     for (text, expected) in [
         ("mn_ttl = \"1s\"", "unknown field `mn_ttl`"),
@@ -200,11 +206,11 @@ fn what_cannot_be_read_is_refused_by_name() {
 
 #[test]
 fn an_unknown_variable_is_refused_by_name() {
-    let refused = |name| load(Layer::default(), &surroundings(&[(name, "x")])).unwrap_err().to_string();
+    let refused = |name| from_surroundings(&surroundings(&[(name, "x")])).unwrap_err().to_string();
     assert_eq!(refused("TENURE_STORE_ULR"), "the environment variable TENURE_STORE_ULR is no setting of this server");
     assert!(refused("TENURE_ADMIN_PORT").contains("TENURE_ADMIN_PORT is no setting"));
     for fine in ["TENURE_MIN_TTL", "TENURE_ENDPOINTS", "TENURE_SESSION_ID", "OTHER"] {
-        load(Layer::default(), &surroundings(&[(fine, "x")])).unwrap();
+        from_surroundings(&surroundings(&[(fine, "x")])).unwrap();
     }
 }
 
@@ -219,7 +225,7 @@ fn what_kubernetes_makes_up_for_services_is_let_be() {
             ("PORT_7420_TCP", "tcp://10.0.0.1:7420"),
             ("PORT_7420_TCP_ADDR", "10.0.0.1"),
         ] {
-            load(Layer::default(), &surroundings(&[(&format!("{service}_{name}"), value)])).unwrap();
+            from_surroundings(&surroundings(&[(&format!("{service}_{name}"), value)])).unwrap();
         }
     }
 }

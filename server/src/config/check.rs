@@ -1,111 +1,117 @@
-//! Fills in the defaults of settings and checks their bounds.
+//! Fills in the defaults that depend on other settings or on the environment, and checks bounds.
 
 use std::fmt::Display;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::uri::Authority;
+use secrecy::ExposeSecret;
 use tracing_subscriber::EnvFilter;
 
-use super::span::Span;
-use super::{Config, ConfigError, Layer, LogConfig, LogFormat, StoreConfig, Surroundings, security};
+use super::{Config, ConfigError, Settings, Span, Surroundings, load, security};
+use crate::store::StoreOptions;
 use crate::transport::ConnectionLimits;
 
-const SECOND: Duration = Duration::from_secs(1);
-const MINUTE: Duration = Duration::from_secs(60);
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// Fills in the defaults and checks every bound.
-pub(super) fn check(layer: Layer, surroundings: &Surroundings) -> Result<Config, ConfigError> {
-    let tls = security::tls(&layer)?;
-    let credentials = security::credentials(&layer)?;
-    let allow_insecure = layer.allow_insecure.unwrap_or(false);
-    let data_dir = layer.data_dir.unwrap_or_else(|| default_data_dir(surroundings));
-    let url = match layer.store_url {
-        Some(url) => url,
-        None => default_url(&data_dir)?,
-    };
-    check_url(&url)?;
-    let label = layer.label.unwrap_or_else(|| surroundings.host.clone());
-    if label.is_empty() || label.len() > 255 || label.chars().any(char::is_control) {
-        return Err(ConfigError("label must be 1 to 255 bytes without control characters".into()));
-    }
-    let listen = layer.listen.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 7420)));
-    security::check(listen, tls.is_some(), &credentials, allow_insecure)?;
-    let advertise = match layer.advertise {
-        Some(address) => checked_address(address)?,
-        None if listen.ip().is_unspecified() => format!("{}:{}", surroundings.host, listen.port()),
-        None => listen.to_string(),
-    };
-    let max_connections = number("max_connections", layer.max_connections, 20_000, 1, 1_000_000)?;
-    let longest = 365 * DAY;
-    let max_ttl = span("max_ttl", layer.max_ttl, DAY, Duration::from_millis(100), longest)?;
-    let level = layer.log_level.or_else(|| surroundings.variable("RUST_LOG")?.into_string().ok());
-    let level = level.unwrap_or_else(|| "info".into());
-    EnvFilter::try_new(&level).map_err(|error| ConfigError(format!("log_level is \"{level}\": {error}")))?;
-    let lowest = Duration::from_millis(100);
-    Ok(Config {
-        data_dir,
-        store: StoreConfig {
-            url: url.into(),
-            url_file: layer.store_url_file,
-            max_connections: number("store_max_connections", layer.store_max_connections, 4, 1, 1000)?,
-            connect_timeout: span("store_connect_timeout", layer.store_connect_timeout, 2 * SECOND, lowest, MINUTE)?,
-            statement_timeout: span(
-                "store_statement_timeout",
-                layer.store_statement_timeout,
-                5 * SECOND,
-                lowest,
-                MINUTE,
-            )?,
-            allow_unsafe_durability: layer.store_allow_unsafe_durability.unwrap_or(false),
-            prepared_statements: layer.store_prepared_statements.unwrap_or(true),
-            poll_interval: span(
-                "store_poll_interval",
-                layer.store_poll_interval,
-                Duration::from_millis(20),
-                Duration::from_millis(1),
-                10 * SECOND,
-            )?,
-            migrate: layer.store_migrate.unwrap_or(true),
-        },
-        listen,
-        admin_listen: layer.admin_listen.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 7421))),
-        console: layer.console.unwrap_or(true),
-        tls,
-        credentials,
-        allow_insecure,
-        label,
-        advertise,
+impl Config {
+    /// Fills in the remaining defaults of `settings` and checks them.
+    ///
+    /// # Errors
+    /// If a setting is out of its bounds, or a variable is unknown; names it.
+    pub fn new(mut settings: Settings, surroundings: &Surroundings) -> Result<Self, ConfigError> {
+        load::reject_unknown_variables(surroundings)?;
+        check_bounds(&settings)?;
+        let data_dir = settings.data_dir.get_or_insert_with(|| default_data_dir(surroundings)).clone();
+        if let Some(path) = settings.paths().find(|path| path.to_str().is_none()) {
+            return Err(ConfigError(format!("the path {} must be UTF-8", path.display())));
+        }
+        let default_url = || format!("sqlite:{}", data_dir.join("tenure.db").display()).into();
+        let url = settings.store_url.get_or_insert_with(default_url).expose_secret().to_owned();
+        check_url(&url)?;
+        let store = StoreOptions {
+            max_connections: settings.store_max_connections,
+            connect_timeout: settings.store_connect_timeout.0,
+            statement_timeout: settings.store_statement_timeout.0,
+            allow_unsafe_durability: settings.store_allow_unsafe_durability,
+            prepared_statements: settings.store_prepared_statements,
+            url_file: settings.store_url_file.clone(),
+            ..StoreOptions::new(url)
+        };
+        let label = settings.label.get_or_insert_with(|| surroundings.host.clone()).clone();
+        if label.is_empty() || label.len() > 255 || label.chars().any(char::is_control) {
+            return Err(ConfigError("label must be 1 to 255 bytes without control characters".into()));
+        }
+        let default_address = || match settings.listen {
+            listen if listen.ip().is_unspecified() => format!("{}:{}", surroundings.host, listen.port()),
+            listen => listen.to_string(),
+        };
+        let advertise = settings.advertise.get_or_insert_with(default_address).clone();
+        check_address(&advertise)?;
         // A default min_ttl above a configured max_ttl would be a bound that the operator did not set.
-        min_ttl: span("min_ttl", layer.min_ttl, max_ttl.min(Duration::from_millis(500)), lowest, max_ttl)?,
-        max_ttl,
-        server_lease: span("server_lease", layer.server_lease, 10 * SECOND, 2 * SECOND, MINUTE)?,
-        history_retention: span("history_retention", layer.history_retention, DAY, Duration::ZERO, 3650 * DAY)?,
-        history_max_bytes: number("history_max_bytes", layer.history_max_bytes, 1 << 30, 1 << 24, 1 << 50)?,
-        drain_timeout: span("drain_timeout", layer.drain_timeout, 10 * SECOND, Duration::ZERO, 10 * MINUTE)?,
-        connections: ConnectionLimits {
-            connections: max_connections,
-            of_one_address: number(
-                "max_connections_per_address",
-                layer.max_connections_per_address,
-                max_connections.div_ceil(2),
-                1,
-                max_connections,
-            )?,
-            ..ConnectionLimits::default()
-        },
-        max_namespaces: number("max_namespaces", layer.max_namespaces, 100, 1, 100_000)?,
-        worker_threads: number(
-            "worker_threads",
-            layer.worker_threads,
-            surroundings.processors.div_ceil(2).max(1),
-            1,
-            1000,
-        )?,
-        log: LogConfig { format: layer.log_format.unwrap_or(LogFormat::Text), level },
-    })
+        let min_ttl = *settings.min_ttl.get_or_insert(settings.max_ttl.min(millis(500)));
+        within("min_ttl", min_ttl, millis(100)..=settings.max_ttl)?;
+        let most = settings.max_connections;
+        let of_one_address = *settings.max_connections_per_address.get_or_insert(most.div_ceil(2));
+        within("max_connections_per_address", of_one_address, 1..=most)?;
+        // One thread saturates a database, which needs the other half of the processors if it runs on the same machine,
+        // and needless wakeups between threads cost more than they gain. More threads help with many plain calls.
+        let half = surroundings.processors.div_ceil(2).max(1);
+        let worker_threads = *settings.worker_threads.get_or_insert(half);
+        within("worker_threads", worker_threads, 1..=1000)?;
+        let default_level = || surroundings.variable("RUST_LOG")?.into_string().ok();
+        let default_level = || default_level().unwrap_or_else(|| "info".into());
+        let log_level = settings.log_level.get_or_insert_with(default_level).clone();
+        EnvFilter::try_new(&log_level)
+            .map_err(|error| ConfigError(format!("log_level is \"{log_level}\": {error}")))?;
+        security::check_needs(&settings)?;
+        let tls = security::tls(&settings);
+        let credentials = security::credentials(&mut settings)?;
+        security::check(settings.listen, tls.is_some(), &credentials, settings.allow_insecure)?;
+        let connections = ConnectionLimits { connections: most, of_one_address, ..ConnectionLimits::default() };
+        Ok(Self {
+            settings,
+            data_dir,
+            store,
+            tls,
+            credentials,
+            label,
+            advertise,
+            min_ttl,
+            connections,
+            worker_threads,
+            log_level,
+        })
+    }
+}
+
+fn check_bounds(settings: &Settings) -> Result<(), ConfigError> {
+    const DAY: u64 = 24 * 60 * 60;
+    within("store_max_connections", settings.store_max_connections, 1..=1000)?;
+    within("store_connect_timeout", settings.store_connect_timeout, millis(100)..=seconds(60))?;
+    within("store_statement_timeout", settings.store_statement_timeout, millis(100)..=seconds(60))?;
+    within("store_poll_interval", settings.store_poll_interval, millis(1)..=seconds(10))?;
+    within("max_ttl", settings.max_ttl, millis(100)..=seconds(365 * DAY))?;
+    within("server_lease", settings.server_lease, seconds(2)..=seconds(60))?;
+    within("history_retention", settings.history_retention, seconds(0)..=seconds(3650 * DAY))?;
+    within("history_max_bytes", settings.history_max_bytes, 1 << 24..=1 << 50)?;
+    within("drain_timeout", settings.drain_timeout, seconds(0)..=seconds(600))?;
+    within("max_namespaces", settings.max_namespaces, 1..=100_000)?;
+    within("max_connections", settings.max_connections, 1..=1_000_000)
+}
+
+fn within<T: PartialOrd + Display>(name: &str, value: T, bounds: RangeInclusive<T>) -> Result<(), ConfigError> {
+    if bounds.contains(&value) {
+        return Ok(());
+    }
+    Err(ConfigError(format!("{name} is {value}: it must be {} to {}", bounds.start(), bounds.end())))
+}
+
+fn millis(number: u64) -> Span {
+    Span(Duration::from_millis(number))
+}
+
+fn seconds(number: u64) -> Span {
+    Span(Duration::from_secs(number))
 }
 
 fn default_data_dir(surroundings: &Surroundings) -> PathBuf {
@@ -118,22 +124,13 @@ fn default_data_dir(surroundings: &Surroundings) -> PathBuf {
     }
 }
 
-fn default_url(data_dir: &Path) -> Result<String, ConfigError> {
-    let file = data_dir.join("tenure.db");
-    let Some(file) = file.to_str() else {
-        return Err(ConfigError(format!("data_dir is {}: it must be UTF-8", data_dir.display())));
-    };
-    Ok(format!("sqlite:{file}"))
-}
-
-/// An address that other servers and clients can use, if there is one.
-fn checked_address(address: String) -> Result<String, ConfigError> {
-    let is_address = |authority: &Authority| authority.port().is_some() && !authority.as_str().contains('@');
-    match Authority::try_from(address.as_str()) {
-        _ if address.is_empty() => Ok(address),
-        Ok(authority) if is_address(&authority) && address.len() <= 255 => Ok(address),
-        _ => Err(ConfigError(format!("advertise is \"{address}\": it must be host:port, or empty"))),
+/// Checks an address that other servers and clients can use, if there is one.
+fn check_address(address: &str) -> Result<(), ConfigError> {
+    let is_address = |authority: Authority| authority.port().is_some() && !authority.as_str().contains('@');
+    if address.is_empty() || address.len() <= 255 && Authority::try_from(address).is_ok_and(is_address) {
+        return Ok(());
     }
+    Err(ConfigError(format!("advertise is \"{address}\": it must be host:port, or empty")))
 }
 
 fn check_url(url: &str) -> Result<(), ConfigError> {
@@ -144,42 +141,4 @@ fn check_url(url: &str) -> Result<(), ConfigError> {
     // Without the value, which may hold a password in any form.
     let kinds = "sqlite:<file>, postgres://<user>@<host>/<database> or mysql://<user>@<host>/<database>";
     Err(ConfigError(format!("store_url must be {kinds}")))
-}
-
-fn span(
-    key: &str,
-    given: Option<Span>,
-    default: Duration,
-    low: Duration,
-    high: Duration,
-) -> Result<Duration, ConfigError> {
-    let value = given.map_or(default, |span| span.0);
-    within(key, Span(value), value, low..=high, &[Span(low), Span(high)])?;
-    Ok(value)
-}
-
-fn number<N: Copy + Display + PartialOrd>(
-    key: &str,
-    given: Option<N>,
-    default: N,
-    low: N,
-    high: N,
-) -> Result<N, ConfigError> {
-    let value = given.unwrap_or(default);
-    within(key, value, value, low..=high, &[low, high])?;
-    Ok(value)
-}
-
-fn within<N: PartialOrd>(
-    key: &str,
-    shown: impl Display,
-    value: N,
-    bounds: std::ops::RangeInclusive<N>,
-    shown_bounds: &[impl Display; 2],
-) -> Result<(), ConfigError> {
-    if bounds.contains(&value) {
-        return Ok(());
-    }
-    let [low, high] = shown_bounds;
-    Err(ConfigError(format!("{key} is {shown}: it must be {low} to {high}")))
 }

@@ -5,8 +5,10 @@ use std::fs;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
-use super::check::check;
-use super::{Config, ConfigError, Layer};
+use clap::{ArgMatches, FromArgMatches};
+use secrecy::ExposeSecret;
+
+use super::{Config, ConfigError, Settings};
 
 /// The environment that defaults depend on.
 #[derive(Clone, Debug, Default)]
@@ -65,48 +67,44 @@ fn is_of_kubernetes(name: &str, value: &OsStr) -> bool {
         || name.split_once("_PORT_").is_some_and(has_port)
 }
 
-/// Loads the settings from flags, environment variables, and the file that they name.
+/// Loads the settings from the flags and variables in `given`, and from the file that they name.
 ///
 /// # Errors
 /// If a setting is unknown or out of its bounds, or a file cannot be read; names it.
-pub fn load(given: Layer, surroundings: &Surroundings) -> Result<Config, ConfigError> {
-    refuse_unknown_variables(surroundings)?;
-    let below = match &given.config {
+pub fn load(given: &ArgMatches, surroundings: &Surroundings) -> Result<Config, ConfigError> {
+    let mut settings = match given.get_one::<PathBuf>("config") {
         Some(file) => read_file(file)?,
-        None => Layer::default(),
+        None => Settings::default(),
     };
-    let mut layer = given.over(below);
-    if let Some(file) = &layer.store_url_file {
-        if layer.store_url.is_some() {
+    // The two ways to give the URL are one setting.
+    if given.contains_id("store_url") || given.contains_id("store_url_file") {
+        (settings.store_url, settings.store_url_file) = (None, None);
+    }
+    settings.update_from_arg_matches(given).map_err(|error| ConfigError(error.to_string()))?;
+    if let Some(file) = &settings.store_url_file {
+        if settings.store_url.is_some() {
             return Err(ConfigError("both store_url and store_url_file are set: set one of them".into()));
         }
         let url = fs::read_to_string(file)
             .map_err(|error| ConfigError(format!("store_url_file: cannot read {}: {error}", file.display())))?;
-        layer.store_url = Some(url.trim_end_matches(['\r', '\n']).to_string());
+        settings.store_url = Some(url.trim_end_matches(['\r', '\n']).into());
     }
-    check(layer, surroundings)
+    Config::new(settings, surroundings)
 }
 
-fn read_file(file: &Path) -> Result<Layer, ConfigError> {
+fn read_file(file: &Path) -> Result<Settings, ConfigError> {
     let text = fs::read_to_string(file)
         .map_err(|error| ConfigError(format!("config: cannot read {}: {error}", file.display())))?;
-    let mut layer: Layer = toml::from_str(&text).map_err(|error| ConfigError(problem(file, &text, &error)))?;
-    // Paths in a file are meant from where the file is.
+    let mut settings: Settings = toml::from_str(&text).map_err(|error| ConfigError(problem(file, &text, &error)))?;
+    // Paths in a file are relative to its folder; `-` is no path but standard output.
     let folder = file.parent().unwrap_or(Path::new(""));
-    let from_here = |path: PathBuf| folder.join(path);
-    layer.data_dir = layer.data_dir.map(from_here);
-    layer.store_url_file = layer.store_url_file.map(from_here);
-    layer.tls_cert = layer.tls_cert.map(from_here);
-    layer.tls_key = layer.tls_key.map(from_here);
-    layer.tls_client_ca = layer.tls_client_ca.map(from_here);
-    layer.tls_client_crl = layer.tls_client_crl.map(from_here);
-    layer.tokens_file = layer.tokens_file.map(from_here);
-    layer.policy = layer.policy.map(from_here);
-    layer.audit_log = layer.audit_log.map(|path| if path == Path::new("-") { path } else { from_here(path) });
-    if let Some(keys) = layer.jwt_keys.take_if(|keys| !keys.contains("://")) {
-        layer.jwt_keys = Some(from_here(keys.into()).display().to_string());
+    for path in settings.paths().filter(|path| path.as_os_str() != "-") {
+        *path = folder.join(&path);
     }
-    Ok(layer)
+    if let Some(keys) = settings.jwt_keys.take_if(|keys| !keys.expose_secret().contains("://")) {
+        settings.jwt_keys = Some(folder.join(keys.expose_secret()).display().to_string().into());
+    }
+    Ok(settings)
 }
 
 /// Describes an error in a file by its line number and setting. The line itself is not shown: it may hold a password.
@@ -120,8 +118,8 @@ fn problem(file: &Path, text: &str, error: &toml::de::Error) -> String {
 }
 
 /// Unknown variables are errors: a misspelt TENURE_STORE_URL must not silently select the embedded database.
-fn refuse_unknown_variables(surroundings: &Surroundings) -> Result<(), ConfigError> {
-    let known = Layer::variables();
+pub(super) fn reject_unknown_variables(surroundings: &Surroundings) -> Result<(), ConfigError> {
+    let known = Settings::variables();
     for (name, value) in &surroundings.variables {
         let Some(name) = name.to_str().filter(|name| name.starts_with("TENURE_")) else { continue };
         let not_ours = NOT_OURS.contains(&name) || is_of_kubernetes(name, value);

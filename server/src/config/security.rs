@@ -1,37 +1,59 @@
-//! Rejects combinations of settings that would serve callers by accident.
+//! Rejects combinations of settings that would serve callers by accident, and converts those of TLS and credentials.
 
 use std::net::SocketAddr;
 
-use super::{ConfigError, Layer};
+use jsonwebtoken::Algorithm;
+use secrecy::ExposeSecret;
+
+use super::{ConfigError, Settings};
 use crate::auth::{ALGORITHMS, AuditOptions, CredentialOptions, JwtOptions, KeySource};
 use crate::transport::TlsFiles;
 
-pub(super) fn tls(layer: &Layer) -> Result<Option<TlsFiles>, ConfigError> {
-    let needs = |setting: &str, other: &str| Err(ConfigError(format!("{setting} is set: set {other}, too")));
-    match (&layer.tls_cert, &layer.tls_key) {
-        (Some(_), None) => needs("tls_cert", "tls_key"),
-        (None, Some(_)) => needs("tls_key", "tls_cert"),
-        (None, None) if layer.tls_client_ca.is_some() => needs("tls_client_ca", "tls_cert and tls_key"),
-        _ if layer.tls_client_crl.is_some() && layer.tls_client_ca.is_none() => {
-            needs("tls_client_crl", "tls_client_ca")
+/// Settings that have no effect without others.
+const NEEDS: [(&str, &str); 11] = [
+    ("tls_cert", "tls_key"),
+    ("tls_key", "tls_cert"),
+    ("tls_client_ca", "tls_cert and tls_key"),
+    ("tls_client_crl", "tls_client_ca"),
+    ("audit_everything", "audit_log"),
+    ("jwt_keys", "jwt_issuer"),
+    ("jwt_keys", "jwt_audience"),
+    ("jwt_issuer", "jwt_keys"),
+    ("jwt_audience", "jwt_keys"),
+    ("jwt_algorithms", "jwt_keys"),
+    ("jwt_claim", "jwt_keys"),
+];
+
+/// Checks that settings are not set without those that they need.
+pub(super) fn check_needs(settings: &Settings) -> Result<(), ConfigError> {
+    let given = toml::Table::try_from(settings).map_err(|error| ConfigError(error.to_string()))?;
+    let unset = [toml::Value::Boolean(false), toml::Value::String(String::new())];
+    let is_set = |name: &str| given.get(name).is_some_and(|value| !unset.contains(value));
+    for (setting, others) in NEEDS {
+        if is_set(setting) && !others.split(" and ").all(is_set) {
+            return Err(ConfigError(format!("{setting} is set: set {others}, too")));
         }
-        (None, None) => Ok(None),
-        (Some(cert), Some(key)) => Ok(Some(TlsFiles {
-            cert: cert.clone(),
-            key: key.clone(),
-            client_ca: layer.tls_client_ca.clone(),
-            client_crl: layer.tls_client_crl.clone(),
-        })),
     }
+    Ok(())
 }
 
-pub(super) fn credentials(layer: &Layer) -> Result<CredentialOptions, ConfigError> {
+pub(super) fn tls(settings: &Settings) -> Option<TlsFiles> {
+    Some(TlsFiles {
+        cert: settings.tls_cert.clone()?,
+        key: settings.tls_key.clone()?,
+        client_ca: settings.tls_client_ca.clone(),
+        client_crl: settings.tls_client_crl.clone(),
+    })
+}
+
+pub(super) fn credentials(settings: &mut Settings) -> Result<CredentialOptions, ConfigError> {
+    let everything = settings.audit_everything;
     let credentials = CredentialOptions {
-        certificates: layer.tls_client_ca.is_some(),
-        tokens_file: layer.tokens_file.clone(),
-        jwt: jwt(layer)?,
-        policy: layer.policy.clone(),
-        audit: audit(layer)?,
+        certificates: settings.tls_client_ca.is_some(),
+        tokens_file: settings.tokens_file.clone(),
+        jwt: jwt(settings)?,
+        policy: settings.policy.clone(),
+        audit: settings.audit_log.clone().map(|file| AuditOptions { file, everything }),
     };
     if credentials.policy.is_some() && !credentials.are_wanted() {
         return Err(ConfigError(
@@ -41,57 +63,28 @@ pub(super) fn credentials(layer: &Layer) -> Result<CredentialOptions, ConfigErro
     Ok(credentials)
 }
 
-fn audit(layer: &Layer) -> Result<Option<AuditOptions>, ConfigError> {
-    let everything = layer.audit_everything.unwrap_or(false);
-    match &layer.audit_log {
-        Some(file) => Ok(Some(AuditOptions { file: file.clone(), everything })),
-        None if everything => Err(ConfigError("audit_everything is set: set audit_log, too".into())),
-        None => Ok(None),
-    }
-}
-
-fn jwt(layer: &Layer) -> Result<Option<JwtOptions>, ConfigError> {
-    let Some(keys) = &layer.jwt_keys else {
-        let more = [
-            ("jwt_issuer", layer.jwt_issuer.is_some()),
-            ("jwt_audience", layer.jwt_audience.is_some()),
-            ("jwt_algorithms", layer.jwt_algorithms.is_some()),
-            ("jwt_claim", layer.jwt_claim.is_some()),
-        ];
-        return match more.iter().find(|(_, is_set)| *is_set) {
-            Some((setting, _)) => Err(ConfigError(format!("{setting} is set: set jwt_keys, too"))),
-            None => Ok(None),
-        };
-    };
+fn jwt(settings: &mut Settings) -> Result<Option<JwtOptions>, ConfigError> {
+    let Some(keys) = settings.jwt_keys.as_ref().map(ExposeSecret::expose_secret) else { return Ok(None) };
     let keys = match keys.split_once("://") {
         None => KeySource::File(keys.into()),
-        Some(("https", _)) => KeySource::Url(keys.clone()),
+        Some(("https", _)) => KeySource::Url(keys.to_owned()),
         // Without the value, which may hold a password.
         Some(_) => return Err(ConfigError("jwt_keys must be a file, or https://...".into())),
     };
-    let required = |setting: &str, given: &Option<String>| {
-        let given = given.clone().filter(|text| !text.is_empty());
-        given.ok_or_else(|| ConfigError(format!("jwt_keys is set: set {setting}, too")))
-    };
+    let algorithms = settings.jwt_algorithms.get_or_insert_with(|| "RS256,ES256,EdDSA".to_owned());
     Ok(Some(JwtOptions {
         keys,
-        issuer: required("jwt_issuer", &layer.jwt_issuer)?,
-        audience: required("jwt_audience", &layer.jwt_audience)?,
-        algorithms: algorithms(layer.jwt_algorithms.as_deref().unwrap_or("RS256,ES256,EdDSA"))?,
-        claim: layer.jwt_claim.clone().unwrap_or_else(|| "sub".to_owned()),
+        issuer: settings.jwt_issuer.clone().unwrap_or_default(),
+        audience: settings.jwt_audience.clone().unwrap_or_default(),
+        algorithms: algorithms.split(',').map(|name| algorithm(name.trim())).collect::<Result<_, _>>()?,
+        claim: settings.jwt_claim.get_or_insert_with(|| "sub".to_owned()).clone(),
     }))
 }
 
-fn algorithms(list: &str) -> Result<Vec<jsonwebtoken::Algorithm>, ConfigError> {
-    let named = |name: &str| ALGORITHMS.iter().find(|(known, _)| *known == name).map(|(_, algorithm)| *algorithm);
-    list.split(',')
-        .map(str::trim)
-        .map(|name| {
-            let known: Vec<&str> = ALGORITHMS.iter().map(|(known, _)| *known).collect();
-            let refused = || format!("jwt_algorithms has \"{name}\": it may have {}", known.join(", "));
-            named(name).ok_or_else(|| ConfigError(refused()))
-        })
-        .collect()
+fn algorithm(name: &str) -> Result<Algorithm, ConfigError> {
+    let found = ALGORITHMS.iter().find(|(known, _)| *known == name).map(|(_, algorithm)| *algorithm);
+    let known = || ALGORITHMS.map(|(known, _)| known).join(", ");
+    found.ok_or_else(|| ConfigError(format!("jwt_algorithms has \"{name}\": it may have {}", known())))
 }
 
 /// Other machines are served over TLS only, and only with credentials, unless the operator allows it otherwise.

@@ -4,10 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 /// A duration with its unit: `500ms`, `10s`, `1h 30m`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span(pub Duration);
 
 impl FromStr for Span {
@@ -45,18 +45,14 @@ impl fmt::Display for Span {
 
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl de::Visitor<'_> for Text {
-            type Value = Span;
+        let text = String::deserialize(deserializer)
+            .map_err(|_| D::Error::custom("expected a duration with a unit, such as \"500ms\", \"10s\" or \"24h\""))?;
+        text.parse().map_err(D::Error::custom)
+    }
+}
 
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a duration with a unit, such as \"500ms\", \"10s\" or \"24h\"")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Span, E> {
-                text.parse().map_err(E::custom)
-            }
-        }
-        deserializer.deserialize_str(Text)
+impl Serialize for Span {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }

@@ -7,19 +7,19 @@ use tracing_subscriber::fmt::layer;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 
-use crate::config::{LogConfig, LogFormat};
+use crate::config::LogFormat;
 
 /// Any client can trigger the warnings of these crates without limit. A level in the settings comes later and takes
 /// precedence.
 const QUIET: &str = "h2=error,rustls=error";
 
-/// Starts logging for the whole process.
+/// Starts logging for the whole process. `level` is a level, or several by target: `warn,tenure_server=debug`.
 ///
 /// # Errors
 /// If logging was already started.
-pub fn start(config: &LogConfig) -> Result<(), TryInitError> {
-    let registry = tracing_subscriber::registry().with(filter(&config.level));
-    match config.format {
+pub fn start(format: LogFormat, level: &str) -> Result<(), TryInitError> {
+    let registry = tracing_subscriber::registry().with(filter(level));
+    match format {
         LogFormat::Text => {
             let layer = layer().with_writer(io::stderr).with_ansi(io::stderr().is_terminal());
             registry.with(layer).try_init()

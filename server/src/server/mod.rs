@@ -29,7 +29,7 @@ use crate::peer::{self, Connector};
 use crate::process::reload;
 use crate::process::watchdog::{self, Watchdog};
 use crate::server::lifecycle::{Environment, Opening, ServerParts, Shutdown, Source};
-use crate::store::{OpenError, Store, StoreCounts, StoreOptions};
+use crate::store::{OpenError, Store, StoreCounts};
 use crate::telemetry::metrics::Metrics;
 use crate::transport::answers::AnswersLayer;
 use crate::transport::cooperative_io::CooperativeIo;
@@ -65,23 +65,24 @@ pub struct ServerOptions {
 
 impl From<&Config> for ServerOptions {
     fn from(config: &Config) -> Self {
+        let settings = &config.settings;
         Self {
-            listen: config.listen,
+            listen: settings.listen,
             tls: config.tls.clone(),
             credentials: config.credentials.clone(),
             connections: config.connections,
-            ttl: TtlBounds { min: config.min_ttl, max: config.max_ttl },
-            drain_timeout: config.drain_timeout,
+            ttl: TtlBounds { min: config.min_ttl.0, max: settings.max_ttl.0 },
+            drain_timeout: settings.drain_timeout.0,
             node: NodeOptions {
-                lease: config.server_lease,
+                lease: settings.server_lease.0,
                 label: config.label.clone(),
                 address: config.advertise.clone(),
                 certificate: String::new(),
                 reattach: REATTACH,
-                poll_interval: config.store.poll_interval,
-                max_namespaces: config.max_namespaces,
-                history_retention: config.history_retention,
-                history_max_bytes: config.history_max_bytes,
+                poll_interval: settings.store_poll_interval.0,
+                max_namespaces: settings.max_namespaces,
+                history_retention: settings.history_retention.0,
+                history_max_bytes: settings.history_max_bytes,
             },
         }
     }
@@ -112,11 +113,11 @@ impl Server {
         let data_dir = &config.data_dir;
         std::fs::create_dir_all(data_dir)
             .with_context(|| format!("cannot create {} (data_dir)", data_dir.display()))?;
-        let options = StoreOptions::from(config);
+        let options = config.store.clone();
         if let Some(kind) = options.kind() {
             metrics.of::<StoreCounts>().is(kind);
         }
-        let opening = Opening { options, migrate: config.store.migrate, counts: metrics.of() };
+        let opening = Opening { options, migrate: config.settings.store_migrate, counts: metrics.of() };
         let source = match opening.open().await {
             Ok(store) => Source::Open(store),
             Err(error @ OpenError::Unavailable(_)) => {
