@@ -143,7 +143,7 @@ fn run() -> anyhow::Result<()> {
 async fn serve(config: Config) -> anyhow::Result<()> {
     let mut signals = Signals::listen()?;
     let mut notices = Notices::listen()?;
-    let notifier = SystemdNotifier::of_this_process()?;
+    let notifier = SystemdNotifier::from_environment()?;
     let (readiness, shown) = watch::channel(Readiness::not(Unready::Starting));
     let admin_listen = config.settings.admin_listen;
     let metrics = Metrics::default();
@@ -175,7 +175,7 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     }
     info!(grpc = %server.grpc_address(), admin = %admin_address, store, "serving");
     notifier.ready().await;
-    tokio::spawn(notifier.clone().keep_awake(server.watchdog()));
+    tokio::spawn(notifier.clone().run_watchdog(server.watchdog()));
 
     let mut ready = server.readiness();
     let signal = loop {
