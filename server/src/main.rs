@@ -14,6 +14,7 @@ use tenure_server::admin::Admin;
 use tenure_server::admin::console::Console;
 use tenure_server::config::{Config, Surroundings, load, with_settings};
 use tenure_server::node::readiness::{Readiness, Unready};
+use tenure_server::process::signals::Signals;
 use tenure_server::process::systemd::SystemdNotifier;
 use tenure_server::process::{healthcheck, logging, manual};
 use tenure_server::server::Server;
@@ -22,7 +23,6 @@ use tenure_server::telemetry::redact::redacted;
 use tenure_server::telemetry::traces::Export;
 use tenure_server::{auth, store};
 use tikv_jemallocator::Jemalloc;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
@@ -141,8 +141,8 @@ fn run() -> anyhow::Result<()> {
 }
 
 async fn serve(config: Config) -> anyhow::Result<()> {
-    let mut signals = Signals::listen()?;
-    let mut notices = Notices::listen()?;
+    let mut signals = Signals::stop()?;
+    let notices = Signals::notice()?;
     let notifier = SystemdNotifier::from_environment()?;
     let (readiness, shown) = watch::channel(Readiness::not(Unready::Starting));
     let admin_listen = config.settings.admin_listen;
@@ -177,21 +177,10 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     notifier.ready().await;
     tokio::spawn(notifier.clone().run_watchdog(server.watchdog()));
 
-    let mut ready = server.readiness();
-    let signal = loop {
-        let now = ready.borrow_and_update().clone();
-        readiness.send_replace(now.clone());
-        notifier.status(&now).await;
-        tokio::select! {
-            signal = signals.next() => break signal,
-            notice = notices.next() => match notice {
-                Notice::Reload => server.reload(),
-                Notice::Unknown(signal) => info!(signal, "ignored: SIGHUP reloads files, SIGTERM drains and stops"),
-            },
-            () = server.stopped() => bail!("the server stopped unexpectedly"),
-            ended = &mut admin => bail!("the admin port stopped unexpectedly: {ended:?}"),
-            changed = ready.changed() => changed.context("the server stopped unexpectedly")?,
-        }
+    let signal = tokio::select! {
+        signal = signals.next() => signal,
+        ended = report(&server, &readiness, &notifier, notices) => return ended,
+        ended = &mut admin => bail!("the admin port stopped unexpectedly: {ended:?}"),
     };
     info!(signal, "draining");
     let draining = Readiness::not(Unready::Draining);
@@ -212,59 +201,25 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The signals that stop the server.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    quit: Signal,
-}
-
-impl Signals {
-    fn listen() -> anyhow::Result<Self> {
-        let interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
-        let terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
-        let quit = signal(SignalKind::quit()).context("cannot listen for SIGQUIT")?;
-        Ok(Self { interrupt, terminate, quit })
-    }
-
-    /// The name of the next signal.
-    async fn next(&mut self) -> &'static str {
+/// Reports the readiness of a server and handles signals, until the server fails.
+async fn report(
+    server: &Server,
+    readiness: &watch::Sender<Readiness>,
+    notifier: &SystemdNotifier,
+    mut notices: Signals,
+) -> anyhow::Result<()> {
+    let mut ready = server.readiness();
+    loop {
+        let now = ready.borrow_and_update().clone();
+        readiness.send_replace(now.clone());
+        notifier.status(&now).await;
         tokio::select! {
-            _ = self.interrupt.recv() => "SIGINT",
-            _ = self.terminate.recv() => "SIGTERM",
-            _ = self.quit.recv() => "SIGQUIT",
-        }
-    }
-}
-
-/// The signals that do not stop the server. Without a listener, they would terminate the process.
-struct Notices {
-    hangup: Signal,
-    user: [Signal; 2],
-}
-
-/// The meaning of such a signal.
-enum Notice {
-    /// Reload the files.
-    Reload,
-    /// The signal has no meaning, and is ignored.
-    Unknown(&'static str),
-}
-
-impl Notices {
-    fn listen() -> anyhow::Result<Self> {
-        let hangup = signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?;
-        let first = signal(SignalKind::user_defined1()).context("cannot listen for SIGUSR1")?;
-        let second = signal(SignalKind::user_defined2()).context("cannot listen for SIGUSR2")?;
-        Ok(Self { hangup, user: [first, second] })
-    }
-
-    async fn next(&mut self) -> Notice {
-        let [first, second] = &mut self.user;
-        tokio::select! {
-            _ = self.hangup.recv() => Notice::Reload,
-            _ = first.recv() => Notice::Unknown("SIGUSR1"),
-            _ = second.recv() => Notice::Unknown("SIGUSR2"),
+            signal = notices.next() => match signal {
+                "SIGHUP" => server.reload(),
+                _ => info!(signal, "ignored: SIGHUP reloads files, SIGTERM drains and stops"),
+            },
+            () = server.stopped() => bail!("the server stopped unexpectedly"),
+            changed = ready.changed() => changed.context("the server stopped unexpectedly")?,
         }
     }
 }

@@ -5,5 +5,6 @@ pub mod logging;
 pub mod manual;
 mod metrics;
 pub(crate) mod reload;
+pub mod signals;
 pub mod systemd;
 pub mod watchdog;
