@@ -27,18 +27,19 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-/// Takes a fifth less of the server's time than the system's allocator, because batches are large and short-lived.
+/// Batches allocate and free large blocks, on which this allocator spends a fifth less of the server's time than the
+/// system's.
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
-/// Each worker polls the global queue before its own each time. With the default of about once in sixty times, calls
-/// that a client begins faster than they are served wait in the global queue behind all later tasks, and pile up.
-const OLDEST_FIRST: u32 = 1;
+/// How many tasks a worker runs before it checks the global queue, which holds the tasks that its own queue had no space
+/// for. The default is about sixty: calls that arrive faster than they are served would wait there behind all later ones.
+const GLOBAL_QUEUE_INTERVAL: u32 = 1;
 
-/// The time limit for the last responses of the admin port.
-const LAST_ANSWERS: Duration = Duration::from_secs(1);
+/// Time limit for the last replies of the admin port.
+const ADMIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The time beyond `drain_timeout` after which a stop is abandoned.
+/// How long a stop may exceed `drain_timeout` before the process ends anyway.
 const MARGIN: Duration = Duration::from_secs(2);
 
 /// The Tenure server: locks and leadership over gRPC, kept in SQLite, PostgreSQL or MySQL.
@@ -125,7 +126,7 @@ fn run() -> anyhow::Result<()> {
     }
     logging::start(config.settings.log_format, &config.log_level)?;
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    let runtime = runtime.worker_threads(config.worker_threads).global_queue_interval(OLDEST_FIRST);
+    let runtime = runtime.worker_threads(config.worker_threads).global_queue_interval(GLOBAL_QUEUE_INTERVAL);
     let runtime = runtime.enable_all().build().context("cannot start the runtime")?;
     runtime.block_on(async {
         match task {
@@ -185,7 +186,7 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     info!(signal, "draining");
     let draining = Readiness::not(Unready::Draining);
     readiness.send_replace(draining.clone());
-    notifier.stopping(limit + LAST_ANSWERS + MARGIN).await;
+    notifier.stopping(limit + ADMIN_TIMEOUT + MARGIN).await;
     notifier.status(&draining).await;
     tokio::select! {
         () = server.drain_and_stop() => {}
@@ -194,7 +195,7 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     }
     traces.stop().await;
     stop_admin.cancel();
-    if tokio::time::timeout(LAST_ANSWERS, admin).await.is_err() {
+    if tokio::time::timeout(ADMIN_TIMEOUT, admin).await.is_err() {
         error!("admin requests were still in progress");
     }
     info!("stopped");

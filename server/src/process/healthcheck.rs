@@ -8,10 +8,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// Timeout for the answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The maximum number of bytes read of the answer.
-const LONGEST: u64 = 64 * 1024;
+const MAX_BYTES: u64 = 64 * 1024;
 
 /// Requests `/readyz` from the server whose admin port is bound to `address`.
 ///
@@ -19,9 +19,9 @@ const LONGEST: u64 = 64 * 1024;
 /// If the server is not ready, with its reasons, or does not answer.
 pub async fn check(address: SocketAddr) -> anyhow::Result<()> {
     let address = reachable(address);
-    let answer = tokio::time::timeout(PATIENCE, ask(address)).await;
+    let answer = tokio::time::timeout(TIMEOUT, ask(address)).await;
     let answer = answer
-        .with_context(|| format!("{address} did not answer within {PATIENCE:?}"))?
+        .with_context(|| format!("{address} did not answer within {TIMEOUT:?}"))?
         .with_context(|| format!("asking {address}"))?;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
     match head.split_whitespace().nth(1) {
@@ -36,7 +36,7 @@ async fn ask(address: SocketAddr) -> anyhow::Result<String> {
     let request = format!("GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
     let mut answer = Vec::new();
-    stream.take(LONGEST).read_to_end(&mut answer).await?;
+    stream.take(MAX_BYTES).read_to_end(&mut answer).await?;
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 

@@ -11,32 +11,32 @@ use crate::auth::Access;
 use crate::transport::Tls;
 
 /// The polling interval of files.
-const LOOK: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The interval at which remote keys are fetched.
-const FETCH: Duration = Duration::from_secs(60);
+const FETCH_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The interval at which fetching keys is retried after a failure.
-const FETCH_AGAIN: Duration = Duration::from_secs(5);
+const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The last error of one kind of data. Each error is logged once.
 struct Watched {
     what: &'static str,
     counts: Files,
-    told: Option<String>,
+    last_error: Option<String>,
 }
 
 impl Watched {
     fn new(what: &'static str, counts: &Files) -> Self {
-        Self { what, counts: counts.clone(), told: None }
+        Self { what, counts: counts.clone(), last_error: None }
     }
 
     /// Logs and counts the result of a reload; returns whether the data has changed.
-    fn tell(&mut self, reloaded: Result<bool, String>) -> bool {
+    fn record(&mut self, reloaded: Result<bool, String>) -> bool {
         let what = self.what;
         match reloaded {
             Ok(has_changed) => {
-                self.told = None;
+                self.last_error = None;
                 if has_changed {
                     self.counts.reloaded(what);
                     tracing::info!(what, "reloaded");
@@ -45,10 +45,10 @@ impl Watched {
             }
             Err(problem) => {
                 self.counts.refused(what);
-                if self.told.as_ref() != Some(&problem) {
-                    tracing::error!(what, problem, "cannot be reloaded: going on with those from before");
+                if self.last_error.as_ref() != Some(&problem) {
+                    tracing::error!(what, problem, "cannot be reloaded: the previous ones stay in use");
                 }
-                self.told = Some(problem);
+                self.last_error = Some(problem);
                 false
             }
         }
@@ -56,32 +56,32 @@ impl Watched {
 }
 
 /// Reloads periodically and on request. Never returns.
-pub(crate) async fn keep_up(tls: Option<Arc<Tls>>, access: Access, counts: Files, asked: Arc<Notify>) {
+pub(crate) async fn run(tls: Option<Arc<Tls>>, access: Access, counts: Files, requested: Arc<Notify>) {
     let [mut certificates, mut tokens, mut keys, mut policy] = RELOADED.map(|what| Watched::new(what, &counts));
     if let Some(tls) = &tls {
         counts.expires(tls.expiry());
     }
     let mut fetched = Instant::now();
     loop {
-        let is_asked = tokio::select! {
-            () = sleep(LOOK) => false,
-            () = asked.notified() => true,
+        let is_requested = tokio::select! {
+            () = sleep(POLL_INTERVAL) => false,
+            () = requested.notified() => true,
         };
-        if is_asked {
-            tracing::info!("reading certificates, tokens, keys and policy again, as asked");
+        if is_requested {
+            tracing::info!("reloading certificates, tokens, keys and policy on request");
         }
         if let Some(tls) = &tls
-            && certificates.tell(tls.reload().map_err(|error| error.to_string()))
+            && certificates.record(tls.reload().map_err(|error| error.to_string()))
         {
             counts.expires(tls.expiry());
             access.certificates_changed();
         }
-        tokens.tell(access.reload_tokens());
-        policy.tell(access.reload_policy());
+        tokens.record(access.reload_tokens());
+        policy.record(access.reload_policy());
         access.forget_idle();
-        let pause = if keys.told.is_some() || !access.has_keys() { FETCH_AGAIN } else { FETCH };
-        if is_asked || access.has_near_keys() || fetched.elapsed() >= pause {
-            keys.tell(access.reload_keys().await);
+        let pause = if keys.last_error.is_some() || !access.has_keys() { RETRY_INTERVAL } else { FETCH_INTERVAL };
+        if is_requested || access.has_near_keys() || fetched.elapsed() >= pause {
+            keys.record(access.reload_keys().await);
             fetched = Instant::now();
         }
     }

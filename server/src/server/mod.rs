@@ -150,7 +150,7 @@ impl Server {
         warn_about_exposure(address, tls.is_some(), &access);
         let shutdown = Shutdown::default();
         let reload = Arc::<Notify>::default();
-        tokio::spawn(shutdown.stop.clone().run_until_cancelled_owned(reload::keep_up(
+        tokio::spawn(shutdown.stop.clone().run_until_cancelled_owned(reload::run(
             tls.clone(),
             access.clone(),
             metrics.of(),
