@@ -1,9 +1,13 @@
 //! The reasons for the end of claims and sessions, and the operators behind them.
 
+#[cfg(feature = "serde")]
+use serde::{Deserialize, Serialize};
+
 use crate::names::Text;
 
 /// Why a claim or a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(Deserialize, Serialize), serde(rename_all = "snake_case"))]
 pub enum EndReason {
     /// The holder released it, or the waiter cancelled.
     Released,
@@ -40,6 +44,7 @@ impl EndReason {
 
 /// The operator behind an action, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Deserialize, Serialize))]
 pub struct Eviction {
     /// The operator's name.
     pub operator: Text,

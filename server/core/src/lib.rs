@@ -9,6 +9,8 @@
 
 mod by_revision;
 mod command;
+#[cfg(feature = "serde")]
+mod encoding;
 mod end;
 mod event;
 mod few;
@@ -22,6 +24,8 @@ mod rejection;
 mod table;
 
 pub use command::{Actor, AskedMode, Command, FEW_CLAIM_BYTES, Handoff, Limits, Origin, Outcome, Request};
+#[cfg(feature = "serde")]
+pub use encoding::whole_millis;
 pub use end::{EndReason, Eviction};
 pub use event::{Event, Recorded};
 pub use few::Few;

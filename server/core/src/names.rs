@@ -9,6 +9,7 @@ pub type Text = Arc<str>;
 
 /// Names of locks: nearly always one, which takes no memory besides its text.
 #[derive(Clone)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(from = "Vec<Text>"))]
 pub struct Names(Inner);
 
 #[derive(Clone)]
@@ -93,6 +94,13 @@ impl Eq for Names {}
 impl fmt::Debug for Names {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(formatter)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for Names {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (**self).serialize(serializer)
     }
 }
 

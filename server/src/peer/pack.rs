@@ -9,13 +9,13 @@ use prost::Message;
 use prost::bytes::Bytes;
 use tenure_core::{
     Claim, ClaimSpec, EndReason, Event, Metadata, Mode, Names, Recorded, Revision, ServerId, SessionSpec, Table, Text,
-    no_labels,
+    no_labels, whole_millis,
 };
 use tenure_proto::internal::event::Kind;
 use tenure_proto::internal::{self as proto};
 
 use crate::sequencer::passing::Packed;
-use crate::store::{Batch, decode_events, encode_events, millis};
+use crate::store::{Batch, decode_events, encode_events};
 
 /// The events of a batch. Empty if their revisions have a gap: that cannot be told.
 pub(super) fn pack(batch: &Batch) -> Bytes {
@@ -49,7 +49,7 @@ fn short(recorded: &Recorded) -> Option<Kind> {
                 token: token.map(|token| token.0),
                 reason: end_reason(*reason).into(),
                 still_held: still_held.iter().map(ToString::to_string).collect(),
-                longest_pause_ms: longest_pause.map(millis),
+                longest_pause_ms: longest_pause.map(whole_millis),
             })
         }
         _ => return None,
@@ -70,7 +70,7 @@ fn claimed(spec: &ClaimSpec) -> proto::Claimed {
         limit,
         priority: spec.priority,
         metadata: (*spec.metadata).clone(),
-        min_hold_ms: millis(spec.min_hold),
+        min_hold_ms: whole_millis(spec.min_hold),
         awaited_at: spec.awaited_at.map(|at| at.0),
     }
 }

@@ -21,7 +21,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tenure_core::{Claim, Event, Group, LockSettings, Recorded, Revision, ServerId, Session, Text};
 
-pub(crate) use codec::millis;
 pub use codec::{CodecError, decode_events, encode_events};
 pub(crate) use instrumented::counted;
 pub use memory::{Fault, Hold, MemoryDatabase, MemoryStore};

@@ -77,9 +77,9 @@ async fn views_are_planned_without_compiling_them() {
         .execute(
             "INSERT INTO namespaces VALUES ('default', 10000, 5000, 0, 'x'); \
             INSERT INTO batches SELECT 'default', n * 2, n * 2 - 2, 1, n, n, format('[{\"revision\":%s,\"event\":\"claim_granted\",\
-            \"claim\":%s,\"token\":%s,\"session\":\"s\",\"opened\":1,\"owner\":\"o\",\"names\":[\"lock/%s\"],\"metadata\":{}},\
+            \"claim\":%s,\"session\":\"s\",\"opened\":1,\"owner\":\"o\",\"names\":[\"lock/%s\"],\"metadata\":{}},\
             {\"revision\":%s,\"event\":\"session_ended\",\"session\":\"s\",\"opened\":%s,\"reason\":\"closed\"}]', \
-            n * 2 - 1, n * 2 - 1, n * 2 - 1, n, n * 2, n) FROM generate_series(1, 5000) AS n; \
+            n * 2 - 1, n * 2 - 1, n, n * 2, n) FROM generate_series(1, 5000) AS n; \
             INSERT INTO sessions (namespace, opened, id, owner, ttl_ms, home, metadata) \
             SELECT 'default', n, 's' || n, 'o', 10000, 1, '{}' FROM generate_series(1, 5000) AS n; \
             INSERT INTO claims (namespace, id, position, name, state, token, session, opened, owner, priority, min_hold_ms, mode, metadata) \

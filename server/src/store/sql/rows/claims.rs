@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::{Claim, ClaimSpec, ClaimState, Revision, ServerId, Session, Text, Transfer};
+use tenure_core::{Claim, ClaimSpec, ClaimState, Mode, Revision, ServerId, Session, Text, Transfer, whole_millis};
 
 use super::{int, number, optional, optional_int, small, text, unreadable};
-use crate::store::codec::{counted, decode_metadata, millis, mode, mode_name};
+use crate::store::codec::decode_metadata;
 use crate::store::sql::connection::{Arg, DriverError, Row};
 use crate::store::sql::statements::Table;
 
@@ -55,7 +55,11 @@ pub(crate) fn claim_cells<'a>(
             ClaimState::Lingering { home, .. } => ("lingering", Some(home.0)),
         };
         let (spec, transfer) = (&claim.spec, claim.transfer.as_ref());
-        let counted = counted(spec.mode);
+        let (mode, permits, limit) = match spec.mode {
+            Mode::Exclusive => ("exclusive", None, None),
+            Mode::Shared => ("shared", None, None),
+            Mode::Permits { permits, limit } => ("permits", Some(permits.into()), Some(limit.into())),
+        };
         let granted = granted.next_if(|(token, _)| claim.token() == Some(*token)).map(|(_, at_ms)| at_ms);
         for (name, position) in spec.names.iter().zip(0..) {
             cells.extend([
@@ -69,14 +73,14 @@ pub(crate) fn claim_cells<'a>(
                 int(spec.opened.0),
                 Arg::Text(&spec.owner),
                 Arg::Int(spec.priority.into()),
-                int(millis(spec.min_hold)),
+                int(whole_millis(spec.min_hold)),
                 optional_int(home),
-                Arg::Text(mode_name(spec.mode)),
-                optional_int(counted.map(|(permits, _)| permits.into())),
-                optional_int(counted.map(|(_, limit)| limit.into())),
+                Arg::Text(mode),
+                optional_int(permits),
+                optional_int(limit),
                 optional_int(transfer.and_then(|transfer| Some(transfer.to?.0))),
                 optional_int(transfer.map(|transfer| transfer.started.0)),
-                optional_int(transfer.map(|transfer| millis(transfer.drain))),
+                optional_int(transfer.map(|transfer| whole_millis(transfer.drain))),
                 optional_int(spec.awaited_at.map(|at| at.0)),
                 Arg::Text(labels),
                 granted.map_or(Arg::Null, Arg::Int),
@@ -118,7 +122,7 @@ pub(crate) fn add_claim(
         min_hold: Duration::from_millis(number(row, 9)?),
         awaited_at: optional(row, 17)?.map(ServerId),
         metadata: decode_metadata(row.text(18)?).map_err(unreadable)?,
-        mode: mode(row.text(11)?, small(row, 12)?, small(row, 13)?).map_err(unreadable)?,
+        mode: mode(row)?,
     };
     let transfer = match optional(row, 15)? {
         None => None,
@@ -134,6 +138,15 @@ pub(crate) fn add_claim(
     }
     claims.push(claim);
     Ok(())
+}
+
+fn mode(row: &Row<'_>) -> Result<Mode, DriverError> {
+    match (row.text(11)?, small(row, 12)?, small(row, 13)?) {
+        ("exclusive", ..) => Ok(Mode::Exclusive),
+        ("shared", ..) => Ok(Mode::Shared),
+        ("permits", Some(permits), Some(limit)) => Ok(Mode::Permits { permits, limit }),
+        (word, ..) => Err(DriverError::Rejected(format!("a claim has the unknown mode \"{word}\", or lacks its permits"))),
+    }
 }
 
 /// Reads a text, which is shared with the session if equal, as it usually is.

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use tenure_core::{Revision, ServerId, Session, SessionSpec};
+use tenure_core::{Revision, ServerId, Session, SessionSpec, whole_millis};
 
 use super::{int, number, optional, optional_int, optional_text, text, unreadable};
-use crate::store::codec::{decode_metadata, millis};
+use crate::store::codec::decode_metadata;
 use crate::store::sql::connection::{Arg, DriverError, Row};
 use crate::store::sql::statements::Table;
 
@@ -40,8 +40,8 @@ pub(crate) fn session_cells<'a>(
             int(opened.0),
             Arg::Text(&spec.id),
             Arg::Text(&spec.owner),
-            int(millis(spec.ttl)),
-            optional_int(spec.disconnect_grace.map(millis)),
+            int(whole_millis(spec.ttl)),
+            optional_int(spec.disconnect_grace.map(whole_millis)),
             int(spec.home.0),
             int(spec.attachment),
             optional_text(spec.identity.as_deref()),

@@ -1,9 +1,10 @@
 //! Encoding and decoding of lock settings as rows.
 
-use tenure_core::{LockSettings, Text};
+use std::time::Duration;
 
-use super::{int, optional, optional_int, small, text, unreadable};
-use crate::store::codec::{self, millis};
+use tenure_core::{LockSettings, Preempt, Text, whole_millis};
+
+use super::{int, number, optional, optional_int, small, text};
 use crate::store::sql::connection::{Arg, DriverError, Row};
 use crate::store::sql::statements::Table;
 
@@ -19,8 +20,8 @@ pub(crate) fn settings_cells<'a>(namespace: &'a str, settings: &'a [(Text, LockS
             int(position),
             Arg::Text(name),
             optional_int(settings.limit.map(u64::from)),
-            optional_int(settings.preempt.map(|preempt| millis(preempt.settling))),
-            optional_int(settings.preempt.map(|preempt| millis(preempt.drain))),
+            optional_int(settings.preempt.map(|preempt| whole_millis(preempt.settling))),
+            optional_int(settings.preempt.map(|preempt| whole_millis(preempt.drain))),
         ]);
     }
     cells
@@ -28,6 +29,9 @@ pub(crate) fn settings_cells<'a>(namespace: &'a str, settings: &'a [(Text, LockS
 
 /// Decodes the settings of a lock from the columns of `load_settings`.
 pub(crate) fn settings(row: &Row<'_>) -> Result<(Text, LockSettings), DriverError> {
-    let settings = codec::settings(small(row, 2)?, optional(row, 3)?, optional(row, 4)?).map_err(unreadable)?;
-    Ok((text(row, 1)?, settings))
+    let preempt = match optional(row, 3)?.map(Duration::from_millis) {
+        None => None,
+        Some(settling) => Some(Preempt { settling, drain: Duration::from_millis(number(row, 4)?) }),
+    };
+    Ok((text(row, 1)?, LockSettings { limit: small(row, 2)?, preempt }))
 }
