@@ -125,7 +125,8 @@ CREATE TABLE IF NOT EXISTS tenure_identity (
 -- Views for people. They tell the whole truth: the rows, and what the log has after them.
 
 -- The log, one row for each event. Columns that an event has nothing to say about are null. Events of one commit have the
--- same batch: the revision of the last of them.
+-- same batch: the revision of the last of them. The log does not repeat an event's revision as the number of the claim,
+-- token, session or member that the event creates.
 --
 -- PostgreSQL expects a hundred events of each batch, where there are one or two, and so takes the views for so much work that
 -- it compiles them first (JIT), for up to a second. Of what is true of every event, but seems rare to it (@> '{}'), it expects

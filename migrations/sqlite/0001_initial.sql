@@ -125,7 +125,8 @@ CREATE TABLE IF NOT EXISTS tenure_identity (
 -- Views for people. They tell the whole truth: the rows, and what the log has after them.
 
 -- The log, one row for each event. Columns that an event has nothing to say about are null. Events of one commit have the
--- same batch: the revision of the last of them.
+-- same batch: the revision of the last of them. The log does not repeat an event's revision as the number of the claim,
+-- token, session or member that the event creates.
 CREATE VIEW IF NOT EXISTS events AS
 SELECT
     b.namespace AS namespace,
