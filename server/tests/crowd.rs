@@ -36,7 +36,7 @@ async fn a_session_that_comes_does_not_wait_for_all_who_want_something_new() {
     for asked in crowd {
         let decided = within(PATIENCE, asked).await.expect("ran").expect("free");
         later += usize::from(decided.revision > attached);
-        decided.attendance.into_iter().for_each(tenure_server::sequencer::Attendance::satisfied);
+        decided.pending.into_iter().for_each(tenure_server::sequencer::PendingGrant::acknowledge);
     }
     assert!(later > CROWD / 4, "only {later} of {CROWD} were decided after it");
 }
@@ -68,7 +68,7 @@ async fn who_wants_something_new_of_a_full_server_is_refused_at_once() {
     within(PATIENCE, released).await.expect("ran").expect("it is held");
     for asked in crowd {
         let decided = within(PATIENCE, asked).await.expect("ran").expect("it was let in");
-        decided.attendance.into_iter().for_each(tenure_server::sequencer::Attendance::satisfied);
+        decided.pending.into_iter().for_each(tenure_server::sequencer::PendingGrant::acknowledge);
     }
     server.hold_by(acquire).await;
 }
@@ -90,6 +90,6 @@ async fn who_is_turned_away_while_an_append_is_unknown_takes_no_room_any_more() 
     }
     database.set_available(true);
     let decided = within(PATIENCE, bob).await.expect("ran").expect("free");
-    decided.attendance.into_iter().for_each(tenure_server::sequencer::Attendance::satisfied);
+    decided.pending.into_iter().for_each(tenure_server::sequencer::PendingGrant::acknowledge);
     server.hold("cid", "c").await;
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lab::{LEASE, Server, TTL, eventually, pass, settle, within};
 use tenure_core::{Command, EndReason, Opening, Rejection, RenewError, Revision, StreamId, Text};
-use tenure_server::sequencer::{Notice, Notices, Refusal, StreamEnd, WaitEnd};
+use tenure_server::sequencer::{Notice, NoticeSender, Refusal, StreamEnd, WaitEnd};
 use tenure_server::store::MemoryDatabase;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -22,7 +22,7 @@ struct Stream {
 
 impl Stream {
     async fn open(server: &Server) -> Self {
-        let (notices, _told) = Notices::new(16);
+        let (notices, _told) = NoticeSender::new(16);
         let id = server.node.next_stream();
         server.namespace().await.open_stream(id, notices);
         Self { id, _told }
@@ -69,14 +69,14 @@ async fn a_disconnected_holder_is_replaced_after_its_grace() {
     let stream = Stream::open(&server).await;
     let token = stream.hold(&server, "ann", "a").await;
     let waiting = server.ask(server.acquire("bob", "a")).await.expect("queued");
-    let mut bob = waiting.attendance.expect("waits");
+    let mut bob = waiting.pending.expect("waits");
     stream.end(&server, StreamEnd::Disconnect).await;
     let broke = Instant::now();
     let end = within(TTL, bob.wait()).await;
     let took = broke.elapsed();
     assert!(took >= GRACE && took <= GRACE + SOON, "{took:?}");
     assert!(matches!(end, Some(WaitEnd::Granted(claim)) if claim.token() > Some(token)));
-    bob.satisfied();
+    bob.acknowledge();
     let late = server
         .ask(Command::AttachSession { session: "ann".into(), home: server.node.id(), attachment: 0, client: None })
         .await;
@@ -116,7 +116,7 @@ async fn the_end_of_a_stream_by_the_servers_doing_ends_no_session() {
 async fn a_reader_that_is_too_slow_is_closed_and_not_disconnected() {
     let database = MemoryDatabase::new();
     let server = Server::start(&database).await;
-    let (notices, _unread) = Notices::new(1);
+    let (notices, _unread) = NoticeSender::new(1);
     let closed = notices.closed().clone();
     let stream = server.node.next_stream();
     let namespace = server.namespace().await;

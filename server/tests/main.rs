@@ -4,7 +4,6 @@
 
 mod access;
 mod admin;
-mod attendance;
 mod calls;
 mod config;
 mod connections;
@@ -19,6 +18,7 @@ mod life;
 mod metrics;
 mod moments;
 mod passing;
+mod pending_grants;
 mod proof;
 mod serving;
 mod store_faults;

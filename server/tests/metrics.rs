@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lab::{Server, TTL, eventually, pass, within};
 use tenure_core::{Command, Outcome, Revision};
-use tenure_server::sequencer::{Attendance, WaitEnd};
+use tenure_server::sequencer::{PendingGrant, WaitEnd};
 use tenure_server::store::MemoryDatabase;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -30,15 +30,15 @@ fn all_of(server: &Server, family: &str) -> f64 {
 }
 
 /// Acquires a lock that is held.
-async fn wait_for(server: &Server, session: &str, name: &str) -> Attendance {
+async fn wait_for(server: &Server, session: &str, name: &str) -> PendingGrant {
     let decided = server.ask(server.acquire(session, name)).await.unwrap();
     assert!(matches!(decided.outcome, Outcome::Waiting { .. }));
-    decided.attendance.unwrap()
+    decided.pending.unwrap()
 }
 
-async fn granted(mut attendance: Attendance) -> Revision {
-    let Some(WaitEnd::Granted(claim)) = within(SECOND, attendance.wait()).await else { panic!("not granted") };
-    attendance.satisfied();
+async fn granted(mut pending: PendingGrant) -> Revision {
+    let Some(WaitEnd::Granted(claim)) = within(SECOND, pending.wait()).await else { panic!("not granted") };
+    pending.acknowledge();
     claim.token().unwrap()
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lab::{Server, eventually, settle, within};
 use tenure_core::{Command, EndReason, Event, Outcome, Revision, Text};
-use tenure_server::sequencer::{Attendance, Decided, Refusal, WaitEnd};
+use tenure_server::sequencer::{Decided, PendingGrant, Refusal, WaitEnd};
 use tenure_server::store::{Fault, MemoryDatabase};
 use tokio::task::JoinHandle;
 
@@ -32,8 +32,8 @@ struct Queue {
     database: MemoryDatabase,
     server: Server,
     token: Revision,
-    bob: Attendance,
-    cid: Attendance,
+    bob: PendingGrant,
+    cid: PendingGrant,
 }
 
 impl Queue {
@@ -77,8 +77,8 @@ impl Queue {
     }
 }
 
-async fn queue(server: &Server, session: &str) -> Attendance {
-    server.ask(server.acquire(session, "a")).await.expect("queued").attendance.expect("waits")
+async fn queue(server: &Server, session: &str) -> PendingGrant {
+    server.ask(server.acquire(session, "a")).await.expect("queued").pending.expect("waits")
 }
 
 /// The tokens that were ever granted to a session.
@@ -91,10 +91,10 @@ fn grants(database: &MemoryDatabase, session: &str) -> Vec<Revision> {
     granted.map(|recorded| recorded.revision).collect()
 }
 
-async fn granted(mut attendance: Attendance) -> Revision {
-    let end = within(SOON, attendance.wait()).await;
+async fn granted(mut pending: PendingGrant) -> Revision {
+    let end = within(SOON, pending.wait()).await;
     let Some(WaitEnd::Granted(claim)) = end else { panic!("{end:?}") };
-    attendance.satisfied();
+    pending.acknowledge();
     claim.token().expect("held")
 }
 
@@ -177,8 +177,8 @@ async fn a_grant_whose_server_dies_before_it_can_say_so_is_found_at_another() {
     let found = other.ask(other.acquire("bob", "a")).await.expect("decided");
     let Outcome::Held { claim: held, .. } = found.outcome else { panic!("{:?}", found.outcome) };
     assert_eq!((held.id, held.token()), (claim, grants(&database, "bob").first().copied()));
-    if let Some(attendance) = found.attendance {
-        attendance.satisfied();
+    if let Some(pending) = found.pending {
+        pending.acknowledge();
     }
     other.ask(release).await.expect("it had taken effect");
     assert_eq!(grants(&database, "bob").len(), 1);
@@ -237,7 +237,7 @@ async fn a_grant_at_one_server_and_a_giving_up_at_another_agree() {
         let was_granted = matches!(told, Some(WaitEnd::Granted(_)));
         assert_eq!(was_granted, !grants(&database, "bob").is_empty());
         assert!(was_granted || !keeps, "{told:?}");
-        bob.satisfied();
+        bob.acknowledge();
         let holder = if keeps { "bob" } else { "cid" };
         eventually(SOON, "both agree", async || {
             let seen = [one.holder("a").await, two.holder("a").await].map(|holder| holder.expect("held").0);
@@ -247,6 +247,6 @@ async fn a_grant_at_one_server_and_a_giving_up_at_another_agree() {
         if !keeps {
             assert!(matches!(within(SOON, cid.wait()).await, Some(WaitEnd::Granted(_))));
         }
-        cid.satisfied();
+        cid.acknowledge();
     }
 }

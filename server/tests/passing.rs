@@ -92,7 +92,7 @@ impl Office {
 
 fn token(decided: Result<Decided, Refusal>) -> Revision {
     let decided = decided.expect("decided");
-    decided.attendance.into_iter().for_each(tenure_server::sequencer::Attendance::satisfied);
+    decided.pending.into_iter().for_each(tenure_server::sequencer::PendingGrant::acknowledge);
     match decided.outcome {
         Outcome::Held { claim, .. } => claim.token().expect("held"),
         other => panic!("it should be held: {other:?}"),
@@ -228,7 +228,7 @@ async fn a_wait_whose_session_has_moved_is_not_ended_by_what_its_old_home_passed
     office.peers.hold_passes(false);
     let decided = within(GIVES_UP, asked).await.expect("ran").expect("decided");
     assert!(matches!(decided.outcome, Outcome::Waiting { .. }), "{:?}", decided.outcome);
-    std::mem::forget(waits.attendance);
+    std::mem::forget(waits.pending);
 }
 
 #[tokio::test(start_paused = true)]
@@ -294,15 +294,15 @@ async fn servers_that_pass_to_each_other_at_once_come_to_one_order() {
 /// Acquires a lock, however long that takes.
 async fn acquire(server: &Server, session: &str, name: &str) -> Revision {
     let decided = server.ask(server.acquire(session, name)).await.expect("decided");
-    let mut attendance = decided.attendance.expect("new");
+    let mut pending = decided.pending.expect("new");
     let held = match decided.outcome {
         Outcome::Held { claim, .. } => claim,
-        _ => match within(Duration::from_secs(60), attendance.wait()).await {
+        _ => match within(Duration::from_secs(60), pending.wait()).await {
             Some(tenure_server::sequencer::WaitEnd::Granted(claim)) => claim,
             other => panic!("{other:?}"),
         },
     };
-    attendance.satisfied();
+    pending.acknowledge();
     held.token().expect("held")
 }
 

@@ -89,10 +89,10 @@ async fn two_servers_that_race_keep_one_order_without_gaps() {
         let decided = within(Duration::from_secs(60), task).await.expect("ran").expect("decided");
         if matches!(decided.outcome, Outcome::Held { .. }) {
             held += 1;
-            decided.attendance.expect("granted just now").satisfied();
+            decided.pending.expect("granted just now").acknowledge();
         } else {
             // Leaked, so that it keeps waiting until the test ends.
-            std::mem::forget(decided.attendance);
+            std::mem::forget(decided.pending);
         }
     }
     assert_eq!(held, 1);
@@ -113,12 +113,12 @@ async fn a_waiter_on_another_server_is_woken_by_the_release() {
     let database = MemoryDatabase::new();
     let (one, two) = (Server::start(&database).await, Server::start(&database).await);
     let token = one.hold("ann", "a").await;
-    let mut bob = two.ask(two.acquire("bob", "a")).await.expect("queued").attendance.expect("waits");
+    let mut bob = two.ask(two.acquire("bob", "a")).await.expect("queued").pending.expect("waits");
     one.release("ann", "a", token).await.expect("held");
     let start = tokio::time::Instant::now();
     let end = within(SOON, bob.wait()).await;
     assert!(matches!(end, Some(WaitEnd::Granted(_))), "{end:?} after {:?}", start.elapsed());
-    bob.satisfied();
+    bob.acknowledge();
 }
 
 #[tokio::test(start_paused = true)]
@@ -324,12 +324,12 @@ async fn a_wait_that_begins_and_ends_in_one_batch_is_told_of_its_grant() {
     settle().await;
     let batches = database.log("default").len();
     drop(hold);
-    let mut bob = bob.await.expect("ran").expect("queued").attendance.expect("attended");
+    let mut bob = bob.await.expect("ran").expect("queued").pending.expect("attended");
     let end = within(Duration::from_secs(1), bob.wait()).await;
     assert!(matches!(end, Some(WaitEnd::Granted(_))), "{end:?}");
-    bob.satisfied();
+    bob.acknowledge();
     released.await.expect("ran").expect("released");
-    other.await.expect("ran").expect("free").attendance.expect("granted").satisfied();
+    other.await.expect("ran").expect("free").pending.expect("granted").acknowledge();
     assert_eq!(database.log("default").len(), batches + 2, "the wait and the release were one batch");
 }
 
@@ -379,7 +379,7 @@ async fn a_server_that_stops_turns_away_what_it_has_not_begun() {
     server.kill();
     drop(hold);
     let begun = within(SOON, begun).await.expect("ran").expect("committed");
-    std::mem::forget(begun.attendance);
+    std::mem::forget(begun.pending);
     let refused = within(SOON, queued).await.expect("ran").err();
     assert_eq!(refused, Some(Refusal::Draining));
     assert_eq!(database.log("default").len(), 1);

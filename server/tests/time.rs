@@ -17,7 +17,7 @@ async fn a_dead_holders_lock_goes_to_the_waiter_on_time() {
     let server = Server::start(&database).await;
     let token = server.hold("ann", "a").await;
     let waiting = server.ask(server.acquire("bob", "a")).await.expect("queued");
-    let mut attendance = waiting.attendance.expect("waits");
+    let mut pending = waiting.pending.expect("waits");
     let namespace = server.namespace().await;
     for _ in 0..12 {
         namespace.renew("ann").expect("open");
@@ -34,7 +34,7 @@ async fn a_dead_holders_lock_goes_to_the_waiter_on_time() {
         }
     };
     let end = tokio::select! {
-        end = within(TTL * 2, attendance.wait()) => end,
+        end = within(TTL * 2, pending.wait()) => end,
         () = keep_bob => unreachable!("it never ends"),
     };
     let took = renewed.elapsed();
@@ -177,7 +177,7 @@ async fn a_wait_whose_caller_is_gone_is_given_up_and_passed_on() {
     let server = Server::start(&database).await;
     let token = server.hold("ann", "a").await;
     let bob = server.ask(server.acquire("bob", "a")).await.expect("queued");
-    let mut cid = server.ask(server.acquire("cid", "a")).await.expect("queued").attendance.expect("waits");
+    let mut cid = server.ask(server.acquire("cid", "a")).await.expect("queued").pending.expect("waits");
     drop(bob);
     server.release("ann", "a", token).await.expect("held");
     assert_eq!(server.holder("a").await.map(|(session, _)| session), Some("bob".to_owned()), "its place is kept");
@@ -202,8 +202,8 @@ async fn a_wait_goes_on_at_another_server_for_as_long_as_its_caller_is_there() {
     let database = MemoryDatabase::new();
     let (first, second) = (Server::start(&database).await, Server::start(&database).await);
     let token = first.hold("ann", "a").await;
-    let before = first.ask(first.acquire("bob", "a")).await.expect("queued").attendance.expect("waits");
-    let mut bob = second.ask(second.acquire("bob", "a")).await.expect("queued").attendance.expect("waits");
+    let before = first.ask(first.acquire("bob", "a")).await.expect("queued").pending.expect("waits");
+    let mut bob = second.ask(second.acquire("bob", "a")).await.expect("queued").pending.expect("waits");
     assert_eq!(bob.claim(), before.claim(), "its place in the queue");
     let until = tokio::time::Instant::now() + REATTACH * 2;
     while tokio::time::Instant::now() < until {
@@ -214,7 +214,7 @@ async fn a_wait_goes_on_at_another_server_for_as_long_as_its_caller_is_there() {
     first.release("ann", "a", token).await.expect("held");
     let end = within(SOON, bob.wait()).await;
     assert!(matches!(end, Some(WaitEnd::Granted(_))), "{end:?}");
-    bob.satisfied();
+    bob.acknowledge();
 }
 
 #[tokio::test(start_paused = true)]
@@ -251,10 +251,10 @@ async fn a_wait_ends_in_the_moment_of_the_grant_with_the_grant() {
     let database = MemoryDatabase::new();
     let server = Server::start(&database).await;
     let token = server.hold("ann", "a").await;
-    let waiting = server.ask(server.acquire("bob", "a")).await.expect("queued").attendance.expect("waits");
+    let waiting = server.ask(server.acquire("bob", "a")).await.expect("queued").pending.expect("waits");
     let claim = waiting.claim();
     server.release("ann", "a", token).await.expect("held");
     let ended = server.ask(Command::EndWait { claim, home: server.node.id() }).await.expect("decided");
-    waiting.satisfied();
+    waiting.acknowledge();
     assert!(matches!(ended.outcome, Outcome::Held { .. }), "{:?}", ended.outcome);
 }

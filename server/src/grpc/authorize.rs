@@ -187,6 +187,10 @@ impl Principal {
         Ok(allowance.limits(namespace))
     }
 
+    pub(super) fn identity(&self) -> Option<&Text> {
+        self.identity.as_ref()
+    }
+
     /// Whether its request may fill a new namespace.
     pub(super) fn may_fill(&self) -> bool {
         self.may_fill

@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures::future::{join_all, try_join_all};
 use tenure_core::defect::Defect;
 use tenure_core::{
-    CLAIM_BYTES, Claim, Command, DeadlockSearch, Opening, Outcome, RenewError, Request, Revision, SessionSpec,
-    StreamId, Table, Text,
+    CLAIM_BYTES, Claim, Command, DeadlockSearch, Opening, Outcome, Rejection, RenewError, Request, Revision,
+    SessionSpec, StreamId, Table, Text,
 };
 use tenure_proto::v1;
 
@@ -75,10 +75,11 @@ impl Api {
         session: &Text,
         principal: &Principal,
     ) -> Result<Duration, Problem> {
-        principal.check_owner(namespace, session)?;
         // Renewed first, so that the time of the call counts; the caller gets a reply only if this is still the home.
-        let renewed = match namespace.renew(session) {
-            Err(Refusal::LeaseLost) => return Err(Refusal::LeaseLost.into()),
+        let renewed = match namespace.renew_as(session, principal.identity()) {
+            Err(refusal @ (Refusal::LeaseLost | Refusal::Rejected(Rejection::SessionOfAnother { .. }))) => {
+                return Err(refusal.into());
+            }
             // Any other result counts only if this is still the home: the session may have moved.
             renewed => renewed,
         };
@@ -105,21 +106,24 @@ impl Api {
         client: Option<&Text>,
         via: Via,
     ) -> Result<(), Problem> {
-        principal.check_owner(namespace, session)?;
         if client.is_some_and(|client| namespace.is_of_another_client(session, client)) {
             // The session is not moved: the command will be rejected, unless that session has ended meanwhile.
-            return Ok(());
+            return principal.check_owner(namespace, session);
         }
         let over = match via {
-            Via::Call => match namespace.renew(session) {
+            Via::Call => match namespace.renew_as(session, principal.identity()) {
                 Ok(_) | Err(Refusal::LeaseLost) => return Ok(()),
+                Err(refusal @ Refusal::Rejected(Rejection::SessionOfAnother { .. })) => return Err(refusal.into()),
                 Err(refusal) => refusal,
             },
-            Via::Stream(stream) => match namespace.attach(session, stream) {
-                Err(RenewError::Over(reason)) => Refusal::over(session, reason),
-                // Attached again when the command has been decided.
-                Ok(()) | Err(RenewError::Elsewhere | RenewError::NotAttached) => return Ok(()),
-            },
+            Via::Stream(stream) => {
+                principal.check_owner(namespace, session)?;
+                match namespace.attach(session, stream) {
+                    Err(RenewError::Over(reason)) => Refusal::over(session, reason),
+                    // Attached again when the command has been decided.
+                    Ok(()) | Err(RenewError::Elsewhere | RenewError::NotAttached) => return Ok(()),
+                }
+            }
         };
         // The session may be alive at another server, which this server has not learned yet.
         if in_time(self.is_home(namespace, session)).await? { Err(over.into()) } else { Ok(()) }

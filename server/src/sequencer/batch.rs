@@ -11,8 +11,9 @@ use super::passing::{Taken, tell_pauses};
 use super::replica::Loss;
 use super::run::{Sequencer, next};
 use super::spans;
+use super::waiters::{PendingGrant, Registration};
 use super::work::{Asker, Work};
-use super::{Attendance, Decided, Reader, Refusal};
+use super::{Decided, Reader, Refusal};
 use crate::limits;
 use crate::store::{Batch, Store, StoreError};
 use crate::telemetry::traces::Traced;
@@ -86,14 +87,13 @@ impl Sequencer {
                 }
                 match self.confirm().await {
                     Ok(()) if self.replica.table.revision() == previous => {
-                        let attendances = self.attend(&work, &decisions);
-                        return self.answer(work, decisions, attendances);
+                        return self.answer_without_events(work, decisions);
                     }
                     Ok(()) => continue,
                     Err(error) => return self.refuse(work, &error),
                 }
             }
-            self.replica.desk.lock().tell_pauses(&mut events);
+            self.replica.local.record_pauses(&mut events);
             tell_pauses(&work, &mut events);
             if let Err(error) = self.needs_lease() {
                 self.replica.table.undo();
@@ -111,14 +111,11 @@ impl Sequencer {
             match appended {
                 Appended::Committed => {
                     self.replica.table.commit();
-                    let attendances = self.attend(&work, &decisions);
-                    self.replica.took(batch.clone());
+                    let pending = self.replica.took(batch.clone(), registrations(&work, &decisions));
                     self.passing.settled();
                     note_places(&mut work, &decisions);
                     self.tell_followers(Some(&batch), std::mem::take(&mut work.taken));
-                    // A session that has just moved here brings waits without callers; these waits have callers.
-                    self.replica.desk.attend(attendances.iter().flatten().map(Attendance::claim));
-                    return self.answer(work, decisions, attendances);
+                    return self.answer(work, decisions, pending);
                 }
                 Appended::Lost => {
                     self.replica.table.undo();
@@ -171,7 +168,7 @@ impl Sequencer {
                 Appended::Unknown => return Err(StoreError::Unavailable("stopping".to_owned())),
             }
         }
-        self.replica.desk.lock().caught_up(&self.replica.table);
+        self.replica.local.lock().caught_up(&self.replica.table);
         if self.replica.table.revision() != before {
             self.passing.not_alone();
         }
@@ -185,8 +182,11 @@ impl Sequencer {
 
     /// Drops due commands that are no longer due after what other servers have committed.
     fn drop_what_stands_no_more(&self, work: &mut Work) {
-        let desk = self.replica.desk.lock();
-        let stands = |command: &Command| Defect::DueForEver.is_here() || desk.home.stands(command);
+        if !work.requests.iter().any(|(_, asker)| matches!(asker, Asker::Home)) {
+            return;
+        }
+        let local = self.replica.local.lock();
+        let stands = |command: &Command| Defect::DueForEver.is_here() || local.home.stands(command);
         work.requests.retain(|(request, asker)| !matches!(asker, Asker::Home) || stands(&request.command));
     }
 
@@ -342,39 +342,22 @@ impl Sequencer {
         }
     }
 
-    /// Registers callers for their new claims. This precedes the publication of events: a later command of the same
-    /// batch may have granted or ended what an earlier one requested.
-    pub(super) fn attend(&self, work: &Work, decisions: &[Decision]) -> Vec<Option<Attendance>> {
-        let mut desk = self.replica.desk.lock();
-        let mut attended = |((request, asker), decision): (&(Request, Asker), &Decision)| {
-            if !asker.is_caller() || !matches!(request.command, Command::Acquire { .. }) {
-                return None;
-            }
-            match &decision.outcome {
-                Ok(Outcome::Waiting { claim, .. }) => Some(desk.await_grant(&self.replica.desk, claim.id)),
-                // The holder knows an earlier hold, unless no call was present when it was granted. For what another
-                // server has decided for a plain call, the desk knows whether that is so.
-                Ok(Outcome::Held { claim, .. }) => {
-                    let passed_after = work.passed_after.filter(|_| claim.spec.awaited_at.is_none());
-                    let before = passed_after.map_or(decision.before, |after| after.min(decision.before));
-                    desk.receive(&self.replica.desk, claim.id, claim.token() > Some(before))
-                }
-                _ => None,
-            }
-        };
-        work.requests.iter().zip(decisions).map(&mut attended).collect()
+    /// Answers a batch that has no events.
+    pub(super) fn answer_without_events(&mut self, work: Work, decisions: Vec<Decision>) {
+        let pending = self.replica.local.commit(registrations(&work, &decisions), &[], &self.replica.table);
+        self.answer(work, decisions, pending);
     }
 
-    pub(super) fn answer(&mut self, mut work: Work, decisions: Vec<Decision>, attendances: Vec<Option<Attendance>>) {
+    pub(super) fn answer(&mut self, mut work: Work, decisions: Vec<Decision>, pending: Vec<Option<PendingGrant>>) {
         if !work.taken.is_empty() {
             note_places(&mut work, &decisions);
             self.tell_followers(None, std::mem::take(&mut work.taken));
         }
         let Work { requests, readers, mut tellings, .. } = work;
-        let decided = decisions.into_iter().zip(attendances);
-        for ((_, asker), (decision, attendance)) in requests.into_iter().zip(decided) {
+        let decided = decisions.into_iter().zip(pending);
+        for ((_, asker), (decision, pending)) in requests.into_iter().zip(decided) {
             let told = decision.outcome.map_err(Refusal::Rejected);
-            tellings.tell(asker, told.map(|outcome| Decided { outcome, revision: decision.after, attendance }));
+            tellings.tell(asker, told.map(|outcome| Decided { outcome, revision: decision.after, pending }));
         }
         tellings.send(&self.replica.name);
         self.read(readers);
@@ -421,6 +404,26 @@ impl Sequencer {
             reader(Err(refusal.clone()));
         }
     }
+}
+
+/// The callers to register for the claims of their Acquires.
+pub(super) fn registrations(work: &Work, decisions: &[Decision]) -> impl Iterator<Item = Option<Registration>> {
+    work.requests.iter().zip(decisions).map(|((request, asker), decision)| {
+        if !asker.is_caller() || !matches!(request.command, Command::Acquire { .. }) {
+            return None;
+        }
+        match &decision.outcome {
+            Ok(Outcome::Waiting { claim, .. }) => Some(Registration::Waiting(claim.id)),
+            // The client knows an earlier hold, unless no call was present when it was granted. For what another server
+            // has decided for a plain call, the registry knows whether that is so.
+            Ok(Outcome::Held { claim, .. }) => {
+                let passed_after = work.passed_after.filter(|_| claim.spec.awaited_at.is_none());
+                let before = passed_after.map_or(decision.before, |after| after.min(decision.before));
+                Some(Registration::Granted { claim: claim.id, is_new: claim.token() > Some(before) })
+            }
+            _ => None,
+        }
+    })
 }
 
 /// Notes in the forwarded work at which revision each of its commands was decided.

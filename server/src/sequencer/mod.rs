@@ -6,20 +6,21 @@
 //! it missed and decides again. To avoid such conflicts, it forwards commands to a server that already writes: see
 //! [`passing`].
 
-mod attendance;
 mod backpressure;
 mod batch;
-mod desk;
-mod granted;
+mod grant_times;
+mod local;
 mod metrics;
 mod namespace;
+mod notices;
 pub mod passing;
 mod replica;
 mod rows;
 mod run;
 mod spans;
 mod tally;
-mod waits;
+mod wait_times;
+mod waiters;
 mod work;
 
 use futures::channel::mpsc::UnboundedSender;
@@ -27,14 +28,14 @@ use tenure_core::{Command, EndReason, Outcome, Rejection, Request, Revision, Ser
 use tokio::sync::{mpsc, oneshot};
 
 use crate::telemetry::traces::Traced;
-pub use attendance::{Attendance, WaitEnd};
 use backpressure::Load;
-pub use desk::{Notice, Notices, StreamEnd};
-pub use granted::View;
+pub use grant_times::View;
 pub use metrics::Counts;
 pub use namespace::Namespace;
+pub use notices::{Notice, NoticeSender, StreamEnd};
 use passing::{News, Pass};
 pub use run::{Settings, start};
+pub use waiters::{PendingGrant, WaitEnd};
 
 /// Why a namespace does not carry out a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -66,9 +67,8 @@ pub struct Decided {
     /// The revision at which the outcome was true: that of the command's last event, or that at which it was decided
     /// without one.
     pub revision: Revision,
-    /// The caller's registration for the claim, if the command created one, or found one waiting or granted without a
-    /// notified caller.
-    pub attendance: Option<Attendance>,
+    /// The caller's registration for the claim, if it waits, or if no earlier reply has returned its grant.
+    pub pending: Option<PendingGrant>,
 }
 
 /// The reply to a command.

@@ -3,20 +3,22 @@
 use std::sync::Arc;
 
 use tenure_core::{
-    Attached, ClaimSpec, Command, RenewError, Renewals, Request, Revision, ServerId, StreamId, Table, Text, Tick,
-    Totals,
+    Attached, ClaimSpec, Command, Rejection, RenewError, Renewals, Request, Revision, ServerId, StreamId, Table, Text,
+    Tick, Totals,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::backpressure::Backpressure;
-use super::desk::{Desk, SharedDesk};
-use super::granted::{SharedGrantTimes, View};
+use super::grant_times::{SharedGrantTimes, View};
+use super::local::{LocalState, SharedLocalState};
 use super::metrics::Sessions;
 use super::passing::{News, Pass};
 use super::spans;
 use super::tally::SharedTotals;
-use super::{Attendance, Decided, Decisions, Message, Notices, Outcomes, Reader, Refusal, StreamEnd, Tag, reject};
+use super::{
+    Decided, Decisions, Message, NoticeSender, Outcomes, PendingGrant, Reader, Refusal, StreamEnd, Tag, reject,
+};
 use crate::cluster::lease::Lease;
 use crate::store::log_reader::{LogError, LogReader, Place};
 use crate::store::{Batch, Found};
@@ -33,7 +35,7 @@ pub struct Namespace {
     pub(super) backpressure: Backpressure,
     pub(super) totals: SharedTotals,
     pub(super) sessions: Sessions,
-    pub(super) desk: SharedDesk,
+    pub(super) local: SharedLocalState,
     pub(super) granted: SharedGrantTimes,
     pub(super) lease: Arc<Lease>,
     pub(super) hub: Arc<Hub>,
@@ -201,10 +203,22 @@ impl Namespace {
     /// # Errors
     /// If the session is over, or this server may not answer renewals.
     pub fn renew(&self, session: &str) -> Result<Option<std::time::Duration>, Refusal> {
-        let now = self.lease.tick().ok_or(Refusal::LeaseLost)?;
-        let mut desk = self.desk.lock();
-        let pause = desk.home.since_renewed(session, now).unwrap_or_default();
-        match desk.home.renew(session, now) {
+        self.renew_as(session, None)
+    }
+
+    /// Like [`Self::renew`], for a caller that must be the identity that opened the session, if it has one.
+    ///
+    /// # Errors
+    /// As [`Self::renew`], or if another identity opened the session.
+    pub fn renew_as(&self, session: &str, identity: Option<&Text>) -> Result<Option<std::time::Duration>, Refusal> {
+        let now = self.lease.tick();
+        let mut local = self.local.lock();
+        if identity.is_some_and(|identity| local.home.is_of_another(session, identity)) {
+            return Err(Refusal::Rejected(Rejection::SessionOfAnother { session: session.into() }));
+        }
+        let now = now.ok_or(Refusal::LeaseLost)?;
+        let pause = local.home.since_renewed(session, now).unwrap_or_default();
+        match local.home.renew(session, now) {
             Ok(ttl) => {
                 self.sessions.renewed(pause, ttl);
                 Ok(Some(ttl))
@@ -224,18 +238,18 @@ impl Namespace {
         stream: StreamId,
     ) -> Result<Result<std::time::Duration, RenewError>, Refusal> {
         let now = self.lease.tick().ok_or(Refusal::LeaseLost)?;
-        Ok(self.keep_alive_at(&mut self.desk.lock(), session, stream, now))
+        Ok(self.keep_alive_at(&mut self.local.lock(), session, stream, now))
     }
 
     fn keep_alive_at(
         &self,
-        desk: &mut Desk,
+        local: &mut LocalState,
         session: &str,
         stream: StreamId,
         now: Tick,
     ) -> Result<std::time::Duration, RenewError> {
-        let pause = desk.home.since_renewed(session, now).unwrap_or_default();
-        let kept = desk.home.keep_alive(session, stream, now);
+        let pause = local.home.since_renewed(session, now).unwrap_or_default();
+        let kept = local.home.keep_alive(session, stream, now);
         if let Ok(ttl) = kept {
             self.sessions.renewed(pause, ttl);
         }
@@ -252,26 +266,26 @@ impl Namespace {
         stream: StreamId,
     ) -> Result<Vec<Result<std::time::Duration, RenewError>>, Refusal> {
         let now = self.lease.tick().ok_or(Refusal::LeaseLost)?;
-        let mut desk = self.desk.lock();
-        Ok(sessions.into_iter().map(|session| self.keep_alive_at(&mut desk, session, stream, now)).collect())
+        let mut local = self.local.lock();
+        Ok(sessions.into_iter().map(|session| self.keep_alive_at(&mut local, session, stream, now)).collect())
     }
 
     /// Whether a session has its home here, as far as is known, and was opened by another identity.
     #[must_use]
     pub fn is_of_another(&self, session: &str, identity: &Text) -> bool {
-        self.desk.lock().home.is_of_another(session, identity)
+        self.local.lock().home.is_of_another(session, identity)
     }
 
     /// Whether a session has its home here, as far as is known, and was opened by another client.
     #[must_use]
     pub fn is_of_another_client(&self, session: &str, client: &Text) -> bool {
-        self.desk.lock().home.is_of_another_client(session, client)
+        self.local.lock().home.is_of_another_client(session, client)
     }
 
     /// The known state of a session, if it is attached to this stream.
     #[must_use]
     pub fn attached_by(&self, session: &str, stream: StreamId) -> Option<Attached> {
-        self.desk.lock().home.attached_by(session, stream)
+        self.local.lock().home.attached_by(session, stream)
     }
 
     /// [`Self::attached_by`] for each of these sessions.
@@ -281,27 +295,25 @@ impl Namespace {
         sessions: impl IntoIterator<Item = &'a str>,
         stream: StreamId,
     ) -> Vec<Option<Attached>> {
-        let desk = self.desk.lock();
-        sessions.into_iter().map(|session| desk.home.attached_by(session, stream)).collect()
+        let local = self.local.lock();
+        sessions.into_iter().map(|session| local.home.attached_by(session, stream)).collect()
     }
 
     /// Attaches those of these sessions to a stream that are not attached to it yet, as [`Self::attach`] does for one.
     /// If that fails, the session has moved since, and is served where it moved to.
     pub fn attach_all<'a>(&self, sessions: impl IntoIterator<Item = &'a Text>, stream: StreamId) {
-        let mut desk = self.desk.lock();
+        let mut local = self.local.lock();
         for session in sessions {
-            if desk.home.stream_of(session) != Some(stream) {
-                let _ = desk.attach(session, stream);
+            if local.home.stream_of(session) != Some(stream) {
+                let _ = local.attach(session, stream);
             }
         }
     }
 
-    /// Marks grants as handed over, as [`Attendance::satisfied`] does for one.
-    pub fn satisfied(&self, attendances: Vec<Attendance>) {
-        let mut desk = self.desk.lock();
-        let settled: Vec<Attendance> = attendances.into_iter().map(|attendance| attendance.settle(&mut desk)).collect();
-        drop(desk);
-        drop(settled);
+    /// Marks grants as returned, as [`PendingGrant::acknowledge`] does for one.
+    pub fn acknowledge(&self, mut grants: Vec<PendingGrant>) {
+        let mut local = self.local.lock();
+        grants.iter_mut().for_each(|grant| grant.acknowledge_in(&mut local));
     }
 
     /// Attaches a session to a stream, which renews it, and notifies the stream that it was attached to before.
@@ -310,50 +322,50 @@ impl Namespace {
     /// If its home is not here, it is over, or the stream has ended, which is a disconnect of a session without another
     /// stream.
     pub fn attach(&self, session: &Text, stream: StreamId) -> Result<(), RenewError> {
-        self.desk.lock().attach(session, stream)
+        self.local.lock().attach(session, stream)
     }
 
     /// How long a claim is kept that no caller waits for.
     #[must_use]
     pub fn reattach(&self) -> std::time::Duration {
-        self.desk.lock().home.reattach()
+        self.local.lock().home.reattach()
     }
 
     /// Registers where a stream receives notices.
-    pub fn open_stream(&self, stream: StreamId, notices: Notices) {
-        self.desk.lock().open_stream(stream, notices);
+    pub fn open_stream(&self, stream: StreamId, notices: NoticeSender) {
+        self.local.lock().open_stream(stream, notices);
     }
 
     /// Whether the stream still receives notices here. A stream that does not read them is closed, and all are when the
     /// state had to be reloaded: the client must then attach again and check what it still holds.
     #[must_use]
     pub fn has_stream(&self, stream: StreamId) -> bool {
-        self.desk.lock().has_stream(stream)
+        self.local.lock().streams.is_open(stream)
     }
 
     /// Number of streams that receive notices here.
     #[must_use]
     pub fn stream_count(&self) -> usize {
-        self.desk.lock().stream_count()
+        self.local.lock().streams.open_count()
     }
 
     /// Removes a stream that has ended.
     pub fn close_stream(&self, stream: StreamId, end: StreamEnd) {
-        self.desk.lock().close_stream(stream, end);
+        self.local.lock().close_stream(stream, end);
     }
 
     /// Minimum remaining life of a session, if its home is here.
     #[must_use]
     pub fn remaining(&self, session: &str) -> Option<std::time::Duration> {
         let now = self.lease.standing_tick();
-        self.desk.lock().home.remaining(session, now)
+        self.local.lock().home.remaining(session, now)
     }
 
     /// How punctual the renewals are during a current hold, if the home of its session is here.
     #[must_use]
     pub fn renewals(&self, held: Revision, spec: &ClaimSpec) -> Option<Renewals> {
         let now = self.lease.standing_tick();
-        self.desk.lock().home.renewals(held, &spec.session, spec.opened, now)
+        self.local.lock().home.renewals(held, &spec.session, spec.opened, now)
     }
 
     /// The revision up to which this server has followed the log.
@@ -375,13 +387,13 @@ impl Namespace {
     /// Number of sessions that have their home here.
     #[must_use]
     pub fn session_count(&self) -> usize {
-        self.desk.lock().home.session_count()
+        self.local.lock().home.session_count()
     }
 
     /// Extends every session that has its home here to a full TTL from now, or its full disconnect grace: this server
     /// could take no renewals for a while.
     pub(crate) fn refresh(&self) {
         let now = self.lease.standing_tick();
-        self.desk.lock().home.refresh(now);
+        self.local.lock().home.refresh(now);
     }
 }

@@ -1,16 +1,18 @@
 //! The replica: this server's table of a namespace, which follows the log.
 
 use std::collections::{BTreeMap, HashMap};
+use std::iter;
 use std::sync::Arc;
 
 use tenure_core::defect::Defect;
 use tenure_core::{Event, Recorded, Revision, ServerId, Table, Text};
 use tokio::time::Instant;
 
-use super::desk::SharedDesk;
-use super::granted::{GrantTimes, SharedGrantTimes};
+use super::grant_times::{GrantTimes, SharedGrantTimes};
+use super::local::SharedLocalState;
 use super::rows::RowsBehind;
 use super::tally::Tally;
+use super::waiters::{PendingGrant, Registration};
 use crate::store::{Batch, Head, RowChanges, Store, StoreError};
 use crate::watch::Hub;
 
@@ -42,7 +44,7 @@ pub(super) struct Replica {
     pub(super) name: Text,
     pub(super) store: Arc<dyn Store>,
     pub(super) table: Table,
-    pub(super) desk: SharedDesk,
+    pub(super) local: SharedLocalState,
     pub(super) hub: Arc<Hub>,
     pub(super) rows: RowsBehind,
     granted: SharedGrantTimes,
@@ -72,7 +74,7 @@ impl Replica {
     pub(super) fn new(
         name: Text,
         store: Arc<dyn Store>,
-        desk: SharedDesk,
+        local: SharedLocalState,
         hub: Arc<Hub>,
         tally: Tally,
         granted: SharedGrantTimes,
@@ -84,7 +86,7 @@ impl Replica {
             name,
             store,
             table,
-            desk,
+            local,
             hub,
             rows,
             granted,
@@ -103,18 +105,23 @@ impl Replica {
         for recorded in &batch.events {
             self.table.apply(recorded);
         }
-        self.took(batch);
+        self.took(batch, iter::empty());
     }
 
-    /// Publishes a committed batch that this table now includes.
-    pub(super) fn took(&mut self, batch: Arc<Batch>) {
+    /// Publishes a committed batch that this table now includes, and registers its callers.
+    pub(super) fn took(
+        &mut self,
+        batch: Arc<Batch>,
+        registrations: impl Iterator<Item = Option<Registration>>,
+    ) -> Vec<Option<PendingGrant>> {
         self.seen = self.seen.max(batch.revision());
         self.note_writer(&batch);
         self.granted.lock().took(&batch);
         self.rows.touched(&batch.events, &self.table);
-        self.desk.lock().observe(&batch.events, &self.table);
+        let pending = self.local.commit(registrations, &batch.events, &self.table);
         self.tally.took(&batch, &self.table);
         self.hub.publish(batch, &self.table);
+        pending
     }
 
     /// The changes that bring the rows to the table's revision.
@@ -165,7 +172,7 @@ impl Replica {
             restore()
         };
         self.recall(&mut restored).await?;
-        // Nothing may fail from here on: the hub and the desk would continue with the previous table.
+        // Nothing may fail from here on: the hub and the local state would continue with the previous table.
         self.seen = self.seen.max(self.table.revision());
         self.rows = RowsBehind::at(revision);
         self.table = restored;
@@ -174,7 +181,7 @@ impl Replica {
         self.last_of_since = revision;
         self.tally.reset(&self.table);
         self.hub.reset(&self.table);
-        self.desk.lock().reconcile(&self.table);
+        self.local.lock().reconcile(&self.table);
         Ok(())
     }
 
@@ -237,7 +244,7 @@ impl Replica {
             if broken {
                 // History was lost without notice, and another server has already jumped.
                 self.load().await?;
-                self.desk.lock().close_all_streams();
+                self.local.lock().streams.close_all();
             } else if self.table.revision() >= head.revision {
                 let loss = self.loss(&head);
                 if self.seen > Revision(0) || head.revision > Revision(0) {
@@ -265,6 +272,6 @@ impl Replica {
     /// Applies the committed jump.
     pub(super) fn jumped(&mut self, batch: Arc<Batch>) {
         self.take_over(batch);
-        self.desk.lock().close_all_streams();
+        self.local.lock().streams.close_all();
     }
 }

@@ -10,8 +10,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::backpressure::Backpressure;
-use super::desk::SharedDesk;
-use super::granted::SharedGrantTimes;
+use super::grant_times::SharedGrantTimes;
+use super::local::SharedLocalState;
 use super::metrics::Counts;
 use super::passing::{Passing, Peers};
 use super::replica::Replica;
@@ -96,7 +96,7 @@ pub async fn start(
     store: Arc<dyn Store>,
     settings: Settings,
 ) -> Result<(Namespace, JoinHandle<()>), StoreError> {
-    let desk = SharedDesk::new(&settings);
+    let local = SharedLocalState::new(&settings);
     let hub = Arc::new(Hub::new(settings.watch_budget.clone()));
     let (sender, requests) = mpsc::channel(QUEUE);
     let (pressing_sender, pressing) = mpsc::channel(QUEUE);
@@ -104,7 +104,7 @@ pub async fn start(
     let tally = Tally::new(settings.me, settings.counts.clone());
     let totals = tally.totals();
     let granted = SharedGrantTimes::default();
-    let replica = Replica::new(name.clone(), store, desk.clone(), hub.clone(), tally, granted.clone());
+    let replica = Replica::new(name.clone(), store, local.clone(), hub.clone(), tally, granted.clone());
     let cancel = settings.cancel.clone();
     let ended = cancel.clone();
     let (lease, sessions, log_reader) =
@@ -135,7 +135,7 @@ pub async fn start(
         backpressure,
         totals,
         sessions,
-        desk,
+        local,
         granted,
         lease,
         hub,
@@ -227,19 +227,19 @@ impl Sequencer {
     /// Time until a command is due. Without the lease none is, until it is regained.
     fn pause(&self) -> Duration {
         let Some(now) = self.settings.lease.tick() else { return LOOK };
-        let next = self.replica.desk.lock().home.next_deadline();
+        let next = self.replica.local.lock().home.next_deadline();
         next.map_or(LOOK, |next| next.saturating_sub(now)).min(LOOK)
     }
 
     /// The commands that are due. Without the lease none are: the sessions could not have been renewed.
     fn due(&mut self) -> Vec<Command> {
         let Some(now) = self.settings.lease.tick() else { return Vec::new() };
-        self.replica.desk.lock().home.due(now)
+        self.replica.local.lock().home.due(now)
     }
 
     pub(super) fn again(&mut self, command: &Command) {
         let at = self.settings.lease.standing_tick() + AGAIN;
-        self.replica.desk.lock().home.again(command, at);
+        self.replica.local.lock().home.again(command, at);
     }
 
     /// Writes the rows behind the log from time to time, concurrently with everything else.

@@ -63,7 +63,7 @@ pub(super) struct Work {
 pub(super) struct Tellings(Vec<(Outcomes, Vec<(Tag, Told)>)>);
 
 impl Tellings {
-    /// Replies to the source of a command. If the caller is gone, the reply is dropped, and its attendance records
+    /// Replies to the source of a command. If the caller is gone, the reply is dropped, and its registration records
     /// that.
     pub(super) fn tell(&mut self, asker: Asker, told: Told) {
         spans::told(asker.passage(), &told);

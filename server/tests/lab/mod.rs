@@ -160,8 +160,8 @@ impl Server {
     /// Acquires a free lock by this command.
     pub async fn hold_by(&self, acquire: Command) -> Revision {
         let decided = self.ask(acquire).await.expect("free");
-        if let Some(attendance) = decided.attendance {
-            attendance.satisfied();
+        if let Some(pending) = decided.pending {
+            pending.acknowledge();
         }
         match decided.outcome {
             Outcome::Held { claim, .. } => claim.token().expect("held"),

@@ -18,7 +18,7 @@ use crate::grpc::status::Problem;
 use crate::grpc::validate::{self, Wait};
 use crate::grpc::{Api, Via, convert, fresh_session_id, in_time};
 use crate::limits::{self, Share};
-use crate::sequencer::{Attendance, Decided, Namespace, Refusal};
+use crate::sequencer::{Decided, Namespace, PendingGrant, Refusal};
 
 /// An Acquire whose fields have been validated.
 pub(in crate::grpc) struct Acquiring {
@@ -46,11 +46,19 @@ pub(in crate::grpc) struct Acquiring {
 
 /// State of an Acquire after its command was decided.
 pub(in crate::grpc) enum AcquireState {
-    /// The response is ready. If a claim was granted, the attendance is to be satisfied when the response has been
-    /// handed over.
-    Answered(AcquireResponse, Option<Attendance>),
+    /// The response is ready. A pending grant is to be acknowledged when the response has been returned.
+    Answered(AcquireResponse, Option<PendingGrant>),
     /// The claim is queued.
-    Waits(Decided),
+    Waits(Queued),
+}
+
+/// A queued claim.
+pub(in crate::grpc) struct Queued {
+    claim: Claim,
+    /// The TTL of its session.
+    ttl: Duration,
+    revision: Revision,
+    pending: PendingGrant,
 }
 
 impl Acquiring {
@@ -66,20 +74,22 @@ impl Acquiring {
 
     /// The response, if it is ready.
     pub(in crate::grpc) fn state(&self, decided: Decided) -> Result<AcquireState, Problem> {
-        let Decided { outcome, revision, attendance } = decided;
-        match outcome {
-            Outcome::Held { claim, ttl } => {
-                Ok(AcquireState::Answered(self.held(&claim, Some(ttl), revision.0), attendance))
+        let Decided { outcome, revision, pending } = decided;
+        match (outcome, pending) {
+            (Outcome::Held { claim, ttl }, pending) => {
+                Ok(AcquireState::Answered(self.held(&claim, Some(ttl), revision), pending))
             }
-            Outcome::Busy { blocker, ttl, opened } => {
-                Ok(AcquireState::Answered(busy(&self.session, &blocker, ttl, opened, revision), attendance))
+            (Outcome::Busy { blocker, ttl, opened }, pending) => {
+                Ok(AcquireState::Answered(busy(&self.session, &blocker, ttl, opened, revision), pending))
             }
-            Outcome::Waiting { .. } => Ok(AcquireState::Waits(Decided { outcome, revision, attendance })),
+            (Outcome::Waiting { claim, ttl, .. }, Some(pending)) => {
+                Ok(AcquireState::Waits(Queued { claim, ttl, revision, pending }))
+            }
             _ => Err(Problem::Refused(Refusal::OutcomeUnknown)),
         }
     }
 
-    fn held(&self, claim: &Claim, ttl: Option<Duration>, revision: u64) -> AcquireResponse {
+    fn held(&self, claim: &Claim, ttl: Option<Duration>, revision: Revision) -> AcquireResponse {
         let token = claim.token().map_or(0, |token| token.0);
         AcquireResponse {
             acquired: true,
@@ -88,7 +98,7 @@ impl Acquiring {
             ttl: ttl.map(convert::duration),
             claim: (!self.attached).then(|| Box::new(convert::claim(claim))),
             holder: None,
-            revision: revision.max(token),
+            revision: revision.0.max(token),
             opened_revision: if self.attached { 0 } else { claim.spec.opened.0 },
         }
     }
@@ -136,21 +146,29 @@ impl Api {
         self.make_room(&mut acquiring, via)?;
         acquiring.received = matches!(via, Via::Call).then(|| namespace.revision());
         self.check_presence(&namespace, &acquiring, via).await?;
-        let decided = self.decide_acquire(&namespace, &acquiring, via).await?;
-        self.conclude(&namespace, &acquiring, decided, via, cancel).await
+        let state = self.decide_acquire(&namespace, &acquiring, via).await?;
+        self.conclude(&namespace, &acquiring, state, via, cancel).await
     }
 
-    async fn decide_acquire(&self, namespace: &Namespace, acquiring: &Acquiring, via: Via) -> Result<Decided, Problem> {
+    async fn decide_acquire(
+        &self,
+        namespace: &Namespace,
+        acquiring: &Acquiring,
+        via: Via,
+    ) -> Result<AcquireState, Problem> {
         let attached = via.attached(namespace, &acquiring.session);
         let request = acquiring.request(self.node()?.id(), attached)?;
         let decided = in_time(async { Ok(namespace.decide(request).await?) }).await?;
         if let Via::Stream(stream) = via
-            && decided_session(&decided.outcome)
+            && leaves_open(&decided.outcome)
         {
             // Fails if the session has moved since; its new stream or server then continues with it.
             let _ = namespace.attach(&acquiring.session, stream);
         }
-        Ok(decided)
+        if let Outcome::Held { claim, .. } = &decided.outcome {
+            Box::pin(self.ensure_held(namespace, acquiring, claim)).await?;
+        }
+        acquiring.state(decided)
     }
 
     /// Validates an Acquire request. Its wait starts now.
@@ -228,7 +246,7 @@ impl Api {
 }
 
 /// Whether the session is open after this outcome.
-pub(in crate::grpc) fn decided_session(outcome: &Outcome) -> bool {
+pub(in crate::grpc) fn leaves_open(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Held { .. } | Outcome::Waiting { .. } | Outcome::Busy { ttl: Some(_), .. })
 }
 

@@ -8,11 +8,11 @@ use tenure_proto::v1::AcquireResponse;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::{AcquireState, Acquiring, busy};
+use super::{AcquireState, Acquiring, Queued, busy};
 use crate::grpc::sessions::acknowledge;
 use crate::grpc::status::Problem;
 use crate::grpc::{Api, Via, in_time};
-use crate::sequencer::{Attendance, Decided, Namespace, Refusal, WaitEnd};
+use crate::sequencer::{Namespace, PendingGrant, Refusal, WaitEnd};
 use crate::telemetry::traces::Traced;
 
 /// How many times per TTL a waiting call renews its session.
@@ -30,78 +30,72 @@ enum End {
 }
 
 impl Api {
-    /// Continues an Acquire that was decided: waits if the claim is queued, and requests it again if necessary.
+    /// Returns the response of an Acquire that was decided: waits if the claim is queued, and requests it again if
+    /// necessary.
     pub(in crate::grpc) async fn conclude(
         &self,
         namespace: &Namespace,
         acquiring: &Acquiring,
-        decided: Decided,
+        mut state: AcquireState,
         via: Via,
         cancel: &CancellationToken,
     ) -> Result<AcquireResponse, Problem> {
-        let queued = matches!(decided.outcome, Outcome::Waiting { .. });
-        let concluded = self.wait_out(namespace, acquiring, decided, via, cancel).await;
-        concluded.map_err(|problem| match problem {
+        let concluded = async {
+            loop {
+                let queued = match state {
+                    AcquireState::Answered(answer, pending) => {
+                        pending.into_iter().for_each(PendingGrant::acknowledge);
+                        return Ok(answer);
+                    }
+                    AcquireState::Waits(queued) => queued,
+                };
+                let caller = Caller { namespace, acquiring, home: self.node()?.id(), via };
+                if let Some(answer) = self.wait(&caller, queued, cancel).await? {
+                    return Ok(answer);
+                }
+                state = Box::pin(self.decide_acquire(namespace, acquiring, via)).await?;
+            }
+        };
+        concluded.await.map_err(|problem| match problem {
             // `Unavailable` means that nothing was changed, but the claim is queued or may be held by now.
-            Problem::Refused(Refusal::Unavailable(_)) if queued => Problem::Refused(Refusal::OutcomeUnknown),
+            Problem::Refused(Refusal::Unavailable(_)) => Problem::Refused(Refusal::OutcomeUnknown),
             problem => problem,
         })
     }
 
-    async fn wait_out(
+    /// Waits for the queued claim. `None`: request it again. Everything but the wait is boxed, so that it takes memory
+    /// only while it runs: very many calls may wait.
+    async fn wait(
         &self,
-        namespace: &Namespace,
-        acquiring: &Acquiring,
-        mut decided: Decided,
-        via: Via,
+        caller: &Caller<'_>,
+        queued: Queued,
         cancel: &CancellationToken,
-    ) -> Result<AcquireResponse, Problem> {
-        // Everything but the wait is boxed, so that it takes memory only while it runs: very many calls may wait.
-        loop {
-            if let Outcome::Held { claim, .. } = &decided.outcome {
-                Box::pin(self.ensure_held(namespace, acquiring, claim)).await?;
+    ) -> Result<Option<AcquireResponse>, Problem> {
+        let Queued { claim, ttl, revision, mut pending } = queued;
+        Traced::current().event("waiting", Vec::new);
+        match caller.wait_for(&mut pending, ttl, cancel).await {
+            End::Notified(WaitEnd::Granted(claim)) => {
+                Box::pin(self.ensure_held(caller.namespace, caller.acquiring, &claim)).await?;
+                pending.acknowledge();
+                let token = claim.token().unwrap_or_default().0.cast_signed();
+                Traced::current().event("granted", || vec![KeyValue::new("tenure.fencing_token", token)]);
+                Ok(Some(caller.acquiring.held(&claim, None, revision)))
             }
-            let (claim, ttl, revision, mut attendance) = match acquiring.state(decided)? {
-                AcquireState::Answered(answer, attendance) => {
-                    attendance.into_iter().for_each(Attendance::satisfied);
-                    return Ok(answer);
-                }
-                AcquireState::Waits(Decided {
-                    outcome: Outcome::Waiting { claim, ttl, .. },
-                    revision,
-                    attendance: Some(attendance),
-                }) => (claim, ttl, revision, attendance),
-                AcquireState::Waits(_) => return Err(Problem::Refused(Refusal::OutcomeUnknown)),
-            };
-            let caller = Caller { namespace, acquiring, home: self.node()?.id(), via };
-            Traced::current().event("waiting", Vec::new);
-            match caller.wait_for(&mut attendance, ttl, acquiring.deadline, cancel).await {
-                End::Notified(WaitEnd::Granted(claim)) => {
-                    Box::pin(self.ensure_held(namespace, acquiring, &claim)).await?;
-                    attendance.satisfied();
-                    let token = claim.token().unwrap_or_default().0.cast_signed();
-                    Traced::current().event("granted", || vec![KeyValue::new("tenure.fencing_token", token)]);
-                    return Ok(acquiring.held(&claim, None, revision.0));
-                }
-                End::Notified(WaitEnd::Ended(reason)) => {
-                    attendance.satisfied();
-                    return Err(caller.ended(reason));
-                }
-                End::TimedOut => {
-                    if let Some(answer) = Box::pin(self.end_wait(&caller, &claim, ttl, attendance)).await? {
-                        return Ok(answer);
-                    }
-                }
-                End::Cancelled => {}
-                End::NodeEnded => return Err(Refusal::Draining.into()),
-            }
-            decided = Box::pin(self.decide_acquire(namespace, acquiring, via)).await?;
+            End::Notified(WaitEnd::Ended(reason)) => Err(caller.ended(reason)),
+            End::TimedOut => Box::pin(self.end_wait(caller, &claim, ttl, pending)).await,
+            End::Cancelled => Ok(None),
+            End::NodeEnded => Err(Refusal::Draining.into()),
         }
     }
 
     /// Acknowledges the grant that is about to be returned, so that another server, whose call for the same claim was
     /// not answered, does not cancel it.
-    async fn ensure_held(&self, namespace: &Namespace, acquiring: &Acquiring, claim: &Claim) -> Result<(), Problem> {
+    pub(super) async fn ensure_held(
+        &self,
+        namespace: &Namespace,
+        acquiring: &Acquiring,
+        claim: &Claim,
+    ) -> Result<(), Problem> {
         let me = self.node()?.id();
         if acquiring.received.is_none() || claim.spec.awaited_at.is_none_or(|at| at == me) {
             return Ok(());
@@ -123,10 +117,10 @@ impl Api {
         caller: &Caller<'_>,
         claim: &Claim,
         ttl: Duration,
-        mut attendance: Attendance,
+        mut pending: PendingGrant,
     ) -> Result<Option<AcquireResponse>, Problem> {
         let id = claim.id;
-        let (outcome, revision) = if attendance.retire() {
+        let (outcome, revision) = if pending.cancel() {
             let command = Command::EndWait { claim: id, home: caller.home };
             let decided = in_time(async { Ok(caller.namespace.decide(command).await?) }).await?;
             (decided.outcome, decided.revision)
@@ -138,16 +132,16 @@ impl Api {
         let answer = match outcome {
             Outcome::Held { claim, .. } => {
                 self.ensure_held(caller.namespace, caller.acquiring, &claim).await?;
-                caller.acquiring.held(&claim, None, revision.0)
+                caller.acquiring.held(&claim, None, revision)
             }
             Outcome::Busy { blocker, ttl, opened } => busy(&caller.acquiring.session, &blocker, ttl, opened, revision),
             Outcome::Waiting { blocker, ttl, .. } => {
-                // A later call still waits, unless it ended first: the attendance is dropped unsatisfied to cover that
-                // case.
+                // A later call still waits, unless it ended first: the registration is dropped without acknowledgement to
+                // cover that case.
                 let session = &caller.acquiring.session;
                 return Ok(Some(busy(session, &blocker, Some(ttl), Some(claim.spec.opened), revision)));
             }
-            _ => match in_time(async { Ok(attendance.wait().await) }).await? {
+            _ => match in_time(async { Ok(pending.wait().await) }).await? {
                 // Ended by this `EndWait`, which was committed elsewhere and decided here a second time.
                 Some(WaitEnd::Ended(EndReason::Released)) => {
                     let blocker = caller.holder().await?.unwrap_or_else(|| claim.clone());
@@ -158,7 +152,7 @@ impl Api {
                 None => return Ok(None),
             },
         };
-        attendance.satisfied();
+        pending.acknowledge();
         Ok(Some(answer))
     }
 }
@@ -173,19 +167,13 @@ struct Caller<'a> {
 
 impl Caller<'_> {
     /// Waits for the claim. A plain call renews its session while it waits.
-    async fn wait_for(
-        &self,
-        attendance: &mut Attendance,
-        ttl: Duration,
-        deadline: Option<Instant>,
-        cancel: &CancellationToken,
-    ) -> End {
-        let pause = ttl / RENEWALS;
+    async fn wait_for(&self, pending: &mut PendingGrant, ttl: Duration, cancel: &CancellationToken) -> End {
+        let (pause, deadline) = (ttl / RENEWALS, self.acquiring.deadline);
         let mut renew_at = Instant::now() + pause;
         loop {
             tokio::select! {
                 biased;
-                end = attendance.wait() => return end.map_or(End::Cancelled, End::Notified),
+                end = pending.wait() => return end.map_or(End::Cancelled, End::Notified),
                 () = self.namespace.ended() => return End::NodeEnded,
                 () = cancel.cancelled() => return End::TimedOut,
                 () = sleep_until(deadline.unwrap_or(renew_at)), if deadline.is_some() => return End::TimedOut,

@@ -10,7 +10,7 @@ use tonic::Code;
 
 use super::task::{Job, Waiting};
 use super::{Connection, Doing, code, twice};
-use crate::grpc::acquire::{AcquireState, Acquiring, decided_session};
+use crate::grpc::acquire::{AcquireState, Acquiring, leaves_open};
 use crate::grpc::authorize::{Admitted, Principal};
 use crate::grpc::sessions::not_renewed;
 use crate::grpc::spans;
@@ -218,7 +218,7 @@ impl Connection {
         let told: Vec<(u64, Direct, Told)> =
             decided.told.into_iter().filter_map(|(tag, told)| Some((tag.id, self.finished(tag)?, told))).collect();
         let open = told.iter().filter_map(|(_, direct, told)| {
-            let is_open = told.as_ref().is_ok_and(|decided| decided_session(&decided.outcome));
+            let is_open = told.as_ref().is_ok_and(|decided| leaves_open(&decided.outcome));
             match &direct.asked {
                 Asked::Acquire(acquiring) if is_open => Some(acquiring.session()),
                 _ => None,
@@ -242,16 +242,16 @@ impl Connection {
                     answer(id, Answered::CancelAcquire(v1::CancelAcquireResponse { revision }))
                 }
                 (Ok(decided), Asked::Acquire(acquiring)) => match acquiring.state(decided) {
-                    Ok(AcquireState::Answered(response, attendance)) => {
-                        granted.extend(attendance);
+                    Ok(AcquireState::Answered(response, pending)) => {
+                        granted.extend(pending);
                         answer(id, Answered::Acquire(response))
                     }
-                    Ok(AcquireState::Waits(decided)) => {
+                    Ok(state @ AcquireState::Waits(_)) => {
                         let cancel = self.begin_task(id);
                         if direct.cancelled {
                             cancel.cancel();
                         }
-                        let waiting = Waiting { namespace: namespace.clone(), acquiring, decided };
+                        let waiting = Waiting { namespace: namespace.clone(), acquiring, state };
                         self.spawn(id, cancel, Job::Wait(waiting), direct.call);
                         continue;
                     }
@@ -264,7 +264,7 @@ impl Connection {
         if !answers.is_empty() {
             self.outbox.put(answers);
         }
-        namespace.satisfied(granted);
+        namespace.acknowledge(granted);
     }
 
     fn refusal(&self, id: u64, problem: &Problem) -> v1::Answer {

@@ -38,7 +38,7 @@ use super::{Api, convert, validate};
 use crate::auth::Caller;
 use crate::grpc::spans;
 use crate::node::Node;
-use crate::sequencer::{Decisions, Namespace, Notice, Notices, Outcomes, Refusal, StreamEnd};
+use crate::sequencer::{Decisions, Namespace, Notice, NoticeSender, Outcomes, Refusal, StreamEnd};
 use crate::telemetry::traces::Traced;
 use crate::transport::Account;
 
@@ -74,7 +74,7 @@ struct Connection {
     node_ended: CancellationToken,
     speaker: Speaker,
     outbox: Outbox,
-    notices: Notices,
+    notices: NoticeSender,
     told: mpsc::Receiver<Box<Notice>>,
     /// The namespaces in which notices are taken.
     namespaces: BTreeMap<String, Arc<Namespace>>,
@@ -104,7 +104,7 @@ enum Doing {
 
 impl Connection {
     fn new(api: Api, node: &Node, outbox: Outbox, caller: Arc<Caller>, account: Option<Account>) -> Self {
-        let (notices, told) = Notices::new(NOTICES);
+        let (notices, told) = NoticeSender::new(NOTICES);
         Self {
             id: node.next_stream(),
             node_ended: node.cancelled().clone(),

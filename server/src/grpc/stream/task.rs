@@ -14,12 +14,12 @@ use tonic::Code;
 
 use super::code;
 use crate::auth::Caller;
-use crate::grpc::acquire::Acquiring;
+use crate::grpc::acquire::{AcquireState, Acquiring};
 use crate::grpc::status::Problem;
 use crate::grpc::watch::Watch;
 use crate::grpc::{Api, Via, framing, spans};
 use crate::limits::{LARGE_ANSWER, STREAM_ANSWERS};
-use crate::sequencer::{Decided, Namespace};
+use crate::sequencer::Namespace;
 use crate::telemetry::traces::Traced;
 use crate::transport::{Account, Unsent};
 
@@ -35,7 +35,7 @@ pub(super) enum Job {
 pub(super) struct Waiting {
     pub(super) namespace: Arc<Namespace>,
     pub(super) acquiring: Box<Acquiring>,
-    pub(super) decided: Decided,
+    pub(super) state: AcquireState,
 }
 
 /// Where tasks say what they have to say.
@@ -228,11 +228,11 @@ impl Task {
 
     /// Goes on with an Acquire that the connection has begun.
     async fn wait(&self, waiting: Waiting) -> Option<Answered> {
-        let Waiting { namespace, acquiring, decided } = waiting;
+        let Waiting { namespace, acquiring, state } = waiting;
         let via = Via::Stream(self.stream);
         let watched = self.caller.if_identified(|| acquiring.wanted(namespace.name()));
         let answer = tokio::select! {
-            answer = self.api.conclude(&namespace, &acquiring, decided, via, &self.cancel) => answer,
+            answer = self.api.conclude(&namespace, &acquiring, state, via, &self.cancel) => answer,
             // Dropped while it waits: the place in the queue is kept for a while.
             () = self.replies.closed() => return None,
             problem = self.caller.dismissed(watched) => Err(problem),

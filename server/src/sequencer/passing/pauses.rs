@@ -16,9 +16,9 @@ impl Sequencer {
     pub(super) fn pauses(&self, work: &Work) -> LongestPauses {
         let table = &self.replica.table;
         let now = self.settings.lease.standing_tick();
-        let desk = self.replica.desk.lock();
+        let local = self.replica.local.lock();
         let known = |claim: &Claim| {
-            let renewals = desk.home.renewals(claim.id, &claim.spec.session, claim.spec.opened, now)?;
+            let renewals = local.home.renewals(claim.id, &claim.spec.session, claim.spec.opened, now)?;
             Some((claim.id, renewals.longest_pause))
         };
         let mut pauses = Vec::new();

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use tenure_core::{Event, Recorded, Revision};
 
-use crate::sequencer::Attendance;
-use crate::sequencer::batch::Decision;
+use crate::sequencer::batch::{Decision, registrations};
 use crate::sequencer::run::Sequencer;
 use crate::sequencer::work::Work;
 use crate::store::Batch;
@@ -31,16 +30,13 @@ impl Sequencer {
         others |= !left.is_empty();
         left.iter().for_each(|recorded| self.replica.table.apply(recorded));
         self.passing.alone = if others { 0 } else { self.passing.alone + 1 };
-        let attended = decided.iter().map(|(work, decisions)| match decisions {
-            Some(decisions) => self.attend(work, decisions),
-            None => Vec::new(),
-        });
-        let attended: Vec<Vec<Option<Attendance>>> = attended.collect();
-        self.replica.took(batch);
-        self.replica.desk.attend(attended.iter().flatten().flatten().map(Attendance::claim));
-        for ((work, decisions), attendances) in decided.into_iter().zip(attended) {
+        let callers =
+            decided.iter().flat_map(|(work, decisions)| registrations(work, decisions.as_deref().unwrap_or_default()));
+        let mut pending = self.replica.took(batch, callers).into_iter();
+        for (work, decisions) in decided {
+            let pending = pending.by_ref().take(decisions.as_ref().map_or(0, Vec::len)).collect();
             match decisions {
-                Some(decisions) if self.passing.owed.is_none() => self.answer(work, decisions, attendances),
+                Some(decisions) if self.passing.owed.is_none() => self.answer(work, decisions, pending),
                 _ => self.decide_late(work),
             }
         }
@@ -93,8 +89,7 @@ impl Sequencer {
         let decisions = self.decide_all(&work, &mut events);
         if events.is_empty() && self.passing.owed.is_none() {
             self.replica.table.commit();
-            let attendances = self.attend(&work, &decisions);
-            self.answer(work, decisions, attendances);
+            self.answer_without_events(work, decisions);
         } else {
             self.replica.table.undo();
             self.passing.owe(work);

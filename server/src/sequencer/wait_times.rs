@@ -9,12 +9,12 @@ use super::metrics::Locks;
 
 /// Since when claims wait, as far as this server knows. It has all claims, since their sessions may move here
 /// meanwhile.
-pub(super) struct Waits {
+pub(super) struct WaitTimes {
     since: HashMap<Revision, Instant>,
     locks: Locks,
 }
 
-impl Waits {
+impl WaitTimes {
     pub(super) fn new(locks: Locks) -> Self {
         Self { since: HashMap::new(), locks }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lab::{LEASE, REATTACH, Server, TTL, pass, settle, within};
 use tenure_core::{Command, Outcome, Revision};
-use tenure_server::sequencer::{Attendance, Decided, Refusal, WaitEnd};
+use tenure_server::sequencer::{Decided, PendingGrant, Refusal, WaitEnd};
 use tenure_server::store::MemoryDatabase;
 use tokio::task::JoinHandle;
 
@@ -33,10 +33,10 @@ async fn asking(server: &Server, command: Command) -> JoinHandle<Result<Decided,
 }
 
 /// Joins the queue of a lock that is held.
-async fn queue(server: &Server, session: &str, name: &str) -> Attendance {
+async fn queue(server: &Server, session: &str, name: &str) -> PendingGrant {
     let decided = server.ask(server.acquire(session, name)).await.expect("queued");
     assert!(matches!(decided.outcome, Outcome::Waiting { .. }), "{:?}", decided.outcome);
-    decided.attendance.expect("waits")
+    decided.pending.expect("waits")
 }
 
 /// Acquires, and leaves without receiving the reply.
@@ -69,7 +69,7 @@ async fn a_hold_that_nobody_has_heard_of_is_undone_and_passed_on() {
     pass_with(&server, &["ann", "bob"], REATTACH + SOON).await;
     let end = within(SOON, bob.wait()).await;
     let Some(WaitEnd::Granted(claim)) = end else { panic!("{end:?}") };
-    bob.satisfied();
+    bob.acknowledge();
     assert!(holds(&server, "bob", claim.token().expect("held"), "a").await);
     assert!(server.is_open("ann").await, "its session is another matter");
 }
@@ -82,7 +82,7 @@ async fn wait_whose_call_dies_with_its_server_is_cancelled_and_one_that_is_asked
     for session in ["bob", "cid"] {
         let waits = dies.ask(dies.call(session, "a").await).await.expect("queued");
         assert!(matches!(waits.outcome, Outcome::Waiting { .. }), "{:?}", waits.outcome);
-        std::mem::forget(waits.attendance);
+        std::mem::forget(waits.pending);
         // From now on the home of the session is not the server with its call.
         let (session, home) = (session.into(), lives.node.id());
         lives.ask(Command::AttachSession { session, home, attachment: 0, client: None }).await.expect("open");
@@ -90,12 +90,12 @@ async fn wait_whose_call_dies_with_its_server_is_cancelled_and_one_that_is_asked
     dies.kill();
     pass_with(&lives, &["ann", "bob", "cid"], LEASE + LEASE / 2).await;
     let again = lives.ask(lives.call("cid", "a").await).await.expect("waits");
-    let mut attendance = again.attendance.expect("attended");
+    let mut pending = again.pending.expect("attended");
     pass_with(&lives, &["ann", "bob", "cid"], REATTACH + SOON).await;
     lives.release("ann", "a", token).await.expect("held");
-    let end = within(SOON, attendance.wait()).await;
+    let end = within(SOON, pending.wait()).await;
     assert!(matches!(end, Some(WaitEnd::Granted(_))), "bob, who was first, does not delay it: {end:?}");
-    attendance.satisfied();
+    pending.acknowledge();
     assert!(lives.is_open("bob").await, "its session is another matter");
 }
 
@@ -105,12 +105,12 @@ async fn hold_that_a_call_has_returned_is_kept_when_the_table_is_loaded_from_row
     let server = Server::start(&database).await;
     let token = server.hold("ann", "a").await;
     let waits = server.ask(server.call("bob", "a").await).await.expect("queued");
-    let mut attendance = waits.attendance.expect("waits");
+    let mut pending = waits.pending.expect("waits");
     // Time for the rows to be written.
     pass_with(&server, &["ann", "bob"], Duration::from_secs(1)).await;
     server.release("ann", "a", token).await.expect("held");
-    let Some(WaitEnd::Granted(claim)) = within(SOON, attendance.wait()).await else { panic!("granted") };
-    attendance.satisfied();
+    let Some(WaitEnd::Granted(claim)) = within(SOON, pending.wait()).await else { panic!("granted") };
+    pending.acknowledge();
     let granted = claim.token().expect("held");
     // The database loses the later commits, and the server has to reload its table.
     server.hold("cid", "c").await;
@@ -128,15 +128,15 @@ async fn call_waits_on_when_the_table_is_loaded_from_rows_that_do_not_have_its_c
     // Time for the rows to be written.
     pass_with(&server, &["ann"], Duration::from_secs(1)).await;
     let waits = server.ask(server.call("bob", "a").await).await.expect("queued");
-    let mut attendance = waits.attendance.expect("waits");
+    let mut pending = waits.pending.expect("waits");
     // The database loses the later commits, and the server has to reload its table.
     server.hold("cid", "c").await;
     database.restore_to("default", waits.revision);
     server.hold("dot", "d").await;
     server.release("ann", "a", token).await.expect("held");
-    let end = within(SOON, attendance.wait()).await;
+    let end = within(SOON, pending.wait()).await;
     assert!(matches!(end, Some(WaitEnd::Granted(_))), "{end:?}");
-    attendance.satisfied();
+    pending.acknowledge();
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,7 +157,7 @@ async fn of_several_callers_for_one_grant_it_is_enough_that_one_hears_of_it() {
         assert_eq!(tokens[0], tokens[1], "one grant");
         for (caller, hears) in callers.into_iter().zip([first, second]) {
             if hears {
-                caller.satisfied();
+                caller.acknowledge();
             }
         }
         pass_with(&server, &["ann", "bob"], REATTACH * 2).await;
@@ -178,8 +178,8 @@ async fn of_several_callers_for_one_hold_it_is_enough_that_one_hears_of_it() {
         ];
         for (answer, hears) in answers.into_iter().zip([first, second]) {
             assert!(matches!(answer.outcome, Outcome::Held { .. }));
-            if let (Some(attendance), true) = (answer.attendance, hears) {
-                attendance.satisfied();
+            if let (Some(pending), true) = (answer.pending, hears) {
+                pending.acknowledge();
             }
         }
         pass_with(&server, &["ann"], REATTACH * 2).await;
@@ -206,10 +206,10 @@ async fn who_comes_back_in_the_batch_that_gives_the_claim_up_is_told_the_truth()
         let back = asking(&server, server.acquire("bob", "a")).await;
         drop(hold);
         let answer = within(SOON, back).await.expect("ran").expect("decided");
-        let attendance = answer.attendance.expect("attended");
+        let pending = answer.pending.expect("attended");
         match answer.outcome {
             Outcome::Held { claim, .. } => {
-                attendance.satisfied();
+                pending.acknowledge();
                 let token = claim.token().expect("held");
                 assert!(granted && holds(&server, "bob", token, "a").await, "told of {claim:?}");
                 pass_with(&server, &["ann", "bob"], REATTACH * 2).await;
@@ -218,10 +218,10 @@ async fn who_comes_back_in_the_batch_that_gives_the_claim_up_is_told_the_truth()
             Outcome::Waiting { claim, .. } => {
                 assert!(!granted);
                 server.release("ann", "a", token).await.expect("held");
-                let mut attendance = attendance;
-                let end = within(SOON, attendance.wait()).await;
+                let mut pending = pending;
+                let end = within(SOON, pending.wait()).await;
                 assert!(matches!(&end, Some(WaitEnd::Granted(now)) if now.id == claim.id), "{end:?}");
-                attendance.satisfied();
+                pending.acknowledge();
             }
             other => panic!("{other:?}"),
         }
@@ -239,7 +239,7 @@ async fn a_hold_that_was_heard_of_elsewhere_is_not_given_up_where_its_caller_was
     let mut bob = queue(&there, "bob", "a").await;
     here.release("ann", "a", token).await.expect("held");
     let Some(WaitEnd::Granted(claim)) = within(SOON, bob.wait()).await else { panic!("not granted") };
-    bob.satisfied();
+    bob.acknowledge();
     let token = claim.token().expect("held");
     // bob returns, while the first server still remembers that it lost him.
     let attach = Command::AttachSession { session: "bob".into(), home: here.node.id(), attachment: 0, client: None };
@@ -252,7 +252,7 @@ async fn a_hold_that_was_heard_of_elsewhere_is_not_given_up_where_its_caller_was
 async fn a_hold_that_was_heard_of_elsewhere_is_not_given_up_when_its_first_caller_is_lost_late() {
     let database = MemoryDatabase::new();
     let (here, there) = (Server::start(&database).await, Server::start(&database).await);
-    let unheard = here.ask(here.acquire("ann", "a")).await.expect("free").attendance.expect("granted just now");
+    let unheard = here.ask(here.acquire("ann", "a")).await.expect("free").pending.expect("granted just now");
     let token = there.hold("ann", "a").await;
     let attach = Command::AttachSession { session: "ann".into(), home: here.node.id(), attachment: 0, client: None };
     here.ask(attach).await.expect("open");
@@ -273,10 +273,10 @@ async fn a_hold_is_not_given_up_when_its_first_caller_is_lost_before_or_after_it
         Outcome::Held { claim, .. } => claim.token().expect("held"),
         other => panic!("{other:?}"),
     });
-    drop(before.attendance.expect("granted just now"));
+    drop(before.pending.expect("granted just now"));
     let attach = Command::AttachSession { session: "ann".into(), home: server.node.id(), attachment: 1, client: None };
     server.ask(attach).await.expect("open");
-    drop(after.attendance.expect("granted just now"));
+    drop(after.pending.expect("granted just now"));
     pass_with(&server, &["ann"], REATTACH * 2).await;
     for (token, name) in tokens.into_iter().zip(["a", "b"]) {
         assert!(holds(&server, "ann", token, name).await, "{name}, which she knows of");
@@ -293,12 +293,12 @@ async fn a_changed_ttl_takes_nobody_for_gone() {
     if let Command::Acquire { opening: Some(opening), .. } = &mut longer {
         opening.ttl = TTL * 2;
     }
-    server.ask(longer).await.expect("free").attendance.expect("granted").satisfied();
+    server.ask(longer).await.expect("free").pending.expect("granted").acknowledge();
     pass_with(&server, &["ann", "bob"], REATTACH * 2).await;
     server.release("ann", "a", token).await.expect("held");
     let end = within(SOON, bob.wait()).await;
     assert!(matches!(end, Some(WaitEnd::Granted(_))), "{end:?}");
-    bob.satisfied();
+    bob.acknowledge();
 }
 
 #[tokio::test(start_paused = true)]
@@ -320,7 +320,7 @@ async fn the_dead_in_the_queue_go_together_and_not_one_after_the_other() {
     };
     assert!(matches!(end, Some(WaitEnd::Granted(_))), "{end:?}");
     assert!(died.elapsed() <= REATTACH + SOON, "{:?}", died.elapsed());
-    last.satisfied();
+    last.acknowledge();
 }
 
 #[tokio::test(start_paused = true)]
@@ -339,7 +339,7 @@ async fn the_dead_in_the_queue_go_with_their_sessions_if_these_end_before() {
     };
     assert!(matches!(end, Some(WaitEnd::Granted(_))), "{end:?}");
     assert!(TTL < REATTACH && died.elapsed() <= TTL + SOON, "{:?}", died.elapsed());
-    last.satisfied();
+    last.acknowledge();
 }
 
 #[tokio::test(start_paused = true)]
@@ -358,5 +358,5 @@ async fn a_wait_that_nobody_comes_back_for_goes_with_a_dead_server_too() {
     };
     assert!(matches!(end, Some(WaitEnd::Granted(_))), "{end:?}");
     assert!(died.elapsed() <= LEASE + TTL + SOON, "{:?}", died.elapsed());
-    last.satisfied();
+    last.acknowledge();
 }

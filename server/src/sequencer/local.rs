@@ -1,0 +1,289 @@
+//! The state of a namespace that only this server has: the home's timers, the callers of Acquire, and the open streams.
+//!
+//! Committed events are applied to it in the order of the log. When the table is reloaded, events were skipped: what the
+//! table shows is then applied at once, and the rest when the table is at the log's head.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tenure_core::{
+    Claim, ClaimState, EndReason, Event, Eviction, Home, Recorded, RenewError, Revision, ServerId, StreamId, Table,
+    Text, Transfer,
+};
+
+use super::notices::{Notice, NoticeSender, StreamEnd, Streams};
+use super::run::Settings;
+use super::wait_times::WaitTimes;
+use super::waiters::{PendingGrant, Registration, WaiterRegistry};
+use crate::cluster::lease::Lease;
+use crate::cluster::membership::Membership;
+
+pub(crate) struct LocalState {
+    pub(crate) home: Home,
+    lease: Arc<Lease>,
+    membership: Arc<Membership>,
+    pub(super) waiters: WaiterRegistry,
+    pub(super) streams: Streams,
+    wait_times: WaitTimes,
+    /// The table was reloaded, and may not be at the log's head yet: claims that wait in it may have been granted and
+    /// returned.
+    is_behind: bool,
+}
+
+/// The local state of one namespace, shared by its sequencer, its callers and its streams. Never locked across an await.
+#[derive(Clone)]
+pub(crate) struct SharedLocalState(Arc<Mutex<LocalState>>);
+
+impl SharedLocalState {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self(Arc::new(Mutex::new(LocalState {
+            home: Home::new(settings.me, settings.reattach),
+            lease: settings.lease.clone(),
+            membership: settings.membership.clone(),
+            waiters: WaiterRegistry::default(),
+            streams: Streams::default(),
+            wait_times: WaitTimes::new(settings.counts.locks.clone()),
+            is_behind: false,
+        })))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, LocalState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Registers the callers of a batch and applies its events, if it has any, under one lock. `table` is the state
+    /// after the events. Callers are registered before the events are applied, since a later command of the batch may
+    /// have granted or ended what an earlier one requested.
+    pub(super) fn commit(
+        &self,
+        registrations: impl Iterator<Item = Option<Registration>>,
+        events: &[Recorded],
+        table: &Table,
+    ) -> Vec<Option<PendingGrant>> {
+        // Dropped after the lock, which dropping a registration takes.
+        let mut pending = Vec::new();
+        let mut local = self.lock();
+        pending.extend(registrations.map(|registration| local.register(self, registration?)));
+        local.observe(events, table);
+        // A session that has just moved here brings waits without callers; these waits have callers.
+        for grant in pending.iter().flatten() {
+            local.home.attend(grant.claim());
+        }
+        pending
+    }
+
+    /// Adds to decided events how late the renewals of the holds that end in them were.
+    pub(super) fn record_pauses(&self, decided: &mut [Recorded]) {
+        let ends_hold = |recorded: &Recorded| match recorded.event {
+            Event::ClaimEnded { token, .. } => token.is_some(),
+            Event::ClaimLingering { .. } | Event::ClaimTransferred { .. } => true,
+            _ => false,
+        };
+        if decided.iter().any(ends_hold) {
+            let local = self.lock();
+            local.home.tell_pauses(decided, local.lease.standing_tick());
+        }
+    }
+}
+
+impl LocalState {
+    /// Registers a caller for the claim of its Acquire, until the registration is dropped. `None`: the claim is held,
+    /// and its client knows, since an earlier reply has returned the grant. `shared` is this state.
+    fn register(&mut self, shared: &SharedLocalState, registration: Registration) -> Option<PendingGrant> {
+        match registration {
+            Registration::Waiting(claim) => {
+                self.home.attend(claim);
+                Some(self.waiters.register_waiting(shared.clone(), claim))
+            }
+            Registration::Granted { claim, is_new } => {
+                let is_pending = is_new || self.home.is_unattended(claim) || self.waiters.contains(claim);
+                self.home.attend(claim);
+                is_pending.then(|| self.waiters.register_granted(shared.clone(), claim))
+            }
+        }
+    }
+
+    /// Removes a caller that no longer waits; unless it was answered, another caller must wait, or the client must
+    /// request the claim again.
+    pub(super) fn remove_waiter(&mut self, claim: Revision, number: u64, is_answered: bool) {
+        if self.waiters.remove_waiter(claim, number) && !is_answered {
+            self.leave(claim);
+        }
+    }
+
+    /// Records that a caller has returned a grant, or failed to.
+    pub(super) fn remove_grant(&mut self, claim: Revision, is_returned: bool) {
+        if is_returned {
+            self.waiters.acknowledge(claim);
+        } else if self.waiters.remove_grant(claim) {
+            self.leave(claim);
+        }
+    }
+
+    pub(crate) fn open_stream(&mut self, stream: StreamId, notices: NoticeSender) {
+        self.streams.insert(stream, notices);
+    }
+
+    pub(crate) fn close_stream(&mut self, stream: StreamId, end: StreamEnd) {
+        self.streams.remove(stream);
+        if end == StreamEnd::Disconnect {
+            self.home.disconnected(stream, self.lease.standing_tick());
+        }
+    }
+
+    pub(crate) fn attach(&mut self, session: &Text, stream: StreamId) -> Result<(), RenewError> {
+        let now = self.lease.standing_tick();
+        if !self.streams.contains(stream) {
+            // The stream ended while the command was in progress.
+            self.home.attached_in_vain(session, now);
+            return Err(RenewError::NotAttached);
+        }
+        let before = self.home.attach(session, stream, now)?;
+        self.streams.notify(before, Notice::SessionMoved { session: session.clone() });
+        Ok(())
+    }
+
+    /// Applies committed events; `table` shows the state after them.
+    fn observe(&mut self, events: &[Recorded], table: &Table) {
+        let now = self.lease.standing_tick();
+        self.home.heed_lease(self.membership.longest_lease());
+        for recorded in events {
+            self.notify(recorded, table);
+            self.wait_times.observe(recorded, &self.home);
+            // Where claims are awaited is compared at the log's head: an event before it may be obsolete.
+            if !self.is_behind || !matches!(recorded.event, Event::ClaimAwaited { .. }) {
+                self.home.observe(recorded, table, now);
+            }
+        }
+        let adopts =
+            |recorded: &Recorded| matches!(recorded.event, Event::ServerAdopted { by, .. } if by == self.home.me());
+        if !self.is_behind && events.iter().any(adopts) {
+            self.leave_waits_without_caller(table);
+        }
+    }
+
+    /// Lets claims that are awaited here without a caller be cancelled soon, unless a caller requests them again: their
+    /// calls were at a server that died.
+    fn leave_waits_without_caller(&mut self, table: &Table) {
+        let me = Some(self.home.me());
+        for claim in table.claims().filter(|claim| claim.state == ClaimState::Waiting && claim.spec.awaited_at == me) {
+            self.leave_without_caller(claim.id);
+        }
+    }
+
+    /// If no caller is registered for a claim that is awaited here, another server has decided that, and the call may
+    /// be gone.
+    fn leave_without_caller(&mut self, claim: Revision) {
+        if !self.waiters.contains(claim) && !self.home.is_unattended(claim) {
+            self.leave(claim);
+        }
+    }
+
+    /// Settles waits by a table that was reloaded. Claims that it does not have yet are settled at the log's head.
+    pub(crate) fn reconcile(&mut self, table: &Table) {
+        self.home.heed_lease(self.membership.longest_lease());
+        self.home.rebuild(table, self.lease.standing_tick());
+        self.home.compare(table);
+        self.wait_times.reconcile(table);
+        for claim in self.waiters.waiting_claims() {
+            match table.claim(claim) {
+                Some(found) if found.state == ClaimState::Waiting => self.home.attend(claim),
+                Some(found) => self.grant(found),
+                None => {}
+            }
+        }
+        self.is_behind = true;
+    }
+
+    /// Settles the remaining waits, with the table at the log's head.
+    pub(crate) fn caught_up(&mut self, table: &Table) {
+        if !std::mem::take(&mut self.is_behind) {
+            return;
+        }
+        self.home.compare(table);
+        for claim in self.waiters.waiting_claims().into_iter().filter(|claim| table.claim(*claim).is_none()) {
+            self.waiters.end(claim, EndReason::Disconnected);
+        }
+        let me = self.home.me();
+        let is_here = |claim: &Claim| claim.spec.awaited_at.is_none_or(|at| at == me);
+        self.waiters.retain_grants(|claim| table.claim(claim).is_some_and(is_here));
+        self.leave_waits_without_caller(table);
+    }
+
+    /// Records at which server a claim is awaited from now on.
+    fn awaited(&mut self, claim: Revision, at: Option<ServerId>) {
+        if at == Some(self.home.me()) && !self.is_behind {
+            self.leave_without_caller(claim);
+        }
+    }
+
+    /// Notifies the callers and the streams that a committed event concerns.
+    fn notify(&mut self, recorded: &Recorded, table: &Table) {
+        match &recorded.event {
+            Event::ClaimQueued(spec) => self.awaited(recorded.revision, spec.awaited_at),
+            Event::ClaimGranted { claim, spec } => {
+                let state = ClaimState::Held { token: recorded.revision };
+                self.grant(&Claim::new(*claim, spec.clone(), state));
+                self.awaited(*claim, spec.awaited_at);
+            }
+            Event::ClaimTransferred { from, from_token, from_spec, claim, spec, .. } => {
+                let state = ClaimState::Held { token: recorded.revision };
+                self.grant(&Claim::new(*claim, spec.clone(), state));
+                self.awaited(*claim, spec.awaited_at);
+                let ended = Claim::new(*from, from_spec.clone(), ClaimState::Held { token: *from_token });
+                self.notify_hold_ended(ended, EndReason::Transferred, None);
+            }
+            Event::TransferStarted { claim, token, spec, to, drain, by, .. } => {
+                let transfer = Some(Box::new(Transfer { to: *to, started: recorded.revision, drain: *drain }));
+                let claim = Claim { transfer, ..Claim::new(*claim, spec.clone(), ClaimState::Held { token: *token }) };
+                let stream = self.home.stream_of(&spec.session);
+                self.streams.notify(stream, Notice::TransferRequested { claim, by: by.clone() });
+            }
+            Event::ClaimEnded { claim, token, spec, reason, eviction, .. } => {
+                self.waiters.end(*claim, *reason);
+                if let Some(token) = *token
+                    && *reason != EndReason::Released
+                {
+                    let claim = Claim::new(*claim, spec.clone(), ClaimState::Held { token });
+                    self.notify_hold_ended(claim, *reason, eviction.clone());
+                }
+            }
+            Event::SessionAttached { session, home, attachment, .. } if *home != self.home.me() || *attachment > 0 => {
+                if *home != self.home.me() {
+                    let stream = self.home.stream_of(session);
+                    self.streams.notify(stream, Notice::SessionMoved { session: session.clone() });
+                }
+                // The reply reports what the session was granted here, whichever stream was to return the grant.
+                let claims = table.session(session).into_iter().flat_map(|session| session.claims.iter());
+                let claims = claims.filter_map(|claim| table.claim(*claim));
+                let by_stream = |claim: &&Claim| claim.id < recorded.revision && claim.spec.awaited_at.is_none();
+                claims.filter(by_stream).for_each(|claim| self.waiters.acknowledge(claim.id));
+            }
+            Event::ClaimAwaited { claim, at } if *at == Some(self.home.me()) => self.awaited(*claim, *at),
+            // A later call answers for it, or one that has just returned the grant. Before the log's head this may be
+            // obsolete.
+            Event::ClaimAwaited { claim, .. } if !self.is_behind => self.waiters.acknowledge(*claim),
+            Event::ClaimUpdated { claim, .. } => self.waiters.acknowledge(*claim),
+            Event::SessionEnded { session, reason, .. } => {
+                let stream = self.home.stream_of(session);
+                self.streams.notify(stream, Notice::SessionEnded { session: session.clone(), reason: *reason });
+            }
+            _ => {}
+        }
+    }
+
+    fn notify_hold_ended(&mut self, claim: Claim, reason: EndReason, eviction: Option<Eviction>) {
+        let stream = self.home.stream_of(&claim.spec.session);
+        self.streams.notify(stream, Notice::HoldEnded { claim, reason, eviction });
+    }
+
+    /// Notifies the callers that wait for the grant; if none is left, the claim is left to the timers.
+    fn grant(&mut self, claim: &Claim) {
+        if !self.waiters.grant(claim) {
+            self.leave(claim.id);
+        }
+    }
+
+    fn leave(&mut self, claim: Revision) {
+        self.home.leave(claim, self.lease.standing_tick());
+    }
+}
