@@ -103,9 +103,9 @@ impl Lab {
             if let Outcome::Held { claim, .. } = &told.outcome {
                 tokens.extend(claim.token());
             }
-            granted.extend(told.attendance);
+            granted.extend(told.pending);
         }
-        self.namespace.satisfied(granted);
+        self.namespace.acknowledge(granted);
         tokens
     }
 }

@@ -235,7 +235,7 @@ async fn the_end_is_written_even_if_the_store_was_away_when_it_was_due() {
     database.set_available(false);
     stream.end(&server, StreamEnd::Disconnect).await;
     pass(GRACE + SOON).await;
-    assert_eq!(back.attach(&server, "ann").await, Err(RenewError::Over(EndReason::Disconnected)));
+    assert_eq!(back.attach(&server, "ann").await, Err(RenewError::Ended(EndReason::Disconnected)));
     database.set_available(true);
     eventually(Duration::from_secs(1), "ended", async || !server.is_open("ann").await).await;
 }

@@ -6,7 +6,7 @@ mod handoff;
 mod nanos;
 mod pauses;
 mod renewals;
-mod session;
+mod session_timer;
 mod streams;
 #[cfg(test)]
 mod tests;
@@ -28,7 +28,7 @@ use floors::Floors;
 use handoff::Handoffs;
 use nanos::Nanos;
 pub use renewals::Renewals;
-use session::HomeSession;
+use session_timer::SessionTimer;
 use timers::{Timer, Timers};
 
 /// A moment on the server's service clock, which counts the time that the server was able to take renewals. Only
@@ -43,9 +43,9 @@ pub struct StreamId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RenewError {
     /// This server is not the session's home.
-    Elsewhere,
+    NotHome,
     /// The session's time is up, for this reason: its end is in progress, and nothing revives it.
-    Over(EndReason),
+    Ended(EndReason),
     /// The session is attached to another stream, or to none.
     NotAttached,
 }
@@ -54,28 +54,28 @@ pub enum RenewError {
 #[derive(Debug)]
 pub struct Home {
     me: ServerId,
-    /// How long an unattended claim, whose grant no caller is present to receive, is kept.
+    /// How long an abandoned claim, whose grant no caller is present to receive, is kept.
     reattach: Duration,
     /// The longest lease of a server.
     longest_lease: Duration,
     floors: Floors,
-    sessions: Map<Text, HomeSession>,
+    sessions: Map<Text, SessionTimer>,
     /// The sessions with a disconnect grace, by the stream they are attached to.
-    graced: BTreeMap<StreamId, BTreeSet<Text>>,
+    by_stream: BTreeMap<StreamId, BTreeSet<Text>>,
     /// Since when held claims are known here: since their grant, or since their session moved to this home.
     held: ByRevision<Nanos>,
     /// When claims that linger here may end.
     lingering: Map<Revision, Nanos>,
-    /// When unattended claims are cancelled.
-    unattended: Map<Revision, Nanos>,
+    /// When abandoned claims are cancelled.
+    abandoned: Map<Revision, Nanos>,
     /// The claims that are being cancelled.
-    cancelled: BTreeSet<Revision>,
+    cancelling: BTreeSet<Revision>,
     handoffs: Handoffs,
     timers: Timers,
 }
 
 impl Home {
-    /// A home without sessions. An unattended claim is cancelled after `reattach`.
+    /// A home without sessions. An abandoned claim is cancelled after `reattach`.
     #[must_use]
     pub fn new(me: ServerId, reattach: Duration) -> Self {
         Self {
@@ -84,11 +84,11 @@ impl Home {
             longest_lease: Duration::ZERO,
             floors: Floors::default(),
             sessions: Map::default(),
-            graced: BTreeMap::new(),
+            by_stream: BTreeMap::new(),
             held: ByRevision::default(),
             lingering: Map::default(),
-            unattended: Map::default(),
-            cancelled: BTreeSet::new(),
+            abandoned: Map::default(),
+            cancelling: BTreeSet::new(),
             handoffs: Handoffs::default(),
             timers: Timers::default(),
         }
@@ -103,65 +103,65 @@ impl Home {
     /// Processes a committed event. `table` is the state after the batch that the event is part of.
     pub fn observe(&mut self, recorded: &Recorded, table: &Table, now: Tick) {
         match &recorded.event {
-            Event::HistoryLost { .. } => self.heard_of_loss(recorded.revision, now),
+            Event::HistoryLost { .. } => self.observe_loss(recorded.revision, now),
             Event::SessionOpened(spec) if spec.home == self.me => {
-                self.keep(&spec.id, recorded.revision, spec.ttl, spec.disconnect_grace, now);
-                self.count_attachments(&spec.id, spec.attachment);
-                self.note_owner(spec);
+                self.insert_session(&spec.id, recorded.revision, spec.ttl, spec.disconnect_grace, now);
+                self.set_attachment(&spec.id, spec.attachment);
+                self.set_opener(spec);
             }
             Event::SessionAttached { session, opened, home, ttl, disconnect_grace, attachment } => {
                 if *home != self.me {
-                    self.forget(session);
+                    self.remove_session(session);
                     for claim in table.session(session).iter().flat_map(|session| session.claims.iter()) {
-                        if table.claim(*claim).is_some_and(|found| self.follows_home(found)) {
-                            self.stop_waiting_for(*claim);
+                        if table.claim(*claim).is_some_and(|found| self.is_cancelled_by_home(found)) {
+                            self.clear_abandoned(*claim);
                         }
                         self.handoffs.drains.swap_remove(claim);
                     }
                 } else {
                     let comes = !self.sessions.contains_key(session);
-                    self.keep(session, *opened, *ttl, *disconnect_grace, now);
-                    self.count_attachments(session, *attachment);
+                    self.insert_session(session, *opened, *ttl, *disconnect_grace, now);
+                    self.set_attachment(session, *attachment);
                     if let Some(session) = table.session(session).filter(|found| found.opened == *opened) {
-                        self.note_owner(&session.spec);
+                        self.set_opener(&session.spec);
                     }
                     if let Some(session) = table.session(session).filter(|_| !comes && *attachment > 0) {
                         // A client that counts attachments learns from the reply to each of them what it holds.
-                        self.keep_holds(session, table);
+                        self.clear_abandoned_holds(session, table);
                     }
                     if let Some(session) = table.session(session).filter(|_| comes) {
-                        self.watch_over_waits(session, table, now);
+                        self.abandon_waits(session, table, now);
                         for claim in session.claims.iter().filter_map(|id| table.claim(*id)) {
                             if claim.token().is_some() {
-                                self.hold(claim.id, &claim.spec.session, now);
+                                self.record_hold(claim.id, &claim.spec.session, now);
                             }
-                            self.count_for(claim, table, now);
+                            self.start_handoff_timers(claim, table, now);
                         }
                     }
                 }
             }
-            Event::SessionEnded { session, .. } => self.forget(session),
-            Event::ClaimGranted { claim, spec } => self.hold(*claim, &spec.session, now),
+            Event::SessionEnded { session, .. } => self.remove_session(session),
+            Event::ClaimGranted { claim, spec } => self.record_hold(*claim, &spec.session, now),
             Event::ClaimTransferred { from, claim, spec, .. } => {
                 self.held.remove(from);
-                self.hold(*claim, &spec.session, now);
+                self.record_hold(*claim, &spec.session, now);
             }
             Event::ClaimAwaited { claim, at } if *at != Some(self.me) => {
-                self.stop_waiting_for(*claim);
+                self.clear_abandoned(*claim);
             }
             // The session knows that it holds the claim.
             Event::ClaimUpdated { claim, .. } => {
-                self.stop_waiting_for(*claim);
+                self.clear_abandoned(*claim);
             }
             Event::ClaimLingering { claim, spec, home, .. } => {
                 let since = self.held.remove(claim);
                 if *home == self.me {
-                    self.linger(*claim, since.unwrap_or(now.into()) + spec.min_hold.into());
+                    self.start_lingering(*claim, since.unwrap_or(now.into()) + spec.min_hold.into());
                 }
             }
             Event::ClaimEnded { claim, .. } => {
                 self.held.remove(claim);
-                self.stop_waiting_for(*claim);
+                self.clear_abandoned(*claim);
                 if let Some(at) = self.lingering.swap_remove(claim) {
                     self.timers.unset(at, Timer::Lingering(*claim));
                 }
@@ -172,51 +172,51 @@ impl Home {
         self.observe_handoffs(recorded, table, now);
     }
 
-    /// Takes over everything of which this is the home according to the table, with a fresh TTL if it was not kept here
-    /// before. Forgets the rest.
+    /// Takes over everything of which this is the home according to the table, with a fresh TTL if it was not at
+    /// home here before. Forgets the rest.
     pub fn rebuild(&mut self, table: &Table, now: Tick) {
-        self.heard_of_loss(table.lost(), now);
+        self.observe_loss(table.lost(), now);
         let me = self.me;
         let at_home =
-            |session: &Session, entry: &HomeSession| session.spec.home == me && session.opened == entry.opened;
-        let absent =
-            |(id, entry): &(&Text, &HomeSession)| !table.session(id).is_some_and(|session| at_home(session, entry));
-        let absent: Vec<Text> = self.sessions.iter().filter(absent).map(|(id, _)| id.clone()).collect();
-        absent.iter().for_each(|id| self.forget(id));
+            |session: &Session, timer: &SessionTimer| session.spec.home == me && session.opened == timer.opened;
+        let gone =
+            |(id, timer): &(&Text, &SessionTimer)| !table.session(id).is_some_and(|session| at_home(session, timer));
+        let gone: Vec<Text> = self.sessions.iter().filter(gone).map(|(id, _)| id.clone()).collect();
+        gone.iter().for_each(|id| self.remove_session(id));
         for session in table.sessions_after(Revision(0)).filter(|session| session.spec.home == me) {
             let (ttl, grace) = (session.spec.ttl, session.spec.disconnect_grace);
-            let before = self.sessions.get(&session.spec.id).map(|entry| (entry.ttl(), entry.disconnect_grace()));
+            let before = self.sessions.get(&session.spec.id).map(|timer| (timer.ttl(), timer.disconnect_grace()));
             if before != Some((ttl, grace)) {
-                self.keep(&session.spec.id, session.opened, ttl, grace, now);
+                self.insert_session(&session.spec.id, session.opened, ttl, grace, now);
             }
-            self.count_attachments(&session.spec.id, session.spec.attachment);
-            self.note_owner(&session.spec);
+            self.set_attachment(&session.spec.id, session.spec.attachment);
+            self.set_opener(&session.spec);
             if before.is_none() {
-                self.watch_over_waits(session, table, now);
+                self.abandon_waits(session, table, now);
             }
         }
         // A claim is no longer cancelled here if its session has moved: the session may return with its client. Nothing
         // is known of claims that the table does not have yet, so they stay.
         let sessions = &self.sessions;
-        let stays = |claim: &Revision| match table.claim(*claim) {
+        let is_here = |claim: &Revision| match table.claim(*claim) {
             Some(Claim { spec, .. }) => match spec.awaited_at {
                 Some(at) => at == me,
-                None => sessions.get(&spec.session).is_some_and(|entry| entry.opened == spec.opened),
+                None => sessions.get(&spec.session).is_some_and(|timer| timer.opened == spec.opened),
             },
             None => *claim > table.revision(),
         };
-        self.unattended.retain(|claim, _| stays(claim));
-        self.cancelled.retain(stays);
+        self.abandoned.retain(|claim, _| is_here(claim));
+        self.cancelling.retain(is_here);
         self.lingering.retain(|claim, _| table.claim(*claim).is_some());
         let held = std::mem::take(&mut self.held);
         for claim in table.claims() {
             let since = held.get(&claim.id).copied().unwrap_or(now.into());
             match claim.state {
                 ClaimState::Waiting => {}
-                ClaimState::Held { .. } => self.hold(claim.id, &claim.spec.session, since.into()),
+                ClaimState::Held { .. } => self.record_hold(claim.id, &claim.spec.session, since.into()),
                 ClaimState::Lingering { home, .. } => {
                     if home == me && !self.lingering.contains_key(&claim.id) {
-                        self.linger(claim.id, since + claim.spec.min_hold.into());
+                        self.start_lingering(claim.id, since + claim.spec.min_hold.into());
                     }
                 }
             }
@@ -227,20 +227,21 @@ impl Home {
     /// Processes a table that was reloaded, which has skipped events: a claim is not cancelled here if it is awaited at
     /// another server by now, or its grant was acknowledged. A grant for a stream is not cancelled either: it looks the
     /// same.
-    pub fn compare(&mut self, table: &Table) {
-        let is_over = |claim: &Revision| {
+    pub fn reconcile(&mut self, table: &Table) {
+        let is_settled = |claim: &Revision| {
             table.claim(*claim).is_some_and(|found| match found.spec.awaited_at {
                 Some(at) => at != self.me,
                 None => found.token().is_some(),
             })
         };
-        let over: Vec<Revision> = self.unattended.keys().chain(&self.cancelled).copied().filter(is_over).collect();
-        for claim in over {
-            self.stop_waiting_for(claim);
+        let settled: Vec<Revision> =
+            self.abandoned.keys().chain(&self.cancelling).copied().filter(is_settled).collect();
+        for claim in settled {
+            self.clear_abandoned(claim);
         }
     }
 
-    /// How long an unattended claim, whose grant no caller is present to receive, is kept.
+    /// How long an abandoned claim, whose grant no caller is present to receive, is kept.
     #[must_use]
     pub fn reattach(&self) -> Duration {
         self.reattach
@@ -252,12 +253,12 @@ impl Home {
     /// # Errors
     /// If this is not its home, or if its time was already up: an ended session is not revived.
     pub fn renew(&mut self, session: &str, now: Tick) -> Result<Duration, RenewError> {
-        let entry = self.sessions.get_mut(session).ok_or(RenewError::Elsewhere)?;
+        let timer = self.sessions.get_mut(session).ok_or(RenewError::NotHome)?;
         if !Defect::RenewalUnchecked.is_here() {
-            entry.check(self.floors.of(entry.opened), now)?;
+            timer.check(self.floors.of(timer.opened), now)?;
         }
-        entry.call(now);
-        Ok(entry.ttl())
+        timer.renew_by_call(now);
+        Ok(timer.ttl())
     }
 
     /// Renews a session on the stream it is attached to: it lives for a full TTL from now while the stream does, and
@@ -266,35 +267,35 @@ impl Home {
     /// # Errors
     /// As [`Self::renew`], and if the session is not attached to this stream.
     pub fn keep_alive(&mut self, session: &str, stream: StreamId, now: Tick) -> Result<Duration, RenewError> {
-        let entry = self.sessions.get_mut(session).ok_or(RenewError::Elsewhere)?;
-        if entry.stream() != Some(stream) {
+        let timer = self.sessions.get_mut(session).ok_or(RenewError::NotHome)?;
+        if timer.stream() != Some(stream) {
             return Err(RenewError::NotAttached);
         }
-        entry.check(self.floors.of(entry.opened), now)?;
-        entry.renew(now);
-        Ok(entry.ttl())
+        timer.check(self.floors.of(timer.opened), now)?;
+        timer.renew(now);
+        Ok(timer.ttl())
     }
 
-    /// The minimum time that a session that is kept here lives on.
+    /// The minimum time that a session at home here lives on.
     #[must_use]
     pub fn remaining(&self, session: &str, now: Tick) -> Option<Duration> {
-        let entry = self.sessions.get(session)?;
-        Some(Tick::from(entry.deadline(self.floors.of(entry.opened))).saturating_sub(now))
+        let timer = self.sessions.get(session)?;
+        Some(Tick::from(timer.deadline(self.floors.of(timer.opened))).saturating_sub(now))
     }
 
-    /// Whether a session is kept here.
+    /// Whether a session is at home here.
     #[must_use]
-    pub fn keeps(&self, session: &str) -> bool {
+    pub fn has_session(&self, session: &str) -> bool {
         self.sessions.contains_key(session)
     }
 
-    /// The time since the last renewal of a session that is kept here.
+    /// The time since the last renewal of a session at home here.
     #[must_use]
     pub fn since_renewed(&self, session: &str, now: Tick) -> Option<Duration> {
         Some(now.saturating_sub(self.sessions.get(session)?.renewed()))
     }
 
-    /// The number of sessions that are kept here.
+    /// The number of sessions at home here.
     #[must_use]
     pub fn session_count(&self) -> usize {
         self.sessions.len()
@@ -302,24 +303,24 @@ impl Home {
 
     /// Whether a claim will be cancelled unless a caller reconnects for it.
     #[must_use]
-    pub fn is_unattended(&self, claim: Revision) -> bool {
-        self.unattended.contains_key(&claim)
+    pub fn is_abandoned(&self, claim: Revision) -> bool {
+        self.abandoned.contains_key(&claim)
     }
 
     /// A caller is present to receive the grant of this claim.
-    pub fn attend(&mut self, claim: Revision) {
-        if self.stop_waiting_for(claim) {
-            self.attend_settled(claim);
+    pub fn register_caller(&mut self, claim: Revision) {
+        if self.clear_abandoned(claim) {
+            self.reschedule_preemption(claim);
         }
     }
 
     /// No caller is left to receive the grant of this claim: it is cancelled after [`Self::reattach`], even if granted
     /// meanwhile, unless a caller reconnects for it.
-    pub fn leave(&mut self, claim: Revision, now: Tick) {
-        self.stop_waiting_for(claim);
+    pub fn mark_abandoned(&mut self, claim: Revision, now: Tick) {
+        self.clear_abandoned(claim);
         let at = (now + self.reattach).into();
-        self.unattended.insert(claim, at);
-        self.timers.set(at, Timer::Unattended(claim));
+        self.abandoned.insert(claim, at);
+        self.timers.set(at, Timer::Abandoned(claim));
     }
 
     /// The server was not able to take renewals until now, so every session lives for a full TTL from now, or for its
@@ -331,94 +332,101 @@ impl Home {
 
     /// Records a server's lease. The longest lease is how long another server, cut off from the database, may go on
     /// answering renewals for sessions that the database has lost.
-    pub fn heed_lease(&mut self, lease: Duration) {
+    pub fn observe_lease(&mut self, lease: Duration) {
         self.longest_lease = self.longest_lease.max(lease);
     }
 
     /// In the lost history, sessions may have had another home, which has answered their renewals, and may do so for
     /// its lease. Each therefore lives for a full TTL after that, even if its time was up: its end no longer
-    /// [stands](Self::stands).
-    fn heard_of_loss(&mut self, lost: Revision, now: Tick) {
+    /// [due](Self::is_still_due).
+    fn observe_loss(&mut self, lost: Revision, now: Tick) {
         let is_ignored = Defect::NoFreshTtlAfterLoss.is_here();
         let floor = if is_ignored { Tick::default() } else { now + self.longest_lease };
-        if !self.floors.lose(lost, floor) || is_ignored {
+        if !self.floors.record_loss(lost, floor) || is_ignored {
             return;
         }
-        for (id, entry) in &mut self.sessions {
-            if entry.revive() {
-                entry.timer = entry.deadline(self.floors.of(entry.opened));
-                self.timers.set(entry.timer, Timer::Session(id.clone()));
+        for (id, timer) in &mut self.sessions {
+            if timer.revive() {
+                timer.due = timer.deadline(self.floors.of(timer.opened));
+                self.timers.set(timer.due, Timer::Session(id.clone()));
             }
         }
     }
 
-    fn keep(&mut self, session: &Text, opened: Revision, ttl: Duration, disconnect_grace: Option<Duration>, now: Tick) {
-        match self.sessions.get_mut(session).filter(|entry| entry.opened == opened) {
-            Some(entry) => entry.change(ttl, disconnect_grace, self.floors.of(opened), now),
+    fn insert_session(
+        &mut self,
+        session: &Text,
+        opened: Revision,
+        ttl: Duration,
+        disconnect_grace: Option<Duration>,
+        now: Tick,
+    ) {
+        match self.sessions.get_mut(session).filter(|timer| timer.opened == opened) {
+            Some(timer) => timer.update(ttl, disconnect_grace, self.floors.of(opened), now),
             None => {
-                self.forget(session);
+                self.remove_session(session);
                 let now = if Defect::NoFreshTtl.is_here() { now.saturating_sub(ttl) } else { now };
-                self.sessions.insert(session.clone(), HomeSession::new(opened, ttl, disconnect_grace, now));
+                self.sessions.insert(session.clone(), SessionTimer::new(opened, ttl, disconnect_grace, now));
             }
         }
-        self.wake(session, now);
+        self.schedule(session, now);
     }
 
     /// Ensures that a timer expires when the session's time is up. An earlier timer suffices: the deadline is checked
     /// when it expires.
-    fn wake(&mut self, session: &Text, now: Tick) {
-        let Some(entry) = self.sessions.get_mut(session) else { return };
-        let deadline = entry.deadline(self.floors.of(entry.opened));
-        if entry.timer <= now.into() || deadline < entry.timer {
-            let timer = Timer::Session(session.clone());
-            self.timers.unset(replace(&mut entry.timer, deadline), timer.clone());
-            self.timers.set(deadline, timer);
+    fn schedule(&mut self, session: &Text, now: Tick) {
+        let Some(timer) = self.sessions.get_mut(session) else { return };
+        let deadline = timer.deadline(self.floors.of(timer.opened));
+        if timer.due <= now.into() || deadline < timer.due {
+            let subject = Timer::Session(session.clone());
+            self.timers.unset(replace(&mut timer.due, deadline), subject.clone());
+            self.timers.set(deadline, subject);
         }
     }
 
     /// Stops keeping a session here.
-    fn forget(&mut self, session: &Text) {
-        let Some(entry) = self.sessions.swap_remove(session) else { return };
-        self.timers.unset(entry.timer, Timer::Session(session.clone()));
-        if let Some(stream) = entry.stream() {
-            self.leave_stream(session, stream);
+    fn remove_session(&mut self, session: &Text) {
+        let Some(timer) = self.sessions.swap_remove(session) else { return };
+        self.timers.unset(timer.due, Timer::Session(session.clone()));
+        if let Some(stream) = timer.stream() {
+            self.detach(session, stream);
         }
     }
 
     /// The waits of a session that has just moved here are cancelled unless a caller requests them here.
-    fn watch_over_waits(&mut self, session: &Session, table: &Table, now: Tick) {
-        self.keep_holds(session, table);
+    fn abandon_waits(&mut self, session: &Session, table: &Table, now: Tick) {
+        self.clear_abandoned_holds(session, table);
         for claim in session.claims.iter().filter_map(|id| table.claim(*id)) {
-            if claim.state == ClaimState::Waiting && self.follows_home(claim) {
-                self.leave(claim.id, now);
+            if claim.state == ClaimState::Waiting && self.is_cancelled_by_home(claim) {
+                self.mark_abandoned(claim.id, now);
             }
         }
     }
 
-    /// Whether the home of its session is responsible for cancelling an unattended claim.
-    fn follows_home(&self, claim: &Claim) -> bool {
+    /// Whether the home of its session is responsible for cancelling an abandoned claim.
+    fn is_cancelled_by_home(&self, claim: &Claim) -> bool {
         claim.spec.awaited_at.is_none() || Defect::CancelledAtHome.is_here()
     }
 
     /// A session keeps its holds, even those that were to be cancelled here: its client may have learned of the grant
     /// from another server.
-    fn keep_holds(&mut self, session: &Session, table: &Table) {
+    fn clear_abandoned_holds(&mut self, session: &Session, table: &Table) {
         for claim in session.claims.iter().filter_map(|id| table.claim(*id)) {
-            if claim.state != ClaimState::Waiting && self.follows_home(claim) {
-                self.stop_waiting_for(claim.id);
+            if claim.state != ClaimState::Waiting && self.is_cancelled_by_home(claim) {
+                self.clear_abandoned(claim.id);
             }
         }
     }
 
-    /// A caller attends to a claim, or the claim needs no caller any more. Returns whether it was unattended.
-    fn stop_waiting_for(&mut self, claim: Revision) -> bool {
-        self.cancelled.remove(&claim);
-        let Some(at) = self.unattended.swap_remove(&claim) else { return false };
-        self.timers.unset(at, Timer::Unattended(claim));
+    /// A caller is registered for a claim, or the claim needs no caller any more. Returns whether it was abandoned.
+    fn clear_abandoned(&mut self, claim: Revision) -> bool {
+        self.cancelling.remove(&claim);
+        let Some(at) = self.abandoned.swap_remove(&claim) else { return false };
+        self.timers.unset(at, Timer::Abandoned(claim));
         true
     }
 
-    fn linger(&mut self, claim: Revision, at: Nanos) {
+    fn start_lingering(&mut self, claim: Revision, at: Nanos) {
         self.lingering.insert(claim, at);
         self.timers.set(at, Timer::Lingering(claim));
     }

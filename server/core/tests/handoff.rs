@@ -133,12 +133,12 @@ fn what_of_a_handoff_could_not_be_written_stays_due() {
     lab.allow_preemption(at(10), at(0));
     let asking = lab.home.due(at(10));
     assert!(matches!(&*asking, [Command::Preempt { .. }]));
-    lab.home.again(&asking[0], at(11));
+    lab.home.retry_at(&asking[0], at(11));
     lab.pass(at(11));
     assert_eq!(lab.asked(), ["ann"]);
     let ending = lab.home.due(at(14));
     assert!(matches!(&*ending, [Command::EndTransfer { .. }]));
-    lab.home.again(&ending[0], at(15));
+    lab.home.retry_at(&ending[0], at(15));
     lab.pass(at(15));
     assert!(lab.asked().is_empty());
 }

@@ -21,15 +21,15 @@ fn a_session_lives_for_its_ttl_and_not_longer() {
     assert!(lab.expire(at(10)).is_empty(), "it was renewed");
     assert!(lab.expire(at(18)).is_empty());
     assert_eq!(lab.expire(at(19)), ["ann"]);
-    assert_eq!(lab.home.renew("ann", at(19)), Err(RenewError::Elsewhere), "nothing revives it");
+    assert_eq!(lab.home.renew("ann", at(19)), Err(RenewError::NotHome), "nothing revives it");
 }
 
 #[test]
 fn a_late_renewal_revives_nothing_even_before_the_end_is_committed() {
     let mut lab = Lab::new();
     lab.open("ann", ME, at(0));
-    assert_eq!(lab.home.renew("ann", at(10)), Err(RenewError::Over(EndReason::Expired)));
-    assert_eq!(lab.home.renew("ann", at(9)), Err(RenewError::Over(EndReason::Expired)), "whatever came in between");
+    assert_eq!(lab.home.renew("ann", at(10)), Err(RenewError::Ended(EndReason::Expired)));
+    assert_eq!(lab.home.renew("ann", at(9)), Err(RenewError::Ended(EndReason::Expired)), "whatever came in between");
     assert_eq!(lab.expire(at(10)), ["ann"]);
 }
 
@@ -40,7 +40,7 @@ fn an_end_that_could_not_be_written_stays_due() {
     let due = lab.home.due(at(10));
     assert_eq!(due.len(), 1);
     assert!(lab.home.due(at(11)).is_empty(), "it is under way");
-    lab.home.again(&due[0], at(12));
+    lab.home.retry_at(&due[0], at(12));
     assert_eq!(lab.expire(at(12)), ["ann"]);
 }
 
@@ -62,8 +62,8 @@ fn a_fresh_ttl_for_all_revives_nobody_whose_time_was_up() {
     assert_eq!(due.len(), 1);
     // The end is being written, which takes so long that the lease expires meanwhile, and is regained.
     lab.home.refresh(at(10));
-    assert_eq!(lab.home.renew("s", at(11)), Err(RenewError::Over(EndReason::Expired)));
-    lab.home.again(&due[0], at(12));
+    assert_eq!(lab.home.renew("s", at(11)), Err(RenewError::Ended(EndReason::Expired)));
+    lab.home.retry_at(&due[0], at(12));
     assert_eq!(lab.expire(at(12)), ["s"]);
 }
 
@@ -74,9 +74,9 @@ fn after_a_loss_every_session_lives_for_a_full_ttl_even_if_its_end_was_under_way
     lab.open("ann", ME, at(0));
     lab.open("bob", ME, at(5));
     let under_way = lab.home.due(at(10));
-    assert!(matches!(&*under_way, [end] if lab.home.stands(end)));
+    assert!(matches!(&*under_way, [end] if lab.home.is_still_due(end)));
     lab.lose(at(11));
-    assert!(!lab.home.stands(&under_way[0]));
+    assert!(!lab.home.is_still_due(&under_way[0]));
     assert_eq!(lab.home.renew("bob", at(12)), Ok(Duration::from_secs(10)));
     assert_eq!(lab.expire(at(20)), [""; 0]);
     assert_eq!(lab.expire(at(21)), ["ann"]);
@@ -89,7 +89,7 @@ fn after_a_loss_every_session_lives_for_a_full_ttl_even_if_its_end_was_under_way
 fn after_a_loss_a_session_lives_for_a_full_ttl_after_the_longest_lease_of_a_server() {
     let mut lab = Lab::new();
     for lease in [at(2), at(3), at(1)] {
-        lab.home.heed_lease(lease);
+        lab.home.observe_lease(lease);
     }
     lab.open("kept", ME, at(0));
     lab.open("adopted", OTHER, at(0));
@@ -113,7 +113,7 @@ fn the_end_of_a_session_that_has_gone_and_come_back_stands_no_more() {
     let under_way = lab.home.due(at(10));
     for home in [OTHER, ME] {
         lab.ask(Command::AttachSession { session: "ann".into(), home, attachment: 0, client: None }, at(11));
-        assert!(!lab.home.stands(&under_way[0]));
+        assert!(!lab.home.is_still_due(&under_way[0]));
     }
     assert_eq!(lab.expire(at(20)), [""; 0]);
     assert_eq!(lab.expire(at(21)), ["ann"]);
@@ -124,15 +124,15 @@ fn what_is_given_up_is_kept_if_its_session_has_gone_and_come_back() {
     let mut lab = Lab::new();
     lab.open("ann", ME, at(0));
     let Outcome::Held { claim, .. } = lab.acquire("ann", Duration::ZERO, at(0)) else { panic!("it is free") };
-    lab.home.leave(claim.id, at(0));
+    lab.home.mark_abandoned(claim.id, at(0));
     let under_way = lab.home.due(at(5));
     assert!(matches!(&*under_way, [Command::Abandon { .. }]));
-    assert!(lab.home.stands(&under_way[0]));
+    assert!(lab.home.is_still_due(&under_way[0]));
     for home in [OTHER, ME] {
         lab.ask(Command::AttachSession { session: "ann".into(), home, attachment: 0, client: None }, at(6));
-        assert!(!lab.home.stands(&under_way[0]));
-        lab.home.again(&under_way[0], at(7));
-        assert!(!lab.home.is_unattended(claim.id), "its client may know of it");
+        assert!(!lab.home.is_still_due(&under_way[0]));
+        lab.home.retry_at(&under_way[0], at(7));
+        assert!(!lab.home.is_abandoned(claim.id), "its client may know of it");
     }
 }
 
@@ -147,10 +147,10 @@ fn a_hold_that_was_left_is_kept_if_its_session_is_attached_again_where_it_is() {
         panic!("it is held")
     };
     for (session, claim) in [("ann", &held), ("bob", &waiting)] {
-        lab.home.leave(claim.id, at(0));
+        lab.home.mark_abandoned(claim.id, at(0));
         lab.ask(Command::AttachSession { session: session.into(), home: ME, attachment: 1, client: None }, at(1));
     }
-    assert!(!lab.home.is_unattended(held.id));
+    assert!(!lab.home.is_abandoned(held.id));
     let under_way = lab.home.due(at(5));
     assert!(
         matches!(&*under_way, [Command::Abandon { claim, .. }] if *claim == waiting.id),
@@ -174,13 +174,13 @@ fn giving_up_a_wait_that_could_not_be_written_stays_due() {
     lab.open("bob", ME, at(0));
     lab.acquire("ann", Duration::ZERO, at(0));
     let Outcome::Waiting { claim, .. } = lab.acquire("bob", Duration::ZERO, at(0)) else { panic!("not held by ann?") };
-    assert!(!lab.home.is_unattended(claim.id));
-    lab.home.leave(claim.id, at(1));
-    assert!(lab.home.is_unattended(claim.id));
+    assert!(!lab.home.is_abandoned(claim.id));
+    lab.home.mark_abandoned(claim.id, at(1));
+    assert!(lab.home.is_abandoned(claim.id));
     let due = lab.home.due(at(6));
     assert_eq!(due, [Command::Abandon { claim: claim.id, home: ME }]);
     assert!(lab.home.due(at(7)).is_empty(), "it is under way");
-    lab.home.again(&due[0], at(8));
+    lab.home.retry_at(&due[0], at(8));
     assert_eq!(lab.home.due(at(8)), due);
 }
 
@@ -195,7 +195,7 @@ fn a_table_that_was_loaded_anew_ends_no_session_early_and_keeps_none_that_is_gon
     lab.table.commit();
     lab.home.rebuild(&lab.table, at(4));
     assert_eq!(lab.home.session_count(), 1);
-    assert_eq!(lab.home.renew("bob", at(4)), Err(RenewError::Elsewhere));
+    assert_eq!(lab.home.renew("bob", at(4)), Err(RenewError::NotHome));
     assert_eq!(lab.home.remaining("ann", at(4)), Some(at(6)), "it was kept before");
 }
 
@@ -212,8 +212,8 @@ fn a_table_that_was_loaded_anew_is_no_renewal_nor_does_it_keep_what_has_gone_or_
     lab.unseen(opening("zoe", TTL, None, OTHER));
     lab.home.rebuild(&lab.table, at(4));
     assert_eq!(lab.home.remaining("ann", at(4)), Some(at(6)));
-    assert_eq!(lab.home.renew("bob", at(4)), Err(RenewError::Elsewhere));
-    assert_eq!(lab.home.renew("zoe", at(4)), Err(RenewError::Elsewhere));
+    assert_eq!(lab.home.renew("bob", at(4)), Err(RenewError::NotHome));
+    assert_eq!(lab.home.renew("zoe", at(4)), Err(RenewError::NotHome));
     assert_eq!(lab.home.remaining("eve", at(4)), Some(TTL), "another one of the same name");
     assert_eq!(lab.expire(at(10)), ["ann"]);
     assert_eq!(lab.expire(at(14)), ["eve"]);
@@ -224,7 +224,7 @@ fn a_session_that_moves_away_is_no_longer_kept() {
     let mut lab = Lab::new();
     lab.open("ann", ME, at(0));
     lab.ask(Command::AttachSession { session: "ann".into(), home: OTHER, attachment: 0, client: None }, at(1));
-    assert_eq!(lab.home.renew("ann", at(2)), Err(RenewError::Elsewhere));
+    assert_eq!(lab.home.renew("ann", at(2)), Err(RenewError::NotHome));
     assert!(lab.expire(at(30)).is_empty());
 }
 
@@ -257,11 +257,11 @@ fn a_wait_that_nobody_attends_to_is_given_up_unless_somebody_comes_back() {
     lab.open("bob", ME, at(0));
     lab.acquire("ann", Duration::ZERO, at(0));
     let Outcome::Waiting { claim, .. } = lab.acquire("bob", Duration::ZERO, at(0)) else { panic!("held by ann") };
-    lab.home.leave(claim.id, at(1));
-    lab.home.attend(claim.id);
+    lab.home.mark_abandoned(claim.id, at(1));
+    lab.home.register_caller(claim.id);
     lab.expire(at(6));
     assert!(lab.table.claim(claim.id).is_some(), "somebody came back");
-    lab.home.leave(claim.id, at(6));
+    lab.home.mark_abandoned(claim.id, at(6));
     lab.home.renew("bob", at(9)).expect("open");
     lab.home.renew("ann", at(9)).expect("open");
     lab.expire(at(11));
@@ -292,10 +292,10 @@ fn waits_that_a_moving_session_brings_along_are_given_up_unless_asked_for() {
     let Outcome::Waiting { claim, .. } = lab.acquire("bob", Duration::ZERO, at(0)) else { panic!("held by ann") };
     let attach = Command::AttachSession { session: "bob".into(), home: ME, attachment: 0, client: None };
     lab.ask(attach.clone(), at(1));
-    assert!(lab.home.is_unattended(claim.id));
-    lab.home.attend(claim.id);
+    assert!(lab.home.is_abandoned(claim.id));
+    lab.home.register_caller(claim.id);
     lab.ask(attach, at(2));
-    assert!(!lab.home.is_unattended(claim.id), "it was here already, and somebody asks for it here");
+    assert!(!lab.home.is_abandoned(claim.id), "it was here already, and somebody asks for it here");
 }
 
 #[test]
@@ -319,14 +319,14 @@ fn what_was_to_be_given_up_is_not_when_its_session_has_gone_unseen() {
         let mut lab = Lab::new();
         lab.open("ann", ME, at(0));
         let Outcome::Held { claim, .. } = lab.acquire("ann", Duration::ZERO, at(0)) else { panic!("it is free") };
-        lab.home.leave(claim.id, at(1));
+        lab.home.mark_abandoned(claim.id, at(1));
         let abandon = if is_due { lab.home.due(at(6)) } else { Vec::new() };
         lab.unseen(Command::AttachSession { session: "ann".into(), home: OTHER, attachment: 0, client: None });
         lab.home.rebuild(&lab.table, at(7));
-        assert!(!abandon.iter().any(|command| lab.home.stands(command)));
+        assert!(!abandon.iter().any(|command| lab.home.is_still_due(command)));
         lab.ask(Command::AttachSession { session: "ann".into(), home: ME, attachment: 0, client: None }, at(8));
         assert_eq!(lab.home.due(at(9)), Vec::new());
-        assert!(!abandon.iter().any(|command| lab.home.stands(command)));
+        assert!(!abandon.iter().any(|command| lab.home.is_still_due(command)));
         assert_eq!(abandon.len(), usize::from(is_due));
     }
 }
@@ -336,7 +336,7 @@ fn it_tells_whom_it_keeps_and_when_they_were_renewed() {
     let mut lab = Lab::new();
     lab.open("ann", ME, at(1));
     lab.open("bob", OTHER, at(1));
-    assert!(lab.home.keeps("ann") && !lab.home.keeps("bob"));
+    assert!(lab.home.has_session("ann") && !lab.home.has_session("bob"));
     assert_eq!(lab.home.since_renewed("ann", at(4)), Some(at(3)));
     lab.home.renew("ann", at(5)).expect("open");
     assert_eq!(lab.home.since_renewed("ann", at(7)), Some(at(2)));

@@ -119,9 +119,9 @@ impl Api {
             Via::Stream(stream) => {
                 principal.check_owner(namespace, session)?;
                 match namespace.attach(session, stream) {
-                    Err(RenewError::Over(reason)) => Refusal::over(session, reason),
+                    Err(RenewError::Ended(reason)) => Refusal::session_ended(session, reason),
                     // Attached again when the command has been decided.
-                    Ok(()) | Err(RenewError::Elsewhere | RenewError::NotAttached) => return Ok(()),
+                    Ok(()) | Err(RenewError::NotHome | RenewError::NotAttached) => return Ok(()),
                 }
             }
         };
@@ -314,8 +314,8 @@ fn kept_sessions(ids: Vec<String>, kept: Vec<Result<Duration, Problem>>) -> v1::
 
 pub(super) fn not_renewed(session: &str, why: RenewError) -> Problem {
     match why {
-        RenewError::Over(reason) => Refusal::over(session, reason).into(),
-        RenewError::Elsewhere | RenewError::NotAttached => Problem::NotAttached { session: session.into() },
+        RenewError::Ended(reason) => Refusal::session_ended(session, reason).into(),
+        RenewError::NotHome | RenewError::NotAttached => Problem::NotAttached { session: session.into() },
     }
 }
 

@@ -186,7 +186,7 @@ impl Sequencer {
             return;
         }
         let local = self.replica.local.lock();
-        let stands = |command: &Command| Defect::DueForEver.is_here() || local.home.stands(command);
+        let stands = |command: &Command| Defect::DueForEver.is_here() || local.home.is_still_due(command);
         work.requests.retain(|(request, asker)| !matches!(asker, Asker::Home) || stands(&request.command));
     }
 

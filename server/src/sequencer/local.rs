@@ -66,7 +66,7 @@ impl SharedLocalState {
         local.observe(events, table);
         // A session that has just moved here brings waits without callers; these waits have callers.
         for grant in pending.iter().flatten() {
-            local.home.attend(grant.claim());
+            local.home.register_caller(grant.claim());
         }
         pending
     }
@@ -80,7 +80,7 @@ impl SharedLocalState {
         };
         if decided.iter().any(ends_hold) {
             let local = self.lock();
-            local.home.tell_pauses(decided, local.lease.standing_tick());
+            local.home.record_pauses(decided, local.lease.standing_tick());
         }
     }
 }
@@ -91,12 +91,12 @@ impl LocalState {
     fn register(&mut self, shared: &SharedLocalState, registration: Registration) -> Option<PendingGrant> {
         match registration {
             Registration::Waiting(claim) => {
-                self.home.attend(claim);
+                self.home.register_caller(claim);
                 Some(self.waiters.register_waiting(shared.clone(), claim))
             }
             Registration::Granted { claim, is_new } => {
-                let is_pending = is_new || self.home.is_unattended(claim) || self.waiters.contains(claim);
-                self.home.attend(claim);
+                let is_pending = is_new || self.home.is_abandoned(claim) || self.waiters.contains(claim);
+                self.home.register_caller(claim);
                 is_pending.then(|| self.waiters.register_granted(shared.clone(), claim))
             }
         }
@@ -106,7 +106,7 @@ impl LocalState {
     /// request the claim again.
     pub(super) fn remove_waiter(&mut self, claim: Revision, number: u64, is_answered: bool) {
         if self.waiters.remove_waiter(claim, number) && !is_answered {
-            self.leave(claim);
+            self.mark_abandoned(claim);
         }
     }
 
@@ -115,7 +115,7 @@ impl LocalState {
         if is_returned {
             self.waiters.acknowledge(claim);
         } else if self.waiters.remove_grant(claim) {
-            self.leave(claim);
+            self.mark_abandoned(claim);
         }
     }
 
@@ -134,7 +134,7 @@ impl LocalState {
         let now = self.lease.standing_tick();
         if !self.streams.contains(stream) {
             // The stream ended while the command was in progress.
-            self.home.attached_in_vain(session, now);
+            self.home.attach_failed(session, now);
             return Err(RenewError::NotAttached);
         }
         let before = self.home.attach(session, stream, now)?;
@@ -145,7 +145,7 @@ impl LocalState {
     /// Applies committed events; `table` shows the state after them.
     fn observe(&mut self, events: &[Recorded], table: &Table) {
         let now = self.lease.standing_tick();
-        self.home.heed_lease(self.membership.longest_lease());
+        self.home.observe_lease(self.membership.longest_lease());
         for recorded in events {
             self.notify(recorded, table);
             self.wait_times.observe(recorded, &self.home);
@@ -157,36 +157,36 @@ impl LocalState {
         let adopts =
             |recorded: &Recorded| matches!(recorded.event, Event::ServerAdopted { by, .. } if by == self.home.me());
         if !self.is_behind && events.iter().any(adopts) {
-            self.leave_waits_without_caller(table);
+            self.abandon_waits_without_caller(table);
         }
     }
 
     /// Lets claims that are awaited here without a caller be cancelled soon, unless a caller requests them again: their
     /// calls were at a server that died.
-    fn leave_waits_without_caller(&mut self, table: &Table) {
+    fn abandon_waits_without_caller(&mut self, table: &Table) {
         let me = Some(self.home.me());
         for claim in table.claims().filter(|claim| claim.state == ClaimState::Waiting && claim.spec.awaited_at == me) {
-            self.leave_without_caller(claim.id);
+            self.abandon_without_caller(claim.id);
         }
     }
 
     /// If no caller is registered for a claim that is awaited here, another server has decided that, and the call may
     /// be gone.
-    fn leave_without_caller(&mut self, claim: Revision) {
-        if !self.waiters.contains(claim) && !self.home.is_unattended(claim) {
-            self.leave(claim);
+    fn abandon_without_caller(&mut self, claim: Revision) {
+        if !self.waiters.contains(claim) && !self.home.is_abandoned(claim) {
+            self.mark_abandoned(claim);
         }
     }
 
     /// Settles waits by a table that was reloaded. Claims that it does not have yet are settled at the log's head.
     pub(crate) fn reconcile(&mut self, table: &Table) {
-        self.home.heed_lease(self.membership.longest_lease());
+        self.home.observe_lease(self.membership.longest_lease());
         self.home.rebuild(table, self.lease.standing_tick());
-        self.home.compare(table);
+        self.home.reconcile(table);
         self.wait_times.reconcile(table);
         for claim in self.waiters.waiting_claims() {
             match table.claim(claim) {
-                Some(found) if found.state == ClaimState::Waiting => self.home.attend(claim),
+                Some(found) if found.state == ClaimState::Waiting => self.home.register_caller(claim),
                 Some(found) => self.grant(found),
                 None => {}
             }
@@ -199,20 +199,20 @@ impl LocalState {
         if !std::mem::take(&mut self.is_behind) {
             return;
         }
-        self.home.compare(table);
+        self.home.reconcile(table);
         for claim in self.waiters.waiting_claims().into_iter().filter(|claim| table.claim(*claim).is_none()) {
             self.waiters.end(claim, EndReason::Disconnected);
         }
         let me = self.home.me();
         let is_here = |claim: &Claim| claim.spec.awaited_at.is_none_or(|at| at == me);
         self.waiters.retain_grants(|claim| table.claim(claim).is_some_and(is_here));
-        self.leave_waits_without_caller(table);
+        self.abandon_waits_without_caller(table);
     }
 
     /// Records at which server a claim is awaited from now on.
     fn awaited(&mut self, claim: Revision, at: Option<ServerId>) {
         if at == Some(self.home.me()) && !self.is_behind {
-            self.leave_without_caller(claim);
+            self.abandon_without_caller(claim);
         }
     }
 
@@ -279,11 +279,11 @@ impl LocalState {
     /// Notifies the callers that wait for the grant; if none is left, the claim is left to the timers.
     fn grant(&mut self, claim: &Claim) {
         if !self.waiters.grant(claim) {
-            self.leave(claim.id);
+            self.mark_abandoned(claim.id);
         }
     }
 
-    fn leave(&mut self, claim: Revision) {
-        self.home.leave(claim, self.lease.standing_tick());
+    fn mark_abandoned(&mut self, claim: Revision) {
+        self.home.mark_abandoned(claim, self.lease.standing_tick());
     }
 }

@@ -140,7 +140,7 @@ fn reject(passage: &Traced, refusal: Refusal) -> Told {
 impl Refusal {
     /// For a session that is over, though its end may not be in the log yet.
     #[must_use]
-    pub fn over(session: &str, reason: EndReason) -> Self {
+    pub fn session_ended(session: &str, reason: EndReason) -> Self {
         Self::Rejected(Rejection::SessionEnded { session: session.into(), reason })
     }
 }

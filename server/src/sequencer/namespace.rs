@@ -223,8 +223,8 @@ impl Namespace {
                 self.sessions.renewed(pause, ttl);
                 Ok(Some(ttl))
             }
-            Err(RenewError::Over(reason)) => Err(Refusal::over(session, reason)),
-            Err(RenewError::Elsewhere | RenewError::NotAttached) => Ok(None),
+            Err(RenewError::Ended(reason)) => Err(Refusal::session_ended(session, reason)),
+            Err(RenewError::NotHome | RenewError::NotAttached) => Ok(None),
         }
     }
 

@@ -239,7 +239,7 @@ impl Sequencer {
 
     pub(super) fn again(&mut self, command: &Command) {
         let at = self.settings.lease.standing_tick() + AGAIN;
-        self.replica.local.lock().home.again(command, at);
+        self.replica.local.lock().home.retry_at(command, at);
     }
 
     /// Writes the rows behind the log from time to time, concurrently with everything else.

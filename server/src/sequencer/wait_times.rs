@@ -38,7 +38,7 @@ impl WaitTimes {
 
     fn granted(&mut self, claim: Revision, session: &str, home: &Home) {
         if let Some(since) = self.since.remove(&claim)
-            && home.keeps(session)
+            && home.has_session(session)
         {
             self.locks.waited(since.elapsed());
         }

@@ -13,19 +13,19 @@ impl Home {
         self.timers.next().map(Tick::from)
     }
 
-    /// The commands that are due at `now`. Each must be carried out or passed to [`Self::again`].
+    /// The commands that are due at `now`. Each must be carried out or passed to [`Self::retry_at`].
     pub fn due(&mut self, now: Tick) -> Vec<Command> {
         let mut commands = Vec::new();
         while let Some((at, timer)) = self.timers.expire(now.into()) {
-            if !self.counts(at, &timer) {
+            if !self.is_current(at, &timer) {
                 continue;
             }
             commands.extend(match timer {
                 Timer::Session(session) => self.session_due(session, now),
                 Timer::Lingering(claim) => Some(Command::EndLingering { claim, home: self.me }),
-                Timer::Unattended(claim) => {
-                    self.unattended.swap_remove(&claim);
-                    self.cancelled.insert(claim);
+                Timer::Abandoned(claim) => {
+                    self.abandoned.swap_remove(&claim);
+                    self.cancelling.insert(claim);
                     Some(Command::Abandon { claim, home: self.me })
                 }
                 Timer::Transfer(claim) => self.transfer_due(claim),
@@ -36,15 +36,15 @@ impl Home {
     }
 
     fn session_due(&mut self, session: Text, now: Tick) -> Option<Command> {
-        let entry = self.sessions.get_mut(&session)?;
-        let floor = self.floors.of(entry.opened);
-        match entry.check(floor, now) {
-            Err(RenewError::Over(reason)) => {
-                Some(Command::EndSession { session, opened: entry.opened, home: self.me, reason })
+        let timer = self.sessions.get_mut(&session)?;
+        let floor = self.floors.of(timer.opened);
+        match timer.check(floor, now) {
+            Err(RenewError::Ended(reason)) => {
+                Some(Command::EndSession { session, opened: timer.opened, home: self.me, reason })
             }
             _ => {
-                entry.timer = entry.deadline(floor);
-                let at = entry.timer;
+                timer.due = timer.deadline(floor);
+                let at = timer.due;
                 self.timers.set(at, Timer::Session(session));
                 None
             }
@@ -54,25 +54,25 @@ impl Home {
     /// Whether a command of [`Self::due`] must still be carried out after later commits: its session may have moved to
     /// another server, and returned with a new TTL and claims that its client knows of.
     #[must_use]
-    pub fn stands(&self, command: &Command) -> bool {
+    pub fn is_still_due(&self, command: &Command) -> bool {
         match command {
             Command::EndSession { session, opened, .. } => {
-                self.sessions.get(session).is_some_and(|entry| entry.opened == *opened && entry.is_over())
+                self.sessions.get(session).is_some_and(|timer| timer.opened == *opened && timer.has_ended())
             }
-            Command::Abandon { claim, .. } => self.cancelled.contains(claim),
+            Command::Abandon { claim, .. } => self.cancelling.contains(claim),
             _ => true,
         }
     }
 
     /// Reschedules a command of [`Self::due`] that could not be carried out: it is due again at `at`.
-    pub fn again(&mut self, command: &Command, at: Tick) {
+    pub fn retry_at(&mut self, command: &Command, at: Tick) {
         let at = Nanos::from(at);
         let timer = match command {
             Command::EndSession { session, opened, .. } => {
-                let Some(entry) = self.sessions.get_mut(session).filter(|entry| entry.opened == *opened) else {
+                let Some(timer) = self.sessions.get_mut(session).filter(|timer| timer.opened == *opened) else {
                     return;
                 };
-                entry.timer = at;
+                timer.due = at;
                 Timer::Session(session.clone())
             }
             Command::EndLingering { claim, .. } => {
@@ -81,11 +81,11 @@ impl Home {
                 Timer::Lingering(*claim)
             }
             Command::Abandon { claim, .. } => {
-                if !self.cancelled.remove(claim) {
+                if !self.cancelling.remove(claim) {
                     return;
                 }
-                self.unattended.insert(*claim, at);
-                Timer::Unattended(*claim)
+                self.abandoned.insert(*claim, at);
+                Timer::Abandoned(*claim)
             }
             Command::EndTransfer { claim, started, .. } => {
                 let drain = self.handoffs.drains.get_mut(claim).filter(|(known, _)| known == started);
@@ -100,11 +100,11 @@ impl Home {
     }
 
     /// Whether an expired timer is still current.
-    fn counts(&self, at: Nanos, timer: &Timer) -> bool {
+    fn is_current(&self, at: Nanos, timer: &Timer) -> bool {
         match timer {
-            Timer::Session(session) => self.sessions.get(session).is_some_and(|entry| entry.timer == at),
+            Timer::Session(session) => self.sessions.get(session).is_some_and(|timer| timer.due == at),
             Timer::Lingering(claim) => self.lingering.get(claim) == Some(&at),
-            Timer::Unattended(claim) => self.unattended.get(claim) == Some(&at),
+            Timer::Abandoned(claim) => self.abandoned.get(claim) == Some(&at),
             Timer::Transfer(claim) => self.handoffs.drains.get(claim).is_some_and(|(_, due)| *due == at),
             Timer::Preempt(claim) => self.handoffs.settled.get(claim).is_some_and(|settled| *settled <= at),
         }

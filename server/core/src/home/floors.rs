@@ -30,7 +30,7 @@ impl Floors {
     }
 
     /// Makes `floor` the floor of sessions opened before a history loss. Returns whether the loss is new.
-    pub(super) fn lose(&mut self, lost: Revision, floor: Tick) -> bool {
+    pub(super) fn record_loss(&mut self, lost: Revision, floor: Tick) -> bool {
         let news = lost > self.lost;
         if news {
             (self.lost, self.older) = (lost, floor);

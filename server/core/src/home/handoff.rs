@@ -25,20 +25,20 @@ impl Home {
     pub(super) fn observe_handoffs(&mut self, recorded: &Recorded, table: &Table, now: Tick) {
         match &recorded.event {
             Event::TransferStarted { claim, spec, drain, .. } if self.sessions.contains_key(&spec.session) => {
-                self.drain(*claim, recorded.revision, *drain, now);
+                self.start_drain(*claim, recorded.revision, *drain, now);
             }
             Event::TransferCancelled { claim, spec, .. } => {
                 self.handoffs.drains.swap_remove(claim);
                 for name in &spec.names {
-                    self.settle_again(name, table, now);
+                    self.restart_settling(name, table, now);
                 }
-                self.consider_all(&spec.names, table, now);
+                self.schedule_preemptions(&spec.names, table, now);
             }
             Event::ClaimQueued(spec) => {
                 if let Some(claim) = table.claim(recorded.revision) {
-                    self.count_for(claim, table, now);
+                    self.start_handoff_timers(claim, table, now);
                 }
-                self.consider_all(&spec.names, table, now);
+                self.schedule_preemptions(&spec.names, table, now);
             }
             // It was first in all its queues, so no waiter behind it is better.
             Event::ClaimGranted { claim, .. } => {
@@ -47,19 +47,19 @@ impl Home {
             Event::ClaimLingering { claim, spec, .. } | Event::ClaimEnded { claim, spec, .. } => {
                 self.handoffs.settled.swap_remove(claim);
                 self.handoffs.drains.swap_remove(claim);
-                self.consider_all(&spec.names, table, now);
+                self.schedule_preemptions(&spec.names, table, now);
             }
             Event::ClaimTransferred { from, claim, spec, .. } => {
                 self.handoffs.drains.swap_remove(from);
                 self.handoffs.settled.swap_remove(claim);
-                self.consider_all(&spec.names, table, now);
+                self.schedule_preemptions(&spec.names, table, now);
             }
             Event::LockConfigured { name, .. } => {
                 let waiters = table.lock(name).into_iter().flat_map(|lock| lock.waiters());
                 for claim in waiters.filter_map(|rank| table.claim(rank.1)) {
-                    self.count_for(claim, table, now);
+                    self.start_handoff_timers(claim, table, now);
                 }
-                self.consider(name, table, now);
+                self.schedule_preemption(name, table, now);
             }
             _ => {}
         }
@@ -67,19 +67,19 @@ impl Home {
 
     pub(super) fn rebuild_handoffs(&mut self, table: &Table, now: Tick) {
         let sessions = &self.sessions;
-        let stays = |claim: &Claim| sessions.contains_key(&claim.spec.session);
-        self.handoffs.drains.retain(|claim, _| table.claim(*claim).is_some_and(stays));
+        let is_here = |claim: &Claim| sessions.contains_key(&claim.spec.session);
+        self.handoffs.drains.retain(|claim, _| table.claim(*claim).is_some_and(is_here));
         self.handoffs.settled.retain(|claim, _| table.claim(*claim).is_some());
         for claim in table.claims() {
-            self.count_for(claim, table, now);
+            self.start_handoff_timers(claim, table, now);
         }
         for (name, _) in table.all_settings() {
-            self.consider(name, table, now);
+            self.schedule_preemption(name, table, now);
         }
     }
 
-    /// Starts the timers that a claim of a session that is kept here needs, unless they are already running.
-    pub(super) fn count_for(&mut self, claim: &Claim, table: &Table, now: Tick) {
+    /// Starts the timers that a claim of a session at home here needs, unless they are already running.
+    pub(super) fn start_handoff_timers(&mut self, claim: &Claim, table: &Table, now: Tick) {
         if !self.sessions.contains_key(&claim.spec.session) {
             return;
         }
@@ -93,26 +93,26 @@ impl Home {
             (_, Some(Transfer { started, drain, .. }))
                 if self.handoffs.drains.get(&claim.id).is_none_or(|(known, _)| known != started) =>
             {
-                self.drain(claim.id, *started, *drain, now);
+                self.start_drain(claim.id, *started, *drain, now);
             }
             _ => {}
         }
     }
 
-    fn drain(&mut self, claim: Revision, started: Revision, drain: Duration, now: Tick) {
+    fn start_drain(&mut self, claim: Revision, started: Revision, drain: Duration, now: Tick) {
         let at = (now + drain).into();
         self.handoffs.drains.insert(claim, (started, at));
         self.timers.set(at, Timer::Transfer(claim));
     }
 
-    fn consider_all(&mut self, names: &[Text], table: &Table, now: Tick) {
+    fn schedule_preemptions(&mut self, names: &[Text], table: &Table, now: Tick) {
         for name in names {
-            self.consider(name, table, now);
+            self.schedule_preemption(name, table, now);
         }
     }
 
-    /// Sets the timer of the first waiter of a lock, if it may preempt the holder and is kept here.
-    fn consider(&mut self, name: &str, table: &Table, now: Tick) {
+    /// Sets the timer of the first waiter of a lock, if it may preempt the holder and is at home here.
+    fn schedule_preemption(&mut self, name: &str, table: &Table, now: Tick) {
         let Some(preempt) = table.settings(name).and_then(|settings| settings.preempt) else { return };
         let first = table.lock(name).and_then(|lock| table.claim(lock.waiters().first()?.1));
         let Some(first) = first.filter(|first| self.sessions.contains_key(&first.spec.session)) else { return };
@@ -123,7 +123,7 @@ impl Home {
     }
 
     /// The holder did not confirm: the waiter that is to preempt it must settle anew.
-    fn settle_again(&mut self, name: &str, table: &Table, now: Tick) {
+    fn restart_settling(&mut self, name: &str, table: &Table, now: Tick) {
         let Some(preempt) = table.settings(name).and_then(|settings| settings.preempt) else { return };
         let first = table.lock(name).and_then(|lock| lock.waiters().first());
         if let Some(settled) = first.and_then(|first| self.handoffs.settled.get_mut(&first.1)) {
@@ -132,7 +132,7 @@ impl Home {
     }
 
     /// A caller has reconnected for a waiter, which may have settled meanwhile.
-    pub(super) fn attend_settled(&mut self, claim: Revision) {
+    pub(super) fn reschedule_preemption(&mut self, claim: Revision) {
         if let Some(settled) = self.handoffs.settled.get(&claim) {
             self.timers.set(*settled, Timer::Preempt(claim));
         }
@@ -145,7 +145,7 @@ impl Home {
 
     /// A waiter without a caller at present must not preempt a holder that uses the lock.
     pub(super) fn preempt_due(&self, claim: Revision) -> Option<Command> {
-        let attended = !self.unattended.contains_key(&claim);
-        attended.then_some(Command::Preempt { claim, home: self.me })
+        let has_caller = !self.is_abandoned(claim);
+        has_caller.then_some(Command::Preempt { claim, home: self.me })
     }
 }

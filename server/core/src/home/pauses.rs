@@ -25,7 +25,7 @@ struct Pause {
 
 impl Pauses {
     /// Records a renewal at `now`, after a pause.
-    pub(super) fn ended(&mut self, now: Nanos, length: Nanos) {
+    pub(super) fn record(&mut self, now: Nanos, length: Nanos) {
         let pause = Pause { end: now, length };
         while self.last.length <= length {
             match self.longer.as_mut().and_then(|longer| longer.pop()) {
@@ -66,7 +66,7 @@ mod tests {
         let mut moments = Vec::new();
         for pause in pauses {
             now = now + ms(*pause);
-            kept.ended(now, ms(*pause));
+            kept.record(now, ms(*pause));
             moments.push(now);
         }
         (kept, moments)

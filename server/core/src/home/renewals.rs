@@ -12,18 +12,18 @@ use crate::model::Revision;
 pub struct Renewals {
     /// The time since the last renewal.
     pub since_last: Duration,
-    /// The longest time without a renewal, as [`Home::tell_pauses`] would report it if the hold ended now.
+    /// The longest time without a renewal, as [`Home::record_pauses`] would report it if the hold ended now.
     pub longest_pause: Duration,
 }
 
 impl Home {
-    /// The timing of the renewals of a session that is kept here during one of its holds.
+    /// The timing of the renewals of a session at home here during one of its holds.
     #[must_use]
     pub fn renewals(&self, claim: Revision, session: &str, opened: Revision, now: Tick) -> Option<Renewals> {
-        let entry = self.sessions.get(session).filter(|entry| entry.opened == opened)?;
+        let timer = self.sessions.get(session).filter(|timer| timer.opened == opened)?;
         let since = *self.held.get(&claim)?;
-        let since_last = now.saturating_sub(entry.renewed());
-        let longest_pause = entry.pauses.longest_since(since, since_last.into()).into();
+        let since_last = now.saturating_sub(timer.renewed());
+        let longest_pause = timer.pauses.longest_since(since, since_last.into()).into();
         Some(Renewals { since_last, longest_pause })
     }
 
@@ -31,10 +31,10 @@ impl Home {
     /// which the session was not renewed although it could have been, among the pauses that ended during the hold and
     /// the last one, which ends with the hold. Pauses at an earlier home are not known. The value is at most a seventh
     /// more than the true one, never less. For human readers: no decision depends on it.
-    pub fn tell_pauses(&self, decided: &mut [Recorded], now: Tick) {
+    pub fn record_pauses(&self, decided: &mut [Recorded], now: Tick) {
         let mut lingering = HashSet::new();
         for recorded in decided {
-            let (claim, spec, longest_pause) = match &mut recorded.event {
+            let (claim, spec, pause) = match &mut recorded.event {
                 Event::ClaimLingering { claim, spec, longest_pause, .. } => {
                     lingering.insert(*claim);
                     (*claim, spec, longest_pause)
@@ -47,12 +47,12 @@ impl Home {
                 _ => continue,
             };
             let renewals = self.renewals(claim, &spec.session, spec.opened, now);
-            *longest_pause = renewals.map(|renewals| renewals.longest_pause);
+            *pause = renewals.map(|renewals| renewals.longest_pause);
         }
     }
 
-    /// Records since when a claim is held, if its session is kept here.
-    pub(super) fn hold(&mut self, claim: Revision, session: &str, now: Tick) {
+    /// Records since when a claim is held, if its session is at home here.
+    pub(super) fn record_hold(&mut self, claim: Revision, session: &str, now: Tick) {
         if self.sessions.contains_key(session) && self.held.get(&claim).is_none() {
             self.held.insert(claim, now.into());
         }

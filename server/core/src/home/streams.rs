@@ -10,16 +10,16 @@ impl Home {
     /// # Errors
     /// See [`Self::renew`].
     pub fn attach(&mut self, session: &Text, stream: StreamId, now: Tick) -> Result<Option<StreamId>, RenewError> {
-        let entry = self.sessions.get_mut(session).ok_or(RenewError::Elsewhere)?;
-        entry.check(self.floors.of(entry.opened), now)?;
-        entry.renew(now);
-        let before = entry.stream().filter(|before| *before != stream);
-        let graced = entry.attach(stream);
+        let timer = self.sessions.get_mut(session).ok_or(RenewError::NotHome)?;
+        timer.check(self.floors.of(timer.opened), now)?;
+        timer.renew(now);
+        let before = timer.stream().filter(|before| *before != stream);
+        let has_grace = timer.attach(stream);
         if let Some(before) = before {
-            self.leave_stream(session, before);
+            self.detach(session, before);
         }
-        if graced {
-            self.graced.entry(stream).or_default().insert(session.clone());
+        if has_grace {
+            self.by_stream.entry(stream).or_default().insert(session.clone());
         }
         Ok(before)
     }
@@ -27,19 +27,19 @@ impl Home {
     /// The client's side of a stream has ended, and not because of this server: the sessions attached to it end after
     /// their disconnect grace, unless they are attached to another stream before.
     pub fn disconnected(&mut self, stream: StreamId, now: Tick) {
-        for session in self.graced.remove(&stream).unwrap_or_default() {
+        for session in self.by_stream.remove(&stream).unwrap_or_default() {
             self.disconnect(&session, Some(stream), now);
         }
     }
 
     /// The stream that a session was to be attached to ended before the attachment.
-    pub fn attached_in_vain(&mut self, session: &Text, now: Tick) {
+    pub fn attach_failed(&mut self, session: &Text, now: Tick) {
         self.disconnect(session, None, now);
     }
 
     fn disconnect(&mut self, session: &Text, stream: Option<StreamId>, now: Tick) {
-        if self.sessions.get_mut(session).is_some_and(|entry| entry.disconnect(stream, now)) {
-            self.wake(session, now);
+        if self.sessions.get_mut(session).is_some_and(|timer| timer.disconnect(stream, now)) {
+            self.schedule(session, now);
         }
     }
 
@@ -49,45 +49,45 @@ impl Home {
         self.sessions.get(session)?.stream()
     }
 
-    pub(super) fn count_attachments(&mut self, session: &str, attachment: u64) {
-        if let Some(entry) = self.sessions.get_mut(session) {
-            entry.attachment = attachment;
+    pub(super) fn set_attachment(&mut self, session: &str, attachment: u64) {
+        if let Some(timer) = self.sessions.get_mut(session) {
+            timer.attachment = attachment;
         }
     }
 
-    pub(super) fn note_owner(&mut self, spec: &SessionSpec) {
-        if let Some(entry) = self.sessions.get_mut(&spec.id) {
-            entry.owner = spec.identity.clone();
-            entry.client = spec.client.clone();
+    pub(super) fn set_opener(&mut self, spec: &SessionSpec) {
+        if let Some(timer) = self.sessions.get_mut(&spec.id) {
+            timer.identity = spec.identity.clone();
+            timer.client = spec.client.clone();
         }
     }
 
     /// Whether a session has its home here and was opened by another identity.
     #[must_use]
     pub fn is_of_another(&self, session: &str, identity: &Text) -> bool {
-        let owner = self.sessions.get(session).and_then(|entry| entry.owner.as_ref());
-        owner.is_some_and(|owner| owner != identity)
+        let opener = self.sessions.get(session).and_then(|timer| timer.identity.as_ref());
+        opener.is_some_and(|opener| opener != identity)
     }
 
     /// Whether a session has its home here and was opened by another program.
     #[must_use]
     pub fn is_of_another_client(&self, session: &str, client: &Text) -> bool {
-        let opener = self.sessions.get(session).and_then(|entry| entry.client.as_ref());
+        let opener = self.sessions.get(session).and_then(|timer| timer.client.as_ref());
         opener.is_some_and(|opener| opener != client)
     }
 
     /// The attachment of a session, if it is attached to this stream.
     #[must_use]
     pub fn attached_by(&self, session: &str, stream: StreamId) -> Option<Attached> {
-        let entry = self.sessions.get(session).filter(|entry| entry.stream() == Some(stream))?;
-        Some(Attached { count: entry.attachment, lost: self.floors.lost() })
+        let timer = self.sessions.get(session).filter(|timer| timer.stream() == Some(stream))?;
+        Some(Attached { count: timer.attachment, lost: self.floors.lost() })
     }
 
-    pub(super) fn leave_stream(&mut self, session: &Text, stream: StreamId) {
-        if let Some(sessions) = self.graced.get_mut(&stream) {
+    pub(super) fn detach(&mut self, session: &Text, stream: StreamId) {
+        if let Some(sessions) = self.by_stream.get_mut(&stream) {
             sessions.remove(session);
             if sessions.is_empty() {
-                self.graced.remove(&stream);
+                self.by_stream.remove(&stream);
             }
         }
     }

@@ -60,10 +60,10 @@ fn of_what_is_over_no_timer_is_left() {
         let acquire = acquire("ann", Duration::from_millis(step % 2), ME);
         ask(&mut table, &mut home, acquire, now);
         let claim = table.claims().next().expect("made").id;
-        home.leave(claim, now);
-        home.leave(claim, now + Duration::from_millis(1));
-        home.attend(claim);
-        home.leave(claim, now);
+        home.mark_abandoned(claim, now);
+        home.mark_abandoned(claim, now + Duration::from_millis(1));
+        home.register_caller(claim);
+        home.mark_abandoned(claim, now);
         ask(&mut table, &mut home, Command::CloseSession { session: "ann".into(), client: None }, now);
         ask(&mut table, &mut home, Command::EndLingering { claim, home: ME }, now);
         assert_eq!((home.timers.len(), home.sessions.len(), home.held.iter().count()), (0, 0, 0));
@@ -77,10 +77,10 @@ fn nothing_is_kept_of_streams_that_sessions_have_left() {
     ask(&mut table, &mut home, open("ann", Duration::from_secs(10), ME), now);
     for stream in 0..100 {
         home.attach(&"ann".into(), StreamId(stream), now).expect("kept");
-        assert_eq!(home.graced.len(), 1);
+        assert_eq!(home.by_stream.len(), 1);
     }
     ask(&mut table, &mut home, Command::CloseSession { session: "ann".into(), client: None }, now);
-    assert_eq!(home.graced.len(), 0);
+    assert_eq!(home.by_stream.len(), 0);
 }
 
 #[test]
@@ -95,9 +95,9 @@ fn nothing_is_kept_of_what_sessions_hold_that_are_at_home_elsewhere() {
 #[test]
 fn the_end_of_another_stream_is_nothing_to_a_session() {
     let (now, second) = (Duration::ZERO, Duration::from_secs(1));
-    let mut session = HomeSession::new(Revision(1), second * 10, Some(second), now);
-    session.attach(StreamId(1));
-    assert!(!session.disconnect(Some(StreamId(2)), now) && !session.disconnect(None, now));
-    assert_eq!(session.stream(), Some(StreamId(1)));
-    assert!(session.disconnect(Some(StreamId(1)), now));
+    let mut timer = SessionTimer::new(Revision(1), second * 10, Some(second), now);
+    timer.attach(StreamId(1));
+    assert!(!timer.disconnect(Some(StreamId(2)), now) && !timer.disconnect(None, now));
+    assert_eq!(timer.stream(), Some(StreamId(1)));
+    assert!(timer.disconnect(Some(StreamId(1)), now));
 }

@@ -11,7 +11,7 @@ use crate::names::Text;
 pub(super) enum Timer {
     Session(Text),
     Lingering(Revision),
-    Unattended(Revision),
+    Abandoned(Revision),
     /// The deadline for a holder's confirmation.
     Transfer(Revision),
     /// The moment at which a waiter is settled.

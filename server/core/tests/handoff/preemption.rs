@@ -61,10 +61,10 @@ fn a_candidate_whose_caller_is_away_does_not_preempt_before_it_is_back() {
     lab.acquire("ann", 0, at(0));
     lab.allow_preemption(at(2), at(0));
     let bob = lab.acquire("bob", 1, at(0));
-    lab.home.leave(bob, at(1));
+    lab.home.mark_abandoned(bob, at(1));
     lab.pass(at(2));
     assert!(lab.asked().is_empty());
-    lab.home.attend(bob);
+    lab.home.register_caller(bob);
     lab.pass(at(3));
     assert_eq!(lab.asked(), ["ann"]);
 }

@@ -36,7 +36,7 @@ fn the_end_of_a_minimum_hold_that_could_not_be_written_stays_due() {
     lab.ask(release(&granted), at(2));
     let due = lab.home.due(at(7));
     assert!(matches!(&*due, [Command::EndLingering { .. }]));
-    lab.home.again(&due[0], at(8));
+    lab.home.retry_at(&due[0], at(8));
     assert_free_from(lab, 8);
 }
 

@@ -12,7 +12,7 @@ fn told(lab: &mut Lab, commands: Vec<Command>, now: Tick) -> Vec<Option<Duration
     for command in commands {
         lab.table.decide(command, &mut events).expect("allowed");
     }
-    lab.home.tell_pauses(&mut events, now);
+    lab.home.record_pauses(&mut events, now);
     lab.table.commit();
     for recorded in &events {
         lab.home.observe(recorded, &lab.table, now);

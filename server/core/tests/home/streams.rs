@@ -37,7 +37,7 @@ fn nothing_revives_a_session_after_its_grace() {
     let mut lab = Lab::new();
     lab.open_on("ann", STREAM, at(0));
     lab.home.disconnected(STREAM, at(3));
-    let over = RenewError::Over(EndReason::Disconnected);
+    let over = RenewError::Ended(EndReason::Disconnected);
     assert_eq!(lab.home.attach(&"ann".into(), OTHER_STREAM, at(5)), Err(over));
     assert_eq!(lab.home.attach(&"ann".into(), OTHER_STREAM, at(4)), Err(over), "whatever came in between");
     assert_eq!(lab.home.renew("ann", at(4)), Err(over));
@@ -94,11 +94,11 @@ fn an_adopted_session_has_its_ttl_until_it_has_a_stream_here() {
 fn a_stream_that_broke_before_the_attaching_counts_as_broken() {
     let mut lab = Lab::new();
     lab.open_with("ann", TTL, Some(GRACE), ME, at(0));
-    lab.home.attached_in_vain(&"ann".into(), at(1));
+    lab.home.attach_failed(&"ann".into(), at(1));
     assert_eq!(lab.end(at(3)), disconnected("ann"));
     // A session with another stream is not affected.
     lab.open_on("bob", STREAM, at(3));
-    lab.home.attached_in_vain(&"bob".into(), at(4));
+    lab.home.attach_failed(&"bob".into(), at(4));
     assert!(lab.end(at(12)).is_empty());
 }
 

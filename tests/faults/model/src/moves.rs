@@ -14,12 +14,12 @@ use crate::world::World;
 impl Life {
     /// Renews a session if this node is its home and its TTL has not elapsed. `Home::renew`.
     pub fn renew(&mut self, client: Client, limits: &Limits) -> Note {
-        let Some(kept) = self.kept(client) else { return Note::Elsewhere };
-        kept.over |= kept.left == 0;
-        if kept.over && !limits.has(Flaw::RenewalRevives) {
+        let Some(timer) = self.timer(client) else { return Note::Elsewhere };
+        timer.over |= timer.left == 0;
+        if timer.over && !limits.has(Flaw::RenewalRevives) {
             return Note::Over;
         }
-        (kept.left, kept.over) = (limits.ttl, false);
+        (timer.left, timer.over) = (limits.ttl, false);
         Note::Renewed
     }
 
@@ -43,8 +43,8 @@ impl World {
                 if !told && life.table.token_of(client).is_some() {
                     actions.push(Action::Tell(server, client));
                 }
-                let kept = life.kept[usize::from(client)];
-                if free && life.lease > 0 && kept.is_some_and(|kept| kept.left == 0 || kept.over) {
+                let timer = life.timers[usize::from(client)];
+                if free && life.lease > 0 && timer.is_some_and(|timer| timer.left == 0 || timer.over) {
                     actions.push(Action::End(server, client));
                 }
             }
@@ -82,7 +82,7 @@ impl World {
 
     /// Whether the decision requires no read of the log that is impossible now: after a failover, the jump comes first.
     fn can_decide(&self, client: Client, life: &Life) -> bool {
-        self.store.intact || life.kept[usize::from(client)].is_none_or(|kept| kept.left > 0 && !kept.over)
+        self.store.intact || life.timers[usize::from(client)].is_none_or(|timer| timer.left > 0 && !timer.over)
     }
 
     /// A server handles a client's request.
@@ -157,9 +157,9 @@ impl World {
     pub fn end(&mut self, server: Server, client: Client, limits: &Limits) {
         let Some(life) = &mut self.servers[usize::from(server)] else { return };
         let home = life.node;
-        let Some(kept) = life.kept(client) else { return };
-        kept.over = true;
-        let opened = kept.opened;
+        let Some(timer) = life.timer(client) else { return };
+        timer.over = true;
+        let opened = timer.opened;
         self.begin(home, Command::End { client, opened, home }, None, limits);
     }
 

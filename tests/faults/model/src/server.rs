@@ -23,7 +23,7 @@ pub struct Life {
     /// Its observations of the other servers' heartbeats.
     pub others: Vec<Seen>,
     /// The sessions whose home is here. `server/core/src/home.rs`.
-    pub kept: Vec<Option<Kept>>,
+    pub timers: Vec<Option<SessionTimer>>,
     /// The append of its sequencer. `server/src/sequencer/batch.rs`.
     pub job: Option<Job>,
     /// The number of its last batch.
@@ -41,9 +41,9 @@ pub struct Seen {
     pub age: u8,
 }
 
-/// A session in its home's memory. `server/core/src/home/kept.rs`.
+/// A session in its home's memory. `server/core/src/home/session_timer.rs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Kept {
+pub struct SessionTimer {
     /// Revision at which it was opened.
     pub opened: Revision,
     /// Remaining TTL, on the service clock.
@@ -71,7 +71,7 @@ impl Life {
     /// Starts a life from the state of the store.
     #[must_use]
     pub fn new(node: Node, table: Table, limits: &Limits) -> Self {
-        let kept = vec![None; table.sessions.len()];
+        let timers = vec![None; table.sessions.len()];
         let seen = table.revision;
         Self {
             node,
@@ -81,7 +81,7 @@ impl Life {
             heartbeat: None,
             has_sent_heartbeat: true,
             others: Vec::new(),
-            kept,
+            timers,
             job: None,
             number: 0,
             ahead: 0,
@@ -101,23 +101,23 @@ impl Life {
         }
         // The service clock stops while the server has no lease.
         if serves || limits.has(Flaw::AgesWithoutLease) {
-            for kept in self.kept.iter_mut().flatten() {
-                kept.left = kept.left.saturating_sub(1);
+            for timer in self.timers.iter_mut().flatten() {
+                timer.left = timer.left.saturating_sub(1);
             }
         }
     }
 
     /// The session of a client, if its home is here.
-    pub fn kept(&mut self, client: Client) -> Option<&mut Kept> {
-        self.kept[usize::from(client)].as_mut()
+    pub fn timer(&mut self, client: Client) -> Option<&mut SessionTimer> {
+        self.timers[usize::from(client)].as_mut()
     }
 
     /// Gives every session a full TTL, because none could be renewed for a while. Sessions whose TTL had elapsed before
     /// are excluded: their end may be in progress. `Home::refresh`.
     pub fn refresh(&mut self, limits: &Limits) {
-        for kept in self.kept.iter_mut().flatten() {
-            kept.left = limits.ttl;
-            kept.over &= !limits.has(Flaw::FreshTtlRevives);
+        for timer in self.timers.iter_mut().flatten() {
+            timer.left = limits.ttl;
+            timer.over &= !limits.has(Flaw::FreshTtlRevives);
         }
     }
 
@@ -131,11 +131,11 @@ impl Life {
     /// Keeps the sessions whose home is here, new ones with a full TTL, and drops the rest. `Home::rebuild`.
     pub fn rebuild(&mut self, limits: &Limits) {
         let left = if limits.has(Flaw::NoFreshTtl) { 0 } else { limits.ttl };
-        for (kept, session) in self.kept.iter_mut().zip(&self.table.sessions) {
+        for (timer, session) in self.timers.iter_mut().zip(&self.table.sessions) {
             let session = session.filter(|session| session.home == self.node);
-            *kept = session.map(|session| match *kept {
-                Some(kept) if kept.opened == session.opened => kept,
-                _ => Kept { opened: session.opened, left, over: false },
+            *timer = session.map(|session| match *timer {
+                Some(timer) if timer.opened == session.opened => timer,
+                _ => SessionTimer { opened: session.opened, left, over: false },
             });
         }
     }

@@ -41,7 +41,7 @@ pub enum Action {
     AskAgain(Place),
     /// A server decides a command whose call has ended or does not need the outcome.
     Command(Server, Command),
-    /// A server cancels a claim that no call has attended to for the reattach time.
+    /// A server cancels a claim that has had no call for the reattach time.
     Abandon(Server, Id),
     /// A server adopts the sessions and waits of a dead server.
     Adopt(Server, Server),

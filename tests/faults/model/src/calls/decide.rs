@@ -42,7 +42,7 @@ impl World {
         self.calls[place].stage = Stage::Answered(answer);
     }
 
-    /// A server decides an Acquire. `Api::decide_acquire`, `Sequencer::attend`.
+    /// A server decides an Acquire. `Api::decide_acquire`, `LocalState::register`.
     pub(super) fn decide_acquire(&mut self, place: Place, limits: &Limits) {
         let Call { client, server, seen, queue, cancelled, .. } = self.calls[place];
         let made = self.head.made[usize::from(client)];
@@ -53,12 +53,12 @@ impl World {
             Outcome::Held(claim) => {
                 let is_new = call.passed == Some(false) && limits.has(Flaw::PassedGrantIsNew);
                 let just_now = is_new || events.contains(&Event::Granted(claim));
-                let attends = just_now || self.is_unattended(server, claim.id) || self.is_attended(server, claim.id);
-                self.attend(server, claim.id);
-                call.stage = Stage::Granted(claim, attends);
+                let is_pending = just_now || self.is_abandoned(server, claim.id) || self.has_caller(server, claim.id);
+                self.register_caller(server, claim.id);
+                call.stage = Stage::Granted(claim, is_pending);
             }
             Outcome::Waiting(claim) => {
-                self.attend(server, claim.id);
+                self.register_caller(server, claim.id);
                 call.stage = Stage::Waiting(claim.id);
             }
             Outcome::Busy | Outcome::Done => call.stage = Stage::Answered(Answer::Busy),
@@ -94,7 +94,7 @@ impl World {
         self.catch_up(to, limits);
     }
 
-    /// A wait times out. `Attendance::retire`.
+    /// A wait times out. `PendingGrant::cancel`.
     pub(super) fn time_out(&mut self, place: Place) {
         let Call { server, queue, stage: Stage::Waiting(id), .. } = self.calls[place] else { return };
         self.budget.timeouts -= u8::from(queue);
@@ -119,8 +119,8 @@ impl World {
         let Stage::TimedOut { notice, .. } = self.calls[place].stage else { return };
         match outcome {
             Outcome::Held(claim) => {
-                let attends = matches!(notice, Some(Notice::Granted(true)));
-                self.calls[place].stage = Stage::Granted(claim, attends);
+                let is_pending = matches!(notice, Some(Notice::Granted(true)));
+                self.calls[place].stage = Stage::Granted(claim, is_pending);
                 self.return_grant(place, limits);
             }
             Outcome::Waiting(_) => {
@@ -141,12 +141,14 @@ impl World {
 
     /// A call returns its grant. `Api::ensure_held`.
     pub(super) fn return_grant(&mut self, place: Place, limits: &Limits) {
-        let Call { server, stage: Stage::Granted(Claim { id, at }, attends), .. } = self.calls[place] else { return };
+        let Call { server, stage: Stage::Granted(Claim { id, at }, is_pending), .. } = self.calls[place] else {
+            return;
+        };
         if at.is_none_or(|at| at == server) || limits.has(Flaw::NoAcknowledge) {
-            self.received(server, id);
+            self.acknowledge_grant(server, id);
             self.answer(place, Answer::Held(id));
         } else {
-            self.calls[place].stage = Stage::Acknowledging(id, attends);
+            self.calls[place].stage = Stage::Acknowledging(id, is_pending);
         }
     }
 
@@ -170,12 +172,12 @@ impl World {
         self.carry_out(server, command, limits);
     }
 
-    /// A server cancels an unattended claim, unless the log that it reads first shows a call that attends to it.
-    /// `Home::stands`.
+    /// A server cancels an abandoned claim, unless the log that it reads first shows a call for it.
+    /// `Home::is_still_due`.
     pub(super) fn abandon(&mut self, server: Server, id: Id, limits: &Limits) {
         self.catch_up(server, limits);
-        if self.is_unattended(server, id) {
-            self.attend(server, id);
+        if self.is_abandoned(server, id) {
+            self.register_caller(server, id);
             self.carry_out(server, Command::Abandon(id), limits);
         }
     }

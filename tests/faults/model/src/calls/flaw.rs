@@ -28,7 +28,7 @@ pub enum Flaw {
     JudgedBehind,
     /// A server that reloads its table replies to calls whose claims are not in that table yet as if these had ended.
     EndedBehind,
-    /// A server that reloads its table forgets which claims are unattended if these are not in that table yet.
+    /// A server that reloads its table forgets which claims are abandoned if these are not in that table yet.
     ForgottenBehind,
     /// A server that reloads its table takes a move of a wait that it replays on its way to the head for a new one.
     MovesSeenAgain,

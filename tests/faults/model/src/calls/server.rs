@@ -1,5 +1,5 @@
-//! Models a server's in-memory state about its calls, and how commits change it: `server/src/sequencer/desk.rs`,
-//! `server/src/sequencer/attendance.rs`, `server/core/src/home.rs`.
+//! Models a server's in-memory state about its calls, and how commits change it: `server/src/sequencer/local.rs`,
+//! `server/src/sequencer/waiters.rs`, `server/core/src/home.rs`.
 
 use super::flaw::Flaw;
 use super::limits::Limits;
@@ -15,34 +15,34 @@ impl World {
         self.calls.iter_mut().filter(move |call| call.server == server)
     }
 
-    fn is_waited_for(&self, server: Server, id: Id) -> bool {
+    fn has_waiting_call(&self, server: Server, id: Id) -> bool {
         self.calls.iter().any(|call| call.server == server && call.waits_for(id))
     }
 
-    /// Whether a call attends to a claim. `Callers::attend_to`.
-    pub(super) fn is_attended(&self, server: Server, id: Id) -> bool {
-        self.calls.iter().any(|call| call.server == server && (call.waits_for(id) || call.receives(id)))
+    /// Whether a call is registered for a claim. `WaiterRegistry::contains`.
+    pub(super) fn has_caller(&self, server: Server, id: Id) -> bool {
+        self.calls.iter().any(|call| call.server == server && (call.waits_for(id) || call.has_pending_grant(id)))
     }
 
-    pub(super) fn is_unattended(&self, server: Server, id: Id) -> bool {
-        self.life(server).is_some_and(|life| life.unattended.contains(&id))
+    pub(super) fn is_abandoned(&self, server: Server, id: Id) -> bool {
+        self.life(server).is_some_and(|life| life.abandoned.contains(&id))
     }
 
-    /// `Home::attend`.
-    pub(super) fn attend(&mut self, server: Server, id: Id) {
+    /// `Home::register_caller`.
+    pub(super) fn register_caller(&mut self, server: Server, id: Id) {
         if let Some(life) = self.live(server) {
-            life.unattended.retain(|other| *other != id);
+            life.abandoned.retain(|other| *other != id);
         }
     }
 
-    /// `Home::leave`.
-    fn leave(&mut self, server: Server, id: Id) {
-        if let Some(life) = self.live(server).filter(|life| !life.unattended.contains(&id)) {
-            life.unattended.push(id);
+    /// `Home::mark_abandoned`.
+    fn mark_abandoned(&mut self, server: Server, id: Id) {
+        if let Some(life) = self.live(server).filter(|life| !life.abandoned.contains(&id)) {
+            life.abandoned.push(id);
         }
     }
 
-    /// Handles the end of a call that was already removed. `Attendance::drop`.
+    /// Handles the end of a call that was already removed. `PendingGrant::drop`.
     pub(super) fn dropped(&mut self, call: Call) {
         let (Stage::Waiting(id)
         | Stage::TimedOut { id, .. }
@@ -51,39 +51,39 @@ impl World {
         else {
             return;
         };
-        let was_last = call.waits_for(id) && !self.is_waited_for(call.server, id);
-        let others = self.calls.iter().any(|other| other.server == call.server && other.receives(id));
-        if was_last || call.receives(id) && !others {
-            self.leave(call.server, id);
+        let was_last = call.waits_for(id) && !self.has_waiting_call(call.server, id);
+        let others = self.calls.iter().any(|other| other.server == call.server && other.has_pending_grant(id));
+        if was_last || call.has_pending_grant(id) && !others {
+            self.mark_abandoned(call.server, id);
         }
     }
 
-    /// Marks a grant as returned or acknowledged. `Callers::received`.
-    pub(super) fn received(&mut self, server: Server, id: Id) {
-        for call in self.calls_at(server).filter(|call| call.receives(id)) {
+    /// Marks a grant as returned or acknowledged. `WaiterRegistry::acknowledge`.
+    pub(super) fn acknowledge_grant(&mut self, server: Server, id: Id) {
+        for call in self.calls_at(server).filter(|call| call.has_pending_grant(id)) {
             match &mut call.stage {
-                Stage::Granted(_, attends)
-                | Stage::Acknowledging(_, attends)
-                | Stage::TimedOut { notice: Some(Notice::Granted(attends)), .. } => *attends = false,
+                Stage::Granted(_, is_pending)
+                | Stage::Acknowledging(_, is_pending)
+                | Stage::TimedOut { notice: Some(Notice::Granted(is_pending)), .. } => *is_pending = false,
                 _ => {}
             }
         }
     }
 
-    /// `Callers::granted`.
-    fn granted_to(&mut self, server: Server, claim: Claim, attends: bool) {
+    /// `WaiterRegistry::grant`.
+    fn granted_to(&mut self, server: Server, claim: Claim, is_pending: bool) {
         for call in self.calls_at(server).filter(|call| call.waits_for(claim.id)) {
             match &mut call.stage {
-                Stage::TimedOut { notice, .. } => *notice = Some(Notice::Granted(attends)),
-                stage => *stage = Stage::Granted(claim, attends),
+                Stage::TimedOut { notice, .. } => *notice = Some(Notice::Granted(is_pending)),
+                stage => *stage = Stage::Granted(claim, is_pending),
             }
         }
     }
 
     /// Notifies the waiting calls. Those after a call whose timeout ended the claim send their Acquire again.
-    /// `Callers::ended`.
+    /// `WaiterRegistry::end`.
     fn ended(&mut self, server: Server, id: Id, reason: Reason) {
-        self.received(server, id);
+        self.acknowledge_grant(server, id);
         let mut timed_out = false;
         for call in self.calls_at(server).filter(|call| call.waits_for(id)) {
             match &mut call.stage {
@@ -97,22 +97,22 @@ impl World {
         }
     }
 
-    /// The claim is now awaited at another server, or nowhere. `Desk::notify`, `Home::observe`.
-    fn awaited_at(&mut self, server: Server, claim: Claim, limits: &Limits) {
+    /// The claim is now awaited at another server, or nowhere. `LocalState::notify`, `Home::observe`.
+    fn awaited(&mut self, server: Server, claim: Claim, limits: &Limits) {
         let sees_again = self.life(server).is_none_or(|life| life.is_behind);
         if claim.at == Some(server) {
             self.comes(server, claim, limits);
         } else if !sees_again || limits.has(Flaw::MovesSeenAgain) {
-            self.received(server, claim.id);
-            self.attend(server, claim.id);
+            self.acknowledge_grant(server, claim.id);
+            self.register_caller(server, claim.id);
         }
     }
 
-    /// The claim is now awaited here, by a call that does not attend to it yet because another server decided it.
+    /// The claim is now awaited here, by a call that is not registered yet because another server decided it.
     fn comes(&mut self, server: Server, claim: Claim, limits: &Limits) {
         let is_here = claim.at == Some(server) && self.life(server).is_some_and(|life| !life.is_behind);
-        if is_here && !limits.has(Flaw::PassedGrantIsNew) && !self.is_attended(server, claim.id) {
-            self.leave(server, claim.id);
+        if is_here && !limits.has(Flaw::PassedGrantIsNew) && !self.has_caller(server, claim.id) {
+            self.mark_abandoned(server, claim.id);
         }
     }
 
@@ -139,32 +139,32 @@ impl World {
             }
             Event::Ended(id, reason) => {
                 self.ended(server, id, reason);
-                self.attend(server, id);
+                self.register_caller(server, id);
             }
-            Event::Awaited { id, at } => self.awaited_at(server, Claim { id, at }, limits),
+            Event::Awaited { id, at } => self.awaited(server, Claim { id, at }, limits),
             Event::Attached { client, home } => {
                 // Claims that are awaited nowhere follow the home of their session; with a flaw, all claims do.
                 let follows = |claim: &Claim| claim.at.is_none() || limits.has(Flaw::CancelledAtHome);
                 let Some(claim) = table.of(client).filter(follows) else { return };
                 let comes = home == server && homes[usize::from(client)] != Some(server);
                 if comes && table.waits(claim.id) {
-                    self.leave(server, claim.id);
+                    self.mark_abandoned(server, claim.id);
                 } else if comes || home != server {
-                    self.attend(server, claim.id);
+                    self.register_caller(server, claim.id);
                 }
             }
             Event::Adopted { by, .. } if by == server && self.life(server).is_some_and(|life| !life.is_behind) => {
-                self.leave_unattended(server, table);
+                self.abandon_waits_without_caller(server, table);
             }
             _ => {}
         }
     }
 
-    /// Marks as unattended the waits at this server that no call attends to. `Desk::leave_unattended`.
-    fn leave_unattended(&mut self, server: Server, table: &Table) {
+    /// Marks as abandoned the waits at this server that no call is_pending to. `LocalState::abandon_waits_without_caller`.
+    fn abandon_waits_without_caller(&mut self, server: Server, table: &Table) {
         for claim in table.queue.iter().filter(|claim| claim.at == Some(server)) {
-            if !self.is_attended(server, claim.id) {
-                self.leave(server, claim.id);
+            if !self.has_caller(server, claim.id) {
+                self.mark_abandoned(server, claim.id);
             }
         }
     }
@@ -178,7 +178,7 @@ impl World {
     }
 
     /// A server reaches the log's head. If it had reloaded its table, it now reconciles its in-memory state.
-    /// `Desk::caught_up`.
+    /// `LocalState::caught_up`.
     pub(super) fn caught_up(&mut self, server: Server, limits: &Limits) {
         let length = self.tail.len();
         let Some(life) = self.live(server).filter(|life| life.is_behind && life.at == length) else { return };
@@ -186,10 +186,10 @@ impl World {
         let table = self.head.clone();
         self.forget(server, &table, limits);
         self.settle(server, &table, true, limits);
-        self.leave_unattended(server, &table);
+        self.abandon_waits_without_caller(server, &table);
     }
 
-    /// A server reloads its table. `Desk::reconcile`.
+    /// A server reloads its table. `LocalState::reconcile`.
     pub(super) fn reload(&mut self, server: Server, at: usize, limits: &Limits) {
         let table = self.table_at(at, limits);
         let Some(life) = self.live(server) else { return };
@@ -199,11 +199,11 @@ impl World {
         }
         self.settle(server, &table, limits.has(Flaw::EndedBehind), limits);
         if limits.has(Flaw::JudgedBehind) {
-            self.leave_unattended(server, &table);
+            self.abandon_waits_without_caller(server, &table);
         }
     }
 
-    /// Removes what the table does not contain. `Home::rebuild`, `Callers::retain_grants`.
+    /// Removes what the table does not contain. `Home::rebuild`, `WaiterRegistry::retain_grants`.
     fn forget(&mut self, server: Server, table: &Table, limits: &Limits) {
         let is_here = |id: &Id| {
             table.claim(*id).is_some_and(|claim| match claim.at {
@@ -212,13 +212,13 @@ impl World {
             })
         };
         if let Some(life) = self.live(server) {
-            life.unattended.retain(is_here);
+            life.abandoned.retain(is_here);
         }
         let keeps_grants = limits.has(Flaw::AcknowledgedCancelled);
         let granted: Vec<Id> = self.calls_at(server).filter_map(|call| call.grant()).collect();
         for id in granted {
             if table.claim(id).is_none_or(|claim| claim.at != Some(server) && !keeps_grants) {
-                self.received(server, id);
+                self.acknowledge_grant(server, id);
             }
         }
     }
@@ -234,11 +234,11 @@ impl World {
             .collect();
         for id in waited_for {
             match table.claim(id) {
-                Some(_) if table.waits(id) => self.attend(server, id),
+                Some(_) if table.waits(id) => self.register_caller(server, id),
                 Some(_) if limits.has(Flaw::GrantMissed) => {}
                 Some(claim) => {
-                    let attends = claim.at == Some(server) || limits.has(Flaw::AcknowledgedCancelled);
-                    self.granted_to(server, claim, attends);
+                    let is_pending = claim.at == Some(server) || limits.has(Flaw::AcknowledgedCancelled);
+                    self.granted_to(server, claim, is_pending);
                 }
                 None if ends => self.ended(server, id, Reason::Disconnected),
                 None => {}

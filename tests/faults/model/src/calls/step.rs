@@ -14,7 +14,7 @@ impl World {
                 actions.push(Action::Follow(server));
             }
             actions.extend(life.commands.iter().map(|command| Action::Command(server, *command)));
-            let due = life.unattended.iter().filter(|id| Self::may_abandon(life, **id));
+            let due = life.abandoned.iter().filter(|id| Self::may_abandon(life, **id));
             actions.extend(due.map(|id| Action::Abandon(server, *id)));
             let dead = (0..).zip(&self.servers).filter(|(_, life)| life.is_none()).map(|(dead, _)| dead);
             let left = dead.filter(|dead| self.head.names(*dead, limits.flaw));
@@ -35,7 +35,7 @@ impl World {
         }
     }
 
-    /// An unattended claim is kept for the reattach time, which exceeds the time to decide the commands that its server
+    /// An abandoned claim is kept for the reattach time, which exceeds the time to decide the commands that its server
     /// has received about it.
     fn may_abandon(life: &Life, id: Id) -> bool {
         let about = |command: &Command| matches!(command, Command::EndWait(of) | Command::Acknowledge(of) if *of == id);

@@ -29,7 +29,7 @@ pub struct Claim {
 pub enum Reason {
     /// Released by its client, or ended with the wait of its call.
     Released,
-    /// Cancelled by its server, because no call attended to it.
+    /// Cancelled by its server, because no call was registered for it.
     Disconnected,
     /// Ended with its session.
     Expired,

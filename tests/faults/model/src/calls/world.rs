@@ -33,13 +33,13 @@ pub struct World {
     pub place_lost: bool,
 }
 
-/// In-memory state of a server. `server/src/sequencer/desk.rs`, `server/core/src/home.rs`.
+/// In-memory state of a server. `server/src/sequencer/local.rs`, `server/core/src/home.rs`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Life {
     /// Number of batches of the tail that its table includes.
     pub at: usize,
-    /// Claims that it will cancel because no call attends to them.
-    pub unattended: Vec<Id>,
+    /// Claims that it will cancel because no call is registered for them.
+    pub abandoned: Vec<Id>,
     /// Commands to decide whose calls have ended or do not wait for the outcome.
     pub commands: Vec<Command>,
     /// It has reloaded its table and not yet caught up with the log's head.
@@ -84,10 +84,10 @@ pub enum Stage {
         /// The outcome of the claim, if it became known before.
         notice: Option<Notice>,
     },
-    /// Has a grant; the flag says whether it attends to it until it is returned.
+    /// Has a grant; the flag says whether it is registered until it is returned.
     Granted(Claim, bool),
     /// Has a grant that was made for a call at another server and must be acknowledged first; the flag says whether it
-    /// attends to it.
+    /// is registered for it.
     Acknowledging(Id, bool),
     /// Its reply is on the way.
     Answered(Answer),
@@ -96,7 +96,7 @@ pub enum Stage {
 /// Notification of a waiting call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Notice {
-    /// The claim was granted. The flag says whether the call attends to the grant.
+    /// The claim was granted. The flag says whether the call is registered for the grant.
     Granted(bool),
     /// The claim ended.
     Ended(Reason),
@@ -152,13 +152,13 @@ impl Call {
         }
     }
 
-    /// Whether it attends to a grant that it has not returned yet. `Callers::receiving`.
+    /// Whether it is registered for a grant that it has not returned yet. `WaiterRegistry::granted`.
     #[must_use]
-    pub fn receives(&self, id: Id) -> bool {
+    pub fn has_pending_grant(&self, id: Id) -> bool {
         match self.stage {
-            Stage::Granted(claim, attends) => claim.id == id && attends,
-            Stage::Acknowledging(of, attends) => of == id && attends,
-            Stage::TimedOut { id: of, notice: Some(Notice::Granted(attends)), .. } => of == id && attends,
+            Stage::Granted(claim, is_pending) => claim.id == id && is_pending,
+            Stage::Acknowledging(of, is_pending) => of == id && is_pending,
+            Stage::TimedOut { id: of, notice: Some(Notice::Granted(is_pending)), .. } => of == id && is_pending,
             _ => false,
         }
     }
@@ -225,15 +225,15 @@ impl World {
         let is_there = |id: &Id| head.claim(*id).is_some();
         for (server, life) in (0..).zip(&mut self.servers) {
             let Some(life) = life else { continue };
-            life.unattended.retain(is_there);
+            life.abandoned.retain(is_there);
             life.commands.retain(|command| match command {
                 Command::EndWait(id) | Command::Acknowledge(id) => is_there(id),
                 _ => true,
             });
-            life.unattended.sort_unstable();
+            life.abandoned.sort_unstable();
             life.commands.sort_unstable();
             // A server without in-memory state may apply at once the batches that make no difference to it.
-            let idle = !life.is_behind && life.unattended.is_empty() && life.commands.is_empty();
+            let idle = !life.is_behind && life.abandoned.is_empty() && life.commands.is_empty();
             if idle && !calls.iter().any(|call| call.server == server) {
                 let matters = |event: &Event| match event {
                     Event::Cancelled { .. } => true,

@@ -1,4 +1,4 @@
-//! A session as its home keeps it, with its deadline. There may be very many, so each must be small.
+//! The timer of one session: its deadline, and what that depends on. There may be very many, so each must be small.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use crate::end::EndReason;
 use crate::model::Revision;
 use crate::names::Text;
 
-/// A session that is kept here.
+/// The timer of a session at home here.
 #[derive(Debug)]
-pub(super) struct HomeSession {
+pub(super) struct SessionTimer {
     pub(super) opened: Revision,
     /// The highest attachment count that its client has reported.
     pub(super) attachment: u64,
     /// The authenticated identity that opened it; `None`: no authentication was required.
-    pub(super) owner: Option<Text>,
+    pub(super) identity: Option<Text>,
     /// The program that opened it; `None`: programs are not compared.
     pub(super) client: Option<Text>,
     ttl: Nanos,
@@ -25,55 +25,55 @@ pub(super) struct HomeSession {
     disconnect_grace: Option<Nanos>,
     renewed: Nanos,
     /// The expiry promised before its TTL was changed: the new TTL does not end it earlier.
-    promised: Nanos,
+    promised_expiry: Nanos,
     /// The expiry promised to callers without a stream: it lives at least until then, whatever happens to its stream.
-    called: Nanos,
-    bond: Bond,
+    call_expiry: Nanos,
+    stream: StreamState,
     /// The reason for its end, once its time was up. From then on nothing renews it.
-    over: Option<EndReason>,
+    ended: Option<EndReason>,
     pub(super) pauses: Pauses,
     /// When the only current timer of this session expires, or expired.
-    pub(super) timer: Nanos,
+    pub(super) due: Nanos,
 }
 
 /// The link between a session and its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Bond {
+enum StreamState {
     /// No stream of it is known here: only the TTL counts.
     None,
     /// A stream, and the grace in force when it was attached: its client relies on that one.
     Attached { stream: StreamId, grace: Option<Nanos> },
     /// Its stream has broken.
-    Broken { since: Nanos, grace: Nanos },
+    Disconnected { since: Nanos, grace: Nanos },
 }
 
-impl HomeSession {
+impl SessionTimer {
     /// A session that arrived here at `now`.
     pub(super) fn new(opened: Revision, ttl: Duration, disconnect_grace: Option<Duration>, now: Tick) -> Self {
         Self {
             opened,
             attachment: 0,
-            owner: None,
+            identity: None,
             client: None,
             ttl: ttl.into(),
             disconnect_grace: disconnect_grace.map(Nanos::from),
             renewed: now.into(),
-            promised: Nanos::default(),
-            called: Nanos::default(),
-            bond: Bond::None,
-            over: None,
+            promised_expiry: Nanos::default(),
+            call_expiry: Nanos::default(),
+            stream: StreamState::None,
+            ended: None,
             pauses: Pauses::default(),
-            timer: Nanos::default(),
+            due: Nanos::default(),
         }
     }
 
     /// Attaches it anew, with this TTL and disconnect grace from now on.
-    pub(super) fn change(&mut self, ttl: Duration, disconnect_grace: Option<Duration>, floor: Tick, now: Tick) {
-        self.promised = self.expiry(floor.into());
+    pub(super) fn update(&mut self, ttl: Duration, disconnect_grace: Option<Duration>, floor: Tick, now: Tick) {
+        self.promised_expiry = self.expiry(floor.into());
         self.renew(now);
         self.ttl = ttl.into();
         self.disconnect_grace = disconnect_grace.map(Nanos::from);
-        self.over = None;
+        self.ended = None;
     }
 
     pub(super) fn ttl(&self) -> Duration {
@@ -91,73 +91,73 @@ impl HomeSession {
 
     /// The stream that it is attached to.
     pub(super) fn stream(&self) -> Option<StreamId> {
-        match self.bond {
-            Bond::Attached { stream, .. } => Some(stream),
-            Bond::None | Bond::Broken { .. } => None,
+        match self.stream {
+            StreamState::Attached { stream, .. } => Some(stream),
+            StreamState::None | StreamState::Disconnected { .. } => None,
         }
     }
 
     /// Attaches it to a stream. Returns whether it has a disconnect grace.
     pub(super) fn attach(&mut self, stream: StreamId) -> bool {
         let grace = self.disconnect_grace;
-        self.bond = Bond::Attached { stream, grace };
+        self.stream = StreamState::Attached { stream, grace };
         grace.is_some()
     }
 
     /// Starts its disconnect grace, if this is the stream that it was attached to, or was to be attached to. Returns
     /// whether it did.
     pub(super) fn disconnect(&mut self, stream: Option<StreamId>, now: Tick) -> bool {
-        let grace = match (self.bond, stream) {
-            (Bond::Attached { stream: at, grace }, Some(stream)) if stream == at => grace,
-            (Bond::None, None) => self.disconnect_grace,
+        let grace = match (self.stream, stream) {
+            (StreamState::Attached { stream: at, grace }, Some(stream)) if stream == at => grace,
+            (StreamState::None, None) => self.disconnect_grace,
             _ => None,
         };
         if let Some(grace) = grace {
             let grace = if Defect::GraceCutShort.is_here() { grace / 2 } else { grace };
-            self.bond = Bond::Broken { since: now.into(), grace };
+            self.stream = StreamState::Disconnected { since: now.into(), grace };
         }
         grace.is_some()
     }
 
     pub(super) fn renew(&mut self, now: Tick) {
         let now = Nanos::from(now);
-        self.pauses.ended(now, now - self.renewed);
+        self.pauses.record(now, now - self.renewed);
         if !Defect::RenewalForgotten.is_here() {
             self.renewed = now;
         }
     }
 
     /// Renews it for a caller without a stream. If its stream has broken, its client has reconnected without one.
-    pub(super) fn call(&mut self, now: Tick) {
+    pub(super) fn renew_by_call(&mut self, now: Tick) {
         self.renew(now);
-        self.called = self.renewed + self.ttl;
-        if let Bond::Broken { .. } = self.bond {
-            self.bond = Bond::None;
+        self.call_expiry = self.renewed + self.ttl;
+        if let StreamState::Disconnected { .. } = self.stream {
+            self.stream = StreamState::None;
         }
     }
 
     /// When its TTL ends, counted from `floor` at the earliest.
     fn expiry(&self, floor: Nanos) -> Nanos {
-        (self.renewed.max(floor) + self.ttl).max(self.promised)
+        (self.renewed.max(floor) + self.ttl).max(self.promised_expiry)
     }
 
     /// When it ends unless renewed.
     pub(super) fn deadline(&self, floor: Tick) -> Nanos {
         let floor = Nanos::from(floor);
         let expiry = self.expiry(floor);
-        match self.bond {
-            Bond::Broken { since, grace } => expiry.min(since.max(floor) + grace).max(self.called),
-            Bond::None | Bond::Attached { .. } => expiry.max(self.called),
+        match self.stream {
+            StreamState::Disconnected { since, grace } => expiry.min(since.max(floor) + grace).max(self.call_expiry),
+            StreamState::None | StreamState::Attached { .. } => expiry.max(self.call_expiry),
         }
     }
 
-    pub(super) fn is_over(&self) -> bool {
-        self.over.is_some()
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.is_some()
     }
 
     /// Revives it if its time was up. Returns whether it was.
     pub(super) fn revive(&mut self) -> bool {
-        self.over.take().is_some()
+        self.ended.take().is_some()
     }
 
     /// Checks whether its time is up, and if so makes that final.
@@ -165,8 +165,8 @@ impl HomeSession {
         let deadline = self.deadline(floor);
         if deadline <= now.into() {
             let early = deadline < self.expiry(floor.into());
-            self.over.get_or_insert(if early { EndReason::Disconnected } else { EndReason::Expired });
+            self.ended.get_or_insert(if early { EndReason::Disconnected } else { EndReason::Expired });
         }
-        self.over.map_or(Ok(()), |reason| Err(RenewError::Over(reason)))
+        self.ended.map_or(Ok(()), |reason| Err(RenewError::Ended(reason)))
     }
 }
