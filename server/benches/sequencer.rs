@@ -11,7 +11,7 @@ use tenure_core::{AskedMode, Command, Opening, Origin, Outcome, Revision, Server
 use tenure_server::cluster::clock::BootClock;
 use tenure_server::node::heartbeat::Heartbeats;
 use tenure_server::node::{Node, NodeOptions};
-use tenure_server::sequencer::{Decisions, Namespace, Outcomes, Tag};
+use tenure_server::sequencer::{Namespace, StreamReplies, StreamReplySender, Tag};
 use tenure_server::store::MemoryDatabase;
 use tenure_server::telemetry::metrics::Metrics;
 use tenure_server::telemetry::traces::Traced;
@@ -27,7 +27,7 @@ struct Lab {
     runtime: Runtime,
     namespace: Namespace,
     home: ServerId,
-    outcomes: (Outcomes, UnboundedReceiver<Decisions>),
+    outcomes: (StreamReplySender, UnboundedReceiver<StreamReplies>),
 }
 
 impl Lab {
@@ -98,12 +98,12 @@ impl Lab {
         });
         let mut tokens = Vec::new();
         let mut granted = Vec::new();
-        for (_, told) in decided.told {
-            let told = told.expect("allowed");
-            if let Outcome::Held { claim, .. } = &told.outcome {
+        for (_, reply) in decided.replies {
+            let result = reply.expect("allowed");
+            if let Outcome::Held { claim, .. } = &result.outcome {
                 tokens.extend(claim.token());
             }
-            granted.extend(told.pending);
+            granted.extend(result.pending);
         }
         self.namespace.acknowledge(granted);
         tokens

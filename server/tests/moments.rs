@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use lab::{Server, eventually, settle, within};
 use tenure_core::{Command, EndReason, Event, Outcome, Revision, Text};
-use tenure_server::sequencer::{Decided, PendingGrant, Refusal, WaitEnd};
+use tenure_server::sequencer::{CommandResult, PendingGrant, Refusal, WaitEnd};
 use tenure_server::store::{Fault, MemoryDatabase};
 use tokio::task::JoinHandle;
 
 const SOON: Duration = Duration::from_millis(50);
 
-type Asked = JoinHandle<Result<Decided, Refusal>>;
+type Asked = JoinHandle<Result<CommandResult, Refusal>>;
 
 /// Sends a command without waiting for the reply.
 async fn asking(server: &Server, command: Command) -> Asked {
@@ -23,7 +23,7 @@ async fn asking(server: &Server, command: Command) -> Asked {
     asked
 }
 
-async fn answer(asked: Asked) -> Result<Decided, Refusal> {
+async fn answer(asked: Asked) -> Result<CommandResult, Refusal> {
     within(Duration::from_secs(10), asked).await.expect("ran")
 }
 
@@ -57,7 +57,7 @@ impl Queue {
     }
 
     /// Has these commands decided in one batch, in this order.
-    async fn in_one_batch(&self, commands: Vec<Command>) -> Vec<Result<Decided, Refusal>> {
+    async fn in_one_batch(&self, commands: Vec<Command>) -> Vec<Result<CommandResult, Refusal>> {
         let hold = self.database.hold_appends();
         let other = asking(&self.server, self.server.acquire("other", "z")).await;
         hold.reached().await;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use lab::peers::LabPeers;
 use lab::{Server, eventually, pass, settle, within};
 use tenure_core::{Command, Event, Outcome, Rejection, Revision, ServerId};
-use tenure_server::sequencer::{Decided, Refusal};
+use tenure_server::sequencer::{CommandResult, Refusal};
 use tenure_server::store::{Fault, MemoryDatabase};
 use tokio::task::JoinHandle;
 
@@ -52,7 +52,7 @@ impl Office {
     }
 
     /// Sends a command to the giver, in the background.
-    async fn ask(&self, command: Command) -> JoinHandle<Result<Decided, Refusal>> {
+    async fn ask(&self, command: Command) -> JoinHandle<Result<CommandResult, Refusal>> {
         let (namespace, sent) = (self.giver.namespace().await, self.peers.sent());
         let asked = tokio::spawn(async move { namespace.decide(command).await });
         settle().await;
@@ -90,7 +90,7 @@ impl Office {
     }
 }
 
-fn token(decided: Result<Decided, Refusal>) -> Revision {
+fn token(decided: Result<CommandResult, Refusal>) -> Revision {
     let decided = decided.expect("decided");
     decided.pending.into_iter().for_each(tenure_server::sequencer::PendingGrant::acknowledge);
     match decided.outcome {

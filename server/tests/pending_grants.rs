@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lab::{LEASE, REATTACH, Server, TTL, pass, settle, within};
 use tenure_core::{Command, Outcome, Revision};
-use tenure_server::sequencer::{Decided, PendingGrant, Refusal, WaitEnd};
+use tenure_server::sequencer::{CommandResult, PendingGrant, Refusal, WaitEnd};
 use tenure_server::store::MemoryDatabase;
 use tokio::task::JoinHandle;
 
@@ -25,7 +25,7 @@ async fn pass_with(server: &Server, sessions: &[&str], time: Duration) {
 }
 
 /// Sends a command without waiting for the reply.
-async fn asking(server: &Server, command: Command) -> JoinHandle<Result<Decided, Refusal>> {
+async fn asking(server: &Server, command: Command) -> JoinHandle<Result<CommandResult, Refusal>> {
     let namespace = server.namespace().await;
     let asked = tokio::spawn(async move { namespace.decide(command).await });
     settle().await;

@@ -31,10 +31,10 @@ impl Load {
 
 /// Counts the queued commands of a namespace.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Backpressure(Arc<Taken>);
+pub(super) struct Backpressure(Arc<Queued>);
 
 #[derive(Debug, Default)]
-struct Taken {
+struct Queued {
     commands: AtomicUsize,
     bytes: AtomicUsize,
 }
@@ -56,13 +56,13 @@ impl Backpressure {
     }
 
     /// Adds a queued load.
-    pub(super) fn take(&self, load: Load) {
+    pub(super) fn add(&self, load: Load) {
         self.0.commands.fetch_add(load.commands, Ordering::Relaxed);
         self.0.bytes.fetch_add(load.bytes, Ordering::Relaxed);
     }
 
     /// Removes a load that is no longer queued.
-    pub(super) fn give_back(&self, load: Load) {
+    pub(super) fn remove(&self, load: Load) {
         self.0.commands.fetch_sub(load.commands, Ordering::Relaxed);
         self.0.bytes.fetch_sub(load.bytes, Ordering::Relaxed);
     }
@@ -104,17 +104,17 @@ mod tests {
     }
 
     #[test]
-    fn without_room_only_what_ends_something_is_admitted() {
+    fn full_queue_admits_only_commands_that_end_something() {
         let large = open(Arc::new([("label".to_owned(), "x".repeat(limits::QUEUE_BYTES))].into()));
         let many = Load { commands: QUEUE_LIMIT, bytes: 0 };
         for load in [many, Load::of([&large])] {
-            let (room, open) = (Backpressure::default(), open(Arc::default()));
-            assert!(room.admits(&open));
-            room.take(load);
-            assert!(!room.admits(&open));
-            assert!(room.admits(&Command::CloseSession { session: "ann".into(), client: None }));
-            room.give_back(load);
-            assert!(room.admits(&open) && room.commands() == 0);
+            let (queue, open) = (Backpressure::default(), open(Arc::default()));
+            assert!(queue.admits(&open));
+            queue.add(load);
+            assert!(!queue.admits(&open));
+            assert!(queue.admits(&Command::CloseSession { session: "ann".into(), client: None }));
+            queue.remove(load);
+            assert!(queue.admits(&open) && queue.commands() == 0);
         }
     }
 }

@@ -12,8 +12,8 @@ use super::replica::Loss;
 use super::run::{Sequencer, next};
 use super::spans;
 use super::waiters::{PendingGrant, Registration};
-use super::work::{Asker, Work};
-use super::{Decided, Reader, Refusal};
+use super::work::{Source, Work};
+use super::{CommandResult, Reader, Refusal};
 use crate::limits;
 use crate::store::{Batch, Store, StoreError};
 use crate::telemetry::traces::Traced;
@@ -35,7 +35,7 @@ enum Appended {
 }
 
 impl Appended {
-    fn told_in(&self, traced: &Traced) {
+    fn record_in(&self, traced: &Traced) {
         match self {
             Self::Committed => spans::appended(traced, "committed", false),
             Self::Lost => spans::appended(traced, "lost", false),
@@ -57,8 +57,8 @@ pub(super) struct Decision {
 impl Sequencer {
     /// Carries out a batch: it is committed, or everything in it is rejected.
     pub(super) async fn carry_out(&mut self, mut work: Work) {
-        if work.asks_nothing() {
-            return self.look_after_head(work.catch_up).await;
+        if work.has_no_requests() {
+            return self.check_head(work.catch_up).await;
         }
         let mut is_first = true;
         loop {
@@ -70,9 +70,9 @@ impl Sequencer {
                 work = self.take_back_before(work).await;
             }
             if let Err(error) = self.admit(&mut work).await {
-                return self.refuse(work, &error);
+                return self.reject(work, &error);
             }
-            self.drop_what_stands_no_more(&mut work);
+            self.drop_stale_due_commands(&mut work);
             work.put_due_first();
             let previous = self.replica.table.revision();
             let mut events = Vec::new();
@@ -80,57 +80,57 @@ impl Sequencer {
             if events.is_empty() {
                 self.replica.table.commit();
                 if self.passing.unsettled {
-                    match self.void().await {
+                    match self.append_voided().await {
                         Ok(()) => continue,
-                        Err(error) => return self.refuse(work, &error),
+                        Err(error) => return self.reject(work, &error),
                     }
                 }
                 match self.confirm().await {
                     Ok(()) if self.replica.table.revision() == previous => {
-                        return self.answer_without_events(work, decisions);
+                        return self.reply_without_events(work, decisions);
                     }
                     Ok(()) => continue,
-                    Err(error) => return self.refuse(work, &error),
+                    Err(error) => return self.reject(work, &error),
                 }
             }
             self.replica.local.record_pauses(&mut events);
             tell_pauses(&work, &mut events);
             if let Err(error) = self.needs_lease() {
                 self.replica.table.undo();
-                return self.refuse(work, &error);
+                return self.reject(work, &error);
             }
             let batch = Arc::new(self.batch(previous, events));
             if Defect::PublishedEarly.is_here() {
                 self.replica.hub.publish(batch.clone(), &self.replica.table);
             }
-            let passages = work.requests.iter().map(|(_, asker)| asker.passage());
-            let traced = spans::append(passages, &batch);
+            let spans = work.requests.iter().map(|(_, source)| source.span());
+            let traced = spans::append(spans, &batch);
             let appended = self.append(&batch, &traced).await;
-            appended.told_in(&traced);
+            appended.record_in(&traced);
             drop(traced);
             match appended {
                 Appended::Committed => {
                     self.replica.table.commit();
-                    let pending = self.replica.took(batch.clone(), registrations(&work, &decisions));
+                    let pending = self.replica.committed(batch.clone(), registrations(&work, &decisions));
                     self.passing.settled();
-                    note_places(&mut work, &decisions);
-                    self.tell_followers(Some(&batch), std::mem::take(&mut work.taken));
-                    return self.answer(work, decisions, pending);
+                    record_places(&mut work, &decisions);
+                    self.notify_followers(Some(&batch), std::mem::take(&mut work.taken));
+                    return self.reply(work, decisions, pending);
                 }
                 Appended::Lost => {
                     self.replica.table.undo();
                     if let Err(error) = self.catch_up().await {
-                        return self.refuse(work, &error);
+                        return self.reject(work, &error);
                     }
                 }
                 Appended::Unavailable(reason) => {
                     self.replica.table.undo();
-                    return self.refuse(work, &StoreError::Unavailable(reason));
+                    return self.reject(work, &StoreError::Unavailable(reason));
                 }
                 Appended::Unknown => {
                     self.replica.table.undo();
                     return self
-                        .refuse(work, &StoreError::OutcomeUnknown("it cannot be found out any more".to_owned()));
+                        .reject(work, &StoreError::OutcomeUnknown("it cannot be found out any more".to_owned()));
                 }
             }
         }
@@ -161,7 +161,7 @@ impl Sequencer {
         let before = self.replica.table.revision();
         while let Some(loss) = self.replica.follow().await? {
             let batch = Arc::new(self.jump(loss));
-            match self.append_as_it_is(&batch, &Traced::none()).await {
+            match self.append_counted(&batch, &Traced::none()).await {
                 Appended::Committed => self.replica.jumped(batch),
                 Appended::Lost => {}
                 Appended::Unavailable(reason) => return Err(StoreError::Unavailable(reason)),
@@ -181,19 +181,19 @@ impl Sequencer {
     }
 
     /// Drops due commands that are no longer due after what other servers have committed.
-    fn drop_what_stands_no_more(&self, work: &mut Work) {
-        if !work.requests.iter().any(|(_, asker)| matches!(asker, Asker::Home)) {
+    fn drop_stale_due_commands(&self, work: &mut Work) {
+        if !work.requests.iter().any(|(_, source)| matches!(source, Source::Home)) {
             return;
         }
         let local = self.replica.local.lock();
-        let stands = |command: &Command| Defect::DueForEver.is_here() || local.home.is_still_due(command);
-        work.requests.retain(|(request, asker)| !matches!(asker, Asker::Home) || stands(&request.command));
+        let is_due = |command: &Command| Defect::DueForEver.is_here() || local.home.is_still_due(command);
+        work.requests.retain(|(request, source)| !matches!(source, Source::Home) || is_due(&request.command));
     }
 
     /// Decides all commands of the work, each after the previous one.
     pub(super) fn decide_all(&mut self, work: &Work, events: &mut Vec<Recorded>) -> Vec<Decision> {
         let table = &mut self.replica.table;
-        let decide = |(request, _): &(Request, Asker)| {
+        let decide = |(request, _): &(Request, Source)| {
             let before = table.revision();
             let outcome = table.decide(request.clone(), events);
             Decision { outcome, before, after: table.revision() }
@@ -202,15 +202,15 @@ impl Sequencer {
     }
 
     /// Appends a record that forwarded commands are void, when there is nothing else to append.
-    async fn void(&mut self) -> Result<(), StoreError> {
+    async fn append_voided(&mut self) -> Result<(), StoreError> {
         let previous = self.replica.table.revision();
         let event = Event::PassesVoided { by: self.settings.me };
         let batch = Arc::new(self.batch(previous, vec![Recorded { revision: previous.next(), event }]));
         match self.append(&batch, &Traced::none()).await {
             Appended::Committed => {
-                self.replica.take_over(batch.clone());
+                self.replica.apply(batch.clone());
                 self.passing.settled();
-                self.tell_followers(Some(&batch), Vec::new());
+                self.notify_followers(Some(&batch), Vec::new());
                 Ok(())
             }
             Appended::Lost => self.catch_up().await,
@@ -221,22 +221,22 @@ impl Sequencer {
 
     /// Handles a notice that another server may have appended up to this head. If that server sends what it commits,
     /// the batch is in transit, and the store is read only if it does not arrive.
-    async fn look_after_head(&mut self, head: Option<Revision>) {
+    async fn check_head(&mut self, head: Option<Revision>) {
         let (revision, now) = (self.replica.table.revision(), Instant::now());
         if head == Some(revision) {
             return;
         }
         if let Some(head) = head.filter(|head| *head > revision && self.is_told()) {
-            let (awaited, since) = *self.awaited.get_or_insert((head, now));
-            if awaited <= revision {
-                self.awaited = Some((head, now));
+            let (announced, since) = *self.announced.get_or_insert((head, now));
+            if announced <= revision {
+                self.announced = Some((head, now));
                 return;
             }
             if now < since + ON_THE_WAY {
                 return;
             }
         }
-        self.awaited = None;
+        self.announced = None;
         if let Err(error) = self.catch_up().await {
             tracing::debug!(namespace = %self.replica.name, %error, "cannot follow the log");
         }
@@ -245,7 +245,7 @@ impl Sequencer {
     /// Fails what was forwarded without waiting for it, because this server stops.
     pub(super) fn forsake(&mut self) {
         while let Some(work) = self.passing.forsaken() {
-            self.refuse(work, &StoreError::OutcomeUnknown("stopping".to_owned()));
+            self.reject(work, &StoreError::OutcomeUnknown("stopping".to_owned()));
         }
     }
 
@@ -261,19 +261,19 @@ impl Sequencer {
     /// decided again.
     async fn append(&mut self, batch: &Batch, traced: &Traced) -> Appended {
         let Some(loss) = self.replica.lost_whole.take_if(|_| batch.previous == Revision(0)) else {
-            return self.append_as_it_is(batch, traced).await;
+            return self.append_counted(batch, traced).await;
         };
         let jump = self.jump(loss);
-        match self.append_as_it_is(&jump, &Traced::none()).await {
+        match self.append_counted(&jump, &Traced::none()).await {
             Appended::Committed => Appended::Lost,
             otherwise => otherwise,
         }
     }
 
     /// Appends a batch, and counts the result.
-    async fn append_as_it_is(&mut self, batch: &Batch, traced: &Traced) -> Appended {
+    async fn append_counted(&mut self, batch: &Batch, traced: &Traced) -> Appended {
         let begun = Instant::now();
-        let appended = self.append_surely(batch, traced).await;
+        let appended = self.append_until_known(batch, traced).await;
         match &appended {
             Appended::Committed => self.settings.counts.appends.committed(batch.events.len(), begun.elapsed()),
             Appended::Lost => self.settings.counts.appends.lost(),
@@ -283,7 +283,7 @@ impl Sequencer {
     }
 
     /// Appends a batch as a part of this span, and retries until the outcome is known.
-    async fn append_surely(&mut self, batch: &Batch, traced: &Traced) -> Appended {
+    async fn append_until_known(&mut self, batch: &Batch, traced: &Traced) -> Appended {
         let store = self.replica.store.clone();
         let notify = !self.settings.membership.all(|server| self.passing.followers.include(server));
         let mut unknown = false;
@@ -319,22 +319,22 @@ impl Sequencer {
             if self.cancel.is_cancelled() {
                 return Appended::Unknown;
             }
-            self.turn_away_until(Instant::now() + pause).await;
+            self.reject_requests_until(Instant::now() + pause).await;
             pause = (pause * 2).min(RETRY.1);
         }
     }
 
     /// Rejects requests while the store is unavailable, so that no caller waits.
-    async fn turn_away_until(&mut self, until: Instant) {
+    async fn reject_requests_until(&mut self, until: Instant) {
         loop {
             tokio::select! {
                 () = sleep_until(until) => return,
                 () = self.cancel.cancelled() => return,
-                request = next(&mut self.pressing, &mut self.requests) => match request {
+                request = next(&mut self.urgent, &mut self.requests) => match request {
                     Some(request) => {
-                        self.backpressure.give_back(request.load());
+                        self.backpressure.remove(request.load());
                         let refusal = Refusal::Unavailable("it does not answer".to_owned());
-                        request.refuse(&self.replica.name, &refusal);
+                        request.reject(&self.replica.name, &refusal);
                     }
                     None => return,
                 },
@@ -342,24 +342,24 @@ impl Sequencer {
         }
     }
 
-    /// Answers a batch that has no events.
-    pub(super) fn answer_without_events(&mut self, work: Work, decisions: Vec<Decision>) {
+    /// Replies to the callers of a batch without events.
+    pub(super) fn reply_without_events(&mut self, work: Work, decisions: Vec<Decision>) {
         let pending = self.replica.local.commit(registrations(&work, &decisions), &[], &self.replica.table);
-        self.answer(work, decisions, pending);
+        self.reply(work, decisions, pending);
     }
 
-    pub(super) fn answer(&mut self, mut work: Work, decisions: Vec<Decision>, pending: Vec<Option<PendingGrant>>) {
+    pub(super) fn reply(&mut self, mut work: Work, decisions: Vec<Decision>, pending: Vec<Option<PendingGrant>>) {
         if !work.taken.is_empty() {
-            note_places(&mut work, &decisions);
-            self.tell_followers(None, std::mem::take(&mut work.taken));
+            record_places(&mut work, &decisions);
+            self.notify_followers(None, std::mem::take(&mut work.taken));
         }
-        let Work { requests, readers, mut tellings, .. } = work;
+        let Work { requests, readers, mut replies, .. } = work;
         let decided = decisions.into_iter().zip(pending);
-        for ((_, asker), (decision, pending)) in requests.into_iter().zip(decided) {
-            let told = decision.outcome.map_err(Refusal::Rejected);
-            tellings.tell(asker, told.map(|outcome| Decided { outcome, revision: decision.after, pending }));
+        for ((_, source), (decision, pending)) in requests.into_iter().zip(decided) {
+            let outcome = decision.outcome.map_err(Refusal::Rejected);
+            replies.reply(source, outcome.map(|outcome| CommandResult { outcome, revision: decision.after, pending }));
         }
-        tellings.send(&self.replica.name);
+        replies.send(&self.replica.name);
         self.read(readers);
     }
 
@@ -378,12 +378,12 @@ impl Sequencer {
     }
 
     /// Sends followers what this server has committed, and the results of what they forwarded.
-    fn tell_followers(&mut self, batch: Option<&Arc<Batch>>, taken: Vec<Taken>) {
+    fn notify_followers(&mut self, batch: Option<&Arc<Batch>>, taken: Vec<Taken>) {
         let (at, rows) = (self.replica.table.revision(), self.replica.rows.up_to());
         self.passing.followers.tell(batch, &taken, at, rows);
     }
 
-    fn refuse(&mut self, mut work: Work, error: &StoreError) {
+    fn reject(&mut self, mut work: Work, error: &StoreError) {
         let refusal = match error {
             StoreError::OutcomeUnknown(_) => Refusal::OutcomeUnknown,
             // The server that it was forwarded to may have decided it.
@@ -391,15 +391,15 @@ impl Sequencer {
             error => Refusal::Unavailable(error.to_string()),
         };
         work.taken.iter_mut().for_each(Taken::refuse);
-        self.tell_followers(None, std::mem::take(&mut work.taken));
-        let Work { requests, readers, mut tellings, .. } = work;
-        for (request, asker) in requests {
-            match asker {
-                Asker::Home => self.again(&request.command),
-                asker => tellings.tell(asker, Err(refusal.clone())),
+        self.notify_followers(None, std::mem::take(&mut work.taken));
+        let Work { requests, readers, mut replies, .. } = work;
+        for (request, source) in requests {
+            match source {
+                Source::Home => self.retry(&request.command),
+                source => replies.reply(source, Err(refusal.clone())),
             }
         }
-        tellings.send(&self.replica.name);
+        replies.send(&self.replica.name);
         for reader in readers {
             reader(Err(refusal.clone()));
         }
@@ -408,8 +408,8 @@ impl Sequencer {
 
 /// The callers to register for the claims of their Acquires.
 pub(super) fn registrations(work: &Work, decisions: &[Decision]) -> impl Iterator<Item = Option<Registration>> {
-    work.requests.iter().zip(decisions).map(|((request, asker), decision)| {
-        if !asker.is_caller() || !matches!(request.command, Command::Acquire { .. }) {
+    work.requests.iter().zip(decisions).map(|((request, source), decision)| {
+        if !source.is_caller() || !matches!(request.command, Command::Acquire { .. }) {
             return None;
         }
         match &decision.outcome {
@@ -427,9 +427,9 @@ pub(super) fn registrations(work: &Work, decisions: &[Decision]) -> impl Iterato
 }
 
 /// Notes in the forwarded work at which revision each of its commands was decided.
-fn note_places(work: &mut Work, decisions: &[Decision]) {
-    for ((_, asker), decision) in work.requests.iter().zip(decisions) {
-        if let Asker::Peer(place, _) = asker {
+fn record_places(work: &mut Work, decisions: &[Decision]) {
+    for ((_, source), decision) in work.requests.iter().zip(decisions) {
+        if let Source::Peer(place, _) = source {
             work.taken[*place].places.push(decision.before);
         }
     }

@@ -34,7 +34,7 @@ impl GrantTimes {
     }
 
     /// Applies a committed batch.
-    pub(super) fn took(&mut self, batch: &Batch) {
+    pub(super) fn apply(&mut self, batch: &Batch) {
         for recorded in &batch.events {
             match &recorded.event {
                 Event::ClaimGranted { .. } => self.insert(recorded.revision, batch.at_ms),
@@ -69,7 +69,7 @@ impl GrantTimes {
             Some((first, _)) if *first <= token => &self.newest,
             _ => self.blocks.range(..=token).next_back()?.1,
         };
-        place(block, token).map(|place| block[place].1)
+        index(block, token).map(|index| block[index].1)
     }
 
     /// Adds a token that is higher than all previous ones.
@@ -83,15 +83,15 @@ impl GrantTimes {
 
     fn remove(&mut self, token: Revision) {
         if self.newest.first().is_some_and(|(first, _)| *first <= token) {
-            if let Some(place) = place(&self.newest, token) {
-                self.newest.remove(place);
+            if let Some(index) = index(&self.newest, token) {
+                self.newest.remove(index);
             }
             return;
         }
         let Some((from, block)) = self.blocks.range_mut(..=token).next_back() else { return };
         let from = *from;
-        let Some(place) = place(block, token) else { return };
-        block.remove(place);
+        let Some(index) = index(block, token) else { return };
+        block.remove(index);
         if block.is_empty() {
             self.blocks.remove(&from);
         } else if block.len() <= block.capacity() / 2 {
@@ -100,7 +100,7 @@ impl GrantTimes {
     }
 }
 
-fn place(block: &[Granted], token: Revision) -> Option<usize> {
+fn index(block: &[Granted], token: Revision) -> Option<usize> {
     block.binary_search_by_key(&token, |(at, _)| *at).ok()
 }
 
@@ -147,10 +147,10 @@ mod tests {
     use super::*;
 
     fn memory(times: &GrantTimes) -> usize {
-        let room: usize = times.blocks.values().chain([&times.newest]).map(Vec::capacity).sum();
+        let entries: usize = times.blocks.values().chain([&times.newest]).map(Vec::capacity).sum();
         // A node of the tree is at least half full.
         let of_blocks = times.blocks.len() * 2 * size_of::<(Revision, Vec<Granted>)>();
-        room * size_of::<Granted>() + of_blocks
+        entries * size_of::<Granted>() + of_blocks
     }
 
     fn filled(tokens: impl Iterator<Item = u64>) -> GrantTimes {

@@ -61,7 +61,7 @@ pub enum Refusal {
 }
 
 /// The committed outcome of a command.
-pub struct Decided {
+pub struct CommandResult {
     /// The outcome.
     pub outcome: Outcome,
     /// The revision at which the outcome was true: that of the command's last event, or that at which it was decided
@@ -72,7 +72,7 @@ pub struct Decided {
 }
 
 /// The reply to a command.
-pub type Told = Result<Decided, Refusal>;
+pub type Reply = Result<CommandResult, Refusal>;
 
 /// Identifies a command of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,26 +84,26 @@ pub struct Tag {
 }
 
 /// Replies to a stream's commands in one batch.
-pub struct Decisions {
+pub struct StreamReplies {
     /// The namespace.
     pub namespace: Text,
     /// The reply to each.
-    pub told: Vec<(Tag, Told)>,
+    pub replies: Vec<(Tag, Reply)>,
 }
 
 /// Where a stream receives the replies to its commands. Unbounded, since a stream bounds its commands in progress; and
 /// without preallocated capacity, since most streams are quiet.
-pub type Outcomes = UnboundedSender<Decisions>;
+pub type StreamReplySender = UnboundedSender<StreamReplies>;
 
-type Reply = oneshot::Sender<Told>;
+type ReplySender = oneshot::Sender<Reply>;
 type Reader = Box<dyn FnOnce(Result<&Table, Refusal>) + Send>;
 
 /// A message to a sequencer.
 enum Message {
     /// Decide a request and make it durable.
-    Decide { request: Request, reply: Reply, passage: Traced },
+    Decide { request: Request, reply: ReplySender, span: Traced },
     /// Decide several requests and make them durable.
-    DecideAll { requests: Vec<(Tag, Request, Traced)>, outcomes: Outcomes },
+    DecideAll { requests: Vec<(Tag, Request, Traced)>, replies: StreamReplySender },
     /// Read the table at the log's head.
     Read(Reader),
     /// Decide what another server forwarded.
@@ -125,16 +125,16 @@ impl Message {
     }
 
     /// Whether it precedes new requests: a session without a stream is not renewed.
-    fn is_pressing(&self) -> bool {
+    fn is_urgent(&self) -> bool {
         matches!(self, Self::Decide { request, .. } if matches!(request.command, Command::AttachSession { .. }))
     }
 }
 
 /// The reply to a command that is rejected before it is decided.
-fn reject(passage: &Traced, refusal: Refusal) -> Told {
-    let told = Err(refusal);
-    spans::told(passage, &told);
-    told
+fn reject(span: &Traced, refusal: Refusal) -> Reply {
+    let reply = Err(refusal);
+    spans::replied(span, &reply);
+    reply
 }
 
 impl Refusal {

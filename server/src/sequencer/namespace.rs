@@ -17,7 +17,8 @@ use super::passing::{News, Pass};
 use super::spans;
 use super::tally::SharedTotals;
 use super::{
-    Decided, Decisions, Message, NoticeSender, Outcomes, PendingGrant, Reader, Refusal, StreamEnd, Tag, reject,
+    Message, NoticeSender, PendingGrant, Reader, Refusal, Reply, StreamEnd, StreamReplies, StreamReplySender, Tag,
+    reject,
 };
 use crate::cluster::lease::Lease;
 use crate::store::log_reader::{LogError, LogReader, Place};
@@ -31,7 +32,7 @@ pub struct Namespace {
     pub(super) name: Text,
     pub(super) requests: mpsc::Sender<Message>,
     /// Urgent requests, whose callers lose something that they already have if they wait.
-    pub(super) pressing: mpsc::Sender<Message>,
+    pub(super) urgent: mpsc::Sender<Message>,
     pub(super) backpressure: Backpressure,
     pub(super) totals: SharedTotals,
     pub(super) sessions: Sessions,
@@ -96,21 +97,21 @@ impl Namespace {
     /// # Errors
     /// A [`Refusal`]: nothing was changed, except with [`Refusal::OutcomeUnknown`], where a change may have been made,
     /// or may yet be.
-    pub async fn decide(&self, request: impl Into<Request>) -> Result<Decided, Refusal> {
+    pub async fn decide(&self, request: impl Into<Request>) -> Reply {
         let request = request.into();
         if !self.backpressure.admits(&request.command) {
             return Err(Refusal::Overloaded);
         }
-        let passage = self.passage(&Traced::current(), &request.command);
+        let span = self.command_span(&Traced::current(), &request.command);
         let (reply, answer) = oneshot::channel();
-        self.enqueue(Message::Decide { request, reply, passage }).await?;
+        self.enqueue(Message::Decide { request, reply, span }).await?;
         // Rejected callers still receive a reply. A sequencer that broke off, possibly after a commit, sends none.
         answer.await.map_err(|_| Refusal::OutcomeUnknown)?
     }
 
     /// The span of a command in the sequencer, as a child of the call that requested it.
-    pub(crate) fn passage(&self, call: &Traced, command: &Command) -> Traced {
-        spans::passage(call, &self.name, command)
+    pub(crate) fn command_span(&self, call: &Traced, command: &Command) -> Traced {
+        spans::command(call, &self.name, command)
     }
 
     /// Decides requests, each with its span, in this order, and sends their results. They take effect even if the
@@ -121,23 +122,23 @@ impl Namespace {
     pub async fn decide_all(
         &self,
         mut requests: Vec<(Tag, Request, Traced)>,
-        outcomes: &Outcomes,
+        sender: &StreamReplySender,
     ) -> Result<(), Refusal> {
         if self.backpressure.is_full() {
             let refused = requests.extract_if(.., |(_, request, _)| !self.backpressure.admits(&request.command));
-            let told = refused.map(|(tag, _, passage)| (tag, reject(&passage, Refusal::Overloaded))).collect();
+            let replies = refused.map(|(tag, _, span)| (tag, reject(&span, Refusal::Overloaded))).collect();
             // If the receiver is gone, the results are not needed.
-            let _ = outcomes.unbounded_send(Decisions { namespace: self.name.clone(), told });
+            let _ = sender.unbounded_send(StreamReplies { namespace: self.name.clone(), replies });
         }
-        self.enqueue(Message::DecideAll { requests, outcomes: outcomes.clone() }).await
+        self.enqueue(Message::DecideAll { requests, replies: sender.clone() }).await
     }
 
     /// Queues a message for the sequencer. A caller that cancels before that takes no capacity.
     async fn enqueue(&self, message: Message) -> Result<(), Refusal> {
-        let queue = if message.is_pressing() { &self.pressing } else { &self.requests };
-        let place = queue.reserve().await.map_err(|_| Refusal::Draining)?;
-        self.backpressure.take(message.load());
-        place.send(message);
+        let queue = if message.is_urgent() { &self.urgent } else { &self.requests };
+        let permit = queue.reserve().await.map_err(|_| Refusal::Draining)?;
+        self.backpressure.add(message.load());
+        permit.send(message);
         Ok(())
     }
 

@@ -101,25 +101,25 @@ impl Replica {
     }
 
     /// Applies a committed batch that this table does not include yet.
-    pub(super) fn take_over(&mut self, batch: Arc<Batch>) {
+    pub(super) fn apply(&mut self, batch: Arc<Batch>) {
         for recorded in &batch.events {
             self.table.apply(recorded);
         }
-        self.took(batch, iter::empty());
+        self.committed(batch, iter::empty());
     }
 
     /// Publishes a committed batch that this table now includes, and registers its callers.
-    pub(super) fn took(
+    pub(super) fn committed(
         &mut self,
         batch: Arc<Batch>,
         registrations: impl Iterator<Item = Option<Registration>>,
     ) -> Vec<Option<PendingGrant>> {
         self.seen = self.seen.max(batch.revision());
-        self.note_writer(&batch);
-        self.granted.lock().took(&batch);
+        self.record_writer(&batch);
+        self.granted.lock().apply(&batch);
         self.rows.touched(&batch.events, &self.table);
         let pending = self.local.commit(registrations, &batch.events, &self.table);
-        self.tally.took(&batch, &self.table);
+        self.tally.apply(&batch, &self.table);
         self.hub.publish(batch, &self.table);
         pending
     }
@@ -131,7 +131,7 @@ impl Replica {
         changes
     }
 
-    fn note_writer(&mut self, batch: &Batch) {
+    fn record_writer(&mut self, batch: &Batch) {
         self.last_writer = Some(batch.server);
         self.writers.insert(batch.server, Instant::now());
         if self.last_of.len() >= WRITERS {
@@ -239,7 +239,7 @@ impl Replica {
                 if broken {
                     break;
                 }
-                self.take_over(batch);
+                self.apply(batch);
             }
             if broken {
                 // History was lost without notice, and another server has already jumped.
@@ -271,7 +271,7 @@ impl Replica {
 
     /// Applies the committed jump.
     pub(super) fn jumped(&mut self, batch: Arc<Batch>) {
-        self.take_over(batch);
+        self.apply(batch);
         self.local.lock().streams.close_all();
     }
 }

@@ -29,10 +29,10 @@ use crate::watch::Hub;
 const QUEUE: usize = 65_536;
 
 /// The sequencer reads the service clock at least this often, to keep it running.
-const LOOK: Duration = Duration::from_millis(50);
+const CLOCK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Delay before a due command that could not be carried out is retried.
-const AGAIN: Duration = Duration::from_millis(100);
+const RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// Approximate interval at which rows are written behind the log.
 const SAVE: Duration = Duration::from_millis(250);
@@ -71,7 +71,7 @@ pub(super) struct Sequencer {
     pub(super) replica: Replica,
     pub(super) requests: mpsc::Receiver<Message>,
     /// Urgent requests, which precede those.
-    pub(super) pressing: mpsc::Receiver<Message>,
+    pub(super) urgent: mpsc::Receiver<Message>,
     pub(super) backpressure: Backpressure,
     /// Readers deferred to a later batch.
     pub(super) readers: Vec<Reader>,
@@ -80,7 +80,7 @@ pub(super) struct Sequencer {
     pub(super) number: u64,
     pub(super) passing: Passing,
     /// A head that this server has not reached, announced by servers that send what they commit, and since when.
-    pub(super) awaited: Option<(Revision, Instant)>,
+    pub(super) announced: Option<(Revision, Instant)>,
     /// The write of rows in progress, and the revision that it brings them to.
     saving: Option<(Revision, JoinHandle<Result<(), StoreError>>)>,
     /// Since when the rows are behind.
@@ -99,7 +99,7 @@ pub async fn start(
     let local = SharedLocalState::new(&settings);
     let hub = Arc::new(Hub::new(settings.watch_budget.clone()));
     let (sender, requests) = mpsc::channel(QUEUE);
-    let (pressing_sender, pressing) = mpsc::channel(QUEUE);
+    let (urgent_sender, urgent) = mpsc::channel(QUEUE);
     let backpressure = Backpressure::default();
     let tally = Tally::new(settings.me, settings.counts.clone());
     let totals = tally.totals();
@@ -114,24 +114,24 @@ pub async fn start(
         settings,
         replica,
         requests,
-        pressing,
+        urgent,
         backpressure: backpressure.clone(),
         readers: Vec::new(),
         cancel,
         number,
         passing: Passing::default(),
-        awaited: None,
+        announced: None,
         saving: None,
         behind_since: None,
     };
     sequencer.replica.load().await?;
     sequencer.catch_up().await?;
     let running = tokio::spawn(sequencer.run());
-    let (requests, pressing) = (sender, pressing_sender);
+    let (requests, urgent) = (sender, urgent_sender);
     let namespace = Namespace {
         name,
         requests,
-        pressing,
+        urgent,
         backpressure,
         totals,
         sessions,
@@ -155,17 +155,17 @@ impl Sequencer {
             self.save_behind().await;
         }
         self.forsake();
-        self.turn_away().await;
+        self.reject_requests().await;
         self.save_last().await;
     }
 
     /// Rejects the remaining requests when this server stops: they change nothing.
-    async fn turn_away(&mut self) {
-        self.pressing.close();
+    async fn reject_requests(&mut self) {
+        self.urgent.close();
         self.requests.close();
-        while let Some(request) = next(&mut self.pressing, &mut self.requests).await {
-            self.backpressure.give_back(request.load());
-            request.refuse(&self.replica.name, &Refusal::Draining);
+        while let Some(request) = next(&mut self.urgent, &mut self.requests).await {
+            self.backpressure.remove(request.load());
+            request.reject(&self.replica.name, &Refusal::Draining);
         }
     }
 
@@ -182,7 +182,7 @@ impl Sequencer {
                 self.hear(heard).await;
                 None
             }
-            request = next(&mut self.pressing, &mut self.requests), if has_room => Some(request?),
+            request = next(&mut self.urgent, &mut self.requests), if has_room => Some(request?),
             () = tokio::time::sleep_until(until) => None,
         };
         if first.is_some() {
@@ -201,7 +201,7 @@ impl Sequencer {
         }
         while has_room
             && !work.is_full()
-            && let Ok(request) = self.pressing.try_recv().or_else(|_| self.requests.try_recv())
+            && let Ok(request) = self.urgent.try_recv().or_else(|_| self.requests.try_recv())
         {
             self.add(request, &mut work);
         }
@@ -209,7 +209,7 @@ impl Sequencer {
     }
 
     fn add(&mut self, request: Message, work: &mut Work) {
-        self.backpressure.give_back(request.load());
+        self.backpressure.remove(request.load());
         match request {
             Message::Follow { server, reply } => {
                 // A requester that is gone does not follow.
@@ -226,9 +226,9 @@ impl Sequencer {
 
     /// Time until a command is due. Without the lease none is, until it is regained.
     fn pause(&self) -> Duration {
-        let Some(now) = self.settings.lease.tick() else { return LOOK };
+        let Some(now) = self.settings.lease.tick() else { return CLOCK_INTERVAL };
         let next = self.replica.local.lock().home.next_deadline();
-        next.map_or(LOOK, |next| next.saturating_sub(now)).min(LOOK)
+        next.map_or(CLOCK_INTERVAL, |next| next.saturating_sub(now)).min(CLOCK_INTERVAL)
     }
 
     /// The commands that are due. Without the lease none are: the sessions could not have been renewed.
@@ -237,8 +237,8 @@ impl Sequencer {
         self.replica.local.lock().home.due(now)
     }
 
-    pub(super) fn again(&mut self, command: &Command) {
-        let at = self.settings.lease.standing_tick() + AGAIN;
+    pub(super) fn retry(&mut self, command: &Command) {
+        let at = self.settings.lease.standing_tick() + RETRY_DELAY;
         self.replica.local.lock().home.retry_at(command, at);
     }
 
@@ -291,12 +291,12 @@ impl Sequencer {
 
 /// The next request; urgent ones first.
 pub(super) async fn next(
-    pressing: &mut mpsc::Receiver<Message>,
+    urgent: &mut mpsc::Receiver<Message>,
     requests: &mut mpsc::Receiver<Message>,
 ) -> Option<Message> {
     tokio::select! {
         biased;
-        Some(request) = pressing.recv() => Some(request),
+        Some(request) = urgent.recv() => Some(request),
         request = requests.recv() => request,
     }
 }

@@ -56,7 +56,7 @@ impl Tally {
     }
 
     /// Counts a committed batch; `table` shows the state after it.
-    pub(super) fn took(&mut self, batch: &Batch, table: &Table) {
+    pub(super) fn apply(&mut self, batch: &Batch, table: &Table) {
         let counts = (batch.server == self.me).then(|| self.counts.clone());
         for recorded in &batch.events {
             self.follow(recorded, counts.as_ref());
@@ -133,7 +133,7 @@ impl Tally {
             counts.locks.hold_ended(reason);
         }
         if spec.mode == Mode::Exclusive {
-            spec.names.iter().for_each(|name| self.last.note(name, LastHold { opened: spec.opened, reason }));
+            spec.names.iter().for_each(|name| self.last.record(name, LastHold { opened: spec.opened, reason }));
         }
     }
 }
@@ -155,7 +155,7 @@ struct LastHolders {
 }
 
 impl LastHolders {
-    fn note(&mut self, name: &Text, hold: LastHold) {
+    fn record(&mut self, name: &Text, hold: LastHold) {
         if let Some(known) = self.of.get_mut(name) {
             *known = hold;
             return;
@@ -183,12 +183,12 @@ mod tests {
         let mut last = LastHolders::default();
         let name = |number: usize| Text::from(format!("lock/{number}"));
         for number in 0..REMEMBERED {
-            last.note(&name(number), hold(1));
+            last.record(&name(number), hold(1));
         }
-        last.note(&name(0), hold(2));
+        last.record(&name(0), hold(2));
         assert_eq!((last.of.len(), last.names.len()), (REMEMBERED, REMEMBERED));
         assert_eq!(last.of[&name(0)].opened, Revision(2), "the newest hold counts");
-        last.note(&name(REMEMBERED), hold(1));
+        last.record(&name(REMEMBERED), hold(1));
         assert_eq!((last.of.len(), last.names.len()), (REMEMBERED, REMEMBERED));
         assert!(!last.of.contains_key(&name(0)) && last.of.contains_key(&name(1)));
     }

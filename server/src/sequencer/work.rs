@@ -5,7 +5,7 @@ use tenure_core::{Command, Request, Revision, Text};
 use super::backpressure::text_bytes;
 use super::passing::Taken;
 use super::spans;
-use super::{Decisions, Message, Outcomes, Reader, Refusal, Reply, Tag, Told, reject};
+use super::{Message, Reader, Refusal, Reply, ReplySender, StreamReplies, StreamReplySender, Tag, reject};
 use crate::telemetry::traces::Traced;
 
 /// Maximum commands in one batch, except for the last request added to it.
@@ -15,29 +15,29 @@ const COMMANDS: usize = 4_096;
 const BYTES: usize = 2 * 1024 * 1024;
 
 /// The source of a command.
-pub(super) enum Asker {
+pub(super) enum Source {
     /// The home, because the command is due.
     Home,
     /// A call, and the span of the command.
-    Call(Reply, Traced),
+    Call(ReplySender, Traced),
     /// A stream, by its index in the work.
     Stream(usize, Tag, Traced),
     /// Another server, which forwarded it, by the index in [`Work::taken`].
     Peer(usize, Traced),
 }
 
-impl Asker {
+impl Source {
     /// Whether a caller is present to receive a grant.
     pub(super) fn is_caller(&self) -> bool {
         !matches!(self, Self::Home | Self::Peer(..))
     }
 
     /// The span of the command.
-    pub(super) fn passage(&self) -> &Traced {
+    pub(super) fn span(&self) -> &Traced {
         static NONE: Traced = Traced::none();
         match self {
             Self::Home => &NONE,
-            Self::Call(_, passage) | Self::Stream(_, _, passage) | Self::Peer(_, passage) => passage,
+            Self::Call(_, span) | Self::Stream(_, _, span) | Self::Peer(_, span) => span,
         }
     }
 }
@@ -45,9 +45,9 @@ impl Asker {
 /// The requests to carry out in one batch.
 #[derive(Default)]
 pub(super) struct Work {
-    pub(super) requests: Vec<(Request, Asker)>,
+    pub(super) requests: Vec<(Request, Source)>,
     pub(super) readers: Vec<Reader>,
-    pub(super) tellings: Tellings,
+    pub(super) replies: BatchReplies,
     /// Work that other servers have forwarded.
     pub(super) taken: Vec<Taken>,
     /// If this was forwarded to another server: the revision of this server when it first was.
@@ -60,26 +60,26 @@ pub(super) struct Work {
 
 /// Replies to streams, sent together when the batch is done.
 #[derive(Default)]
-pub(super) struct Tellings(Vec<(Outcomes, Vec<(Tag, Told)>)>);
+pub(super) struct BatchReplies(Vec<(StreamReplySender, Vec<(Tag, Reply)>)>);
 
-impl Tellings {
+impl BatchReplies {
     /// Replies to the source of a command. If the caller is gone, the reply is dropped, and its registration records
     /// that.
-    pub(super) fn tell(&mut self, asker: Asker, told: Told) {
-        spans::told(asker.passage(), &told);
-        match asker {
-            Asker::Home | Asker::Peer(..) => {}
-            Asker::Call(reply, _) => {
-                let _ = reply.send(told);
+    pub(super) fn reply(&mut self, source: Source, reply: Reply) {
+        spans::replied(source.span(), &reply);
+        match source {
+            Source::Home | Source::Peer(..) => {}
+            Source::Call(sender, _) => {
+                let _ = sender.send(reply);
             }
-            Asker::Stream(place, tag, _) => self.0[place].1.push((tag, told)),
+            Source::Stream(index, tag, _) => self.0[index].1.push((tag, reply)),
         }
     }
 
     /// Sends the replies to the streams.
     pub(super) fn send(self, namespace: &Text) {
-        for (outcomes, told) in self.0 {
-            let _ = outcomes.unbounded_send(Decisions { namespace: namespace.clone(), told });
+        for (sender, replies) in self.0 {
+            let _ = sender.unbounded_send(StreamReplies { namespace: namespace.clone(), replies });
         }
     }
 }
@@ -87,20 +87,20 @@ impl Tellings {
 impl Work {
     pub(super) fn push(&mut self, request: Message) {
         match request {
-            Message::Decide { request, reply, passage } => self.add(request, Asker::Call(reply, passage)),
-            Message::DecideAll { requests, outcomes } => {
-                let place = self.tellings.0.len();
-                self.tellings.0.push((outcomes, Vec::with_capacity(requests.len())));
-                for (tag, request, passage) in requests {
-                    self.add(request, Asker::Stream(place, tag, passage));
+            Message::Decide { request, reply, span } => self.add(request, Source::Call(reply, span)),
+            Message::DecideAll { requests, replies } => {
+                let index = self.replies.0.len();
+                self.replies.0.push((replies, Vec::with_capacity(requests.len())));
+                for (tag, request, span) in requests {
+                    self.add(request, Source::Stream(index, tag, span));
                 }
             }
             Message::Read(reader) => self.readers.push(reader),
             Message::Take { server, pass } => {
                 let (taken, requests) = Taken::new(server, pass);
                 self.taken.push(taken);
-                for (request, passage) in requests {
-                    self.add(request, Asker::Peer(self.taken.len() - 1, passage));
+                for (request, span) in requests {
+                    self.add(request, Source::Peer(self.taken.len() - 1, span));
                 }
             }
             Message::CatchUp(head) => self.catch_up = Some(head),
@@ -110,18 +110,18 @@ impl Work {
 
     /// Adds a command that is due.
     pub(super) fn push_due(&mut self, command: Command) {
-        self.add(command.into(), Asker::Home);
+        self.add(command.into(), Source::Home);
     }
 
     /// Appends later work.
-    pub(super) fn join(&mut self, later: Self) {
-        let (streams, passes) = (self.tellings.0.len(), self.taken.len());
-        self.tellings.0.extend(later.tellings.0);
+    pub(super) fn append(&mut self, later: Self) {
+        let (streams, passes) = (self.replies.0.len(), self.taken.len());
+        self.replies.0.extend(later.replies.0);
         self.taken.extend(later.taken);
-        self.requests.extend(later.requests.into_iter().map(|(request, asker)| match asker {
-            Asker::Stream(place, tag, passage) => (request, Asker::Stream(place + streams, tag, passage)),
-            Asker::Peer(place, passage) => (request, Asker::Peer(place + passes, passage)),
-            asker => (request, asker),
+        self.requests.extend(later.requests.into_iter().map(|(request, source)| match source {
+            Source::Stream(index, tag, span) => (request, Source::Stream(index + streams, tag, span)),
+            Source::Peer(index, span) => (request, Source::Peer(index + passes, span)),
+            source => (request, source),
         }));
         self.readers.extend(later.readers);
         self.passed_after = self.passed_after.into_iter().chain(later.passed_after).min();
@@ -129,23 +129,23 @@ impl Work {
         self.bytes += later.bytes;
     }
 
-    fn add(&mut self, request: Request, asker: Asker) {
+    fn add(&mut self, request: Request, source: Source) {
         self.bytes += text_bytes(&request.command);
-        self.requests.push((request, asker));
+        self.requests.push((request, source));
     }
 
     /// Due commands go before requests of callers, including those taken back from other servers: no caller is notified
     /// of a claim that is cancelled in the same batch.
     pub(super) fn put_due_first(&mut self) {
-        self.requests.sort_by_key(|(_, asker)| !matches!(asker, Asker::Home));
+        self.requests.sort_by_key(|(_, source)| !matches!(source, Source::Home));
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.asks_nothing() && self.catch_up.is_none()
+        self.has_no_requests() && self.catch_up.is_none()
     }
 
     /// Whether no caller or timer waits for any part of it.
-    pub(super) fn asks_nothing(&self) -> bool {
+    pub(super) fn has_no_requests(&self) -> bool {
         self.requests.is_empty() && self.readers.is_empty() && self.taken.is_empty()
     }
 
@@ -157,14 +157,14 @@ impl Work {
 
 impl Message {
     /// Rejects the request.
-    pub(super) fn refuse(self, namespace: &Text, refusal: &Refusal) {
+    pub(super) fn reject(self, namespace: &Text, refusal: &Refusal) {
         match self {
             // A caller that is gone needs no reply.
-            Self::Decide { reply, passage, .. } => drop(reply.send(reject(&passage, refusal.clone()))),
-            Self::DecideAll { requests, outcomes } => {
-                let told = requests.into_iter().map(|(tag, _, passage)| (tag, reject(&passage, refusal.clone())));
-                let decisions = Decisions { namespace: namespace.clone(), told: told.collect() };
-                drop(outcomes.unbounded_send(decisions));
+            Self::Decide { reply, span, .. } => drop(reply.send(reject(&span, refusal.clone()))),
+            Self::DecideAll { requests, replies: sender } => {
+                let replies = requests.into_iter().map(|(tag, _, span)| (tag, reject(&span, refusal.clone())));
+                let replies = StreamReplies { namespace: namespace.clone(), replies: replies.collect() };
+                drop(sender.unbounded_send(replies));
             }
             Self::Read(reader) => reader(Err(refusal.clone())),
             // The server that forwarded it sees that it no longer follows.

@@ -12,7 +12,7 @@ use tenure_server::cluster::clock::Clock;
 use tenure_server::node::follow;
 use tenure_server::node::heartbeat::{Heartbeats, HeartbeatsEnd};
 use tenure_server::node::{Node, NodeOptions};
-use tenure_server::sequencer::{Decided, Namespace, Refusal};
+use tenure_server::sequencer::{CommandResult, Namespace, Refusal};
 use tenure_server::store::{MemoryDatabase, MemoryStore};
 use tenure_server::telemetry::metrics::Metrics;
 use tokio::task::JoinHandle;
@@ -111,7 +111,7 @@ impl Server {
         self.node.namespaces().get("default").await.expect("open")
     }
 
-    pub async fn ask(&self, command: Command) -> Result<Decided, Refusal> {
+    pub async fn ask(&self, command: Command) -> Result<CommandResult, Refusal> {
         within(Duration::from_secs(30), self.namespace().await.decide(command)).await
     }
 
@@ -169,7 +169,7 @@ impl Server {
         }
     }
 
-    pub async fn release(&self, session: &str, name: &str, token: Revision) -> Result<Decided, Refusal> {
+    pub async fn release(&self, session: &str, name: &str, token: Revision) -> Result<CommandResult, Refusal> {
         self.ask(Command::Release { session: session.into(), name: name.into(), token }).await
     }
 

@@ -18,7 +18,7 @@ use crate::grpc::status::Problem;
 use crate::grpc::validate::{self, Wait};
 use crate::grpc::{Api, Via, convert, fresh_session_id, in_time};
 use crate::limits::{self, Share};
-use crate::sequencer::{Decided, Namespace, PendingGrant, Refusal};
+use crate::sequencer::{CommandResult, Namespace, PendingGrant, Refusal};
 
 /// An Acquire whose fields have been validated.
 pub(in crate::grpc) struct Acquiring {
@@ -73,8 +73,8 @@ impl Acquiring {
     }
 
     /// The response, if it is ready.
-    pub(in crate::grpc) fn state(&self, decided: Decided) -> Result<AcquireState, Problem> {
-        let Decided { outcome, revision, pending } = decided;
+    pub(in crate::grpc) fn state(&self, decided: CommandResult) -> Result<AcquireState, Problem> {
+        let CommandResult { outcome, revision, pending } = decided;
         match (outcome, pending) {
             (Outcome::Held { claim, ttl }, pending) => {
                 Ok(AcquireState::Answered(self.held(&claim, Some(ttl), revision), pending))

@@ -16,7 +16,7 @@ use crate::grpc::sessions::not_renewed;
 use crate::grpc::spans;
 use crate::grpc::status::Problem;
 use crate::grpc::{CALL, Via, validate};
-use crate::sequencer::{Decisions, Refusal, Tag, Told};
+use crate::sequencer::{Refusal, Reply, StreamReplies, Tag};
 use crate::telemetry::traces::Traced;
 
 /// Commands of one message, all in one namespace.
@@ -157,7 +157,7 @@ impl Connection {
     /// Adds a command that can be handed to the sequencer as it is.
     fn add(&mut self, round: &mut Round, tag: Tag, request: Request, asked: Asked, call: Traced) {
         let namespace = round.namespace.as_deref().and_then(|name| self.namespaces.get(name));
-        let passage = namespace.map(|namespace| namespace.passage(&call, &request.command)).unwrap_or_default();
+        let passage = namespace.map(|namespace| namespace.command_span(&call, &request.command)).unwrap_or_default();
         round.requests.push((tag, request, passage));
         self.begin(tag, asked, call);
     }
@@ -195,7 +195,7 @@ impl Connection {
                 };
                 match request {
                     Ok(request) => {
-                        let passage = namespace.passage(&call, &request.command);
+                        let passage = namespace.command_span(&call, &request.command);
                         requests.push((tag, request, passage));
                         self.begin(tag, Asked::Acquire(acquiring), call);
                     }
@@ -213,10 +213,10 @@ impl Connection {
     }
 
     /// Answers what the sequencer has decided.
-    pub(super) fn tell(&mut self, decided: Decisions) {
+    pub(super) fn tell(&mut self, decided: StreamReplies) {
         let Some(namespace) = self.namespaces.get(&*decided.namespace).cloned() else { return };
-        let told: Vec<(u64, Direct, Told)> =
-            decided.told.into_iter().filter_map(|(tag, told)| Some((tag.id, self.finished(tag)?, told))).collect();
+        let told: Vec<(u64, Direct, Reply)> =
+            decided.replies.into_iter().filter_map(|(tag, told)| Some((tag.id, self.finished(tag)?, told))).collect();
         let open = told.iter().filter_map(|(_, direct, told)| {
             let is_open = told.as_ref().is_ok_and(|decided| leaves_open(&decided.outcome));
             match &direct.asked {

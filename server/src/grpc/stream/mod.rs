@@ -38,7 +38,7 @@ use super::{Api, convert, validate};
 use crate::auth::Caller;
 use crate::grpc::spans;
 use crate::node::Node;
-use crate::sequencer::{Decisions, Namespace, Notice, NoticeSender, Outcomes, Refusal, StreamEnd};
+use crate::sequencer::{Namespace, Notice, NoticeSender, Refusal, StreamEnd, StreamReplies, StreamReplySender};
 use crate::telemetry::traces::Traced;
 use crate::transport::Account;
 
@@ -85,7 +85,7 @@ struct Connection {
     /// What watches say, once there are any. There may be no end of that, so it waits for all else.
     watched: Option<(Replies, mpsc::Receiver<Reply>)>,
     large_answers: LargeAnswers,
-    outcomes: (Outcomes, UnboundedReceiver<Decisions>),
+    outcomes: (StreamReplySender, UnboundedReceiver<StreamReplies>),
     /// How many commands have been handed to sequencers.
     count: u64,
     /// When the last message came.
@@ -133,7 +133,7 @@ impl Connection {
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                // Outcomes before notices, which may be about them.
+                // StreamReplySender before notices, which may be about them.
                 biased;
                 Some(ending) = ending.next() => {
                     self.end = StreamEnd::Closed;

@@ -6,7 +6,7 @@ use tokio::time::{Instant, timeout_at};
 use super::{ALONE, Given, IDLE, Link, Linking, MOST_GIVEN, PATIENCE, Pass, SETTLING};
 use crate::sequencer::run::Sequencer;
 use crate::sequencer::spans;
-use crate::sequencer::work::{Asker, Work};
+use crate::sequencer::work::{Source, Work};
 use crate::telemetry::traces;
 
 /// Whether a command is one of those that are frequent enough to be passed.
@@ -25,8 +25,8 @@ fn is_frequent(command: &Command) -> bool {
 
 /// How the spans of those commands that are traced are named to the server that they are passed to.
 fn traces_of(work: &Work) -> Vec<(usize, String)> {
-    let passages = work.requests.iter().map(|(_, asker)| asker.passage()).enumerate();
-    passages.filter_map(|(place, passage)| Some((place, traces::traceparent(passage)?))).collect()
+    let spans = work.requests.iter().map(|(_, source)| source.span()).enumerate();
+    spans.filter_map(|(place, span)| Some((place, traces::traceparent(span)?))).collect()
 }
 
 impl Sequencer {
@@ -50,7 +50,7 @@ impl Sequencer {
         if !link.is_some_and(|link| link.giver.give(pass)) {
             return Some(work);
         }
-        work.requests.iter().for_each(|(_, asker)| spans::passed(asker.passage(), to));
+        work.requests.iter().for_each(|(_, source)| spans::passed(source.span(), to));
         work.passed_after = Some(work.passed_after.map_or(after, |earlier| earlier.min(after)));
         self.passing.given_to = to;
         self.passing.given.push_back(Given { number, work, until: Instant::now() + PATIENCE });
@@ -58,7 +58,7 @@ impl Sequencer {
     }
 
     fn may_pass(&self, work: &Work) -> bool {
-        let asked = |(request, asker): &(Request, Asker)| asker.is_caller() && is_frequent(&request.command);
+        let asked = |(request, source): &(Request, Source)| source.is_caller() && is_frequent(&request.command);
         let has_commands = !work.requests.is_empty() || !self.passing.given.is_empty();
         // What was passed once and came back is decided here.
         has_commands && work.passed_after.is_none() && work.taken.is_empty() && work.requests.iter().all(asked)
@@ -122,7 +122,7 @@ impl Sequencer {
         self.passing.take_back();
         match self.passing.owed() {
             Some(mut owed) => {
-                owed.join(work);
+                owed.append(work);
                 owed
             }
             None => work,

@@ -258,7 +258,7 @@ impl Passing {
     /// To be decided here, after what is owed already.
     fn owe(&mut self, work: Work) {
         match &mut self.owed {
-            Some(owed) => owed.join(work),
+            Some(owed) => owed.append(work),
             None => self.owed = Some(work),
         }
     }

@@ -32,11 +32,11 @@ impl Sequencer {
         self.passing.alone = if others { 0 } else { self.passing.alone + 1 };
         let callers =
             decided.iter().flat_map(|(work, decisions)| registrations(work, decisions.as_deref().unwrap_or_default()));
-        let mut pending = self.replica.took(batch, callers).into_iter();
+        let mut pending = self.replica.committed(batch, callers).into_iter();
         for (work, decisions) in decided {
             let pending = pending.by_ref().take(decisions.as_ref().map_or(0, Vec::len)).collect();
             match decisions {
-                Some(decisions) if self.passing.owed.is_none() => self.answer(work, decisions, pending),
+                Some(decisions) if self.passing.owed.is_none() => self.reply(work, decisions, pending),
                 _ => self.decide_late(work),
             }
         }
@@ -89,7 +89,7 @@ impl Sequencer {
         let decisions = self.decide_all(&work, &mut events);
         if events.is_empty() && self.passing.owed.is_none() {
             self.replica.table.commit();
-            self.answer_without_events(work, decisions);
+            self.reply_without_events(work, decisions);
         } else {
             self.replica.table.undo();
             self.passing.owe(work);

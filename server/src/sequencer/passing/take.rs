@@ -5,7 +5,7 @@ use tenure_core::{Request, Revision, ServerId};
 use super::{LongestPauses, Pass, Verdict};
 use crate::sequencer::run::Sequencer;
 use crate::sequencer::spans;
-use crate::sequencer::work::{Asker, Work};
+use crate::sequencer::work::{Source, Work};
 use crate::store::StoreError;
 use crate::telemetry::traces::Traced;
 
@@ -26,8 +26,8 @@ impl Taken {
         let Pass { number, after, requests, pauses, traces } = pass;
         let mut requests: Vec<_> = requests.into_iter().map(|request| (request, Traced::none())).collect();
         for (place, traceparent) in traces {
-            if let Some((_, passage)) = requests.get_mut(place) {
-                *passage = spans::handed_on(server, &traceparent);
+            if let Some((_, span)) = requests.get_mut(place) {
+                *span = spans::forwarded(server, &traceparent);
             }
         }
         (Self { server, number, after, pauses, refused: false, places: Vec::new() }, requests)
@@ -61,7 +61,7 @@ impl Sequencer {
         }
         let refused: Vec<bool> = work.taken.iter().map(|taken| taken.refused).collect();
         if refused.contains(&true) {
-            work.requests.retain(|(_, asker)| !matches!(asker, Asker::Peer(place, _) if refused[*place]));
+            work.requests.retain(|(_, source)| !matches!(source, Source::Peer(place, _) if refused[*place]));
         }
         Ok(())
     }

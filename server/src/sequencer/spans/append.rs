@@ -10,14 +10,14 @@ use crate::telemetry::traces::{self, Traced};
 /// Maximum number of linked commands: the default limit of links in a span.
 const LINKS: usize = 128;
 
-/// The span of a batch, if a command in it is traced. `passages` are the spans of its commands, in order.
-pub(in crate::sequencer) fn append<'a>(passages: impl ExactSizeIterator<Item = &'a Traced>, batch: &Batch) -> Traced {
+/// The span of a batch, if a command in it is traced. `spans` are the spans of its commands, in order.
+pub(in crate::sequencer) fn append<'a>(spans: impl ExactSizeIterator<Item = &'a Traced>, batch: &Batch) -> Traced {
     // Checked before any span is examined.
     if !traces::are_exported() {
         return Traced::default();
     }
-    let commands = passages.len();
-    let mut traced = passages.filter(|passage| passage.is_recorded());
+    let commands = spans.len();
+    let mut traced = spans.filter(|span| span.is_recorded());
     let Some(first) = traced.next() else { return Traced::default() };
     let append = first.child("tenure.append", SpanKind::Internal);
     append.note(|| {

@@ -121,7 +121,7 @@ impl Life {
         }
     }
 
-    /// Applies a committed batch. `Replica::took`, `Home::observe`.
+    /// Applies a committed batch. `Replica::committed`, `Home::observe`.
     pub fn take_over(&mut self, batch: &Batch, limits: &Limits) {
         batch.events.iter().for_each(|recorded| self.table.apply(recorded));
         self.seen = self.seen.max(self.table.revision);

@@ -4,53 +4,53 @@ use opentelemetry::trace::SpanKind;
 use opentelemetry::{Array, KeyValue, StringValue, Value};
 use tenure_core::{Command, Outcome, ServerId, Text};
 
-use crate::sequencer::Told;
+use crate::sequencer::Reply;
 use crate::telemetry::traces::{Traced, parent};
 
 /// Maximum bytes of names that a span records.
 const NAMES: usize = 512;
 
 /// The span of a command until it is in a batch, as a child of the call that requested it.
-pub(in crate::sequencer) fn passage(call: &Traced, namespace: &Text, command: &Command) -> Traced {
-    let passage = call.child("tenure.sequencer", SpanKind::Internal);
-    if passage.is_recorded() {
+pub(in crate::sequencer) fn command(call: &Traced, namespace: &Text, command: &Command) -> Traced {
+    let span = call.child("tenure.sequencer", SpanKind::Internal);
+    if span.is_recorded() {
         call.note(|| subject(namespace, command));
-        passage.note(|| {
+        span.note(|| {
             [KeyValue::new("tenure.namespace", namespace.to_string()), KeyValue::new("tenure.command", kind(command))]
         });
     }
-    passage
+    span
 }
 
 /// The span of a command that another server has forwarded, with its origin.
-pub(in crate::sequencer) fn handed_on(from: ServerId, traceparent: &str) -> Traced {
-    let passage = Traced::start("tenure.sequencer", SpanKind::Server, &parent::named(traceparent, ""));
-    passage.note(|| [KeyValue::new("tenure.passed_by", from.to_string())]);
-    passage
+pub(in crate::sequencer) fn forwarded(from: ServerId, traceparent: &str) -> Traced {
+    let span = Traced::start("tenure.sequencer", SpanKind::Server, &parent::named(traceparent, ""));
+    span.note(|| [KeyValue::new("tenure.passed_by", from.to_string())]);
+    span
 }
 
 /// Records that the command is forwarded to another server, whose spans follow.
-pub(in crate::sequencer) fn passed(passage: &Traced, to: ServerId) {
-    passage.event("passed", || vec![KeyValue::new("tenure.passed_to", to.to_string())]);
+pub(in crate::sequencer) fn passed(span: &Traced, to: ServerId) {
+    span.event("passed", || vec![KeyValue::new("tenure.passed_to", to.to_string())]);
 }
 
 /// Records the reply.
-pub(in crate::sequencer) fn told(passage: &Traced, told: &Told) {
-    if !passage.is_recorded() {
+pub(in crate::sequencer) fn replied(span: &Traced, reply: &Reply) {
+    if !span.is_recorded() {
         return;
     }
-    match told {
-        Ok(decided) => passage.note(|| {
-            let revision = KeyValue::new("tenure.revision", decided.revision.0.cast_signed());
-            let outcome = KeyValue::new("tenure.outcome", outcome(&decided.outcome));
-            let token = match &decided.outcome {
+    match reply {
+        Ok(result) => span.note(|| {
+            let revision = KeyValue::new("tenure.revision", result.revision.0.cast_signed());
+            let outcome = KeyValue::new("tenure.outcome", outcome(&result.outcome));
+            let token = match &result.outcome {
                 Outcome::Held { claim, .. } => claim.token(),
                 _ => None,
             };
             let token = token.map(|token| KeyValue::new("tenure.fencing_token", token.0.cast_signed()));
             [revision, outcome].into_iter().chain(token)
         }),
-        Err(refusal) => passage.note(|| {
+        Err(refusal) => span.note(|| {
             [KeyValue::new("tenure.outcome", "refused"), KeyValue::new("tenure.refusal", refusal.to_string())]
         }),
     }
@@ -85,17 +85,17 @@ fn subject(namespace: &Text, command: &Command) -> Vec<KeyValue> {
 
 /// Names within the bound. The last element counts those left out, if any.
 fn bounded(names: &[&str]) -> Value {
-    let mut told: Vec<StringValue> = Vec::new();
+    let mut shown: Vec<StringValue> = Vec::new();
     let mut left = NAMES;
     for name in names {
         let Some(rest) = left.checked_sub(name.len()) else {
-            told.push(format!("and {} more", names.len() - told.len()).into());
+            shown.push(format!("and {} more", names.len() - shown.len()).into());
             break;
         };
         left = rest;
-        told.push((*name).to_owned().into());
+        shown.push((*name).to_owned().into());
     }
-    Value::Array(Array::String(told))
+    Value::Array(Array::String(shown))
 }
 
 fn kind(command: &Command) -> &'static str {
@@ -146,7 +146,7 @@ mod tests {
         let short = ["a", "b"];
         assert_eq!(bounded(&short).to_string(), r#"["a","b"]"#);
         let long = "n".repeat(255);
-        let told = bounded(&[&long, &long, &long, &long]).to_string();
-        assert!(told.ends_with(r#","and 2 more"]"#) && told.len() < NAMES + 40, "{told}");
+        let shown = bounded(&[&long, &long, &long, &long]).to_string();
+        assert!(shown.ends_with(r#","and 2 more"]"#) && shown.len() < NAMES + 40, "{shown}");
     }
 }
