@@ -24,27 +24,6 @@ const RETRY: (Duration, Duration) = (Duration::from_millis(20), Duration::from_s
 /// How long a batch committed by another server may be in transit to this one.
 const ON_THE_WAY: Duration = Duration::from_millis(50);
 
-/// How an append ended.
-enum Appended {
-    Committed,
-    /// Another server appended first.
-    Lost,
-    Unavailable(String),
-    /// This server stops before the outcome could be determined, or that part of the log is gone.
-    Unknown,
-}
-
-impl Appended {
-    fn record_in(&self, traced: &Traced) {
-        match self {
-            Self::Committed => spans::appended(traced, "committed", false),
-            Self::Lost => spans::appended(traced, "lost", false),
-            Self::Unavailable(_) => spans::appended(traced, "unavailable", true),
-            Self::Unknown => spans::appended(traced, "unknown", true),
-        }
-    }
-}
-
 /// The result of a command.
 pub(super) struct Decision {
     pub(super) outcome: Result<Outcome, Rejection>,
@@ -106,10 +85,10 @@ impl Sequencer {
             let spans = work.requests.iter().map(|(_, source)| source.span());
             let traced = spans::append(spans, &batch);
             let appended = self.append(&batch, &traced).await;
-            appended.record_in(&traced);
+            record_end(&traced, &appended);
             drop(traced);
             match appended {
-                Appended::Committed => {
+                Ok(()) => {
                     self.replica.table.commit();
                     let pending = self.replica.committed(batch.clone(), registrations(&work, &decisions));
                     self.passing.settled();
@@ -117,27 +96,22 @@ impl Sequencer {
                     self.notify_followers(Some(&batch), std::mem::take(&mut work.taken));
                     return self.reply(work, decisions, pending);
                 }
-                Appended::Lost => {
+                Err(StoreError::Conflict) => {
                     self.replica.table.undo();
                     if let Err(error) = self.catch_up().await {
                         return self.reject(work, &error);
                     }
                 }
-                Appended::Unavailable(reason) => {
+                Err(error) => {
                     self.replica.table.undo();
-                    return self.reject(work, &StoreError::Unavailable(reason));
-                }
-                Appended::Unknown => {
-                    self.replica.table.undo();
-                    return self
-                        .reject(work, &StoreError::OutcomeUnknown("it cannot be found out any more".to_owned()));
+                    return self.reject(work, &error);
                 }
             }
         }
     }
 
     /// Ensures that the table is at the log's head. Without a lease that cannot be known: another database may have
-    /// replaced one that still answers reads.
+    /// replaced one that still serves reads.
     async fn confirm(&mut self) -> Result<(), StoreError> {
         if self.replica.store.exclusive() {
             return Ok(());
@@ -162,10 +136,11 @@ impl Sequencer {
         while let Some(loss) = self.replica.follow().await? {
             let batch = Arc::new(self.jump(loss));
             match self.append_counted(&batch, &Traced::none()).await {
-                Appended::Committed => self.replica.jumped(batch),
-                Appended::Lost => {}
-                Appended::Unavailable(reason) => return Err(StoreError::Unavailable(reason)),
-                Appended::Unknown => return Err(StoreError::Unavailable("stopping".to_owned())),
+                Ok(()) => self.replica.jumped(batch),
+                Err(StoreError::Conflict) => {}
+                // No command was appended, whatever became of the jump.
+                Err(StoreError::OutcomeUnknown(reason)) => return Err(StoreError::Unavailable(reason)),
+                Err(error) => return Err(error),
             }
         }
         self.replica.local.lock().caught_up(&self.replica.table);
@@ -207,15 +182,14 @@ impl Sequencer {
         let event = Event::PassesVoided { by: self.settings.me };
         let batch = Arc::new(self.batch(previous, vec![Recorded { revision: previous.next(), event }]));
         match self.append(&batch, &Traced::none()).await {
-            Appended::Committed => {
+            Ok(()) => {
                 self.replica.apply(batch.clone());
                 self.passing.settled();
                 self.notify_followers(Some(&batch), Vec::new());
                 Ok(())
             }
-            Appended::Lost => self.catch_up().await,
-            Appended::Unavailable(reason) => Err(StoreError::Unavailable(reason)),
-            Appended::Unknown => Err(StoreError::OutcomeUnknown("it cannot be found out any more".to_owned())),
+            Err(StoreError::Conflict) => self.catch_up().await,
+            Err(error) => Err(error),
         }
     }
 
@@ -259,54 +233,50 @@ impl Sequencer {
 
     /// Appends a batch. If the whole namespace may have been lost, the first batch is preceded by a jump, and must be
     /// decided again.
-    async fn append(&mut self, batch: &Batch, traced: &Traced) -> Appended {
+    async fn append(&mut self, batch: &Batch, traced: &Traced) -> Result<(), StoreError> {
         let Some(loss) = self.replica.lost_whole.take_if(|_| batch.previous == Revision(0)) else {
             return self.append_counted(batch, traced).await;
         };
         let jump = self.jump(loss);
-        match self.append_counted(&jump, &Traced::none()).await {
-            Appended::Committed => Appended::Lost,
-            otherwise => otherwise,
-        }
+        self.append_counted(&jump, &Traced::none()).await.and(Err(StoreError::Conflict))
     }
 
     /// Appends a batch, and counts the result.
-    async fn append_counted(&mut self, batch: &Batch, traced: &Traced) -> Appended {
+    async fn append_counted(&mut self, batch: &Batch, traced: &Traced) -> Result<(), StoreError> {
         let begun = Instant::now();
         let appended = self.append_until_known(batch, traced).await;
         match &appended {
-            Appended::Committed => self.settings.counts.appends.committed(batch.events.len(), begun.elapsed()),
-            Appended::Lost => self.settings.counts.appends.lost(),
-            Appended::Unavailable(_) | Appended::Unknown => {}
+            Ok(()) => self.settings.counts.appends.committed(batch.events.len(), begun.elapsed()),
+            Err(StoreError::Conflict) => self.settings.counts.appends.lost(),
+            Err(_) => {}
         }
         appended
     }
 
-    /// Appends a batch as a part of this span, and retries until the outcome is known.
-    async fn append_until_known(&mut self, batch: &Batch, traced: &Traced) -> Appended {
+    /// Appends a batch as a part of this span, and retries until the outcome is known. `Conflict`: another server
+    /// appended first. `OutcomeUnknown`: this server stops before the outcome is known, or that part of the log is gone.
+    async fn append_until_known(&mut self, batch: &Batch, traced: &Traced) -> Result<(), StoreError> {
         let store = self.replica.store.clone();
         let notify = !self.settings.membership.all(|server| self.passing.followers.include(server));
         let mut unknown = false;
         let mut pause = RETRY.0;
         loop {
             match traced.around(store.append(batch, notify)).await {
-                Ok(()) => return Appended::Committed,
-                Err(StoreError::Conflict) if Defect::ConflictIsCommitted.is_here() => return Appended::Committed,
-                Err(StoreError::OutcomeUnknown(_)) if Defect::UnknownIsCommitted.is_here() => {
-                    return Appended::Committed;
-                }
+                Ok(()) => return Ok(()),
+                Err(StoreError::Conflict) if Defect::ConflictIsCommitted.is_here() => return Ok(()),
+                Err(StoreError::OutcomeUnknown(_)) if Defect::UnknownIsCommitted.is_here() => return Ok(()),
                 Err(StoreError::OutcomeUnknown(why)) if Defect::UnknownIsRefused.is_here() => {
-                    return Appended::Unavailable(why);
+                    return Err(StoreError::Unavailable(why));
                 }
-                Err(StoreError::Unavailable(_)) if Defect::RefusedIsCommitted.is_here() => return Appended::Committed,
-                Err(StoreError::Conflict | StoreError::Compacted(_)) if !unknown => return Appended::Lost,
+                Err(StoreError::Unavailable(_)) if Defect::RefusedIsCommitted.is_here() => return Ok(()),
+                Err(StoreError::Conflict | StoreError::Compacted(_)) if !unknown => return Err(StoreError::Conflict),
                 Err(StoreError::Conflict | StoreError::Compacted(_)) => match is_in_log(&*store, batch).await {
-                    Ok(true) => return Appended::Committed,
-                    Ok(false) => return Appended::Lost,
-                    Err(StoreError::Compacted(_)) => return Appended::Unknown,
+                    Ok(true) => return Ok(()),
+                    Ok(false) => return Err(StoreError::Conflict),
+                    Err(StoreError::Compacted(_)) => return Err(StoreError::OutcomeUnknown("history gone".to_owned())),
                     Err(_) => {}
                 },
-                Err(StoreError::Unavailable(reason)) if !unknown => return Appended::Unavailable(reason),
+                Err(error @ StoreError::Unavailable(_)) if !unknown => return Err(error),
                 Err(StoreError::Unavailable(reason) | StoreError::OutcomeUnknown(reason)) => {
                     if !unknown {
                         tracing::warn!(namespace = %batch.namespace, reason, "finding out whether a batch was committed");
@@ -317,7 +287,7 @@ impl Sequencer {
                 }
             }
             if self.cancel.is_cancelled() {
-                return Appended::Unknown;
+                return Err(StoreError::OutcomeUnknown("stopping".to_owned()));
             }
             self.reject_requests_until(Instant::now() + pause).await;
             pause = (pause * 2).min(RETRY.1);
@@ -424,6 +394,16 @@ pub(super) fn registrations(work: &Work, decisions: &[Decision]) -> impl Iterato
             _ => None,
         }
     })
+}
+
+/// Records the outcome of an append in its span.
+fn record_end(span: &Traced, appended: &Result<(), StoreError>) {
+    match appended {
+        Ok(()) => spans::appended(span, "committed", false),
+        Err(StoreError::Conflict) => spans::appended(span, "lost", false),
+        Err(StoreError::Unavailable(_)) => spans::appended(span, "unavailable", true),
+        Err(_) => spans::appended(span, "unknown", true),
+    }
 }
 
 /// Notes in the forwarded work at which revision each of its commands was decided.
