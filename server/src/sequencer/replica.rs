@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::grant_times::{GrantTimes, SharedGrantTimes};
 use super::local::SharedLocalState;
+use super::namespace::Namespace;
 use super::rows::RowsBehind;
 use super::tally::Tally;
 use super::waiters::{PendingGrant, Registration};
@@ -71,32 +72,22 @@ pub(super) struct Loss {
 }
 
 impl Replica {
-    pub(super) fn new(
-        name: Text,
-        store: Arc<dyn Store>,
-        local: SharedLocalState,
-        hub: Arc<Hub>,
-        tally: Tally,
-        granted: SharedGrantTimes,
-    ) -> Self {
-        let (table, rows, seen) = (Table::default(), RowsBehind::default(), Revision(0));
-        let (last_writer, writers, last_of, last_of_since) = (None, BTreeMap::new(), HashMap::new(), Revision(0));
-        let lost_whole = None;
+    pub(super) fn new(namespace: &Namespace, store: Arc<dyn Store>, tally: Tally) -> Self {
         Self {
-            name,
+            name: namespace.name.clone(),
             store,
-            table,
-            local,
-            hub,
-            rows,
-            granted,
+            table: Table::default(),
+            local: namespace.local.clone(),
+            hub: namespace.hub.clone(),
+            rows: RowsBehind::default(),
+            granted: namespace.granted.clone(),
             tally,
-            seen,
-            lost_whole,
-            last_writer,
-            writers,
-            last_of,
-            last_of_since,
+            seen: Revision(0),
+            lost_whole: None,
+            last_writer: None,
+            writers: BTreeMap::new(),
+            last_of: HashMap::new(),
+            last_of_since: Revision(0),
         }
     }
 

@@ -96,53 +96,40 @@ pub async fn start(
     store: Arc<dyn Store>,
     settings: Settings,
 ) -> Result<(Namespace, JoinHandle<()>), StoreError> {
-    let local = SharedLocalState::new(&settings);
-    let hub = Arc::new(Hub::new(settings.watch_budget.clone()));
-    let (sender, requests) = mpsc::channel(QUEUE);
-    let (urgent_sender, urgent) = mpsc::channel(QUEUE);
-    let backpressure = Backpressure::default();
+    let (requests, queue) = mpsc::channel(QUEUE);
+    let (urgent, urgent_queue) = mpsc::channel(QUEUE);
     let tally = Tally::new(settings.me, settings.counts.clone());
-    let totals = tally.totals();
-    let granted = SharedGrantTimes::default();
-    let replica = Replica::new(name.clone(), store, local.clone(), hub.clone(), tally, granted.clone());
-    let cancel = settings.cancel.clone();
-    let ended = cancel.clone();
-    let (lease, sessions, log_reader) =
-        (settings.lease.clone(), settings.counts.sessions.clone(), settings.log_reader.clone());
-    let number = settings.first_number;
-    let mut sequencer = Sequencer {
-        settings,
-        replica,
-        requests,
-        urgent,
-        backpressure: backpressure.clone(),
-        readers: Vec::new(),
-        cancel,
-        number,
-        passing: Passing::default(),
-        announced: None,
-        saving: None,
-        behind_since: None,
-    };
-    sequencer.replica.load().await?;
-    sequencer.catch_up().await?;
-    let running = tokio::spawn(sequencer.run());
-    let (requests, urgent) = (sender, urgent_sender);
     let namespace = Namespace {
         name,
         requests,
         urgent,
-        backpressure,
-        totals,
-        sessions,
-        local,
-        granted,
-        lease,
-        hub,
-        log_reader,
-        cancel: ended,
+        backpressure: Backpressure::default(),
+        totals: tally.totals(),
+        sessions: settings.counts.sessions.clone(),
+        local: SharedLocalState::new(&settings),
+        granted: SharedGrantTimes::default(),
+        lease: settings.lease.clone(),
+        hub: Arc::new(Hub::new(settings.watch_budget.clone())),
+        log_reader: settings.log_reader.clone(),
+        cancel: settings.cancel.clone(),
     };
-    Ok((namespace, running))
+    let mut sequencer = Sequencer {
+        replica: Replica::new(&namespace, store, tally),
+        requests: queue,
+        urgent: urgent_queue,
+        backpressure: namespace.backpressure.clone(),
+        readers: Vec::new(),
+        cancel: settings.cancel.clone(),
+        number: settings.first_number,
+        passing: Passing::default(),
+        announced: None,
+        saving: None,
+        behind_since: None,
+        settings,
+    };
+    sequencer.replica.load().await?;
+    sequencer.catch_up().await?;
+    Ok((namespace, tokio::spawn(sequencer.run())))
 }
 
 impl Sequencer {
