@@ -210,7 +210,7 @@ async fn a_grace_stands_still_while_the_server_cannot_serve() {
     let namespace = server.namespace().await;
     let kept = async {
         loop {
-            if namespace.keep_alive("ann", stream.id) == Err(Refusal::LeaseLost) {
+            if namespace.keep_alive(["ann"], stream.id) == Err(Refusal::LeaseLost) {
                 return;
             }
             tokio::time::sleep(TTL / 4).await;

@@ -290,14 +290,9 @@ fn attach(namespace: &Namespace, session: &Text, via: Via) -> Result<(), Problem
     }
 }
 
-/// Renews a session on the stream that it is attached to.
-pub(super) fn keep(namespace: &Namespace, session: &str, stream: StreamId) -> Result<Duration, Problem> {
-    namespace.keep_alive(session, stream)?.map_err(|why| not_renewed(session, why))
-}
-
 /// Renews sessions on the stream that they are attached to.
 pub(super) fn keep_all(namespace: &Namespace, ids: Vec<String>, stream: StreamId) -> v1::KeepAliveResponse {
-    let kept: Vec<_> = match namespace.keep_all_alive(ids.iter().map(String::as_str), stream) {
+    let kept: Vec<_> = match namespace.keep_alive(ids.iter().map(String::as_str), stream) {
         Ok(kept) => ids.iter().zip(kept).map(|(id, kept)| kept.map_err(|why| not_renewed(id, why))).collect(),
         Err(refusal) => ids.iter().map(|_| Err(refusal.clone().into())).collect(),
     };

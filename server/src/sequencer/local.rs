@@ -10,7 +10,7 @@ use tenure_core::{
     Text, Transfer,
 };
 
-use super::notices::{Notice, NoticeSender, StreamEnd, Streams};
+use super::notices::{Notice, StreamEnd, Streams};
 use super::run::Settings;
 use super::wait_times::WaitTimes;
 use super::waiters::{PendingGrant, Registration, WaiterRegistry};
@@ -100,27 +100,6 @@ impl LocalState {
                 is_pending.then(|| self.waiters.register_granted(shared.clone(), claim))
             }
         }
-    }
-
-    /// Removes a caller that no longer waits; unless it was answered, another caller must wait, or the client must
-    /// request the claim again.
-    pub(super) fn remove_waiter(&mut self, claim: Revision, number: u64, is_answered: bool) {
-        if self.waiters.remove_waiter(claim, number) && !is_answered {
-            self.mark_abandoned(claim);
-        }
-    }
-
-    /// Records that a caller has returned a grant, or failed to.
-    pub(super) fn remove_grant(&mut self, claim: Revision, is_returned: bool) {
-        if is_returned {
-            self.waiters.acknowledge(claim);
-        } else if self.waiters.remove_grant(claim) {
-            self.mark_abandoned(claim);
-        }
-    }
-
-    pub(crate) fn open_stream(&mut self, stream: StreamId, notices: NoticeSender) {
-        self.streams.insert(stream, notices);
     }
 
     pub(crate) fn close_stream(&mut self, stream: StreamId, end: StreamEnd) {
@@ -259,8 +238,8 @@ impl LocalState {
                 claims.filter(by_stream).for_each(|claim| self.waiters.acknowledge(claim.id));
             }
             Event::ClaimAwaited { claim, at } if *at == Some(self.home.me()) => self.awaited(*claim, *at),
-            // A later call answers for it, or one that has just returned the grant. Before the log's head this may be
-            // obsolete.
+            // A later call is responsible for it, or a call that has just returned the grant. Before the log's head this
+            // may be obsolete.
             Event::ClaimAwaited { claim, .. } if !self.is_behind => self.waiters.acknowledge(*claim),
             Event::ClaimUpdated { claim, .. } => self.waiters.acknowledge(*claim),
             Event::SessionEnded { session, reason, .. } => {
@@ -283,7 +262,8 @@ impl LocalState {
         }
     }
 
-    fn mark_abandoned(&mut self, claim: Revision) {
+    /// Leaves a claim to the timers: it is cancelled after a while, unless a caller requests it again.
+    pub(super) fn mark_abandoned(&mut self, claim: Revision) {
         self.home.mark_abandoned(claim, self.lease.standing_tick());
     }
 }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use tenure_core::{
     Attached, ClaimSpec, Command, Rejection, RenewError, Renewals, Request, Revision, ServerId, StreamId, Table, Text,
-    Tick, Totals,
+    Totals,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::backpressure::Backpressure;
 use super::grant_times::{SharedGrantTimes, View};
-use super::local::{LocalState, SharedLocalState};
+use super::local::SharedLocalState;
 use super::metrics::Sessions;
 use super::passing::{News, Pass};
 use super::spans;
@@ -229,46 +229,26 @@ impl Namespace {
         }
     }
 
-    /// Renews a session on the stream that it is attached to; otherwise returns the reason as a [`RenewError`].
+    /// Renews sessions on the stream that they are attached to.
     ///
     /// # Errors
     /// If this server may not answer renewals.
-    pub fn keep_alive(
-        &self,
-        session: &str,
-        stream: StreamId,
-    ) -> Result<Result<std::time::Duration, RenewError>, Refusal> {
-        let now = self.lease.tick().ok_or(Refusal::LeaseLost)?;
-        Ok(self.keep_alive_at(&mut self.local.lock(), session, stream, now))
-    }
-
-    fn keep_alive_at(
-        &self,
-        local: &mut LocalState,
-        session: &str,
-        stream: StreamId,
-        now: Tick,
-    ) -> Result<std::time::Duration, RenewError> {
-        let pause = local.home.since_renewed(session, now).unwrap_or_default();
-        let kept = local.home.keep_alive(session, stream, now);
-        if let Ok(ttl) = kept {
-            self.sessions.renewed(pause, ttl);
-        }
-        kept
-    }
-
-    /// Renews sessions on the stream that they are attached to, as [`Self::keep_alive`] does for one.
-    ///
-    /// # Errors
-    /// If this server may not answer renewals.
-    pub fn keep_all_alive<'a>(
+    pub fn keep_alive<'a>(
         &self,
         sessions: impl IntoIterator<Item = &'a str>,
         stream: StreamId,
     ) -> Result<Vec<Result<std::time::Duration, RenewError>>, Refusal> {
         let now = self.lease.tick().ok_or(Refusal::LeaseLost)?;
         let mut local = self.local.lock();
-        Ok(sessions.into_iter().map(|session| self.keep_alive_at(&mut local, session, stream, now)).collect())
+        let keep_alive = |session: &str| {
+            let pause = local.home.since_renewed(session, now).unwrap_or_default();
+            let renewed = local.home.keep_alive(session, stream, now);
+            if let Ok(ttl) = renewed {
+                self.sessions.renewed(pause, ttl);
+            }
+            renewed
+        };
+        Ok(sessions.into_iter().map(keep_alive).collect())
     }
 
     /// Whether a session has its home here, as far as is known, and was opened by another identity.
@@ -334,7 +314,7 @@ impl Namespace {
 
     /// Registers where a stream receives notices.
     pub fn open_stream(&self, stream: StreamId, notices: NoticeSender) {
-        self.local.lock().open_stream(stream, notices);
+        self.local.lock().streams.insert(stream, notices);
     }
 
     /// Whether the stream still receives notices here. A stream that does not read them is closed, and all are when the

@@ -72,15 +72,23 @@ impl PendingGrant {
     }
 
     fn deregister(&mut self, local: &mut LocalState) {
+        let (registry, claim) = (&mut local.waiters, self.claim);
+        let mut is_last = false;
         if let Stage::Waiting { number, end } = &mut self.stage {
             // Checked under the lock, so that no notification comes in between.
             match end.try_recv() {
-                Err(TryRecvError::Empty) => local.remove_waiter(self.claim, *number, self.acknowledged),
+                Err(TryRecvError::Empty) => is_last = registry.remove_waiter(claim, *number),
                 end => self.stage = Stage::after(end.ok().as_ref()),
             }
         }
-        if let Stage::Granted = replace(&mut self.stage, Stage::Over) {
-            local.remove_grant(self.claim, self.acknowledged);
+        match replace(&mut self.stage, Stage::Over) {
+            Stage::Granted if self.acknowledged => registry.acknowledge(claim),
+            Stage::Granted => is_last = registry.remove_grant(claim),
+            Stage::Waiting { .. } | Stage::Over => {}
+        }
+        // Another caller must wait for the claim or return its grant.
+        if is_last && !self.acknowledged {
+            local.mark_abandoned(claim);
         }
     }
 }

@@ -13,7 +13,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::grpc::authorize::{Admitted, Principal};
-use crate::grpc::sessions::keep;
 use crate::grpc::status::Problem;
 use crate::grpc::validate::{self, Wait};
 use crate::grpc::{Api, Via, convert, fresh_session_id, in_time};
@@ -132,20 +131,21 @@ impl Acquiring {
 }
 
 impl Api {
-    /// Executes an Acquire. `cancel` ends its wait.
+    /// Executes an Acquire: a plain call, or one that opens its session on a stream. `cancel` ends its wait.
     pub(in crate::grpc) async fn acquire(
         &self,
-        asked: Admitted<AcquireRequest>,
+        admitted: Admitted<AcquireRequest>,
         via: Via,
         cancel: &CancellationToken,
     ) -> Result<AcquireResponse, Problem> {
-        let (mut request, principal) = asked.into_parts();
+        let (mut request, principal) = admitted.into_parts();
         let name = std::mem::take(&mut request.namespace);
         let mut acquiring = self.acquiring(request, principal, via)?;
         let namespace = self.namespace(&acquiring.principal, &name).await?;
-        self.make_room(&mut acquiring, via)?;
+        self.reserve_memory(&mut acquiring, via)?;
         acquiring.received = matches!(via, Via::Call).then(|| namespace.revision());
-        self.check_presence(&namespace, &acquiring, via).await?;
+        // Before the decision, so that no lock is granted to an expired session.
+        self.note_presence(&namespace, &acquiring.session, &acquiring.principal, None, via).await?;
         let state = self.decide_acquire(&namespace, &acquiring, via).await?;
         self.conclude(&namespace, &acquiring, state, via, cancel).await
     }
@@ -217,7 +217,7 @@ impl Api {
     }
 
     /// Reserves memory for an Acquire that may wait.
-    pub(in crate::grpc) fn make_room(&self, acquiring: &mut Acquiring, via: Via) -> Result<(), Problem> {
+    pub(in crate::grpc) fn reserve_memory(&self, acquiring: &mut Acquiring, via: Via) -> Result<(), Problem> {
         let bytes = match via {
             Via::Call => limits::WAIT,
             Via::Stream(_) => limits::WAIT_ON_STREAM,
@@ -230,18 +230,6 @@ impl Api {
             acquiring.share = Some(self.node()?.waits().try_take(bytes).ok_or_else(full)?);
         }
         Ok(())
-    }
-
-    /// Renews the session if its home is here, so that no lock is granted to an expired session. On a stream, the
-    /// session must be attached to that stream unless this request opens it.
-    async fn check_presence(&self, namespace: &Namespace, acquiring: &Acquiring, via: Via) -> Result<(), Problem> {
-        match via {
-            Via::Stream(stream) if acquiring.opening.is_none() => match keep(namespace, &acquiring.session, stream) {
-                Ok(_) | Err(Problem::Refused(Refusal::LeaseLost)) => Ok(()),
-                Err(problem) => Err(problem),
-            },
-            _ => self.note_presence(namespace, &acquiring.session, &acquiring.principal, None, via).await,
-        }
     }
 }
 

@@ -85,7 +85,7 @@ impl Connection {
             return Ok(());
         }
         let mut acquiring = Box::new(self.api.acquiring(request, principal, Via::Stream(self.id))?);
-        self.api.make_room(&mut acquiring, Via::Stream(self.id))?;
+        self.api.reserve_memory(&mut acquiring, Via::Stream(self.id))?;
         let tag = self.tag(id);
         round.acquires.push((tag, acquiring, call.clone()));
         Ok(())
@@ -182,7 +182,7 @@ impl Connection {
             let home = self.api.node()?.id();
             // Nothing is granted to a session whose time is up. Without the lease that is for the sequencer to say.
             let sessions = acquires.iter().map(|(_, acquiring, _)| &**acquiring.session());
-            let kept = namespace.keep_all_alive(sessions.clone(), self.id).unwrap_or_default();
+            let kept = namespace.keep_alive(sessions.clone(), self.id).unwrap_or_default();
             let attached = namespace.all_attached_by(sessions, self.id);
             let mut refused = Vec::new();
             for (place, ((tag, acquiring, call), attached)) in acquires.into_iter().zip(attached).enumerate() {
