@@ -59,59 +59,37 @@ impl Tally {
     pub(super) fn apply(&mut self, batch: &Batch, table: &Table) {
         let counts = (batch.server == self.me).then(|| self.counts.clone());
         for recorded in &batch.events {
-            self.follow(recorded, counts.as_ref());
+            self.count(recorded, counts.as_ref());
         }
         *self.totals.lock() = (table.totals(), table.revision());
     }
 
-    fn follow(&mut self, recorded: &Recorded, counts: Option<&Counts>) {
-        let locks = counts.map(|counts| &counts.locks);
-        let sessions = counts.map(|counts| &counts.sessions);
-        match &recorded.event {
-            Event::ClaimGranted { claim, spec } => {
+    fn count(&mut self, recorded: &Recorded, counts: Option<&Counts>) {
+        match (&recorded.event, counts) {
+            (Event::ClaimGranted { claim, spec }, _) => {
                 let way = if *claim == recorded.revision { Way::AtOnce } else { Way::Wait };
                 self.granted(spec, way, counts);
             }
-            Event::ClaimTransferred { from_spec, spec, .. } => {
+            (Event::ClaimTransferred { from_spec, spec, .. }, _) => {
                 self.hold_ended(from_spec, EndReason::Transferred, counts);
                 self.granted(spec, Way::Transfer, counts);
             }
-            Event::ClaimLingering { claim, spec, reason, .. } => {
+            (Event::ClaimLingering { claim, spec, reason, .. }, _) => {
                 self.lingering.insert(*claim);
                 self.hold_ended(spec, *reason, counts);
             }
-            Event::ClaimEnded { claim, token: Some(_), spec, reason, .. } => {
+            (Event::ClaimEnded { claim, token: Some(_), spec, reason, .. }, _) => {
                 // The end of lingering is not the end of the hold, which has been counted.
                 let lingered = !self.lingering.is_empty() && self.lingering.remove(claim);
                 if !lingered {
                     self.hold_ended(spec, *reason, counts);
                 }
             }
-            Event::ClaimEnded { token: None, reason, .. } => {
-                if let Some(locks) = locks {
-                    locks.wait_ended(*reason);
-                }
-            }
-            Event::SessionOpened(_) => {
-                if let Some(sessions) = sessions {
-                    sessions.opened();
-                }
-            }
-            Event::SessionEnded { reason, .. } => {
-                if let Some(sessions) = sessions {
-                    sessions.ended(*reason);
-                }
-            }
-            Event::ServerAdopted { .. } => {
-                if let Some(sessions) = sessions {
-                    sessions.adopted();
-                }
-            }
-            Event::HistoryLost { .. } => {
-                if let Some(sessions) = sessions {
-                    sessions.lost_history();
-                }
-            }
+            (Event::ClaimEnded { token: None, reason, .. }, Some(counts)) => counts.locks.wait_ended(*reason),
+            (Event::SessionOpened(_), Some(counts)) => counts.sessions.opened(),
+            (Event::SessionEnded { reason, .. }, Some(counts)) => counts.sessions.ended(*reason),
+            (Event::ServerAdopted { .. }, Some(counts)) => counts.sessions.adopted(),
+            (Event::HistoryLost { .. }, Some(counts)) => counts.sessions.lost_history(),
             _ => {}
         }
     }
@@ -179,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_are_remembered() {
+    fn remembered_locks_are_bounded() {
         let mut last = LastHolders::default();
         let name = |number: usize| Text::from(format!("lock/{number}"));
         for number in 0..REMEMBERED {
