@@ -177,11 +177,10 @@ impl Home {
     pub fn rebuild(&mut self, table: &Table, now: Tick) {
         self.observe_loss(table.lost(), now);
         let me = self.me;
-        let at_home =
-            |session: &Session, timer: &SessionTimer| session.spec.home == me && session.opened == timer.opened;
-        let gone =
-            |(id, timer): &(&Text, &SessionTimer)| !table.session(id).is_some_and(|session| at_home(session, timer));
-        let gone: Vec<Text> = self.sessions.iter().filter(gone).map(|(id, _)| id.clone()).collect();
+        let is_gone = |(id, timer): &(&Text, &SessionTimer)| {
+            table.session(id).is_none_or(|session| session.spec.home != me || session.opened != timer.opened)
+        };
+        let gone: Vec<Text> = self.sessions.iter().filter(is_gone).map(|(id, _)| id.clone()).collect();
         gone.iter().for_each(|id| self.remove_session(id));
         for session in table.sessions_after(Revision(0)).filter(|session| session.spec.home == me) {
             let (ttl, grace) = (session.spec.ttl, session.spec.disconnect_grace);
@@ -353,20 +352,13 @@ impl Home {
         }
     }
 
-    fn insert_session(
-        &mut self,
-        session: &Text,
-        opened: Revision,
-        ttl: Duration,
-        disconnect_grace: Option<Duration>,
-        now: Tick,
-    ) {
+    fn insert_session(&mut self, session: &Text, opened: Revision, ttl: Duration, grace: Option<Duration>, now: Tick) {
         match self.sessions.get_mut(session).filter(|timer| timer.opened == opened) {
-            Some(timer) => timer.update(ttl, disconnect_grace, self.floors.of(opened), now),
+            Some(timer) => timer.update(ttl, grace, self.floors.of(opened), now),
             None => {
                 self.remove_session(session);
                 let now = if Defect::NoFreshTtl.is_here() { now.saturating_sub(ttl) } else { now };
-                self.sessions.insert(session.clone(), SessionTimer::new(opened, ttl, disconnect_grace, now));
+                self.sessions.insert(session.clone(), SessionTimer::new(opened, ttl, grace, now));
             }
         }
         self.schedule(session, now);

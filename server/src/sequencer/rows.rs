@@ -39,10 +39,10 @@ impl RowsBehind {
     pub(super) fn saved(&mut self, revision: Revision) {
         if revision > self.saved {
             self.saved = revision;
-            keep(&mut self.sessions, |(_, at)| *at > revision);
-            keep(&mut self.claims, |(_, at)| *at > revision);
+            retain(&mut self.sessions, |(_, at)| *at > revision);
+            retain(&mut self.claims, |(_, at)| *at > revision);
             self.settings = self.settings.filter(|at| *at > revision);
-            keep(&mut self.groups, |(.., at)| *at > revision);
+            retain(&mut self.groups, |(.., at)| *at > revision);
         }
     }
 
@@ -133,7 +133,7 @@ impl RowsBehind {
 }
 
 /// Keeps the entries that are still wanted, and frees memory from a time when there were many more.
-fn keep<T>(touched: &mut Vec<T>, wanted: impl FnMut(&T) -> bool) {
+fn retain<T>(touched: &mut Vec<T>, wanted: impl FnMut(&T) -> bool) {
     touched.retain(wanted);
     if touched.len() < touched.capacity() / 4 {
         touched.shrink_to(touched.len() * 2);

@@ -69,9 +69,8 @@ impl Home {
         let at = Nanos::from(at);
         let timer = match command {
             Command::EndSession { session, opened, .. } => {
-                let Some(timer) = self.sessions.get_mut(session).filter(|timer| timer.opened == *opened) else {
-                    return;
-                };
+                let timer = self.sessions.get_mut(session).filter(|timer| timer.opened == *opened);
+                let Some(timer) = timer else { return };
                 timer.due = at;
                 Timer::Session(session.clone())
             }

@@ -61,37 +61,37 @@ mod tests {
 
     /// Renewals after each of these pauses, and the moments of the renewals.
     fn renewed(pauses: &[u64]) -> (Pauses, Vec<Nanos>) {
-        let mut kept = Pauses::default();
+        let mut recorded = Pauses::default();
         let mut now = ms(0);
         let mut moments = Vec::new();
         for pause in pauses {
             now = now + ms(*pause);
-            kept.record(now, ms(*pause));
+            recorded.record(now, ms(*pause));
             moments.push(now);
         }
-        (kept, moments)
+        (recorded, moments)
     }
 
     #[test]
     fn the_longest_is_that_of_the_time_asked_for() {
-        let (kept, moments) = renewed(&[300, 900, 300, 500, 300, 300]);
-        let longest = |after: usize| kept.longest_since(moments[after], ms(10));
-        assert_eq!(kept.longest_since(ms(0), ms(10)), ms(900));
+        let (recorded, moments) = renewed(&[300, 900, 300, 500, 300, 300]);
+        let longest = |after: usize| recorded.longest_since(moments[after], ms(10));
+        assert_eq!(recorded.longest_since(ms(0), ms(10)), ms(900));
         assert_eq!(longest(0), ms(900));
         assert_eq!(longest(1), ms(500), "the long one was over before");
         assert_eq!(longest(3), ms(300));
         assert_eq!(longest(5), ms(10), "none has ended since");
-        assert_eq!(kept.longest_since(moments[1], ms(700)), ms(700), "the one that is running counts");
+        assert_eq!(recorded.longest_since(moments[1], ms(700)), ms(700), "the one that is running counts");
     }
 
     #[test]
-    fn few_pauses_are_kept_and_none_is_shortened() {
+    fn pauses_are_few_and_never_reported_shorter() {
         let pauses: Vec<u64> = (1..=5_000).rev().collect();
-        let (kept, moments) = renewed(&pauses);
-        let longer = kept.longer.as_ref().map_or(0, |longer| longer.len());
+        let (recorded, moments) = renewed(&pauses);
+        let longer = recorded.longer.as_ref().map_or(0, |longer| longer.len());
         assert!(longer < 70, "{longer}");
         for (number, pause) in pauses.iter().enumerate().skip(1) {
-            let longest = kept.longest_since(moments[number - 1], ms(0));
+            let longest = recorded.longest_since(moments[number - 1], ms(0));
             assert!(longest >= ms(*pause) && longest <= ms(pause + pause / 7), "{longest:?} for {pause} ms");
         }
     }

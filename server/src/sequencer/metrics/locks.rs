@@ -105,8 +105,8 @@ impl Locks {
             ended. Remembered of 4,096 locks of a namespace, from when this server started. Counted by the server that \
             appended it";
         self.holder_changes.register(registry, "holder_changes", help);
-        let help = "Seconds that claims waited which were granted after a wait. Counted by the home of the session, from \
-            when it heard of the claim";
+        let help = "Wait time of the claims that were granted after a wait, in seconds. Counted by the home of the \
+            session, from when it learned of the claim";
         registry.register("lock_wait_seconds", help, self.waits.clone());
     }
 
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn each_has_the_counter_of_its_name() {
-        assert!(Way::ALL.iter().enumerate().all(|(place, way)| *way as usize == place));
-        assert!(EndReason::ALL.iter().enumerate().all(|(place, reason)| *reason as usize == place));
+        assert!(Way::ALL.iter().enumerate().all(|(index, way)| *way as usize == index));
+        assert!(EndReason::ALL.iter().enumerate().all(|(index, reason)| *reason as usize == index));
     }
 }

@@ -61,8 +61,8 @@ fn subject(namespace: &Text, command: &Command) -> Vec<KeyValue> {
     let mut subject = vec![KeyValue::new("tenure.namespace", namespace.to_string())];
     let mut names: Vec<&str> = Vec::new();
     match command {
-        Command::Acquire { names: asked, .. } | Command::CancelAcquire { names: asked, .. } => {
-            names.extend(asked.iter().map(|name| &**name));
+        Command::Acquire { names: requested, .. } | Command::CancelAcquire { names: requested, .. } => {
+            names.extend(requested.iter().map(|name| &**name));
         }
         Command::Release { name, .. }
         | Command::Evict { name, .. }
