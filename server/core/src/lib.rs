@@ -35,6 +35,8 @@ pub use group::{
 };
 #[doc(hidden)]
 pub mod defect;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 pub use home::{Home, RenewError, Renewals, StreamId, Tick};
 pub use lock::Lock;

@@ -1,0 +1,407 @@
+//! Commands, parameters and a lab for tests.
+//!
+//! The functions here build commands with defaults for all that most tests do not care about: the command comes from
+//! [`HOME`], by a stream to which its session is not attached, and opens the session by [`opening`] if it can. The
+//! methods of [`Build`] change what a test does care about, as in `acquire("ann", "a").shared().priority(3)`. A
+//! [`Lab`] executes commands and asserts their outcomes.
+
+mod lab;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::command::{AskedMode, Command, Handoff, Origin};
+use crate::end::{EndReason, Eviction};
+use crate::event::{Event, Recorded};
+use crate::group::{Assignments, Basis, Group, GroupCommand};
+use crate::home::Tick;
+use crate::model::{
+    Attached, ClaimSpec, LockSettings, Metadata, Mode, Opening, Revision, ServerId, Session, SessionSpec, no_labels,
+};
+use crate::names::{Names, Text};
+use crate::table::Table;
+pub use lab::Lab;
+
+/// The server that issues commands, unless stated otherwise.
+pub const HOME: ServerId = ServerId(1);
+
+/// The TTL of sessions, unless stated otherwise.
+pub const TTL: Duration = Duration::from_secs(10);
+
+/// This many seconds after the start of the test.
+#[must_use]
+pub const fn at(seconds: u64) -> Tick {
+    Duration::from_secs(seconds)
+}
+
+/// Names of locks, from one text or several.
+pub trait IntoNames {
+    /// The names.
+    fn into_names(self) -> Names;
+}
+
+impl IntoNames for &str {
+    fn into_names(self) -> Names {
+        Text::from(self).into()
+    }
+}
+
+impl IntoNames for String {
+    fn into_names(self) -> Names {
+        Text::from(self).into()
+    }
+}
+
+impl IntoNames for Text {
+    fn into_names(self) -> Names {
+        self.into()
+    }
+}
+
+impl IntoNames for Names {
+    fn into_names(self) -> Names {
+        self
+    }
+}
+
+impl IntoNames for &[&str] {
+    fn into_names(self) -> Names {
+        self.iter().map(|name| Text::from(*name)).collect()
+    }
+}
+
+impl<const N: usize> IntoNames for [&str; N] {
+    fn into_names(self) -> Names {
+        self.as_slice().into_names()
+    }
+}
+
+/// Parameters of a session with [`TTL`], an owner, no disconnect grace and no labels.
+#[must_use]
+pub fn opening() -> Opening {
+    Opening { ttl: TTL, disconnect_grace: None, owner: "owner".into(), metadata: no_labels(), identity: None }
+}
+
+/// The labels with one key and its value.
+#[must_use]
+pub fn label(key: &str, value: &str) -> Metadata {
+    Arc::new(BTreeMap::from([(key.to_owned(), value.to_owned())]))
+}
+
+/// An operator and the reason.
+#[must_use]
+pub fn operator() -> Eviction {
+    Eviction { operator: "op".into(), note: "why".into() }
+}
+
+/// The parameters of a session that was opened by [`opening`].
+#[must_use]
+pub fn session_spec(session: impl Into<Text>) -> SessionSpec {
+    let Opening { ttl, disconnect_grace, owner, metadata, identity } = opening();
+    let (id, client) = (session.into(), None);
+    SessionSpec { id, ttl, disconnect_grace, owner, metadata, home: HOME, attachment: 0, identity, client }
+}
+
+/// The parameters of an exclusive claim of the session that was opened at this revision.
+#[must_use]
+pub fn claim_spec(session: impl Into<Text>, opened: u64, names: impl IntoNames) -> ClaimSpec {
+    ClaimSpec {
+        session: session.into(),
+        opened: Revision(opened),
+        owner: opening().owner,
+        names: names.into_names(),
+        mode: Mode::Exclusive,
+        priority: 0,
+        metadata: no_labels(),
+        min_hold: Duration::ZERO,
+        awaited_at: None,
+    }
+}
+
+/// An event without effect, different for each number.
+#[must_use]
+pub fn filler(number: u64) -> Event {
+    Event::ServerAdopted { dead: ServerId(number), by: ServerId(number + 1) }
+}
+
+/// Opens a session.
+#[must_use]
+pub fn open(session: impl Into<Text>) -> Command {
+    Command::OpenSession { session: session.into(), opening: opening(), home: HOME, attachment: 0, client: None }
+}
+
+/// Attaches a session to a server.
+#[must_use]
+pub fn attach(session: impl Into<Text>, home: ServerId) -> Command {
+    Command::AttachSession { session: session.into(), home, attachment: 0, client: None }
+}
+
+/// Closes a session.
+#[must_use]
+pub fn close(session: impl Into<Text>) -> Command {
+    Command::CloseSession { session: session.into(), client: None }
+}
+
+/// Acquires locks exclusively, and waits for them if they are not free.
+#[must_use]
+pub fn acquire(session: impl Into<Text>, names: impl IntoNames) -> Command {
+    Command::Acquire {
+        session: session.into(),
+        opening: Some(opening()),
+        home: HOME,
+        origin: Origin::default(),
+        opened: None,
+        names: names.into_names(),
+        mode: AskedMode::Exclusive,
+        queue: true,
+        priority: 0,
+        metadata: no_labels(),
+        min_hold: Duration::ZERO,
+    }
+}
+
+/// Cancels an Acquire by a plain call.
+#[must_use]
+pub fn cancel(session: impl Into<Text>, names: impl IntoNames) -> Command {
+    Command::CancelAcquire { session: session.into(), attached: None, names: names.into_names() }
+}
+
+/// Releases a hold.
+#[must_use]
+pub fn release(session: impl Into<Text>, name: impl Into<Text>, token: Revision) -> Command {
+    Command::Release { session: session.into(), name: name.into(), token }
+}
+
+/// Evicts all holders of a lock.
+#[must_use]
+pub fn evict(name: impl Into<Text>) -> Command {
+    Command::Evict { name: name.into(), token: None, eviction: operator() }
+}
+
+/// Has an operator hand a hold over to the first waiter, with a drain period of three seconds.
+#[must_use]
+pub fn transfer(name: impl Into<Text>, token: Revision) -> Command {
+    let by = Handoff::ByOperator { by: operator(), drain: at(3) };
+    Command::Transfer { name: name.into(), token: Some(token), to: None, by }
+}
+
+/// Replaces the settings of a lock.
+#[must_use]
+pub fn configure(name: impl Into<Text>, settings: LockSettings) -> Command {
+    Command::ConfigureLock { name: name.into(), settings, by: operator() }
+}
+
+/// Takes over the sessions of a dead server.
+#[must_use]
+pub fn adopt(dead: ServerId, by: ServerId) -> Command {
+    Command::Adopt { dead, by }
+}
+
+/// Joins a group.
+#[must_use]
+pub fn join(session: impl Into<Text>, group: impl Into<Text>) -> Command {
+    Command::Group(GroupCommand::Join {
+        group: group.into(),
+        session: session.into(),
+        opening: Some(opening()),
+        home: HOME,
+        attached: None,
+        opened: None,
+        metadata: no_labels(),
+    })
+}
+
+/// Leaves a group.
+#[must_use]
+pub fn leave(session: impl Into<Text>, group: impl Into<Text>) -> Command {
+    Command::Group(GroupCommand::Leave { group: group.into(), session: session.into(), member: None })
+}
+
+/// Sets the config of a group, or clears it, whatever it is.
+#[must_use]
+pub fn configure_group(group: impl Into<Text>, config: Option<&str>) -> Command {
+    Command::Group(GroupCommand::Configure { group: group.into(), config: config.map(Text::from), expected: None })
+}
+
+/// Makes assignments to the members of a group.
+#[must_use]
+pub fn assign(
+    session: impl Into<Text>,
+    group: impl Into<Text>,
+    token: Revision,
+    basis: Basis,
+    assignments: impl IntoIterator<Item = (Revision, Text)>,
+) -> Command {
+    let (session, group) = (session.into(), group.into());
+    let assignments: Assignments = Arc::new(assignments.into_iter().collect());
+    Command::Group(GroupCommand::Assign { group, session, token, basis, assignments })
+}
+
+/// Declares methods that set one field of a command, and panic if the command has no such field.
+macro_rules! setters {
+    ($($(#[$doc:meta])* $method:ident($type:ty) sets $field:ident in $pattern:pat,)*) => {$(
+        $(#[$doc])*
+        #[must_use]
+        fn $method(self, value: $type) -> Command {
+            let mut command = self.command();
+            match &mut command {
+                $pattern => *$field = value.into(),
+                other => panic!("no {} in {other:?}", stringify!($field)),
+            }
+            command
+        }
+    )*};
+}
+
+/// Changes of single fields of a command.
+#[expect(clippy::useless_conversion, reason = "some of the fields are optional")]
+pub trait Build: Sized {
+    /// The command.
+    fn command(self) -> Command;
+
+    setters! {
+        /// Issued by this server.
+        at(ServerId) sets home in Command::OpenSession { home, .. }
+            | Command::AttachSession { home, .. }
+            | Command::Acquire { home, .. }
+            | Command::Group(GroupCommand::Join { home, .. }),
+        /// Opens the session with these parameters; with `None`, requires it to be open.
+        opening(Option<Opening>) sets opening in Command::Acquire { opening, .. }
+            | Command::Group(GroupCommand::Join { opening, .. }),
+        /// In the session that was opened at this revision.
+        opened(Revision) sets opened in Command::Acquire { opened, .. }
+            | Command::Group(GroupCommand::Join { opened, .. }),
+        /// With this attachment count of the session's client.
+        attachment(u64) sets attachment in Command::OpenSession { attachment, .. }
+            | Command::AttachSession { attachment, .. },
+        /// By this way to the server.
+        origin(Origin) sets origin in Command::Acquire { origin, .. },
+        /// In this mode.
+        mode(AskedMode) sets mode in Command::Acquire { mode, .. },
+        /// Waits if the locks are not free, or does not.
+        queue(bool) sets queue in Command::Acquire { queue, .. },
+        /// With this priority among the waiters.
+        priority(i32) sets priority in Command::Acquire { priority, .. },
+        /// With this minimum hold.
+        min_hold(Duration) sets min_hold in Command::Acquire { min_hold, .. },
+        /// With these labels of the claim or membership.
+        labels(Metadata) sets metadata in Command::Acquire { metadata, .. }
+            | Command::Group(GroupCommand::Join { metadata, .. }),
+        /// Restricted to the hold with this token.
+        token(Revision) sets token in Command::Evict { token, .. },
+        /// Restricted to the membership with this number.
+        member(Revision) sets member in Command::Group(GroupCommand::Leave { member, .. }),
+        /// On condition that the current config is that of this revision; 0: that there is none.
+        expected(Revision) sets expected in Command::Group(GroupCommand::Configure { expected, .. }),
+        /// Hands over to this session.
+        successor(Text) sets to in Command::Transfer { to, .. },
+        /// Handed over by this initiator.
+        initiator(Handoff) sets by in Command::Transfer { by, .. },
+    }
+
+    /// Opens no session.
+    #[must_use]
+    fn in_open_session(self) -> Command {
+        self.opening(None)
+    }
+
+    /// Changes the parameters that the session is opened with.
+    #[must_use]
+    fn with_opening(self, change: impl FnOnce(&mut Opening)) -> Command {
+        let mut command = self.command();
+        match &mut command {
+            Command::OpenSession { opening, .. }
+            | Command::Acquire { opening: Some(opening), .. }
+            | Command::Group(GroupCommand::Join { opening: Some(opening), .. }) => change(opening),
+            other => panic!("no opening in {other:?}"),
+        }
+        command
+    }
+
+    /// Opens the session with this TTL.
+    #[must_use]
+    fn ttl(self, ttl: Duration) -> Command {
+        self.with_opening(|opening| opening.ttl = ttl)
+    }
+
+    /// Opens the session with this disconnect grace.
+    #[must_use]
+    fn grace(self, grace: Duration) -> Command {
+        self.with_opening(|opening| opening.disconnect_grace = Some(grace))
+    }
+
+    /// By a stream to which the session is attached in this way.
+    #[must_use]
+    fn attached(self, by: Attached) -> Command {
+        let mut command = self.command();
+        match &mut command {
+            Command::Acquire { origin, .. } => *origin = Origin::Stream { attached: Some(by) },
+            Command::CancelAcquire { attached, .. } | Command::Group(GroupCommand::Join { attached, .. }) => {
+                *attached = Some(by);
+            }
+            other => panic!("no attachment in {other:?}"),
+        }
+        command
+    }
+
+    /// By a plain call, which its server received at this revision.
+    #[must_use]
+    fn received(self, received: Revision) -> Command {
+        self.origin(Origin::Call { received })
+    }
+
+    /// Shared with other shared claims.
+    #[must_use]
+    fn shared(self) -> Command {
+        self.mode(AskedMode::Shared)
+    }
+
+    /// To a number of permits out of `limit`.
+    #[must_use]
+    fn permits(self, permits: u32, limit: u32) -> Command {
+        self.mode(AskedMode::Permits { permits, limit: Some(limit) })
+    }
+
+    /// Hands over to this session.
+    #[must_use]
+    fn to(self, session: &str) -> Command {
+        self.successor(session.into())
+    }
+
+    /// Handed over by this holder.
+    #[must_use]
+    fn by_holder(self, session: &str) -> Command {
+        self.initiator(Handoff::ByHolder { session: session.into() })
+    }
+}
+
+impl Build for Command {
+    fn command(self) -> Command {
+        self
+    }
+}
+
+/// Ends a session, as its home does when it has expired.
+#[must_use]
+pub fn expire(session: &Session) -> Command {
+    let SessionSpec { id, home, .. } = &session.spec;
+    Command::EndSession { session: id.clone(), opened: session.opened, home: *home, reason: EndReason::Expired }
+}
+
+/// The table that results from these events.
+#[must_use]
+pub fn replayed(events: &[Recorded]) -> Table {
+    let mut table = Table::default();
+    events.iter().for_each(|recorded| table.apply(recorded));
+    table
+}
+
+/// A table restored from the parts of another.
+#[must_use]
+pub fn restored(table: &Table) -> Table {
+    let sessions = table.sessions_after(Revision(0)).cloned().collect();
+    let settings = table.all_settings().map(|(name, settings)| (name.clone(), settings.clone())).collect();
+    let groups: Vec<Arc<Group>> = table.groups_after("", None).cloned().collect();
+    Table::restore(table.revision(), table.lost(), sessions, table.claims().cloned().collect(), settings, groups)
+}
