@@ -7,8 +7,9 @@ mod lab;
 use std::process::Command;
 use std::time::Duration;
 
-use lab::{ME, held_by, name, opening, session_id};
-use tenure_core::{Claim, ClaimSpec, ClaimState, Home, Mode, Opening, Revision, Session, SessionSpec, StreamId, Table};
+use lab::{held_by, name, opening, session_id};
+use tenure_core::testing::{HOME, claim_spec, session_spec};
+use tenure_core::{Claim, ClaimSpec, ClaimState, Home, Opening, Revision, Session, SessionSpec, StreamId, Table};
 
 const TTL: Duration = Duration::from_secs(30);
 
@@ -40,7 +41,7 @@ fn measure(sessions: usize, of_each: usize, restored: bool) {
     let before = resident();
     let table = if restored { restore(sessions, of_each) } else { held_by(sessions * of_each, of_each) };
     let with_table = resident();
-    let mut home = Home::new(ME, Duration::from_secs(5));
+    let mut home = Home::new(HOME, Duration::from_secs(5));
     home.rebuild(&table, TTL);
     live(&mut home, sessions);
     let with_home = resident();
@@ -53,26 +54,14 @@ fn measure(sessions: usize, of_each: usize, restored: bool) {
 /// A table as loaded from a store, where every session and every claim has texts of its own.
 fn restore(sessions: usize, of_each: usize) -> Table {
     let session = |number: usize| {
-        let Opening { ttl, disconnect_grace, owner, metadata, identity } = opening();
-        let spec = SessionSpec {
-            id: session_id(number),
-            ttl,
-            disconnect_grace,
-            owner,
-            metadata,
-            home: ME,
-            attachment: 1,
-            identity,
-            client: None,
-        };
+        let Opening { ttl, owner, .. } = opening();
+        let spec = SessionSpec { ttl, owner, attachment: 1, ..session_spec(session_id(number)) };
         Session::new(spec, Revision((number * (of_each + 1) + 1) as u64))
     };
     let claim = |number: usize| {
         let Session { spec, opened, .. } = session(number / of_each);
         let id = Revision(opened.0 + 1 + (number % of_each) as u64);
-        let (names, owner, mode, metadata) = (name(number).into(), spec.owner, Mode::Exclusive, spec.metadata);
-        let (session, min_hold) = (spec.id, Duration::ZERO);
-        let spec = ClaimSpec { session, opened, owner, names, mode, priority: 0, metadata, min_hold, awaited_at: None };
+        let spec = ClaimSpec { owner: spec.owner, ..claim_spec(spec.id, opened.0, name(number)) };
         Claim::new(id, spec.into(), ClaimState::Held { token: id })
     };
     let claims: Vec<Claim> = (0..sessions * of_each).map(claim).collect();

@@ -5,7 +5,8 @@ mod lab;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use lab::{LOCKS_OF_A_SESSION, acquire, ask, decide, held, held_by, name, open, opening, queue, release, session_id};
-use tenure_core::{Command, EndReason, Event, Origin, Outcome, Recorded, Revision, Table, Text};
+use tenure_core::testing::{self, Build, close, expire};
+use tenure_core::{Command, Event, Outcome, Recorded, Revision, ServerId, Table, Text};
 
 fn main() {
     divan::main();
@@ -128,7 +129,7 @@ fn open_and_close(bencher: Bencher, sessions: usize) {
         next += 1;
         ask(&mut table, open(&session));
         ask(&mut table, acquire(&session, name(next)));
-        ask(&mut table, Command::CloseSession { session, client: None })
+        ask(&mut table, close(session))
     });
 }
 
@@ -139,8 +140,7 @@ fn attach(bencher: Bencher, claims: usize) {
     let mut home = 1;
     bencher.bench_local(|| {
         home = 3 - home;
-        let (session, home) = (session_id(0), tenure_core::ServerId(home));
-        ask(&mut table, Command::AttachSession { session, home, attachment: 0, client: None })
+        ask(&mut table, testing::attach(session_id(0), ServerId(home)))
     });
 }
 
@@ -218,9 +218,8 @@ fn list_a_page(bencher: Bencher, locks: usize) {
 #[divan::bench(args = [1_000, 10_000], sample_size = 1, max_time = 10)]
 fn end_a_session(bencher: Bencher, claims: usize) {
     bencher.counter(ItemsCount::new(claims)).with_inputs(|| held_by(claims, claims)).bench_local_values(|mut table| {
-        let (session, mut events) = (session_id(0), Vec::new());
-        let opened = table.session(&session).expect("open").opened;
-        let end = Command::EndSession { session, opened, home: lab::ME, reason: EndReason::Expired };
+        let mut events = Vec::new();
+        let end = expire(table.session(&session_id(0)).expect("open"));
         decide(&mut table, end, &mut events);
         table.commit();
         assert!(matches!(events.last(), Some(Recorded { event: Event::SessionEnded { .. }, .. })));
@@ -236,23 +235,7 @@ fn acquire_opens(bencher: Bencher) {
     bencher.counter(ItemsCount::new(2usize)).bench_local(|| {
         next += 1;
         let session = session_id(next);
-        let Command::Acquire { names, mode, metadata, min_hold, .. } = acquire(&session, name(next)) else {
-            unreachable!("it is one");
-        };
-        let command = Command::Acquire {
-            origin: Origin::default(),
-            opened: None,
-            session: session.clone(),
-            opening: Some(opening()),
-            home: lab::ME,
-            names,
-            mode,
-            queue: true,
-            priority: 0,
-            metadata,
-            min_hold,
-        };
-        ask(&mut table, command);
-        ask(&mut table, Command::CloseSession { session, client: None })
+        ask(&mut table, acquire(&session, name(next)).opening(Some(opening())));
+        ask(&mut table, close(session))
     });
 }

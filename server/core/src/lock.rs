@@ -145,18 +145,14 @@ fn counted(claim: &Claim) -> (bool, Rank) {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::time::Duration;
 
     use super::*;
-    use crate::model::{ClaimSpec, Mode, no_labels};
-    use crate::names::Text;
+    use crate::model::{ClaimSpec, Mode};
+    use crate::testing::claim_spec;
 
     /// A claim to permits, each by another session.
     fn claim(id: u64, permits: u32, waits: bool) -> Claim {
-        let mode = Mode::Permits { permits, limit: 9 };
-        let (session, opened, names) = (Text::from("ann"), Revision(id), Text::from("a").into());
-        let (owner, metadata, min_hold) = (Text::from(""), no_labels(), Duration::ZERO);
-        let spec = ClaimSpec { session, opened, owner, names, mode, priority: 0, metadata, min_hold, awaited_at: None };
+        let spec = ClaimSpec { mode: Mode::Permits { permits, limit: 9 }, ..claim_spec("ann", id, "a") };
         let state = if waits { ClaimState::Waiting } else { ClaimState::Held { token: Revision(id) } };
         Claim::new(Revision(id), Arc::new(spec), state)
     }
@@ -168,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn two_are_equal_if_the_same_hold_and_wait() {
+    fn locks_are_equal_if_the_same_claims_hold_and_wait() {
         let one = lock(&[(1, 2, false), (2, 1, true)]);
         assert_eq!(one, lock(&[(2, 1, true), (1, 2, false)]));
         assert_ne!(one, lock(&[(1, 2, false)]), "without waiters");
@@ -177,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_left_is_not_found_any_more() {
+    fn claim_that_has_left_is_not_found() {
         let mut lock = lock(&[(1, 2, false), (2, 1, false), (3, 1, true)]);
         let found = |lock: &Lock| (lock.first_counted(), [1, 2, 3].map(|opened| lock.claim_of(Revision(opened))));
         let [one, two, three] = [1, 2, 3].map(|id| Some(Revision(id)));

@@ -1,168 +1,138 @@
 //! Deadlock detection: cycles of waiting sessions, and chains of waits without a cycle.
 
-use std::sync::Arc;
-use std::time::Duration;
+use tenure_core::testing::{Build, Lab, acquire};
+use tenure_core::{DeadlockSearch, Revision};
 
-use tenure_core::{
-    AskedMode, Claim, Command, DeadlockSearch, Opening, Origin, Outcome, Revision, ServerId, Table, Text,
-};
+/// Claims a lock, and returns the claim.
+fn exclusive(lab: &mut Lab, session: &str, name: &str) -> Revision {
+    lab.claim(acquire(session, name)).id
+}
 
-#[derive(Default)]
-struct Lab(Table);
+fn shared(lab: &mut Lab, session: &str, name: &str) -> Revision {
+    lab.claim(acquire(session, name).shared()).id
+}
 
-impl Lab {
-    fn acquire(&mut self, session: &str, names: &[&str], mode: AskedMode) -> Claim {
-        let opening = Opening {
-            ttl: Duration::from_secs(9),
-            disconnect_grace: None,
-            owner: Text::from(""),
-            metadata: Arc::default(),
-            identity: None,
-        };
-        let command = Command::Acquire {
-            origin: Origin::default(),
-            opened: None,
-            session: session.into(),
-            opening: Some(opening),
-            home: ServerId(1),
-            names: names.iter().map(|name| Text::from(*name)).collect(),
-            mode,
-            queue: true,
-            priority: 0,
-            metadata: Arc::default(),
-            min_hold: Duration::ZERO,
-        };
-        let outcome = self.0.decide(command, &mut Vec::new());
-        self.0.commit();
-        match outcome {
-            Ok(Outcome::Held { claim, .. } | Outcome::Waiting { claim, .. }) => claim,
-            other => panic!("{other:?}"),
-        }
-    }
+fn deadlock(lab: &Lab, claim: Revision) -> Option<Vec<Revision>> {
+    lab.table.deadlock(claim, &mut DeadlockSearch::default())
+}
 
-    fn exclusive(&mut self, session: &str, name: &str) -> Revision {
-        self.acquire(session, &[name], AskedMode::Exclusive).id
-    }
-
-    fn deadlock(&self, claim: Revision) -> Option<Vec<Revision>> {
-        self.0.deadlock(claim, &mut DeadlockSearch::default())
-    }
+fn waits_for(lab: &Lab, claim: Revision) -> Vec<Revision> {
+    lab.table.waits_for(lab.table.claim(claim).expect("waits")).into_iter().collect()
 }
 
 #[test]
-fn two_sessions_that_wait_for_each_other_are_found() {
+fn deadlock_of_two_sessions_is_found() {
     let mut lab = Lab::default();
-    let held = lab.exclusive("ann", "a");
-    lab.exclusive("bob", "b");
-    let ann = lab.exclusive("ann", "b");
-    assert_eq!(lab.deadlock(ann), None, "one that waits is no circle");
-    let bob = lab.exclusive("bob", "a");
-    assert_eq!(lab.deadlock(ann), Some(vec![ann, bob]));
-    assert_eq!(lab.deadlock(bob), Some(vec![bob, ann]));
-    let bob = lab.0.claim(bob).expect("waits");
-    assert_eq!(lab.0.waits_for(bob).into_iter().collect::<Vec<_>>(), [held]);
+    let held = exclusive(&mut lab, "ann", "a");
+    exclusive(&mut lab, "bob", "b");
+    let ann = exclusive(&mut lab, "ann", "b");
+    assert_eq!(deadlock(&lab, ann), None, "one that waits is no circle");
+    let bob = exclusive(&mut lab, "bob", "a");
+    assert_eq!(deadlock(&lab, ann), Some(vec![ann, bob]));
+    assert_eq!(deadlock(&lab, bob), Some(vec![bob, ann]));
+    assert_eq!(waits_for(&lab, bob), [held]);
 }
 
 #[test]
-fn a_circle_through_a_queue_is_found_and_one_who_waits_behind_it_is_not_in_it() {
+fn deadlock_through_a_queue_is_found_without_sessions_that_only_wait_behind_it() {
     let mut lab = Lab::default();
-    lab.exclusive("ann", "a");
-    lab.exclusive("bob", "b");
-    let cid = lab.exclusive("cid", "b");
-    lab.exclusive("cid", "c");
-    let ann = lab.exclusive("ann", "b");
-    lab.exclusive("dot", "d");
-    let dot = lab.exclusive("dot", "c");
-    let bob = lab.exclusive("bob", "a");
-    assert_eq!(lab.deadlock(ann), Some(vec![ann, bob]), "cid is not needed for it");
-    assert_eq!(lab.deadlock(cid), Some(vec![cid, bob, ann]), "ann waits behind cid");
-    assert_eq!(lab.deadlock(dot), None, "dot waits for cid, but nobody waits for what dot holds");
+    exclusive(&mut lab, "ann", "a");
+    exclusive(&mut lab, "bob", "b");
+    let cid = exclusive(&mut lab, "cid", "b");
+    exclusive(&mut lab, "cid", "c");
+    let ann = exclusive(&mut lab, "ann", "b");
+    exclusive(&mut lab, "dot", "d");
+    let dot = exclusive(&mut lab, "dot", "c");
+    let bob = exclusive(&mut lab, "bob", "a");
+    assert_eq!(deadlock(&lab, ann), Some(vec![ann, bob]), "cid is not needed for it");
+    assert_eq!(deadlock(&lab, cid), Some(vec![cid, bob, ann]), "ann waits behind cid");
+    assert_eq!(deadlock(&lab, dot), None, "dot waits for cid, but nobody waits for what dot holds");
 }
 
 #[test]
-fn one_who_only_stands_between_is_left_out() {
+fn deadlock_leaves_out_sessions_that_it_does_not_need() {
     let mut lab = Lab::default();
-    lab.exclusive("ann", "a");
-    lab.exclusive("bob", "b");
-    lab.exclusive("cid", "b");
-    let ann = lab.exclusive("ann", "b");
-    let bob = lab.exclusive("bob", "a");
-    assert_eq!(lab.deadlock(ann), Some(vec![ann, bob]), "if cid went, they would still wait for each other");
+    exclusive(&mut lab, "ann", "a");
+    exclusive(&mut lab, "bob", "b");
+    exclusive(&mut lab, "cid", "b");
+    let ann = exclusive(&mut lab, "ann", "b");
+    let bob = exclusive(&mut lab, "bob", "a");
+    assert_eq!(deadlock(&lab, ann), Some(vec![ann, bob]), "if cid went, they would still wait for each other");
 }
 
 #[test]
-fn a_reader_behind_a_writer_waits_for_the_writer() {
+fn deadlock_through_a_shared_claim_behind_an_exclusive_one_is_found() {
     let mut lab = Lab::default();
-    lab.acquire("ann", &["a"], AskedMode::Shared);
-    lab.exclusive("bob", "b");
-    let bob = lab.exclusive("bob", "a");
-    lab.exclusive("cid", "c");
-    let cid = lab.acquire("cid", &["a"], AskedMode::Shared).id;
-    let ann = lab.exclusive("ann", "c");
-    assert_eq!(lab.deadlock(cid), Some(vec![cid, bob, ann]), "cid could read beside ann, but not before bob");
+    shared(&mut lab, "ann", "a");
+    exclusive(&mut lab, "bob", "b");
+    let bob = exclusive(&mut lab, "bob", "a");
+    exclusive(&mut lab, "cid", "c");
+    let cid = shared(&mut lab, "cid", "a");
+    let ann = exclusive(&mut lab, "ann", "c");
+    assert_eq!(deadlock(&lab, cid), Some(vec![cid, bob, ann]), "cid could read beside ann, but not before bob");
 }
 
 #[test]
-fn shared_holds_and_sets_are_followed_as_well() {
+fn deadlock_through_shared_holds_and_several_names_is_found() {
     let mut lab = Lab::default();
-    lab.acquire("ann", &["a"], AskedMode::Shared);
-    lab.acquire("bob", &["a"], AskedMode::Shared);
-    lab.exclusive("cid", "b");
-    let cid = lab.acquire("cid", &["a", "c"], AskedMode::Exclusive).id;
-    let bob = lab.exclusive("bob", "b");
-    assert_eq!(lab.deadlock(cid), Some(vec![cid, bob]), "not through ann, who waits for nothing");
+    shared(&mut lab, "ann", "a");
+    shared(&mut lab, "bob", "a");
+    exclusive(&mut lab, "cid", "b");
+    let cid = lab.claim(acquire("cid", ["a", "c"])).id;
+    let bob = exclusive(&mut lab, "bob", "b");
+    assert_eq!(deadlock(&lab, cid), Some(vec![cid, bob]), "not through ann, who waits for nothing");
 }
 
 #[test]
 fn acquires_of_several_names_at_once_never_deadlock() {
     let mut lab = Lab::default();
-    lab.acquire("ann", &["a", "b"], AskedMode::Exclusive);
-    let bob = lab.acquire("bob", &["b", "c"], AskedMode::Exclusive).id;
-    let cid = lab.acquire("cid", &["a", "c"], AskedMode::Exclusive).id;
-    assert_eq!((lab.deadlock(bob), lab.deadlock(cid)), (None, None));
+    lab.claim(acquire("ann", ["a", "b"]));
+    let bob = lab.claim(acquire("bob", ["b", "c"])).id;
+    let cid = lab.claim(acquire("cid", ["a", "c"])).id;
+    assert_eq!((deadlock(&lab, bob), deadlock(&lab, cid)), (None, None));
 }
 
 #[test]
-fn who_waits_for_several_waits_for_those_in_its_way_only() {
+fn wait_for_several_names_is_only_for_their_incompatible_holders() {
     let mut lab = Lab::default();
-    lab.acquire("ann", &["a"], AskedMode::Shared);
-    let bob = lab.exclusive("bob", "b");
-    let cid = lab.acquire("cid", &["a", "b"], AskedMode::Shared);
-    assert_eq!(lab.0.waits_for(&cid).into_iter().collect::<Vec<_>>(), [bob], "it can read beside ann");
+    shared(&mut lab, "ann", "a");
+    let bob = exclusive(&mut lab, "bob", "b");
+    let cid = lab.queue(acquire("cid", ["a", "b"]).shared()).id;
+    assert_eq!(waits_for(&lab, cid), [bob], "it can read beside ann");
 }
 
 #[test]
-fn of_a_circle_through_a_queue_only_who_holds_something_is_told() {
+fn deadlock_through_a_queue_is_reported_only_to_holders() {
     let mut lab = Lab::default();
-    lab.exclusive("ann", "a");
-    lab.exclusive("bob", "b");
-    let cid = lab.acquire("cid", &["a", "b"], AskedMode::Exclusive).id;
-    let ann = lab.exclusive("ann", "b");
-    assert_eq!(lab.deadlock(ann), Some(vec![ann, cid]), "ann waits behind cid, and cid for what ann holds");
-    assert_eq!(lab.deadlock(cid), None, "cid holds nothing");
+    exclusive(&mut lab, "ann", "a");
+    exclusive(&mut lab, "bob", "b");
+    let cid = lab.claim(acquire("cid", ["a", "b"])).id;
+    let ann = exclusive(&mut lab, "ann", "b");
+    assert_eq!(deadlock(&lab, ann), Some(vec![ann, cid]), "ann waits behind cid, and cid for what ann holds");
+    assert_eq!(deadlock(&lab, cid), None, "cid holds nothing");
 }
 
 /// Hundreds of sessions hold a lock and wait in one queue: for each, the search visits the whole queue before it, and
 /// there is no cycle.
 #[test]
-fn the_search_for_many_has_an_end() {
+fn deadlock_search_for_many_claims_is_bounded() {
     let mut lab = Lab::default();
-    lab.exclusive("first", "wanted");
+    exclusive(&mut lab, "first", "wanted");
     let waiting: Vec<Revision> = (0..600)
         .map(|number| {
             let session = format!("s{number}");
-            lab.exclusive(&session, &format!("own{number}"));
-            lab.exclusive(&session, "wanted")
+            exclusive(&mut lab, &session, &format!("own{number}"));
+            exclusive(&mut lab, &session, "wanted")
         })
         .collect();
     let mut search = DeadlockSearch::default();
     let searched =
-        waiting.iter().take_while(|claim| lab.0.deadlock(**claim, &mut search).is_none() && !search.is_over());
+        waiting.iter().take_while(|claim| lab.table.deadlock(**claim, &mut search).is_none() && !search.is_over());
     assert!((100..500).contains(&searched.count()));
-    let (ann, bob) = (lab.exclusive("ann", "a"), lab.exclusive("bob", "b"));
+    let (ann, bob) = (exclusive(&mut lab, "ann", "a"), exclusive(&mut lab, "bob", "b"));
     assert!(ann < bob);
-    let ann = lab.exclusive("ann", "b");
-    lab.exclusive("bob", "a");
-    assert!(lab.deadlock(ann).is_some());
-    assert_eq!(lab.0.deadlock(ann, &mut search), None, "it is over");
+    let ann = exclusive(&mut lab, "ann", "b");
+    exclusive(&mut lab, "bob", "a");
+    assert!(deadlock(&lab, ann).is_some());
+    assert_eq!(lab.table.deadlock(ann, &mut search), None, "it is over");
 }

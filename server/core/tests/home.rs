@@ -1,6 +1,5 @@
 //! The home's timers, with time passed in.
 
-mod lab;
 mod lingering;
 mod owners;
 mod pauses;
@@ -8,191 +7,200 @@ mod streams;
 
 use std::time::Duration;
 
-use lab::{GRACE, Lab, ME, OTHER, STREAM, TTL, at, opening};
-use tenure_core::{Command, EndReason, Outcome, RenewError, StreamId};
+use tenure_core::testing::{self, Build, HOME, Lab, TTL, adopt, at, attach, close, open};
+use tenure_core::{Command, EndReason, RenewError, ServerId, StreamId};
+
+const OTHER: ServerId = ServerId(2);
+const GRACE: Duration = Duration::from_secs(2);
+const STREAM: StreamId = StreamId(1);
+const OTHER_STREAM: StreamId = StreamId(2);
+
+/// Opens a session with a disconnect grace, attached to a stream.
+fn open_on(lab: &mut Lab, session: &str, stream: StreamId) {
+    lab.accept(open(session).grace(GRACE));
+    assert_eq!(lab.home.attach(&session.into(), stream, lab.now), Ok(None));
+}
+
+/// Acquires the lock "a" in an open session.
+fn acquire(session: &str) -> Command {
+    testing::acquire(session, "a").in_open_session()
+}
 
 #[test]
-fn a_session_lives_for_its_ttl_and_not_longer() {
-    let mut lab = Lab::new();
-    lab.open("ann", ME, at(0));
+fn session_expires_a_ttl_after_its_last_renewal() {
+    let mut lab = Lab::default();
+    lab.accept(open("ann"));
     assert_eq!(lab.home.next_deadline(), Some(at(10)));
-    assert!(lab.expire(at(9)).is_empty());
+    assert!(lab.at(9).expire().is_empty());
     assert_eq!(lab.home.renew("ann", at(9)), Ok(TTL));
-    assert!(lab.expire(at(10)).is_empty(), "it was renewed");
-    assert!(lab.expire(at(18)).is_empty());
-    assert_eq!(lab.expire(at(19)), ["ann"]);
-    assert_eq!(lab.home.renew("ann", at(19)), Err(RenewError::NotHome), "nothing revives it");
+    assert!(lab.at(10).expire().is_empty(), "it was renewed");
+    assert!(lab.at(18).expire().is_empty());
+    assert_eq!(lab.at(19).expire(), ["ann"]);
+    assert_eq!(lab.home.renew("ann", at(19)), Err(RenewError::Elsewhere), "nothing revives it");
 }
 
 #[test]
-fn a_late_renewal_revives_nothing_even_before_the_end_is_committed() {
-    let mut lab = Lab::new();
-    lab.open("ann", ME, at(0));
-    assert_eq!(lab.home.renew("ann", at(10)), Err(RenewError::Ended(EndReason::Expired)));
-    assert_eq!(lab.home.renew("ann", at(9)), Err(RenewError::Ended(EndReason::Expired)), "whatever came in between");
-    assert_eq!(lab.expire(at(10)), ["ann"]);
+fn renewal_after_the_ttl_is_rejected_even_before_the_end_is_committed() {
+    let mut lab = Lab::default();
+    lab.accept(open("ann"));
+    assert_eq!(lab.home.renew("ann", at(10)), Err(RenewError::Over(EndReason::Expired)));
+    assert_eq!(lab.home.renew("ann", at(9)), Err(RenewError::Over(EndReason::Expired)), "whatever came in between");
+    assert_eq!(lab.at(10).expire(), ["ann"]);
 }
 
 #[test]
-fn an_end_that_could_not_be_written_stays_due() {
-    let mut lab = Lab::new();
-    lab.open("ann", ME, at(0));
+fn end_of_a_session_that_could_not_be_written_stays_due() {
+    let mut lab = Lab::default();
+    lab.accept(open("ann"));
     let due = lab.home.due(at(10));
     assert_eq!(due.len(), 1);
     assert!(lab.home.due(at(11)).is_empty(), "it is under way");
-    lab.home.retry_at(&due[0], at(12));
-    assert_eq!(lab.expire(at(12)), ["ann"]);
+    lab.home.again(&due[0], at(12));
+    assert_eq!(lab.at(12).expire(), ["ann"]);
 }
 
 #[test]
-fn a_fresh_ttl_for_all_after_the_server_could_take_no_renewals() {
-    let mut lab = Lab::new();
-    lab.open("ann", ME, at(0));
+fn refresh_gives_every_session_a_full_ttl() {
+    let mut lab = Lab::default();
+    lab.accept(open("ann"));
     lab.home.refresh(at(9));
-    assert!(lab.expire(at(10)).is_empty());
+    assert!(lab.at(10).expire().is_empty());
     assert_eq!(lab.home.remaining("ann", at(10)), Some(Duration::from_secs(9)));
-    assert_eq!(lab.expire(at(19)), ["ann"]);
+    assert_eq!(lab.at(19).expire(), ["ann"]);
 }
 
 #[test]
-fn a_fresh_ttl_for_all_revives_nobody_whose_time_was_up() {
-    let mut lab = Lab::new();
-    lab.open("s", ME, at(0));
+fn refresh_does_not_revive_a_session_whose_ttl_had_passed() {
+    let mut lab = Lab::default();
+    lab.accept(open("s"));
     let due = lab.home.due(at(10));
     assert_eq!(due.len(), 1);
     // The end is being written, which takes so long that the lease expires meanwhile, and is regained.
     lab.home.refresh(at(10));
-    assert_eq!(lab.home.renew("s", at(11)), Err(RenewError::Ended(EndReason::Expired)));
-    lab.home.retry_at(&due[0], at(12));
-    assert_eq!(lab.expire(at(12)), ["s"]);
+    assert_eq!(lab.home.renew("s", at(11)), Err(RenewError::Over(EndReason::Expired)));
+    lab.home.again(&due[0], at(12));
+    assert_eq!(lab.at(12).expire(), ["s"]);
 }
 
 /// In the lost part of the history, the session may have been renewed at another home.
 #[test]
-fn after_a_loss_every_session_lives_for_a_full_ttl_even_if_its_end_was_under_way() {
-    let mut lab = Lab::new();
-    lab.open("ann", ME, at(0));
-    lab.open("bob", ME, at(5));
+fn loss_gives_every_session_a_full_ttl_even_if_its_end_was_under_way() {
+    let mut lab = Lab::default();
+    lab.accept(open("ann"));
+    lab.at(5).accept(open("bob"));
     let under_way = lab.home.due(at(10));
-    assert!(matches!(&*under_way, [end] if lab.home.is_still_due(end)));
-    lab.lose(at(11));
-    assert!(!lab.home.is_still_due(&under_way[0]));
+    assert!(matches!(&*under_way, [end] if lab.home.stands(end)));
+    lab.at(11).lose();
+    assert!(!lab.home.stands(&under_way[0]));
     assert_eq!(lab.home.renew("bob", at(12)), Ok(Duration::from_secs(10)));
-    assert_eq!(lab.expire(at(20)), [""; 0]);
-    assert_eq!(lab.expire(at(21)), ["ann"]);
-    assert_eq!(lab.expire(at(22)), ["bob"]);
+    assert_eq!(lab.at(20).expire(), [""; 0]);
+    assert_eq!(lab.at(21).expire(), ["ann"]);
+    assert_eq!(lab.at(22).expire(), ["bob"]);
 }
 
 /// In the lost part of the history, the session may have moved to a server that is cut off and has some of its lease
 /// left: until the lease expires, that server accepts the session's renewals.
 #[test]
-fn after_a_loss_a_session_lives_for_a_full_ttl_after_the_longest_lease_of_a_server() {
-    let mut lab = Lab::new();
+fn loss_gives_sessions_a_full_ttl_after_the_longest_lease_of_a_server() {
+    let mut lab = Lab::default();
     for lease in [at(2), at(3), at(1)] {
         lab.home.observe_lease(lease);
     }
-    lab.open("kept", ME, at(0));
-    lab.open("adopted", OTHER, at(0));
-    lab.open_on("streamed", STREAM, at(0));
-    lab.lose(at(5));
+    lab.accept(open("kept"));
+    lab.accept(open("adopted").at(OTHER));
+    open_on(&mut lab, "streamed", STREAM);
+    lab.at(5).lose();
     lab.home.disconnected(STREAM, at(5));
-    lab.open("later", ME, at(5));
-    lab.ask(Command::Adopt { dead: OTHER, by: ME }, at(6));
+    lab.accept(open("later"));
+    lab.at(6).accept(adopt(OTHER, HOME));
     assert_eq!(lab.home.remaining("kept", at(6)), Some(at(12)));
-    assert_eq!(lab.end(at(9)), []);
-    assert_eq!(lab.end(at(10)), [("streamed".to_owned(), EndReason::Disconnected)]);
-    assert_eq!(lab.expire(at(15)), ["later"], "it is younger than what was lost");
-    assert_eq!(lab.expire(at(17)), [""; 0]);
-    assert_eq!(lab.expire(at(18)), ["adopted", "kept"]);
+    assert_eq!(lab.at(9).end(), []);
+    assert_eq!(lab.at(10).end(), [("streamed".to_owned(), EndReason::Disconnected)]);
+    assert_eq!(lab.at(15).expire(), ["later"], "it is younger than what was lost");
+    assert_eq!(lab.at(17).expire(), [""; 0]);
+    assert_eq!(lab.at(18).expire(), ["adopted", "kept"]);
 }
 
 #[test]
-fn the_end_of_a_session_that_has_gone_and_come_back_stands_no_more() {
-    let mut lab = Lab::new();
-    lab.open("ann", ME, at(0));
+fn end_of_a_session_is_dropped_if_it_has_moved_away_and_back() {
+    let mut lab = Lab::default();
+    lab.accept(open("ann"));
     let under_way = lab.home.due(at(10));
-    for home in [OTHER, ME] {
-        lab.ask(Command::AttachSession { session: "ann".into(), home, attachment: 0, client: None }, at(11));
-        assert!(!lab.home.is_still_due(&under_way[0]));
+    for home in [OTHER, HOME] {
+        lab.at(11).accept(attach("ann", home));
+        assert!(!lab.home.stands(&under_way[0]));
     }
-    assert_eq!(lab.expire(at(20)), [""; 0]);
-    assert_eq!(lab.expire(at(21)), ["ann"]);
+    assert_eq!(lab.at(20).expire(), [""; 0]);
+    assert_eq!(lab.at(21).expire(), ["ann"]);
 }
 
 #[test]
-fn what_is_given_up_is_kept_if_its_session_has_gone_and_come_back() {
-    let mut lab = Lab::new();
-    lab.open("ann", ME, at(0));
-    let Outcome::Held { claim, .. } = lab.acquire("ann", Duration::ZERO, at(0)) else { panic!("it is free") };
-    lab.home.mark_abandoned(claim.id, at(0));
+fn hold_is_not_abandoned_if_its_session_has_moved_away_and_back() {
+    let mut lab = Lab::default();
+    lab.accept(open("ann"));
+    let claim = lab.grant(acquire("ann"));
+    lab.home.leave(claim.id, at(0));
     let under_way = lab.home.due(at(5));
     assert!(matches!(&*under_way, [Command::Abandon { .. }]));
-    assert!(lab.home.is_still_due(&under_way[0]));
-    for home in [OTHER, ME] {
-        lab.ask(Command::AttachSession { session: "ann".into(), home, attachment: 0, client: None }, at(6));
-        assert!(!lab.home.is_still_due(&under_way[0]));
-        lab.home.retry_at(&under_way[0], at(7));
-        assert!(!lab.home.is_abandoned(claim.id), "its client may know of it");
+    assert!(lab.home.stands(&under_way[0]));
+    for home in [OTHER, HOME] {
+        lab.at(6).accept(attach("ann", home));
+        assert!(!lab.home.stands(&under_way[0]));
+        lab.home.again(&under_way[0], at(7));
+        assert!(!lab.home.is_unattended(claim.id), "its client may know of it");
     }
 }
 
 /// The reply to the attachment, if no earlier one, has notified its client of its holds.
 #[test]
-fn a_hold_that_was_left_is_kept_if_its_session_is_attached_again_where_it_is() {
-    let mut lab = Lab::new();
-    lab.open("ann", ME, at(0));
-    lab.open("bob", ME, at(0));
-    let Outcome::Held { claim: held, .. } = lab.acquire("ann", Duration::ZERO, at(0)) else { panic!("it is free") };
-    let Outcome::Waiting { claim: waiting, .. } = lab.acquire("bob", Duration::ZERO, at(0)) else {
-        panic!("it is held")
-    };
+fn hold_but_not_wait_is_kept_if_its_session_is_attached_again_at_the_same_home() {
+    let mut lab = Lab::default();
+    lab.accept(open("ann"));
+    lab.accept(open("bob"));
+    let held = lab.grant(acquire("ann"));
+    let waiting = lab.queue(acquire("bob"));
     for (session, claim) in [("ann", &held), ("bob", &waiting)] {
-        lab.home.mark_abandoned(claim.id, at(0));
-        lab.ask(Command::AttachSession { session: session.into(), home: ME, attachment: 1, client: None }, at(1));
+        lab.home.leave(claim.id, at(0));
+        lab.at(1).accept(attach(session, HOME).attachment(1));
     }
     assert!(!lab.home.is_abandoned(held.id));
     let under_way = lab.home.due(at(5));
-    assert!(
-        matches!(&*under_way, [Command::Abandon { claim, .. }] if *claim == waiting.id),
-        "nobody has asked for the wait"
-    );
+    assert_eq!(under_way, [Command::Abandon { claim: waiting.id, home: HOME }], "no caller attends to the wait");
 }
 
 #[test]
-fn a_home_knows_whose_it_is_how_many_it_keeps_and_for_how_long_it_keeps_a_wait() {
-    let mut lab = Lab::new();
-    assert_eq!((lab.home.me(), lab.home.session_count(), lab.home.reattach()), (ME, 0, Duration::from_secs(5)));
-    lab.open("ann", ME, at(0));
-    lab.open("bob", OTHER, at(0));
+fn home_reports_its_server_its_sessions_and_the_time_to_reattach() {
+    let mut lab = Lab::default();
+    assert_eq!((lab.home.me(), lab.home.session_count(), lab.home.reattach()), (HOME, 0, Duration::from_secs(5)));
+    lab.accept(open("ann"));
+    lab.accept(open("bob").at(OTHER));
     assert_eq!(lab.home.session_count(), 1);
 }
 
 #[test]
-fn giving_up_a_wait_that_could_not_be_written_stays_due() {
-    let mut lab = Lab::new();
-    lab.open("ann", ME, at(0));
-    lab.open("bob", ME, at(0));
-    lab.acquire("ann", Duration::ZERO, at(0));
-    let Outcome::Waiting { claim, .. } = lab.acquire("bob", Duration::ZERO, at(0)) else { panic!("not held by ann?") };
-    assert!(!lab.home.is_abandoned(claim.id));
-    lab.home.mark_abandoned(claim.id, at(1));
-    assert!(lab.home.is_abandoned(claim.id));
+fn abandonment_that_could_not_be_written_stays_due() {
+    let mut lab = Lab::default();
+    lab.accept(open("ann"));
+    lab.accept(open("bob"));
+    lab.grant(acquire("ann"));
+    let claim = lab.queue(acquire("bob"));
+    assert!(!lab.home.is_unattended(claim.id));
+    lab.home.leave(claim.id, at(1));
+    assert!(lab.home.is_unattended(claim.id));
     let due = lab.home.due(at(6));
-    assert_eq!(due, [Command::Abandon { claim: claim.id, home: ME }]);
+    assert_eq!(due, [Command::Abandon { claim: claim.id, home: HOME }]);
     assert!(lab.home.due(at(7)).is_empty(), "it is under way");
     lab.home.retry_at(&due[0], at(8));
     assert_eq!(lab.home.due(at(8)), due);
 }
 
 #[test]
-fn a_table_that_was_loaded_anew_ends_no_session_early_and_keeps_none_that_is_gone() {
-    let mut lab = Lab::new();
-    lab.open("ann", ME, at(0));
-    lab.open("bob", ME, at(0));
-    lab.open("eve", OTHER, at(0));
-    let mut events = Vec::new();
-    lab.table.decide(Command::CloseSession { session: "bob".into(), client: None }, &mut events).expect("allowed");
-    lab.table.commit();
+fn rebuild_keeps_deadlines_and_drops_closed_sessions() {
+    let mut lab = Lab::default();
+    lab.accept(open("ann"));
+    lab.accept(open("bob"));
+    lab.accept(open("eve").at(OTHER));
+    lab.accept_unobserved(close("bob"));
     lab.home.rebuild(&lab.table, at(4));
     assert_eq!(lab.home.session_count(), 1);
     assert_eq!(lab.home.renew("bob", at(4)), Err(RenewError::NotHome));
@@ -200,109 +208,108 @@ fn a_table_that_was_loaded_anew_ends_no_session_early_and_keeps_none_that_is_gon
 }
 
 #[test]
-fn a_table_that_was_loaded_anew_is_no_renewal_nor_does_it_keep_what_has_gone_or_begun_anew() {
-    let mut lab = Lab::new();
-    lab.open_with("ann", TTL, Some(GRACE), ME, at(0));
-    lab.open("bob", ME, at(0));
-    lab.open("eve", ME, at(0));
-    lab.open("zoe", OTHER, at(0));
-    lab.unseen(Command::AttachSession { session: "bob".into(), home: OTHER, attachment: 0, client: None });
-    lab.unseen(Command::CloseSession { session: "eve".into(), client: None });
-    lab.unseen(opening("eve", TTL, None, ME));
-    lab.unseen(opening("zoe", TTL, None, OTHER));
+fn rebuild_renews_no_session_and_drops_moved_and_reopened_ones() {
+    let mut lab = Lab::default();
+    lab.accept(open("ann").grace(GRACE));
+    lab.accept(open("bob"));
+    lab.accept(open("eve"));
+    lab.accept(open("zoe").at(OTHER));
+    lab.accept_unobserved(attach("bob", OTHER));
+    lab.accept_unobserved(close("eve"));
+    lab.accept_unobserved(open("eve"));
+    lab.accept_unobserved(open("zoe").at(OTHER));
     lab.home.rebuild(&lab.table, at(4));
     assert_eq!(lab.home.remaining("ann", at(4)), Some(at(6)));
     assert_eq!(lab.home.renew("bob", at(4)), Err(RenewError::NotHome));
     assert_eq!(lab.home.renew("zoe", at(4)), Err(RenewError::NotHome));
     assert_eq!(lab.home.remaining("eve", at(4)), Some(TTL), "another one of the same name");
-    assert_eq!(lab.expire(at(10)), ["ann"]);
-    assert_eq!(lab.expire(at(14)), ["eve"]);
+    assert_eq!(lab.at(10).expire(), ["ann"]);
+    assert_eq!(lab.at(14).expire(), ["eve"]);
 }
 
 #[test]
-fn a_session_that_moves_away_is_no_longer_kept() {
-    let mut lab = Lab::new();
-    lab.open("ann", ME, at(0));
-    lab.ask(Command::AttachSession { session: "ann".into(), home: OTHER, attachment: 0, client: None }, at(1));
-    assert_eq!(lab.home.renew("ann", at(2)), Err(RenewError::NotHome));
-    assert!(lab.expire(at(30)).is_empty());
+fn session_that_moves_away_is_no_longer_kept() {
+    let mut lab = Lab::default();
+    lab.accept(open("ann"));
+    lab.at(1).accept(attach("ann", OTHER));
+    assert_eq!(lab.home.renew("ann", at(2)), Err(RenewError::Elsewhere));
+    assert!(lab.at(30).expire().is_empty());
 }
 
 #[test]
 fn adopted_sessions_live_for_a_full_ttl() {
-    let mut lab = Lab::new();
-    lab.open("ann", OTHER, at(0));
+    let mut lab = Lab::default();
+    lab.accept(open("ann").at(OTHER));
     assert_eq!(lab.home.session_count(), 0);
-    lab.ask(Command::Adopt { dead: OTHER, by: ME }, at(100));
+    lab.at(100).accept(adopt(OTHER, HOME));
     assert_eq!(lab.home.remaining("ann", at(100)), Some(TTL));
-    assert!(lab.expire(at(109)).is_empty());
-    assert_eq!(lab.expire(at(110)), ["ann"]);
+    assert!(lab.at(109).expire().is_empty());
+    assert_eq!(lab.at(110).expire(), ["ann"]);
 }
 
 #[test]
-fn a_shorter_ttl_takes_nothing_from_what_was_promised() {
-    let mut lab = Lab::new();
-    lab.open("ann", ME, at(0));
-    lab.open_with("ann", at(3), None, ME, at(1));
-    assert!(lab.expire(at(9)).is_empty(), "whoever renewed before counts on ten seconds");
+fn shorter_ttl_applies_from_the_next_renewal() {
+    let mut lab = Lab::default();
+    lab.accept(open("ann"));
+    lab.at(1).accept(open("ann").ttl(at(3)));
+    assert!(lab.at(9).expire().is_empty(), "the client relies on ten seconds since its last renewal");
     assert_eq!(lab.home.renew("ann", at(9)), Ok(at(3)));
-    assert!(lab.expire(at(11)).is_empty());
-    assert_eq!(lab.expire(at(12)), ["ann"]);
+    assert!(lab.at(11).expire().is_empty());
+    assert_eq!(lab.at(12).expire(), ["ann"]);
 }
 
 #[test]
-fn a_wait_that_nobody_attends_to_is_given_up_unless_somebody_comes_back() {
-    let mut lab = Lab::new();
-    lab.open("ann", ME, at(0));
-    lab.open("bob", ME, at(0));
-    lab.acquire("ann", Duration::ZERO, at(0));
-    let Outcome::Waiting { claim, .. } = lab.acquire("bob", Duration::ZERO, at(0)) else { panic!("held by ann") };
-    lab.home.mark_abandoned(claim.id, at(1));
-    lab.home.register_caller(claim.id);
-    lab.expire(at(6));
-    assert!(lab.table.claim(claim.id).is_some(), "somebody came back");
-    lab.home.mark_abandoned(claim.id, at(6));
+fn wait_is_abandoned_unless_its_caller_reconnects() {
+    let mut lab = Lab::default();
+    lab.accept(open("ann"));
+    lab.accept(open("bob"));
+    lab.grant(acquire("ann"));
+    let claim = lab.queue(acquire("bob"));
+    lab.home.leave(claim.id, at(1));
+    lab.home.attend(claim.id);
+    lab.at(6).expire();
+    assert!(lab.table.claim(claim.id).is_some(), "its caller has reconnected");
+    lab.home.leave(claim.id, at(6));
     lab.home.renew("bob", at(9)).expect("open");
     lab.home.renew("ann", at(9)).expect("open");
-    lab.expire(at(11));
-    assert!(lab.table.claim(claim.id).is_none(), "nobody came back");
+    lab.at(11).expire();
+    assert!(lab.table.claim(claim.id).is_none(), "no caller has reconnected");
 }
 
 #[test]
-fn waits_that_come_with_a_session_are_given_up_unless_asked_for() {
-    let mut lab = Lab::new();
-    lab.open("ann", ME, at(0));
-    lab.open("bob", OTHER, at(0));
-    lab.acquire("ann", Duration::ZERO, at(0));
-    let Outcome::Waiting { claim, .. } = lab.acquire("bob", Duration::ZERO, at(0)) else { panic!("held by ann") };
-    lab.ask(Command::Adopt { dead: OTHER, by: ME }, at(1));
+fn wait_of_an_adopted_session_is_abandoned_unless_attended() {
+    let mut lab = Lab::default();
+    lab.accept(open("ann"));
+    lab.accept(open("bob").at(OTHER));
+    lab.grant(acquire("ann"));
+    let claim = lab.queue(acquire("bob").at(OTHER));
+    lab.at(1).accept(adopt(OTHER, HOME));
     lab.home.renew("ann", at(5)).expect("open");
-    lab.expire(at(5));
+    lab.at(5).expire();
     assert!(lab.table.claim(claim.id).is_some());
-    lab.expire(at(6));
+    lab.at(6).expire();
     assert!(lab.table.claim(claim.id).is_none());
 }
 
 #[test]
-fn waits_that_a_moving_session_brings_along_are_given_up_unless_asked_for() {
-    let mut lab = Lab::new();
-    lab.open("ann", OTHER, at(0));
-    lab.open("bob", OTHER, at(0));
-    lab.acquire("ann", Duration::ZERO, at(0));
-    let Outcome::Waiting { claim, .. } = lab.acquire("bob", Duration::ZERO, at(0)) else { panic!("held by ann") };
-    let attach = Command::AttachSession { session: "bob".into(), home: ME, attachment: 0, client: None };
-    lab.ask(attach.clone(), at(1));
-    assert!(lab.home.is_abandoned(claim.id));
-    lab.home.register_caller(claim.id);
-    lab.ask(attach, at(2));
-    assert!(!lab.home.is_abandoned(claim.id), "it was here already, and somebody asks for it here");
+fn wait_of_a_session_that_moves_here_is_unattended_until_its_caller_reconnects() {
+    let mut lab = Lab::default();
+    lab.accept(open("ann").at(OTHER));
+    lab.accept(open("bob").at(OTHER));
+    lab.grant(acquire("ann").at(OTHER));
+    let claim = lab.queue(acquire("bob").at(OTHER));
+    lab.at(1).accept(attach("bob", HOME));
+    assert!(lab.home.is_unattended(claim.id));
+    lab.home.attend(claim.id);
+    lab.at(2).accept(attach("bob", HOME));
+    assert!(!lab.home.is_unattended(claim.id), "it was here already, and attended");
 }
 
 #[test]
-fn only_the_stream_attached_last_keeps_a_session_alive() {
-    let mut lab = Lab::new();
+fn keep_alive_is_accepted_only_from_the_stream_attached_last() {
+    let mut lab = Lab::default();
     let (old, new) = (StreamId(1), StreamId(2));
-    lab.open("ann", ME, at(0));
+    lab.accept(open("ann"));
     assert_eq!(lab.home.attach(&"ann".into(), old, at(0)), Ok(None));
     assert_eq!(lab.home.attach(&"ann".into(), old, at(0)), Ok(None));
     assert_eq!(lab.home.keep_alive("ann", old, at(1)), Ok(TTL));
@@ -314,17 +321,17 @@ fn only_the_stream_attached_last_keeps_a_session_alive() {
 
 /// The session moved to another server unseen, and returns before the home has ended its claim.
 #[test]
-fn what_was_to_be_given_up_is_not_when_its_session_has_gone_unseen() {
+fn hold_is_not_abandoned_if_its_session_has_moved_unobserved() {
     for is_due in [false, true] {
-        let mut lab = Lab::new();
-        lab.open("ann", ME, at(0));
-        let Outcome::Held { claim, .. } = lab.acquire("ann", Duration::ZERO, at(0)) else { panic!("it is free") };
-        lab.home.mark_abandoned(claim.id, at(1));
+        let mut lab = Lab::default();
+        lab.accept(open("ann"));
+        let claim = lab.grant(acquire("ann"));
+        lab.home.leave(claim.id, at(1));
         let abandon = if is_due { lab.home.due(at(6)) } else { Vec::new() };
-        lab.unseen(Command::AttachSession { session: "ann".into(), home: OTHER, attachment: 0, client: None });
+        lab.accept_unobserved(attach("ann", OTHER));
         lab.home.rebuild(&lab.table, at(7));
-        assert!(!abandon.iter().any(|command| lab.home.is_still_due(command)));
-        lab.ask(Command::AttachSession { session: "ann".into(), home: ME, attachment: 0, client: None }, at(8));
+        assert!(!abandon.iter().any(|command| lab.home.stands(command)));
+        lab.at(8).accept(attach("ann", HOME));
         assert_eq!(lab.home.due(at(9)), Vec::new());
         assert!(!abandon.iter().any(|command| lab.home.is_still_due(command)));
         assert_eq!(abandon.len(), usize::from(is_due));
@@ -332,11 +339,11 @@ fn what_was_to_be_given_up_is_not_when_its_session_has_gone_unseen() {
 }
 
 #[test]
-fn it_tells_whom_it_keeps_and_when_they_were_renewed() {
-    let mut lab = Lab::new();
-    lab.open("ann", ME, at(1));
-    lab.open("bob", OTHER, at(1));
-    assert!(lab.home.has_session("ann") && !lab.home.has_session("bob"));
+fn home_reports_the_time_since_the_renewal_of_its_sessions() {
+    let mut lab = Lab::default();
+    lab.at(1).accept(open("ann"));
+    lab.accept(open("bob").at(OTHER));
+    assert!(lab.home.keeps("ann") && !lab.home.keeps("bob"));
     assert_eq!(lab.home.since_renewed("ann", at(4)), Some(at(3)));
     lab.home.renew("ann", at(5)).expect("open");
     assert_eq!(lab.home.since_renewed("ann", at(7)), Some(at(2)));

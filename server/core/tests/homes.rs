@@ -1,97 +1,53 @@
 //! Servers that are the home of something, and the effects of their death.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use tenure_core::{AskedMode, Command, Event, Opening, Origin, Outcome, Recorded, Revision, ServerId, Table, Text};
+use tenure_core::testing::{Build, Lab, acquire, adopt, at, attach};
+use tenure_core::{Command, Event, ServerId};
 
 const FIRST: ServerId = ServerId(1);
 const SECOND: ServerId = ServerId(2);
 const THIRD: ServerId = ServerId(3);
 
-/// A table whose decisions are committed at once.
-#[derive(Default)]
-struct Lab {
-    table: Table,
-    events: Vec<Recorded>,
-}
-
-impl Lab {
-    fn ask(&mut self, command: Command) -> Outcome {
-        let outcome = self.table.decide(command, &mut self.events).expect("allowed");
-        self.table.commit();
-        outcome
-    }
-
-    fn acquire(&mut self, session: &str, name: &str, home: ServerId, min_hold: Duration) -> Revision {
-        let (owner, metadata) = (Text::from(""), Arc::default());
-        let opening = Opening { ttl: Duration::from_secs(9), disconnect_grace: None, owner, metadata, identity: None };
-        let outcome = self.ask(Command::Acquire {
-            origin: Origin::default(),
-            opened: None,
-            session: session.into(),
-            opening: Some(opening),
-            home,
-            names: Text::from(name).into(),
-            mode: AskedMode::Exclusive,
-            queue: false,
-            priority: 0,
-            metadata: Arc::default(),
-            min_hold,
-        });
-        let Outcome::Held { claim, .. } = outcome else { panic!("{outcome:?}") };
-        claim.id
-    }
-
-    fn close(&mut self, session: &str) {
-        self.ask(Command::CloseSession { session: session.into(), client: None });
-    }
-
-    fn homes(&self) -> Vec<ServerId> {
-        self.table.homes().map(|(server, _)| server).collect()
-    }
+fn homes(lab: &Lab) -> Vec<ServerId> {
+    lab.table.homes().map(|(server, _)| server).collect()
 }
 
 #[test]
-fn a_server_is_a_home_until_the_last_that_has_it_is_gone() {
+fn server_is_a_home_until_its_last_session_has_ended_or_moved() {
     let mut lab = Lab::default();
-    assert_eq!(lab.homes(), []);
-    lab.acquire("ann", "a", FIRST, Duration::ZERO);
-    lab.acquire("bob", "b", FIRST, Duration::ZERO);
-    lab.acquire("cid", "c", FIRST, Duration::ZERO);
-    assert_eq!(lab.homes(), [FIRST]);
-    lab.ask(Command::AttachSession { session: "ann".into(), home: SECOND, attachment: 0, client: None });
-    assert_eq!(lab.homes(), [FIRST, SECOND]);
+    assert_eq!(homes(&lab), []);
+    lab.hold("ann", "a");
+    lab.hold("bob", "b");
+    lab.hold("cid", "c");
+    assert_eq!(homes(&lab), [FIRST]);
+    lab.accept(attach("ann", SECOND));
+    assert_eq!(homes(&lab), [FIRST, SECOND]);
     lab.close("bob");
-    assert_eq!(lab.homes(), [FIRST, SECOND], "cid is there");
+    assert_eq!(homes(&lab), [FIRST, SECOND], "cid is there");
     lab.close("cid");
-    assert_eq!(lab.homes(), [SECOND]);
+    assert_eq!(homes(&lab), [SECOND]);
     lab.close("ann");
-    assert_eq!(lab.homes(), []);
+    assert_eq!(homes(&lab), []);
 }
 
 #[test]
-fn a_server_is_a_home_as_long_as_a_minimum_hold_is_counted_there() {
+fn server_is_a_home_while_it_counts_a_minimum_hold() {
     let mut lab = Lab::default();
-    let claim = lab.acquire("ann", "a", FIRST, Duration::from_secs(5));
+    let claim = lab.grant(acquire("ann", "a").min_hold(at(5))).id;
     lab.close("ann");
-    assert_eq!(lab.homes(), [FIRST]);
-    lab.ask(Command::Adopt { dead: FIRST, by: SECOND });
-    assert_eq!(lab.homes(), [SECOND]);
-    lab.ask(Command::EndLingering { claim, home: SECOND });
-    assert_eq!(lab.homes(), []);
+    assert_eq!(homes(&lab), [FIRST]);
+    lab.accept(adopt(FIRST, SECOND));
+    assert_eq!(homes(&lab), [SECOND]);
+    lab.accept(Command::EndLingering { claim, home: SECOND });
+    assert_eq!(homes(&lab), []);
 }
 
 #[test]
-fn nothing_is_adopted_of_a_server_that_has_nothing_nor_by_itself() {
+fn adopt_has_no_effect_for_a_server_that_has_nothing_or_by_itself() {
     let mut lab = Lab::default();
-    lab.acquire("ann", "a", FIRST, Duration::ZERO);
-    let before = lab.events.len();
-    lab.ask(Command::Adopt { dead: SECOND, by: THIRD });
-    lab.ask(Command::Adopt { dead: FIRST, by: FIRST });
-    assert_eq!(lab.events.len(), before);
-    lab.ask(Command::Adopt { dead: FIRST, by: SECOND });
-    let adopted = Event::ServerAdopted { dead: FIRST, by: SECOND };
-    assert_eq!(lab.events.last().map(|recorded| &recorded.event), Some(&adopted));
-    assert_eq!(lab.homes(), [SECOND]);
+    lab.hold("ann", "a");
+    lab.accept_without_effect(adopt(SECOND, THIRD));
+    lab.accept_without_effect(adopt(FIRST, FIRST));
+    lab.accept(adopt(FIRST, SECOND));
+    assert_eq!(*lab.last(), Event::ServerAdopted { dead: FIRST, by: SECOND });
+    assert_eq!(homes(&lab), [SECOND]);
 }

@@ -11,6 +11,6 @@ mod limits;
 mod model;
 mod naive;
 mod owners;
-mod refusals;
+mod rejections;
 mod restored;
 mod retries;

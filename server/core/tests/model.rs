@@ -2,20 +2,18 @@
 
 use crate::naive;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use naive::Naive;
 use proptest::prelude::*;
-use tenure_core::{
-    AskedMode, Claim, ClaimState, Command, EndReason, Event, Eviction, Handoff, LockSettings, Mode, Names, Opening,
-    Origin, Outcome, Preempt, Recorded, Revision, ServerId, Session, Table, Text, Totals,
+use tenure_core::testing::{
+    Build, acquire, adopt, at, attach, cancel, close, configure, evict, label, open, operator, release, replayed,
+    restored,
 };
-
-fn text(value: &str) -> Text {
-    Arc::from(value)
-}
+use tenure_core::{
+    AskedMode, Claim, ClaimState, Command, EndReason, Event, Handoff, LockSettings, Mode, Names, Outcome, Preempt,
+    Recorded, Revision, ServerId, Table, Text, Totals,
+};
 
 /// A command whose numbers are indexes into existing objects, so that most commands are meaningful.
 #[derive(Clone, Debug)]
@@ -165,11 +163,11 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn session_id(session: u8) -> Text {
-    text(["ann", "bob", "cid", "dot"][usize::from(session)])
+    Text::from(["ann", "bob", "cid", "dot"][usize::from(session)])
 }
 
 fn name(name: u8) -> Text {
-    text(["a", "b", "c"][usize::from(name)])
+    Text::from(["a", "b", "c"][usize::from(name)])
 }
 
 /// The names whose bits are set.
@@ -188,67 +186,46 @@ fn pick_token(table: &Table, place: usize) -> Revision {
     tokens.get(place % (tokens.len() + 1)).copied().unwrap_or(Revision(1))
 }
 
-fn operator() -> Eviction {
-    Eviction { operator: text("op"), note: text("") }
-}
-
 fn command(step: &Step, table: &Table) -> Command {
-    let opening = |ttl| Opening {
-        ttl: Duration::from_secs(ttl),
-        disconnect_grace: (ttl > 1).then(|| Duration::from_secs(ttl - 1)),
-        owner: text("owner"),
-        metadata: Arc::new(BTreeMap::new()),
-        identity: None,
-    };
+    // A TTL of more than a second comes with a disconnect grace.
+    let grace = |ttl| (ttl > 1).then(|| at(ttl - 1));
     match *step {
-        Step::Open { session, home, ttl, attachment } => Command::OpenSession {
-            session: session_id(session),
-            opening: opening(ttl),
-            home: ServerId(home),
-            attachment,
-            client: None,
-        },
+        Step::Open { session, home, ttl, attachment } => open(session_id(session))
+            .with_opening(|opening| (opening.ttl, opening.disconnect_grace) = (at(ttl), grace(ttl)))
+            .at(ServerId(home))
+            .attachment(attachment),
         Step::Attach { session, home, attachment } => {
-            Command::AttachSession { session: session_id(session), home: ServerId(home), attachment, client: None }
+            attach(session_id(session), ServerId(home)).attachment(attachment)
         }
-        Step::Close { session } => Command::CloseSession { session: session_id(session), client: None },
+        Step::Close { session } => close(session_id(session)),
         Step::EndSession { session, home, stale } => {
             let id = session_id(session);
             let opened = table.session(&id).map_or(Revision(0), |found| found.opened);
             let opened = if stale { Revision(opened.0.saturating_sub(1)) } else { opened };
             Command::EndSession { session: id, opened, home: ServerId(home), reason: EndReason::Expired }
         }
-        Step::Acquire { session, names: bits, mode, queue, priority, opens, home, lingers, call } => Command::Acquire {
-            origin: match call {
-                Some(Age::Fresh) => Origin::Call { received: table.revision() },
-                Some(Age::Old) => Origin::Call { received: Revision(0) },
-                None => Origin::default(),
-            },
-            opened: None,
-            session: session_id(session),
-            opening: opens.then(|| opening(1)),
-            home: ServerId(home),
-            names: names(bits),
-            mode,
-            queue,
-            priority,
-            metadata: Arc::new(BTreeMap::new()),
-            min_hold: Duration::from_secs(u64::from(lingers)),
-        },
-        Step::Cancel { session, names: bits } => {
-            Command::CancelAcquire { session: session_id(session), attached: None, names: names(bits) }
+        Step::Acquire { session, names: bits, mode, queue, priority, opens, home, lingers, call } => {
+            let command = acquire(session_id(session), names(bits)).ttl(at(1)).at(ServerId(home)).mode(mode);
+            let command = command.queue(queue).priority(priority).min_hold(at(u64::from(lingers)));
+            let command = if opens { command } else { command.in_open_session() };
+            match call {
+                Some(Age::Fresh) => command.received(table.revision()),
+                Some(Age::Old) => command.received(Revision(0)),
+                None => command,
+            }
         }
+        Step::Cancel { session, names: bits } => cancel(session_id(session), names(bits)),
         Step::EndWait { claim, home } => Command::EndWait { claim: pick(table, claim), home: ServerId(home) },
         Step::Acknowledge { claim } => Command::Acknowledge { claim: pick(table, claim) },
         Step::Abandon { claim, home } => Command::Abandon { claim: pick(table, claim), home: ServerId(home) },
         Step::Release { session, name: place, token } => {
-            Command::Release { session: session_id(session), name: name(place), token: pick_token(table, token) }
+            release(session_id(session), name(place), pick_token(table, token))
         }
         Step::Update { session, name: place, token } => Command::UpdateClaim {
             session: session_id(session),
             name: name(place),
             token: pick_token(table, token),
-            metadata: Arc::new(BTreeMap::from([("a".to_owned(), "b".to_owned())])),
+            metadata: label("a", "b"),
         },
         Step::Transfer { name: place, token, to, by } => Command::Transfer {
             name: name(place),
@@ -257,7 +234,7 @@ fn command(step: &Step, table: &Table) -> Command {
             to: to.map(session_id),
             by: match by {
                 Some(session) => Handoff::ByHolder { session: session_id(session) },
-                None => Handoff::ByOperator { by: operator(), drain: Duration::from_secs(1) },
+                None => Handoff::ByOperator { by: operator(), drain: at(1) },
             },
         },
         Step::Preempt { claim, home } => Command::Preempt { claim: pick(table, claim), home: ServerId(home) },
@@ -268,28 +245,13 @@ fn command(step: &Step, table: &Table) -> Command {
             Command::EndTransfer { claim, started, home: ServerId(home) }
         }
         Step::Configure { name: place, limit, preempt } => {
-            let preempt = preempt.then_some(Preempt { settling: Duration::ZERO, drain: Duration::from_secs(1) });
-            Command::ConfigureLock { name: name(place), settings: LockSettings { limit, preempt }, by: operator() }
+            let preempt = preempt.then_some(Preempt { settling: Duration::ZERO, drain: at(1) });
+            configure(name(place), LockSettings { limit, preempt })
         }
         Step::EndLingering { claim, home } => Command::EndLingering { claim: pick(table, claim), home: ServerId(home) },
-        Step::Evict { name: place } => Command::Evict { name: name(place), token: None, eviction: operator() },
-        Step::Adopt { dead, by } => Command::Adopt { dead: ServerId(dead), by: ServerId(by) },
+        Step::Evict { name: place } => evict(name(place)),
+        Step::Adopt { dead, by } => adopt(ServerId(dead), ServerId(by)),
     }
-}
-
-/// A table restored from the parts of another.
-fn restored(table: &Table) -> Table {
-    let sessions: Vec<Session> = table.sessions_after(Revision(0)).cloned().collect();
-    let settings = table.all_settings().map(|(name, settings)| (name.clone(), settings.clone())).collect();
-    Table::restore(table.revision(), table.lost(), sessions, table.claims().cloned().collect(), settings, Vec::new())
-}
-
-fn replayed(events: &[Recorded]) -> Table {
-    let mut table = Table::default();
-    for recorded in events {
-        table.apply(recorded);
-    }
-    table
 }
 
 /// Checks the invariants of every table.
@@ -370,7 +332,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_not_committed_can_be_undone(
+    fn undo_restores_the_table_of_the_last_commit(
         before in prop::collection::vec(step(), 0..40),
         after in prop::collection::vec(step(), 1..20),
     ) {
@@ -391,7 +353,7 @@ proptest! {
     }
 
     #[test]
-    fn asking_again_gives_the_claim_that_is_there(steps in prop::collection::vec(step(), 1..40)) {
+    fn repetition_of_an_acquire_gives_the_same_claim(steps in prop::collection::vec(step(), 1..40)) {
         let mut table = Table::default();
         for step in &steps {
             let command = command(step, &table);
@@ -400,7 +362,7 @@ proptest! {
             if let (Command::Acquire { .. }, Ok(Outcome::Held { claim, .. } | Outcome::Waiting { claim, .. })) = (&command, &outcome) {
                 let mut again = Vec::new();
                 let repeated = table.decide(command, &mut again);
-                prop_assert!(again.is_empty(), "asking again changes nothing: {:?}", again);
+                prop_assert!(again.is_empty(), "a repetition has an effect: {:?}", again);
                 match repeated {
                     Ok(Outcome::Held { claim: found, .. } | Outcome::Waiting { claim: found, .. }) => prop_assert_eq!(&found, claim),
                     other => prop_assert!(false, "{:?}", other),

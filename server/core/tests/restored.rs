@@ -1,59 +1,21 @@
 //! A table restored from its parts, and lookups in it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use tenure_core::{
-    AskedMode, Claim, Command, Event, Eviction, Group, GroupCommand, LockSettings, Opening, Origin, Recorded, Revision,
-    ServerId, Session, Table, Text,
-};
-
-const HOME: ServerId = ServerId(1);
-const LOST: Revision = Revision(1_000);
+use tenure_core::testing::{self, Build, Lab, acquire, at, cancel, configure, join};
+use tenure_core::{Claim, LockSettings, Revision, Session, Table, Text};
 
 /// A table with a session that holds a lock, another that lingers on one and waits for the first, a group and settings.
 fn table() -> Table {
-    let mut table = Table::default();
-    let mut ask = |command: Command| {
-        table.decide(command, &mut Vec::new()).expect("allowed");
-        table.commit();
-    };
-    let opening = |owner: &str| {
-        let (ttl, owner, metadata) = (Duration::from_secs(9), Text::from(owner), Arc::default());
-        Opening { ttl, disconnect_grace: None, owner, metadata, identity: None }
-    };
-    let acquire = |session: &str, name: &str, min_hold| Command::Acquire {
-        origin: Origin::default(),
-        opened: None,
-        session: session.into(),
-        opening: Some(opening("somebody")),
-        home: HOME,
-        names: Text::from(name).into(),
-        mode: AskedMode::Exclusive,
-        queue: true,
-        priority: 0,
-        metadata: Arc::default(),
-        min_hold,
-    };
-    ask(acquire("ann", "a", Duration::ZERO));
-    ask(acquire("bob", "b", Duration::from_secs(5)));
-    ask(Command::CancelAcquire { session: "bob".into(), attached: None, names: Text::from("b").into() });
-    ask(acquire("bob", "a", Duration::ZERO));
-    let by = Eviction { operator: "op".into(), note: "".into() };
-    ask(Command::ConfigureLock { name: "s".into(), settings: LockSettings { limit: Some(2), preempt: None }, by });
-    let (group, session, metadata) = (Text::from("g"), Text::from("ann"), Arc::default());
-    ask(Command::Group(GroupCommand::Join {
-        group,
-        session,
-        opening: None,
-        home: HOME,
-        attached: None,
-        opened: None,
-        metadata,
-    }));
-    let after = table.revision();
-    table.apply(&Recorded { revision: LOST, event: Event::HistoryLost { after } });
-    table
+    let mut lab = Lab::default();
+    lab.hold("ann", "a");
+    lab.grant(acquire("bob", "b").min_hold(at(5)));
+    lab.accept(cancel("bob", "b"));
+    lab.wait("bob", "a");
+    lab.accept(configure("s", LockSettings { limit: Some(2), preempt: None }));
+    lab.accept(join("ann", "g").in_open_session());
+    lab.lose();
+    lab.table
 }
 
 /// The table restored from newly read texts, none of which shares an allocation with another.
@@ -66,29 +28,33 @@ fn restored(table: &Table) -> Table {
         Claim { spec: Arc::new(spec), ..claim.clone() }
     });
     let settings = table.all_settings().map(|(name, settings)| (name.clone(), settings.clone())).collect();
-    let groups: Vec<Arc<Group>> = table.groups_after("", None).cloned().collect();
+    let groups = table.groups_after("", None).cloned().collect();
     Table::restore(table.revision(), table.lost(), sessions, claims.collect(), settings, groups)
 }
 
 #[test]
-fn it_is_as_the_other_was() {
-    let (before, after) = (table(), restored(&table()));
-    assert_eq!(after, before);
-    assert_eq!((after.revision(), after.lost()), (LOST, LOST));
-    assert!(after.homes().eq(before.homes()));
-    assert_eq!(after.session("bob").map(|session| session.claims.len()), Some(1), "what lingers is nobody's");
+fn table_restored_from_its_parts_is_equal() {
+    let before = table();
+    assert!(before.lost() > Revision(1_000) && before.revision() == before.lost());
+    for after in [restored(&before), testing::restored(&before)] {
+        assert_eq!(after, before);
+        assert_eq!((after.revision(), after.lost()), (before.revision(), before.lost()));
+        assert!(after.homes().eq(before.homes()));
+        assert_eq!(after.session("bob").map(|session| session.claims.len()), Some(1), "without the lingering one");
+    }
 }
 
 #[test]
-fn its_sessions_have_the_claims_that_are_there_whatever_they_were_given_with() {
+fn restored_sessions_have_the_restored_claims_and_no_others() {
     let sessions: Vec<Session> = table().sessions_after(Revision(0)).cloned().collect();
     assert!(sessions.iter().all(|session| !session.claims.is_empty()));
-    let restored = Table::restore(LOST, LOST, sessions, Vec::new(), Vec::new(), Vec::new());
+    let lost = table().lost();
+    let restored = Table::restore(lost, lost, sessions, Vec::new(), Vec::new(), Vec::new());
     assert!(restored.sessions_after(Revision(0)).all(|session| session.claims.is_empty()));
 }
 
 #[test]
-fn its_claims_have_their_texts_in_common_with_their_sessions() {
+fn restored_claims_share_texts_with_their_sessions() {
     let table = restored(&table());
     let session = table.session("ann").expect("open");
     let claim = table.claim(*session.claims.first().expect("held")).expect("held");

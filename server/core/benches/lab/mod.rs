@@ -2,13 +2,10 @@
 
 #![allow(dead_code, reason = "each benchmark needs some of it")]
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::{AskedMode, Command, Opening, Origin, Outcome, Recorded, Revision, ServerId, Table, Text};
-
-/// The server that sends the commands.
-pub const ME: ServerId = ServerId(1);
+use tenure_core::testing::{self, Build};
+use tenure_core::{Command, Opening, Outcome, Recorded, Revision, Table, Text};
 
 /// Number of locks that a session holds in the benchmarked tables.
 pub const LOCKS_OF_A_SESSION: usize = 1_000;
@@ -28,38 +25,20 @@ pub fn session_id(number: usize) -> Text {
 }
 
 pub fn opening() -> Opening {
-    Opening {
-        ttl: TTL,
-        disconnect_grace: None,
-        owner: "worker-17.example".into(),
-        metadata: Arc::default(),
-        identity: None,
-    }
+    Opening { ttl: TTL, owner: "worker-17.example".into(), ..testing::opening() }
 }
 
 pub fn open(session: &Text) -> Command {
-    Command::OpenSession { session: session.clone(), opening: opening(), home: ME, attachment: 0, client: None }
+    testing::open(session.clone()).with_opening(|with| *with = opening())
 }
 
+/// The session is a separate allocation, as when it arrives in a call.
 pub fn acquire(session: &Text, name: Text) -> Command {
-    Command::Acquire {
-        origin: Origin::default(),
-        opened: None,
-        // A separate allocation, as when it arrives in a call.
-        session: Text::from(&**session),
-        opening: None,
-        home: ME,
-        names: vec![name].into(),
-        mode: AskedMode::Exclusive,
-        queue: true,
-        priority: 0,
-        metadata: Arc::default(),
-        min_hold: Duration::ZERO,
-    }
+    testing::acquire(&**session, name).in_open_session()
 }
 
 pub fn release(session: &Text, name: &Text, token: Revision) -> Command {
-    Command::Release { session: Text::from(&**session), name: Text::from(&**name), token }
+    testing::release(&**session, &**name, token)
 }
 
 /// Decides a command that must not be rejected.

@@ -1,12 +1,11 @@
 //! Groups against a naive model.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use proptest::prelude::*;
-use tenure_core::{Basis, Command, Event, Group, GroupChange, GroupCommand, Recorded, Revision, Session, Table, Text};
+use tenure_core::testing::{Build, assign, close, configure_group, join, leave, open, replayed, restored};
+use tenure_core::{Basis, Command, Event, GroupChange, GroupCommand, Recorded, Revision, Table, Text};
 
-use super::lab::{HOME, join, no_labels, opening};
 use super::naive::{Naive, answer_of};
 
 /// A command whose numbers are indexes into existing objects, so that most commands are meaningful.
@@ -90,44 +89,30 @@ fn aged(revision: u64, age: Age) -> Revision {
 }
 
 fn command(step: &Step, table: &Table) -> Command {
-    let group = match *step {
-        Step::Open { session } => {
-            return Command::OpenSession {
-                session: session_id(session),
-                opening: opening(),
-                home: HOME,
-                attachment: 0,
-                client: None,
-            };
-        }
-        Step::Close { session } => return Command::CloseSession { session: session_id(session), client: None },
-        Step::Join { group, session, opens } => {
-            join(&group_name(group), &session_id(session), opens.then(opening), no_labels())
-        }
-        Step::Leave { group, session } => {
-            GroupCommand::Leave { group: group_name(group), session: session_id(session), member: None }
-        }
+    match *step {
+        Step::Open { session } => open(session_id(session)),
+        Step::Close { session } => close(session_id(session)),
+        Step::Join { group, session, opens: true } => join(session_id(session), group_name(group)),
+        Step::Join { group, session, opens: false } => join(session_id(session), group_name(group)).in_open_session(),
+        Step::Leave { group, session } => leave(session_id(session), group_name(group)),
         Step::Configure { group, config, expected } => {
             let current = table.group(&group_name(group)).map_or(Revision(0), |group| group.config_revision());
-            GroupCommand::Configure {
-                group: group_name(group),
-                config: config.map(|value| value.to_string().into()),
-                expected: match expected {
-                    Expected::Any => None,
-                    Expected::None => Some(Revision(0)),
-                    Expected::Current => Some(current),
-                    Expected::Other(revision) => Some(Revision(revision)),
-                },
+            let value = config.map(|value| value.to_string());
+            let command = configure_group(group_name(group), value.as_deref());
+            match expected {
+                Expected::Any => command,
+                Expected::None => command.expected(Revision(0)),
+                Expected::Current => command.expected(current),
+                Expected::Other(revision) => command.expected(Revision(revision)),
             }
         }
         Step::Assign { group, by, token, basis, whom, value } => {
             assignment(table, &group_name(group), by, token, basis, whom, value)
         }
-    };
-    Command::Group(group)
+    }
 }
 
-fn assignment(table: &Table, group: &str, by: By, token: Age, basis: Age, whom: Whom, value: u8) -> GroupCommand {
+fn assignment(table: &Table, group: &str, by: By, token: Age, basis: Age, whom: Whom, value: u8) -> Command {
     let found = table.group(group);
     let leader = found.and_then(|found| found.leader()).map(|leader| leader.spec.session.clone());
     let mut numbers: Vec<Revision> = found.iter().flat_map(|found| found.members.keys().copied()).collect();
@@ -138,33 +123,13 @@ fn assignment(table: &Table, group: &str, by: By, token: Age, basis: Age, whom: 
     }
     let lead = found.and_then(|found| found.lead).map_or(1, |lead| lead.token.0);
     let current = found.map_or(Basis { membership: Revision(0), config: Revision(0) }, |found| found.basis());
-    GroupCommand::Assign {
-        group: group.into(),
-        session: match by {
-            By::Leader => leader.unwrap_or_else(|| session_id(0)),
-            By::Session(session) => session_id(session),
-        },
-        token: aged(lead, token),
-        basis: Basis { membership: aged(current.membership.0, basis), ..current },
-        assignments: Arc::new(
-            numbers.into_iter().map(|number| (number, format!("{number}: {value}").into())).collect(),
-        ),
-    }
-}
-
-fn replayed(events: &[Recorded]) -> Table {
-    let mut table = Table::default();
-    for recorded in events {
-        table.apply(recorded);
-    }
-    table
-}
-
-/// A table restored from the parts of another.
-fn restored(table: &Table) -> Table {
-    let sessions: Vec<Session> = table.sessions_after(Revision(0)).cloned().collect();
-    let groups: Vec<Arc<Group>> = table.groups_after("", None).cloned().collect();
-    Table::restore(table.revision(), table.lost(), sessions, Vec::new(), Vec::new(), groups)
+    let session = match by {
+        By::Leader => leader.unwrap_or_else(|| session_id(0)),
+        By::Session(session) => session_id(session),
+    };
+    let basis = Basis { membership: aged(current.membership.0, basis), ..current };
+    let assignments = numbers.into_iter().map(|number| (number, format!("{number}: {value}").into()));
+    assign(session, group, aged(lead, token), basis, assignments)
 }
 
 proptest! {
@@ -199,7 +164,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_not_committed_can_be_undone(
+    fn undo_restores_the_table_of_the_last_commit(
         before in prop::collection::vec(step(), 0..40),
         after in prop::collection::vec(step(), 1..20),
     ) {
@@ -218,7 +183,7 @@ proptest! {
     }
 
     #[test]
-    fn what_took_effect_can_be_asked_again(steps in prop::collection::vec(step(), 1..40)) {
+    fn repetition_of_an_accepted_command_has_no_effect(steps in prop::collection::vec(step(), 1..40)) {
         let mut table = Table::default();
         for step in &steps {
             let command = command(step, &table);
@@ -226,7 +191,7 @@ proptest! {
             if first.is_ok() && !matches!(command, Command::Group(GroupCommand::Configure { expected: Some(_), .. })) {
                 let mut again = Vec::new();
                 let second = table.decide(command, &mut again);
-                prop_assert!(again.is_empty(), "asking again changes nothing: {:?}", again);
+                prop_assert!(again.is_empty(), "a repetition has an effect: {:?}", again);
                 prop_assert_eq!(answer_of(&second), answer_of(&first));
             }
             table.commit();

@@ -1,15 +1,12 @@
 //! Owners of sessions, as their home knows them.
 
-use tenure_core::{Command, Limits, Request, Text};
+use tenure_core::testing::{self, Build, HOME, Lab, adopt, attach, close};
+use tenure_core::{Limits, Request, ServerId, Text};
 
-use crate::home::lab::{Lab, ME, OTHER, TTL, at, opening};
+use super::OTHER;
 
-fn open(identity: &str, home: tenure_core::ServerId) -> Request {
-    opening("s", TTL, None, home).by(Some(&identity.into()), Limits::NONE)
-}
-
-fn attach() -> Command {
-    Command::AttachSession { session: "s".into(), home: ME, attachment: 0, client: None }
+fn open(identity: &str, home: ServerId) -> Request {
+    testing::open("s").at(home).by(Some(&identity.into()), Limits::NONE)
 }
 
 /// Whether the session is attributed to ann, and to no other identity.
@@ -19,28 +16,28 @@ fn is_anns(lab: &Lab) -> bool {
 }
 
 #[test]
-fn the_home_knows_whose_a_session_is_however_it_came() {
-    let mut lab = Lab::new();
-    lab.ask(open("ann", ME), at(0));
+fn home_knows_the_owner_of_a_session_however_it_came() {
+    let mut lab = Lab::default();
+    lab.accept(open("ann", HOME));
     assert!(is_anns(&lab), "opened here");
 
-    let mut lab = Lab::new();
-    lab.ask(open("ann", OTHER), at(0));
-    lab.ask(attach(), at(1));
+    let mut lab = Lab::default();
+    lab.accept(open("ann", OTHER));
+    lab.at(1).accept(attach("s", HOME));
     assert!(is_anns(&lab), "from another home");
 
-    let mut lab = Lab::new();
-    lab.ask(open("ann", OTHER), at(0));
-    lab.ask(Command::Adopt { dead: OTHER, by: ME }, at(1));
+    let mut lab = Lab::default();
+    lab.accept(open("ann", OTHER));
+    lab.at(1).accept(adopt(OTHER, HOME));
     assert!(is_anns(&lab), "from a server that is dead");
 }
 
 #[test]
-fn an_id_that_somebody_else_uses_now_is_not_taken_for_what_it_was() {
-    let mut lab = Lab::new();
-    lab.ask(open("bob", ME), at(0));
-    lab.unseen(Command::CloseSession { session: "s".into(), client: None });
-    lab.unseen(open("ann", OTHER));
-    lab.ask(attach(), at(1));
+fn home_knows_the_owner_of_a_session_whose_id_was_reused() {
+    let mut lab = Lab::default();
+    lab.accept(open("bob", HOME));
+    lab.accept_unobserved(close("s"));
+    lab.accept_unobserved(open("ann", OTHER));
+    lab.at(1).accept(attach("s", HOME));
     assert!(is_anns(&lab));
 }
