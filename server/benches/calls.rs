@@ -24,13 +24,13 @@ fn main() {
 }
 
 /// A server, and connections to it.
-struct Lab {
+struct Bench {
     runtime: Runtime,
     clients: Vec<LockServiceClient<Channel>>,
     _server: Server,
 }
 
-impl Lab {
+impl Bench {
     fn start() -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
@@ -70,10 +70,10 @@ impl Lab {
 /// Rejected before any work is done: what remains is the cost of transport and layers.
 #[divan::bench(sample_count = 200)]
 fn refused(bencher: Bencher) {
-    let lab = Lab::start();
+    let bench = Bench::start();
     bencher.counter(ItemsCount::new(AT_ONCE)).bench_local(|| {
-        lab.runtime.block_on(join_all((0..AT_ONCE).map(|place| {
-            let mut client = lab.clients[place % lab.clients.len()].clone();
+        bench.runtime.block_on(join_all((0..AT_ONCE).map(|place| {
+            let mut client = bench.clients[place % bench.clients.len()].clone();
             async move { client.get_lock(GetLockRequest::default()).await.expect_err("no name") }
         })))
     });
@@ -82,10 +82,10 @@ fn refused(bencher: Bencher) {
 /// Handled by the sequencer.
 #[divan::bench(sample_count = 200)]
 fn answered(bencher: Bencher) {
-    let lab = Lab::start();
+    let bench = Bench::start();
     bencher.counter(ItemsCount::new(AT_ONCE)).bench_local(|| {
-        lab.runtime.block_on(join_all((0..AT_ONCE).map(|place| {
-            let mut client = lab.clients[place % lab.clients.len()].clone();
+        bench.runtime.block_on(join_all((0..AT_ONCE).map(|place| {
+            let mut client = bench.clients[place % bench.clients.len()].clone();
             async move { client.list_locks(ListLocksRequest::default()).await.expect("answered") }
         })))
     });

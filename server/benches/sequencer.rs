@@ -7,7 +7,8 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use futures::StreamExt;
 use futures::channel::mpsc::{UnboundedReceiver, unbounded};
-use tenure_core::{AskedMode, Command, Opening, Origin, Outcome, Revision, ServerId, Text};
+use tenure_core::testing::{self, Build, acquire, release};
+use tenure_core::{Command, Outcome, Revision, ServerId};
 use tenure_server::cluster::clock::BootClock;
 use tenure_server::node::heartbeat::Heartbeats;
 use tenure_server::node::{Node, NodeOptions};
@@ -23,14 +24,14 @@ fn main() {
 }
 
 /// A server whose only client acquires many locks at once, in one session.
-struct Lab {
+struct Bench {
     runtime: Runtime,
     namespace: Namespace,
     home: ServerId,
     outcomes: (StreamReplySender, UnboundedReceiver<StreamReplies>),
 }
 
-impl Lab {
+impl Bench {
     fn start() -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let (namespace, home) = runtime.block_on(async {
@@ -50,21 +51,8 @@ impl Lab {
                 Node::new(options, store, Arc::new(BootClock), None, Metrics::default(), CancellationToken::new());
             let heartbeats = Heartbeats::begin(node.clone()).await.expect("registered");
             tokio::spawn(heartbeats.run());
-            let opening = Opening {
-                ttl: Duration::from_secs(3_600),
-                disconnect_grace: None,
-                owner: Text::from("bench"),
-                metadata: Arc::default(),
-                identity: None,
-            };
             let namespace = node.namespaces().get("bench").await.expect("open");
-            let open = Command::OpenSession {
-                session: Text::from("s"),
-                opening,
-                home: node.id(),
-                attachment: 0,
-                client: None,
-            };
+            let open = testing::open("s").ttl(Duration::from_secs(3_600)).at(node.id());
             namespace.decide(open).await.expect("opened");
             (namespace, node.id())
         });
@@ -72,19 +60,7 @@ impl Lab {
     }
 
     fn acquire(&self, name: usize) -> Command {
-        Command::Acquire {
-            origin: Origin::default(),
-            opened: None,
-            session: Text::from("s"),
-            opening: None,
-            home: self.home,
-            names: Text::from(format!("lock/{name}")).into(),
-            mode: AskedMode::Exclusive,
-            queue: false,
-            priority: 0,
-            metadata: Arc::default(),
-            min_hold: Duration::ZERO,
-        }
+        acquire("s", format!("lock/{name}")).in_open_session().queue(false).at(self.home)
     }
 
     /// Executes commands together, and returns the tokens of those that were granted.
@@ -113,15 +89,11 @@ impl Lab {
 /// Acquires a number of locks at once, and then releases them at once; each acquire and release counts as an item.
 #[divan::bench(args = [1, 16, 256])]
 fn acquire_and_release(bencher: Bencher, locks: usize) {
-    let mut lab = Lab::start();
+    let mut bench = Bench::start();
     bencher.counter(ItemsCount::new(2 * locks)).bench_local(|| {
-        let acquires: Vec<Command> = (0..locks).map(|name| lab.acquire(name)).collect();
-        let tokens = lab.carry_out(acquires.into_iter());
-        let releases = tokens.into_iter().enumerate().map(|(name, token)| Command::Release {
-            session: Text::from("s"),
-            name: Text::from(format!("lock/{name}")),
-            token,
-        });
-        lab.carry_out(releases)
+        let acquires: Vec<Command> = (0..locks).map(|name| bench.acquire(name)).collect();
+        let tokens = bench.carry_out(acquires.into_iter());
+        let releases = tokens.into_iter().enumerate().map(|(name, token)| release("s", format!("lock/{name}"), token));
+        bench.carry_out(releases)
     });
 }

@@ -9,7 +9,7 @@ mod floods;
 mod limits;
 mod names;
 mod namespaces;
-pub(crate) mod office;
 mod owners;
+pub(crate) mod service;
 mod under_way;
 mod verbs;

@@ -9,5 +9,5 @@ mod leaving;
 mod messages;
 mod reach;
 mod spread;
-mod talk;
+mod stream;
 mod waits;

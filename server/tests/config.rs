@@ -158,7 +158,7 @@ fn the_url_may_stand_in_a_file_of_its_own() {
 }
 
 #[test]
-fn what_is_out_of_bounds_is_refused_by_name() {
+fn invalid_field_is_rejected_by_name() {
     let cases = [
         ("--min-ttl=99ms", "min_ttl is 99ms: it must be 100ms to 24h"),
         ("--min-ttl=25h", "min_ttl is 25h: it must be 100ms to 24h"),

@@ -2,7 +2,7 @@
 
 mod bounds;
 mod credentials;
-mod desk;
 mod files;
 mod open;
+mod server;
 mod streams;

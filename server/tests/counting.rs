@@ -14,7 +14,7 @@ use tonic::Code;
 use tonic::transport::{Channel, Endpoint};
 use tower::ServiceExt;
 
-async fn office() -> (Server, Channel) {
+async fn start_service() -> (Server, Channel) {
     let server = start(CredentialOptions::default(), ConnectionLimits::default()).await.unwrap();
     let endpoint = Endpoint::from_shared(format!("http://{}", server.grpc_address())).unwrap();
     let channel = within(endpoint.connect()).await.unwrap();
@@ -35,8 +35,8 @@ fn value(server: &Server, name: &str, kind: &str, service: &str, method: &str, c
 const LOCKS: &str = "tenure.v1.LockService";
 
 #[tokio::test]
-async fn every_method_is_told_from_the_start() {
-    let (server, _) = office().await;
+async fn every_method_has_metrics_from_the_start() {
+    let (server, _) = start_service().await;
     for name in ["started_total", "msg_received_total", "msg_sent_total", "handling_seconds_count"] {
         assert_eq!(value(&server, name, "unary", LOCKS, "Acquire", None), 0, "{name}");
     }
@@ -47,8 +47,8 @@ async fn every_method_is_told_from_the_start() {
 }
 
 #[tokio::test]
-async fn plain_calls_are_counted_by_what_they_end_with() {
-    let (server, channel) = office().await;
+async fn plain_calls_are_counted_by_their_code() {
+    let (server, channel) = start_service().await;
     let mut locks = LockServiceClient::new(channel);
     within(locks.list_locks(ListLocksRequest::default())).await.unwrap();
     let refused = within(locks.get_lock(GetLockRequest::default())).await.unwrap_err();
@@ -63,8 +63,8 @@ async fn plain_calls_are_counted_by_what_they_end_with() {
 }
 
 #[tokio::test]
-async fn what_clients_make_up_is_counted_under_one_name() {
-    let (server, channel) = office().await;
+async fn unknown_methods_are_counted_under_one_name() {
+    let (server, channel) = start_service().await;
     for path in ["/tenure.v1.LockService/Steal", "/nobody/Knows", "/tenure.v1.LockService/Acquire/"] {
         let request = http::Request::post(path).header("content-type", "application/grpc");
         let request = request.body(tonic::body::Body::empty()).unwrap();
@@ -78,7 +78,7 @@ async fn what_clients_make_up_is_counted_under_one_name() {
 
 #[tokio::test]
 async fn streams_are_counted_with_their_messages_when_they_end() {
-    let (server, channel) = office().await;
+    let (server, channel) = start_service().await;
     let of_watch = |name, code| value(&server, name, "server_stream", "tenure.v1.WatchService", "Watch", code);
     let mut watches = WatchServiceClient::new(channel.clone());
     let asked = WatchRequest { names: vec!["job".to_owned()], ..WatchRequest::default() };

@@ -1,7 +1,7 @@
 //! Groups, over gRPC, on a database in memory.
 
 mod calls;
-mod club;
+mod client;
 mod input;
 mod stream;
 mod watch;

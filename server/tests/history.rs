@@ -1,12 +1,13 @@
 //! History: over gRPC, on a database in memory; and the time limit of a page, with a clock that the test controls.
 
 use crate::lab;
-use crate::watch::office;
+use crate::watch::service;
 
 use std::time::{Duration, SystemTime};
 
-use office::{Office, Reader};
-use tenure_core::{Event, Recorded, Revision, ServerId};
+use service::{Reader, Service};
+use tenure_core::testing::filler;
+use tenure_core::{Recorded, Revision, ServerId};
 use tenure_proto::v1::history_entry::Kind;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
@@ -16,7 +17,7 @@ use tenure_proto::v1::{
     ListLocksRequest, WatchRequest,
 };
 use tenure_server::history::{self, Entry};
-use tenure_server::store::{Batch, MemoryDatabase, Store};
+use tenure_server::store::{Batch, Store};
 use tonic::Code;
 
 fn of(name: &str) -> ListHistoryRequest {
@@ -34,8 +35,8 @@ fn holds(page: ListHistoryResponse) -> Vec<HoldRecord> {
     page.entries.into_iter().map(hold).collect()
 }
 
-async fn list(office: &Office, name: &str) -> Vec<HoldRecord> {
-    let page = office.history(of(name)).await.expect("listed");
+async fn list(service: &Service, name: &str) -> Vec<HoldRecord> {
+    let page = service.history(of(name)).await.expect("listed");
     assert_eq!(page.next_page_token, "", "all of it");
     holds(page)
 }
@@ -51,14 +52,14 @@ fn seconds(duration: Option<prost_types::Duration>) -> Duration {
 }
 
 #[tokio::test]
-async fn it_tells_who_held_a_lock_and_why_that_ended() {
-    let office = Office::open().await;
-    let token = office.acquire("ann", "a").await;
-    office.queue("bob", "a").await;
-    office.release("ann", "a", token).await;
-    office.evict("a").await;
-    let last = office.acquire("cid", "a").await;
-    let [cid, bob, ann] = list(&office, "a").await.try_into().expect("three holds");
+async fn history_reports_the_holders_and_the_reasons_for_their_ends() {
+    let service = Service::start().await;
+    let token = service.acquire("ann", "a").await;
+    service.queue("bob", "a").await;
+    service.release("ann", "a", token).await;
+    service.evict("a").await;
+    let last = service.acquire("cid", "a").await;
+    let [cid, bob, ann] = list(&service, "a").await.try_into().expect("three holds");
 
     assert_eq!((cid.session_id.as_str(), cid.token, cid.end_reason()), ("cid", last, EndReason::Unspecified));
     assert_eq!(cid.ended_time, None, "it lasts");
@@ -75,40 +76,40 @@ async fn it_tells_who_held_a_lock_and_why_that_ended() {
     assert_eq!((ann.claim_id, seconds(ann.waited)), (token, Duration::ZERO));
     assert_eq!((ann.names, ann.since_renewal), (vec!["a".to_owned()], None));
     assert!(seconds(ann.longest_pause) < LIMIT && seconds(ann.held) < LIMIT);
-    assert_eq!(list(&office, "b").await, []);
+    assert_eq!(list(&service, "b").await, []);
 }
 
 #[tokio::test]
-async fn only_the_home_knows_how_the_renewals_come() {
-    let office = Office::open().await;
-    office.acquire("ann", "a").await;
-    let other = Office::beside(&office).await;
+async fn history_reports_pauses_of_renewals_only_at_the_home() {
+    let service = Service::start().await;
+    service.acquire("ann", "a").await;
+    let other = Service::beside(&service).await;
     let [ann] = list(&other, "a").await.try_into().expect("one hold");
     assert_eq!((ann.longest_pause, ann.since_renewal), (None, None));
     assert!(is_now(ann.granted_time));
 }
 
 #[tokio::test]
-async fn pages_make_up_the_whole_list() {
-    let office = Office::open().await;
+async fn pages_of_history_make_up_the_whole_list() {
+    let service = Service::start().await;
     let mut tokens = Vec::new();
     for number in 0..25 {
-        let token = office.acquire("ann", "a").await;
-        office.acquire("ann", &format!("other{number}")).await;
-        office.release("ann", "a", token).await;
+        let token = service.acquire("ann", "a").await;
+        service.acquire("ann", &format!("other{number}")).await;
+        service.release("ann", "a", token).await;
         tokens.insert(0, token);
     }
     let mut seen = Vec::new();
     let mut request = ListHistoryRequest { page_size: 10, ..of("a") };
     loop {
-        let page = office.history(request.clone()).await.expect("listed");
+        let page = service.history(request.clone()).await.expect("listed");
         assert!(page.entries.len() <= 10);
         assert_eq!(page.kept_since.is_some(), page.next_page_token.is_empty(), "said on the last page");
         request.page_token.clone_from(&page.next_page_token);
         seen.extend(holds(page).iter().map(|hold| hold.token));
         // Later events are not part of these pages.
-        let token = office.acquire("bob", "a").await;
-        office.release("bob", "a", token).await;
+        let token = service.acquire("bob", "a").await;
+        service.release("bob", "a", token).await;
         if request.page_token.is_empty() {
             break;
         }
@@ -117,13 +118,13 @@ async fn pages_make_up_the_whole_list() {
 }
 
 #[tokio::test]
-async fn what_is_out_of_bounds_is_refused_by_name() {
-    let office = Office::open().await;
+async fn invalid_field_is_rejected_by_name() {
+    let service = Service::start().await;
     for _ in 0..3 {
-        let token = office.acquire("ann", "a").await;
-        office.release("ann", "a", token).await;
+        let token = service.acquire("ann", "a").await;
+        service.release("ann", "a", token).await;
     }
-    let page = office.history(ListHistoryRequest { page_size: 1, ..of("a") }).await.expect("listed");
+    let page = service.history(ListHistoryRequest { page_size: 1, ..of("a") }).await.expect("listed");
     let token = page.next_page_token;
     assert_ne!(token, "");
     let elsewhere = ListHistoryRequest { namespace: "blue".to_owned(), page_token: token.clone(), ..of("a") };
@@ -140,42 +141,42 @@ async fn what_is_out_of_bounds_is_refused_by_name() {
         (forged, "page_token"),
         (ListHistoryRequest { page_token: "?".to_owned(), ..of("a") }, "page_token"),
     ] {
-        let refused = office.history(request.clone()).await.expect_err("out of bounds");
+        let refused = service.history(request.clone()).await.expect_err("out of bounds");
         assert_eq!(refused.code(), Code::InvalidArgument, "{request:?}");
         assert!(refused.message().starts_with(&format!("{field}: ")), "{}", refused.message());
     }
     let next = ListHistoryRequest { page_size: 1_000, page_token: token, ..of("a") };
-    assert_eq!(office.history(next).await.expect("listed").entries.len(), 2);
+    assert_eq!(service.history(next).await.expect("listed").entries.len(), 2);
 }
 
 #[tokio::test]
-async fn what_was_dropped_is_not_listed_and_it_says_since_when() {
-    let office = Office::open().await;
-    let token = office.acquire("ann", "a").await;
-    office.release("ann", "a", token).await;
-    let long = office.acquire("ann", "long").await;
-    let token = office.acquire("ann", "a").await;
-    office.release("ann", "a", token).await;
-    office.rows_are_written().await;
+async fn history_that_was_trimmed_is_not_listed_and_the_page_states_its_beginning() {
+    let service = Service::start().await;
+    let token = service.acquire("ann", "a").await;
+    service.release("ann", "a", token).await;
+    let long = service.acquire("ann", "long").await;
+    let token = service.acquire("ann", "a").await;
+    service.release("ann", "a", token).await;
+    service.rows_are_written().await;
     // Only the newest commit is left: the last release.
-    office.store.trim("default", Revision(0), i64::MAX).await.expect("trimmed");
+    service.store.trim("default", Revision(0), i64::MAX).await.expect("trimmed");
 
-    let page = office.history(of("a")).await.expect("listed");
+    let page = service.history(of("a")).await.expect("listed");
     assert!(is_now(page.kept_since));
     let [ann] = holds(page).try_into().expect("one hold");
     assert_eq!((ann.token, ann.end_reason()), (token, EndReason::Released));
     assert_eq!((ann.granted_time, ann.queued_time, ann.held, ann.ttl), (None, None, None, None), "not known any more");
     assert_eq!(seconds(ann.waited), Duration::ZERO, "its token tells that");
-    let [lasting] = list(&office, "long").await.try_into().expect("one hold");
+    let [lasting] = list(&service, "long").await.try_into().expect("one hold");
     assert_eq!((lasting.token, lasting.ttl, lasting.ended_time), (long, None, None));
     assert!(is_now(lasting.granted_time) && seconds(lasting.held) < LIMIT, "known for as long as it lasts");
 }
 
 /// The time at which a lock was granted to its holder, as reported consistently by reads and lists of locks, by the
 /// session, and by the snapshot of a watch.
-async fn granted_at(office: &Office, name: &str) -> Option<prost_types::Timestamp> {
+async fn granted_at(service: &Service, name: &str) -> Option<prost_types::Timestamp> {
     let (mut locks, mut sessions) =
-        (LockServiceClient::new(office.channel.clone()), SessionServiceClient::new(office.channel.clone()));
+        (LockServiceClient::new(service.channel.clone()), SessionServiceClient::new(service.channel.clone()));
     let request = GetLockRequest { name: name.to_owned(), ..GetLockRequest::default() };
     let lock = locks.get_lock(request).await.expect("an answer").into_inner().lock.expect("a lock");
     let [holder] = lock.holders.try_into().expect("one holder");
@@ -186,26 +187,26 @@ async fn granted_at(office: &Office, name: &str) -> Option<prost_types::Timestam
     let session = sessions.get_session(request).await.expect("an answer").into_inner().session.expect("a session");
     assert_eq!(session.claims.iter().find(|claim| claim.id == holder.id), Some(&holder));
     let watch = WatchRequest { names: vec![name.to_owned()], ..WatchRequest::default() };
-    let Message::Snapshot(snapshot) = Reader::start(office, watch).await.next().await else { panic!("a snapshot") };
+    let Message::Snapshot(snapshot) = Reader::start(service, watch).await.next().await else { panic!("a snapshot") };
     assert_eq!(snapshot.locks[0].holders, std::slice::from_ref(&holder));
     assert!(lock.waiters.iter().all(|waiter| waiter.granted_at.is_none()), "they wait");
     holder.granted_at
 }
 
 #[tokio::test]
-async fn a_claim_keeps_the_time_of_its_grant_whatever_is_dropped() {
-    let office = Office::open().await;
-    let follower = Office::beside(&office).await;
-    let token = office.acquire("ann", "long").await;
-    office.queue("bob", "long").await;
-    let granted = granted_at(&office, "long").await;
+async fn claim_keeps_the_time_of_its_grant_after_history_is_trimmed() {
+    let service = Service::start().await;
+    let follower = Service::beside(&service).await;
+    let token = service.acquire("ann", "long").await;
+    service.queue("bob", "long").await;
+    let granted = granted_at(&service, "long").await;
     assert!(is_now(granted));
-    let of_other = office.acquire("ann", "other").await;
-    office.rows_are_written().await;
+    let of_other = service.acquire("ann", "other").await;
+    service.rows_are_written().await;
     // Only the newest commit is left.
-    office.store.trim("default", Revision(0), i64::MAX).await.expect("trimmed");
-    let loading = Office::beside(&office).await;
-    for server in [&office, &follower, &loading] {
+    service.store.trim("default", Revision(0), i64::MAX).await.expect("trimmed");
+    let loading = Service::beside(&service).await;
+    for server in [&service, &follower, &loading] {
         assert_eq!(granted_at(server, "long").await, granted);
         let [lasting] = list(server, "long").await.try_into().expect("one hold");
         assert_eq!((lasting.token, lasting.granted_time, lasting.ttl), (token, granted, None));
@@ -213,24 +214,24 @@ async fn a_claim_keeps_the_time_of_its_grant_whatever_is_dropped() {
 
     // The next hold has a grant time of its own, also on a server that loaded its state from rows.
     loading.release("ann", "long", token).await;
-    let next = granted_at(&office, "long").await;
+    let next = granted_at(&service, "long").await;
     assert!(is_now(next) && next != granted, "{next:?}");
     loading.release("ann", "other", of_other).await;
     loading.rows_are_written().await;
-    office.store.trim("default", Revision(0), i64::MAX).await.expect("trimmed");
-    for server in [&office, &follower, &loading, &Office::beside(&office).await] {
+    service.store.trim("default", Revision(0), i64::MAX).await.expect("trimmed");
+    for server in [&service, &follower, &loading, &Service::beside(&service).await] {
         assert_eq!(granted_at(server, "long").await, next);
     }
 }
 
 #[tokio::test]
-async fn a_loss_of_history_is_listed() {
-    let office = Office::open().await;
-    let kept = office.acquire("ann", "a").await;
-    office.acquire("bob", "b").await;
-    office.database.restore_to("default", Revision(kept));
-    office.release("ann", "a", kept).await;
-    let page = office.history(of("a")).await.expect("listed");
+async fn history_lists_a_loss_of_history() {
+    let service = Service::start().await;
+    let kept = service.acquire("ann", "a").await;
+    service.acquire("bob", "b").await;
+    service.database.restore_to("default", Revision(kept));
+    service.release("ann", "a", kept).await;
+    let page = service.history(of("a")).await.expect("listed");
     let [hold, loss] = page.entries.try_into().expect("two entries");
     let (Some(Kind::Hold(hold)), Some(Kind::Loss(loss))) = (hold.kind, loss.kind) else { panic!("a hold, and a loss") };
     assert_eq!((hold.token, loss.after_revision), (kept, kept));
@@ -238,26 +239,24 @@ async fn a_loss_of_history_is_listed() {
 }
 
 #[tokio::test]
-async fn without_the_database_it_is_refused() {
-    let office = Office::open().await;
-    office.acquire("ann", "a").await;
-    office.database.set_available(false);
-    let refused = office.history(of("a")).await.expect_err("the database is away");
+async fn history_is_rejected_without_the_database() {
+    let service = Service::start().await;
+    service.acquire("ann", "a").await;
+    service.database.set_available(false);
+    let refused = service.history(of("a")).await.expect_err("the database is away");
     assert_eq!(refused.code(), Code::Unavailable);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_takes_no_longer_than_a_moment_however_long_the_log_is() {
-    let database = MemoryDatabase::new();
-    let server = lab::Server::start(&database).await;
+async fn history_page_takes_bounded_time_however_long_the_log_is() {
+    let (database, server) = lab::Server::with_database().await;
     let token = server.hold("ann", "a").await;
     server.release("ann", "a", token).await.expect("held");
     let before = database.revision("default");
     let mut previous = before;
     for number in 1..=20 {
-        let event = |number| Event::ServerAdopted { dead: ServerId(number), by: ServerId(number + 1) };
         let events = (previous.0 + 1..=previous.0 + 2_000)
-            .map(|number| Recorded { revision: Revision(number), event: event(number) })
+            .map(|number| Recorded { revision: Revision(number), event: filler(number) })
             .collect();
         let batch = Batch { namespace: "default".into(), previous, events, server: ServerId(7), number, at_ms: 0 };
         server.store.append(&batch, false).await.expect("appended");
@@ -285,9 +284,8 @@ async fn a_page_takes_no_longer_than_a_moment_however_long_the_log_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_tells_how_late_the_renewals_were() {
-    let database = MemoryDatabase::new();
-    let server = lab::Server::start(&database).await;
+async fn history_reports_the_longest_pause_of_renewals() {
+    let server = lab::Server::alone().await;
     let namespace = server.namespace().await;
     let token = server.hold("ann", "a").await;
     lab::pass(lab::TTL * 3 / 4).await;

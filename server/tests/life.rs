@@ -1,13 +1,13 @@
 //! Server nodes without their transport: how they start, end and restart.
 
-mod being;
+mod running;
 use crate::lab;
 mod lines;
 
-use being::{Being, opening, reason};
 use futures::StreamExt;
 use lab::{LEASE, Server, TTL, eventually, pass, within};
 use lines::Warnings;
+use running::{RunningServer, opening, reason};
 use tenure_proto::v1;
 use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::command::Kind as Commanded;
@@ -16,8 +16,7 @@ use tonic_types::StatusExt;
 
 /// A database that takes longer than a lease to load.
 async fn slow_to_load() -> MemoryDatabase {
-    let database = MemoryDatabase::new();
-    let before = Server::start(&database).await;
+    let (database, before) = Server::with_database().await;
     before.hold("ann", "a").await;
     before.kill();
     database.set_load_delay(LEASE * 2);
@@ -27,11 +26,11 @@ async fn slow_to_load() -> MemoryDatabase {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_loads_for_longer_than_a_lease_joins_others() {
     let database = MemoryDatabase::new();
-    let first = Being::start(&database).await;
+    let first = RunningServer::start(&database).await;
     first.ready(LEASE).await;
     first.hold("ann", "a").await;
     database.set_load_delay(LEASE * 2);
-    let second = Being::start(&database).await;
+    let second = RunningServer::start(&database).await;
     second.ready(LEASE * 3).await;
     assert!(first.is_ready(), "and it bears the others no grudge");
     assert_eq!(database.servers().len(), 2, "it was never taken for dead");
@@ -40,9 +39,9 @@ async fn a_server_that_loads_for_longer_than_a_lease_joins_others() {
 #[tokio::test(start_paused = true)]
 async fn servers_that_load_for_longer_than_a_lease_all_get_up() {
     let database = slow_to_load().await;
-    let one = Being::start(&database).await;
+    let one = RunningServer::start(&database).await;
     pass(LEASE * 3 / 2).await;
-    let two = Being::start(&database).await;
+    let two = RunningServer::start(&database).await;
     one.ready(LEASE).await;
     two.ready(LEASE * 2).await;
     eventually(LEASE * 2, "the one before is buried", async || database.servers().len() == 2).await;
@@ -53,11 +52,11 @@ async fn servers_that_load_for_longer_than_a_lease_all_get_up() {
 #[tokio::test(start_paused = true)]
 async fn a_server_marked_dead_while_it_loads_starts_over_as_a_new_one() {
     let database = MemoryDatabase::new();
-    let first = Being::start(&database).await;
+    let first = RunningServer::start(&database).await;
     first.ready(LEASE).await;
     first.hold("ann", "a").await;
     database.set_load_delay(LEASE / 2);
-    let second = Being::start(&database).await;
+    let second = RunningServer::start(&database).await;
     pass(LEASE / 4).await;
     let before: Vec<_> = database.servers().iter().map(|server| server.server).collect();
     assert_eq!(before.len(), 2, "it has registered");
@@ -72,30 +71,30 @@ async fn a_server_marked_dead_while_it_loads_starts_over_as_a_new_one() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_to_stop_ends_whatever_it_is_at() {
     let database = MemoryDatabase::new();
-    let away = Being::start(&database).await;
+    let away = RunningServer::start(&database).await;
     away.store.set_connected(false);
     let loading = {
         let before = Server::start(&database).await;
         before.hold("ann", "a").await;
         before.kill();
         database.set_load_delay(LEASE * 2);
-        Being::start(&database).await
+        RunningServer::start(&database).await
     };
     pass(LEASE / 4).await;
     for being in [away, loading] {
         being.shutdown.stop.cancel();
-        within(LEASE / 10, being.living).await.expect("ended");
+        within(LEASE / 10, being.task).await.expect("ended");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_to_stop_leaves_what_it_has_to_others_at_once() {
     let database = MemoryDatabase::new();
-    let (first, second) = (Being::start(&database).await, Server::start(&database).await);
+    let (first, second) = (RunningServer::start(&database).await, Server::start(&database).await);
     first.ready(LEASE).await;
     let token = first.hold("ann", "a").await;
     first.shutdown.stop.cancel();
-    within(LEASE / 10, first.living).await.expect("ended");
+    within(LEASE / 10, first.task).await.expect("ended");
     eventually(LEASE / 10, "adopted", async || second.namespace().await.remaining("ann").is_some()).await;
     assert_eq!(second.holder("a").await.map(|(_, token)| token.0), Some(token));
 }
@@ -105,13 +104,13 @@ async fn a_server_that_is_to_stop_leaves_what_it_has_to_others_at_once() {
 async fn a_server_that_drains_leaves_what_it_has_to_others_at_once() {
     for phase in 0..9 {
         let database = MemoryDatabase::new();
-        let (first, second) = (Being::start(&database).await, Server::start(&database).await);
+        let (first, second) = (RunningServer::start(&database).await, Server::start(&database).await);
         first.ready(LEASE).await;
         first.hold("ann", "a").await;
         database.set_heartbeat_delay(LEASE / 25);
         pass(LEASE / 20 + LEASE / 100 * phase).await;
         first.shutdown.drain.cancel();
-        within(LEASE / 10, first.living).await.expect("ended");
+        within(LEASE / 10, first.task).await.expect("ended");
         eventually(LEASE / 4, "adopted", async || second.namespace().await.remaining("ann").is_some()).await;
     }
 }
@@ -120,7 +119,7 @@ async fn a_server_that_drains_leaves_what_it_has_to_others_at_once() {
 #[tokio::test(start_paused = true)]
 async fn a_drain_of_the_only_server_ends_at_once_and_its_sessions_live_on() {
     let database = MemoryDatabase::new();
-    let only = Being::start(&database).await;
+    let only = RunningServer::start(&database).await;
     only.ready(LEASE).await;
     let token = only.hold("ann", "a").await;
     let mut stream = only.stream().await.expect("opened");
@@ -136,11 +135,11 @@ async fn a_drain_of_the_only_server_ends_at_once_and_its_sessions_live_on() {
         },
         waiting
     );
-    within(LEASE / 20, only.living).await.expect("ended");
+    within(LEASE / 20, only.task).await.expect("ended");
     assert_eq!(reason(waited), "DRAINING");
     assert_eq!(reason(stream.end().await), "DRAINING");
     assert_eq!(reason(within(LEASE, watch.message()).await), "DRAINING");
-    let next = Being::start(&database).await;
+    let next = RunningServer::start(&database).await;
     next.ready(LEASE).await;
     assert_eq!(next.hold("ann", "a").await, token, "it held all the time");
     next.renew("bob").await.expect("it lives");
@@ -153,7 +152,7 @@ const KNOWN: &str = "tenure_servers 2.0";
 #[tokio::test(start_paused = true)]
 async fn a_drain_of_all_servers_at_once_waits_for_no_client() {
     let database = MemoryDatabase::new();
-    let (first, second) = (Being::start(&database).await, Being::start(&database).await);
+    let (first, second) = (RunningServer::start(&database).await, RunningServer::start(&database).await);
     let mut streams = Vec::new();
     for (server, session) in [(&first, "ann"), (&second, "bob")] {
         server.ready(LEASE).await;
@@ -162,11 +161,11 @@ async fn a_drain_of_all_servers_at_once_waits_for_no_client() {
         assert!(matches!(opened, Answered::OpenSession(_)), "{opened:?}");
         streams.push(stream);
     }
-    eventually(LEASE / 10, "they know each other", async || first.tells(KNOWN) && second.tells(KNOWN)).await;
+    eventually(LEASE / 10, "they know each other", async || first.has_sample(KNOWN) && second.has_sample(KNOWN)).await;
     for server in [&first, &second] {
         server.shutdown.drain.cancel();
     }
-    let both = async { (first.living.await, second.living.await) };
+    let both = async { (first.task.await, second.task.await) };
     let (first, second) = within(LEASE / 10, both).await;
     assert!(first.is_ok() && second.is_ok(), "ended");
 }
@@ -175,7 +174,7 @@ async fn a_drain_of_all_servers_at_once_waits_for_no_client() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_drains_takes_no_new_streams_and_sessions() {
     let database = MemoryDatabase::new();
-    let (first, second) = (Being::start(&database).await, Being::start(&database).await);
+    let (first, second) = (RunningServer::start(&database).await, RunningServer::start(&database).await);
     first.ready(LEASE).await;
     second.ready(LEASE).await;
     second.open_session("dan").await.expect("opened");
@@ -221,7 +220,7 @@ async fn a_server_that_drains_takes_no_new_streams_and_sessions() {
     assert!(matches!(&kept, Answered::KeepAlive(kept) if kept.sessions[0].refusal.is_none()), "{kept:?}");
     first.renew("ann").await.expect("at home here");
     drop(stream);
-    within(LEASE / 10, first.living).await.expect("ended");
+    within(LEASE / 10, first.task).await.expect("ended");
     second.renew("ann").await.expect("it lives");
 }
 
@@ -229,7 +228,7 @@ async fn a_server_that_drains_takes_no_new_streams_and_sessions() {
 #[tokio::test(start_paused = true)]
 async fn a_server_of_which_a_part_panics_starts_over_and_others_adopt() {
     let database = MemoryDatabase::new();
-    let (broken, other) = (Being::start(&database).await, Server::start(&database).await);
+    let (broken, other) = (RunningServer::start(&database).await, Server::start(&database).await);
     broken.ready(LEASE).await;
     let ann = broken.hold("ann", "a").await;
     let before: Vec<_> = database.servers().iter().map(|server| server.server).collect();
@@ -247,13 +246,13 @@ async fn a_server_of_which_a_part_panics_starts_over_and_others_adopt() {
     let servers = database.servers();
     let new = servers.iter().filter(|server| !server.dead && !before.contains(&server.server)).count();
     assert_eq!(new, 1, "{servers:?}");
-    assert!(broken.tells("tenure_task_panics_total 1"));
+    assert!(broken.has_sample("tenure_task_panics_total 1"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_server_alone_adopts_from_itself_what_it_had_before_a_part_panicked() {
     let database = MemoryDatabase::new();
-    let server = Being::start(&database).await;
+    let server = RunningServer::start(&database).await;
     server.ready(LEASE).await;
     let token = server.hold("ann", "a").await;
     database.fail_next(Fault::Panic);
@@ -279,14 +278,14 @@ async fn a_server_ends_with_each_of_its_tasks_that_panics() {
 #[tokio::test(start_paused = true)]
 async fn an_outage_does_not_flood_the_log() {
     let database = MemoryDatabase::new();
-    let (server, silent) = (Being::start(&database).await, Server::start(&database).await);
+    let (server, silent) = (RunningServer::start(&database).await, Server::start(&database).await);
     server.ready(LEASE).await;
     silent.hold("ann", "a").await;
     let warnings = Warnings::count_from_now();
     silent.kill();
     pass(LEASE * 8 / 10).await;
     database.set_available(false);
-    let late = Being::start(&database).await;
+    let late = RunningServer::start(&database).await;
     pass(LEASE * 4).await;
     let told = warnings.so_far();
     assert!((4..30).contains(&told), "{told} lines in {:?}", LEASE * 4);
@@ -298,7 +297,7 @@ async fn an_outage_does_not_flood_the_log() {
 /// A snapshot takes a permit when the reader requests it, and the permit is returned even if the reader stops reading.
 #[tokio::test(start_paused = true)]
 async fn readers_that_read_no_more_keep_nobody_from_a_snapshot() {
-    let server = Being::start(&MemoryDatabase::new()).await;
+    let server = RunningServer::start(&MemoryDatabase::new()).await;
     server.ready(LEASE).await;
     let mut stuck = Vec::new();
     for _ in 0..8 {

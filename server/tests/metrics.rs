@@ -4,10 +4,8 @@ use crate::lab;
 
 use std::time::Duration;
 
-use lab::{Server, TTL, eventually, pass, within};
-use tenure_core::{Command, Outcome, Revision};
-use tenure_server::sequencer::{PendingGrant, WaitEnd};
-use tenure_server::store::MemoryDatabase;
+use lab::{Server, TTL, eventually, granted, pass};
+use tenure_core::testing::{Build, close};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -29,25 +27,11 @@ fn all_of(server: &Server, family: &str) -> f64 {
     samples.map(|(_, value)| value.parse::<f64>().unwrap()).sum()
 }
 
-/// Acquires a lock that is held.
-async fn wait_for(server: &Server, session: &str, name: &str) -> PendingGrant {
-    let decided = server.ask(server.acquire(session, name)).await.unwrap();
-    assert!(matches!(decided.outcome, Outcome::Waiting { .. }));
-    decided.pending.unwrap()
-}
-
-async fn granted(mut pending: PendingGrant) -> Revision {
-    let Some(WaitEnd::Granted(claim)) = within(SECOND, pending.wait()).await else { panic!("not granted") };
-    pending.acknowledge();
-    claim.token().unwrap()
-}
-
 #[tokio::test(start_paused = true)]
-async fn of_two_who_contend_one_holds_and_one_waits() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+async fn metrics_count_a_hold_and_a_wait_of_two_sessions() {
+    let server = Server::alone().await;
     let token = server.hold("ann", "job").await;
-    let bob = wait_for(&server, "bob", "job").await;
+    let bob = server.queue("bob", "job").await;
     for (gauge, expected) in
         [("locks_held", 1.0), ("holds", 1.0), ("waiters", 1.0), ("sessions", 2.0), ("sessions_at_home", 2.0)]
     {
@@ -69,13 +53,12 @@ async fn of_two_who_contend_one_holds_and_one_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn at_several_servers_sums_are_right_and_gauges_the_same() {
-    let database = MemoryDatabase::new();
-    let (one, two) = (Server::start(&database).await, Server::start(&database).await);
+async fn metrics_of_several_servers_add_up_and_gauges_agree() {
+    let (_database, one, two) = Server::pair().await;
     one.namespace().await;
     two.namespace().await;
     let token = one.hold("ann", "job").await;
-    let bob = wait_for(&two, "bob", "job").await;
+    let bob = two.queue("bob", "job").await;
     for server in [&one, &two] {
         eventually(SECOND, "followed", async || value(server, "tenure_waiters") == 1.0).await;
         assert_eq!((value(server, "tenure_holds"), value(server, "tenure_sessions")), (1.0, 2.0));
@@ -95,11 +78,10 @@ async fn at_several_servers_sums_are_right_and_gauges_the_same() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_expires_is_counted_by_its_reason() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+async fn expiry_is_counted_by_its_reason() {
+    let server = Server::alone().await;
     server.hold("ann", "job").await;
-    let bob = wait_for(&server, "bob", "job").await;
+    let bob = server.queue("bob", "job").await;
     // ann is not renewed.
     let renewed = async || {
         let _ = server.namespace().await.renew("bob");
@@ -114,9 +96,8 @@ async fn what_expires_is_counted_by_its_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_takes_its_lock_again_is_no_other_holder() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+async fn holder_that_acquires_its_lock_again_is_not_counted_as_a_change() {
+    let server = Server::alone().await;
     for _ in 0..2 {
         let token = server.hold("ann", "job").await;
         server.release("ann", "job", token).await.unwrap();
@@ -127,30 +108,9 @@ async fn who_takes_its_lock_again_is_no_other_holder() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hold_with_a_minimum_ends_once() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
-    let Command::Acquire { origin, session, opening, home, names, mode, queue, priority, metadata, .. } =
-        server.acquire("ann", "job")
-    else {
-        panic!("an acquire")
-    };
-    let min_hold = SECOND;
-    let token = server
-        .hold_by(Command::Acquire {
-            origin,
-            opened: None,
-            session,
-            opening,
-            home,
-            names,
-            mode,
-            queue,
-            priority,
-            metadata,
-            min_hold,
-        })
-        .await;
+async fn hold_with_a_minimum_is_counted_as_ended_once() {
+    let server = Server::alone().await;
+    let token = server.hold_by(server.acquire("ann", "job").min_hold(SECOND)).await;
     server.release("ann", "job", token).await.unwrap();
     assert_eq!((value(&server, "tenure_locks_held"), value(&server, "tenure_holds")), (1.0, 0.0));
     assert_eq!(all_of(&server, "tenure_holds_ended_total"), 1.0);
@@ -159,12 +119,11 @@ async fn a_hold_with_a_minimum_ends_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_gives_up_has_waited_in_vain() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+async fn wait_that_ends_without_a_grant_is_counted_by_its_reason() {
+    let server = Server::alone().await;
     server.hold("ann", "job").await;
-    let bob = wait_for(&server, "bob", "job").await;
-    server.ask(Command::CloseSession { session: "bob".into(), client: None }).await.unwrap();
+    let bob = server.queue("bob", "job").await;
+    server.ask(close("bob")).await.unwrap();
     drop(bob);
     assert_eq!(value(&server, "tenure_waits_ended_total{reason=\"closed\"}"), 1.0);
     assert_eq!((value(&server, "tenure_waiters"), all_of(&server, "tenure_holds_ended_total")), (0.0, 0.0));
@@ -173,8 +132,7 @@ async fn who_gives_up_has_waited_in_vain() {
 
 #[tokio::test(start_paused = true)]
 async fn renewals_are_counted_by_how_late_they_were() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+    let server = Server::alone().await;
     server.hold("ann", "job").await;
     pass(TTL * 3 / 4).await;
     server.namespace().await.renew("ann").unwrap().unwrap();
@@ -184,9 +142,8 @@ async fn renewals_are_counted_by_how_late_they_were() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn heartbeats_and_what_is_left_of_the_lease_are_told() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+async fn heartbeats_and_the_remaining_lease_are_measured() {
+    let server = Server::alone().await;
     pass(SECOND * 3).await;
     let heartbeats = value(&server, "tenure_heartbeat_seconds_count");
     assert!(heartbeats >= 4.0, "{heartbeats}");

@@ -3,29 +3,11 @@
 
 use crate::lab;
 
-use std::time::Duration;
-
-use lab::{Server, eventually, settle, within};
-use tenure_core::{Command, EndReason, Event, Outcome, Revision, Text};
-use tenure_server::sequencer::{CommandResult, PendingGrant, Refusal, WaitEnd};
+use lab::{SOON, Server, eventually, granted, grants, reply, settle, within};
+use tenure_core::testing::{cancel, release};
+use tenure_core::{Command, EndReason, Outcome, Revision};
+use tenure_server::sequencer::{Attendance, Decided, Refusal, WaitEnd};
 use tenure_server::store::{Fault, MemoryDatabase};
-use tokio::task::JoinHandle;
-
-const SOON: Duration = Duration::from_millis(50);
-
-type Asked = JoinHandle<Result<CommandResult, Refusal>>;
-
-/// Sends a command without waiting for the reply.
-async fn asking(server: &Server, command: Command) -> Asked {
-    let namespace = server.namespace().await;
-    let asked = tokio::spawn(async move { namespace.decide(command).await });
-    settle().await;
-    asked
-}
-
-async fn answer(asked: Asked) -> Result<CommandResult, Refusal> {
-    within(Duration::from_secs(10), asked).await.expect("ran")
-}
 
 /// ann holds the lock; bob and cid wait in this order.
 struct Queue {
@@ -38,71 +20,49 @@ struct Queue {
 
 impl Queue {
     async fn form() -> Self {
-        let database = MemoryDatabase::new();
-        let server = Server::start(&database).await;
+        let (database, server) = Server::with_database().await;
         let token = server.hold("ann", "a").await;
-        let bob = queue(&server, "bob").await;
-        let cid = queue(&server, "cid").await;
+        let bob = server.queue("bob", "a").await;
+        let cid = server.queue("cid", "a").await;
         Self { database, server, token, bob, cid }
     }
 
     fn release(&self) -> Command {
-        Command::Release { session: "ann".into(), name: "a".into(), token: self.token }
+        release("ann", "a", self.token)
     }
 
     /// The commands by which bob, or his server, ends his wait.
-    fn givings_up(&self) -> [Command; 2] {
+    fn ends_of_bobs_wait(&self) -> [Command; 2] {
         let end_wait = Command::EndWait { claim: self.bob.claim(), home: self.server.node.id() };
-        [end_wait, Command::CancelAcquire { session: "bob".into(), attached: None, names: Text::from("a").into() }]
+        [end_wait, cancel("bob", "a")]
     }
 
     /// Has these commands decided in one batch, in this order.
     async fn in_one_batch(&self, commands: Vec<Command>) -> Vec<Result<CommandResult, Refusal>> {
         let hold = self.database.hold_appends();
-        let other = asking(&self.server, self.server.acquire("other", "z")).await;
+        let other = self.server.send(self.server.acquire("other", "z")).await;
         hold.reached().await;
         let batches = self.database.log("default").len();
         let mut asked = Vec::new();
         for command in commands {
-            asked.push(asking(&self.server, command).await);
+            asked.push(self.server.send(command).await);
         }
         drop(hold);
-        drop(answer(other).await);
+        drop(reply(other).await);
         let mut answers = Vec::new();
         for asked in asked {
-            answers.push(answer(asked).await);
+            answers.push(reply(asked).await);
         }
         assert_eq!(self.database.log("default").len(), batches + 2, "it was one batch");
         answers
     }
 }
 
-async fn queue(server: &Server, session: &str) -> PendingGrant {
-    server.ask(server.acquire(session, "a")).await.expect("queued").pending.expect("waits")
-}
-
-/// The tokens that were ever granted to a session.
-fn grants(database: &MemoryDatabase, session: &str) -> Vec<Revision> {
-    let log = database.log("default");
-    let granted = log.iter().flat_map(|batch| &batch.events).filter(|recorded| match &recorded.event {
-        Event::ClaimGranted { spec, .. } | Event::ClaimTransferred { spec, .. } => *spec.session == *session,
-        _ => false,
-    });
-    granted.map(|recorded| recorded.revision).collect()
-}
-
-async fn granted(mut pending: PendingGrant) -> Revision {
-    let end = within(SOON, pending.wait()).await;
-    let Some(WaitEnd::Granted(claim)) = end else { panic!("{end:?}") };
-    pending.acknowledge();
-    claim.token().expect("held")
-}
-
 #[tokio::test(start_paused = true)]
-async fn who_gives_up_just_before_the_grant_is_passed_over() {
+async fn wait_that_ends_just_before_the_grant_is_passed_over() {
     for way in 0..2 {
         let mut queue = Queue::form().await;
-        let giving_up = queue.givings_up()[way].clone();
+        let giving_up = queue.ends_of_bobs_wait()[way].clone();
         let answers = queue.in_one_batch(vec![giving_up, queue.release()]).await;
         assert!(matches!(answers[0].as_ref().expect("decided").outcome, Outcome::Busy { .. } | Outcome::Done));
         assert_eq!(within(SOON, queue.bob.wait()).await, Some(WaitEnd::Ended(EndReason::Released)));
@@ -113,9 +73,9 @@ async fn who_gives_up_just_before_the_grant_is_passed_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whose_time_ends_just_after_the_grant_is_told_of_it() {
+async fn wait_that_times_out_just_after_the_grant_returns_the_grant() {
     let queue = Queue::form().await;
-    let answers = queue.in_one_batch(vec![queue.release(), queue.givings_up()[0].clone()]).await;
+    let answers = queue.in_one_batch(vec![queue.release(), queue.ends_of_bobs_wait()[0].clone()]).await;
     let Outcome::Held { claim, .. } = &answers[1].as_ref().expect("decided").outcome else { panic!("not held") };
     let token = claim.token().expect("held");
     assert_eq!(granted(queue.bob).await, token, "and so is the wait");
@@ -124,9 +84,9 @@ async fn whose_time_ends_just_after_the_grant_is_told_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_takes_it_back_just_after_the_grant_passes_it_on() {
+async fn cancel_just_after_the_grant_grants_the_lock_to_the_next_waiter() {
     let mut queue = Queue::form().await;
-    let answers = queue.in_one_batch(vec![queue.release(), queue.givings_up()[1].clone()]).await;
+    let answers = queue.in_one_batch(vec![queue.release(), queue.ends_of_bobs_wait()[1].clone()]).await;
     assert!(answers.iter().all(Result::is_ok));
     let told = within(SOON, queue.bob.wait()).await;
     let Some(WaitEnd::Granted(claim)) = told else { panic!("{told:?}") };
@@ -136,24 +96,24 @@ async fn who_takes_it_back_just_after_the_grant_passes_it_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_grant_of_unknown_outcome_is_one_grant_whatever_its_caller_does_meanwhile() {
+async fn grant_of_unknown_outcome_is_made_once_whatever_its_caller_does_meanwhile() {
     for fault in [Fault::OutcomeUnknown, Fault::OutcomeUnknownAndLost] {
         for way in 0..2 {
             let queue = Queue::form().await;
-            let giving_up = queue.givings_up()[way].clone();
+            let giving_up = queue.ends_of_bobs_wait()[way].clone();
             let hold = queue.database.hold_appends();
             queue.database.fail_next(fault);
-            let released = asking(&queue.server, queue.release()).await;
+            let released = queue.server.send(queue.release()).await;
             hold.reached().await;
             drop(hold);
             settle().await;
             // The outcome is being looked up, and until then nothing else is decided.
-            let refused = answer(asking(&queue.server, giving_up.clone()).await).await;
+            let refused = reply(queue.server.send(giving_up.clone()).await).await;
             assert!(matches!(refused, Err(Refusal::Unavailable(_))), "{fault:?}");
-            answer(released).await.expect("released");
+            reply(released).await.expect("released");
             let token = granted(queue.bob).await;
             assert_eq!(grants(&queue.database, "bob"), [token], "{fault:?}");
-            let again = answer(asking(&queue.server, giving_up).await).await.expect("decided").outcome;
+            let again = reply(queue.server.send(giving_up).await).await.expect("decided").outcome;
             match again {
                 Outcome::Held { claim, .. } => assert_eq!(claim.token(), Some(token)),
                 _ => assert_eq!(granted(queue.cid).await, grants(&queue.database, "cid")[0], "passed on"),
@@ -163,17 +123,17 @@ async fn a_grant_of_unknown_outcome_is_one_grant_whatever_its_caller_does_meanwh
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_grant_whose_server_dies_before_it_can_say_so_is_found_at_another() {
+async fn grant_whose_server_dies_before_the_reply_is_found_at_another_server() {
     let Queue { database, server, token, bob, cid } = Queue::form().await;
     let other = Server::start(&database).await;
     let claim = bob.claim();
     // The grant is committed, but the server never receives the confirmation.
     database.fail_next(Fault::OutcomeUnknown);
-    let release = Command::Release { session: "ann".into(), name: "a".into(), token };
-    let released = asking(&server, release.clone()).await;
+    let release = release("ann", "a", token);
+    let released = server.send(release.clone()).await;
     server.store.set_connected(false);
     server.kill();
-    assert!(answer(released).await.is_err(), "ann is not answered either");
+    assert!(reply(released).await.is_err(), "ann is not answered either");
     let found = other.ask(other.acquire("bob", "a")).await.expect("decided");
     let Outcome::Held { claim: held, .. } = found.outcome else { panic!("{:?}", found.outcome) };
     assert_eq!((held.id, held.token()), (claim, grants(&database, "bob").first().copied()));
@@ -184,29 +144,29 @@ async fn a_grant_whose_server_dies_before_it_can_say_so_is_found_at_another() {
     assert_eq!(grants(&database, "bob").len(), 1);
     assert_eq!(other.holder("a").await, Some(("bob".to_owned(), held.token().expect("held"))));
     // The next waiter is granted the lock there as well.
-    let next = queue(&other, "cid").await;
+    let next = other.queue("cid", "a").await;
     assert_eq!(next.claim(), cid.claim());
     other.release("bob", "a", held.token().expect("held")).await.expect("held");
     assert_eq!(granted(next).await, grants(&database, "cid")[0]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_whose_server_dies_before_the_grant_goes_on_at_another() {
+async fn wait_whose_server_dies_before_the_grant_goes_on_at_another_server() {
     let Queue { database, server, token, bob, cid } = Queue::form().await;
     let other = Server::start(&database).await;
     let (first, second) = (bob.claim(), cid.claim());
     // The release is not committed: the server dies before it reaches the store.
     let hold = database.hold_appends();
-    let release = Command::Release { session: "ann".into(), name: "a".into(), token };
-    let released = asking(&server, release.clone()).await;
+    let release = release("ann", "a", token);
+    let released = server.send(release.clone()).await;
     hold.reached().await;
     server.store.set_connected(false);
     server.kill();
     drop(hold);
-    assert!(answer(released).await.is_err());
+    assert!(reply(released).await.is_err());
     // They reconnect in the reverse of their queue order.
-    let cid = queue(&other, "cid").await;
-    let bob = queue(&other, "bob").await;
+    let cid = other.queue("cid", "a").await;
+    let bob = other.queue("bob", "a").await;
     assert_eq!((bob.claim(), cid.claim()), (first, second), "the same claims in the same places");
     other.ask(release).await.expect("held");
     assert_eq!(granted(bob).await, grants(&database, "bob")[0]);
@@ -214,25 +174,24 @@ async fn a_wait_whose_server_dies_before_the_grant_goes_on_at_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_grant_at_one_server_and_a_giving_up_at_another_agree() {
+async fn grant_at_one_server_and_end_of_the_wait_at_another_agree() {
     for way in 0..2 {
-        let database = MemoryDatabase::new();
-        let (one, two) = (Server::start(&database).await, Server::start(&database).await);
+        let (database, one, two) = Server::pair().await;
         let token = one.hold("ann", "a").await;
-        let mut bob = queue(&two, "bob").await;
-        let mut cid = queue(&one, "cid").await;
+        let mut bob = two.queue("bob", "a").await;
+        let mut cid = one.queue("cid", "a").await;
         // Both commands are being appended at once: one append loses, and is decided again.
         let hold = database.hold_appends();
-        let release = Command::Release { session: "ann".into(), name: "a".into(), token };
+        let release = release("ann", "a", token);
         let giving_up = match way {
             0 => Command::EndWait { claim: bob.claim(), home: two.node.id() },
-            _ => Command::CancelAcquire { session: "bob".into(), attached: None, names: Text::from("a").into() },
+            _ => cancel("bob", "a"),
         };
-        let released = asking(&one, release).await;
-        let gave_up = asking(&two, giving_up).await;
+        let released = one.send(release).await;
+        let gave_up = two.send(giving_up).await;
         drop(hold);
-        answer(released).await.expect("released");
-        let keeps = matches!(answer(gave_up).await.expect("decided").outcome, Outcome::Held { .. });
+        reply(released).await.expect("released");
+        let keeps = matches!(reply(gave_up).await.expect("decided").outcome, Outcome::Held { .. });
         let told = within(SOON, bob.wait()).await;
         let was_granted = matches!(told, Some(WaitEnd::Granted(_)));
         assert_eq!(was_granted, !grants(&database, "bob").is_empty());

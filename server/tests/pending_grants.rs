@@ -4,13 +4,10 @@ use crate::lab;
 
 use std::time::Duration;
 
-use lab::{LEASE, REATTACH, Server, TTL, pass, settle, within};
-use tenure_core::{Command, Outcome, Revision};
-use tenure_server::sequencer::{CommandResult, PendingGrant, Refusal, WaitEnd};
-use tenure_server::store::MemoryDatabase;
-use tokio::task::JoinHandle;
-
-const SOON: Duration = Duration::from_millis(50);
+use lab::{LEASE, REATTACH, SOON, Server, TTL, granted, pass, reply, within};
+use tenure_core::testing::{Build, attach};
+use tenure_core::{Outcome, Revision};
+use tenure_server::sequencer::WaitEnd;
 
 /// Lets time pass while these sessions are renewed.
 async fn pass_with(server: &Server, sessions: &[&str], time: Duration) {
@@ -24,23 +21,8 @@ async fn pass_with(server: &Server, sessions: &[&str], time: Duration) {
     }
 }
 
-/// Sends a command without waiting for the reply.
-async fn asking(server: &Server, command: Command) -> JoinHandle<Result<CommandResult, Refusal>> {
-    let namespace = server.namespace().await;
-    let asked = tokio::spawn(async move { namespace.decide(command).await });
-    settle().await;
-    asked
-}
-
-/// Joins the queue of a lock that is held.
-async fn queue(server: &Server, session: &str, name: &str) -> PendingGrant {
-    let decided = server.ask(server.acquire(session, name)).await.expect("queued");
-    assert!(matches!(decided.outcome, Outcome::Waiting { .. }), "{:?}", decided.outcome);
-    decided.pending.expect("waits")
-}
-
 /// Acquires, and leaves without receiving the reply.
-async fn ask_in_vain(server: &Server, session: &str, name: &str) {
+async fn acquire_and_leave(server: &Server, session: &str, name: &str) {
     drop(server.ask(server.acquire(session, name)).await.expect("decided"));
 }
 
@@ -49,10 +31,9 @@ async fn holds(server: &Server, session: &str, token: Revision, name: &str) -> b
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_retry_after_a_lost_answer_gets_the_same_hold_and_keeps_it() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
-    ask_in_vain(&server, "ann", "a").await;
+async fn retry_after_a_lost_reply_gets_the_same_hold_and_keeps_it() {
+    let server = Server::alone().await;
+    acquire_and_leave(&server, "ann", "a").await;
     let granted = server.holder("a").await.expect("granted").1;
     pass_with(&server, &["ann"], REATTACH / 2).await;
     assert_eq!(server.hold("ann", "a").await, granted);
@@ -61,57 +42,46 @@ async fn the_retry_after_a_lost_answer_gets_the_same_hold_and_keeps_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hold_that_nobody_has_heard_of_is_undone_and_passed_on() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
-    ask_in_vain(&server, "ann", "a").await;
-    let mut bob = queue(&server, "bob", "a").await;
+async fn hold_that_was_not_acknowledged_is_abandoned_and_granted_to_the_next_waiter() {
+    let server = Server::alone().await;
+    acquire_and_leave(&server, "ann", "a").await;
+    let bob = server.queue("bob", "a").await;
     pass_with(&server, &["ann", "bob"], REATTACH + SOON).await;
-    let end = within(SOON, bob.wait()).await;
-    let Some(WaitEnd::Granted(claim)) = end else { panic!("{end:?}") };
-    bob.acknowledge();
-    assert!(holds(&server, "bob", claim.token().expect("held"), "a").await);
+    let token = granted(bob).await;
+    assert!(holds(&server, "bob", token, "a").await);
     assert!(server.is_open("ann").await, "its session is another matter");
 }
 
 #[tokio::test(start_paused = true)]
 async fn wait_whose_call_dies_with_its_server_is_cancelled_and_one_that_is_asked_again_goes_on() {
-    let database = MemoryDatabase::new();
-    let (dies, lives) = (Server::start(&database).await, Server::start(&database).await);
+    let (_database, dies, lives) = Server::pair().await;
     let token = lives.hold("ann", "a").await;
     for session in ["bob", "cid"] {
         let waits = dies.ask(dies.call(session, "a").await).await.expect("queued");
         assert!(matches!(waits.outcome, Outcome::Waiting { .. }), "{:?}", waits.outcome);
         std::mem::forget(waits.pending);
         // From now on the home of the session is not the server with its call.
-        let (session, home) = (session.into(), lives.node.id());
-        lives.ask(Command::AttachSession { session, home, attachment: 0, client: None }).await.expect("open");
+        lives.attach(session).await.expect("open");
     }
     dies.kill();
     pass_with(&lives, &["ann", "bob", "cid"], LEASE + LEASE / 2).await;
     let again = lives.ask(lives.call("cid", "a").await).await.expect("waits");
-    let mut pending = again.pending.expect("attended");
     pass_with(&lives, &["ann", "bob", "cid"], REATTACH + SOON).await;
     lives.release("ann", "a", token).await.expect("held");
-    let end = within(SOON, pending.wait()).await;
-    assert!(matches!(end, Some(WaitEnd::Granted(_))), "bob, who was first, does not delay it: {end:?}");
-    pending.acknowledge();
+    // bob, who was first, does not delay it.
+    granted(again.attendance.expect("attended")).await;
     assert!(lives.is_open("bob").await, "its session is another matter");
 }
 
 #[tokio::test(start_paused = true)]
 async fn hold_that_a_call_has_returned_is_kept_when_the_table_is_loaded_from_rows_that_show_it_waiting() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+    let (database, server) = Server::with_database().await;
     let token = server.hold("ann", "a").await;
     let waits = server.ask(server.call("bob", "a").await).await.expect("queued");
-    let mut pending = waits.pending.expect("waits");
     // Time for the rows to be written.
     pass_with(&server, &["ann", "bob"], Duration::from_secs(1)).await;
     server.release("ann", "a", token).await.expect("held");
-    let Some(WaitEnd::Granted(claim)) = within(SOON, pending.wait()).await else { panic!("granted") };
-    pending.acknowledge();
-    let granted = claim.token().expect("held");
+    let granted = granted(waits.attendance.expect("waits")).await;
     // The database loses the later commits, and the server has to reload its table.
     server.hold("cid", "c").await;
     database.restore_to("default", granted);
@@ -122,30 +92,25 @@ async fn hold_that_a_call_has_returned_is_kept_when_the_table_is_loaded_from_row
 
 #[tokio::test(start_paused = true)]
 async fn call_waits_on_when_the_table_is_loaded_from_rows_that_do_not_have_its_claim_yet() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+    let (database, server) = Server::with_database().await;
     let token = server.hold("ann", "a").await;
     // Time for the rows to be written.
     pass_with(&server, &["ann"], Duration::from_secs(1)).await;
     let waits = server.ask(server.call("bob", "a").await).await.expect("queued");
-    let mut pending = waits.pending.expect("waits");
     // The database loses the later commits, and the server has to reload its table.
     server.hold("cid", "c").await;
     database.restore_to("default", waits.revision);
     server.hold("dot", "d").await;
     server.release("ann", "a", token).await.expect("held");
-    let end = within(SOON, pending.wait()).await;
-    assert!(matches!(end, Some(WaitEnd::Granted(_))), "{end:?}");
-    pending.acknowledge();
+    granted(waits.attendance.expect("waits")).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_several_callers_for_one_grant_it_is_enough_that_one_hears_of_it() {
+async fn grant_awaited_by_several_callers_is_kept_if_one_acknowledges_it() {
     for (first, second) in [(true, true), (true, false), (false, true), (false, false)] {
-        let database = MemoryDatabase::new();
-        let server = Server::start(&database).await;
+        let server = Server::alone().await;
         let token = server.hold("ann", "a").await;
-        let mut callers = [queue(&server, "bob", "a").await, queue(&server, "bob", "a").await];
+        let mut callers = [server.queue("bob", "a").await, server.queue("bob", "a").await];
         server.release("ann", "a", token).await.expect("held");
         let mut tokens = Vec::new();
         for caller in &mut callers {
@@ -167,10 +132,9 @@ async fn of_several_callers_for_one_grant_it_is_enough_that_one_hears_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_several_callers_for_one_hold_it_is_enough_that_one_hears_of_it() {
+async fn hold_returned_to_several_callers_is_kept_if_one_acknowledges_it() {
     for (first, second) in [(true, false), (false, true), (false, false)] {
-        let database = MemoryDatabase::new();
-        let server = Server::start(&database).await;
+        let server = Server::alone().await;
         // Both replies are in flight when the first of them is delivered, or lost.
         let answers = [
             server.ask(server.acquire("ann", "a")).await.expect("free"),
@@ -188,22 +152,21 @@ async fn of_several_callers_for_one_hold_it_is_enough_that_one_hears_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_comes_back_in_the_batch_that_gives_the_claim_up_is_told_the_truth() {
+async fn reply_is_right_for_a_caller_that_reconnects_in_the_batch_that_abandons_its_claim() {
     for granted in [true, false] {
-        let database = MemoryDatabase::new();
-        let server = Server::start(&database).await;
+        let (database, server) = Server::with_database().await;
         let token = server.hold("ann", "a").await;
-        drop(queue(&server, "bob", "a").await);
+        drop(server.queue("bob", "a").await);
         if granted {
             server.release("ann", "a", token).await.expect("held");
         }
         pass_with(&server, &["ann", "bob"], REATTACH - TTL / 2).await;
         // While one append is held up, the claim becomes due and its caller reconnects.
         let hold = database.hold_appends();
-        let other = asking(&server, server.acquire("other", "z")).await;
+        let other = server.send(server.acquire("other", "z")).await;
         hold.reached().await;
         pass_with(&server, &["ann", "bob", "other"], TTL).await;
-        let back = asking(&server, server.acquire("bob", "a")).await;
+        let back = server.send(server.acquire("bob", "a")).await;
         drop(hold);
         let answer = within(SOON, back).await.expect("ran").expect("decided");
         let pending = answer.pending.expect("attended");
@@ -230,32 +193,26 @@ async fn who_comes_back_in_the_batch_that_gives_the_claim_up_is_told_the_truth()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hold_that_was_heard_of_elsewhere_is_not_given_up_where_its_caller_was_lost() {
-    let database = MemoryDatabase::new();
-    let (here, there) = (Server::start(&database).await, Server::start(&database).await);
+async fn hold_acknowledged_at_another_server_is_kept_where_its_caller_was_lost() {
+    let (_database, here, there) = Server::pair().await;
     let token = here.hold("ann", "a").await;
-    drop(queue(&here, "bob", "a").await);
+    drop(here.queue("bob", "a").await);
     // bob fails over to the other server, and is granted the lock there.
-    let mut bob = queue(&there, "bob", "a").await;
+    let bob = there.queue("bob", "a").await;
     here.release("ann", "a", token).await.expect("held");
-    let Some(WaitEnd::Granted(claim)) = within(SOON, bob.wait()).await else { panic!("not granted") };
-    bob.acknowledge();
-    let token = claim.token().expect("held");
+    let token = granted(bob).await;
     // bob returns, while the first server still remembers that it lost him.
-    let attach = Command::AttachSession { session: "bob".into(), home: here.node.id(), attachment: 0, client: None };
-    here.ask(attach).await.expect("open");
+    here.attach("bob").await.expect("open");
     pass_with(&here, &["ann", "bob"], REATTACH * 2).await;
     assert!(holds(&here, "bob", token, "a").await, "a hold that he knows of");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hold_that_was_heard_of_elsewhere_is_not_given_up_when_its_first_caller_is_lost_late() {
-    let database = MemoryDatabase::new();
-    let (here, there) = (Server::start(&database).await, Server::start(&database).await);
-    let unheard = here.ask(here.acquire("ann", "a")).await.expect("free").pending.expect("granted just now");
+async fn hold_acknowledged_at_another_server_is_kept_if_its_first_caller_is_lost_late() {
+    let (_database, here, there) = Server::pair().await;
+    let unheard = here.ask(here.acquire("ann", "a")).await.expect("free").attendance.expect("granted just now");
     let token = there.hold("ann", "a").await;
-    let attach = Command::AttachSession { session: "ann".into(), home: here.node.id(), attachment: 0, client: None };
-    here.ask(attach).await.expect("open");
+    here.attach("ann").await.expect("open");
     drop(unheard);
     pass_with(&here, &["ann"], REATTACH * 2).await;
     assert!(holds(&here, "ann", token, "a").await, "a hold that she knows of");
@@ -263,9 +220,8 @@ async fn a_hold_that_was_heard_of_elsewhere_is_not_given_up_when_its_first_calle
 
 /// The reply to the attachment lists her holds, if the reply to her acquire was lost.
 #[tokio::test(start_paused = true)]
-async fn a_hold_is_not_given_up_when_its_first_caller_is_lost_before_or_after_its_session_is_attached_again() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+async fn hold_is_kept_if_its_session_is_attached_before_or_after_its_caller_is_lost() {
+    let server = Server::alone().await;
     let [before, after] = ["a", "b"].map(|name| server.acquire("ann", name));
     let before = server.ask(before).await.expect("free");
     let after = server.ask(after).await.expect("free");
@@ -273,10 +229,9 @@ async fn a_hold_is_not_given_up_when_its_first_caller_is_lost_before_or_after_it
         Outcome::Held { claim, .. } => claim.token().expect("held"),
         other => panic!("{other:?}"),
     });
-    drop(before.pending.expect("granted just now"));
-    let attach = Command::AttachSession { session: "ann".into(), home: server.node.id(), attachment: 1, client: None };
-    server.ask(attach).await.expect("open");
-    drop(after.pending.expect("granted just now"));
+    drop(before.attendance.expect("granted just now"));
+    server.ask(attach("ann", server.node.id()).attachment(1)).await.expect("open");
+    drop(after.attendance.expect("granted just now"));
     pass_with(&server, &["ann"], REATTACH * 2).await;
     for (token, name) in tokens.into_iter().zip(["a", "b"]) {
         assert!(holds(&server, "ann", token, name).await, "{name}, which she knows of");
@@ -284,33 +239,25 @@ async fn a_hold_is_not_given_up_when_its_first_caller_is_lost_before_or_after_it
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_changed_ttl_takes_nobody_for_gone() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+async fn change_of_the_ttl_abandons_no_wait() {
+    let server = Server::alone().await;
     let token = server.hold("ann", "a").await;
-    let mut bob = queue(&server, "bob", "a").await;
-    let mut longer = server.acquire("bob", "b");
-    if let Command::Acquire { opening: Some(opening), .. } = &mut longer {
-        opening.ttl = TTL * 2;
-    }
-    server.ask(longer).await.expect("free").pending.expect("granted").acknowledge();
+    let bob = server.queue("bob", "a").await;
+    server.hold_by(server.acquire("bob", "b").ttl(TTL * 2)).await;
     pass_with(&server, &["ann", "bob"], REATTACH * 2).await;
     server.release("ann", "a", token).await.expect("held");
-    let end = within(SOON, bob.wait()).await;
-    assert!(matches!(end, Some(WaitEnd::Granted(_))), "{end:?}");
-    bob.acknowledge();
+    granted(bob).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_dead_in_the_queue_go_together_and_not_one_after_the_other() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+async fn waits_of_dead_callers_end_together() {
+    let server = Server::alone().await;
     let token = server.hold("ann", "a").await;
     let dead = ["d1", "d2", "d3", "d4"];
     for session in dead {
-        drop(queue(&server, session, "a").await);
+        drop(server.queue(session, "a").await);
     }
-    let mut last = queue(&server, "zoe", "a").await;
+    let mut last = server.queue("zoe", "a").await;
     let died = tokio::time::Instant::now();
     server.release("ann", "a", token).await.expect("held");
     let alive: Vec<&str> = dead.into_iter().chain(["ann", "zoe"]).collect();
@@ -324,12 +271,11 @@ async fn the_dead_in_the_queue_go_together_and_not_one_after_the_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_dead_in_the_queue_go_with_their_sessions_if_these_end_before() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+async fn wait_of_a_dead_caller_ends_with_its_session() {
+    let server = Server::alone().await;
     let token = server.hold("ann", "a").await;
-    drop(queue(&server, "dead", "a").await);
-    let mut last = queue(&server, "zoe", "a").await;
+    drop(server.queue("dead", "a").await);
+    let mut last = server.queue("zoe", "a").await;
     let died = tokio::time::Instant::now();
     server.release("ann", "a", token).await.expect("held");
     // A dead process does not renew its session either.
@@ -343,12 +289,11 @@ async fn the_dead_in_the_queue_go_with_their_sessions_if_these_end_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_that_nobody_comes_back_for_goes_with_a_dead_server_too() {
-    let database = MemoryDatabase::new();
-    let (first, second) = (Server::start(&database).await, Server::start(&database).await);
+async fn wait_at_a_dead_server_ends_unless_its_caller_reconnects() {
+    let (_database, first, second) = Server::pair().await;
     let token = second.hold("ann", "a").await;
-    std::mem::forget(queue(&first, "dead", "a").await);
-    let mut last = queue(&second, "zoe", "a").await;
+    std::mem::forget(first.queue("dead", "a").await);
+    let mut last = second.queue("zoe", "a").await;
     first.kill();
     let died = tokio::time::Instant::now();
     second.release("ann", "a", token).await.expect("held");

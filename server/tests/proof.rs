@@ -12,24 +12,19 @@ use tenure_proto::v1::AcquireRequest;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_server::auth::{CredentialOptions, new_token};
 use tenure_server::cluster::membership::MemberView;
-use tenure_server::grpc::TtlBounds;
 use tenure_server::node::NodeOptions;
 use tenure_server::peer::{Connector, Tls, Wire};
 use tenure_server::server::{Server, ServerOptions};
-use tenure_server::store::{MemoryDatabase, ServerRecord, Store};
+use tenure_server::store::{MemoryDatabase, Presence, Store};
+use tenure_server::transport::TlsFiles;
 use tenure_server::transport::peer_tls::Proof;
-use tenure_server::transport::{ConnectionLimits, TlsFiles};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tonic::{Code, Request, Status};
 
-const PATIENCE: Duration = Duration::from_secs(20);
-
-async fn within<T>(wait: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, wait).await.expect("it takes too long")
-}
+use crate::serving::{self, within};
 
 /// Two servers on one database, which know one token.
-struct Office {
+struct Pair {
     database: MemoryDatabase,
     servers: [Server; 2],
     channels: [Channel; 2],
@@ -37,8 +32,8 @@ struct Office {
     _folder: tempfile::TempDir,
 }
 
-impl Office {
-    async fn open() -> Self {
+impl Pair {
+    async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let key = KeyPair::generate().unwrap();
         let certificate = CertificateParams::new(["localhost".to_owned()]).unwrap().self_signed(&key).unwrap().pem();
@@ -107,27 +102,12 @@ impl Office {
 async fn start(database: &MemoryDatabase, folder: &Path) -> Server {
     let (cert, key) = (folder.join("cert"), folder.join("key"));
     let options = ServerOptions {
-        listen: ([127, 0, 0, 1], 0).into(),
         tls: Some(TlsFiles { cert, key, client_ca: None, client_crl: None }),
         credentials: CredentialOptions { tokens_file: Some(folder.join("tokens")), ..CredentialOptions::default() },
-        connections: ConnectionLimits::default(),
-        ttl: TtlBounds { min: Duration::from_millis(100), max: Duration::from_secs(3_600) },
-        drain_timeout: Duration::from_secs(1),
-        node: NodeOptions {
-            lease: Duration::from_secs(10),
-            label: "proof".to_owned(),
-            address: "127.0.0.1:0".to_owned(),
-            certificate: String::new(),
-            reattach: Duration::from_secs(1),
-            poll_interval: Duration::from_millis(20),
-            max_namespaces: 10,
-            history_retention: Duration::from_secs(3_600),
-            history_max_bytes: 1 << 30,
-        },
+        node: NodeOptions { address: "127.0.0.1:0".to_owned(), ..serving::options().node },
+        ..serving::options()
     };
-    let server = within(Server::start_with(options, database.server())).await.unwrap();
-    within(server.readiness().wait_for(|readiness| readiness.is_ready())).await.unwrap();
-    server
+    serving::start_on(options, database.server()).await.unwrap()
 }
 
 /// Claims to be the server `from`. Returns the other server's reply.
@@ -138,16 +118,16 @@ async fn claim(wire: Wire, from: ServerId, to: ServerId) -> Result<(), Status> {
 }
 
 #[tokio::test]
-async fn servers_prove_themselves_to_each_other_and_pass_commands_on() {
-    let office = Office::open().await;
-    let servers = office.presences().await;
+async fn servers_authenticate_each_other_and_forward_commands() {
+    let pair = Pair::start().await;
+    let servers = pair.presences().await;
     assert_eq!(servers.each_ref().map(|server| server.certificate.len()), [64; 2]);
     assert_ne!(servers[0].certificate, servers[1].certificate);
     let passed = async {
         for number in 0.. {
-            office.acquire(0, format!("first-{number}")).await;
-            office.acquire(1, format!("second-{number}")).await;
-            if office.has_passed(&servers) {
+            pair.acquire(0, format!("first-{number}")).await;
+            pair.acquire(1, format!("second-{number}")).await;
+            if pair.has_passed(&servers) {
                 return;
             }
         }
@@ -156,9 +136,9 @@ async fn servers_prove_themselves_to_each_other_and_pass_commands_on() {
 }
 
 #[tokio::test]
-async fn nobody_else_is_taken_for_a_server() {
-    let office = Office::open().await;
-    let [first, second] = office.presences().await;
+async fn peer_service_rejects_callers_that_are_not_the_claimed_server() {
+    let pair = Pair::start().await;
+    let [first, second] = pair.presences().await;
     let member = MemberView { address: first.address.clone(), certificate: first.certificate.clone() };
 
     // A peer whose certificate is not that of the server it claims to be. The reply is `Unavailable` until the first
@@ -183,8 +163,8 @@ async fn nobody_else_is_taken_for_a_server() {
 
     // A client with all other rights.
     let begin = Begin { from: second.server.0, to: first.server.0, namespace: "default".into() };
-    let claimed = office.ask(tokio_stream::iter([PassRequest { kind: Some(pass_request::Kind::Begin(begin)) }]));
-    let refused = within(PeerServiceClient::new(office.channels[0].clone()).pass(claimed)).await.unwrap_err();
+    let claimed = pair.ask(tokio_stream::iter([PassRequest { kind: Some(pass_request::Kind::Begin(begin)) }]));
+    let refused = within(PeerServiceClient::new(pair.channels[0].clone()).pass(claimed)).await.unwrap_err();
     assert_eq!(refused.code(), Code::PermissionDenied, "{refused:?}");
 
     // Nothing is sent to a peer at the address of a server without that server's certificate.

@@ -5,59 +5,48 @@ use crate::lab;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use lab::{Server, eventually, settle, within};
-use tenure_core::{Command, Event, Outcome, Revision};
-use tenure_server::sequencer::{Refusal, WaitEnd};
+use lab::{SOON, Server, assert_no_gaps, eventually, granted, grants, held, reply, settle, within};
+use tenure_core::testing::release;
+use tenure_core::{Event, Outcome, Revision};
+use tenure_server::sequencer::Refusal;
 use tenure_server::store::{Fault, MemoryDatabase, Store};
 
-const SOON: Duration = Duration::from_millis(50);
-
 #[tokio::test(start_paused = true)]
-async fn an_unknown_outcome_is_looked_up_before_anybody_is_answered() {
+async fn append_of_unknown_outcome_is_looked_up_before_the_reply() {
     for (fault, committed) in [(Fault::OutcomeUnknown, true), (Fault::OutcomeUnknownAndLost, false)] {
-        let database = MemoryDatabase::new();
-        let server = Server::start(&database).await;
+        let (database, server) = Server::with_database().await;
         server.hold("ann", "a").await;
         let before = database.log("default").len();
         database.fail_next(fault);
         let token = server.hold("bob", "b").await;
         assert_eq!(server.holder("b").await, Some(("bob".to_owned(), token)));
-        let log = database.log("default");
-        let grants = log.iter().flat_map(|batch| &batch.events);
-        let grants = grants
-            .filter(|recorded| matches!(&recorded.event, Event::ClaimGranted { spec, .. } if &*spec.session == "bob"));
-        assert_eq!(grants.count(), 1, "{fault:?} (committed: {committed}) has one effect");
-        assert_eq!(log.len(), before + 1);
+        assert_eq!(grants(&database, "bob").len(), 1, "{fault:?} (committed: {committed}) has one effect");
+        assert_eq!(database.log("default").len(), before + 1);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_commit_of_unknown_outcome_that_loses_to_another_server_is_decided_again() {
-    let database = MemoryDatabase::new();
-    let (one, two) = (Server::start(&database).await, Server::start(&database).await);
+async fn commit_of_unknown_outcome_that_loses_to_another_server_is_decided_again() {
+    let (database, one, two) = Server::pair().await;
     let hold = database.hold_appends();
     database.fail_next(Fault::OutcomeUnknownAndLost);
-    let (namespace, command) = (one.namespace().await, one.acquire("ann", "a"));
-    let asked = tokio::spawn(async move { namespace.decide(command).await });
+    let asked = one.send(one.acquire("ann", "a")).await;
     hold.reached().await;
     drop(hold);
     let bob = two.hold("bob", "a").await;
-    let decided = within(Duration::from_secs(30), asked).await.expect("ran").expect("decided");
+    let decided = reply(asked).await.expect("decided");
     assert!(matches!(decided.outcome, Outcome::Waiting { .. }), "{:?}", decided.outcome);
     assert_eq!(one.holder("a").await, Some(("bob".to_owned(), bob)));
 }
 
 /// The outcome can then no longer be determined, so it is reported as unknown.
 #[tokio::test(start_paused = true)]
-async fn a_commit_of_unknown_outcome_whose_place_in_the_log_is_gone_stays_unknown() {
-    let database = MemoryDatabase::new();
-    let (one, two) = (Server::start(&database).await, Server::start(&database).await);
+async fn commit_of_unknown_outcome_stays_unknown_if_its_part_of_the_log_was_trimmed() {
+    let (database, one, two) = Server::pair().await;
     let token = one.hold("ann", "a").await;
     let hold = database.hold_appends();
     database.fail_next(Fault::OutcomeUnknown);
-    let (namespace, name) = (one.namespace().await, "a".into());
-    let release = Command::Release { session: "ann".into(), name, token };
-    let asked = tokio::spawn(async move { namespace.decide(release).await });
+    let asked = one.send(release("ann", "a", token)).await;
     hold.reached().await;
     drop(hold);
     eventually(SOON, "the release is committed", async || database.revision("default") > token).await;
@@ -68,16 +57,15 @@ async fn a_commit_of_unknown_outcome_whose_place_in_the_log_is_gone_stays_unknow
     let trimmed = database.server().trim("default", Revision(0), i64::MAX).await.expect("there is a database");
     assert!(trimmed >= bob, "{trimmed}");
     one.store.set_connected(true);
-    let refused = within(Duration::from_secs(30), asked).await.expect("ran");
+    let refused = reply(asked).await;
     assert_eq!(refused.map(|decided| decided.outcome), Err(Refusal::OutcomeUnknown));
     assert_eq!(one.holder("a").await, None);
     assert_eq!(one.holder("b").await, Some(("bob".to_owned(), bob)));
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_servers_that_race_keep_one_order_without_gaps() {
-    let database = MemoryDatabase::new();
-    let (one, two) = (Server::start(&database).await, Server::start(&database).await);
+async fn revisions_of_two_racing_servers_have_no_gaps() {
+    let (database, one, two) = Server::pair().await;
     let mut asked = Vec::new();
     for number in 0..100 {
         let server = if number % 2 == 0 { &one } else { &two };
@@ -96,36 +84,25 @@ async fn two_servers_that_race_keep_one_order_without_gaps() {
         }
     }
     assert_eq!(held, 1);
-    let mut last = Revision(0);
-    for batch in database.log("default") {
-        assert_eq!(batch.previous, last);
-        for recorded in &batch.events {
-            assert_eq!(recorded.revision, last.next());
-            last = recorded.revision;
-        }
-    }
+    assert_no_gaps(&database);
     let tables: BTreeSet<Option<(String, Revision)>> = [one.holder("a").await, two.holder("a").await].into();
     assert_eq!(tables.len(), 1, "both see the same");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waiter_on_another_server_is_woken_by_the_release() {
-    let database = MemoryDatabase::new();
-    let (one, two) = (Server::start(&database).await, Server::start(&database).await);
+async fn wait_at_another_server_is_granted_after_the_release() {
+    let (_database, one, two) = Server::pair().await;
     let token = one.hold("ann", "a").await;
-    let mut bob = two.ask(two.acquire("bob", "a")).await.expect("queued").pending.expect("waits");
+    let mut bob = two.queue("bob", "a").await;
     one.release("ann", "a", token).await.expect("held");
     let start = tokio::time::Instant::now();
-    let end = within(SOON, bob.wait()).await;
-    assert!(matches!(end, Some(WaitEnd::Granted(_))), "{end:?} after {:?}", start.elapsed());
-    bob.acknowledge();
+    granted(bob).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn lost_history_makes_the_revision_jump_past_all_that_was_handed_out() {
+async fn loss_of_history_makes_the_revision_jump_past_all_tokens() {
     for other_server_too in [false, true] {
-        let database = MemoryDatabase::new();
-        let server = Server::start(&database).await;
+        let (database, server) = Server::with_database().await;
         let witness = if other_server_too { Some(Server::start(&database).await) } else { None };
         let kept = server.hold("ann", "a").await;
         let lost = server.hold("bob", "b").await;
@@ -152,9 +129,8 @@ async fn lost_history_makes_the_revision_jump_past_all_that_was_handed_out() {
 /// If the lost history contains the release, the lock is held again after the loss. An acquire must not return the old
 /// token, which is below tokens granted to others meanwhile.
 #[tokio::test(start_paused = true)]
-async fn who_asks_for_what_it_held_before_a_loss_is_granted_it_anew() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+async fn acquire_of_a_hold_from_before_a_loss_is_granted_anew() {
+    let (database, server) = Server::with_database().await;
     let kept = server.hold("ann", "a").await;
     server.release("ann", "a", kept).await.expect("held");
     let lost = server.hold("bob", "a").await;
@@ -176,10 +152,9 @@ async fn rows_at(database: &MemoryDatabase, revision: Revision) {
 
 /// A failed load must leave no state behind; otherwise watchers would receive the lost events.
 #[tokio::test(start_paused = true)]
-async fn a_load_that_fails_half_way_leaves_nothing_behind() {
+async fn load_that_fails_leaves_no_state() {
     for others in 0..3 {
-        let database = MemoryDatabase::new();
-        let server = Server::start(&database).await;
+        let (database, server) = Server::with_database().await;
         let kept = server.hold("ann", "a").await;
         within(Duration::from_secs(10), rows_at(&database, kept)).await;
         let lost = server.hold("bob", "b").await;
@@ -201,9 +176,8 @@ async fn a_load_that_fails_half_way_leaves_nothing_behind() {
 
 /// No server is left that knows the granted tokens, and the clock does not help.
 #[tokio::test(start_paused = true)]
-async fn the_revision_jumps_far_enough_even_if_the_databases_clock_was_set_back() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+async fn revision_jumps_past_all_tokens_even_if_the_clock_of_the_database_was_set_back() {
+    let (database, server) = Server::with_database().await;
     server.hold("ann", "a").await;
     database.fail_over();
     let kept = server.hold("bob", "b").await;
@@ -220,10 +194,9 @@ async fn the_revision_jumps_far_enough_even_if_the_databases_clock_was_set_back(
 
 /// The lost history may contain an earlier jump: the next one must lead beyond that.
 #[tokio::test(start_paused = true)]
-async fn the_revision_jumps_far_enough_even_if_an_earlier_jump_was_lost() {
+async fn revision_jumps_past_all_tokens_even_if_an_earlier_jump_was_lost() {
     const CLOCK: i64 = 1_000_000_000;
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+    let (database, server) = Server::with_database().await;
     server.hold("ann", "a").await;
     database.set_clock_ms(CLOCK);
     database.fail_over();
@@ -242,9 +215,8 @@ async fn the_revision_jumps_far_enough_even_if_an_earlier_jump_was_lost() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failover_that_lost_nothing_visible_jumps_all_the_same() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+async fn failover_without_visible_loss_makes_the_revision_jump() {
+    let (database, server) = Server::with_database().await;
     let before = server.hold("ann", "a").await;
     database.fail_over();
     let after = server.hold("bob", "b").await;
@@ -254,7 +226,7 @@ async fn a_failover_that_lost_nothing_visible_jumps_all_the_same() {
 
 /// The lost history may contain a namespace of that name, with unknown granted tokens.
 #[tokio::test(start_paused = true)]
-async fn a_namespace_that_begins_after_a_failover_does_not_begin_at_1() {
+async fn namespace_created_after_a_failover_does_not_begin_at_revision_1() {
     let database = MemoryDatabase::new();
     database.fail_over();
     let server = Server::start(&database).await;
@@ -268,9 +240,8 @@ async fn a_namespace_that_begins_after_a_failover_does_not_begin_at_1() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_revision_behind_what_was_seen_is_a_loss_too() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+async fn revision_behind_the_known_one_is_a_loss_of_history() {
+    let (database, server) = Server::with_database().await;
     let kept = server.hold("ann", "a").await;
     let lost = server.hold("bob", "b").await;
     database.lose_after("default", kept);
@@ -280,8 +251,7 @@ async fn a_revision_behind_what_was_seen_is_a_loss_too() {
 
 #[tokio::test(start_paused = true)]
 async fn rows_and_the_log_after_them_load_to_the_same_state() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+    let (database, server) = Server::with_database().await;
     for number in 0..20 {
         let token = server.hold(&format!("s{number}"), "a").await;
         server.hold(&format!("s{number}"), &format!("n{number}")).await;
@@ -305,38 +275,26 @@ async fn rows_and_the_log_after_them_load_to_the_same_state() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_that_begins_and_ends_in_one_batch_is_told_of_its_grant() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+async fn wait_that_begins_and_ends_in_one_batch_returns_the_grant() {
+    let (database, server) = Server::with_database().await;
     let token = server.hold("ann", "a").await;
-    let namespace = server.namespace().await;
-    let ask = |command| {
-        let namespace = namespace.clone();
-        tokio::spawn(async move { namespace.decide(command).await })
-    };
     // While one append is held up, arriving commands are collected into one batch.
     let hold = database.hold_appends();
-    let other = ask(server.acquire("other", "b"));
+    let other = server.send(server.acquire("other", "b")).await;
     hold.reached().await;
-    let bob = ask(server.acquire("bob", "a"));
-    settle().await;
-    let released = ask(Command::Release { session: "ann".into(), name: "a".into(), token });
-    settle().await;
+    let bob = server.send(server.acquire("bob", "a")).await;
+    let released = server.send(release("ann", "a", token)).await;
     let batches = database.log("default").len();
     drop(hold);
-    let mut bob = bob.await.expect("ran").expect("queued").pending.expect("attended");
-    let end = within(Duration::from_secs(1), bob.wait()).await;
-    assert!(matches!(end, Some(WaitEnd::Granted(_))), "{end:?}");
-    bob.acknowledge();
-    released.await.expect("ran").expect("released");
-    other.await.expect("ran").expect("free").pending.expect("granted").acknowledge();
+    granted(reply(bob).await.expect("queued").attendance.expect("attended")).await;
+    reply(released).await.expect("released");
+    held(reply(other).await);
     assert_eq!(database.log("default").len(), batches + 2, "the wait and the release were one batch");
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_hangs_while_the_store_is_away() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+async fn commands_and_reads_are_rejected_at_once_while_the_store_is_unavailable() {
+    let (database, server) = Server::with_database().await;
     server.hold("ann", "a").await;
     database.set_available(false);
     let refused = within(SOON, server.ask(server.acquire("bob", "b"))).await;
@@ -349,9 +307,8 @@ async fn nothing_hangs_while_the_store_is_away() {
 
 /// The lab's servers keep at most ten namespaces.
 #[tokio::test(start_paused = true)]
-async fn what_could_not_be_opened_takes_no_place() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+async fn namespace_that_could_not_be_opened_is_not_counted() {
+    let (database, server) = Server::with_database().await;
     database.set_available(false);
     for number in 0..20 {
         let opened = within(SOON, server.node.namespaces().get(&format!("n{number}"))).await;
@@ -363,19 +320,12 @@ async fn what_could_not_be_opened_takes_no_place() {
 
 /// Commands in progress at the stop get a reply; commands not yet started are known to have changed nothing.
 #[tokio::test(start_paused = true)]
-async fn a_server_that_stops_turns_away_what_it_has_not_begun() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
-    let namespace = server.namespace().await;
-    let ask = |command| {
-        let namespace = namespace.clone();
-        tokio::spawn(async move { namespace.decide(command).await })
-    };
+async fn command_that_was_not_begun_is_rejected_when_the_server_stops() {
+    let (database, server) = Server::with_database().await;
     let hold = database.hold_appends();
-    let begun = ask(server.acquire("ann", "a"));
+    let begun = server.send(server.acquire("ann", "a")).await;
     hold.reached().await;
-    let queued = ask(server.acquire("bob", "b"));
-    settle().await;
+    let queued = server.send(server.acquire("bob", "b")).await;
     server.kill();
     drop(hold);
     let begun = within(SOON, begun).await.expect("ran").expect("committed");

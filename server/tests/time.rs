@@ -4,20 +4,15 @@ use crate::lab;
 
 use std::time::Duration;
 
-use lab::{LEASE, REATTACH, Server, TTL, eventually, pass, settle, within};
+use lab::{LEASE, REATTACH, SOON, Server, TTL, eventually, granted, pass, settle, within};
 use tenure_core::{Command, EndReason, Outcome};
 use tenure_server::sequencer::{Refusal, WaitEnd};
-use tenure_server::store::MemoryDatabase;
-
-const SOON: Duration = Duration::from_millis(50);
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_holders_lock_goes_to_the_waiter_on_time() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+async fn lock_of_a_dead_holder_is_granted_to_the_waiter_after_its_ttl() {
+    let server = Server::alone().await;
     let token = server.hold("ann", "a").await;
-    let waiting = server.ask(server.acquire("bob", "a")).await.expect("queued");
-    let mut pending = waiting.pending.expect("waits");
+    let mut attendance = server.queue("bob", "a").await;
     let namespace = server.namespace().await;
     for _ in 0..12 {
         namespace.renew("ann").expect("open");
@@ -43,9 +38,8 @@ async fn a_dead_holders_lock_goes_to_the_waiter_on_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_killed_servers_sessions_are_adopted_with_a_fresh_ttl() {
-    let database = MemoryDatabase::new();
-    let (first, second) = (Server::start(&database).await, Server::start(&database).await);
+async fn sessions_of_a_killed_server_are_adopted_with_a_full_ttl() {
+    let (_database, first, second) = Server::pair().await;
     let token = first.hold("ann", "a").await;
     first.kill();
     let adopted =
@@ -58,21 +52,18 @@ async fn a_killed_servers_sessions_are_adopted_with_a_fresh_ttl() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_comes_back_by_another_server_keeps_hold_and_token() {
-    let database = MemoryDatabase::new();
-    let (first, second) = (Server::start(&database).await, Server::start(&database).await);
+async fn hold_and_token_stay_if_the_client_attaches_at_another_server() {
+    let (_database, first, second) = Server::pair().await;
     let token = first.hold("ann", "a").await;
     first.kill();
-    let attach = Command::AttachSession { session: "ann".into(), home: second.node.id(), attachment: 0, client: None };
-    second.ask(attach).await.expect("open");
+    second.attach("ann").await.expect("open");
     assert!(second.keep_alive_for("ann", LEASE * 2).await);
     assert_eq!(second.holder("a").await, Some(("ann".to_owned(), token)));
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outage_shorter_than_the_lease_is_not_noticed() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+async fn outage_shorter_than_the_lease_does_not_affect_renewals() {
+    let (database, server) = Server::with_database().await;
     let token = server.hold("ann", "a").await;
     database.set_available(false);
     assert!(server.keep_alive_for("ann", LEASE / 2).await, "renewals go on");
@@ -84,9 +75,8 @@ async fn an_outage_shorter_than_the_lease_is_not_noticed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outage_longer_than_the_lease_expires_nobody() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+async fn outage_longer_than_the_lease_expires_no_session() {
+    let (database, server) = Server::with_database().await;
     let token = server.hold("ann", "a").await;
     database.set_available(false);
     let namespace = server.namespace().await;
@@ -101,9 +91,8 @@ async fn an_outage_longer_than_the_lease_expires_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_without_its_lease_waits_for_it_in_quiet() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+async fn server_without_its_lease_does_not_poll_the_clock() {
+    let (database, server) = Server::with_database().await;
     server.hold("ann", "a").await;
     database.set_available(false);
     pass(TTL - SOON).await;
@@ -116,9 +105,8 @@ async fn a_server_without_its_lease_waits_for_it_in_quiet() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_cut_off_for_its_lease_answers_nothing_more_and_starts_over() {
-    let database = MemoryDatabase::new();
-    let (cut_off, other) = (Server::start(&database).await, Server::start(&database).await);
+async fn server_cut_off_for_its_lease_rejects_renewals_and_is_marked_dead() {
+    let (_database, cut_off, other) = Server::pair().await;
     let token = cut_off.hold("ann", "a").await;
     cut_off.store.set_connected(false);
     let namespace = cut_off.namespace().await;
@@ -137,9 +125,8 @@ async fn a_server_cut_off_for_its_lease_answers_nothing_more_and_starts_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_was_frozen_does_not_count_that_time() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+async fn session_does_not_expire_while_its_server_is_frozen() {
+    let server = Server::alone().await;
     server.hold("ann", "a").await;
     // Shorter than the lease, longer than the TTL: the client's renewals are in the socket, unread.
     server.clock.jump(LEASE / 2);
@@ -150,9 +137,8 @@ async fn a_server_that_was_frozen_does_not_count_that_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_frozen_server_that_wakes_after_its_lease_answers_nothing_before_its_next_heartbeat() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+async fn server_frozen_past_its_lease_rejects_renewals_before_its_next_heartbeat() {
+    let server = Server::alone().await;
     server.hold("ann", "a").await;
     server.clock.jump(LEASE);
     assert_eq!(server.namespace().await.renew("ann"), Err(Refusal::LeaseLost));
@@ -160,9 +146,8 @@ async fn a_frozen_server_that_wakes_after_its_lease_answers_nothing_before_its_n
 
 /// The caller has failed over meanwhile.
 #[tokio::test(start_paused = true)]
-async fn a_frozen_server_that_wakes_after_its_lease_carries_nothing_out_before_its_next_heartbeat() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+async fn server_frozen_past_its_lease_executes_no_command_before_its_next_heartbeat() {
+    let (database, server) = Server::with_database().await;
     server.hold("ann", "a").await;
     let before = database.revision("default");
     server.clock.jump(LEASE);
@@ -172,12 +157,11 @@ async fn a_frozen_server_that_wakes_after_its_lease_carries_nothing_out_before_i
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_whose_caller_is_gone_is_given_up_and_passed_on() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+async fn grant_to_a_caller_that_has_left_is_abandoned_and_granted_to_the_next_waiter() {
+    let server = Server::alone().await;
     let token = server.hold("ann", "a").await;
-    let bob = server.ask(server.acquire("bob", "a")).await.expect("queued");
-    let mut cid = server.ask(server.acquire("cid", "a")).await.expect("queued").pending.expect("waits");
+    let bob = server.queue("bob", "a").await;
+    let mut cid = server.queue("cid", "a").await;
     drop(bob);
     server.release("ann", "a", token).await.expect("held");
     assert_eq!(server.holder("a").await.map(|(session, _)| session), Some("bob".to_owned()), "its place is kept");
@@ -198,12 +182,11 @@ async fn a_wait_whose_caller_is_gone_is_given_up_and_passed_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_goes_on_at_another_server_for_as_long_as_its_caller_is_there() {
-    let database = MemoryDatabase::new();
-    let (first, second) = (Server::start(&database).await, Server::start(&database).await);
+async fn wait_goes_on_at_the_server_to_which_its_caller_moved() {
+    let (_database, first, second) = Server::pair().await;
     let token = first.hold("ann", "a").await;
-    let before = first.ask(first.acquire("bob", "a")).await.expect("queued").pending.expect("waits");
-    let mut bob = second.ask(second.acquire("bob", "a")).await.expect("queued").pending.expect("waits");
+    let before = first.queue("bob", "a").await;
+    let mut bob = second.queue("bob", "a").await;
     assert_eq!(bob.claim(), before.claim(), "its place in the queue");
     let until = tokio::time::Instant::now() + REATTACH * 2;
     while tokio::time::Instant::now() < until {
@@ -212,17 +195,14 @@ async fn a_wait_goes_on_at_another_server_for_as_long_as_its_caller_is_there() {
         pass(TTL / 4).await;
     }
     first.release("ann", "a", token).await.expect("held");
-    let end = within(SOON, bob.wait()).await;
-    assert!(matches!(end, Some(WaitEnd::Granted(_))), "{end:?}");
-    bob.acknowledge();
+    granted(bob).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_caller_that_comes_back_finds_its_grant() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+async fn grant_is_kept_for_a_caller_that_reconnects() {
+    let server = Server::alone().await;
     let token = server.hold("ann", "a").await;
-    drop(server.ask(server.acquire("bob", "a")).await.expect("queued"));
+    drop(server.queue("bob", "a").await);
     server.release("ann", "a", token).await.expect("held");
     let granted = server.hold("bob", "a").await;
     assert!(server.keep_alive_for("bob", REATTACH * 3).await);
@@ -230,28 +210,24 @@ async fn a_caller_that_comes_back_finds_its_grant() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_of_a_session_is_written_even_if_the_store_was_away_when_it_was_due() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+async fn end_by_expiry_is_written_after_an_outage_of_the_store() {
+    let (database, server) = Server::with_database().await;
     server.hold("ann", "a").await;
     database.set_available(false);
     pass(TTL + SOON).await;
     database.set_available(true);
     eventually(Duration::from_secs(1), "expired", async || !server.is_open("ann").await).await;
-    let late = server
-        .ask(Command::AttachSession { session: "ann".into(), home: server.node.id(), attachment: 0, client: None })
-        .await;
+    let late = server.attach("ann").await;
     let Err(Refusal::Rejected(rejection)) = late else { panic!("it has ended") };
     let expired = tenure_core::Rejection::SessionEnded { session: "ann".into(), reason: EndReason::Expired };
     assert_eq!(rejection, expired);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_ends_in_the_moment_of_the_grant_with_the_grant() {
-    let database = MemoryDatabase::new();
-    let server = Server::start(&database).await;
+async fn end_wait_after_the_grant_returns_the_grant() {
+    let server = Server::alone().await;
     let token = server.hold("ann", "a").await;
-    let waiting = server.ask(server.acquire("bob", "a")).await.expect("queued").pending.expect("waits");
+    let waiting = server.queue("bob", "a").await;
     let claim = waiting.claim();
     server.release("ann", "a", token).await.expect("held");
     let ended = server.ask(Command::EndWait { claim, home: server.node.id() }).await.expect("decided");

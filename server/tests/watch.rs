@@ -1,11 +1,11 @@
 //! Watching, over gRPC, on a database in memory.
 
 mod large;
-pub(crate) mod office;
+pub(crate) mod service;
 
 use std::time::Duration;
 
-use office::{Office, Reader, names};
+use service::{Reader, Service, names};
 use tenure_proto::v1::watch_response::Kind;
 use tenure_proto::v1::{EndReason, EventType, HistoryGoneCause, WatchRequest};
 use tenure_server::store::Store;
@@ -20,10 +20,10 @@ fn of(names: &[&str]) -> WatchRequest {
 }
 
 #[tokio::test]
-async fn a_watch_begins_with_a_snapshot_and_says_when_nobody_holds_it() {
-    let office = Office::open().await;
-    office.acquire("ann", "a").await;
-    let mut reader = Reader::start(&office, of(&["a", "b"])).await;
+async fn watch_begins_with_a_snapshot_that_includes_idle_locks() {
+    let service = Service::start().await;
+    service.acquire("ann", "a").await;
+    let mut reader = Reader::start(&service, of(&["a", "b"])).await;
     let Kind::Snapshot(snapshot) = reader.next().await else { panic!("a snapshot comes first") };
     let seen: Vec<(String, usize)> =
         snapshot.locks.iter().map(|lock| (lock.name.clone(), lock.holders.len())).collect();
@@ -31,15 +31,15 @@ async fn a_watch_begins_with_a_snapshot_and_says_when_nobody_holds_it() {
 }
 
 #[tokio::test]
-async fn events_come_once_in_order_and_say_why_a_hold_ended() {
-    let office = Office::open().await;
-    let mut reader = Reader::start(&office, of(&["a"])).await;
+async fn watch_reports_events_once_in_order_with_the_reasons() {
+    let service = Service::start().await;
+    let mut reader = Reader::start(&service, of(&["a"])).await;
     reader.next().await;
-    let token = office.acquire("ann", "a").await;
-    office.acquire("cid", "other").await;
-    office.queue("bob", "a").await;
-    office.release("ann", "a", token).await;
-    office.evict("a").await;
+    let token = service.acquire("ann", "a").await;
+    service.acquire("cid", "other").await;
+    service.queue("bob", "a").await;
+    service.release("ann", "a", token).await;
+    service.evict("a").await;
     let mut seen = Vec::new();
     while seen.len() < 5 {
         let Kind::Events(events) = reader.next().await else { continue };
@@ -65,12 +65,12 @@ async fn events_come_once_in_order_and_say_why_a_hold_ended() {
 
 /// The lock has no holder from the release on; the end of the minimum hold is not an event.
 #[tokio::test]
-async fn vacancy_of_a_hold_that_lingers_is_said_once() {
-    let office = Office::open().await;
-    let mut reader = Reader::start(&office, of(&["a"])).await;
+async fn vacancy_of_a_lingering_hold_is_reported_once() {
+    let service = Service::start().await;
+    let mut reader = Reader::start(&service, of(&["a"])).await;
     reader.next().await;
-    let token = office.acquire_for("ann", "a", Duration::from_millis(50)).await;
-    office.release("ann", "a", token).await;
+    let token = service.acquire_for("ann", "a", Duration::from_millis(50)).await;
+    service.release("ann", "a", token).await;
     let mut seen = Vec::new();
     while seen.len() < 3 {
         let Kind::Events(events) = reader.next().await else { continue };
@@ -80,15 +80,15 @@ async fn vacancy_of_a_hold_that_lingers_is_said_once() {
 }
 
 #[tokio::test]
-async fn a_watch_resumes_after_a_revision_without_missing_or_repeating() {
-    let office = Office::open().await;
+async fn watch_resumes_after_a_revision_without_missing_or_repeating_events() {
+    let service = Service::start().await;
     let mut revisions = Vec::new();
     for number in 0..50 {
-        let token = office.acquire("ann", &format!("n{number}")).await;
+        let token = service.acquire("ann", &format!("n{number}")).await;
         revisions.push(token);
     }
     for resume in [0, 7, 25, 49] {
-        let mut reader = Reader::start(&office, WatchRequest { after_revision: revisions[resume], ..all() }).await;
+        let mut reader = Reader::start(&service, WatchRequest { after_revision: revisions[resume], ..all() }).await;
         let mut seen = Vec::new();
         while seen.len() < 50 - resume - 1 {
             if let Kind::Events(events) = reader.next().await {
@@ -100,16 +100,16 @@ async fn a_watch_resumes_after_a_revision_without_missing_or_repeating() {
 }
 
 #[tokio::test]
-async fn history_that_is_gone_is_told_and_followed_by_a_snapshot() {
-    let office = Office::open().await;
-    let first = office.acquire("ann", "a").await;
+async fn watch_from_trimmed_history_reports_that_and_sends_a_snapshot() {
+    let service = Service::start().await;
+    let first = service.acquire("ann", "a").await;
     for number in 0..20 {
-        office.acquire("ann", &format!("n{number}")).await;
+        service.acquire("ann", &format!("n{number}")).await;
     }
-    office.rows_are_written().await;
-    office.store.trim("default", tenure_core::Revision(0), i64::MAX).await.expect("trimmed");
+    service.rows_are_written().await;
+    service.store.trim("default", tenure_core::Revision(0), i64::MAX).await.expect("trimmed");
     // Another server has no events in memory.
-    let other = Office::beside(&office).await;
+    let other = Service::beside(&service).await;
     let mut reader = Reader::start(&other, WatchRequest { after_revision: first, ..of(&["a"]) }).await;
     let Kind::HistoryGone(gone) = reader.next().await else { panic!("it is gone") };
     assert_eq!(gone.cause(), HistoryGoneCause::Compacted);
@@ -118,37 +118,37 @@ async fn history_that_is_gone_is_told_and_followed_by_a_snapshot() {
 }
 
 #[tokio::test]
-async fn history_that_was_lost_is_told_and_followed_by_a_snapshot() {
-    let office = Office::open().await;
-    let kept = office.acquire("ann", "a").await;
-    let mut reader = Reader::start(&office, all()).await;
+async fn watch_reports_a_loss_of_history_and_sends_a_snapshot() {
+    let service = Service::start().await;
+    let kept = service.acquire("ann", "a").await;
+    let mut reader = Reader::start(&service, all()).await;
     reader.next().await;
-    let lost = office.acquire("bob", "b").await;
+    let lost = service.acquire("bob", "b").await;
     let Kind::Events(_) = reader.next().await else { panic!("told of the grant") };
-    office.database.restore_to("default", tenure_core::Revision(kept));
-    let next = office.acquire("cid", "c").await;
+    service.database.restore_to("default", tenure_core::Revision(kept));
+    let next = service.acquire("cid", "c").await;
     assert!(next > lost);
     let Kind::HistoryGone(gone) = reader.next().await else { panic!("it is lost") };
     assert_eq!(gone.cause(), HistoryGoneCause::Lost);
     let Kind::Snapshot(snapshot) = reader.next().await else { panic!("a snapshot follows") };
     assert!(!names(&snapshot).contains(&"b".to_owned()), "what was lost is not shown");
     // A watcher that resumes at a revision of the lost part is notified as well.
-    let mut late = Reader::start(&office, WatchRequest { after_revision: lost, ..all() }).await;
+    let mut late = Reader::start(&service, WatchRequest { after_revision: lost, ..all() }).await;
     let Kind::HistoryGone(gone) = late.next().await else { panic!("it is lost") };
     assert_eq!(gone.cause(), HistoryGoneCause::Lost);
 }
 
 #[tokio::test]
-async fn a_reader_that_sleeps_misses_nothing_and_delays_nobody() {
-    let office = Office::open().await;
-    let mut slow = Reader::start(&office, all()).await;
+async fn watch_that_is_not_read_misses_no_event() {
+    let service = Service::start().await;
+    let mut slow = Reader::start(&service, all()).await;
     slow.next().await;
     // More events than the hub keeps in memory: 20 times 1,000 grants and releases.
-    let began = office.revision().await;
+    let began = service.revision().await;
     for _ in 0..20 {
-        office.churn(500).await;
+        service.churn(500).await;
     }
-    let until = office.revision().await;
+    let until = service.revision().await;
     let mut last = began;
     while last < until {
         if let Kind::Events(events) = slow.next().await {
@@ -161,11 +161,11 @@ async fn a_reader_that_sleeps_misses_nothing_and_delays_nobody() {
 }
 
 #[tokio::test]
-async fn an_idle_watch_says_how_far_it_has_come() {
-    let office = Office::open().await;
-    let mut reader = Reader::start(&office, of(&["a"])).await;
+async fn watch_without_events_reports_its_progress() {
+    let service = Service::start().await;
+    let mut reader = Reader::start(&service, of(&["a"])).await;
     reader.next().await;
-    let token = office.acquire("ann", "unwatched").await;
+    let token = service.acquire("ann", "unwatched").await;
     // From here on, time advances as soon as all tasks are idle.
     tokio::time::pause();
     let Kind::Progress(_) = reader.next().await else { panic!("nothing happened to what is watched") };
@@ -173,22 +173,22 @@ async fn an_idle_watch_says_how_far_it_has_come() {
 }
 
 #[tokio::test]
-async fn a_revision_from_the_future_is_refused_with_the_bound() {
-    let office = Office::open().await;
-    office.acquire("ann", "a").await;
-    let refused = office.watch(WatchRequest { after_revision: 1_000, ..all() }).await.expect_err("from the future");
+async fn watch_after_a_future_revision_is_rejected_with_the_bound() {
+    let service = Service::start().await;
+    service.acquire("ann", "a").await;
+    let refused = service.watch(WatchRequest { after_revision: 1_000, ..all() }).await.expect_err("from the future");
     assert_eq!(refused.code(), Code::InvalidArgument);
     assert!(refused.message().starts_with("after_revision: at most 2"), "{}", refused.message());
 }
 
 #[tokio::test]
-async fn a_prefix_watches_what_starts_with_it() {
-    let office = Office::open().await;
+async fn watch_of_a_prefix_reports_only_names_that_start_with_it() {
+    let service = Service::start().await;
     let request = WatchRequest { prefixes: vec!["team-a/".to_owned()], ..all() };
-    let mut reader = Reader::start(&office, request).await;
+    let mut reader = Reader::start(&service, request).await;
     reader.next().await;
-    office.acquire("ann", "team-b/x").await;
-    office.acquire("ann", "team-a/x").await;
+    service.acquire("ann", "team-b/x").await;
+    service.acquire("ann", "team-a/x").await;
     let Kind::Events(events) = reader.next().await else { panic!("an event") };
     assert_eq!(events.events[0].names, ["team-a/x"]);
     assert_eq!(events.events.len(), 1);

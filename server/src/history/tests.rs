@@ -3,48 +3,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::{
-    Claim, ClaimSpec, ClaimState, EndReason, Event, Eviction, Mode, Recorded, Revision, ServerId, SessionSpec,
-};
+use tenure_core::testing::{TTL, claim_spec, session_spec};
+use tenure_core::{Claim, ClaimSpec, ClaimState, EndReason, Event, Eviction, Recorded, Revision, ServerId};
 
 use super::assembly::Assembly;
 use super::{Cursor, Entry, HoldRecord, Loss};
 use crate::store::Batch;
 
-const TTL: Duration = Duration::from_secs(10);
-
 fn spec(session: &str, opened: u64, names: &[&str]) -> Arc<ClaimSpec> {
-    Arc::new(ClaimSpec {
-        session: session.into(),
-        opened: Revision(opened),
-        owner: session.into(),
-        names: names.iter().map(|name| (*name).into()).collect(),
-        mode: Mode::Exclusive,
-        priority: 0,
-        metadata: Arc::default(),
-        min_hold: Duration::ZERO,
-        awaited_at: None,
-    })
+    Arc::new(claim_spec(session, opened, names))
 }
 
 fn lingering_spec(session: &str, opened: u64) -> Arc<ClaimSpec> {
-    Arc::new(ClaimSpec { min_hold: TTL, ..(*spec(session, opened, &["a"])).clone() })
+    Arc::new(ClaimSpec { min_hold: TTL, ..claim_spec(session, opened, "a") })
 }
 
 fn opened(id: &str) -> Event {
-    let (owner, metadata) = (id.into(), Arc::default());
-    let home = ServerId(1);
-    Event::SessionOpened(Arc::new(SessionSpec {
-        id: id.into(),
-        ttl: TTL,
-        disconnect_grace: None,
-        owner,
-        metadata,
-        home,
-        attachment: 0,
-        identity: None,
-        client: None,
-    }))
+    Event::SessionOpened(Arc::new(session_spec(id)))
 }
 
 fn granted(claim: u64, spec: &Arc<ClaimSpec>) -> Event {

@@ -139,7 +139,8 @@ async fn keep_within(
 
 #[cfg(test)]
 mod tests {
-    use tenure_core::{Event, Recorded, ServerId};
+    use tenure_core::testing::filler;
+    use tenure_core::{Recorded, ServerId};
 
     use super::*;
     use crate::store::{Batch, MemoryDatabase, RowChanges, encode_events};
@@ -147,8 +148,7 @@ mod tests {
     const NAME: &str = "default";
 
     fn batch(previous: u64) -> Batch {
-        let event = Event::ServerAdopted { dead: ServerId(1), by: ServerId(2) };
-        let events = vec![Recorded { revision: Revision(previous + 1), event }];
+        let events = vec![Recorded { revision: Revision(previous + 1), event: filler(1) }];
         let (previous, number) = (Revision(previous), previous);
         Batch { namespace: NAME.into(), previous, events, server: ServerId(2), number, at_ms: 0 }
     }

@@ -246,7 +246,8 @@ fn labels(claimed: &proto::Claimed) -> Metadata {
 mod tests {
     use std::collections::BTreeMap;
 
-    use tenure_core::{AskedMode, Command, Eviction, Handoff, Opening, Origin};
+    use tenure_core::testing::{self, Build};
+    use tenure_core::{AskedMode, Command, Handoff, Opening, Origin};
 
     use super::*;
 
@@ -280,14 +281,13 @@ mod tests {
             let session = self.text("session", 4);
             let name = self.text("name", 5);
             let token = table.claims().nth(self.below(4) as usize).and_then(Claim::token).unwrap_or_default();
-            let by = Eviction { operator: "eve".into(), note: "".into() };
             match self.below(12) {
-                0 => Command::CloseSession { session, client: None },
+                0 => testing::close(session),
                 1 => Command::UpdateClaim { session, name, token, metadata: self.labels() },
-                2 => Command::Evict { name, token: None, eviction: by },
+                2 => testing::evict(name),
                 3 => Command::Transfer { name, token: None, to: None, by: Handoff::ByHolder { session } },
-                4 => Command::Adopt { dead: ServerId(7), by: HERE },
-                5..8 => self.release(table).unwrap_or(Command::CloseSession { session, client: None }),
+                4 => testing::adopt(ServerId(7), HERE),
+                5..8 => self.release(table).unwrap_or_else(|| testing::close(session)),
                 _ => self.acquire(session, name),
             }
         }
@@ -296,19 +296,13 @@ mod tests {
             let claim = table.claims().nth(self.below(4) as usize)?;
             let (session, name) = (claim.spec.session.clone(), claim.spec.names[0].clone());
             Some(match claim.token() {
-                Some(token) => Command::Release { session, name, token },
-                None => Command::CancelAcquire { session, attached: None, names: claim.spec.names.clone() },
+                Some(token) => testing::release(session, name, token),
+                None => testing::cancel(session, claim.spec.names.clone()),
             })
         }
 
         fn acquire(&mut self, session: Text, name: Text) -> Command {
-            let opening = Opening {
-                ttl: Duration::from_secs(1),
-                disconnect_grace: None,
-                owner: self.text("owner", 2),
-                metadata: self.labels(),
-                identity: None,
-            };
+            let opening = Opening { owner: self.text("owner", 2), metadata: self.labels(), ..testing::opening() };
             let names = if self.below(3) == 0 { vec![name, "other".into()] } else { vec![name] };
             let mode = match self.below(3) {
                 0 => AskedMode::Exclusive,
@@ -316,19 +310,11 @@ mod tests {
                 _ => AskedMode::Permits { permits: 2, limit: Some(5) },
             };
             let received = Revision(self.below(9));
-            Command::Acquire {
-                origin: if self.below(2) == 0 { Origin::Call { received } } else { Origin::default() },
-                opened: None,
-                session,
-                opening: Some(opening),
-                home: ServerId(7 + self.below(2)),
-                names: names.into(),
-                mode,
-                queue: self.below(4) > 0,
-                priority: 1 - self.below(3) as i32,
-                metadata: self.labels(),
-                min_hold: if self.below(4) == 0 { self.millis(9) } else { Duration::ZERO },
-            }
+            let origin = if self.below(2) == 0 { Origin::Call { received } } else { Origin::default() };
+            let command = testing::acquire(session, Names::from(names)).opening(Some(opening)).origin(origin);
+            let command = command.at(ServerId(7 + self.below(2))).mode(mode);
+            let command = command.queue(self.below(4) > 0).priority(1 - self.below(3) as i32).labels(self.labels());
+            command.min_hold(if self.below(4) == 0 { self.millis(9) } else { Duration::ZERO })
         }
     }
 
@@ -342,7 +328,7 @@ mod tests {
     }
 
     fn adopted(revision: u64) -> Recorded {
-        Recorded { revision: Revision(revision), event: Event::ServerAdopted { dead: ServerId(1), by: HERE } }
+        Recorded { revision: Revision(revision), event: testing::filler(1) }
     }
 
     #[test]

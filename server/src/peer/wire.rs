@@ -285,63 +285,47 @@ pub(super) fn news(response: proto::PassResponse, from: ServerId, namespace: &Te
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use tenure_core::{Event, Recorded, Table};
+    use tenure_core::testing::{self, Build, filler, label};
+    use tenure_core::{Recorded, Table};
 
     use super::*;
 
     const HOME: ServerId = ServerId(7);
 
     fn requests() -> Vec<Request> {
-        let labels = || Arc::new(BTreeMap::from([("key".to_owned(), "value".to_owned())]));
+        let labels = || label("key", "value");
         let opening = Opening {
             ttl: Duration::from_millis(1_500),
             disconnect_grace: Some(Duration::from_millis(300)),
-            owner: "ann".into(),
             metadata: labels(),
-            identity: None,
+            ..testing::opening()
         };
-        let proved = opening.clone();
-        let acquire = |opening, names: &[&str], mode, min_hold: Duration| Command::Acquire {
-            session: "s".into(),
-            opening,
-            home: HOME,
-            origin: match min_hold.is_zero() {
-                true => Origin::Stream { attached: Some(Attached { count: 2, lost: Revision(9) }) },
-                false => Origin::Call { received: Revision(8) },
-            },
-            opened: Some(Revision(7)).filter(|_| min_hold.is_zero()),
-            names: names.iter().map(|name| Text::from(*name)).collect::<Vec<_>>().into(),
-            mode,
-            queue: true,
-            priority: -3,
-            metadata: labels(),
-            min_hold,
+        let attached = |count, lost| Attached { count, lost: Revision(lost) };
+        let by_stream = |opening| {
+            let command = testing::acquire("s", "a").opening(opening).at(HOME).priority(-3).labels(labels());
+            command.attached(attached(2, 9)).opened(Revision(7))
         };
+        let by_call = testing::acquire("s", ["a", "b"]).opening(Some(opening.clone())).at(HOME).priority(-3);
+        let by_call = by_call.labels(labels()).received(Revision(8));
         let limits = Limits { sessions: Some(1), claims: None, waiters: Some(0), memberships: Some(u32::MAX) };
         let permits = |limit| AskedMode::Permits { permits: 2, limit };
         let mut requests: Vec<Request> = [
-            acquire(None, &["a"], AskedMode::Exclusive, Duration::ZERO),
-            acquire(Some(opening.clone()), &["a", "b"], AskedMode::Shared, Duration::from_nanos(1_000_001)),
-            acquire(None, &["a"], permits(None), Duration::ZERO),
-            acquire(None, &["a"], permits(Some(5)), Duration::ZERO),
-            Command::Release { session: "s".into(), name: "a".into(), token: Revision(9) },
-            Command::CancelAcquire {
-                session: "s".into(),
-                attached: Some(Attached { count: 3, lost: Revision(0) }),
-                names: Text::from("a").into(),
-            },
-            Command::OpenSession { session: "s".into(), opening, home: HOME, attachment: 1, client: None },
+            by_stream(None),
+            by_call.shared().min_hold(Duration::from_nanos(1_000_001)),
+            by_stream(None).mode(permits(None)),
+            by_stream(None).mode(permits(Some(5))),
+            testing::release("s", "a", Revision(9)),
+            testing::cancel("s", "a").attached(attached(3, 0)),
+            testing::open("s").with_opening(|with| *with = opening.clone()).at(HOME).attachment(1),
             Command::AttachSession { session: "s".into(), home: HOME, attachment: 2, client: Some("c".into()) },
-            Command::CloseSession { session: "s".into(), client: None },
+            testing::close("s"),
             Command::EndWait { claim: Revision(3), home: HOME },
         ]
         .map(Request::from)
         .into();
         requests.extend([
-            acquire(Some(proved), &["a"], AskedMode::Exclusive, Duration::ZERO).by(Some(&"token:ann".into()), limits),
-            Command::CloseSession { session: "s".into(), client: None }.by(Some(&"token:ann".into()), Limits::NONE),
+            by_stream(Some(opening)).by(Some(&"token:ann".into()), limits),
+            testing::close("s").by(Some(&"token:ann".into()), Limits::NONE),
         ]);
         requests
     }
@@ -418,9 +402,8 @@ mod tests {
             Verdict { number: 2, decided: None, at: Revision(6) },
             Verdict { number: 3, decided: Some(Vec::new()), at: Revision(7) },
         ];
-        let event = Event::ServerAdopted { dead: ServerId(1), by: ServerId(2) };
-        let (namespace, server, events) =
-            (Text::from("n"), ServerId(8), vec![Recorded { revision: Revision(5), event }]);
+        let (namespace, server) = (Text::from("n"), ServerId(8));
+        let events = vec![Recorded { revision: Revision(5), event: filler(1) }];
         let batch = Batch { namespace, previous: Revision(4), events, server, number: 2, at_ms: 3 };
         let told = Some(Report::Whole(Arc::new(batch.clone())));
         let given = News { batch: told, verdicts, rows: Revision(1), packed: Arc::default() };

@@ -90,31 +90,23 @@ fn makes_work(command: &Command) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-    use std::time::Duration;
-
-    use tenure_core::{Metadata, Opening, ServerId, Text};
+    use tenure_core::testing::{Build, close, label, open};
 
     use super::*;
 
-    fn open(metadata: Metadata) -> Command {
-        let owner = Text::from("");
-        let opening = Opening { ttl: Duration::from_secs(1), disconnect_grace: None, owner, metadata, identity: None };
-        Command::OpenSession { session: "ann".into(), opening, home: ServerId(1), attachment: 0, client: None }
-    }
-
     #[test]
-    fn full_queue_admits_only_commands_that_end_something() {
-        let large = open(Arc::new([("label".to_owned(), "x".repeat(limits::QUEUE_BYTES))].into()));
+    fn without_room_only_what_ends_something_is_admitted() {
+        let labels = label("label", &"x".repeat(limits::QUEUE_BYTES));
+        let large = open("ann").with_opening(|opening| opening.metadata = labels);
         let many = Load { commands: QUEUE_LIMIT, bytes: 0 };
         for load in [many, Load::of([&large])] {
-            let (queue, open) = (Backpressure::default(), open(Arc::default()));
-            assert!(queue.admits(&open));
-            queue.add(load);
-            assert!(!queue.admits(&open));
-            assert!(queue.admits(&Command::CloseSession { session: "ann".into(), client: None }));
-            queue.remove(load);
-            assert!(queue.admits(&open) && queue.commands() == 0);
+            let (room, open) = (Backpressure::default(), open("ann"));
+            assert!(room.admits(&open));
+            room.take(load);
+            assert!(!room.admits(&open));
+            assert!(room.admits(&close("ann")));
+            room.give_back(load);
+            assert!(room.admits(&open) && room.commands() == 0);
         }
     }
 }

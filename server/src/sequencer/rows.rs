@@ -152,7 +152,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use tenure_core::{ServerId, SessionSpec, no_labels};
+    use tenure_core::testing::session_spec;
 
     use super::*;
 
@@ -160,19 +160,7 @@ mod tests {
     fn opened(many: u64) -> (RowsBehind, Table) {
         let (mut rows, mut table) = (RowsBehind::default(), Table::default());
         for number in 1..=many {
-            let (id, owner, metadata, home) = (number.to_string().into(), Text::from(""), no_labels(), ServerId(1));
-            let (ttl, disconnect_grace) = (Duration::from_secs(1), None);
-            let event = Event::SessionOpened(Arc::new(SessionSpec {
-                id,
-                ttl,
-                disconnect_grace,
-                owner,
-                metadata,
-                home,
-                attachment: 0,
-                identity: None,
-                client: None,
-            }));
+            let event = Event::SessionOpened(Arc::new(session_spec(number.to_string())));
             let recorded = Recorded { revision: Revision(number), event };
             table.apply(&recorded);
             rows.touched(&[recorded], &table);

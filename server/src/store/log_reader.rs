@@ -139,7 +139,8 @@ fn bytes(batches: &[Arc<Batch>]) -> usize {
 mod tests {
     use std::time::Duration;
 
-    use tenure_core::{Event, Recorded, ServerId};
+    use tenure_core::testing::filler;
+    use tenure_core::{Recorded, ServerId};
 
     use super::*;
     use crate::store::MemoryDatabase;
@@ -149,8 +150,7 @@ mod tests {
         let (database, counts) = (MemoryDatabase::new(), Buffer::default());
         let store = database.server();
         for previous in 0..500 {
-            let event = Event::ServerAdopted { dead: ServerId(1), by: ServerId(2) };
-            let events = vec![Recorded { revision: Revision(previous + 1), event }];
+            let events = vec![Recorded { revision: Revision(previous + 1), event: filler(1) }];
             let (previous, number) = (Revision(previous), previous);
             let batch = Batch { namespace: "default".into(), previous, events, server: ServerId(2), number, at_ms: 0 };
             store.append(&batch, false).await.expect("appended");

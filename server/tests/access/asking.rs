@@ -1,12 +1,11 @@
 //! Requests and policies for the tests of authorization.
 
 use crate::access::calls::second;
-use crate::access::office::Who;
+use crate::access::service::Caller;
 use crate::serving::within;
 use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::client_service_client::ClientServiceClient;
 use tenure_proto::v1::command::Kind;
-use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::*;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Status};
@@ -44,29 +43,28 @@ pub const TEAMS: &str = r#"
     roles = ["all"]
 "#;
 
-pub async fn acquire(who: &Who, name: &str, session: &str) -> Result<u64, Status> {
+pub async fn acquire(caller: &Caller, name: &str, session: &str) -> Result<u64, Status> {
     let request = AcquireRequest {
         names: vec![name.to_owned()],
         session_id: session.to_owned(),
         ttl: second(),
         ..AcquireRequest::default()
     };
-    let answer = within(LockServiceClient::new(who.channel.clone()).acquire(who.ask(request))).await?;
+    let answer = within(caller.locks().acquire(request)).await?;
     Ok(answer.into_inner().token)
 }
 
-pub async fn revision(who: &Who) -> u64 {
-    let mut locks = LockServiceClient::new(who.channel.clone());
-    within(locks.list_locks(who.ask(ListLocksRequest::default()))).await.unwrap().into_inner().revision
+pub async fn revision(caller: &Caller) -> u64 {
+    within(caller.locks().list_locks(ListLocksRequest::default())).await.unwrap().into_inner().revision
 }
 
 /// Returns the first reply to a command, on a stream of its own.
-pub async fn answer(who: &Who, kind: Kind) -> Answered {
+pub async fn answer(caller: &Caller, kind: Kind) -> Answered {
     let request = StreamRequest { commands: vec![Command { id: 1, kind: Some(kind), ..Command::default() }] };
     let (requests, outgoing) = tokio::sync::mpsc::channel(1);
     requests.send(request).await.unwrap();
-    let mut client = ClientServiceClient::new(who.channel.clone());
-    let stream = client.stream(who.ask(ReceiverStream::new(outgoing)));
+    let mut client = ClientServiceClient::new(caller.channel.clone());
+    let stream = client.stream(caller.ask(ReceiverStream::new(outgoing)));
     let mut responses = within(stream).await.unwrap().into_inner();
     loop {
         let response = within(responses.message()).await.unwrap().unwrap();
@@ -77,8 +75,8 @@ pub async fn answer(who: &Who, kind: Kind) -> Answered {
 }
 
 /// Whether the policy forbids a command on a stream.
-pub async fn forbidden(who: &Who, kind: Kind) -> bool {
-    match answer(who, kind).await {
+pub async fn forbidden(caller: &Caller, kind: Kind) -> bool {
+    match answer(caller, kind).await {
         Answered::Refusal(refusal) if refusal.reason == "PERMISSION_DENIED" => {
             assert_eq!((refusal.code, &*refusal.metadata["rule"]), (Code::PermissionDenied as i32, "policy"));
             true
@@ -89,9 +87,9 @@ pub async fn forbidden(who: &Who, kind: Kind) -> bool {
 
 /// Whether a command on a stream is rejected because of its session's owner, or because the session does not exist
 /// there.
-pub async fn is_of_another(who: &Who, kind: Kind) -> bool {
+pub async fn is_of_another(caller: &Caller, kind: Kind) -> bool {
     let attached_only = matches!(&kind, Kind::Acquire(request) if request.ttl.is_none());
-    match answer(who, kind).await {
+    match answer(caller, kind).await {
         Answered::Refusal(refusal) if attached_only => refusal.reason == "NOT_ATTACHED",
         Answered::Refusal(refusal) => {
             refusal.reason == "PERMISSION_DENIED" && refusal.metadata["rule"] == "session-owner"
@@ -101,12 +99,27 @@ pub async fn is_of_another(who: &Who, kind: Kind) -> bool {
     }
 }
 
-pub async fn until_readable(who: &Who, name: &str) {
-    let ask = || who.ask(GetLockRequest { name: name.into(), ..GetLockRequest::default() });
+pub async fn get_lock(caller: &Caller, name: &str) -> Result<Lock, Status> {
+    let request = GetLockRequest { name: name.into(), ..GetLockRequest::default() };
+    Ok(within(caller.locks().get_lock(request)).await?.into_inner().lock.unwrap())
+}
+
+/// Returns once the caller may read the lock.
+pub async fn until_readable(caller: &Caller, name: &str) {
     let readable = async {
-        while LockServiceClient::new(who.channel.clone()).get_lock(ask()).await.is_err() {
+        while get_lock(caller, name).await.is_err() {
             tokio::task::yield_now().await;
         }
     };
     within(readable).await;
+}
+
+/// Returns once this number of claims wait for the lock.
+pub async fn until_waiting(caller: &Caller, name: &str, count: usize) {
+    let waiting = async {
+        while get_lock(caller, name).await.unwrap().waiters.len() != count {
+            tokio::task::yield_now().await;
+        }
+    };
+    within(waiting).await;
 }

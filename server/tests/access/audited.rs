@@ -2,20 +2,19 @@
 
 use crate::access::asking::{acquire, forbidden, is_of_another, policy};
 use crate::access::calls::second;
-use crate::access::office::Office;
+use crate::access::service::Service;
 use crate::serving::{start, within};
 use tenure_proto::v1::command::Kind;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
-use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::*;
 use tenure_server::auth::{AuditOptions, CredentialOptions};
 use tenure_server::transport::ConnectionLimits;
 
 #[tokio::test]
-async fn it_is_written_down_what_operators_do_and_who_is_refused() {
-    let office = Office::open(&["ann", "acquire", "read"], &policy("names = [\"team-a\"]")).await;
-    let (ann, other) = (office.caller("ann").await, office.caller("acquire").await);
-    let reader = office.caller("read").await;
+async fn audit_records_operator_actions_and_rejections() {
+    let service = Service::start(&["ann", "acquire", "read"], &policy("names = [\"team-a\"]")).await;
+    let (ann, other) = (service.caller("ann").await, service.caller("acquire").await);
+    let reader = service.caller("read").await;
     acquire(&ann, "team-a/x", "ann").await.unwrap();
     let evict = |name: &str, note: &str| EvictRequest {
         name: name.into(),
@@ -24,8 +23,8 @@ async fn it_is_written_down_what_operators_do_and_who_is_refused() {
         ..EvictRequest::default()
     };
     let mut locks = LockServiceClient::new(ann.channel.clone());
-    within(locks.evict(ann.ask(evict("team-a/x", "stuck\u{202e}")))).await.unwrap();
-    within(locks.evict(ann.ask(evict("team-b/x", "")))).await.unwrap_err();
+    within(ann.locks().evict(evict("team-a/x", "stuck\u{202e}"))).await.unwrap();
+    within(ann.locks().evict(evict("team-b/x", ""))).await.unwrap_err();
     within(locks.list_locks(ListLocksRequest::default())).await.unwrap_err();
     acquire(&other, "team-a/x", "ann").await.unwrap_err();
     assert!(
@@ -40,7 +39,7 @@ async fn it_is_written_down_what_operators_do_and_who_is_refused() {
     let open = OpenSessionRequest { session_id: "r".into(), ttl: second(), ..OpenSessionRequest::default() };
     assert!(forbidden(&reader, Kind::OpenSession(open)).await);
 
-    let told: Vec<_> = office
+    let told: Vec<_> = service
         .audit(7)
         .await
         .into_iter()
@@ -81,20 +80,20 @@ async fn it_is_written_down_what_operators_do_and_who_is_refused() {
 }
 
 #[tokio::test]
-async fn all_can_be_written_down_but_renewals() {
-    let office = Office::audited(&["ann"], &policy(""), true).await;
-    let ann = office.caller("ann").await;
+async fn audit_of_everything_records_all_calls_but_renewals() {
+    let service = Service::audited(&["ann"], &policy(""), true).await;
+    let ann = service.caller("ann").await;
     acquire(&ann, "job", "ann").await.unwrap();
     let renew = RenewRequest { session_id: "ann".into(), ..RenewRequest::default() };
-    within(SessionServiceClient::new(ann.channel.clone()).renew(ann.ask(renew))).await.unwrap();
+    within(ann.sessions().renew(renew)).await.unwrap();
     assert!(!forbidden(&ann, Kind::GetLock(GetLockRequest { name: "job".into(), ..Default::default() })).await);
-    let told = office.audit(2).await;
+    let told = service.audit(2).await;
     let calls: Vec<&str> = told.iter().map(|line| line["call"].as_str().unwrap()).collect();
     assert_eq!(calls, ["tenure.v1.LockService/Acquire", "tenure.v1.LockService/GetLock"]);
 }
 
 #[tokio::test]
-async fn a_server_does_not_start_without_its_audit_log() {
+async fn server_does_not_start_without_its_audit_log() {
     let audit = Some(AuditOptions { file: "/no/such/folder/audit".into(), everything: false });
     let credentials = CredentialOptions { audit, ..CredentialOptions::default() };
     let started = start(credentials, ConnectionLimits::default()).await;

@@ -10,14 +10,14 @@ use tenure_proto::v1::watch_service_client::WatchServiceClient;
 use tenure_proto::v1::*;
 use tonic::Status;
 
-use super::office::Who;
+use super::service::Caller;
 
 /// A call: its name in the contract, the verb that it requires, whether its result depends on a name, and how to make
 /// it for a name in a session.
 pub struct Call {
     pub name: &'static str,
     pub verb: &'static str,
-    pub make: fn(Who, String, String) -> BoxFuture<'static, Result<(), Status>>,
+    pub make: fn(Caller, String, String) -> BoxFuture<'static, Result<(), Status>>,
 }
 
 macro_rules! calls {
@@ -25,10 +25,10 @@ macro_rules! calls {
         vec![$($(Call {
             name: concat!("tenure.v1.", $service, "/", $call),
             verb: $verb,
-            make: |who, $name, $session| Box::pin(async move {
+            make: |caller, $name, $session| Box::pin(async move {
                 let _ = (&$name, &$session);
-                let request = who.ask($request);
-                $client::new(who.channel).$method(request).await.map(drop)
+                let request = caller.ask($request);
+                $client::new(caller.channel).$method(request).await.map(drop)
             }),
         },)*)*]
     };
@@ -98,99 +98,35 @@ pub fn all() -> Vec<Call> {
     }
 }
 
+macro_rules! commands {
+    ($($verb:literal $kind:ident $request:ident { $($field:ident: $value:expr),* })*) => {
+        vec![$(($verb, Kind::$kind($request { $($field: Clone::clone(&$value),)* ..$request::default() })),)*]
+    };
+}
+
 /// The stream commands, each with the verb that it requires.
 pub fn commands(name: &str, session: &str) -> Vec<(&'static str, Kind)> {
-    let (name, session_id) = (name.to_owned(), session.to_owned());
-    let (group, names) = (name.clone(), vec![name.clone()]);
-    let acquire =
-        AcquireRequest { names: names.clone(), session_id: session_id.clone(), wait: at_once(), ..Default::default() };
-    vec![
-        (
-            "acquire",
-            Kind::OpenSession(OpenSessionRequest {
-                session_id: session_id.clone(),
-                ttl: second(),
-                ..Default::default()
-            }),
-        ),
-        ("acquire", Kind::AttachSession(AttachSession { session_id: session_id.clone(), ..Default::default() })),
-        ("acquire", Kind::Acquire(acquire.clone())),
-        ("acquire", Kind::Acquire(AcquireRequest { ttl: second(), ..acquire })),
-        ("acquire", Kind::KeepAlive(KeepAliveRequest { session_ids: vec![session_id.clone()], ..Default::default() })),
-        (
-            "acquire",
-            Kind::CancelAcquire(CancelAcquireRequest {
-                names: names.clone(),
-                session_id: session_id.clone(),
-                ..Default::default()
-            }),
-        ),
-        (
-            "acquire",
-            Kind::Release(ReleaseRequest {
-                name: name.clone(),
-                session_id: session_id.clone(),
-                token: 1,
-                ..Default::default()
-            }),
-        ),
-        (
-            "acquire",
-            Kind::UpdateClaim(UpdateClaimRequest {
-                name: name.clone(),
-                session_id: session_id.clone(),
-                token: 1,
-                ..Default::default()
-            }),
-        ),
-        (
-            "acquire",
-            Kind::Transfer(TransferRequest {
-                name: name.clone(),
-                session_id: session_id.clone(),
-                token: 1,
-                ..Default::default()
-            }),
-        ),
-        (
-            "operate",
-            Kind::Transfer(TransferRequest { name: name.clone(), operator: "eve".into(), ..Default::default() }),
-        ),
-        ("read", Kind::GetLock(GetLockRequest { name, ..Default::default() })),
-        (
-            "acquire or read",
-            Kind::GetSession(GetSessionRequest { session_id: session_id.clone(), ..Default::default() }),
-        ),
-        (
-            "acquire",
-            Kind::JoinGroup(JoinGroupRequest {
-                group: group.clone(),
-                session_id: session_id.clone(),
-                ttl: second(),
-                ..Default::default()
-            }),
-        ),
-        (
-            "acquire",
-            Kind::LeaveGroup(LeaveGroupRequest {
-                group: group.clone(),
-                session_id: session_id.clone(),
-                ..Default::default()
-            }),
-        ),
-        ("operate", Kind::ConfigureGroup(ConfigureGroupRequest { group: group.clone(), ..Default::default() })),
-        (
-            "acquire",
-            Kind::Assign(AssignGroupRequest {
-                group: group.clone(),
-                session_id: session_id.clone(),
-                token: 1,
-                membership_revision: 1,
-                ..Default::default()
-            }),
-        ),
-        ("read", Kind::GetGroup(GetGroupRequest { group, ..Default::default() })),
-        ("watch", Kind::Watch(WatchRequest { names, ..Default::default() })),
-        ("acquire", Kind::CloseSession(CloseSessionRequest { session_id, ..Default::default() })),
-    ]
+    let (name, session_id, operator) = (name.to_owned(), session.to_owned(), "eve".to_owned());
+    let (group, names, session_ids) = (name.clone(), vec![name.clone()], vec![session_id.clone()]);
+    commands! {
+        "acquire" OpenSession OpenSessionRequest { session_id: session_id, ttl: second() }
+        "acquire" AttachSession AttachSession { session_id: session_id }
+        "acquire" Acquire AcquireRequest { names: names, session_id: session_id, wait: at_once() }
+        "acquire" Acquire AcquireRequest { names: names, session_id: session_id, wait: at_once(), ttl: second() }
+        "acquire" KeepAlive KeepAliveRequest { session_ids: session_ids }
+        "acquire" CancelAcquire CancelAcquireRequest { names: names, session_id: session_id }
+        "acquire" Release ReleaseRequest { name: name, session_id: session_id, token: 1 }
+        "acquire" UpdateClaim UpdateClaimRequest { name: name, session_id: session_id, token: 1 }
+        "acquire" Transfer TransferRequest { name: name, session_id: session_id, token: 1 }
+        "operate" Transfer TransferRequest { name: name, operator: operator }
+        "read" GetLock GetLockRequest { name: name }
+        "acquire or read" GetSession GetSessionRequest { session_id: session_id }
+        "acquire" JoinGroup JoinGroupRequest { group: group, session_id: session_id, ttl: second() }
+        "acquire" LeaveGroup LeaveGroupRequest { group: group, session_id: session_id }
+        "operate" ConfigureGroup ConfigureGroupRequest { group: group }
+        "acquire" Assign AssignGroupRequest { group: group, session_id: session_id, token: 1, membership_revision: 1 }
+        "read" GetGroup GetGroupRequest { group: group }
+        "watch" Watch WatchRequest { names: names }
+        "acquire" CloseSession CloseSessionRequest { session_id: session_id }
+    }
 }

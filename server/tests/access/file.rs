@@ -1,16 +1,15 @@
 //! The policy file.
 
 use crate::access::asking::{TEAMS, acquire};
-use crate::access::office::{Office, is_forbidden};
+use crate::access::service::{Service, is_forbidden};
 use crate::serving::{start, within};
-use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::*;
 use tenure_server::auth::{Access, CredentialOptions, Verb};
 use tenure_server::telemetry::metrics::Metrics;
 use tenure_server::transport::{ConnectionLimits, Peer};
 
 #[tokio::test]
-async fn a_policy_that_cannot_be_read_changes_nothing() {
+async fn policy_that_cannot_be_read_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("policy");
     let write = |text: &str| std::fs::write(&file, text).unwrap();
@@ -38,23 +37,23 @@ async fn a_policy_that_cannot_be_read_changes_nothing() {
 
 /// The documented policy file.
 #[tokio::test]
-async fn the_policy_of_the_page_says_what_it_says_there() {
+async fn documented_policy_grants_what_the_page_states() {
     let page = include_str!("../../../deploy/security.md");
     let policy = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
-    let office = Office::open(&["billing"], policy).await;
-    let billing = office.caller("billing").await;
+    let service = Service::start(&["billing"], policy).await;
+    let billing = service.caller("billing").await;
     acquire(&billing, "billing", "b").await.unwrap();
     acquire(&billing, "billing/run", "b").await.unwrap();
     for name in ["billing-old", "other"] {
         assert!(is_forbidden(&acquire(&billing, name, "b").await.map(drop)), "{name}");
     }
     let evict = EvictRequest { name: "billing".into(), operator: "eve".into(), ..EvictRequest::default() };
-    let evicted = within(LockServiceClient::new(billing.channel.clone()).evict(billing.ask(evict))).await;
+    let evicted = within(billing.locks().evict(evict)).await;
     assert!(is_forbidden(&evicted.map(drop)));
 }
 
 #[tokio::test]
-async fn a_server_does_not_start_with_a_policy_that_cannot_be_used() {
+async fn server_does_not_start_with_an_unusable_policy() {
     let folder = tempfile::tempdir().unwrap();
     let (tokens, policy) = (folder.path().join("tokens"), folder.path().join("policy"));
     std::fs::write(&tokens, "").unwrap();

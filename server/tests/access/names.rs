@@ -2,73 +2,66 @@
 
 use crate::access::asking::{TEAMS, acquire, policy};
 use crate::access::calls::{Call, all, second};
-use crate::access::office::{Office, Who, fact, is_forbidden};
+use crate::access::service::{Caller, Service, fact, is_forbidden};
 use crate::serving::within;
-use tenure_proto::v1::group_service_client::GroupServiceClient;
-use tenure_proto::v1::lock_service_client::LockServiceClient;
-use tenure_proto::v1::session_service_client::SessionServiceClient;
-use tenure_proto::v1::watch_service_client::WatchServiceClient;
 use tenure_proto::v1::*;
 
 #[tokio::test]
-async fn a_name_stands_for_whole_parts_only() {
-    let office = Office::open(&["acquire", "read", "watch", "operate", "ann"], &policy("names = [\"team-a\"]")).await;
+async fn right_on_a_name_covers_whole_segments_only() {
+    let service =
+        Service::start(&["acquire", "read", "watch", "operate", "ann"], &policy("names = [\"team-a\"]")).await;
     let names_a_lock = |call: &Call| !call.name.contains("/List") && !call.name.contains("Session");
     for call in all().into_iter().filter(names_a_lock).filter(|call| call.name != "tenure.v1.SessionService/Renew") {
-        let who = office.caller(call.verb).await;
+        let caller = service.caller(call.verb).await;
         for (name, is_theirs) in
             [("team-a", true), ("team-a/x", true), ("team-ab", false), ("team-ab/x", false), ("team", false)]
         {
-            let answer = within((call.make)(who.clone(), name.into(), "s".into())).await;
+            let answer = within((call.make)(caller.clone(), name.into(), "s".into())).await;
             assert_eq!(is_forbidden(&answer), !is_theirs, "{} on {name}: {answer:?}", call.name);
         }
     }
     // A set requires the right on every name.
-    let ann = office.caller("ann").await;
+    let ann = service.caller("ann").await;
     let both = AcquireRequest {
         names: vec!["team-a/x".into(), "team-b/x".into()],
         session_id: "ann".into(),
         ttl: second(),
         ..AcquireRequest::default()
     };
-    let refused = within(LockServiceClient::new(ann.channel.clone()).acquire(ann.ask(both))).await.unwrap_err();
+    let refused = within(ann.locks().acquire(both)).await.unwrap_err();
     assert_eq!((fact(&refused, "rule"), fact(&refused, "name")), ("policy".into(), "team-b/x".into()));
     for prefix in ["", "team-a", "team-", "team-ab/"] {
         let watch = WatchRequest { prefixes: vec![prefix.into()], ..WatchRequest::default() };
-        let refused = within(WatchServiceClient::new(ann.channel.clone()).watch(ann.ask(watch))).await.unwrap_err();
+        let refused = within(ann.watches().watch(watch)).await.unwrap_err();
         assert_eq!(fact(&refused, "name"), format!("{prefix}*"));
     }
-    let everything = WatchServiceClient::new(ann.channel.clone()).watch(ann.ask(WatchRequest::default())).await;
+    let everything = ann.watches().watch(WatchRequest::default()).await;
     assert_eq!(fact(&everything.unwrap_err(), "name"), "*", "no name at all is every name");
 }
 
 #[tokio::test]
-async fn lists_leave_out_what_is_not_theirs() {
-    let office = Office::open(&["ann", "bob", "reader"], TEAMS).await;
-    let (ann, bob, reader) = (office.caller("ann").await, office.caller("bob").await, office.caller("reader").await);
+async fn lists_leave_out_names_that_the_caller_may_not_read() {
+    let service = Service::start(&["ann", "bob", "reader"], TEAMS).await;
+    let (ann, bob, reader) = (service.caller("ann").await, service.caller("bob").await, service.caller("reader").await);
     acquire(&ann, "team-a/x", "ann").await.unwrap();
     acquire(&bob, "team-b/x", "bob").await.unwrap();
-    for (who, session, group) in [(&ann, "ann", "team-a/g"), (&bob, "bob", "team-b/g")] {
+    for (caller, session, group) in [(&ann, "ann", "team-a/g"), (&bob, "bob", "team-b/g")] {
         let (group, session_id) = (group.to_owned(), session.to_owned());
         let join = JoinGroupRequest { group, session_id, ..JoinGroupRequest::default() };
-        within(GroupServiceClient::new(who.channel.clone()).join_group(who.ask(join))).await.unwrap();
+        within(caller.groups().join_group(join)).await.unwrap();
     }
-    for (who, seen) in [(&ann, &["a"][..]), (&bob, &["b"]), (&reader, &["a", "b"])] {
-        let mut locks = LockServiceClient::new(who.channel.clone());
-        let listed = within(locks.list_locks(who.ask(ListLocksRequest::default()))).await.unwrap().into_inner();
+    for (caller, seen) in [(&ann, &["a"][..]), (&bob, &["b"]), (&reader, &["a", "b"])] {
+        let listed = within(caller.locks().list_locks(ListLocksRequest::default())).await.unwrap().into_inner();
         assert!(listed.locks.iter().map(|lock| &*lock.name).eq(seen.iter().map(|team| format!("team-{team}/x"))));
-        let mut groups = GroupServiceClient::new(who.channel.clone());
-        let listed = within(groups.list_groups(who.ask(ListGroupsRequest::default()))).await.unwrap().into_inner();
+        let listed = within(caller.groups().list_groups(ListGroupsRequest::default())).await.unwrap().into_inner();
         assert!(listed.groups.iter().map(|group| &*group.name).eq(seen.iter().map(|team| format!("team-{team}/g"))));
-        let mut sessions = SessionServiceClient::new(who.channel.clone());
         let listed =
-            within(sessions.list_sessions(who.ask(ListSessionsRequest::default()))).await.unwrap().into_inner();
+            within(caller.sessions().list_sessions(ListSessionsRequest::default())).await.unwrap().into_inner();
         assert_eq!(listed.sessions.len(), seen.len());
     }
     // Pages are filled with visible names only.
     let page = ListLocksRequest { page_size: 1, ..ListLocksRequest::default() };
-    let page =
-        within(LockServiceClient::new(bob.channel.clone()).list_locks(bob.ask(page))).await.unwrap().into_inner();
+    let page = within(bob.locks().list_locks(page)).await.unwrap().into_inner();
     assert_eq!((page.locks[0].name.as_str(), page.next_page_token.as_str()), ("team-b/x", ""));
 }
 
@@ -76,8 +69,8 @@ async fn lists_leave_out_what_is_not_theirs() {
 async fn list_blocked_leaves_out_holders_of_locks_that_the_reader_may_not_read() {
     let reads_a = "[[roles.reads-a]]\nverbs = [\"read\"]\nnames = [\"team-a\"]\n\
         [[grants]]\nidentity = \"token:mallory\"\nroles = [\"reads-a\"]\n";
-    let office = Office::open(&["ann", "mallory"], &(policy("") + reads_a)).await;
-    let (ann, mallory) = (office.caller("ann").await, office.caller("mallory").await);
+    let service = Service::start(&["ann", "mallory"], &(policy("") + reads_a)).await;
+    let (ann, mallory) = (service.caller("ann").await, service.caller("mallory").await);
     acquire(&ann, "hidden/z", "holder").await.unwrap();
     acquire(&ann, "team-a/w", "open").await.unwrap();
     let waiting = tokio::spawn({
@@ -88,11 +81,10 @@ async fn list_blocked_leaves_out_holders_of_locks_that_the_reader_may_not_read()
             ttl: second(),
             ..AcquireRequest::default()
         };
-        async move { LockServiceClient::new(ann.channel.clone()).acquire(ann.ask(both)).await }
+        async move { ann.locks().acquire(both).await }
     });
-    let blocked = async |who: &Who| {
-        let mut locks = LockServiceClient::new(who.channel.clone());
-        let listed = within(locks.list_blocked(who.ask(ListBlockedRequest::default()))).await.unwrap().into_inner();
+    let blocked = async |caller: &Caller| {
+        let listed = within(caller.locks().list_blocked(ListBlockedRequest::default())).await.unwrap().into_inner();
         let sessions = listed.blocked.into_iter().flat_map(|blocked| blocked.blocked_by);
         sessions.map(|claim| claim.session_id).collect::<Vec<_>>()
     };

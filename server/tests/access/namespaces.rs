@@ -2,40 +2,38 @@
 
 use crate::access::asking::policy;
 use crate::access::calls::{all, commands, second};
-use crate::access::office::{Office, Who, fact, is_forbidden};
+use crate::access::service::{Caller, Service, fact, is_forbidden};
 use crate::serving::within;
 use tenure_proto::v1::client_service_client::ClientServiceClient;
-use tenure_proto::v1::lock_service_client::LockServiceClient;
-use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::*;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Status};
 
-async fn open_in(who: &Who, namespace: &str) -> Result<(), Status> {
+async fn open_in(caller: &Caller, namespace: &str) -> Result<(), Status> {
     let request = OpenSessionRequest {
         namespace: namespace.into(),
         session_id: "s".into(),
         ttl: second(),
         ..OpenSessionRequest::default()
     };
-    within(SessionServiceClient::new(who.channel.clone()).open_session(who.ask(request))).await.map(drop)
+    within(caller.sessions().open_session(request)).await.map(drop)
 }
 
-async fn close_in(who: &Who, namespace: &str) -> Result<(), Status> {
+async fn close_in(caller: &Caller, namespace: &str) -> Result<(), Status> {
     let request =
         CloseSessionRequest { namespace: namespace.into(), session_id: "s".into(), ..CloseSessionRequest::default() };
-    within(SessionServiceClient::new(who.channel.clone()).close_session(who.ask(request))).await.map(drop)
+    within(caller.sessions().close_session(request)).await.map(drop)
 }
 
-async fn look_in(who: &Who, namespace: &str) -> Result<(), Status> {
+async fn look_in(caller: &Caller, namespace: &str) -> Result<(), Status> {
     let request = GetLockRequest { namespace: namespace.into(), name: "job".into() };
-    within(LockServiceClient::new(who.channel.clone()).get_lock(who.ask(request))).await.map(drop)
+    within(caller.locks().get_lock(request)).await.map(drop)
 }
 
 #[tokio::test]
 async fn close_session_without_any_right_is_rejected_and_opens_no_namespace() {
-    let office = Office::open(&["ann", "none"], &policy("")).await;
-    let (ann, none) = (office.caller("ann").await, office.caller("none").await);
+    let service = Service::start(&["ann", "none"], &policy("")).await;
+    let (ann, none) = (service.caller("ann").await, service.caller("none").await);
     for count in 0..30 {
         assert!(is_forbidden(&close_in(&none, &format!("new-{count}")).await));
     }
@@ -44,21 +42,21 @@ async fn close_session_without_any_right_is_rejected_and_opens_no_namespace() {
 }
 
 #[tokio::test]
-async fn reads_and_give_backs_leave_room_for_namespaces_that_are_filled() {
-    let office = Office::open(&["ann"], &policy("")).await;
-    let ann = office.caller("ann").await;
+async fn reads_and_releases_do_not_count_against_the_bound_of_namespaces() {
+    let service = Service::start(&["ann"], &policy("")).await;
+    let ann = service.caller("ann").await;
     for count in 0..30 {
         look_in(&ann, &format!("read-{count}")).await.unwrap();
         close_in(&ann, &format!("closed-{count}")).await.unwrap();
     }
     open_in(&ann, "of-ann").await.unwrap();
-    assert!(office.count("tenure_namespaces") <= 3, "idle ones are closed again");
+    assert!(service.count("tenure_namespaces") <= 3, "idle ones are closed again");
 }
 
 #[tokio::test]
-async fn a_stream_that_gives_back_keeps_no_namespace_open() {
-    let office = Office::open(&["ann"], &policy("")).await;
-    let ann = office.caller("ann").await;
+async fn stream_of_releases_and_cancels_keeps_no_namespace_open() {
+    let service = Service::start(&["ann"], &policy("")).await;
+    let ann = service.caller("ann").await;
     let (sender, receiver) = tokio::sync::mpsc::channel(100);
     let mut client = ClientServiceClient::new(ann.channel.clone());
     let stream = client.stream(ann.ask(ReceiverStream::new(receiver)));
@@ -83,19 +81,19 @@ async fn a_stream_that_gives_back_keeps_no_namespace_open() {
         answered += within(answers.message()).await.unwrap().unwrap().answers.len() as u64;
     }
     open_in(&ann, "of-ann").await.unwrap();
-    assert!(office.count("tenure_namespaces") <= 3, "idle ones are closed again");
+    assert!(service.count("tenure_namespaces") <= 3, "idle ones are closed again");
 }
 
 #[tokio::test]
-async fn a_new_namespace_past_the_bound_is_rejected_but_not_those_that_exist() {
-    let office = Office::open(&["ann"], &policy("")).await;
-    let ann = office.caller("ann").await;
+async fn new_namespace_past_the_bound_is_rejected_but_not_those_that_exist() {
+    let service = Service::start(&["ann"], &policy("")).await;
+    let ann = service.caller("ann").await;
     for count in 0..10 {
         open_in(&ann, &format!("full-{count}")).await.unwrap();
     }
     let refused = open_in(&ann, "one-more").await.unwrap_err();
     assert_eq!((refused.code(), fact(&refused, "limit")), (Code::ResourceExhausted, "namespaces".to_owned()));
-    assert_eq!(office.count("tenure_limits_reached_total{limit=\"namespaces\"}"), 1);
+    assert_eq!(service.count("tenure_limits_reached_total{limit=\"namespaces\"}"), 1);
     // A namespace that is open because of a read is rejected as well.
     look_in(&ann, "one-more").await.unwrap();
     open_in(&ann, "one-more").await.unwrap_err();

@@ -2,17 +2,16 @@
 
 use crate::access::asking::{acquire, is_of_another, policy, revision};
 use crate::access::calls::{all, commands};
-use crate::access::office::{Office, Who, fact, is_forbidden};
+use crate::access::service::{Caller, Service, fact, is_forbidden};
 use crate::serving::within;
-use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::*;
 use tonic::{Code, Status};
 
 #[tokio::test]
-async fn nobody_uses_the_session_of_somebody_else() {
+async fn session_rejects_calls_of_another_identity() {
     let bob_may = "[[grants]]\nidentity = \"token:bob\"\nroles = [\"acquire\"]\n";
-    let office = Office::open(&["ann", "bob"], &(policy("") + bob_may)).await;
-    let (ann, bob) = (office.caller("ann").await, office.caller("bob").await);
+    let service = Service::start(&["ann", "bob"], &(policy("") + bob_may)).await;
+    let (ann, bob) = (service.caller("ann").await, service.caller("bob").await);
     let token = acquire(&ann, "job", "ann").await.unwrap();
     let before = revision(&ann).await;
     for call in all().into_iter().filter(|call| ["acquire", "", "acquire or read"].contains(&call.verb)) {
@@ -34,15 +33,14 @@ async fn nobody_uses_the_session_of_somebody_else() {
 }
 
 #[tokio::test]
-async fn a_keep_alive_renews_nobody_elses_session() {
-    let office = Office::open(&["ann", "acquire", "read"], &policy("")).await;
+async fn keep_alive_does_not_renew_a_session_of_another_identity() {
+    let service = Service::start(&["ann", "acquire", "read"], &policy("")).await;
     let (ann, other, reader) =
-        (office.caller("ann").await, office.caller("acquire").await, office.caller("read").await);
+        (service.caller("ann").await, service.caller("acquire").await, service.caller("read").await);
     acquire(&ann, "job", "ann").await.unwrap();
-    let keep = |who: Who| async move {
+    let keep = |caller: Caller| async move {
         let request = KeepAliveRequest { session_ids: vec!["ann".into()], ..KeepAliveRequest::default() };
-        let mut sessions = SessionServiceClient::new(who.channel.clone());
-        let mut answers = within(sessions.keep_alive(who.ask(tokio_stream::iter([request])))).await?.into_inner();
+        let mut answers = within(caller.sessions().keep_alive(tokio_stream::iter([request]))).await?.into_inner();
         Ok::<_, Status>(within(answers.message()).await?.unwrap().sessions.remove(0))
     };
     assert!(keep(ann).await.unwrap().refusal.is_none());

@@ -1,32 +1,29 @@
 //! Operations in progress end when they are no longer allowed.
 
-use crate::access::asking::{TEAMS, acquire, until_readable};
+use crate::access::asking::{TEAMS, acquire, until_readable, until_waiting};
 use crate::access::calls::second;
-use crate::access::office::{Office, Who, fact};
+use crate::access::service::{Caller, Service, fact};
 use crate::serving::within;
 use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::client_service_client::ClientServiceClient;
 use tenure_proto::v1::command::Kind;
-use tenure_proto::v1::lock_service_client::LockServiceClient;
-use tenure_proto::v1::watch_service_client::WatchServiceClient;
 use tenure_proto::v1::*;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Status};
 
 #[tokio::test]
-async fn what_is_under_way_ends_when_it_is_allowed_no_more() {
-    let office = Office::open(&["ann", "bob"], TEAMS).await;
-    let ann = office.caller("ann").await;
+async fn operations_in_progress_end_when_the_policy_forbids_them() {
+    let service = Service::start(&["ann", "bob"], TEAMS).await;
+    let ann = service.caller("ann").await;
     let both = TEAMS.replace("roles = [\"b\"]", "roles = [\"a\", \"b\"]");
-    office.change_policy(&both);
+    service.change_policy(&both);
     acquire(&ann, "team-a/x", "ann").await.unwrap();
-    let bob = office.caller("bob").await;
+    let bob = service.caller("bob").await;
     until_readable(&bob, "team-a/x").await;
 
     // A watch and a wait, as plain calls and on a stream, and a wait that continues because it is still allowed.
     let watch = WatchRequest { names: vec!["team-a/x".into()], ..WatchRequest::default() };
-    let mut watching =
-        WatchServiceClient::new(bob.channel.clone()).watch(bob.ask(watch.clone())).await.unwrap().into_inner();
+    let mut watching = bob.watches().watch(watch.clone()).await.unwrap().into_inner();
     assert!(within(watching.message()).await.unwrap().is_some());
     let waiting = acquire_in_background(&bob, "team-a/x");
     let commands = vec![
@@ -56,9 +53,9 @@ async fn what_is_under_way_ends_when_it_is_allowed_no_more() {
         })
         .await
         .unwrap();
-    within(until_waiting(&ann, 2)).await;
+    until_waiting(&ann, "team-a/x", 2).await;
 
-    office.change_policy(TEAMS);
+    service.change_policy(TEAMS);
     let ended = loop {
         match within(watching.message()).await {
             Ok(Some(_)) => {}
@@ -72,20 +69,9 @@ async fn what_is_under_way_ends_when_it_is_allowed_no_more() {
     acquire(&bob, "team-b/x", "bob-too").await.unwrap();
 }
 
-fn acquire_in_background(who: &Who, name: &'static str) -> tokio::task::JoinHandle<Result<u64, Status>> {
-    let who = who.clone();
-    tokio::spawn(async move { acquire(&who, name, "waits").await })
-}
-
-async fn until_waiting(who: &Who, many: usize) {
-    loop {
-        let ask = who.ask(GetLockRequest { name: "team-a/x".into(), ..GetLockRequest::default() });
-        let lock = LockServiceClient::new(who.channel.clone()).get_lock(ask).await.unwrap().into_inner().lock.unwrap();
-        if lock.waiters.len() == many {
-            return;
-        }
-        tokio::task::yield_now().await;
-    }
+fn acquire_in_background(caller: &Caller, name: &'static str) -> tokio::task::JoinHandle<Result<u64, Status>> {
+    let caller = caller.clone();
+    tokio::spawn(async move { acquire(&caller, name, "waits").await })
 }
 
 async fn until_told(

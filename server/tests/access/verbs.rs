@@ -2,11 +2,10 @@
 
 use crate::access::asking::{VERBS, forbidden, policy, revision};
 use crate::access::calls::{all, commands};
-use crate::access::office::{Office, fact, is_forbidden};
+use crate::access::service::{Service, fact, is_forbidden};
 use crate::serving::within;
 use prost::Message;
 use std::collections::BTreeSet;
-use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::*;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
@@ -16,14 +15,14 @@ use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
 
 #[tokio::test]
 async fn each_call_takes_its_verb() {
-    let office = Office::open(&["acquire", "read", "watch", "operate", "ann", "none"], &policy("")).await;
-    let ann = office.caller("ann").await;
+    let service = Service::start(&["acquire", "read", "watch", "operate", "ann", "none"], &policy("")).await;
+    let ann = service.caller("ann").await;
     for verb in VERBS.iter().chain(&["none"]) {
-        let who = office.caller(verb).await;
+        let caller = service.caller(verb).await;
         for call in all() {
             let is_enough = call.verb.is_empty() || call.verb.split(" or ").any(|wanted| wanted == *verb);
             let before = revision(&ann).await;
-            let answer = within((call.make)(who.clone(), "job".into(), format!("of-{verb}"))).await;
+            let answer = within((call.make)(caller.clone(), "job".into(), format!("of-{verb}"))).await;
             assert_eq!(is_forbidden(&answer), !is_enough, "{} by {verb}: {answer:?}", call.name);
             if let (false, Err(refused)) = (is_enough, &answer) {
                 assert!(call.verb.split(" or ").any(|wanted| wanted == fact(refused, "verb")), "{}", call.name);
@@ -35,12 +34,12 @@ async fn each_call_takes_its_verb() {
 
 #[tokio::test]
 async fn each_command_of_a_stream_takes_its_verb() {
-    let office = Office::open(&["acquire", "read", "watch", "operate", "none"], &policy("")).await;
+    let service = Service::start(&["acquire", "read", "watch", "operate", "none"], &policy("")).await;
     for verb in VERBS.iter().chain(&["none"]) {
-        let who = office.caller(verb).await;
+        let caller = service.caller(verb).await;
         for (wanted, kind) in commands("job", &format!("of-{verb}")) {
             let is_enough = wanted.is_empty() || wanted.split(" or ").any(|wanted| wanted == *verb);
-            assert_eq!(forbidden(&who, kind.clone()).await, !is_enough, "{kind:?} by {verb}");
+            assert_eq!(forbidden(&caller, kind.clone()).await, !is_enough, "{kind:?} by {verb}");
         }
     }
 }
@@ -62,29 +61,29 @@ fn every_call_of_the_contract_is_tried() {
 
 #[tokio::test]
 async fn one_namespace_is_not_another() {
-    let office = Office::open(&["ann"], &policy("namespaces = [\"blue\"]")).await;
-    let ann = office.caller("ann").await;
+    let service = Service::start(&["ann"], &policy("namespaces = [\"blue\"]")).await;
+    let ann = service.caller("ann").await;
     for call in all().into_iter().filter(|call| !call.verb.is_empty()) {
         let answer = within((call.make)(ann.clone(), "job".into(), "s".into())).await;
         assert!(is_forbidden(&answer), "{} in the default namespace: {answer:?}", call.name);
     }
     let there = GetLockRequest { namespace: "blue".into(), name: "job".into() };
-    within(LockServiceClient::new(ann.channel.clone()).get_lock(ann.ask(there))).await.unwrap();
+    within(ann.locks().get_lock(there)).await.unwrap();
 }
 
 #[tokio::test]
 async fn what_can_be_called_is_told_to_those_who_may_call_something() {
-    let office = Office::open(&["read", "none"], &policy("")).await;
+    let service = Service::start(&["read", "none"], &policy("")).await;
     for (name, is_told) in [("read", true), ("none", false)] {
-        let who = office.caller(name).await;
+        let caller = service.caller(name).await;
         let ask = ServerReflectionRequest {
             message_request: Some(MessageRequest::ListServices(String::new())),
             ..ServerReflectionRequest::default()
         };
-        let mut reflection = ServerReflectionClient::new(who.channel.clone());
-        let told = within(reflection.server_reflection_info(who.ask(tokio_stream::iter([ask])))).await.map(drop);
+        let mut reflection = ServerReflectionClient::new(caller.channel.clone());
+        let told = within(reflection.server_reflection_info(caller.ask(tokio_stream::iter([ask])))).await.map(drop);
         assert_eq!(is_forbidden(&told), !is_told, "{told:?}");
-        let mut health = HealthClient::new(who.channel.clone());
+        let mut health = HealthClient::new(caller.channel.clone());
         within(health.check(HealthCheckRequest::default())).await.unwrap();
     }
 }

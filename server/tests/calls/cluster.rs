@@ -2,22 +2,21 @@
 
 use std::time::{Duration, Instant};
 
-use tenure_core::{Event, Revision};
+use tenure_core::Revision;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::{
     AcquireRequest, AcquireResponse, GetLockRequest, GetSessionRequest, Lock, ReleaseRequest, RenewRequest, Session,
 };
-use tenure_server::auth::CredentialOptions;
-use tenure_server::grpc::TtlBounds;
 use tenure_server::node::NodeOptions;
 use tenure_server::server::{Server, ServerOptions};
 use tenure_server::store::MemoryDatabase;
-use tenure_server::transport::ConnectionLimits;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{IntoRequest, Status};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
+
+use crate::{lab, serving};
 
 /// Upper bound of every wait in a test.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -44,28 +43,10 @@ impl Cluster {
         let database = MemoryDatabase::new();
         let mut servers = Vec::new();
         for number in 0..count {
-            let options = ServerOptions {
-                tls: None,
-                credentials: CredentialOptions::default(),
-                listen: ([127, 0, 0, 1], 0).into(),
-                connections: ConnectionLimits::default(),
-                ttl: TtlBounds { min: Duration::from_millis(100), max: Duration::from_secs(3600) },
-                drain_timeout: Duration::from_secs(1),
-                node: NodeOptions {
-                    lease: Duration::from_secs(10),
-                    label: format!("server-{number}"),
-                    address: address(number, &servers),
-                    certificate: String::new(),
-                    reattach: REATTACH,
-                    poll_interval: Duration::from_millis(20),
-                    max_namespaces: 10,
-                    history_retention: Duration::from_secs(3600),
-                    history_max_bytes: 1 << 30,
-                },
-            };
-            let server = Server::start_with(options, database.server()).await.expect("started");
-            let mut readiness = server.readiness();
-            within(readiness.wait_for(|readiness| readiness.is_ready())).await.expect("runs");
+            let (label, address) = (format!("server-{number}"), address(number, &servers));
+            let node = NodeOptions { label, address, reattach: REATTACH, ..lab::options() };
+            let options = ServerOptions { node, ..serving::options() };
+            let server = serving::start_on(options, database.server()).await.expect("started");
             servers.push(server);
         }
         Self { database, servers }
@@ -93,12 +74,7 @@ impl Cluster {
 
     /// The tokens that were ever granted to a session.
     pub fn grants(&self, session: &str) -> Vec<Revision> {
-        let log = self.database.log("default");
-        let granted = log.iter().flat_map(|batch| &batch.events).filter(|recorded| match &recorded.event {
-            Event::ClaimGranted { spec, .. } | Event::ClaimTransferred { spec, .. } => *spec.session == *session,
-            _ => false,
-        });
-        granted.map(|recorded| recorded.revision).collect()
+        lab::grants(&self.database, session)
     }
 }
 

@@ -7,18 +7,18 @@ use tenure_proto::v1::command::Kind;
 use tenure_proto::v1::{KeepAliveRequest, UpdateClaimRequest, WatchRequest, watch_response};
 
 use crate::calls::cluster::{Cluster, within};
-use crate::calls::talk::Talk;
+use crate::calls::stream::ClientStream;
 
 /// Exceeds the amount in flight between a server and a client that does not read.
 const CHANGES: usize = 600;
 
 #[tokio::test]
-async fn a_keep_alive_does_not_wait_for_all_the_events_before_it() {
+async fn keep_alive_is_answered_before_events_that_were_queued_earlier() {
     let cluster = Cluster::start(1).await;
     let (listening, acting) = (cluster.narrow_caller(0).await, cluster.caller(0).await);
-    let mut talk = Talk::begin(&listening, &["default"]).await;
-    talk.say([(10, Kind::Watch(WatchRequest { prefixes: vec![String::new()], ..WatchRequest::default() }))]).await;
-    assert!(matches!(talk.next().await, (10, Answered::Watch(_))), "how it stands");
+    let mut stream = ClientStream::open(&listening, &["default"]).await;
+    stream.send([(10, Kind::Watch(WatchRequest { prefixes: vec![String::new()], ..WatchRequest::default() }))]).await;
+    assert!(matches!(stream.next().await, (10, Answered::Watch(_))), "how it stands");
     let token = acting.hold("bob", "a").await;
     let mut end = 0;
     for change in 0..CHANGES {
@@ -32,11 +32,11 @@ async fn a_keep_alive_does_not_wait_for_all_the_events_before_it() {
         end = within(acting.locks().update_claim(request)).await.expect("held").into_inner().revision;
     }
     let keep = KeepAliveRequest { session_ids: vec!["ann".to_owned()], ..KeepAliveRequest::default() };
-    talk.say([(11, Kind::KeepAlive(keep))]).await;
+    stream.send([(11, Kind::KeepAlive(keep))]).await;
     listening.is_heard().await;
     let mut before = 0;
     loop {
-        match talk.next().await {
+        match stream.next().await {
             (11, Answered::KeepAlive(_)) => break,
             (10, Answered::Watch(_)) => before += 1,
             other => panic!("unasked: {other:?}"),
@@ -45,7 +45,7 @@ async fn a_keep_alive_does_not_wait_for_all_the_events_before_it() {
     assert!(before < CHANGES / 2, "{before} events came first");
     let mut last = 0;
     while last < end {
-        let (_, Answered::Watch(watched)) = talk.next().await else { panic!("nothing else was asked for") };
+        let (_, Answered::Watch(watched)) = stream.next().await else { panic!("nothing else was asked for") };
         assert!(matches!(watched.kind, Some(watch_response::Kind::Events(_) | watch_response::Kind::Progress(_))));
         last = watched.revision;
     }

@@ -10,19 +10,19 @@ use tenure_proto::v1::{AttachSession, CancelAcquireRequest, CancelCommand, GetLo
 use tonic::Code;
 
 use crate::calls::cluster::{Cluster, within};
-use crate::calls::talk::{Talk, acquire, refused, release, token};
+use crate::calls::stream::{ClientStream, acquire, refused, release, token};
 
 #[tokio::test]
 async fn each_command_of_a_message_is_answered() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
-    let mut talk = Talk::begin(&caller, &["default"]).await;
+    let mut stream = ClientStream::open(&caller, &["default"]).await;
     let name = |id: u64| format!("lock/{id}");
-    talk.say((10..510).map(|id| (id, acquire("", &name(id))))).await;
-    let granted = talk.answers(10..510).await;
+    stream.send((10..510).map(|id| (id, acquire("", &name(id))))).await;
+    let granted = stream.answers(10..510).await;
     assert_eq!(caller.holder(&name(77)).await, Some(("ann".to_owned(), token(&granted[&77]))));
-    talk.say(granted.iter().map(|(id, answer)| (id + 1_000, release("", &name(*id), token(answer))))).await;
-    let released = talk.answers(1_010..1_510).await;
+    stream.send(granted.iter().map(|(id, answer)| (id + 1_000, release("", &name(*id), token(answer))))).await;
+    let released = stream.answers(1_010..1_510).await;
     assert!(released.values().all(|answer| matches!(answer, Answered::Release(_))));
     assert_eq!(caller.holder(&name(77)).await, None);
 }
@@ -31,15 +31,15 @@ async fn each_command_of_a_message_is_answered() {
 async fn who_sends_no_more_still_hears_what_they_have_asked_for() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
-    let mut talk = Talk::begin(&caller, &["default"]).await;
+    let mut stream = ClientStream::open(&caller, &["default"]).await;
     let look = GetLockRequest { name: "a".to_owned(), ..GetLockRequest::default() };
-    talk.say((10..20).map(|id| (id, Kind::GetLock(look.clone())))).await;
+    stream.send((10..20).map(|id| (id, Kind::GetLock(look.clone())))).await;
     let hold = cluster.database.hold_appends();
-    talk.say([(20, acquire("", "a")), (21, acquire("", "b"))]).await;
-    talk.hang_up();
+    stream.send([(20, acquire("", "a")), (21, acquire("", "b"))]).await;
+    stream.close_requests();
     hold.reached().await;
     drop(hold);
-    let mut answers = talk.answers(10..22).await;
+    let mut answers = stream.answers(10..22).await;
     assert!(answers.split_off(&20).values().all(|answer| token(answer) > 0));
     assert!(answers.values().all(|answer| matches!(answer, Answered::GetLock(_))), "{answers:?}");
 }
@@ -48,10 +48,10 @@ async fn who_sends_no_more_still_hears_what_they_have_asked_for() {
 async fn commands_of_one_message_cost_few_appends() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
-    let mut talk = Talk::begin(&caller, &["default"]).await;
+    let mut stream = ClientStream::open(&caller, &["default"]).await;
     let before = cluster.database.log("default").len();
-    talk.say((10..510).map(|id| (id, acquire("", &format!("lock/{id}"))))).await;
-    talk.answers(10..510).await;
+    stream.send((10..510).map(|id| (id, acquire("", &format!("lock/{id}"))))).await;
+    stream.answers(10..510).await;
     assert_eq!(cluster.database.log("default").len(), before + 1, "they were decided together");
 }
 
@@ -59,10 +59,11 @@ async fn commands_of_one_message_cost_few_appends() {
 async fn what_is_out_of_bounds_is_refused_alone() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
-    let mut talk = Talk::begin(&caller, &["default"]).await;
-    talk.say([(10, acquire("", "a")), (11, acquire("", "")), (12, acquire("UPPER", "a")), (13, release("", "b", 0))])
+    let mut stream = ClientStream::open(&caller, &["default"]).await;
+    stream
+        .send([(10, acquire("", "a")), (11, acquire("", "")), (12, acquire("UPPER", "a")), (13, release("", "b", 0))])
         .await;
-    let answers = talk.answers(10..14).await;
+    let answers = stream.answers(10..14).await;
     token(&answers[&10]);
     for id in 11..14 {
         assert_eq!(refused(&answers[&id]), "INVALID_FIELD", "{id}");
@@ -73,13 +74,13 @@ async fn what_is_out_of_bounds_is_refused_alone() {
 async fn one_message_may_be_about_several_namespaces() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
-    let mut talk = Talk::begin(&caller, &["default", "other"]).await;
+    let mut stream = ClientStream::open(&caller, &["default", "other"]).await;
     let namespace = |id: u64| if id.is_multiple_of(2) { "default" } else { "other" };
-    talk.say((10..20).map(|id| (id, acquire(namespace(id), &format!("lock/{id}"))))).await;
-    let granted = talk.answers(10..20).await;
+    stream.send((10..20).map(|id| (id, acquire(namespace(id), &format!("lock/{id}"))))).await;
+    let granted = stream.answers(10..20).await;
     for (id, answer) in &granted {
-        talk.say([(id + 100, release(namespace(*id), &format!("lock/{id}"), token(answer)))]).await;
-        let released = talk.answers([id + 100]).await;
+        stream.send([(id + 100, release(namespace(*id), &format!("lock/{id}"), token(answer)))]).await;
+        let released = stream.answers([id + 100]).await;
         assert!(matches!(released[&(id + 100)], Answered::Release(_)), "held in its own namespace");
     }
 }
@@ -88,11 +89,11 @@ async fn one_message_may_be_about_several_namespaces() {
 async fn an_acquire_may_be_cancelled_in_the_same_message() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
-    let mut talk = Talk::begin(&caller, &["default"]).await;
+    let mut stream = ClientStream::open(&caller, &["default"]).await;
     caller.hold("bob", "a").await;
     let cancel = Kind::Cancel(CancelCommand { command_id: 10 });
-    talk.say([(10, acquire("", "a")), (11, cancel)]).await;
-    let answers = talk.answers([10, 11]).await;
+    stream.send([(10, acquire("", "a")), (11, cancel)]).await;
+    let answers = stream.answers([10, 11]).await;
     assert!(matches!(&answers[&10], Answered::Acquire(answer) if !answer.acquired));
     caller.waiters("a", 0).await;
 }
@@ -102,22 +103,22 @@ async fn an_acquire_may_be_cancelled_in_the_same_message() {
 async fn what_gives_a_claim_up_and_what_asks_anew_are_carried_out_in_order() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
-    let mut talk = Talk::begin(&caller, &["default"]).await;
-    talk.say([(10, acquire("", "a"))]).await;
-    let first = token(&talk.answers([10]).await[&10]);
+    let mut stream = ClientStream::open(&caller, &["default"]).await;
+    stream.send([(10, acquire("", "a"))]).await;
+    let first = token(&stream.answers([10]).await[&10]);
     let request = CancelAcquireRequest {
         names: vec!["a".to_owned()],
         session_id: "ann".to_owned(),
         ..CancelAcquireRequest::default()
     };
     let give_up = || Kind::CancelAcquire(request.clone());
-    talk.say([(11, give_up()), (12, acquire("", "a"))]).await;
-    let answers = talk.answers([11, 12]).await;
+    stream.send([(11, give_up()), (12, acquire("", "a"))]).await;
+    let answers = stream.answers([11, 12]).await;
     let second = token(&answers[&12]);
     assert!(second > first, "the one that was given up is over");
     assert_eq!(caller.holder("a").await, Some(("ann".to_owned(), second)));
-    talk.say([(13, acquire("", "b")), (14, give_up()), (15, acquire("", "a")), (16, give_up())]).await;
-    talk.answers(13..17).await;
+    stream.send([(13, acquire("", "b")), (14, give_up()), (15, acquire("", "a")), (16, give_up())]).await;
+    stream.answers(13..17).await;
     assert_eq!(caller.holder("a").await, None, "it was asked for before it was given up");
 }
 
@@ -125,9 +126,9 @@ async fn what_gives_a_claim_up_and_what_asks_anew_are_carried_out_in_order() {
 async fn a_number_that_is_used_twice_ends_the_stream_and_nothing_is_done() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
-    let mut talk = Talk::begin(&caller, &["default"]).await;
-    talk.say([(10, acquire("", "a")), (10, acquire("", "b"))]).await;
-    assert_eq!(talk.end().await.code(), Code::InvalidArgument);
+    let mut stream = ClientStream::open(&caller, &["default"]).await;
+    stream.send([(10, acquire("", "a")), (10, acquire("", "b"))]).await;
+    assert_eq!(stream.end().await.code(), Code::InvalidArgument);
     for name in ["a", "b"] {
         assert_eq!(caller.holder(name).await, None);
     }
@@ -138,11 +139,11 @@ async fn a_number_that_is_used_twice_ends_the_stream_and_nothing_is_done() {
 async fn a_number_may_be_used_again_as_soon_as_it_is_answered() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
-    let mut talk = Talk::begin(&caller, &["default"]).await;
+    let mut stream = ClientStream::open(&caller, &["default"]).await;
     for _ in 0..1_000 {
         let read = GetLockRequest { name: "a".to_owned(), ..GetLockRequest::default() };
-        talk.say([(10, Kind::GetLock(read))]).await;
-        assert!(matches!(talk.answers([10]).await[&10], Answered::GetLock(_)));
+        stream.send([(10, Kind::GetLock(read))]).await;
+        assert!(matches!(stream.answers([10]).await[&10], Answered::GetLock(_)));
     }
 }
 
@@ -150,9 +151,9 @@ async fn a_number_may_be_used_again_as_soon_as_it_is_answered() {
 async fn a_session_that_is_not_attached_to_the_stream_is_granted_nothing() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
-    let _first = Talk::begin(&caller, &["default"]).await;
-    let mut second = Talk::begin(&caller, &[]).await;
-    second.say([(10, acquire("", "a"))]).await;
+    let _first = ClientStream::open(&caller, &["default"]).await;
+    let mut second = ClientStream::open(&caller, &[]).await;
+    second.send([(10, acquire("", "a"))]).await;
     assert_eq!(refused(&second.answers([10]).await[&10]), "NOT_ATTACHED");
     assert_eq!(caller.holder("a").await, None);
 }
@@ -166,11 +167,11 @@ async fn an_attachment_that_is_late_is_refused() {
         Kind::AttachSession(AttachSession { session_id, attachment, ..AttachSession::default() })
     };
     let (one, other) = (cluster.caller(0).await, cluster.caller(1).await);
-    let mut left = Talk::begin(&one, &["default"]).await;
-    let mut talk = Talk::begin(&other, &[]).await;
-    talk.say([(10, attach(3))]).await;
-    assert!(matches!(talk.answers([10]).await[&10], Answered::AttachedSession(_)));
-    left.say([(10, attach(2)), (11, attach(1 << 63))]).await;
+    let mut left = ClientStream::open(&one, &["default"]).await;
+    let mut stream = ClientStream::open(&other, &[]).await;
+    stream.send([(10, attach(3))]).await;
+    assert!(matches!(stream.answers([10]).await[&10], Answered::AttachedSession(_)));
+    left.send([(10, attach(2)), (11, attach(1 << 63))]).await;
     let answers = loop {
         let (id, answer) = left.next().await;
         match answer {
@@ -180,25 +181,25 @@ async fn an_attachment_that_is_late_is_refused() {
     };
     assert_eq!(refused(&answers[&10]), "LATE_ATTACHMENT");
     assert_eq!(refused(&answers[&11]), "INVALID_FIELD");
-    talk.say([(11, acquire("", "a"))]).await;
-    token(&talk.answers([11]).await[&11]);
+    stream.send([(11, acquire("", "a"))]).await;
+    token(&stream.answers([11]).await[&11]);
 }
 
 #[tokio::test]
 async fn commands_that_the_store_keeps_waiting_are_answered_in_time() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
-    let mut talk = Talk::begin(&caller, &["default"]).await;
+    let mut stream = ClientStream::open(&caller, &["default"]).await;
     let held_up = cluster.database.hold_appends();
     let asked = Instant::now();
-    talk.say([(10, acquire("", "a"))]).await;
-    let answers = talk.answers([10]).await;
+    stream.send([(10, acquire("", "a"))]).await;
+    let answers = stream.answers([10]).await;
     assert_eq!(refused(&answers[&10]), "OUTCOME_UNKNOWN");
     assert!(asked.elapsed() >= Duration::from_secs(9), "not before its time");
     // The number may be reused, and the late outcome is not taken for the reply to the new command.
-    talk.say([(10, acquire("", "b"))]).await;
+    stream.send([(10, acquire("", "b"))]).await;
     drop(held_up);
-    let granted = token(&talk.answers([10]).await[&10]);
+    let granted = token(&stream.answers([10]).await[&10]);
     assert_eq!(caller.holder("b").await, Some(("ann".to_owned(), granted)));
     within(async {
         while caller.holder("a").await.is_some() {

@@ -13,7 +13,7 @@ use tonic_types::StatusExt;
 
 use crate::calls::cluster::{Caller, Cluster, REATTACH, asking, goes_on, until, within};
 use crate::calls::leaving::{Leaving, ask, ask_and_leave};
-use crate::calls::talk::{Talk, refused};
+use crate::calls::stream::{ClientStream, refused};
 
 /// An acquire in an open session.
 fn in_open(session: &str, name: &str, wait: Option<Duration>) -> AcquireRequest {
@@ -183,19 +183,19 @@ async fn session_of_one_program_is_refused_to_another_for_as_long_as_it_is_open(
         let (session_id, client_id) = ("pod-0".to_owned(), client.to_owned());
         Kind::AttachSession(AttachSession { session_id, client_id, attachment: 2, ..AttachSession::default() })
     };
-    let mut first = Talk::begin(&cluster.caller(0).await, &[]).await;
-    first.say([(1, opening("one"))]).await;
+    let mut first = ClientStream::open(&cluster.caller(0).await, &[]).await;
+    first.send([(1, opening("one"))]).await;
     assert!(matches!(first.answers([1]).await[&1], Answered::OpenSession(_)));
     // At the server of the first client, and at the other one.
     for server in [0, 1] {
-        let mut second = Talk::begin(&cluster.caller(server).await, &[]).await;
-        second.say([(1, opening("two")), (2, attach("two"))]).await;
+        let mut second = ClientStream::open(&cluster.caller(server).await, &[]).await;
+        second.send([(1, opening("two")), (2, attach("two"))]).await;
         let answers = second.answers([1, 2]).await;
         assert!(answers.values().all(|answer| refused(answer) == "SESSION_IN_USE"), "{answers:?}");
     }
     // The first client is not affected, and may attach the session anywhere.
-    let mut moved = Talk::begin(&cluster.caller(1).await, &[]).await;
-    moved.say([(1, attach("one"))]).await;
+    let mut moved = ClientStream::open(&cluster.caller(1).await, &[]).await;
+    moved.send([(1, attach("one"))]).await;
     assert!(matches!(moved.answers([1]).await[&1], Answered::AttachedSession(_)));
     assert!(matches!(first.next().await, (0, Answered::SessionMoved(_))), "the first notice that it gets");
 }

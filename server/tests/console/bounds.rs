@@ -8,13 +8,13 @@ use tenure_server::telemetry::metrics::Metrics;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::console::desk::{Desk, answer};
+use crate::console::server::{ConsoleServer, answer};
 
 #[tokio::test]
 async fn a_request_is_what_the_contract_has_and_no_larger_than_it_may_be() {
-    let desk = Desk::open().await;
+    let console = ConsoleServer::start().await;
     let post = |method: &str, body: &str| {
-        let call = desk.client.post(desk.url(&format!("/console/api/{method}")));
+        let call = console.client.post(console.url(&format!("/console/api/{method}")));
         call.header("content-type", "application/json").body(body.to_owned())
     };
     let get = "tenure.v1.LockService/GetLock";

@@ -9,7 +9,7 @@ use tenure_server::auth::{AuditOptions, CredentialOptions, new_token};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::console::desk::{Desk, answer};
+use crate::console::server::{ConsoleServer, answer};
 use crate::serving::within;
 
 const POLICY: &str = r#"
@@ -29,15 +29,15 @@ identity = "token:bob"
 roles = ["onlooker"]
 "#;
 
-struct Office {
-    desk: Desk,
+struct Secured {
+    console: ConsoleServer,
     folder: TempDir,
     ann: String,
     bob: String,
 }
 
-impl Office {
-    async fn open(admin: Option<&str>) -> Self {
+impl Secured {
+    async fn start(admin: Option<&str>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let [(ann, first), (bob, second)] = ["ann", "bob"].map(|name| new_token(name).unwrap());
         std::fs::write(folder.path().join("tokens"), format!("{first}\n{second}\n")).unwrap();
@@ -48,11 +48,11 @@ impl Office {
             audit: Some(AuditOptions { file: folder.path().join("audit"), everything: false }),
             ..CredentialOptions::default()
         };
-        Self { desk: Desk::with(credentials, admin).await, folder, ann, bob }
+        Self { console: ConsoleServer::with(credentials, admin).await, folder, ann, bob }
     }
 
     async fn ask(&self, token: &str, method: &str, request: Value) -> (u16, Value) {
-        answer(self.desk.call(method, &request).bearer_auth(token)).await
+        answer(self.console.call(method, &request).bearer_auth(token)).await
     }
 
     /// Makes `ann` hold a lock. Returns the token.
@@ -66,8 +66,8 @@ impl Office {
 
 #[tokio::test]
 async fn who_shows_nothing_is_refused() {
-    let office = Office::open(None).await;
-    let call = || office.desk.call("LockService/ListLocks", &json!({}));
+    let server = Secured::start(None).await;
+    let call = || server.console.call("LockService/ListLocks", &json!({}));
     let calls = [
         call(),
         call().bearer_auth("wrong"),
@@ -78,39 +78,39 @@ async fn who_shows_nothing_is_refused() {
         let (status, told) = answer(call).await;
         assert_eq!((status, told["reason"].as_str()), (401, Some("UNAUTHENTICATED")), "{told}");
     }
-    let about: Value = serde_json::from_str(&office.desk.get("/console/about").await.text().await.unwrap()).unwrap();
+    let about: Value = serde_json::from_str(&server.console.get("/console/about").await.text().await.unwrap()).unwrap();
     assert_eq!(about["access"], "token", "the page itself needs no identity");
 }
 
 #[tokio::test]
-async fn the_policy_says_who_may_do_what() {
-    let office = Office::open(None).await;
-    let token = office.held("job").await;
+async fn policy_grants_verbs_to_identities() {
+    let server = Secured::start(None).await;
+    let token = server.held("job").await;
     let evict = json!({"name": "job", "token": token, "operator": "bob", "note": "why not"});
-    let (status, told) = office.ask(&office.bob, "LockService/Evict", evict.clone()).await;
+    let (status, told) = server.ask(&server.bob, "LockService/Evict", evict.clone()).await;
     assert_eq!((status, told["reason"].as_str()), (403, Some("PERMISSION_DENIED")), "{told}");
     assert_eq!(told["metadata"]["verb"], "operate");
     for (name, status) in [("job", 403), ("billing", 200), ("billing/report", 200)] {
-        let (got, told) = office.ask(&office.bob, "LockService/GetLock", json!({"name": name})).await;
+        let (got, told) = server.ask(&server.bob, "LockService/GetLock", json!({"name": name})).await;
         assert_eq!(got, status, "{name}: {told}");
     }
-    let (status, told) = office.ask(&office.bob, "WatchService/Watch", json!({"prefixes": [""]})).await;
+    let (status, told) = server.ask(&server.bob, "WatchService/Watch", json!({"prefixes": [""]})).await;
     assert_eq!(
         (status, told["reason"].as_str()),
         (403, Some("PERMISSION_DENIED")),
         "a stream is refused with a status"
     );
-    let (status, told) = office.ask(&office.ann, "LockService/Evict", evict).await;
+    let (status, told) = server.ask(&server.ann, "LockService/Evict", evict).await;
     assert_eq!((status, &told["evicted"][0]["token"]), (200, &token), "{told}");
 }
 
 #[tokio::test]
 async fn what_is_done_is_written_down_and_counted() {
-    let office = Office::open(None).await;
-    office.held("job").await;
-    office.ask(&office.ann, "LockService/Evict", json!({"name": "job", "operator": "ann", "note": "stuck"})).await;
-    office.ask(&office.bob, "LockService/Evict", json!({"name": "job", "operator": "bob"})).await;
-    let file = office.folder.path().join("audit");
+    let server = Secured::start(None).await;
+    server.held("job").await;
+    server.ask(&server.ann, "LockService/Evict", json!({"name": "job", "operator": "ann", "note": "stuck"})).await;
+    server.ask(&server.bob, "LockService/Evict", json!({"name": "job", "operator": "bob"})).await;
+    let file = server.folder.path().join("audit");
     let read = async {
         loop {
             let text = std::fs::read_to_string(&file).unwrap();
@@ -121,11 +121,11 @@ async fn what_is_done_is_written_down_and_counted() {
         }
     };
     let text = within(read).await;
-    assert!(!text.contains(&office.ann) && !text.contains(&office.bob), "a secret: {text}");
+    assert!(!text.contains(&server.ann) && !text.contains(&server.bob), "a secret: {text}");
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].contains("token:ann") && lines[0].contains("stuck") && lines[0].contains("127.0.0.1"), "{text}");
     assert!(lines[1].contains("token:bob") && lines[1].contains("policy"), "{text}");
-    let counted = office.desk.server.metrics().text();
+    let counted = server.console.server.metrics().text();
     let evictions =
         |line: &&str| line.starts_with("grpc_server_handled_total") && line.contains("grpc_method=\"Evict\"");
     let codes: Vec<&str> = counted.lines().filter(evictions).filter(|line| !line.ends_with(" 0")).collect();
@@ -135,9 +135,13 @@ async fn what_is_done_is_written_down_and_counted() {
 
 #[tokio::test]
 async fn behind_a_proxy_any_name_will_do_but_no_page_of_others() {
-    let office = Office::open(Some("0.0.0.0:7421")).await;
+    let server = Secured::start(Some("0.0.0.0:7421")).await;
     let call = || {
-        office.desk.call("LockService/ListLocks", &json!({})).bearer_auth(&office.ann).header("host", "console.example")
+        server
+            .console
+            .call("LockService/ListLocks", &json!({}))
+            .bearer_auth(&server.ann)
+            .header("host", "console.example")
     };
     assert_eq!(answer(call()).await.0, 200);
     assert_eq!(
@@ -149,12 +153,12 @@ async fn behind_a_proxy_any_name_will_do_but_no_page_of_others() {
 
 #[tokio::test]
 async fn half_requests_of_unidentified_callers_keep_no_operator_out() {
-    let office = Office::open(None).await;
+    let server = Secured::start(None).await;
     let half = "POST /console/api/tenure.v1.LockService/ListLocks HTTP/1.1\r\nhost: localhost\r\n\
         content-type: application/json\r\ncontent-length: 100\r\n\r\n{";
     let mut strangers = Vec::new();
     for _ in 0..70 {
-        let mut stranger = within(TcpStream::connect(office.desk.address)).await.unwrap();
+        let mut stranger = within(TcpStream::connect(server.console.address)).await.unwrap();
         within(stranger.write_all(half.as_bytes())).await.unwrap();
         // The server has read the partial request: while it waits for the rest, it sends no reply.
         let mut answered = [0; 12];
@@ -162,7 +166,7 @@ async fn half_requests_of_unidentified_callers_keep_no_operator_out() {
         assert!(refused.is_err() || answered == *b"HTTP/1.1 401", "{answered:?}");
         strangers.push(stranger);
         if strangers.len() >= 64 {
-            let (status, answer) = office.ask(&office.ann, "LockService/ListLocks", json!({})).await;
+            let (status, answer) = server.ask(&server.ann, "LockService/ListLocks", json!({})).await;
             assert_eq!(status, 200, "{answer}");
         }
     }

@@ -7,7 +7,7 @@ use tenure_server::telemetry::metrics::Metrics;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::console::desk::Desk;
+use crate::console::server::ConsoleServer;
 use crate::serving::within;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
@@ -15,7 +15,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 
 #[tokio::test]
 async fn the_page_may_load_nothing_from_elsewhere() {
-    let desk = Desk::open().await;
+    let console = ConsoleServer::start().await;
     for path in [
         "/console/",
         "/console/main.js",
@@ -24,7 +24,7 @@ async fn the_page_may_load_nothing_from_elsewhere() {
         "/console/about",
         "/console/api/x/y",
     ] {
-        let answer = desk.get(path).await;
+        let answer = console.get(path).await;
         let said = |name: &str| answer.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
         assert_eq!(said("content-security-policy").as_deref(), Some(POLICY), "{path}");
         assert_eq!(said("x-content-type-options").as_deref(), Some("nosniff"), "{path}");
@@ -37,7 +37,7 @@ async fn the_page_may_load_nothing_from_elsewhere() {
 
 #[tokio::test]
 async fn the_files_are_there_with_their_kinds_and_are_kept_by_browsers() {
-    let desk = Desk::open().await;
+    let console = ConsoleServer::start().await;
     for (path, kind) in [
         ("/console/", "text/html; charset=utf-8"),
         ("/console/main.js", "text/javascript; charset=utf-8"),
@@ -45,7 +45,7 @@ async fn the_files_are_there_with_their_kinds_and_are_kept_by_browsers() {
         ("/console/styles/base.css", "text/css; charset=utf-8"),
         ("/console/icon.svg", "image/svg+xml"),
     ] {
-        let answer = desk.get(path).await;
+        let answer = console.get(path).await;
         assert_eq!(
             (answer.status().as_u16(), answer.headers()["content-type"].to_str().unwrap()),
             (200, kind),
@@ -55,7 +55,7 @@ async fn the_files_are_there_with_their_kinds_and_are_kept_by_browsers() {
         let tag = answer.headers()["etag"].clone();
         assert!(!within(answer.bytes()).await.unwrap().is_empty());
         for (known, status) in [(tag.to_str().unwrap(), 304), ("\"other\"", 200)] {
-            let again = desk.client.get(desk.url(path)).header("if-none-match", known);
+            let again = console.client.get(console.url(path)).header("if-none-match", known);
             assert_eq!(within(again.send()).await.unwrap().status().as_u16(), status, "{path} {known}");
         }
     }
@@ -66,18 +66,18 @@ async fn the_files_are_there_with_their_kinds_and_are_kept_by_browsers() {
         "/console/vendor",
         "/console/main",
     ] {
-        assert_eq!(desk.get(path).await.status(), 404, "{path}");
+        assert_eq!(console.get(path).await.status(), 404, "{path}");
     }
 }
 
 #[tokio::test]
 async fn the_port_leads_to_the_page() {
-    let desk = Desk::open().await;
+    let console = ConsoleServer::start().await;
     for path in ["/", "/console"] {
-        let answer = desk.get(path).await;
+        let answer = console.get(path).await;
         assert_eq!((answer.status().as_u16(), answer.headers()["location"].to_str().unwrap()), (307, "/console/"));
     }
-    assert_eq!(desk.get("/livez").await.status(), 200);
+    assert_eq!(console.get("/livez").await.status(), 200);
 }
 
 #[tokio::test]
@@ -97,9 +97,9 @@ async fn without_a_console_there_is_nothing_of_it() {
 
 #[tokio::test]
 async fn the_page_is_told_where_it_is() {
-    let desk = Desk::open().await;
-    let about: Value = serde_json::from_str(&desk.get("/console/about").await.text().await.unwrap()).unwrap();
+    let console = ConsoleServer::start().await;
+    let about: Value = serde_json::from_str(&console.get("/console/about").await.text().await.unwrap()).unwrap();
     assert_eq!(about["access"], "readOnly");
-    assert_eq!(about["endpoint"], desk.server.grpc_address().to_string());
+    assert_eq!(about["endpoint"], console.server.grpc_address().to_string());
     assert_eq!((about["label"].as_str(), about["tls"].as_bool()), (Some("serving"), Some(false)));
 }

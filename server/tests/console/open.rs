@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tenure_server::admin::console::READING;
 use tenure_server::auth::CredentialOptions;
 
-use crate::console::desk::{Desk, answer};
+use crate::console::server::{ConsoleServer, answer};
 
 /// All methods of the contract, and whether the client streams requests.
 fn methods() -> Vec<(String, bool)> {
@@ -26,15 +26,15 @@ fn methods() -> Vec<(String, bool)> {
 
 #[tokio::test]
 async fn every_call_that_is_not_only_for_reading_is_refused_and_changes_nothing() {
-    let desk = Desk::open().await;
-    let before = desk.revision(None).await;
+    let console = ConsoleServer::start().await;
+    let before = console.revision(None).await;
     let mut passed = BTreeSet::new();
     for (method, _) in methods().into_iter().filter(|(method, _)| method != "WatchService/Watch") {
         // Fields that make a request of each kind valid.
         let requests =
-            [json!({}), json!({"name": "job"}), json!({"sessionId": "s"}), json!({"group": "club", "sessionId": "s"})];
+            [json!({}), json!({"name": "job"}), json!({"sessionId": "s"}), json!({"group": "g", "sessionId": "s"})];
         for request in requests {
-            let (status, told) = desk.ask(&method, request).await;
+            let (status, told) = console.ask(&method, request).await;
             match told["reason"].as_str() {
                 Some("CONSOLE_READ_ONLY") => assert_eq!(status, 403, "{method}"),
                 // Any other error comes from the service or from decoding, so the call was let through.
@@ -44,7 +44,7 @@ async fn every_call_that_is_not_only_for_reading_is_refused_and_changes_nothing(
     }
     passed.insert("tenure.v1.WatchService/Watch".to_owned());
     assert_eq!(passed, READING.iter().map(|method| (*method).to_owned()).collect());
-    assert_eq!(desk.revision(None).await, before, "something has been changed");
+    assert_eq!(console.revision(None).await, before, "something has been changed");
     assert!(methods().len() > READING.len() + 10, "there is something to refuse");
 }
 
@@ -64,9 +64,9 @@ fn what_reads_is_part_of_the_contract_and_named_so() {
 
 #[tokio::test]
 async fn pages_of_others_are_refused() {
-    let desk = Desk::open().await;
-    let call = || desk.call("LockService/ListLocks", &json!({}));
-    let own = format!("http://{}", desk.address);
+    let console = ConsoleServer::start().await;
+    let call = || console.call("LockService/ListLocks", &json!({}));
+    let own = format!("http://{}", console.address);
     let cases = [
         (call(), 200, ""),
         (call().header("sec-fetch-site", "same-origin").header("origin", &own), 200, ""),
@@ -76,33 +76,33 @@ async fn pages_of_others_are_refused() {
         (call().header("origin", "http://example.com"), 403, "CONSOLE_CROSS_SITE"),
         (call().header("origin", "null"), 403, "CONSOLE_CROSS_SITE"),
         (call().header("host", "example.com"), 403, "CONSOLE_FOREIGN_HOST"),
-        (call().header("host", format!("rebound.example:{}", desk.address.port())), 403, "CONSOLE_FOREIGN_HOST"),
-        (call().header("host", format!("localhost:{}", desk.address.port())), 200, ""),
+        (call().header("host", format!("rebound.example:{}", console.address.port())), 403, "CONSOLE_FOREIGN_HOST"),
+        (call().header("host", format!("localhost:{}", console.address.port())), 200, ""),
     ];
     for (index, (call, status, reason)) in cases.into_iter().enumerate() {
         let (got, told) = answer(call).await;
         assert_eq!((got, told["reason"].as_str().unwrap_or_default()), (status, reason), "case {index}");
     }
-    let url = desk.url("/console/api/tenure.v1.LockService/ListLocks");
+    let url = console.url("/console/api/tenure.v1.LockService/ListLocks");
     for kind in ["text/plain", "application/x-www-form-urlencoded"] {
-        let (status, told) = answer(desk.client.post(&url).header("content-type", kind).body("{}")).await;
+        let (status, told) = answer(console.client.post(&url).header("content-type", kind).body("{}")).await;
         assert_eq!((status, told["reason"].as_str()), (415, Some("CONSOLE_MEDIA_TYPE")), "{kind}");
     }
-    let asked = desk.client.request(reqwest::Method::OPTIONS, &url).header("origin", "http://example.com");
+    let asked = console.client.request(reqwest::Method::OPTIONS, &url).header("origin", "http://example.com");
     let asked = asked.header("access-control-request-method", "POST").send().await.unwrap();
     assert_eq!(asked.status(), 405);
     assert!(!asked.headers().contains_key("access-control-allow-origin"));
-    assert_eq!(desk.client.get(&url).send().await.unwrap().status(), 405);
+    assert_eq!(console.client.get(&url).send().await.unwrap().status(), 405);
 }
 
 #[tokio::test]
 async fn other_machines_have_no_console() {
-    let desk = Desk::with(CredentialOptions::default(), Some("0.0.0.0:7421")).await;
+    let console = ConsoleServer::with(CredentialOptions::default(), Some("0.0.0.0:7421")).await;
     for method in READING {
-        let (status, told) = desk.ask(method.trim_start_matches("tenure.v1."), json!({})).await;
+        let (status, told) = console.ask(method.trim_start_matches("tenure.v1."), json!({})).await;
         assert_eq!((status, told["reason"].as_str()), (403, Some("CONSOLE_CLOSED")), "{method}");
     }
-    let about: Value = serde_json::from_str(&desk.get("/console/about").await.text().await.unwrap()).unwrap();
+    let about: Value = serde_json::from_str(&console.get("/console/about").await.text().await.unwrap()).unwrap();
     assert_eq!(about["access"], "closed");
     let why = about["why"]["message"].as_str().unwrap();
     assert!(why.contains("0.0.0.0:7421") && why.contains("tokens_file"), "it says what to do: {why}");
@@ -110,16 +110,16 @@ async fn other_machines_have_no_console() {
 
 #[tokio::test]
 async fn what_is_read_is_what_the_service_answers() {
-    let desk = Desk::open().await;
-    let (status, told) = desk.ask("LockService/GetLock", json!({"name": "job"})).await;
+    let console = ConsoleServer::start().await;
+    let (status, told) = console.ask("LockService/GetLock", json!({"name": "job"})).await;
     assert_eq!((status, &told["lock"]), (200, &json!({"name": "job"})));
-    let (status, told) = desk.ask("LockService/GetLock", json!({})).await;
+    let (status, told) = console.ask("LockService/GetLock", json!({})).await;
     assert_eq!(
         (status, told["code"].as_str(), told["reason"].as_str()),
         (400, Some("INVALID_ARGUMENT"), Some("INVALID_FIELD"))
     );
     assert_eq!(told["metadata"]["field"], "name");
-    let (status, told) = desk.ask("SessionService/GetSession", json!({"sessionId": "nobody"})).await;
+    let (status, told) = console.ask("SessionService/GetSession", json!({"sessionId": "nobody"})).await;
     assert_eq!(
         (status, told["code"].as_str(), told["reason"].as_str()),
         (404, Some("NOT_FOUND"), Some("SESSION_NOT_FOUND"))

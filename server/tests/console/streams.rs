@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 use tenure_proto::v1::AcquireRequest;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 
-use crate::console::desk::{Desk, Lines};
+use crate::console::server::{ConsoleServer, Lines};
 use crate::serving::within;
 
 /// Makes a session hold a lock, over gRPC. Returns the token.
-async fn hold(desk: &Desk, name: &str) -> u64 {
-    let address = format!("http://{}", desk.server.grpc_address());
+async fn hold(console: &ConsoleServer, name: &str) -> u64 {
+    let address = format!("http://{}", console.server.grpc_address());
     let mut locks = within(LockServiceClient::connect(address)).await.unwrap();
     let request = AcquireRequest {
         names: vec![name.to_owned()],
@@ -32,19 +32,19 @@ async fn events(lines: &mut Lines) -> Value {
 
 #[tokio::test]
 async fn what_happens_is_told_as_it_happens_and_is_resumed() {
-    let desk = Desk::open().await;
-    hold(&desk, "first").await;
-    let mut lines = Lines::of(desk.call("WatchService/Watch", &json!({}))).await;
+    let console = ConsoleServer::start().await;
+    hold(&console, "first").await;
+    let mut lines = Lines::of(console.call("WatchService/Watch", &json!({}))).await;
     let snapshot = lines.next().await.unwrap();
     assert_eq!(snapshot["result"]["snapshot"]["locks"][0]["name"], "first");
-    let token = hold(&desk, "second").await;
+    let token = hold(&console, "second").await;
     let told = events(&mut lines).await;
     assert_eq!(told["events"]["events"][0]["names"][0], "second");
     assert_eq!(told["events"]["events"][0]["claim"]["token"], token.to_string());
     drop(lines);
-    let third = hold(&desk, "third").await;
+    let third = hold(&console, "third").await;
     let resumed = json!({"afterRevision": told["revision"]});
-    let mut lines = Lines::of(desk.call("WatchService/Watch", &resumed)).await;
+    let mut lines = Lines::of(console.call("WatchService/Watch", &resumed)).await;
     let told = events(&mut lines).await;
     assert_eq!(
         told["events"]["events"][0]["claim"]["token"],
@@ -55,20 +55,20 @@ async fn what_happens_is_told_as_it_happens_and_is_resumed() {
 
 #[tokio::test]
 async fn there_are_only_so_many_streams_and_who_goes_makes_room() {
-    let desk = Desk::open().await;
+    let console = ConsoleServer::start().await;
     let mut streams = Vec::new();
     // The maximum for one address.
     for _ in 0..32 {
-        streams.push(Lines::of(desk.call("WatchService/Watch", &json!({}))).await);
+        streams.push(Lines::of(console.call("WatchService/Watch", &json!({}))).await);
     }
-    let (status, told) = desk.ask("WatchService/Watch", json!({})).await;
+    let (status, told) = console.ask("WatchService/Watch", json!({})).await;
     assert_eq!((status, told["reason"].as_str()), (429, Some("CONSOLE_BUSY")));
-    let (status, _) = desk.ask("LockService/ListLocks", json!({})).await;
+    let (status, _) = console.ask("LockService/ListLocks", json!({})).await;
     assert_eq!(status, 200, "plain calls go on");
     streams.pop();
     let freed = async {
         loop {
-            let answer = desk.call("WatchService/Watch", &json!({})).send().await.unwrap();
+            let answer = console.call("WatchService/Watch", &json!({})).send().await.unwrap();
             if answer.status() == 200 {
                 return;
             }
@@ -80,10 +80,10 @@ async fn there_are_only_so_many_streams_and_who_goes_makes_room() {
 
 #[tokio::test]
 async fn a_stream_ends_with_the_server() {
-    let desk = Desk::open().await;
-    let mut lines = Lines::of(desk.call("WatchService/Watch", &json!({}))).await;
+    let console = ConsoleServer::start().await;
+    let mut lines = Lines::of(console.call("WatchService/Watch", &json!({}))).await;
     assert!(!lines.next().await.unwrap()["result"]["snapshot"].is_null());
-    let Desk { server, stop: _stop, .. } = desk;
+    let ConsoleServer { server, stop: _stop, .. } = console;
     let stopping = tokio::spawn(server.drain_and_stop());
     let told = async {
         let mut told = Vec::new();

@@ -6,8 +6,8 @@ use tenure_proto::v1::{
 };
 use tonic::{Code, Status};
 
-use crate::groups::club::{Club, assigning, joining, refusal};
-use crate::watch::office::Office;
+use crate::groups::client::{GroupClient, assigning, joining, refusal};
+use crate::watch::service::Service;
 
 #[track_caller]
 fn assert_invalid<T: std::fmt::Debug>(answer: Result<T, Status>, field: &str, bound: &str) {
@@ -34,9 +34,9 @@ fn bad_sessions() -> Vec<(String, &'static str)> {
 }
 
 #[tokio::test]
-async fn of_a_join() {
-    let office = Office::open().await;
-    let mut groups = Club::at(&office).groups();
+async fn invalid_field_of_a_join_is_rejected() {
+    let service = Service::start().await;
+    let mut groups = GroupClient::at(&service).groups();
     for (group, bound) in bad_names() {
         assert_invalid(groups.join_group(JoinGroupRequest { group, ..joining("g", "s") }).await, "group", bound);
     }
@@ -63,13 +63,13 @@ async fn of_a_join() {
         let request = JoinGroupRequest { metadata, ..joining("g", "s") };
         assert_invalid(groups.join_group(request).await, "metadata", bound);
     }
-    assert_eq!(office.revision().await, 0, "nothing was changed");
+    assert_eq!(service.revision().await, 0, "nothing was changed");
 }
 
 #[tokio::test]
-async fn of_a_leave_and_a_config_and_of_reading() {
-    let office = Office::open().await;
-    let mut groups = Club::at(&office).groups();
+async fn invalid_field_of_a_leave_config_or_read_is_rejected() {
+    let service = Service::start().await;
+    let mut groups = GroupClient::at(&service).groups();
     let leave = LeaveGroupRequest { group: "g".to_owned(), session_id: "s".to_owned(), ..LeaveGroupRequest::default() };
     let config = ConfigureGroupRequest {
         group: "g".to_owned(),
@@ -106,11 +106,11 @@ async fn of_a_leave_and_a_config_and_of_reading() {
     assert_invalid(groups.list_groups(request).await, "page_token", "next_page_token");
     for (group, bound) in bad_names() {
         let request = WatchRequest { groups: vec!["g".to_owned(), group], ..WatchRequest::default() };
-        assert_invalid(office.watch(request).await, "groups[1]", bound);
+        assert_invalid(service.watch(request).await, "groups[1]", bound);
     }
     let request = WatchRequest { groups: vec!["g".to_owned(); 101], ..WatchRequest::default() };
-    assert_invalid(office.watch(request).await, "groups", "0 to 100 of them, not 101");
-    assert_eq!(office.revision().await, 0, "nothing was changed");
+    assert_invalid(service.watch(request).await, "groups", "0 to 100 of them, not 101");
+    assert_eq!(service.revision().await, 0, "nothing was changed");
 }
 
 /// An assignment by the leader of a group, modified by `change`.
@@ -121,14 +121,14 @@ fn assign(group: &Group, change: impl FnOnce(&mut AssignGroupRequest)) -> Assign
 }
 
 #[tokio::test]
-async fn of_an_assignment() {
-    let office = Office::open().await;
-    let club = Club::at(&office);
-    club.join("g", "ann").await;
-    club.join("g", "bob").await;
-    let group = club.get("g").await;
-    let before = office.revision().await;
-    let mut groups = club.groups();
+async fn invalid_field_of_an_assignment_is_rejected() {
+    let service = Service::start().await;
+    let client = GroupClient::at(&service);
+    client.join("g", "ann").await;
+    client.join("g", "bob").await;
+    let group = client.get("g").await;
+    let before = service.revision().await;
+    let mut groups = client.groups();
     for (name, bound) in bad_names() {
         let request = assign(&group, |request| request.group = name);
         assert_invalid(groups.assign_group(request).await, "group", bound);
@@ -164,6 +164,6 @@ async fn of_an_assignment() {
         request.assignments = (0..65).map(|number| (number, long(16_384))).collect();
     });
     assert_invalid(groups.assign_group(request).await, "assignments", "together at most 1048576 bytes");
-    assert_eq!(office.revision().await, before, "nothing was changed");
-    assert_eq!(club.get("g").await, group);
+    assert_eq!(service.revision().await, before, "nothing was changed");
+    assert_eq!(client.get("g").await, group);
 }

@@ -5,8 +5,8 @@ use tenure_proto::v1::watch_response::Kind;
 use tenure_proto::v1::{EndReason, Events, Group, GroupEventType, HistoryGoneCause, Snapshot, WatchRequest};
 use tenure_server::store::Store;
 
-use crate::groups::club::{Club, roll};
-use crate::watch::office::{Office, Reader};
+use crate::groups::client::{GroupClient, assignments_of};
+use crate::watch::service::{Reader, Service};
 
 fn of(groups: &[&str]) -> WatchRequest {
     WatchRequest { groups: groups.iter().map(ToString::to_string).collect(), ..WatchRequest::default() }
@@ -34,75 +34,75 @@ fn types(events: &Events) -> Vec<GroupEventType> {
 }
 
 #[tokio::test]
-async fn a_member_sees_all_that_it_needs_after_each_commit() {
-    let office = Office::open().await;
-    let club = Club::at(&office);
-    club.join("g", "ann").await;
-    let mut reader = Reader::start(&office, of(&["g", "empty"])).await;
+async fn watch_of_a_group_reports_its_state_after_each_commit() {
+    let service = Service::start().await;
+    let client = GroupClient::at(&service);
+    client.join("g", "ann").await;
+    let mut reader = Reader::start(&service, of(&["g", "empty"])).await;
     let first = snapshot(&mut reader).await;
     assert!(first.locks.is_empty() && !first.more, "no locks are watched");
     let names: Vec<&str> = first.groups.iter().map(|group| group.name.as_str()).collect();
     assert_eq!(names, ["empty", "g"], "also the one that is empty");
-    assert_eq!(roll(&first.groups[1]), [("ann", None)]);
+    assert_eq!(assignments_of(&first.groups[1]), [("ann", None)]);
 
     // A lock of the same name does not affect the watch of the group.
-    office.acquire("ann", "g").await;
-    let bob = club.join("g", "bob").await;
+    service.acquire("ann", "g").await;
+    let bob = client.join("g", "bob").await;
     let told = events(&mut reader).await;
     assert_eq!((types(&told), told.events.len()), (vec![GroupEventType::Joined], 0));
     let event = &told.group_events[0];
     let member = event.member.as_ref().expect("a member");
     assert_eq!((member.number, member.session_id.as_str(), event.revision), (bob.member, "bob", bob.member));
     assert_eq!(event.group, "g");
-    assert_eq!(told.groups, [club.get("g").await]);
+    assert_eq!(told.groups, [client.get("g").await]);
 
-    let config = club.configure("g", Some("1000")).await;
+    let config = client.configure("g", Some("1000")).await;
     let told = events(&mut reader).await;
     assert_eq!(types(&told), [GroupEventType::Configured]);
     assert_eq!((told.group_events[0].config.as_deref(), told.group_events[0].revision), (Some("1000"), config));
     assert_eq!(told.groups[0].config.as_deref(), Some("1000"));
 
-    club.assign(&told.groups[0], "500").await.expect("ann leads");
+    client.assign(&told.groups[0], "500").await.expect("ann leads");
     let told = events(&mut reader).await;
     assert_eq!(types(&told), [GroupEventType::Assigned]);
     assert_eq!(told.group_events[0].config_revision, config);
-    assert_eq!(roll(&told.groups[0]), [("ann", Some("500")), ("bob", Some("500"))]);
+    assert_eq!(assignments_of(&told.groups[0]), [("ann", Some("500")), ("bob", Some("500"))]);
     assert!(told.groups[0].assignments_current);
 
-    club.close("ann").await;
+    client.close("ann").await;
     let told = events(&mut reader).await;
     let event = &told.group_events[0];
     assert_eq!((event.r#type(), event.end_reason()), (GroupEventType::Left, EndReason::Closed));
     assert_eq!((event.leader, event.token), (bob.member, event.revision), "bob leads from now on");
-    assert_eq!(roll(&told.groups[0]), [("bob", Some("500"))]);
+    assert_eq!(assignments_of(&told.groups[0]), [("bob", Some("500"))]);
     assert_eq!(told.groups[0].leader.as_ref().map(|leader| leader.token), Some(event.revision));
 }
 
 #[tokio::test]
-async fn without_groups_locks_are_watched_as_ever_and_groups_are_not() {
-    let office = Office::open().await;
-    let club = Club::at(&office);
-    let mut reader = Reader::start(&office, WatchRequest::default()).await;
+async fn watch_without_groups_reports_locks_only() {
+    let service = Service::start().await;
+    let client = GroupClient::at(&service);
+    let mut reader = Reader::start(&service, WatchRequest::default()).await;
     assert_eq!(snapshot(&mut reader).await.groups, []);
-    club.join("g", "ann").await;
-    office.acquire("ann", "a").await;
+    client.join("g", "ann").await;
+    service.acquire("ann", "a").await;
     let told = events(&mut reader).await;
     assert_eq!((told.events.len(), told.group_events.len(), told.groups.len()), (1, 0, 0));
 }
 
 #[tokio::test]
-async fn who_resumes_is_told_what_happened_and_once_caught_up_how_the_groups_are() {
-    let office = Office::open().await;
-    let club = Club::at(&office);
-    let ann = club.join("g", "ann").await;
+async fn watch_of_groups_resumes_with_the_missed_events_and_then_the_state() {
+    let service = Service::start().await;
+    let client = GroupClient::at(&service);
+    let ann = client.join("g", "ann").await;
     let mut revisions = vec![ann.member];
     for value in 0..20 {
-        revisions.push(club.configure("g", Some(&value.to_string())).await);
+        revisions.push(client.configure("g", Some(&value.to_string())).await);
     }
-    let current = club.get("g").await;
+    let current = client.get("g").await;
     for resume in [0, 7, 20] {
         let request = WatchRequest { after_revision: revisions[resume], ..of(&["g", "empty"]) };
-        let mut reader = Reader::start(&office, request).await;
+        let mut reader = Reader::start(&service, request).await;
         let (mut seen, mut known): (Vec<u64>, Vec<Group>) = (Vec::new(), Vec::new());
         while known.len() < 2 {
             let told = events(&mut reader).await;
@@ -111,22 +111,22 @@ async fn who_resumes_is_told_what_happened_and_once_caught_up_how_the_groups_are
         }
         assert_eq!(seen, revisions[resume + 1..], "each event once");
         known.sort_by(|one, other| one.name.cmp(&other.name));
-        assert_eq!(known, [club.get("empty").await, current.clone()], "each group once");
+        assert_eq!(known, [client.get("empty").await, current.clone()], "each group once");
         assert_eq!(reader.revision, revisions[20]);
     }
 }
 
 #[tokio::test]
-async fn who_reads_slowly_is_every_event_and_of_the_state_what_counts() {
-    let office = Office::open().await;
-    let club = Club::at(&office);
-    let mut slow = Reader::start(&office, of(&["g"])).await;
+async fn slow_reader_receives_every_event_but_only_recent_states() {
+    let service = Service::start().await;
+    let client = GroupClient::at(&service);
+    let mut slow = Reader::start(&service, of(&["g"])).await;
     snapshot(&mut slow).await;
     let value = "x".repeat(60_000);
     let mut expected = Vec::new();
     // More events than the buffers hold: the watch has to wait for its reader.
     for number in 0..300 {
-        expected.push(club.configure("g", Some(&format!("{number}{value}"))).await);
+        expected.push(client.configure("g", Some(&format!("{number}{value}"))).await);
     }
     let last = *expected.last().expect("some");
     let (mut seen, mut states, mut state) = (Vec::new(), 0, None);
@@ -137,48 +137,48 @@ async fn who_reads_slowly_is_every_event_and_of_the_state_what_counts() {
         state = told.groups.into_iter().next_back().or(state);
     }
     assert_eq!(seen, expected);
-    assert_eq!(state, Some(club.get("g").await), "the last message tells how it is");
+    assert_eq!(state, Some(client.get("g").await), "the last message tells how it is");
     assert!(states < expected.len(), "what nobody needs any more is left out");
 }
 
 #[tokio::test]
-async fn history_that_is_gone_is_followed_by_a_snapshot_of_the_groups() {
-    let office = Office::open().await;
-    let club = Club::at(&office);
-    let first = club.join("g", "ann").await.revision;
+async fn watch_of_groups_from_trimmed_history_sends_a_snapshot() {
+    let service = Service::start().await;
+    let client = GroupClient::at(&service);
+    let first = client.join("g", "ann").await.revision;
     for value in 0..20 {
-        club.configure("g", Some(&value.to_string())).await;
+        client.configure("g", Some(&value.to_string())).await;
     }
-    office.rows_are_written().await;
-    office.store.trim("default", tenure_core::Revision(0), i64::MAX).await.expect("trimmed");
-    let other = Office::beside(&office).await;
+    service.rows_are_written().await;
+    service.store.trim("default", tenure_core::Revision(0), i64::MAX).await.expect("trimmed");
+    let other = Service::beside(&service).await;
     let mut reader = Reader::start(&other, WatchRequest { after_revision: first, ..of(&["g"]) }).await;
     let Kind::HistoryGone(gone) = reader.next().await else { panic!("it is gone") };
     assert_eq!(gone.cause(), HistoryGoneCause::Compacted);
-    assert_eq!(snapshot(&mut reader).await.groups, [club.get("g").await]);
-    club.configure("g", Some("next")).await;
-    assert_eq!(events(&mut reader).await.groups, [club.get("g").await], "and it goes on");
+    assert_eq!(snapshot(&mut reader).await.groups, [client.get("g").await]);
+    client.configure("g", Some("next")).await;
+    assert_eq!(events(&mut reader).await.groups, [client.get("g").await], "and it goes on");
 }
 
 #[tokio::test]
-async fn history_that_only_the_store_has_is_told_before_the_groups() {
-    let office = Office::open().await;
-    let club = Club::at(&office);
-    let first = club.join("g", "ann").await.revision;
+async fn watch_of_groups_reports_events_read_from_the_store_before_the_state() {
+    let service = Service::start().await;
+    let client = GroupClient::at(&service);
+    let first = client.join("g", "ann").await.revision;
     let mut expected = Vec::new();
     for value in 0..20 {
-        expected.push(club.configure("g", Some(&value.to_string())).await);
+        expected.push(client.configure("g", Some(&value.to_string())).await);
     }
-    office.rows_are_written().await;
+    service.rows_are_written().await;
     // Another server has no events in memory, but can read the log.
-    let other = Office::beside(&office).await;
+    let other = Service::beside(&service).await;
     let mut reader = Reader::start(&other, WatchRequest { after_revision: first, ..of(&["g"]) }).await;
     let mut seen = Vec::new();
     loop {
         let told = events(&mut reader).await;
         seen.extend(told.group_events.iter().map(|event| event.revision));
         if let [group] = told.groups.as_slice() {
-            assert_eq!(*group, club.get("g").await);
+            assert_eq!(*group, client.get("g").await);
             break;
         }
     }
@@ -186,17 +186,17 @@ async fn history_that_only_the_store_has_is_told_before_the_groups() {
 }
 
 #[tokio::test]
-async fn groups_that_are_too_large_for_one_message_come_in_several() {
-    let office = Office::open().await;
-    let club = Club::at(&office);
+async fn snapshot_of_large_groups_comes_in_several_messages() {
+    let service = Service::start().await;
+    let client = GroupClient::at(&service);
     let value = "x".repeat(60_000);
     let names: Vec<String> = (0..40).map(|number| format!("g{number:02}")).collect();
     for name in &names {
-        club.configure(name, Some(&value)).await;
-        club.join(name, "ann").await;
+        client.configure(name, Some(&value)).await;
+        client.join(name, "ann").await;
     }
     let watched: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mut reader = Reader::start(&office, of(&watched)).await;
+    let mut reader = Reader::start(&service, of(&watched)).await;
     let (mut told, mut messages) = (Vec::new(), 0);
     loop {
         let part = snapshot(&mut reader).await;
@@ -209,7 +209,7 @@ async fn groups_that_are_too_large_for_one_message_come_in_several() {
     }
     assert_eq!((&told, messages), (&names, names.len()), "each of them fills one");
 
-    club.close("ann").await;
+    client.close("ann").await;
     let first = events(&mut reader).await;
     let revision = reader.revision;
     assert_eq!(first.group_events.len(), 40, "what one commit did comes in one message");

@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use peers::LabPeers;
-use tenure_core::{AskedMode, Command, Opening, Origin, Outcome, Revision, Text};
+use tenure_core::testing::{self, Build, attach, release};
+use tenure_core::{Command, Event, Outcome, Revision};
 use tenure_server::cluster::clock::Clock;
 use tenure_server::node::follow;
 use tenure_server::node::heartbeat::{Heartbeats, HeartbeatsEnd};
 use tenure_server::node::{Node, NodeOptions};
-use tenure_server::sequencer::{CommandResult, Namespace, Refusal};
+use tenure_server::sequencer::{Attendance, Decided, Namespace, Refusal, WaitEnd};
 use tenure_server::store::{MemoryDatabase, MemoryStore};
 use tenure_server::telemetry::metrics::Metrics;
 use tokio::task::JoinHandle;
@@ -22,6 +23,9 @@ use tokio_util::sync::CancellationToken;
 pub const LEASE: Duration = Duration::from_secs(10);
 pub const TTL: Duration = Duration::from_secs(2);
 pub const REATTACH: Duration = Duration::from_secs(5);
+
+/// Bound of what happens without a timer.
+pub const SOON: Duration = Duration::from_millis(50);
 
 /// Tokio's clock, which tests pause and move, plus jumps that only one server makes, as if it had been frozen.
 pub struct LabClock {
@@ -74,7 +78,29 @@ pub struct Server {
     cancel: CancellationToken,
 }
 
+/// A command that was sent, and its reply.
+pub type Sent = JoinHandle<Result<Decided, Refusal>>;
+
 impl Server {
+    /// Starts a server on a database of its own.
+    pub async fn alone() -> Self {
+        Self::start(&MemoryDatabase::new()).await
+    }
+
+    /// Starts a server, and returns its database.
+    pub async fn with_database() -> (MemoryDatabase, Self) {
+        let database = MemoryDatabase::new();
+        let server = Self::start(&database).await;
+        (database, server)
+    }
+
+    /// Starts two servers, and returns their database.
+    pub async fn pair() -> (MemoryDatabase, Self, Self) {
+        let (database, first) = Self::with_database().await;
+        let second = Self::start(&database).await;
+        (database, first, second)
+    }
+
     pub async fn start(database: &MemoryDatabase) -> Self {
         Self::start_among(database, None).await
     }
@@ -115,41 +141,33 @@ impl Server {
         within(Duration::from_secs(30), self.namespace().await.decide(command)).await
     }
 
-    pub fn acquire(&self, session: &str, name: &str) -> Command {
-        let opening = Opening {
-            ttl: TTL,
-            disconnect_grace: None,
-            owner: Text::from("lab"),
-            metadata: Arc::default(),
-            identity: None,
-        };
-        self.acquire_in(session, Some(opening), name)
+    /// Sends a command without waiting for the reply.
+    pub async fn send(&self, command: Command) -> Sent {
+        let namespace = self.namespace().await;
+        let sent = tokio::spawn(async move { namespace.decide(command).await });
+        settle().await;
+        sent
     }
 
-    /// An acquire in an open session, or with `opening` in one that it opens.
-    pub fn acquire_in(&self, session: &str, opening: Option<Opening>, name: &str) -> Command {
-        Command::Acquire {
-            origin: Origin::default(),
-            opened: None,
-            session: session.into(),
-            opening,
-            home: self.node.id(),
-            names: Text::from(name).into(),
-            mode: AskedMode::Exclusive,
-            queue: true,
-            priority: 0,
-            metadata: Arc::default(),
-            min_hold: Duration::ZERO,
-        }
+    pub fn acquire(&self, session: &str, name: &str) -> Command {
+        testing::acquire(session, name).ttl(TTL).at(self.node.id())
     }
 
     /// An acquire by a plain call, which is received now.
     pub async fn call(&self, session: &str, name: &str) -> Command {
-        let mut command = self.acquire(session, name);
-        if let Command::Acquire { origin, .. } = &mut command {
-            *origin = Origin::Call { received: self.namespace().await.revision() };
-        }
-        command
+        self.acquire(session, name).received(self.namespace().await.revision())
+    }
+
+    /// Makes this server the home of a session.
+    pub async fn attach(&self, session: &str) -> Result<Decided, Refusal> {
+        self.ask(attach(session, self.node.id())).await
+    }
+
+    /// Waits for a lock that is held.
+    pub async fn queue(&self, session: &str, name: &str) -> Attendance {
+        let decided = self.ask(self.acquire(session, name)).await.expect("queued");
+        assert!(matches!(decided.outcome, Outcome::Waiting { .. }), "{:?}", decided.outcome);
+        decided.attendance.expect("waits")
     }
 
     /// Acquires a free lock.
@@ -159,18 +177,11 @@ impl Server {
 
     /// Acquires a free lock by this command.
     pub async fn hold_by(&self, acquire: Command) -> Revision {
-        let decided = self.ask(acquire).await.expect("free");
-        if let Some(pending) = decided.pending {
-            pending.acknowledge();
-        }
-        match decided.outcome {
-            Outcome::Held { claim, .. } => claim.token().expect("held"),
-            other => panic!("it should be held: {other:?}"),
-        }
+        held(self.ask(acquire).await)
     }
 
-    pub async fn release(&self, session: &str, name: &str, token: Revision) -> Result<CommandResult, Refusal> {
-        self.ask(Command::Release { session: session.into(), name: name.into(), token }).await
+    pub async fn release(&self, session: &str, name: &str, token: Revision) -> Result<Decided, Refusal> {
+        self.ask(release(session, name, token)).await
     }
 
     /// The holder of a lock, with its token.
@@ -203,6 +214,51 @@ impl Server {
             pass(TTL / 4).await;
         }
         true
+    }
+}
+
+/// Asserts that a lock was granted at once, and acknowledges that. Returns the token.
+pub fn held(decided: Result<Decided, Refusal>) -> Revision {
+    let decided = decided.expect("decided");
+    decided.attendance.into_iter().for_each(Attendance::satisfied);
+    match decided.outcome {
+        Outcome::Held { claim, .. } => claim.token().expect("held"),
+        other => panic!("it should be held: {other:?}"),
+    }
+}
+
+/// Asserts that a waiter is granted the lock soon, and acknowledges that. Returns the token.
+pub async fn granted(mut attendance: Attendance) -> Revision {
+    let end = within(SOON, attendance.wait()).await;
+    let Some(WaitEnd::Granted(claim)) = end else { panic!("{end:?}") };
+    attendance.satisfied();
+    claim.token().expect("held")
+}
+
+/// Returns the reply to a command.
+pub async fn reply(sent: Sent) -> Result<Decided, Refusal> {
+    within(Duration::from_secs(30), sent).await.expect("ran")
+}
+
+/// The tokens that were ever granted to a session.
+pub fn grants(database: &MemoryDatabase, session: &str) -> Vec<Revision> {
+    let log = database.log("default");
+    let granted = log.iter().flat_map(|batch| &batch.events).filter(|recorded| match &recorded.event {
+        Event::ClaimGranted { spec, .. } | Event::ClaimTransferred { spec, .. } => *spec.session == *session,
+        _ => false,
+    });
+    granted.map(|recorded| recorded.revision).collect()
+}
+
+/// Asserts that the revisions of a log have no gaps.
+pub fn assert_no_gaps(database: &MemoryDatabase) {
+    let mut last = Revision(0);
+    for batch in database.log("default") {
+        assert_eq!(batch.previous, last);
+        for recorded in &batch.events {
+            assert_eq!(recorded.revision, last.next());
+            last = recorded.revision;
+        }
     }
 }
 

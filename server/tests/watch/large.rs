@@ -12,7 +12,7 @@ use tenure_proto::v1::{
 };
 use tonic::Code;
 
-use crate::watch::office::{Office, Reader};
+use crate::watch::service::{Reader, Service};
 
 /// A message may exceed this by one lock, or one event.
 const MESSAGE: usize = 64 * 1024;
@@ -25,7 +25,7 @@ fn labels(bytes: usize) -> HashMap<String, String> {
 }
 
 /// Makes a session acquire locks with labels of `bytes` bytes, without waiting for any.
-async fn acquire(office: &Office, session: &str, names: &[String], mode: Mode, bytes: usize) {
+async fn acquire(service: &Service, session: &str, names: &[String], mode: Mode, bytes: usize) {
     let request = AcquireRequest {
         names: names.to_vec(),
         session_id: session.to_owned(),
@@ -35,23 +35,24 @@ async fn acquire(office: &Office, session: &str, names: &[String], mode: Mode, b
         mode: mode.into(),
         ..AcquireRequest::default()
     };
-    let answer = LockServiceClient::new(office.channel.clone()).acquire(request).await.expect("an answer").into_inner();
+    let answer =
+        LockServiceClient::new(service.channel.clone()).acquire(request).await.expect("an answer").into_inner();
     assert!(answer.acquired, "{answer:?}");
 }
 
 /// Creates `count` holders of one lock, each with labels of 4,000 bytes.
-async fn crowd(office: &Office, count: usize) {
+async fn crowd(service: &Service, count: usize) {
     for number in 0..count {
-        acquire(office, &format!("s{number:03}"), &["shared".to_owned()], Mode::Shared, 4_000).await;
+        acquire(service, &format!("s{number:03}"), &["shared".to_owned()], Mode::Shared, 4_000).await;
     }
 }
 
 /// The holders of locks, as listed.
-async fn holders(office: &Office) -> (BTreeMap<String, String>, u64) {
+async fn holders(service: &Service) -> (BTreeMap<String, String>, u64) {
     let mut request = ListLocksRequest { page_size: 1_000, ..ListLocksRequest::default() };
     let mut all = BTreeMap::new();
     loop {
-        let page = LockServiceClient::new(office.channel.clone()).list_locks(request.clone()).await;
+        let page = LockServiceClient::new(service.channel.clone()).list_locks(request.clone()).await;
         let page = page.expect("listed").into_inner();
         all.extend(page.locks.into_iter().map(|lock| (lock.name, lock.holders[0].session_id.clone())));
         if page.next_page_token.is_empty() {
@@ -63,12 +64,12 @@ async fn holders(office: &Office) -> (BTreeMap<String, String>, u64) {
 
 #[tokio::test]
 async fn snapshot_is_right_although_locks_change_while_it_is_sent() {
-    let office = Office::open().await;
+    let service = Service::start().await;
     let name = |number: usize| format!("lock/{number:04}");
     for number in 0..1_500 {
-        acquire(&office, &format!("s{number}"), &[name(number)], Mode::Exclusive, 1_000).await;
+        acquire(&service, &format!("s{number}"), &[name(number)], Mode::Exclusive, 1_000).await;
     }
-    let mut reader = Reader::start(&office, WatchRequest::default()).await;
+    let mut reader = Reader::start(&service, WatchRequest::default()).await;
     let (mut seen, mut parts) = (BTreeMap::new(), 0);
     loop {
         let Kind::Snapshot(part) = reader.next().await else { panic!("a snapshot comes first") };
@@ -85,16 +86,16 @@ async fn snapshot_is_right_although_locks_change_while_it_is_sent() {
         }
         // Changes names already sent, names not yet sent, and new names before, between and after all of them.
         let changed = parts * 7;
-        office.evict(&name(changed)).await;
-        office.evict(&name(1_499 - changed)).await;
-        acquire(&office, &format!("again{parts}"), &[name(changed)], Mode::Exclusive, 1_000).await;
+        service.evict(&name(changed)).await;
+        service.evict(&name(1_499 - changed)).await;
+        acquire(&service, &format!("again{parts}"), &[name(changed)], Mode::Exclusive, 1_000).await;
         for new in ["a", "lock/0700/", "z"] {
-            acquire(&office, &format!("new{parts}"), &[format!("{new}{parts}")], Mode::Exclusive, 10).await;
+            acquire(&service, &format!("new{parts}"), &[format!("{new}{parts}")], Mode::Exclusive, 10).await;
         }
     }
     assert!(parts > 20, "{parts}");
     // Changes after the snapshot follow as events.
-    let (expected, revision) = holders(&office).await;
+    let (expected, revision) = holders(&service).await;
     while reader.revision < revision {
         let Kind::Events(events) = reader.next().await else { continue };
         for event in events.events {
@@ -110,16 +111,16 @@ async fn snapshot_is_right_although_locks_change_while_it_is_sent() {
 
 #[tokio::test]
 async fn large_commit_comes_in_several_messages_and_resumes_after_each() {
-    let office = Office::open().await;
-    crowd(&office, 150).await;
-    let (before, mut shared) = (office.revision().await, Reader::start(&office, WatchRequest::default()).await);
+    let service = Service::start().await;
+    crowd(&service, 150).await;
+    let (before, mut shared) = (service.revision().await, Reader::start(&service, WatchRequest::default()).await);
     let Kind::Snapshot(snapshot) = shared.next().await else { panic!("a snapshot comes first") };
     let [lock] = snapshot.locks.as_slice() else { panic!("one lock: {snapshot:?}") };
     assert!(lock.holders.len() < 20 && lock.holder_count == 150, "{} are listed", lock.holders.len());
     let evict = EvictRequest { name: "shared".to_owned(), operator: "root".to_owned(), ..EvictRequest::default() };
-    let evicted = LockServiceClient::new(office.channel.clone()).evict(evict).await.expect("allowed").into_inner();
+    let evicted = LockServiceClient::new(service.channel.clone()).evict(evict).await.expect("allowed").into_inner();
     assert_eq!((evicted.evicted.len(), evicted.ended_count), (150, 150));
-    let resumed = Reader::start(&office, WatchRequest { after_revision: before, ..WatchRequest::default() }).await;
+    let resumed = Reader::start(&service, WatchRequest { after_revision: before, ..WatchRequest::default() }).await;
     for mut reader in [shared, resumed] {
         let mut seen: Vec<u64> = Vec::new();
         while reader.revision < evicted.revision {
@@ -129,7 +130,7 @@ async fn large_commit_comes_in_several_messages_and_resumes_after_each() {
             assert_eq!(seen.last(), Some(&reader.revision));
             if seen.len() < 150 {
                 let request = WatchRequest { after_revision: reader.revision, ..WatchRequest::default() };
-                let Kind::Events(next) = Reader::start(&office, request).await.next().await else { continue };
+                let Kind::Events(next) = Reader::start(&service, request).await.next().await else { continue };
                 assert_eq!(next.events[0].revision, reader.revision + 1);
             }
         }
@@ -139,13 +140,13 @@ async fn large_commit_comes_in_several_messages_and_resumes_after_each() {
 
 #[tokio::test]
 async fn pages_are_cut_where_they_become_large() {
-    let office = Office::open().await;
+    let service = Service::start().await;
     let names = |number: usize| (0..3).map(|name| format!("{number:03}/{name}")).collect::<Vec<_>>();
     for number in 0..400 {
         let session = format!("s{number:03}");
-        acquire(&office, &session, &names(number), Mode::Exclusive, 4_000).await;
+        acquire(&service, &session, &names(number), Mode::Exclusive, 4_000).await;
     }
-    let mut locks = LockServiceClient::new(office.channel.clone());
+    let mut locks = LockServiceClient::new(service.channel.clone());
     let mut request = ListLocksRequest { page_size: 1_000, ..ListLocksRequest::default() };
     let (mut seen, mut pages) = (0, 0);
     loop {
@@ -159,7 +160,7 @@ async fn pages_are_cut_where_they_become_large() {
     }
     assert!(seen == 1_200 && pages > 4, "{seen} in {pages}");
 
-    let mut sessions = SessionServiceClient::new(office.channel.clone());
+    let mut sessions = SessionServiceClient::new(service.channel.clone());
     let mut request = ListSessionsRequest { page_size: 1_000, ..ListSessionsRequest::default() };
     let mut seen = 0;
     loop {
@@ -176,11 +177,11 @@ async fn pages_are_cut_where_they_become_large() {
 
 #[tokio::test]
 async fn claims_of_a_session_are_listed_piece_by_piece() {
-    let office = Office::open().await;
+    let service = Service::start().await;
     for number in 0..300 {
-        acquire(&office, "ann", &[format!("lock/{number}")], Mode::Exclusive, 4_000).await;
+        acquire(&service, "ann", &[format!("lock/{number}")], Mode::Exclusive, 4_000).await;
     }
-    let mut sessions = SessionServiceClient::new(office.channel.clone());
+    let mut sessions = SessionServiceClient::new(service.channel.clone());
     let list = sessions.list_sessions(ListSessionsRequest::default()).await.expect("listed").into_inner();
     assert!(list.sessions[0].claims.len() < 20 && list.sessions[0].claim_count == 300);
     let mut request = GetSessionRequest { session_id: "ann".to_owned(), ..GetSessionRequest::default() };
@@ -197,15 +198,15 @@ async fn claims_of_a_session_are_listed_piece_by_piece() {
 
 #[tokio::test]
 async fn pages_of_history_are_cut_where_they_become_large() {
-    let office = Office::open().await;
-    crowd(&office, 400).await;
+    let service = Service::start().await;
+    crowd(&service, 400).await;
     let evict = EvictRequest { name: "shared".to_owned(), operator: "root".to_owned(), ..EvictRequest::default() };
-    LockServiceClient::new(office.channel.clone()).evict(evict).await.expect("allowed");
+    LockServiceClient::new(service.channel.clone()).evict(evict).await.expect("allowed");
     let mut request =
         ListHistoryRequest { name: "shared".to_owned(), page_size: 1_000, ..ListHistoryRequest::default() };
     let (mut seen, mut pages) = (0, 0);
     loop {
-        let page = office.history(request.clone()).await.expect("listed");
+        let page = service.history(request.clone()).await.expect("listed");
         assert!(page.encoded_len() < PAGE + MESSAGE, "{}", page.encoded_len());
         (seen, pages) = (seen + page.entries.len(), pages + 1);
         if page.next_page_token.is_empty() {
@@ -218,20 +219,20 @@ async fn pages_of_history_are_cut_where_they_become_large() {
 
 #[tokio::test]
 async fn snapshot_begins_anew_if_history_is_lost_while_it_is_sent() {
-    let office = Office::open().await;
+    let service = Service::start().await;
     let name = |number: usize| format!("lock/{number:04}");
     for number in 0..5 {
-        acquire(&office, &format!("s{number}"), &[name(number)], Mode::Exclusive, 1_000).await;
+        acquire(&service, &format!("s{number}"), &[name(number)], Mode::Exclusive, 1_000).await;
     }
-    let kept = office.revision().await;
+    let kept = service.revision().await;
     for number in 5..1_500 {
-        acquire(&office, &format!("s{number}"), &[name(number)], Mode::Exclusive, 1_000).await;
+        acquire(&service, &format!("s{number}"), &[name(number)], Mode::Exclusive, 1_000).await;
     }
-    let mut reader = Reader::start(&office, WatchRequest::default()).await;
+    let mut reader = Reader::start(&service, WatchRequest::default()).await;
     let Kind::Snapshot(part) = reader.next().await else { panic!("a snapshot comes first") };
     assert!(part.more && part.locks.len() > 5, "{} locks", part.locks.len());
-    office.database.restore_to("default", tenure_core::Revision(kept));
-    acquire(&office, "next", &["next".to_owned()], Mode::Exclusive, 10).await;
+    service.database.restore_to("default", tenure_core::Revision(kept));
+    acquire(&service, "next", &["next".to_owned()], Mode::Exclusive, 10).await;
     let (mut seen, mut is_gone) = (names_of(&part), false);
     loop {
         match reader.next().await {
@@ -249,7 +250,7 @@ async fn snapshot_begins_anew_if_history_is_lost_while_it_is_sent() {
             other => panic!("{other:?}"),
         }
     }
-    let expected: BTreeSet<String> = holders(&office).await.0.into_keys().collect();
+    let expected: BTreeSet<String> = holders(&service).await.0.into_keys().collect();
     assert!(is_gone);
     assert_eq!(seen, expected);
 }
@@ -260,10 +261,10 @@ fn names_of(part: &Snapshot) -> BTreeSet<String> {
 
 #[tokio::test]
 async fn names_of_all_watches_are_bounded() {
-    let office = Office::open().await;
+    let service = Service::start().await;
     let open = async |number: usize| {
         let prefixes = (0..100).map(|at| format!("{number:03}/{at:02}/{:x>248}", "")).collect();
-        office.watch(WatchRequest { prefixes, ..WatchRequest::default() }).await
+        service.watch(WatchRequest { prefixes, ..WatchRequest::default() }).await
     };
     let mut watches = Vec::new();
     let refused = loop {

@@ -15,20 +15,20 @@ use tonic::{Status, Streaming};
 
 use crate::calls::cluster::{Caller, within};
 
-pub struct Talk {
+pub struct ClientStream {
     requests: mpsc::Sender<StreamRequest>,
     responses: Streaming<StreamResponse>,
     /// Replies of the last message that were not consumed yet.
     told: VecDeque<Answer>,
 }
 
-impl Talk {
+impl ClientStream {
     /// Opens a stream with a session `ann` in each of these namespaces.
-    pub async fn begin(caller: &Caller, namespaces: &[&str]) -> Self {
+    pub async fn open(caller: &Caller, namespaces: &[&str]) -> Self {
         let (requests, outgoing) = mpsc::channel(8);
         let mut client = ClientServiceClient::new(caller.channel.clone());
         let responses = within(client.stream(ReceiverStream::new(outgoing))).await.expect("a stream").into_inner();
-        let mut talk = Self { requests, responses, told: VecDeque::new() };
+        let mut stream = Self { requests, responses, told: VecDeque::new() };
         for (number, namespace) in (1..).zip(namespaces) {
             let open = OpenSessionRequest {
                 namespace: (*namespace).to_owned(),
@@ -36,21 +36,21 @@ impl Talk {
                 ttl: Some(Duration::from_secs(600).try_into().expect("short")),
                 ..OpenSessionRequest::default()
             };
-            talk.say([(number, Kind::OpenSession(open))]).await;
-            talk.answers([number]).await;
+            stream.send([(number, Kind::OpenSession(open))]).await;
+            stream.answers([number]).await;
         }
-        talk
+        stream
     }
 
     /// Sends commands in one message.
-    pub async fn say(&self, commands: impl IntoIterator<Item = (u64, Kind)>) {
+    pub async fn send(&self, commands: impl IntoIterator<Item = (u64, Kind)>) {
         let commands =
             commands.into_iter().map(|(id, kind)| Command { id, kind: Some(kind), ..Command::default() }).collect();
         self.requests.send(StreamRequest { commands }).await.expect("open");
     }
 
     /// Closes the sending half.
-    pub fn hang_up(&mut self) {
+    pub fn close_requests(&mut self) {
         self.requests = mpsc::channel(1).0;
     }
 

@@ -4,22 +4,57 @@ use std::path::PathBuf;
 
 use crate::serving::{start, within};
 use serde_json::Value;
+use tenure_proto::v1::group_service_client::GroupServiceClient;
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::session_service_client::SessionServiceClient;
+use tenure_proto::v1::watch_service_client::WatchServiceClient;
 use tenure_server::auth::{AuditOptions, CredentialOptions, new_token};
 use tenure_server::server::Server;
 use tenure_server::transport::ConnectionLimits;
 use tonic::metadata::AsciiMetadataValue;
+use tonic::service::Interceptor;
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status};
 use tonic_types::StatusExt;
 
 /// A caller.
 #[derive(Clone)]
-pub struct Who {
+pub struct Caller {
     pub channel: Channel,
     bearer: AsciiMetadataValue,
 }
 
-impl Who {
+/// Adds the credentials of a caller to its requests.
+#[derive(Clone)]
+pub struct Bearer(AsciiMetadataValue);
+
+impl Interceptor for Bearer {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        request.metadata_mut().insert("authorization", self.0.clone());
+        Ok(request)
+    }
+}
+
+type Authenticated = InterceptedService<Channel, Bearer>;
+
+impl Caller {
+    pub fn locks(&self) -> LockServiceClient<Authenticated> {
+        LockServiceClient::with_interceptor(self.channel.clone(), Bearer(self.bearer.clone()))
+    }
+
+    pub fn sessions(&self) -> SessionServiceClient<Authenticated> {
+        SessionServiceClient::with_interceptor(self.channel.clone(), Bearer(self.bearer.clone()))
+    }
+
+    pub fn groups(&self) -> GroupServiceClient<Authenticated> {
+        GroupServiceClient::with_interceptor(self.channel.clone(), Bearer(self.bearer.clone()))
+    }
+
+    pub fn watches(&self) -> WatchServiceClient<Authenticated> {
+        WatchServiceClient::with_interceptor(self.channel.clone(), Bearer(self.bearer.clone()))
+    }
+
     pub fn ask<T>(&self, message: T) -> Request<T> {
         let mut request = Request::new(message);
         request.metadata_mut().insert("authorization", self.bearer.clone());
@@ -27,15 +62,15 @@ impl Who {
     }
 }
 
-pub struct Office {
+pub struct Service {
     server: Server,
     folder: tempfile::TempDir,
     tokens: Vec<(String, String)>,
 }
 
-impl Office {
+impl Service {
     /// A server that knows these names, each by a token, under this policy.
-    pub async fn open(names: &[&str], policy: &str) -> Self {
+    pub async fn start(names: &[&str], policy: &str) -> Self {
         Self::audited(names, policy, false).await
     }
 
@@ -96,10 +131,10 @@ impl Office {
         endpoint.connect().await.unwrap()
     }
 
-    pub async fn caller(&self, name: &str) -> Who {
+    pub async fn caller(&self, name: &str) -> Caller {
         let (_, token) = self.tokens.iter().find(|(known, _)| known == name).unwrap();
         let bearer = format!("Bearer {token}").parse().unwrap();
-        Who { channel: self.channel().await, bearer }
+        Caller { channel: self.channel().await, bearer }
     }
 }
 

@@ -25,16 +25,16 @@ use tonic_types::StatusExt;
 
 use crate::lab::{LEASE, LabClock, TTL, eventually, options, within};
 
-pub struct Being {
+pub struct RunningServer {
     pub store: Arc<MemoryStore>,
     pub shutdown: Shutdown,
-    pub living: JoinHandle<()>,
+    pub task: JoinHandle<()>,
     metrics: Metrics,
     readiness: watch::Receiver<Readiness>,
     routes: Routes,
 }
 
-impl Being {
+impl RunningServer {
     pub async fn start(database: &MemoryDatabase) -> Self {
         let (store, shutdown) = (database.server(), Shutdown::default());
         let ttl = TtlBounds { min: Duration::from_millis(100), max: Duration::from_secs(3_600) };
@@ -42,11 +42,11 @@ impl Being {
         let environment = Environment { clock: LabClock::begin(), connector: None, metrics: metrics.clone() };
         let parts = ServerParts::on(store.clone(), ttl, options(), environment, &shutdown).await.expect("a server");
         let ServerParts { routes, readiness, life } = parts;
-        Self { store, shutdown, living: tokio::spawn(life), metrics, readiness, routes: routes.prepare() }
+        Self { store, shutdown, task: tokio::spawn(life), metrics, readiness, routes: routes.prepare() }
     }
 
     /// Whether its metrics contain `sample`.
-    pub fn tells(&self, sample: &str) -> bool {
+    pub fn has_sample(&self, sample: &str) -> bool {
         self.metrics.text().lines().any(|line| line == sample)
     }
 

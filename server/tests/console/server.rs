@@ -15,16 +15,16 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::serving::{start, within};
 
-pub struct Desk {
+pub struct ConsoleServer {
     pub server: Server,
     pub address: SocketAddr,
     pub client: Client,
     pub stop: DropGuard,
 }
 
-impl Desk {
+impl ConsoleServer {
     /// Starts a server that requires no credentials.
-    pub async fn open() -> Self {
+    pub async fn start() -> Self {
         Self::with(CredentialOptions::default(), None).await
     }
 

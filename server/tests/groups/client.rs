@@ -12,15 +12,15 @@ use tonic::transport::Channel;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-use crate::watch::office::Office;
+use crate::watch::service::Service;
 
 /// A client of the service.
 #[derive(Clone)]
-pub struct Club(Channel);
+pub struct GroupClient(Channel);
 
-impl Club {
-    pub fn at(office: &Office) -> Self {
-        Self(office.channel.clone())
+impl GroupClient {
+    pub fn at(service: &Service) -> Self {
+        Self(service.channel.clone())
     }
 
     pub fn groups(&self) -> GroupServiceClient<Channel> {
@@ -85,7 +85,7 @@ pub fn assigning(group: &Group, value: &str) -> AssignGroupRequest {
 }
 
 /// The members' sessions and assignments, in order of joining.
-pub fn roll(group: &Group) -> Vec<(&str, Option<&str>)> {
+pub fn assignments_of(group: &Group) -> Vec<(&str, Option<&str>)> {
     group.members.iter().map(|member| (member.session_id.as_str(), member.assignment.as_deref())).collect()
 }
 

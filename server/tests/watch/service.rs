@@ -10,26 +10,25 @@ use tenure_proto::v1::{
     AcquireRequest, EvictRequest, ListHistoryRequest, ListHistoryResponse, ListLocksRequest, ReleaseRequest, Snapshot,
     WatchRequest, WatchResponse,
 };
-use tenure_server::auth::CredentialOptions;
 use tenure_server::grpc::TtlBounds;
 use tenure_server::node::NodeOptions;
 use tenure_server::server::{Server, ServerOptions};
 use tenure_server::store::{MemoryDatabase, MemoryStore, Store};
-use tenure_server::transport::ConnectionLimits;
 use tonic::transport::Channel;
 use tonic::{Status, Streaming};
 
 use crate::watch::LIMIT;
+use crate::{lab, serving};
 
-pub struct Office {
+pub struct Service {
     pub database: MemoryDatabase,
     pub store: Arc<MemoryStore>,
     pub channel: Channel,
     _server: Server,
 }
 
-impl Office {
-    pub async fn open() -> Self {
+impl Service {
+    pub async fn start() -> Self {
         Self::on(MemoryDatabase::new()).await
     }
 
@@ -40,29 +39,10 @@ impl Office {
 
     async fn on(database: MemoryDatabase) -> Self {
         let store = database.server();
-        let options = ServerOptions {
-            tls: None,
-            credentials: CredentialOptions::default(),
-            listen: ([127, 0, 0, 1], 0).into(),
-            connections: ConnectionLimits::default(),
-            ttl: TtlBounds { min: Duration::from_millis(500), max: Duration::from_secs(3600) },
-            drain_timeout: Duration::from_secs(1),
-            node: NodeOptions {
-                lease: Duration::from_secs(10),
-                label: "office".to_owned(),
-                address: String::new(),
-                certificate: String::new(),
-                reattach: Duration::from_secs(5),
-                poll_interval: Duration::from_millis(20),
-                max_namespaces: 10,
-                history_retention: Duration::from_secs(3600),
-                history_max_bytes: 1 << 30,
-            },
-        };
-        let server = Server::start_with(options, store.clone()).await.expect("started");
-        let mut readiness = server.readiness();
-        let ready = readiness.wait_for(|readiness| readiness.is_ready());
-        tokio::time::timeout(LIMIT, ready).await.expect("in time").expect("runs");
+        let ttl = TtlBounds { min: Duration::from_millis(500), max: Duration::from_secs(3600) };
+        let node = NodeOptions { address: String::new(), ..lab::options() };
+        let options = ServerOptions { ttl, node, ..serving::options() };
+        let server = serving::start_on(options, store.clone()).await.expect("started");
         let url = format!("http://{}", server.grpc_address());
         let channel = Channel::from_shared(url).expect("a URL").connect().await.expect("connected");
         Self { database, store, channel, _server: server }
@@ -170,8 +150,8 @@ pub struct Reader {
 }
 
 impl Reader {
-    pub async fn start(office: &Office, request: WatchRequest) -> Self {
-        Self { stream: office.watch(request).await.expect("allowed"), revision: 0 }
+    pub async fn start(service: &Service, request: WatchRequest) -> Self {
+        Self { stream: service.watch(request).await.expect("allowed"), revision: 0 }
     }
 
     pub async fn next(&mut self) -> Kind {
