@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tenure_core::testing;
 use tenure_core::{
     Assigned, Basis, Claim, ClaimSpec, ClaimState, Config, EndReason, Event, Eviction, Group, GroupChange, Lead,
     LockSettings, Member, MemberSpec, Mode, Preempt, Recorded, Revision, ServerId, Session, SessionSpec, Text,
@@ -170,8 +171,7 @@ pub(crate) fn batch(namespace: &str, previous: u64, events: Vec<Event>) -> Batch
 
 /// A batch of `count` irrelevant events.
 pub(crate) fn filler(namespace: &str, previous: u64, count: u64) -> Batch {
-    let event = |number| Event::ServerAdopted { dead: ServerId(number), by: ServerId(number + 1) };
-    batch(namespace, previous, (previous + 1..=previous + count).map(event).collect())
+    batch(namespace, previous, (previous + 1..=previous + count).map(testing::filler).collect())
 }
 
 /// Consecutive batches of these sizes, from the beginning.

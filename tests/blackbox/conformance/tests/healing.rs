@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use tenure_core::{Event, Recorded, Revision, ServerId};
+use tenure_core::testing::filler;
+use tenure_core::{Recorded, Revision, ServerId};
 use tenure_harness::{MariaDb, Postgres, wait_until};
 use tenure_server::store::{Batch, ServerRecord, Store, StoreError, StoreOptions, migrate, open};
 
@@ -27,8 +28,7 @@ async fn store(url: &str) -> Arc<dyn Store> {
 }
 
 fn batch(previous: Revision, number: u64) -> Batch {
-    let event = Event::ServerAdopted { dead: ServerId(number), by: ServerId(number + 1) };
-    let events = vec![Recorded { revision: previous.next(), event }];
+    let events = vec![Recorded { revision: previous.next(), event: filler(number) }];
     Batch { namespace: NAMESPACE.into(), previous, events, server: ServerId(1), number, at_ms: 0 }
 }
 

@@ -4,7 +4,8 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tenure_core::{Event, Recorded, Revision, ServerId};
+use tenure_core::testing::filler;
+use tenure_core::{Recorded, Revision, ServerId};
 use tenure_harness::{MariaDb, Postgres};
 use tenure_server::store::{Batch, StoreOptions, migrate, open};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -93,8 +94,7 @@ async fn lead(
 }
 
 fn batch() -> Batch {
-    let event = Event::ServerAdopted { dead: ServerId(1), by: ServerId(2) };
-    let events = vec![Recorded { revision: Revision(1), event }];
+    let events = vec![Recorded { revision: Revision(1), event: filler(1) }];
     Batch { namespace: "default".into(), previous: Revision(0), events, server: ServerId(1), number: 1, at_ms: 0 }
 }
 

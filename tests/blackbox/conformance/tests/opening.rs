@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::{Connection, Executor};
-use tenure_core::{Event, Recorded, Revision, ServerId};
+use tenure_core::testing::filler;
+use tenure_core::{Recorded, Revision, ServerId};
 use tenure_harness::{MariaDb, PgBouncer, Postgres, wait_until};
 use tenure_server::store::{
     Batch, FIRST_HEARTBEAT, OpenError, ServerRecord, Store, StoreError, StoreOptions, migrate, open, pending_migrations,
@@ -14,8 +15,7 @@ use tenure_server::store::{
 const DEADLINE: Duration = Duration::from_secs(60);
 
 fn batch(previous: u64) -> Batch {
-    let event = Event::ServerAdopted { dead: ServerId(1), by: ServerId(2) };
-    let events = vec![Recorded { revision: Revision(previous + 1), event }];
+    let events = vec![Recorded { revision: Revision(previous + 1), event: filler(1) }];
     let namespace = "default".into();
     Batch { namespace, previous: Revision(previous), events, server: ServerId(1), number: previous, at_ms: 0 }
 }

@@ -1,7 +1,8 @@
 //! The store in a PostgreSQL that does not reveal its identity, simulated by a PostgreSQL that hides it.
 
 use tenure_conformance::{Plain, Subject, conformance};
-use tenure_core::{Event, Recorded, Revision, ServerId};
+use tenure_core::testing::filler;
+use tenure_core::{Recorded, Revision, ServerId};
 use tenure_harness::Postgres;
 use tenure_server::store::{Batch, StoreError, StoreOptions, migrate, open};
 
@@ -48,8 +49,7 @@ async fn subject(functions: &str) -> Subject {
 conformance!(aurora, subject(AURORA).await);
 
 fn batch() -> Batch {
-    let event = Event::ServerAdopted { dead: ServerId(1), by: ServerId(2) };
-    let events = vec![Recorded { revision: Revision(1), event }];
+    let events = vec![Recorded { revision: Revision(1), event: filler(1) }];
     Batch { namespace: "default".into(), previous: Revision(0), events, server: ServerId(1), number: 1, at_ms: 0 }
 }
 
