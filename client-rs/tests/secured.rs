@@ -16,15 +16,15 @@ use tenure_server::store::MemoryDatabase;
 use tenure_server::transport::{ConnectionLimits, TlsFiles};
 
 /// A server with TLS, and the authority that issued its certificate and those of its clients.
-struct Office {
+struct Secured {
     authority: Authority,
     server: Server,
 }
 
-impl Office {
+impl Secured {
     /// Accepts client certificates, except those with revoked serial numbers, and the tokens in this file.
     async fn open(revoked: &[u64], tokens_file: Option<PathBuf>) -> Self {
-        let authority = Authority::new("the office").unwrap();
+        let authority = Authority::new("an authority").unwrap();
         let Certified { cert, key } = authority.certify("server", 1, &["localhost"]).unwrap();
         let client_crl = Some(authority.revoke(revoked).unwrap());
         let tls = TlsFiles { cert, key, client_ca: Some(authority.ca()), client_crl };
@@ -37,7 +37,7 @@ impl Office {
             drain_timeout: Duration::from_secs(1),
             node: NodeOptions {
                 lease: Duration::from_secs(10),
-                label: "office".to_owned(),
+                label: "secured".to_owned(),
                 address: String::new(),
                 certificate: String::new(),
                 reattach: Duration::from_secs(1),
@@ -98,20 +98,20 @@ async fn refused(options: ClientOptions) -> Error {
 
 #[tokio::test]
 async fn a_certificate_says_who_it_is() {
-    let office = Office::open(&[13], None).await;
-    use_it(&office.certified(7, "spiffe://office/worker").connect().unwrap()).await.unwrap();
-    use_it(&office.certified(8, "worker.office").connect().unwrap()).await.unwrap();
+    let secured = Secured::open(&[13], None).await;
+    use_it(&secured.certified(7, "spiffe://secured/worker").connect().unwrap()).await.unwrap();
+    use_it(&secured.certified(8, "worker.secured").connect().unwrap()).await.unwrap();
 
-    assert_eq!(rule(&refused(office.options()).await), "credentials-required");
-    assert_eq!(rule(&refused(office.certified(9, "10.0.0.1")).await), "certificate-name");
-    assert_eq!(rule(&refused(office.options().token("anything")).await), "known-token");
-    let both = office.certified(10, "worker.office").token("anything");
+    assert_eq!(rule(&refused(secured.options()).await), "credentials-required");
+    assert_eq!(rule(&refused(secured.certified(9, "10.0.0.1")).await), "certificate-name");
+    assert_eq!(rule(&refused(secured.options().token("anything")).await), "known-token");
+    let both = secured.certified(10, "worker.secured").token("anything");
     assert_eq!(rule(&refused(both).await), "known-token", "the certificate does not make up for a wrong token");
 }
 
 #[tokio::test]
 async fn who_is_not_to_be_trusted_is_told_so_by_name() {
-    let office = Office::open(&[13], None).await;
+    let secured = Secured::open(&[13], None).await;
     let unavailable = async |options: ClientOptions| {
         let client = options.call_timeout(Duration::from_millis(500)).connect().unwrap();
         match use_it(&client).await.unwrap_err() {
@@ -120,16 +120,16 @@ async fn who_is_not_to_be_trusted_is_told_so_by_name() {
         }
     };
     let stranger = Authority::new("a stranger").unwrap();
-    let problem = unavailable(office.options().ca_cert(stranger.ca())).await;
+    let problem = unavailable(secured.options().ca_cert(stranger.ca())).await;
     assert!(problem.contains("invalid peer certificate: UnknownIssuer"), "{problem}");
-    let problem = unavailable(office.options().tls_server_name("elsewhere")).await;
+    let problem = unavailable(secured.options().tls_server_name("elsewhere")).await;
     assert!(problem.contains("not valid for name \"elsewhere\""), "{problem}");
-    let problem = unavailable(office.certified(13, "spiffe://office/worker")).await;
+    let problem = unavailable(secured.certified(13, "spiffe://secured/worker")).await;
     assert!(problem.to_lowercase().contains("revoked"), "{problem}");
-    let Certified { cert, key } = stranger.certify("client", 5, &["spiffe://office/worker"]).unwrap();
-    let problem = unavailable(office.options().client_cert(cert, key)).await;
+    let Certified { cert, key } = stranger.certify("client", 5, &["spiffe://secured/worker"]).unwrap();
+    let problem = unavailable(secured.options().client_cert(cert, key)).await;
     assert!(problem.to_lowercase().contains("unknownca") || problem.to_lowercase().contains("unknown ca"), "{problem}");
-    let plain = Client::builder().endpoints([format!("http://{}", office.server.grpc_address())]);
+    let plain = Client::builder().endpoints([format!("http://{}", secured.server.grpc_address())]);
     assert!(!unavailable(plain).await.is_empty());
 }
 
@@ -140,17 +140,17 @@ async fn tokens_and_certificates_may_be_replaced_while_all_goes_on() {
     let (first, line) = new_token("worker").unwrap();
     std::fs::write(&tokens, &line).unwrap();
     std::fs::write(&mine, format!("{first}\n")).unwrap();
-    let office = Office::open(&[], Some(tokens.clone())).await;
-    let client = office.options().token_file(&mine).connect().unwrap();
+    let secured = Secured::open(&[], Some(tokens.clone())).await;
+    let client = secured.options().token_file(&mine).connect().unwrap();
     use_it(&client).await.unwrap();
 
     // An invalid file changes nothing; then a valid one replaces it.
     std::fs::write(&tokens, "nonsense").unwrap();
     let (second, line) = new_token("worker").unwrap();
-    assert_eq!(rule(&refused(office.options().token(&second)).await), "known-token");
+    assert_eq!(rule(&refused(secured.options().token(&second)).await), "known-token");
     use_it(&client).await.unwrap();
     std::fs::write(&tokens, &line).unwrap();
-    let taken = async || use_it(&office.options().token(&second).connect().unwrap()).await.is_ok();
+    let taken = async || use_it(&secured.options().token(&second).connect().unwrap()).await.is_ok();
     until("the new token is known", taken).await;
     assert_eq!(rule(&client.get_lock("job").await.unwrap_err()), "known-token");
     std::fs::write(&mine, &second).unwrap();
@@ -158,9 +158,10 @@ async fn tokens_and_certificates_may_be_replaced_while_all_goes_on() {
 
     let successor = Authority::new("its successor").unwrap();
     let Certified { cert, key } = successor.certify("server", 1, &["localhost"]).unwrap();
-    std::fs::copy(key, office.authority.folder().join("server.key")).unwrap();
-    std::fs::copy(cert, office.authority.folder().join("server.crt")).unwrap();
-    let by_successor = office.options().ca_cert(successor.ca()).token(&second).call_timeout(Duration::from_millis(500));
+    std::fs::copy(key, secured.authority.folder().join("server.key")).unwrap();
+    std::fs::copy(cert, secured.authority.folder().join("server.crt")).unwrap();
+    let by_successor =
+        secured.options().ca_cert(successor.ca()).token(&second).call_timeout(Duration::from_millis(500));
     let taken = async || use_it(&by_successor.clone().connect().unwrap()).await.is_ok();
     until("the new certificate is shown", taken).await;
     use_it(&client).await.expect("a connection that is there goes on");
@@ -172,9 +173,9 @@ async fn a_stream_ends_when_what_was_shown_counts_no_more() {
     let tokens = folder.path().join("tokens");
     let (token, line) = new_token("worker").unwrap();
     std::fs::write(&tokens, &line).unwrap();
-    let office = Office::open(&[], Some(tokens.clone())).await;
-    let by_token = office.options().token(&token).connect().unwrap();
-    let by_certificate = office.certified(21, "spiffe://office/worker").connect().unwrap();
+    let secured = Secured::open(&[], Some(tokens.clone())).await;
+    let by_token = secured.options().token(&token).connect().unwrap();
+    let by_certificate = secured.certified(21, "spiffe://secured/worker").connect().unwrap();
     let ttl = Duration::from_secs(2);
     let first = by_token.lock("one").ttl(ttl).acquire().await.unwrap();
     let second = by_certificate.lock("two").ttl(ttl).acquire().await.unwrap();
@@ -182,45 +183,45 @@ async fn a_stream_ends_when_what_was_shown_counts_no_more() {
     within(watch.next()).await.unwrap().unwrap();
 
     std::fs::write(&tokens, "").unwrap();
-    office.authority.revoke(&[21]).unwrap();
+    secured.authority.revoke(&[21]).unwrap();
     within(first.lost()).await;
     within(second.lost()).await;
     assert_eq!(rule(&by_token.get_lock("one").await.unwrap_err()), "known-token");
-    let witness = office.certified(22, "spiffe://office/witness").connect().unwrap();
+    let witness = secured.certified(22, "spiffe://secured/witness").connect().unwrap();
     let free = async || witness.get_lock("one").await.unwrap().holders.is_empty();
     until("its session has ended at the server, too", free).await;
 }
 
 #[tokio::test]
 async fn a_revocation_list_of_another_key_is_rejected_and_the_one_before_stays() {
-    let office = Office::open(&[31], None).await;
+    let secured = Secured::open(&[31], None).await;
     let is_counted =
-        || !office.server.metrics().text().contains("tenure_reloads_refused_total{what=\"certificates\"} 0");
+        || !secured.server.metrics().text().contains("tenure_reloads_refused_total{what=\"certificates\"} 0");
     assert!(!is_counted());
     // An authority of the same name: only the signature differs.
-    let stranger = Authority::new("the office").unwrap();
+    let stranger = Authority::new("an authority").unwrap();
     for authority in [stranger, Authority::new("a stranger").unwrap()] {
-        std::fs::copy(authority.revoke(&[]).unwrap(), office.authority.folder().join("revoked.crl")).unwrap();
-        office.server.reload();
+        std::fs::copy(authority.revoke(&[]).unwrap(), secured.authority.folder().join("revoked.crl")).unwrap();
+        secured.server.reload();
         until("it is counted", async || is_counted()).await;
-        use_it(&office.certified(32, "ann").connect().unwrap()).await.expect("she is not locked out");
-        let options = office.certified(31, "bob").call_timeout(Duration::from_millis(500));
+        use_it(&secured.certified(32, "ann").connect().unwrap()).await.expect("she is not locked out");
+        let options = secured.certified(31, "bob").call_timeout(Duration::from_millis(500));
         use_it(&options.connect().unwrap()).await.expect_err("he is still revoked");
     }
 }
 
 #[tokio::test]
 async fn handshakes_that_fail_are_counted() {
-    let office = Office::open(&[], None).await;
+    let secured = Secured::open(&[], None).await;
     // The server replies with an alert instead of a ServerHello.
     for _ in 0..3 {
-        let mut stranger = tokio::net::TcpStream::connect(office.server.grpc_address()).await.unwrap();
+        let mut stranger = tokio::net::TcpStream::connect(secured.server.grpc_address()).await.unwrap();
         within(tokio::io::AsyncWriteExt::write_all(&mut stranger, &[21, 3, 3, 0, 2, 2, 40])).await.unwrap();
         within(tokio::io::AsyncReadExt::read_to_end(&mut stranger, &mut Vec::new())).await.ok();
     }
-    let is_counted = async || office.server.metrics().text().contains("tenure_tls_handshakes_failed_total 3");
+    let is_counted = async || secured.server.metrics().text().contains("tenure_tls_handshakes_failed_total 3");
     until("each is counted", is_counted).await;
-    use_it(&office.certified(2, "ann").connect().unwrap()).await.unwrap();
+    use_it(&secured.certified(2, "ann").connect().unwrap()).await.unwrap();
     assert!(is_counted().await, "and no other");
 }
 
@@ -235,8 +236,8 @@ async fn problem(options: ClientOptions) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tls_on_one_side_only_is_called_that() {
-    let office = Office::open(&[], None).await;
-    let port = office.server.grpc_address().port();
+    let secured = Secured::open(&[], None).await;
+    let port = secured.server.grpc_address().port();
     let told = problem(Client::builder().endpoints([format!("http://localhost:{port}")])).await;
     assert!(
         told.contains(&format!("the server at localhost:{port} expects TLS, use https://localhost:{port}")),
@@ -245,10 +246,10 @@ async fn tls_on_one_side_only_is_called_that() {
 
     let cluster = Cluster::start(1).await.unwrap();
     let plain = cluster.direct_url(0).replace("http://", "");
-    let options = Client::builder().endpoints([format!("https://{plain}")]).ca_cert(office.authority.ca());
+    let options = Client::builder().endpoints([format!("https://{plain}")]).ca_cert(secured.authority.ca());
     let told = problem(options).await;
     assert!(told.contains(&format!("the server at {plain} speaks plaintext, use http://{plain}")), "{told}");
     // Neither server is affected by that.
     use_it(&cluster.direct_client(0).unwrap()).await.unwrap();
-    use_it(&office.certified(2, "ann").connect().unwrap()).await.unwrap();
+    use_it(&secured.certified(2, "ann").connect().unwrap()).await.unwrap();
 }

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tenure_proto::v1::ListSessionsRequest;
 
 use crate::calls::Calls;
-use crate::diary::{Deed, Entry, clock};
+use crate::diary::{Action, Entry, clock};
 
 /// The lock that is contested.
 pub const LOCK: &str = "service_leader";
@@ -159,15 +159,15 @@ impl Contest {
     /// # Panics
     /// If no candidate does in time.
     pub async fn leader(&self) -> Entry {
-        let work = self.next(clock(), "somebody works", |entry| matches!(entry.deed, Deed::Works { .. })).await;
-        let leads = |entry: &Entry| matches!(entry.deed, Deed::Leads { .. }) && entry.token() == work.token();
+        let work = self.next(clock(), "somebody works", |entry| matches!(entry.action, Action::Works { .. })).await;
+        let leads = |entry: &Entry| matches!(entry.action, Action::Leads { .. }) && entry.token() == work.token();
         self.diary().into_iter().find(leads).unwrap_or(work)
     }
 
     /// The last renewal of a candidate.
     #[must_use]
     pub fn last_renewal(&self, process: u32) -> Option<Duration> {
-        let renewed = |entry: &&Entry| entry.process == process && entry.deed == Deed::Renewed;
+        let renewed = |entry: &&Entry| entry.process == process && entry.action == Action::Renewed;
         self.diary().iter().rfind(renewed).map(|entry| entry.at)
     }
 

@@ -25,12 +25,12 @@ pub struct Entry {
     /// The process id.
     pub process: u32,
     /// The action.
-    pub deed: Deed,
+    pub action: Action,
 }
 
 /// An action of a candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Deed {
+pub enum Action {
     /// It has been granted the lock.
     Leads {
         /// Its fencing token.
@@ -57,32 +57,32 @@ impl Entry {
         let mut words = line.splitn(3, ' ');
         let (at, what, detail) = (words.next(), words.next(), words.next().unwrap_or_default());
         let at = Duration::from_nanos(at.context("no time")?.parse()?);
-        let deed = match what {
+        let action = match what {
             Some("leads") => {
                 let (token, session) = detail.split_once(' ').context("no session")?;
-                Deed::Leads { token: token.parse()?, session: session.to_owned() }
+                Action::Leads { token: token.parse()?, session: session.to_owned() }
             }
-            Some("works") => Deed::Works { token: detail.parse()? },
-            Some("renewed") => Deed::Renewed,
-            Some("lost") => Deed::Lost(detail.to_owned()),
-            Some("failed") => Deed::Failed(detail.to_owned()),
+            Some("works") => Action::Works { token: detail.parse()? },
+            Some("renewed") => Action::Renewed,
+            Some("lost") => Action::Lost(detail.to_owned()),
+            Some("failed") => Action::Failed(detail.to_owned()),
             _ => bail!("nothing that a candidate does: {line}"),
         };
-        Ok(Self { at, process, deed })
+        Ok(Self { at, process, action })
     }
 
     /// The token under which it works or leads.
     #[must_use]
     pub fn token(&self) -> Option<u64> {
-        match self.deed {
-            Deed::Leads { token, .. } | Deed::Works { token } => Some(token),
-            Deed::Renewed | Deed::Lost(_) | Deed::Failed(_) => None,
+        match self.action {
+            Action::Leads { token, .. } | Action::Works { token } => Some(token),
+            Action::Renewed | Action::Lost(_) | Action::Failed(_) => None,
         }
     }
 }
 
 impl fmt::Debug for Entry {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:.3} s: {} {:?}", self.at.as_secs_f64(), self.process, self.deed)
+        write!(formatter, "{:.3} s: {} {:?}", self.at.as_secs_f64(), self.process, self.action)
     }
 }

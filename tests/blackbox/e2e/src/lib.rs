@@ -20,7 +20,7 @@ pub use calls::{Calls, seconds};
 pub use command_line::{CommandLine, Watcher};
 pub use contest::{Contest, LOCK};
 pub use copies::Copy;
-pub use diary::{Deed, Entry, clock, say};
+pub use diary::{Action, Entry, clock, say};
 pub use refused::{Refused, refused};
 pub use relay::Relay;
 pub use store::Store;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tenure_e2e::{
-    Contest, Deed, Entry, Relay, Store, assert_in_time, assert_not_early, clock, few_tries, on_every_store, tries,
+    Action, Contest, Entry, Relay, Store, assert_in_time, assert_not_early, clock, few_tries, on_every_store, tries,
 };
 use tenure_harness::{Tenured, TenuredOptions};
 
@@ -39,7 +39,7 @@ fn contest(urls: &[String], ttl: Duration, grace: Duration, count: usize) -> Con
 }
 
 fn works(entry: &Entry) -> bool {
-    matches!(entry.deed, Deed::Works { .. })
+    matches!(entry.action, Action::Works { .. })
 }
 
 /// Prints the result of a measurement.
@@ -62,13 +62,13 @@ async fn leads_on(contest: &Contest, leader: &Entry, since: Duration, for_: Dura
         assert_eq!((work.process, work.token()), (leader.process, leader.token()), "{:#?}", contest.diary());
         at = work.at;
     }
-    let noticed = |entry: &Entry| matches!(entry.deed, Deed::Lost(_) | Deed::Failed(_)) && entry.at > since;
+    let noticed = |entry: &Entry| matches!(entry.action, Action::Lost(_) | Action::Failed(_)) && entry.at > since;
     assert!(!contest.diary().iter().any(noticed), "{:#?}", contest.diary());
 }
 
 /// The time from `since` to the renewal of the leader's session.
 async fn renewed_after(contest: &Contest, leader: u32, since: Duration) -> Duration {
-    let is_renewal = |entry: &Entry| entry.process == leader && entry.deed == Deed::Renewed;
+    let is_renewal = |entry: &Entry| entry.process == leader && entry.action == Action::Renewed;
     contest.next(since, "the leader's session is renewed", is_renewal).await.at - since
 }
 
@@ -115,9 +115,9 @@ async fn a_frozen_leader_is_replaced_after_its_ttl(store: Store) {
         times.push(next.at - renewed);
         contest.thaw(leader).unwrap();
         // It must notice the loss before it works again.
-        let woke = |entry: &Entry| entry.process == leader && !matches!(entry.deed, Deed::Renewed);
+        let woke = |entry: &Entry| entry.process == leader && !matches!(entry.action, Action::Renewed);
         let first = contest.next(frozen, "it says something", woke).await;
-        assert!(matches!(first.deed, Deed::Lost(_)), "{first:?}");
+        assert!(matches!(first.action, Action::Lost(_)), "{first:?}");
     }
     report("from the last renewal to the work of another", &times);
     contest.check();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use sqlx::{Connection, Executor, MySqlConnection, PgConnection, SqliteConnection};
 use tenure_client::{Client, Guard, Session, SessionOptions};
-use tenure_e2e::{Calls, CommandLine, Contest, Deed, LOCK, Store, Wire, clock, on_every_store, tries};
+use tenure_e2e::{Action, Calls, CommandLine, Contest, LOCK, Store, Wire, clock, on_every_store, tries};
 use tenure_harness::{Tenured, TenuredOptions, wait_until};
 use tenure_proto::v1::{ListLocksRequest, ListSessionsRequest, Lock};
 use tokio::task::JoinHandle;
@@ -269,7 +269,7 @@ async fn candidates(store: Store) -> (Tenured, Calls, Contest, u64) {
 
 /// Waits until the next candidate works, and checks that only live processes are left.
 async fn next_works(calls: &Calls, contest: &Contest, since: Duration, dead: &[u32]) {
-    let works = contest.next(since, "another works", |entry| matches!(entry.deed, Deed::Works { .. })).await;
+    let works = contest.next(since, "another works", |entry| matches!(entry.action, Action::Works { .. })).await;
     assert!(!dead.contains(&works.process));
     let took = works.at - since;
     println!("from the death to the work of another: {took:?}");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_e2e::{Contest, Deed, Store, assert_in_time, assert_not_early, clock, on_every_store, tries};
+use tenure_e2e::{Action, Contest, Store, assert_in_time, assert_not_early, clock, on_every_store, tries};
 
 on_every_store!(a_killed_leader_is_replaced_in_time);
 
@@ -16,13 +16,13 @@ async fn a_killed_leader_is_replaced_in_time(store: Store) {
     let mut times = Vec::new();
     for number in 0..tries() {
         let leader = contest.leader().await.process;
-        let is_renewal = |entry: &tenure_e2e::Entry| entry.process == leader && entry.deed == Deed::Renewed;
+        let is_renewal = |entry: &tenure_e2e::Entry| entry.process == leader && entry.action == Action::Renewed;
         contest.next(clock(), "the leader's session is renewed", is_renewal).await;
         // At a different moment between two renewals in each attempt, but not so close to the next that it may be under
         // way.
         tokio::time::sleep(TTL / 4 * number / tries()).await;
         let killed = contest.kill(leader).unwrap();
-        let works = |entry: &tenure_e2e::Entry| entry.process != leader && matches!(entry.deed, Deed::Works { .. });
+        let works = |entry: &tenure_e2e::Entry| entry.process != leader && matches!(entry.action, Action::Works { .. });
         let next = contest.next(killed, "another works", works).await;
         // Only by now has all its output been read.
         times.push(next.at - contest.last_renewal(leader).unwrap());

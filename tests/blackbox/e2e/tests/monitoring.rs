@@ -32,15 +32,15 @@ fn read(file: &str) -> String {
 }
 
 /// A server over TLS on SQLite that has granted a lock and rejected a request.
-struct Office {
+struct Secured {
     authority: Authority,
     server: Tenured,
     client: Client,
 }
 
-impl Office {
+impl Secured {
     async fn open() -> Self {
-        let authority = Authority::new("the office").unwrap();
+        let authority = Authority::new("an authority").unwrap();
         certify(&authority, EXPIRIES[0].0);
         let file = |ending| authority.folder().join(format!("server.{ending}")).display().to_string();
         let options = TenuredOptions::default()
@@ -161,9 +161,9 @@ fn promtool(arguments: &[&str], input: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn all_that_a_server_tells_is_described_and_all_that_is_named_is_told() {
-    let office = Office::open().await;
-    office.use_it().await;
-    let text = office.metrics().await;
+    let secured = Secured::open().await;
+    secured.use_it().await;
+    let text = secured.metrics().await;
     promtool(&["check", "metrics"], &text);
     let families = told(&text);
     assert_eq!(families, tabled(&read(TABLE)));
@@ -182,18 +182,18 @@ async fn all_that_a_server_tells_is_described_and_all_that_is_named_is_told() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_expiry_is_told_of_the_certificate_that_is_served() {
-    let office = Office::open().await;
-    let expiry = async || office.value("tenure_tls_certificate_expiry_timestamp_seconds").await;
+    let secured = Secured::open().await;
+    let expiry = async || secured.value("tenure_tls_certificate_expiry_timestamp_seconds").await;
     assert_eq!(expiry().await.as_deref(), Some(EXPIRIES[0].1));
-    certify(&office.authority, EXPIRIES[1].0);
+    certify(&secured.authority, EXPIRIES[1].0);
     let is_served = async || expiry().await.as_deref() == Some(EXPIRIES[1].1);
     wait_until(PATIENCE, "the new certificate is served", is_served).await;
-    assert_eq!(office.value("tenure_reloads_total{what=\"certificates\"}").await.as_deref(), Some("1"));
-    assert_eq!(office.value("tenure_reloads_refused_total{what=\"certificates\"}").await.as_deref(), Some("0"));
+    assert_eq!(secured.value("tenure_reloads_total{what=\"certificates\"}").await.as_deref(), Some("1"));
+    assert_eq!(secured.value("tenure_reloads_refused_total{what=\"certificates\"}").await.as_deref(), Some("0"));
 
-    std::fs::write(office.authority.folder().join("server.crt"), "nothing").unwrap();
+    std::fs::write(secured.authority.folder().join("server.crt"), "nothing").unwrap();
     let refused = async || {
-        let refused = office.value("tenure_reloads_refused_total{what=\"certificates\"}").await;
+        let refused = secured.value("tenure_reloads_refused_total{what=\"certificates\"}").await;
         refused.is_some_and(|refused| refused != "0")
     };
     wait_until(PATIENCE, "what is no certificate is refused", refused).await;

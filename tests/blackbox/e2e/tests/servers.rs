@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tenure_e2e::{Calls, Contest, Deed, Entry, assert_in_time, clock, few_tries, tries};
+use tenure_e2e::{Action, Calls, Contest, Entry, assert_in_time, clock, few_tries, tries};
 use tenure_harness::{Postgres, Tenured, TenuredOptions, wait_until};
 use tenure_proto::v1::server_service_client::ServerServiceClient;
 use tenure_proto::v1::{GetSessionRequest, ListServersRequest, Server};
@@ -62,8 +62,8 @@ async fn home(servers: &[Tenured], session: &str) -> usize {
 }
 
 fn session_of(leader: &Entry) -> &str {
-    match &leader.deed {
-        Deed::Leads { session, .. } => session,
+    match &leader.action {
+        Action::Leads { session, .. } => session,
         other => panic!("does not lead: {other:?}"),
     }
 }
@@ -72,13 +72,14 @@ fn session_of(leader: &Entry) -> &str {
 async fn leads_on(contest: &Contest, leader: &Entry, since: Duration) {
     let mut at = since;
     for _ in 0..WATCHED {
-        let work = contest.next(at, "work goes on", |entry| matches!(entry.deed, Deed::Works { .. })).await;
+        let work = contest.next(at, "work goes on", |entry| matches!(entry.action, Action::Works { .. })).await;
         assert_eq!((work.process, work.token()), (leader.process, leader.token()), "{:#?}", contest.diary());
         assert!(work.at - at < PERIOD * 3, "work stopped for a while: {:#?}", contest.diary());
         at = work.at;
     }
     let noticed = contest.diary().into_iter().filter(|entry| entry.at > since && entry.process == leader.process);
-    let noticed: Vec<Entry> = noticed.filter(|entry| matches!(entry.deed, Deed::Lost(_) | Deed::Failed(_))).collect();
+    let noticed: Vec<Entry> =
+        noticed.filter(|entry| matches!(entry.action, Action::Lost(_) | Action::Failed(_))).collect();
     assert_eq!(noticed, []);
 }
 
@@ -142,7 +143,7 @@ async fn another_leads_when_leader_and_server_are_killed() {
         // In this order: a leader that lived on for a moment would find another server.
         let killed = contest.kill(leader.process).unwrap();
         servers[home].kill().await.unwrap();
-        let works = |entry: &Entry| matches!(entry.deed, Deed::Works { .. }) && entry.process != leader.process;
+        let works = |entry: &Entry| matches!(entry.action, Action::Works { .. }) && entry.process != leader.process;
         let next = contest.next(killed, "another works", works).await;
         times.push(next.at - killed);
         assert!(next.token() > leader.token());
@@ -171,7 +172,7 @@ async fn the_leader_does_not_notice_that_the_database_is_away_for_a_while() {
     // The others still wait, and take over when it is their turn.
     let mut contest = contest;
     let killed = contest.kill(leader.process).unwrap();
-    let next = contest.next(killed, "another works", |entry| matches!(entry.deed, Deed::Works { .. })).await;
+    let next = contest.next(killed, "another works", |entry| matches!(entry.action, Action::Works { .. })).await;
     assert!(next.token() > leader.token());
     contest.check();
 }

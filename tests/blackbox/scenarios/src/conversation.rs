@@ -33,11 +33,11 @@ pub struct Conversation {
 
 #[derive(Debug, Default)]
 struct Shared {
-    talk: Mutex<Talk>,
+    state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
-struct Talk {
+struct State {
     waiting: HashMap<u64, oneshot::Sender<Answered>>,
     /// The first output that was not a valid answer.
     nonsense: Option<String>,
@@ -45,8 +45,8 @@ struct Talk {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Talk> {
-        self.talk.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -83,7 +83,7 @@ impl Conversation {
         let (tell, answer) = oneshot::channel();
         self.shared.lock().waiting.insert(id, tell);
         let line = format!("{}\n", Value::Object(said));
-        let input = self.input.as_mut().context("the talk is over")?;
+        let input = self.input.as_mut().context("the conversation is over")?;
         input.write_all(line.as_bytes()).await.context("the driver has ended")?;
         input.flush().await.context("the driver has ended")?;
         Ok((id, answer))
@@ -111,16 +111,16 @@ async fn listen(output: impl AsyncRead + Unpin, shared: Arc<Shared>) {
     let mut lines = BufReader::new(output).lines();
     while let Ok(Some(line)) = lines.next_line().await {
         let at = Instant::now();
-        let mut talk = shared.lock();
+        let mut state = shared.lock();
         match understand(&line) {
-            Some((id, answer)) if talk.waiting.contains_key(&id) => {
-                if let Some(waiting) = talk.waiting.remove(&id) {
+            Some((id, answer)) if state.waiting.contains_key(&id) => {
+                if let Some(waiting) = state.waiting.remove(&id) {
                     // The requester may have been dropped.
                     let _ = waiting.send(Answered { at, answer });
                 }
             }
             _ => {
-                talk.nonsense.get_or_insert(line);
+                state.nonsense.get_or_insert(line);
             }
         }
     }
@@ -141,10 +141,10 @@ fn understand(line: &str) -> Option<(u64, Result<Value, Value>)> {
 async fn log(output: impl AsyncRead + Unpin, shared: Arc<Shared>) {
     let mut lines = BufReader::new(output).lines();
     while let Ok(Some(line)) = lines.next_line().await {
-        let mut talk = shared.lock();
-        talk.log.push_back(line);
-        if talk.log.len() > LOG_LINES {
-            talk.log.pop_front();
+        let mut state = shared.lock();
+        state.log.push_back(line);
+        if state.log.len() > LOG_LINES {
+            state.log.pop_front();
         }
     }
 }

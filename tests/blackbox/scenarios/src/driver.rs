@@ -27,7 +27,7 @@ pub struct Driver {
     /// The number of scenarios that it has played.
     pub(crate) played: u32,
     /// The conversation with it.
-    pub talk: Conversation,
+    pub conversation: Conversation,
 }
 
 impl Driver {
@@ -37,16 +37,16 @@ impl Driver {
     /// If the command cannot be run.
     pub fn start(mut command: Command) -> anyhow::Result<Self> {
         command.process_group(0);
-        let (child, talk) = Conversation::begin(command)?;
+        let (child, conversation) = Conversation::begin(command)?;
         let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed())).context("a driver without a process")?;
-        Ok(Self { child, group, is_harmed: false, played: 0, talk })
+        Ok(Self { child, group, conversation })
     }
 
     /// Kills it, with all its descendants.
     pub async fn kill(&mut self) {
         self.is_harmed = true;
         self.signal(Signal::KILL);
-        self.talk.end();
+        self.conversation.end();
         let _ = self.child.wait().await;
     }
 

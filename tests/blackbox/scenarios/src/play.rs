@@ -97,7 +97,7 @@ pub async fn play(
         }
     }
     for (name, actor) in &play.actors {
-        if let Some(line) = actor.driver.talk.nonsense() {
+        if let Some(line) = actor.driver.conversation.nonsense() {
             bail!("{name} said something that is no answer: {line}");
         }
     }
@@ -204,7 +204,7 @@ impl Play<'_> {
     async fn ask(&mut self, client: &str, request: &str, fields: &Map<String, Value>) -> anyhow::Result<Started> {
         let actor = self.actors.get_mut(client).context("a client")?;
         let asked = Instant::now();
-        let (id, answer) = actor.ask(request, fields).await?;
+        let (id, answer) = actor.driver.conversation.ask(request, fields).await?;
         Ok(Started { id, asked, answer: Some(answer), answered: None })
     }
 
@@ -311,7 +311,7 @@ impl Play<'_> {
 
     /// The ends of the drivers' logs that are not empty.
     fn logs(&self) -> String {
-        let logs = self.actors.iter().map(|(name, actor)| (name, actor.driver.talk.log()));
+        let logs = self.actors.iter().map(|(name, actor)| (name, actor.driver.conversation.log()));
         let logs: Vec<String> =
             logs.filter(|(_, log)| !log.is_empty()).map(|(name, log)| format!("the log of {name}:\n{log}\n")).collect();
         logs.concat()

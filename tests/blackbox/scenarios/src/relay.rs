@@ -20,13 +20,13 @@ const PIECE: usize = 16 * 1024;
 const TRIES: usize = 10;
 
 /// The state of the network: intact, or cut.
-type Weather = Option<Cut>;
+type Disruption = Option<Cut>;
 
 /// A relay on a port of its own, in front of one server.
 #[derive(Debug)]
 pub struct Relay {
     port: u16,
-    weather: watch::Sender<Weather>,
+    disruption: watch::Sender<Disruption>,
     connections: Connections,
     taking: JoinHandle<()>,
 }
@@ -49,10 +49,10 @@ impl Relay {
     pub async fn start(to: u16) -> anyhow::Result<Self> {
         let listener = listen().await?;
         let port = listener.local_addr()?.port();
-        let (weather, connections) = (watch::Sender::new(None), Connections::default());
+        let (disruption, connections) = (watch::Sender::new(None), Connections::default());
         let taking =
-            tokio::spawn(take(listener, (Ipv4Addr::LOCALHOST, to).into(), weather.subscribe(), connections.clone()));
-        Ok(Self { port, weather, connections, taking })
+            tokio::spawn(take(listener, (Ipv4Addr::LOCALHOST, to).into(), disruption.subscribe(), connections.clone()));
+        Ok(Self { port, disruption, connections, taking })
     }
 
     /// The URL for clients.
@@ -63,12 +63,12 @@ impl Relay {
 
     /// Stops all traffic from now on.
     pub fn cut(&self, how: Cut) {
-        self.weather.send_replace(Some(how));
+        self.disruption.send_replace(Some(how));
     }
 
     /// Lets all traffic pass from now on, including the held back data.
     pub fn mend(&self) {
-        self.weather.send_replace(None);
+        self.disruption.send_replace(None);
     }
 
     /// The time of the server's last traffic on an open connection, if there is one.
@@ -81,7 +81,7 @@ impl Relay {
 impl Drop for Relay {
     fn drop(&mut self) {
         self.taking.abort();
-        self.weather.send_replace(Some(Cut::Close));
+        self.disruption.send_replace(Some(Cut::Close));
     }
 }
 
@@ -95,14 +95,19 @@ async fn listen() -> anyhow::Result<TcpListener> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, tenure_harness::free_port()?)).await?)
 }
 
-async fn take(listener: TcpListener, to: SocketAddr, weather: watch::Receiver<Weather>, connections: Connections) {
+async fn take(
+    listener: TcpListener,
+    to: SocketAddr,
+    disruption: watch::Receiver<Disruption>,
+    connections: Connections,
+) {
     let mut number = 0;
     while let Ok((client, _)) = listener.accept().await {
-        if *weather.borrow() == Some(Cut::Close) {
+        if *disruption.borrow() == Some(Cut::Close) {
             continue;
         }
         number += 1;
-        tokio::spawn(pass(client, to, weather.clone(), connections.clone(), number));
+        tokio::spawn(pass(client, to, disruption.clone(), connections.clone(), number));
     }
 }
 
@@ -110,7 +115,7 @@ async fn take(listener: TcpListener, to: SocketAddr, weather: watch::Receiver<We
 async fn pass(
     client: TcpStream,
     to: SocketAddr,
-    weather: watch::Receiver<Weather>,
+    disruption: watch::Receiver<Disruption>,
     connections: Connections,
     number: u64,
 ) {
@@ -122,13 +127,13 @@ async fn pass(
     let heard = || {
         connections.lock().insert(number, Instant::now());
     };
-    let mut closed = weather.clone();
+    let mut closed = disruption.clone();
     tokio::select! {
         () = async { tokio::join!(
-            carry(from_client, to_server, weather.clone(), || {}),
-            carry(from_server, to_client, weather, heard),
+            carry(from_client, to_server, disruption.clone(), || {}),
+            carry(from_server, to_client, disruption, heard),
         ); } => {}
-        _ = closed.wait_for(|weather| *weather == Some(Cut::Close)) => {}
+        _ = closed.wait_for(|disruption| *disruption == Some(Cut::Close)) => {}
     }
     connections.lock().remove(&number);
 }
@@ -137,13 +142,13 @@ async fn pass(
 async fn carry(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
-    mut weather: watch::Receiver<Weather>,
+    mut disruption: watch::Receiver<Disruption>,
     heard: impl Fn(),
 ) {
     let mut piece = vec![0; PIECE];
     loop {
         let length = from.read(&mut piece).await.unwrap_or(0);
-        if weather.wait_for(|weather| *weather != Some(Cut::Hold)).await.is_err() {
+        if disruption.wait_for(|disruption| *disruption != Some(Cut::Hold)).await.is_err() {
             return;
         }
         if length == 0 || to.write_all(&piece[..length]).await.is_err() {

@@ -30,7 +30,7 @@ impl Repertoire {
             return Ok(Self::default());
         }
         let mut driver = Driver::start(client.driver()?)?;
-        let (_, answer) = driver.talk.ask("hello", &Map::new()).await?;
+        let (_, answer) = driver.conversation.ask("hello", &Map::new()).await?;
         let answered = timeout(START, answer).await.context("the driver did not start")?;
         let answer = answered.context("the driver ended")?.answer.map_err(|error| anyhow!("hello: {error}"))?;
         let fields = answer.get("fields").context("hello names no fields")?;

@@ -27,4 +27,4 @@ pub use crew::{Crew, Orders};
 pub use database::Kind;
 pub use faults::be_alone;
 pub use past::{past, read_log, scan_log};
-pub use proxy::{Proxy, Way, Weather};
+pub use proxy::{Conditions, Proxy, Way};

@@ -25,7 +25,7 @@ pub struct Way {
 
 /// The current state of a proxy.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Weather {
+pub struct Conditions {
     /// It refuses connections.
     pub refuses: bool,
     /// The direction of requests.
@@ -38,7 +38,7 @@ pub struct Weather {
 #[derive(Clone, Debug)]
 pub struct Proxy {
     port: u16,
-    weather: watch::Sender<Weather>,
+    conditions: watch::Sender<Conditions>,
     target: watch::Sender<Option<SocketAddr>>,
     cuts: broadcast::Sender<()>,
 }
@@ -53,7 +53,7 @@ impl Proxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let proxy = Self {
             port,
-            weather: watch::Sender::default(),
+            conditions: watch::Sender::default(),
             target: watch::Sender::default(),
             cuts: broadcast::Sender::new(1),
         };
@@ -61,11 +61,11 @@ impl Proxy {
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let Some(target) = *taking.target.borrow() else { continue };
-                if taking.weather.borrow().refuses {
+                if taking.conditions.borrow().refuses {
                     continue;
                 }
-                let (cuts, weather) = (taking.cuts.subscribe(), taking.weather.subscribe());
-                tokio::spawn(pass(client, target, cuts, weather));
+                let (cuts, conditions) = (taking.cuts.subscribe(), taking.conditions.subscribe());
+                tokio::spawn(pass(client, target, cuts, conditions));
             }
         });
         Ok(proxy)
@@ -95,8 +95,8 @@ impl Proxy {
     }
 
     /// Changes its state.
-    pub fn set(&self, weather: Weather) {
-        self.weather.send_replace(weather);
+    pub fn set(&self, conditions: Conditions) {
+        self.conditions.send_replace(conditions);
     }
 }
 
@@ -104,7 +104,7 @@ async fn pass(
     client: TcpStream,
     target: SocketAddr,
     mut cuts: broadcast::Receiver<()>,
-    weather: watch::Receiver<Weather>,
+    conditions: watch::Receiver<Conditions>,
 ) {
     let Ok(server) = TcpStream::connect(target).await else { return };
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
@@ -112,8 +112,8 @@ async fn pass(
     let (from_server, to_server) = server.into_split();
     tokio::select! {
         () = async { tokio::join!(
-            carry(from_client, to_server, weather.clone(), |weather| weather.forth),
-            carry(from_server, to_client, weather, |weather| weather.back),
+            carry(from_client, to_server, conditions.clone(), |conditions| conditions.forth),
+            carry(from_server, to_client, conditions, |conditions| conditions.back),
         ); } => {}
         _ = cuts.recv() => {}
     }
@@ -123,13 +123,13 @@ async fn pass(
 async fn carry(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
-    mut weather: watch::Receiver<Weather>,
-    way: impl Fn(&Weather) -> Way,
+    mut conditions: watch::Receiver<Conditions>,
+    way: impl Fn(&Conditions) -> Way,
 ) {
     let mut piece = vec![0; PIECE];
     while let Ok(length) = from.read(&mut piece).await {
-        let now = match weather.wait_for(|weather| !way(weather).is_silent).await {
-            Ok(weather) => way(&weather),
+        let now = match conditions.wait_for(|conditions| !way(conditions).is_silent).await {
+            Ok(conditions) => way(&conditions),
             Err(_) => return,
         };
         let takes = match now.rate {
@@ -179,11 +179,13 @@ mod tests {
         let (proxy, mut connection) = echo().await;
         assert!(ask(&mut connection, Duration::from_secs(5)).await.expect("an answer"));
         let silent = Way { is_silent: true, ..Way::default() };
-        for weather in [Weather { forth: silent, ..Weather::default() }, Weather { back: silent, ..Weather::default() }]
-        {
-            proxy.set(weather);
+        for conditions in [
+            Conditions { forth: silent, ..Conditions::default() },
+            Conditions { back: silent, ..Conditions::default() },
+        ] {
+            proxy.set(conditions);
             assert!(!ask(&mut connection, Duration::from_millis(50)).await.expect("no end"));
-            proxy.set(Weather::default());
+            proxy.set(Conditions::default());
             let late = tokio::time::timeout(Duration::from_secs(5), connection.read_exact(&mut [0])).await;
             late.expect("it comes").expect("an answer");
         }
@@ -193,7 +195,7 @@ mod tests {
     async fn a_cut_ends_connections_and_a_refusal_keeps_others_from_coming() {
         let (proxy, mut connection) = echo().await;
         assert!(ask(&mut connection, Duration::from_secs(5)).await.expect("an answer"));
-        proxy.set(Weather { refuses: true, ..Weather::default() });
+        proxy.set(Conditions { refuses: true, ..Conditions::default() });
         proxy.cut();
         assert!(ask(&mut connection, Duration::from_secs(5)).await.is_err());
         let mut other = TcpStream::connect((Ipv4Addr::LOCALHOST, proxy.port())).await.expect("a connection");

@@ -23,7 +23,7 @@ pub const NAMESPACE: &str = "default";
 
 /// Current condition of the database.
 #[derive(Debug, Default)]
-pub struct Weather {
+pub struct StoreFaults {
     /// Whether it refuses connections.
     pub is_down: bool,
     /// Upper bound of the extra delay of each request.
@@ -42,7 +42,7 @@ pub struct Base {
     /// Wall clock of the database at the beginning of the world.
     pub wall: Duration,
     /// Current condition.
-    pub weather: Weather,
+    pub faults: StoreFaults,
     /// All commits, in order.
     pub commits: Vec<Commit>,
     /// Losses of commits.
@@ -57,7 +57,7 @@ impl Default for Base {
             ways: BTreeMap::new(),
             runtime,
             wall: Duration::from_secs(1_800_000_000),
-            weather: Weather::default(),
+            faults: StoreFaults::default(),
             commits: Vec::new(),
             losses: Vec::new(),
         }
@@ -107,7 +107,7 @@ impl World {
         reply: oneshot::Sender<Result<T, StoreError>>,
     ) {
         let answer = match self.base.ways.get(&host) {
-            _ if self.base.weather.is_down => Err(StoreError::Unavailable("connection refused".to_owned())),
+            _ if self.base.faults.is_down => Err(StoreError::Unavailable("connection refused".to_owned())),
             Some((store, _)) => {
                 let clock = i64::try_from((self.base.wall + self.now()).as_millis()).unwrap_or(i64::MAX);
                 self.base.database.set_clock_ms(clock);
@@ -115,7 +115,7 @@ impl World {
             }
             None => return,
         };
-        let loses = self.base.weather.loses_answers;
+        let loses = self.base.faults.loses_answers;
         let lost = loses > 0 && self.rng.random_range(0..loses) == 0;
         if lost || self.network.is_cut(DATABASE, host) {
             return;

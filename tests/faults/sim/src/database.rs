@@ -13,7 +13,7 @@ use tenure_server::store::{
 use tokio::sync::{Notify, oneshot};
 
 use crate::host::Here;
-use crate::mail::{Sent, Way};
+use crate::outbox::{Sent, Way};
 
 /// Timeout of a database request.
 pub const BOUND: Duration = Duration::from_secs(2);
@@ -38,8 +38,8 @@ impl SimStore {
     async fn ask<T: Send + 'static>(&self, asked: Asked<T>) -> Option<Result<T, StoreError>> {
         let (reply, answer) = oneshot::channel();
         let (host, run) = (self.here.host, self.here.run);
-        let deed = Box::new(move |world: &mut crate::world::World| world.ask_database(host, run, asked, reply));
-        self.here.mail.send(Sent { at: self.here.time.now(), from: host, way: Way::Database, deed });
+        let action = Box::new(move |world: &mut crate::world::World| world.ask_database(host, run, asked, reply));
+        self.here.outbox.send(Sent { at: self.here.time.now(), from: host, way: Way::Database, action });
         tokio::time::timeout(BOUND, answer).await.ok()?.ok()
     }
 
@@ -63,8 +63,8 @@ impl Store for SimStore {
     async fn append(&self, batch: &Batch, notify: bool) -> Result<(), StoreError> {
         let (reply, answer) = oneshot::channel();
         let (host, run, batch) = (self.here.host, self.here.run, batch.clone());
-        let deed = Box::new(move |world: &mut crate::world::World| world.append(host, run, batch, notify, reply));
-        self.here.mail.send(Sent { at: self.here.time.now(), from: host, way: Way::Database, deed });
+        let action = Box::new(move |world: &mut crate::world::World| world.append(host, run, batch, notify, reply));
+        self.here.outbox.send(Sent { at: self.here.time.now(), from: host, way: Way::Database, action });
         match tokio::time::timeout(BOUND, answer).await {
             Ok(Ok(answer)) => answer,
             _ => Err(StoreError::OutcomeUnknown("no answer".to_owned())),

@@ -81,20 +81,20 @@ fn one(world: &mut World, cast: &Cast) {
             }
         }
         9 => {
-            world.base.weather.is_down = true;
-            world.after(lasts, |world| world.base.weather.is_down = false);
+            world.base.faults.is_down = true;
+            world.after(lasts, |world| world.base.faults.is_down = false);
         }
         10 => {
-            world.base.weather.slow = lasts / 4;
-            world.after(lasts, |world| world.base.weather.slow = Duration::ZERO);
+            world.base.faults.slow = lasts / 4;
+            world.after(lasts, |world| world.base.faults.slow = Duration::ZERO);
         }
         11 => {
-            world.base.weather.loses_answers = world.rng.random_range(1..10);
-            world.after(lasts, |world| world.base.weather.loses_answers = 0);
+            world.base.faults.loses_answers = world.rng.random_range(1..10);
+            world.after(lasts, |world| world.base.faults.loses_answers = 0);
         }
         12 => {
-            world.base.weather.is_late = world.rng.random_range(1..10);
-            world.after(lasts, |world| world.base.weather.is_late = 0);
+            world.base.faults.is_late = world.rng.random_range(1..10);
+            world.after(lasts, |world| world.base.faults.is_late = 0);
         }
         13 => {
             world.network.slow = lasts / 8;
@@ -103,10 +103,10 @@ fn one(world: &mut World, cast: &Cast) {
         14 | 15 => {
             // Half of the time the copy is complete; otherwise it lags and lacks the last batches.
             let lost = if world.rng.random() { 0 } else { world.rng.random_range(1..20) };
-            world.base.weather.is_down = true;
+            world.base.faults.is_down = true;
             world.after(lasts / 4, move |world| {
                 world.fail_over(lost);
-                world.base.weather.is_down = false;
+                world.base.faults.is_down = false;
             });
         }
         _ => {

@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
 
 use crate::machine::{Clocks, Told};
-use crate::mail::Mail;
+use crate::outbox::Outbox;
 
 /// Host number.
 pub type HostId = usize;
@@ -52,7 +52,7 @@ pub struct Here {
     /// Number of earlier runs of the host.
     pub run: u64,
     /// Outgoing messages.
-    pub mail: Mail,
+    pub outbox: Outbox,
     /// Clock of this run.
     pub time: Time,
 }
@@ -90,7 +90,7 @@ impl Host {
     }
 
     /// Starts the host with a program.
-    pub fn start<P>(&mut self, now: Duration, mail: &Mail, program: impl FnOnce(Here) -> P)
+    pub fn start<P>(&mut self, now: Duration, outbox: &Outbox, program: impl FnOnce(Here) -> P)
     where
         P: Future<Output = ()> + Send + 'static,
     {
@@ -98,7 +98,7 @@ impl Host {
         let start = runtime.block_on(async { Instant::now() });
         let time = Time { start, began: now, rate: self.pace.rate };
         let clocks = Clocks { start, uptime: Duration::from_secs(1_000) + now, wall: self.pace.wall + now };
-        let here = Here { host: self.id, run: self.run, mail: mail.clone(), time };
+        let here = Here { host: self.id, run: self.run, outbox: outbox.clone(), time };
         self.is_frozen = false;
         {
             let _told = Told::by(clocks);
@@ -144,11 +144,11 @@ impl Host {
     }
 
     /// Runs a closure in the context of the host's programs.
-    pub fn within<T>(&self, deed: impl FnOnce(&tokio::runtime::Handle) -> T) -> Option<T> {
+    pub fn within<T>(&self, action: impl FnOnce(&tokio::runtime::Handle) -> T) -> Option<T> {
         let running = self.running.as_ref()?;
         let _told = Told::by(running.clocks);
         let _entered = running.runtime.enter();
-        Some(deed(running.runtime.handle()))
+        Some(action(running.runtime.handle()))
     }
 }
 

@@ -9,7 +9,7 @@ use rand::rngs::StdRng;
 use tokio_util::sync::CancellationToken;
 
 use crate::host::HostId;
-use crate::mail::Deed;
+use crate::outbox::Action;
 
 /// Minimum network delay. Within this span the world can run each host independently of the others.
 pub const LEAST: Duration = Duration::from_millis(10);
@@ -73,7 +73,7 @@ struct Open {
     /// Arrival time of the last message, by sending side.
     last: [Duration; 2],
     /// Messages held back until the link heals, in order, by sending side.
-    stuck: [Vec<Deed>; 2],
+    stuck: [Vec<Action>; 2],
 }
 
 impl std::fmt::Debug for Open {
@@ -85,7 +85,7 @@ impl std::fmt::Debug for Open {
 /// Fate of a sent message.
 pub enum Fate {
     /// The message arrives at this time.
-    Arrives(Duration, Deed),
+    Arrives(Duration, Action),
     /// The message is held back or lost.
     Not,
 }
@@ -112,13 +112,13 @@ impl Network {
     }
 
     /// Heals all links and returns the messages that were held back, with the connection and the sending side.
-    pub fn heal(&mut self) -> Vec<(Arc<Cable>, Side, Deed)> {
+    pub fn heal(&mut self) -> Vec<(Arc<Cable>, Side, Action)> {
         self.cuts.clear();
         let mut stuck = Vec::new();
         for open in self.open.values_mut() {
             for side in [Side::Caller, Side::Called] {
-                let deeds = std::mem::take(&mut open.stuck[side as usize]);
-                stuck.extend(deeds.into_iter().map(|deed| (open.cable.clone(), side, deed)));
+                let actions = std::mem::take(&mut open.stuck[side as usize]);
+                stuck.extend(actions.into_iter().map(|action| (open.cable.clone(), side, action)));
             }
         }
         stuck
@@ -134,7 +134,7 @@ impl Network {
     }
 
     /// Sends a message over a connection and returns its fate.
-    pub fn send(&mut self, cable: &Cable, side: Side, at: Duration, deed: Deed, rng: &mut StdRng) -> Fate {
+    pub fn send(&mut self, cable: &Cable, side: Side, at: Duration, action: Action, rng: &mut StdRng) -> Fate {
         let delay = self.delay(rng);
         let is_cut = match side {
             Side::Caller => self.is_cut(cable.caller, cable.called),
@@ -142,12 +142,12 @@ impl Network {
         };
         let Some(open) = self.open.get_mut(&cable.id) else { return Fate::Not };
         if is_cut || !open.stuck[side as usize].is_empty() {
-            open.stuck[side as usize].push(deed);
+            open.stuck[side as usize].push(action);
             return Fate::Not;
         }
         let last = &mut open.last[side as usize];
         *last = (at + delay).max(*last);
-        Fate::Arrives(*last, deed)
+        Fate::Arrives(*last, action)
     }
 
     /// The connections of a host, or all connections.

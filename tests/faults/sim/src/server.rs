@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use crate::database::SimStore;
 use crate::host::Here;
-use crate::mail::{Sent, Way};
+use crate::outbox::{Sent, Way};
 use crate::wire::{Dialler, address};
 use crate::world::World;
 
@@ -44,8 +44,8 @@ pub async fn run(here: Here, hinted: Arc<Notify>) {
         metrics: Metrics::default(),
     };
     let parts = ServerParts::on(store, ttl, node, environment, &shutdown).await.expect("a server");
-    let (mail, host, at, place) = (here.mail.clone(), here.host, here.time.now(), here.clone());
+    let (outbox, host, at, place) = (here.outbox.clone(), here.host, here.time.now(), here.clone());
     let serve = move |world: &mut World| world.serve_at(place, parts.routes);
-    mail.send(Sent { at, from: host, way: Way::Host(host), deed: Box::new(serve) });
+    outbox.send(Sent { at, from: host, way: Way::Host(host), action: Box::new(serve) });
     parts.life.await;
 }

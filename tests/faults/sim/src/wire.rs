@@ -24,8 +24,8 @@ use tonic::body::Body;
 use tower::{Service, service_fn};
 
 use crate::host::{Here, HostId};
-use crate::mail::{Sent, Way};
 use crate::network::{Cable, Side};
+use crate::outbox::{Sent, Way};
 use crate::world::World;
 
 /// Port of every host; the host number is the last part of the address.
@@ -45,19 +45,19 @@ fn host_at(address: &str) -> Option<HostId> {
 }
 
 impl Here {
-    fn send(&self, way: Way, deed: impl FnOnce(&mut World) + Send + 'static) {
-        self.mail.send(Sent { at: self.time.now(), from: self.host, way, deed: Box::new(deed) });
+    fn send(&self, way: Way, action: impl FnOnce(&mut World) + Send + 'static) {
+        self.outbox.send(Sent { at: self.time.now(), from: self.host, way, action: Box::new(action) });
     }
 
     /// Connects to a host.
     async fn dial(&self, address: &str) -> Result<Arc<Cable>, String> {
         let to = host_at(address).ok_or("no such address")?;
         let (reply, connected) = oneshot::channel();
-        let (from, run, mail) = (self.host, self.run, self.mail.clone());
+        let (from, run, outbox) = (self.host, self.run, self.outbox.clone());
         self.send(Way::Host(to), move |world| {
             let cable = world.connect(from, run, to);
-            let deed = move |_: &mut World| drop(reply.send(cable));
-            mail.send(Sent { at: world.now(), from: to, way: Way::Host(from), deed: Box::new(deed) });
+            let action = move |_: &mut World| drop(reply.send(cable));
+            outbox.send(Sent { at: world.now(), from: to, way: Way::Host(from), action: Box::new(action) });
         });
         match tokio::time::timeout(CONNECTING, connected).await {
             Ok(Ok(Some(cable))) => Ok(cable),

@@ -14,8 +14,8 @@ use tonic::service::Routes;
 
 use crate::base::{Base, DATABASE};
 use crate::host::{Here, Host, HostId, Pace};
-use crate::mail::{Deed, Mail, Sent, Way};
 use crate::network::{Cable, Fate, LEAST, Network, PATIENCE, Side};
+use crate::outbox::{Action, Outbox, Sent, Way};
 use crate::wire::Called;
 
 /// Interval between checks for connections with held-back messages.
@@ -27,7 +27,7 @@ struct Event {
     order: u64,
     /// The host where the action runs, and the run of that host. If that run has ended, the action is dropped.
     place: Option<(HostId, u64)>,
-    deed: Deed,
+    action: Action,
 }
 
 impl PartialEq for Event {
@@ -64,7 +64,7 @@ pub struct World {
     /// Events that arrived at frozen hosts.
     waiting: BTreeMap<HostId, Vec<Event>>,
     hosts: Vec<Host>,
-    mail: Mail,
+    outbox: Outbox,
     /// Source of the world's random choices.
     pub rng: StdRng,
     /// The network.
@@ -90,7 +90,7 @@ impl World {
             events: BinaryHeap::new(),
             waiting: BTreeMap::new(),
             hosts: Vec::new(),
-            mail: Mail::default(),
+            outbox: Outbox::default(),
             rng: StdRng::seed_from_u64(seed),
             network: Network::default(),
             serving: BTreeMap::new(),
@@ -127,8 +127,8 @@ impl World {
     where
         P: Future<Output = ()> + Send + 'static,
     {
-        let (now, mail) = (self.now, self.mail.clone());
-        self.hosts[id].start(now, &mail, program);
+        let (now, outbox) = (self.now, self.outbox.clone());
+        self.hosts[id].start(now, &outbox, program);
     }
 
     /// Kills a host at once. Peers notice after a network delay, or after [`PATIENCE`] if its machine is gone.
@@ -153,7 +153,7 @@ impl World {
         let now = self.now;
         self.hosts[id].thaw(now);
         for event in self.waiting.remove(&id).unwrap_or_default() {
-            self.add(now, event.place, event.deed);
+            self.add(now, event.place, event.action);
         }
     }
 
@@ -168,14 +168,14 @@ impl World {
     }
 
     /// Schedules an action.
-    pub fn after(&mut self, delay: Duration, deed: impl FnOnce(&mut Self) + Send + 'static) {
+    pub fn after(&mut self, delay: Duration, action: impl FnOnce(&mut Self) + Send + 'static) {
         let at = self.now + delay;
-        self.add(at, None, Box::new(deed));
+        self.add(at, None, Box::new(action));
     }
 
-    pub(crate) fn add(&mut self, at: Duration, place: Option<(HostId, u64)>, deed: Deed) {
+    pub(crate) fn add(&mut self, at: Duration, place: Option<(HostId, u64)>, action: Action) {
         self.order += 1;
-        self.events.push(Reverse(Event { at, order: self.order, place, deed }));
+        self.events.push(Reverse(Event { at, order: self.order, place, action }));
     }
 
     /// Advances the world to this time.
@@ -214,46 +214,46 @@ impl World {
                 ^ event.at.as_nanos() as u64
                 ^ host as u64;
         }
-        (event.deed)(self);
+        (event.action)(self);
     }
 
     /// Collects the messages that hosts have sent, and schedules them.
     fn collect(&mut self) {
-        for Sent { at, from, way, deed } in self.mail.take() {
+        for Sent { at, from, way, action } in self.outbox.take() {
             let run = |host: HostId, hosts: &[Host]| Some((host, hosts[host].run));
             match way {
-                Way::Cable(cable, side) => self.send(&cable, side, at, deed),
+                Way::Cable(cable, side) => self.send(&cable, side, at, action),
                 Way::Host(to) => {
                     let delay = self.network.delay(&mut self.rng);
                     if !self.network.is_cut(from, to) {
                         let place = run(to, &self.hosts);
-                        self.add(at + delay, place, deed);
+                        self.add(at + delay, place, action);
                     }
                 }
                 Way::Database => {
                     let mut delay = LEAST + Duration::from_micros(self.rng.random_range(0..3_000));
-                    delay += self.base.weather.slow.mul_f64(self.rng.random());
-                    if self.base.weather.is_late > 0 && self.rng.random_range(0..self.base.weather.is_late) == 0 {
+                    delay += self.base.faults.slow.mul_f64(self.rng.random());
+                    if self.base.faults.is_late > 0 && self.rng.random_range(0..self.base.faults.is_late) == 0 {
                         delay += Duration::from_millis(self.rng.random_range(0..5_000));
                     }
                     if !self.network.is_cut(from, DATABASE) {
-                        self.add(at + delay, None, deed);
+                        self.add(at + delay, None, action);
                     }
                 }
             }
         }
     }
 
-    fn send(&mut self, cable: &Arc<Cable>, side: Side, at: Duration, deed: Deed) {
+    fn send(&mut self, cable: &Arc<Cable>, side: Side, at: Duration, action: Action) {
         let to = cable.across(side);
-        if let Fate::Arrives(at, deed) = self.network.send(cable, side, at, deed, &mut self.rng) {
+        if let Fate::Arrives(at, action) = self.network.send(cable, side, at, action, &mut self.rng) {
             let (cable, run) = (cable.clone(), self.hosts[to].run);
-            let deed = move |world: &mut Self| {
+            let action = move |world: &mut Self| {
                 if world.network.is_open(&cable) {
-                    deed(world);
+                    action(world);
                 }
             };
-            self.add(at, Some((to, run)), Box::new(deed));
+            self.add(at, Some((to, run)), Box::new(action));
         }
     }
 
@@ -291,8 +291,8 @@ impl World {
     /// Heals all links and sends the messages that were held back.
     pub fn heal(&mut self) {
         let now = self.now;
-        for (cable, side, deed) in self.network.heal() {
-            self.send(&cable, side, now, deed);
+        for (cable, side, action) in self.network.heal() {
+            self.send(&cable, side, now, action);
         }
     }
 

@@ -173,7 +173,7 @@ impl Judge {
     ///
     /// # Panics
     /// If anything besides the attacker is affected.
-    pub async fn under<T>(&self, attack: Attack, deed: impl Future<Output = T>) -> T {
+    pub async fn under<T>(&self, attack: Attack, action: impl Future<Output = T>) -> T {
         let Attack { name, may_change, is_quiet, memory } = attack;
         let _alone = if is_quiet { None } else { Some(ONE.lock().await) };
         let before = self.state(name).await;
@@ -181,10 +181,10 @@ impl Judge {
         let begun = Instant::now();
         let mut most = taken;
         let mut look = interval(Duration::from_millis(10));
-        let mut deed = std::pin::pin!(timeout(LONGEST, deed));
+        let mut action = std::pin::pin!(timeout(LONGEST, action));
         let done = loop {
             tokio::select! {
-                done = &mut deed => break done.unwrap_or_else(|_| panic!("{name}: not over after {LONGEST:?}")),
+                done = &mut action => break done.unwrap_or_else(|_| panic!("{name}: not over after {LONGEST:?}")),
                 _ = look.tick() => most = most.max(self.memory()),
             }
         };
@@ -217,11 +217,11 @@ impl Judge {
     ///
     /// # Panics
     /// If anything besides the attacker is affected.
-    pub async fn sustained<T>(&self, attack: Attack, deed: impl AsyncFn() -> T) -> Vec<T> {
+    pub async fn sustained<T>(&self, attack: Attack, action: impl AsyncFn() -> T) -> Vec<T> {
         let again = async {
             let (begun, mut done) = (Instant::now(), Vec::new());
             while begun.elapsed() < if is_long() { LONG } else { SHORT } {
-                done.push(deed().await);
+                done.push(action().await);
             }
             done
         };

@@ -1,7 +1,7 @@
 //! The whole service over an in-memory database with occasional failures: arbitrary calls, sequential and concurrent.
 
 pub(crate) mod drawn;
-mod office;
+mod server;
 
 use prost_reflect::{DynamicMessage, MethodDescriptor};
 use tokio::task::JoinSet;
@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use crate::contract::METHODS;
 use crate::draw::Draw;
 use drawn::Known;
-use office::{Answer, Office, PATIENCE};
+use server::{Answer, PATIENCE, TestServer};
 
 /// The most calls of one run.
 const CALLS: usize = 48;
@@ -22,18 +22,18 @@ pub fn service(data: &[u8]) {
 }
 
 async fn serve(mut draw: Draw<'_>) {
-    let office = Office::open().await;
+    let server = TestServer::open().await;
     let (mut known, mut calls) = (Known::default(), JoinSet::new());
     for _ in 0..CALLS {
         if draw.is_over() {
             break;
         }
         if draw.below(16) == 15 {
-            office.fail_next(draw.byte());
+            server.fail_next(draw.byte());
         }
         let method = &METHODS[draw.below(METHODS.len())];
         let request = drawn::message(&mut draw, &method.input(), &known);
-        let call = call(office.clone(), method.clone(), request);
+        let call = call(server.clone(), method.clone(), request);
         match draw.below(4) {
             0 => drop(calls.spawn(call)),
             _ => call.await.iter().for_each(|answer| known.learn(answer)),
@@ -45,12 +45,12 @@ async fn serve(mut draw: Draw<'_>) {
     while let Some(answers) = calls.join_next().await {
         answers.expect("no panic");
     }
-    office.check().await;
+    server.check().await;
 }
 
 /// The answers to a call.
-async fn call(office: Office, method: MethodDescriptor, request: DynamicMessage) -> Vec<DynamicMessage> {
-    match office.ask(&method, &request).await {
+async fn call(server: TestServer, method: MethodDescriptor, request: DynamicMessage) -> Vec<DynamicMessage> {
+    match server.ask(&method, &request).await {
         Answer::Told(answers) => answers,
         Answer::Refused(status) => {
             crate::contract::check_refusal(&status, &method.input());

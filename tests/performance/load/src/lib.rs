@@ -4,13 +4,13 @@
 //! affected. *Soak* runs a mixed workload on three servers for a long time, and checks that their resource usage does
 //! not grow and that the history is consistent at the end.
 
+mod conversation;
 mod latency;
 pub mod overload;
 mod process;
 mod report;
 mod service;
 pub mod soak;
-mod talk;
 
 pub use report::Report;
 pub use service::Base;

@@ -24,7 +24,7 @@ const ENDS: Duration = Duration::from_secs(10);
 
 /// The client in another language, which executes requests.
 pub(super) struct Speaker {
-    talk: Mutex<Conversation>,
+    conversation: Mutex<Conversation>,
     pub(super) site: Arc<Site>,
 }
 
@@ -34,16 +34,16 @@ impl Speaker {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
         let specs = ClientSpec::load_all(&root.join("tests/blackbox/scenarios/clients.toml"), &root)?;
         let spec = specs.into_iter().find(|spec| spec.name == language).context("there is no such client")?;
-        let (child, talk) = Conversation::begin(spec.driver()?)?;
-        Ok((Self { talk: Mutex::new(talk), site }, child))
+        let (child, conversation) = Conversation::begin(spec.driver()?)?;
+        Ok((Self { conversation: Mutex::new(conversation), site }, child))
     }
 
     /// Sends a request. The inner error is the client's; an error of the driver itself must not happen.
     pub(super) async fn ask(&self, request: &str, fields: Value) -> anyhow::Result<Result<Value, Value>> {
         let fields = if let Value::Object(fields) = fields { fields } else { Map::new() };
-        let (_, answer) = self.talk.lock().await.ask(request, &fields).await?;
+        let (_, answer) = self.conversation.lock().await.ask(request, &fields).await?;
         let answered = timeout(PATIENCE, answer).await.with_context(|| format!("{request} is not answered"))?;
-        let Ok(answered) = answered else { bail!("the driver ended:\n{}", self.talk.lock().await.log()) };
+        let Ok(answered) = answered else { bail!("the driver ended:\n{}", self.conversation.lock().await.log()) };
         match &answered.answer {
             Err(error) if error["kind"] == "driver" => bail!("{request} {fields:?}: {error}"),
             answer => Ok(answer.clone()),
@@ -52,10 +52,10 @@ impl Speaker {
 
     /// Closes the driver's input, and waits for it to exit.
     pub(super) async fn end(&self, mut child: Child) -> anyhow::Result<ExitStatus> {
-        let mut talk = self.talk.lock().await;
-        talk.end();
+        let mut conversation = self.conversation.lock().await;
+        conversation.end();
         let ended = timeout(ENDS, child.wait()).await.context("the driver does not end")??;
-        if let Some(nonsense) = talk.nonsense() {
+        if let Some(nonsense) = conversation.nonsense() {
             bail!("the driver said {nonsense:?}");
         }
         Ok(ended)
@@ -64,7 +64,7 @@ impl Speaker {
     /// The next item of a watch; `None` when the watch has ended.
     pub(super) async fn next(&self, watch: &str) -> anyhow::Result<Option<Value>> {
         let fields = Map::from_iter([("watch".to_owned(), watch.into())]);
-        let (_, answer) = self.talk.lock().await.ask("next", &fields).await?;
+        let (_, answer) = self.conversation.lock().await.ask("next", &fields).await?;
         // No timeout: a watch may be silent for a long time.
         Ok(answer.await.ok().and_then(|answered| answered.answer.ok()))
     }

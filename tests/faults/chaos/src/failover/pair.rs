@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use super::{Cluster, lost};
 use crate::past::Lost;
-use crate::proxy::{Proxy, Way, Weather};
+use crate::proxy::{Conditions, Proxy, Way};
 
 /// The name of the database.
 const NAME: &str = "tenure";
@@ -67,12 +67,12 @@ impl Pair {
 
     /// Stops replication to the standby; data sent in the meantime is delayed.
     pub fn part(&self) {
-        self.way.set(Weather { back: Way { is_silent: true, ..Way::default() }, ..Weather::default() });
+        self.way.set(Conditions { back: Way { is_silent: true, ..Way::default() }, ..Conditions::default() });
     }
 
     /// Resumes replication to the standby.
     pub fn join(&self) {
-        self.way.set(Weather::default());
+        self.way.set(Conditions::default());
     }
 
     /// Promotes the standby and swaps the roles; the old primary is not touched. Data that has not reached the standby
@@ -83,7 +83,7 @@ impl Pair {
     pub async fn promote(&mut self) -> anyhow::Result<()> {
         // Nothing may follow the old primary any more, and data in transit must not arrive.
         let silent = Way { is_silent: true, ..Way::default() };
-        self.way.set(Weather { refuses: true, forth: silent, back: silent });
+        self.way.set(Conditions { refuses: true, forth: silent, back: silent });
         self.way.cut();
         self.standby.promote().await?;
         std::mem::swap(&mut self.primary, &mut self.standby);
@@ -136,7 +136,7 @@ impl Cluster for Pair {
     /// Rebuilds it from a fresh copy.
     async fn rebuild(&mut self) -> anyhow::Result<()> {
         self.way.lead_to(self.primary.port());
-        self.way.set(Weather::default());
+        self.way.set(Conditions::default());
         self.standby.follow(self.way.port()).await?;
         self.synchronize().await
     }

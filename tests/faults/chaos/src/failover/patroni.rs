@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use super::{Cluster, lost};
 use crate::past::Lost;
-use crate::proxy::{Proxy, Way, Weather};
+use crate::proxy::{Conditions, Proxy, Way};
 
 /// The name of the database.
 const NAME: &str = "tenure";
@@ -69,7 +69,7 @@ impl Cluster for PatroniCluster {
 
     async fn fall_behind(&mut self, lasts: Duration) {
         let silent = Way { is_silent: true, ..Way::default() };
-        self.ways[self.primary].set(Weather { back: silent, ..Weather::default() });
+        self.ways[self.primary].set(Conditions { back: silent, ..Conditions::default() });
         sleep(lasts).await;
     }
 
@@ -80,7 +80,7 @@ impl Cluster for PatroniCluster {
         self.nodes.kill(self.primary).await?;
         // Data in transit must not arrive.
         let silent = Way { is_silent: true, ..Way::default() };
-        self.ways[self.primary].set(Weather { refuses: true, forth: silent, back: silent });
+        self.ways[self.primary].set(Conditions { refuses: true, forth: silent, back: silent });
         self.ways[self.primary].cut();
         Ok(())
     }
@@ -111,7 +111,7 @@ impl Cluster for PatroniCluster {
 
     /// Patroni rewinds it to the point of the promotion, or copies it anew.
     async fn rebuild(&mut self) -> anyhow::Result<()> {
-        self.ways[self.old].set(Weather::default());
+        self.ways[self.old].set(Conditions::default());
         self.nodes.start_again(self.old).await?;
         let primary = self.nodes.is_whole().await?;
         let promotions = self.nodes.timeline(primary).await? - self.timeline;

@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use tokio::time::sleep;
 
 use super::Fault;
-use crate::proxy::{Way, Weather};
+use crate::proxy::{Conditions, Way};
 use crate::stage::Stage;
 
 /// The rate of a throttled direction, in bytes per second.
@@ -32,16 +32,18 @@ pub(super) async fn trouble(fault: Fault, stage: &Stage, rng: &mut StdRng, lasts
     let silent = Way { is_silent: true, ..Way::default() };
     let narrow = Way { rate: NARROW, ..Way::default() };
     let long = Way { delay: Duration::from_millis(rng.random_range(LONG)), ..Way::default() };
-    let calm = Weather::default();
-    let (weather, cuts) = match fault {
-        Fault::ClientsRefused | Fault::StoreRefused | Fault::PeersCut => (Weather { refuses: true, ..calm }, true),
-        Fault::ClientsDelayed | Fault::StoreDelayed => (Weather { forth: long, back: long, ..calm }, false),
-        Fault::ClientsThrottled | Fault::StoreThrottled => (Weather { forth: narrow, back: narrow, ..calm }, false),
-        Fault::ClientsUnheard | Fault::StoreUnheard | Fault::PeersUnheard => (Weather { forth: silent, ..calm }, false),
-        Fault::ServerUnheard | Fault::AnswersLost => (Weather { back: silent, ..calm }, false),
+    let calm = Conditions::default();
+    let (conditions, cuts) = match fault {
+        Fault::ClientsRefused | Fault::StoreRefused | Fault::PeersCut => (Conditions { refuses: true, ..calm }, true),
+        Fault::ClientsDelayed | Fault::StoreDelayed => (Conditions { forth: long, back: long, ..calm }, false),
+        Fault::ClientsThrottled | Fault::StoreThrottled => (Conditions { forth: narrow, back: narrow, ..calm }, false),
+        Fault::ClientsUnheard | Fault::StoreUnheard | Fault::PeersUnheard => {
+            (Conditions { forth: silent, ..calm }, false)
+        }
+        Fault::ServerUnheard | Fault::AnswersLost => (Conditions { back: silent, ..calm }, false),
         _ => (calm, true),
     };
-    way.set(weather);
+    way.set(conditions);
     if cuts {
         way.cut();
     }

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use tenure_abuse::{Answered, Attack, GrpcCaller, assert_discreet, message};
 
-use crate::office::Office;
+use crate::service::Service;
 
 const UNAUTHENTICATED: i32 = 16;
 
@@ -139,7 +139,7 @@ fn assert_unknown(name: &str, answer: &Answered) {
 async fn forged_tokens_are_nobodys() {
     let issuer = Issuer::new();
     let keys = json!({"keys": [issuer.jwk()]}).to_string();
-    let office = Office::open(&[], POLICY, |folder| {
+    let service = Service::start(&[], POLICY, |folder| {
         let file = folder.path().join("keys.json");
         std::fs::write(&file, keys).unwrap();
         let file = file.display().to_string();
@@ -149,7 +149,7 @@ async fn forged_tokens_are_nobodys() {
     })
     .await;
     let attack = async || {
-        let caller = GrpcCaller::connect(office.judge.address()).await.unwrap();
+        let caller = GrpcCaller::connect(service.judge.address()).await.unwrap();
         let good = format!("Bearer {}", issuer.sign(&header().to_string(), &claims().to_string()));
         let answer = caller.call(LIST, &[("authorization", &good)], &message(&[])).await.unwrap();
         assert_eq!(answer.grpc, Some(0), "{answer:?}");
@@ -164,17 +164,17 @@ async fn forged_tokens_are_nobodys() {
         let answer = caller.call(LIST, &[("authorization", &huge)], &message(&[])).await;
         assert!(!answer.is_ok_and(|answer| answer.grpc == Some(0)));
     };
-    office.judge.sustained(Attack::named("forged tokens"), attack).await;
+    service.judge.sustained(Attack::named("forged tokens"), attack).await;
 }
 
 /// CVE-2024-51504 and similar: headers that claim an identity or an address are ignored.
 #[tokio::test]
 async fn headers_that_claim_an_identity_are_nobodys() {
-    let office = Office::open(&[], "", |_| Vec::new()).await;
-    let root = office.bearer("root");
+    let service = Service::start(&[], "", |_| Vec::new()).await;
+    let root = service.bearer("root");
     let (scheme, token) = root.split_once(' ').unwrap();
     let attack = async {
-        let caller = GrpcCaller::connect(office.judge.address()).await.unwrap();
+        let caller = GrpcCaller::connect(service.judge.address()).await.unwrap();
         let claims = [
             ("x-forwarded-for", "127.0.0.1".to_owned()),
             ("x-real-ip", "127.0.0.1".to_owned()),
@@ -211,5 +211,5 @@ async fn headers_that_claim_an_identity_are_nobodys() {
             assert!(answer.grpc == Some(3) && answer.text.starts_with("authorization:"), "{answer:?}");
         }
     };
-    office.judge.under(Attack::named("claimed identities"), attack).await;
+    service.judge.under(Attack::named("claimed identities"), attack).await;
 }

@@ -10,7 +10,7 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Status};
 use tonic_types::StatusExt;
 
-use crate::office::Office;
+use crate::service::Service;
 
 const POLICY: &str = r#"
     [[roles.user]]
@@ -27,13 +27,13 @@ const POLICY: &str = r#"
     requests_per_second = 20
 "#;
 
-async fn channel(office: &Office) -> Channel {
-    Endpoint::from_shared(format!("http://{}", office.judge.address())).unwrap().connect().await.unwrap()
+async fn channel(service: &Service) -> Channel {
+    Endpoint::from_shared(format!("http://{}", service.judge.address())).unwrap().connect().await.unwrap()
 }
 
-fn by<T>(office: &Office, name: &str, message: T) -> Request<T> {
+fn by<T>(service: &Service, name: &str, message: T) -> Request<T> {
     let mut request = Request::new(message);
-    request.metadata_mut().insert("authorization", office.bearer(name).parse().unwrap());
+    request.metadata_mut().insert("authorization", service.bearer(name).parse().unwrap());
     request
 }
 
@@ -54,43 +54,43 @@ fn given<T>(answers: Vec<Result<T, Status>>) -> Vec<T> {
 
 #[tokio::test]
 async fn nobody_has_more_than_it_may_however_often_it_asks() {
-    let office = Office::open(&["ann"], POLICY, |_| Vec::new()).await;
+    let service = Service::start(&["ann"], POLICY, |_| Vec::new()).await;
     let attack = async {
-        let channel = channel(&office).await;
+        let channel = channel(&service).await;
         let opened = (0..many(300, 10_000)).map(|at| {
             let (session_id, ttl) = (format!("s-{at}"), Some(prost_types::Duration { seconds: 60, nanos: 0 }));
             let request = OpenSessionRequest { session_id, ttl, ..OpenSessionRequest::default() };
-            let request = by(&office, "ann", request);
+            let request = by(&service, "ann", request);
             let mut sessions = SessionServiceClient::new(channel.clone());
             async move { sessions.open_session(request).await }
         });
         let sessions = given(join_all(opened).await).len();
         let watched = (0..many(100, 1_000)).map(|_| {
-            let request = by(&office, "ann", WatchRequest::default());
+            let request = by(&service, "ann", WatchRequest::default());
             let mut watches = WatchServiceClient::new(channel.clone());
             async move { watches.watch(request).await }
         });
         // Each watch exists until the last one has been requested.
         (sessions, given(join_all(watched).await).len())
     };
-    let had = office.judge.under(Attack::named("floods beyond limits").may_change(), attack).await;
+    let had = service.judge.under(Attack::named("floods beyond limits").may_change(), attack).await;
     assert_eq!(had, (10, 5));
 }
 
 #[tokio::test]
 async fn who_asks_too_often_is_refused_and_nobody_else_notices() {
-    let office = Office::open(&["bob"], POLICY, |_| Vec::new()).await;
+    let service = Service::start(&["bob"], POLICY, |_| Vec::new()).await;
     let attack = async || {
-        let channel = channel(&office).await;
+        let channel = channel(&service).await;
         let asked = (0..200).map(|_| {
-            let request = by(&office, "bob", GetLockRequest { name: "job".into(), ..GetLockRequest::default() });
+            let request = by(&service, "bob", GetLockRequest { name: "job".into(), ..GetLockRequest::default() });
             let mut locks = LockServiceClient::new(channel.clone());
             async move { locks.get_lock(request).await }
         });
         given(join_all(asked).await).len()
     };
     let begun = std::time::Instant::now();
-    let answered: usize = office.judge.sustained(Attack::named("too many requests"), attack).await.into_iter().sum();
+    let answered: usize = service.judge.sustained(Attack::named("too many requests"), attack).await.into_iter().sum();
     let most = 20 + 20 * (begun.elapsed().as_secs() as usize + 1);
     assert!((1..=most).contains(&answered), "{answered} were answered, {most} at the most");
 }

@@ -8,7 +8,7 @@ use tenure_proto::v1::answer::Kind as Answer;
 use tenure_proto::v1::{AcquireResponse, StreamResponse};
 
 use crate::contract::{About, Contract};
-use crate::office::Office;
+use crate::service::Service;
 
 const PERMISSION_DENIED: i32 = 7;
 
@@ -29,11 +29,11 @@ const POLICY: &str = r#"
 "#;
 
 /// Acquires a lock as a permitted caller, and returns its token.
-async fn hold(office: &Office, caller: &GrpcCaller, who: &str, namespace: &str, name: &str, session: &str) -> u64 {
+async fn hold(service: &Service, caller: &GrpcCaller, who: &str, namespace: &str, name: &str, session: &str) -> u64 {
     let about = About { namespace, name, session, token: 0 };
     let calls = Contract::read().calls(about);
     let (path, asked) = calls.into_iter().find(|(path, _)| path.ends_with("/Acquire")).unwrap();
-    let answer = caller.call(&path, &[("authorization", &office.bearer(who))], &message(&asked)).await.unwrap();
+    let answer = caller.call(&path, &[("authorization", &service.bearer(who))], &message(&asked)).await.unwrap();
     let told = AcquireResponse::decode(answer.body.get(5..).unwrap_or_default()).unwrap();
     assert!(told.acquired, "{answer:?}");
     told.token
@@ -66,9 +66,9 @@ fn refusal(answer: &Answered, about: About<'_>) -> Option<(i32, String)> {
 }
 
 /// The rejection of each call of a caller.
-async fn refusals(office: &Office, who: &str, about: About<'_>) -> Vec<(String, Option<(i32, String)>)> {
-    let caller = GrpcCaller::connect(office.judge.address()).await.unwrap();
-    let bearer = office.bearer(who);
+async fn refusals(service: &Service, who: &str, about: About<'_>) -> Vec<(String, Option<(i32, String)>)> {
+    let caller = GrpcCaller::connect(service.judge.address()).await.unwrap();
+    let bearer = service.bearer(who);
     let mut refusals = Vec::new();
     for (path, asked) in Contract::read().calls(about) {
         let answer = caller.call(&path, &[("authorization", &bearer)], &message(&asked)).await.unwrap();
@@ -79,16 +79,16 @@ async fn refusals(office: &Office, who: &str, about: About<'_>) -> Vec<(String, 
 
 #[tokio::test]
 async fn no_call_reaches_another_namespace() {
-    let office = Office::open(&["ann"], POLICY, |_| Vec::new()).await;
-    let caller = GrpcCaller::connect(office.judge.address()).await.unwrap();
-    let token = hold(&office, &caller, "root", "", "job-1", "boss").await;
+    let service = Service::start(&["ann"], POLICY, |_| Vec::new()).await;
+    let caller = GrpcCaller::connect(service.judge.address()).await.unwrap();
+    let token = hold(&service, &caller, "root", "", "job-1", "boss").await;
     let there = About { namespace: "default", name: "job-1", session: "boss", token };
     let attack = async {
-        let exists = refusals(&office, "ann", there).await;
-        let is_not = refusals(&office, "ann", About { name: "job-2", ..there }).await;
+        let exists = refusals(&service, "ann", there).await;
+        let is_not = refusals(&service, "ann", About { name: "job-2", ..there }).await;
         (exists, is_not)
     };
-    let (exists, is_not) = office.judge.under(Attack::named("another namespace"), attack).await;
+    let (exists, is_not) = service.judge.under(Attack::named("another namespace"), attack).await;
     assert!(exists.len() > 30, "all calls and commands");
     for ((path, refused), (_, of_nothing)) in exists.into_iter().zip(is_not) {
         let (code, _) = refused.clone().unwrap_or_else(|| panic!("{path} is not refused"));
@@ -99,17 +99,17 @@ async fn no_call_reaches_another_namespace() {
 
 #[tokio::test]
 async fn no_call_tells_whether_a_lock_exists_that_is_not_to_be_seen() {
-    let office = Office::open(&["bob"], POLICY, |_| Vec::new()).await;
-    let caller = GrpcCaller::connect(office.judge.address()).await.unwrap();
-    let token = hold(&office, &caller, "root", "", "secret-1", "boss").await;
-    hold(&office, &caller, "bob", "", "team-b/x", "bob-1").await;
+    let service = Service::start(&["bob"], POLICY, |_| Vec::new()).await;
+    let caller = GrpcCaller::connect(service.judge.address()).await.unwrap();
+    let token = hold(&service, &caller, "root", "", "secret-1", "boss").await;
+    hold(&service, &caller, "bob", "", "team-b/x", "bob-1").await;
     let mine = About { namespace: "default", name: "secret-1", session: "bob-1", token };
     let attack = async {
-        let exists = refusals(&office, "bob", mine).await;
-        let is_not = refusals(&office, "bob", About { name: "secret-2", ..mine }).await;
+        let exists = refusals(&service, "bob", mine).await;
+        let is_not = refusals(&service, "bob", About { name: "secret-2", ..mine }).await;
         (exists, is_not)
     };
-    let (exists, is_not) = office.judge.under(Attack::named("names of others").may_change(), attack).await;
+    let (exists, is_not) = service.judge.under(Attack::named("names of others").may_change(), attack).await;
     for ((path, refused), (_, of_nothing)) in exists.into_iter().zip(is_not) {
         assert_eq!(refused, of_nothing, "{path} tells what there is");
     }
@@ -118,12 +118,12 @@ async fn no_call_tells_whether_a_lock_exists_that_is_not_to_be_seen() {
 /// A caller that knows the id of another caller's session, and its token, cannot use it.
 #[tokio::test]
 async fn no_call_uses_the_session_of_another() {
-    let office = Office::open(&["bob"], POLICY, |_| Vec::new()).await;
-    let caller = GrpcCaller::connect(office.judge.address()).await.unwrap();
-    let token = hold(&office, &caller, "root", "", "team-b/x", "boss").await;
+    let service = Service::start(&["bob"], POLICY, |_| Vec::new()).await;
+    let caller = GrpcCaller::connect(service.judge.address()).await.unwrap();
+    let token = hold(&service, &caller, "root", "", "team-b/x", "boss").await;
     let theirs = About { namespace: "default", name: "team-b/x", session: "boss", token };
     let attack = async {
-        let bearer = office.bearer("bob");
+        let bearer = service.bearer("bob");
         let mut taken = Vec::new();
         let about_sessions = |asked: &[u8]| asked.windows(4).any(|part| part == b"boss");
         for (path, asked) in Contract::read().calls(theirs) {
@@ -140,6 +140,6 @@ async fn no_call_uses_the_session_of_another() {
         }
         taken
     };
-    let taken = office.judge.under(Attack::named("sessions of others"), attack).await;
+    let taken = service.judge.under(Attack::named("sessions of others"), attack).await;
     assert!(taken.is_empty(), "{taken:?}");
 }

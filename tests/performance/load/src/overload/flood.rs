@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::tally::Tally;
-use crate::talk::Talk;
+use crate::conversation::Conversation;
 
 /// The number of streams, each on its own connection, and the number of sessions of each.
 pub const STREAMS: usize = 16;
@@ -59,8 +59,15 @@ impl Flood {
         let mut streams = Vec::new();
         for number in 0..STREAMS {
             let sessions: Vec<String> = (0..SESSIONS).map(|place| format!("flood-{number}-{place}")).collect();
-            let talk = Talk::begin(url, &sessions, TTL).await?;
-            streams.push(Stream { number, talk, sessions, next: 0, turns: HashMap::new(), unsent: VecDeque::new() });
+            let conversation = Conversation::begin(url, &sessions, TTL).await?;
+            streams.push(Stream {
+                number,
+                conversation,
+                sessions,
+                next: 0,
+                turns: HashMap::new(),
+                unsent: VecDeque::new(),
+            });
         }
         Ok(Self(streams))
     }
@@ -98,10 +105,10 @@ impl Flood {
                 let request = CloseSessionRequest { session_id: session.clone(), ..CloseSessionRequest::default() };
                 (id, Kind::CloseSession(request))
             });
-            stream.talk.say(close).await?;
+            stream.conversation.say(close).await?;
             let mut missing = stream.sessions.len();
             while missing > 0 {
-                missing = missing.saturating_sub(stream.talk.hear().await?.len());
+                missing = missing.saturating_sub(stream.conversation.hear().await?.len());
             }
         }
         Ok(())
@@ -119,7 +126,7 @@ struct Turn {
 
 struct Stream {
     number: usize,
-    talk: Talk,
+    conversation: Conversation,
     sessions: Vec<String>,
     /// The number of arrivals so far.
     next: u64,
@@ -144,7 +151,7 @@ impl Stream {
             ensure!(now < start + time + LAST, "{} commands were not answered within {LAST:?}", self.turns.len());
             self.send(now, &mut tally)?;
             tokio::select! {
-                answers = self.talk.hear() => {
+                answers = self.conversation.hear() => {
                     let now = Instant::now();
                     for answer in answers? {
                         self.take(answer, now, now < start + time, &mut tally)?;
@@ -178,7 +185,7 @@ impl Stream {
     /// Sends as much as the connection accepts. An arrival that has waited too long for that leaves.
     fn send(&mut self, now: Instant, tally: &mut Tally) -> anyhow::Result<()> {
         while !self.unsent.is_empty() {
-            let place = match self.talk.requests.try_reserve() {
+            let place = match self.conversation.requests.try_reserve() {
                 Ok(place) => place,
                 Err(TrySendError::Full(())) => return Ok(()),
                 Err(TrySendError::Closed(())) => anyhow::bail!("the stream has ended"),

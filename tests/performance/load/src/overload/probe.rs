@@ -11,7 +11,7 @@ use tenure_proto::v1::command::Kind;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::holders::Seen;
-use crate::talk::Talk;
+use crate::conversation::Conversation;
 
 /// Its session.
 pub const SESSION: &str = "probe";
@@ -21,7 +21,7 @@ const EVERY: Duration = Duration::from_millis(20);
 
 /// Renews until the run is over.
 pub async fn probe(url: String, seen: Seen) -> anyhow::Result<()> {
-    let mut talk = Talk::begin(&url, &[SESSION.to_owned()], seen.ttl).await?;
+    let mut conversation = Conversation::begin(&url, &[SESSION.to_owned()], seen.ttl).await?;
     let mut asked: HashMap<u64, Instant> = HashMap::new();
     let mut tick = interval(EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Burst);
@@ -31,10 +31,10 @@ pub async fn probe(url: String, seen: Seen) -> anyhow::Result<()> {
             due = tick.tick() => {
                 id += 1;
                 let keep = KeepAliveRequest { session_ids: vec![SESSION.to_owned()], ..KeepAliveRequest::default() };
-                talk.say([(id, Kind::KeepAlive(keep))]).await?;
+                conversation.say([(id, Kind::KeepAlive(keep))]).await?;
                 asked.insert(id, due);
             }
-            answers = talk.hear() => for answer in answers? {
+            answers = conversation.hear() => for answer in answers? {
                 match answer.kind {
                     Some(Answered::KeepAlive(kept)) => {
                         ensure!(kept.sessions.iter().all(|session| session.refusal.is_none()), "not renewed: {kept:?}");

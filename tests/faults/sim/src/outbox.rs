@@ -9,7 +9,7 @@ use crate::network::{Cable, Side};
 use crate::world::World;
 
 /// Action that the world runs when a message arrives.
-pub type Deed = Box<dyn FnOnce(&mut World) + Send>;
+pub type Action = Box<dyn FnOnce(&mut World) + Send>;
 
 /// A sent message.
 pub struct Sent {
@@ -20,7 +20,7 @@ pub struct Sent {
     /// Route of the message.
     pub way: Way,
     /// Action to run on arrival.
-    pub deed: Deed,
+    pub action: Action,
 }
 
 /// Route of a message.
@@ -36,9 +36,9 @@ pub enum Way {
 
 /// Messages that were sent and not yet taken.
 #[derive(Clone, Default)]
-pub struct Mail(Arc<Mutex<Vec<Sent>>>);
+pub struct Outbox(Arc<Mutex<Vec<Sent>>>);
 
-impl Mail {
+impl Outbox {
     /// Sends a message.
     pub fn send(&self, sent: Sent) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(sent);

@@ -48,14 +48,14 @@ pub(super) enum Answer {
 }
 
 #[derive(Clone)]
-pub(super) struct Office {
+pub(super) struct TestServer {
     node: Arc<Node>,
     routes: Routes,
     database: Arc<MemoryDatabase>,
     _open: Arc<DropGuard>,
 }
 
-impl Office {
+impl TestServer {
     pub(super) async fn open() -> Self {
         let options = NodeOptions {
             lease: Duration::from_secs(10),

@@ -15,7 +15,7 @@ const ROOT: &str = r#"
     roles = ["root"]
 "#;
 
-pub struct Office {
+pub struct Service {
     pub judge: Judge,
     /// Must live as long as the server.
     _folder: TempDir,
@@ -32,9 +32,9 @@ fn new_token(name: &str) -> (String, String) {
     (token, line)
 }
 
-impl Office {
+impl Service {
     /// Starts a server with a token for each of these names, this policy, and these additional arguments.
-    pub async fn open(names: &[&str], policy: &str, more: impl FnOnce(&TempDir) -> Vec<String>) -> Self {
+    pub async fn start(names: &[&str], policy: &str, more: impl FnOnce(&TempDir) -> Vec<String>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let made: Vec<_> = names.iter().chain(&["root"]).map(|name| ((*name).to_owned(), new_token(name))).collect();
         let lines: String = made.iter().map(|(_, (_, line))| format!("{line}\n")).collect();

@@ -20,14 +20,14 @@ const MESSAGES: usize = 16;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The client end of a stream, on its own connection.
-pub struct Talk {
+pub struct Conversation {
     /// The outgoing messages.
     pub requests: mpsc::Sender<StreamRequest>,
     /// The incoming messages.
     pub responses: Streaming<StreamResponse>,
 }
 
-impl Talk {
+impl Conversation {
     /// Opens a stream with these sessions.
     ///
     /// # Errors
@@ -36,7 +36,7 @@ impl Talk {
         let channel = Endpoint::from_shared(url.to_owned())?.tcp_nodelay(true).connect().await.context("connecting")?;
         let (requests, outgoing) = mpsc::channel(MESSAGES);
         let responses = ClientServiceClient::new(channel).stream(ReceiverStream::new(outgoing)).await?.into_inner();
-        let mut talk = Self { requests, responses };
+        let mut conversation = Self { requests, responses };
         let open = (1..).zip(sessions).map(|(id, session)| {
             let request = OpenSessionRequest {
                 session_id: session.clone(),
@@ -45,10 +45,10 @@ impl Talk {
             };
             (id, Kind::OpenSession(request))
         });
-        talk.say(open).await?;
+        conversation.say(open).await?;
         let mut missing = sessions.len();
         while missing > 0 {
-            let answers = timeout(PATIENCE, talk.hear()).await.context("sessions take too long to open")??;
+            let answers = timeout(PATIENCE, conversation.hear()).await.context("sessions take too long to open")??;
             for answer in answers {
                 match answer.kind {
                     Some(Answered::OpenSession(_)) => missing -= 1,
@@ -56,7 +56,7 @@ impl Talk {
                 }
             }
         }
-        Ok(talk)
+        Ok(conversation)
     }
 
     /// Sends commands in one message.
