@@ -63,17 +63,26 @@ impl Actor {
         let hanging = TcpListener::bind(("127.0.0.1", 0)).await?;
         own.insert("hanging".to_owned(), json!(format!("http://{}", hanging.local_addr()?)));
         own.insert("dead".to_owned(), json!(format!("http://127.0.0.1:{}", tenure_harness::free_port()?)));
-        let mut driver = Driver::start(spec.driver()?)?;
-        let (_, answer) = driver.conversation.ask("hello", &Map::new()).await?;
-        match timeout(START, answer).await {
-            Ok(Ok(_)) => Ok(Self { driver, relays, _hanging: hanging, own }),
-            Ok(Err(_)) => bail!("the driver ended instead of starting:\n{}", driver.conversation.log()),
-            Err(_) => bail!("the driver did not start within {START:?}:\n{}", driver.conversation.log()),
+        let driver = drivers.take(spec).await?;
+        Ok(Self { driver, relays, _hanging: hanging, own, connected: BTreeSet::new() })
+    }
+
+    /// Sends a request to the driver. What it names is not what an earlier scenario named so.
+    pub(crate) async fn ask(
+        &mut self,
+        request: &str,
+        fields: &Map<String, Value>,
+    ) -> anyhow::Result<(u64, oneshot::Receiver<Answered>)> {
+        let mut fields = fields.clone();
+        for (field, value) in &mut fields {
+            if let (true, Value::String(name)) = (NAMES.contains(&&**field), value) {
+                name.push_str(&self.driver.suffix());
+            }
         }
         if let ("connect", Some(Value::String(client))) = (request, fields.get("client")) {
             self.connected.insert(client.clone());
         }
-        self.driver.talk.ask(request, &fields).await
+        self.driver.conversation.ask(request, &fields).await
     }
 
     /// Closes the clients of its driver, and keeps it for other scenarios, unless a fault was injected into it or it
@@ -84,7 +93,7 @@ impl Actor {
         }
         for client in std::mem::take(&mut self.connected) {
             let fields = Map::from_iter([("client".to_owned(), json!(client))]);
-            let Ok((_, answer)) = self.driver.talk.ask("close", &fields).await else { return };
+            let Ok((_, answer)) = self.driver.conversation.ask("close", &fields).await else { return };
             if !matches!(timeout(CLOSE, answer).await, Ok(Ok(_))) {
                 return;
             }

@@ -39,7 +39,7 @@ impl Driver {
         command.process_group(0);
         let (child, conversation) = Conversation::begin(command)?;
         let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed())).context("a driver without a process")?;
-        Ok(Self { child, group, conversation })
+        Ok(Self { child, group, is_harmed: false, played: 0, conversation })
     }
 
     /// Kills it, with all its descendants.

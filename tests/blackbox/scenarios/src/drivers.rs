@@ -26,11 +26,11 @@ impl Drivers {
             Some(driver) => driver,
             None => Driver::start(client.driver()?)?,
         };
-        let (_, answer) = driver.talk.ask("hello", &Map::new()).await?;
+        let (_, answer) = driver.conversation.ask("hello", &Map::new()).await?;
         match timeout(START, answer).await {
             Ok(Ok(_)) => Ok(driver),
-            Ok(Err(_)) => bail!("the driver ended instead of starting:\n{}", driver.talk.log()),
-            Err(_) => bail!("the driver did not start within {START:?}:\n{}", driver.talk.log()),
+            Ok(Err(_)) => bail!("the driver ended instead of starting:\n{}", driver.conversation.log()),
+            Err(_) => bail!("the driver did not start within {START:?}:\n{}", driver.conversation.log()),
         }
     }
 

@@ -204,7 +204,7 @@ impl Play<'_> {
     async fn ask(&mut self, client: &str, request: &str, fields: &Map<String, Value>) -> anyhow::Result<Started> {
         let actor = self.actors.get_mut(client).context("a client")?;
         let asked = Instant::now();
-        let (id, answer) = actor.driver.conversation.ask(request, fields).await?;
+        let (id, answer) = actor.ask(request, fields).await?;
         Ok(Started { id, asked, answer: Some(answer), answered: None })
     }
 
