@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lab::{Server, held, reply, settle, within};
 use tenure_core::testing::{attach, release};
-use tenure_server::sequencer::{Attendance, Refusal};
+use tenure_server::sequencer::{PendingGrant, Refusal};
 use tenure_server::store::Fault;
 
 /// Enough commands for several full batches.
@@ -32,7 +32,7 @@ async fn attach_is_decided_before_many_acquires_that_were_sent_earlier() {
     for asked in crowd {
         let decided = within(PATIENCE, asked).await.expect("ran").expect("free");
         later += usize::from(decided.revision > attached);
-        decided.attendance.into_iter().for_each(Attendance::satisfied);
+        decided.pending.into_iter().for_each(PendingGrant::acknowledge);
     }
     assert!(later > CROWD / 4, "only {later} of {CROWD} were decided after it");
 }
@@ -61,7 +61,7 @@ async fn acquire_at_a_full_server_is_rejected_at_once_while_renewals_and_release
     within(PATIENCE, released).await.expect("ran").expect("it is held");
     for asked in crowd {
         let decided = within(PATIENCE, asked).await.expect("ran").expect("it was let in");
-        decided.attendance.into_iter().for_each(Attendance::satisfied);
+        decided.pending.into_iter().for_each(PendingGrant::acknowledge);
     }
     server.hold_by(acquire).await;
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lab::{LEASE, SOON, Server, TTL, eventually, pass, settle, within};
 use tenure_core::testing::{Build, acquire, close, open};
 use tenure_core::{EndReason, Rejection, RenewError, Revision, StreamId};
-use tenure_server::sequencer::{Notice, Notices, Refusal, StreamEnd, WaitEnd};
+use tenure_server::sequencer::{Notice, NoticeSender, Refusal, StreamEnd, WaitEnd};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -20,7 +20,7 @@ struct Stream {
 
 impl Stream {
     async fn open(server: &Server) -> Self {
-        let (notices, _notices) = Notices::new(16);
+        let (notices, _notices) = NoticeSender::new(16);
         let id = server.node.next_stream();
         server.namespace().await.open_stream(id, notices);
         Self { id, _notices }
@@ -64,7 +64,7 @@ async fn lock_of_a_disconnected_holder_is_granted_to_the_waiter_after_its_grace(
     let took = broke.elapsed();
     assert!(took >= GRACE && took <= GRACE + SOON, "{took:?}");
     assert!(matches!(end, Some(WaitEnd::Granted(claim)) if claim.token() > Some(token)));
-    bob.satisfied();
+    bob.acknowledge();
     let late = server.attach("ann").await;
     let disconnected = Rejection::SessionEnded { session: "ann".into(), reason: EndReason::Disconnected };
     assert_eq!(late.map(|_| ()), Err(Refusal::Rejected(disconnected)));
@@ -99,7 +99,7 @@ async fn stream_closed_by_the_server_ends_no_session() {
 #[tokio::test(start_paused = true)]
 async fn stream_of_a_slow_reader_is_closed_without_a_disconnect() {
     let server = Server::alone().await;
-    let (notices, _unread) = Notices::new(1);
+    let (notices, _unread) = NoticeSender::new(1);
     let closed = notices.closed().clone();
     let stream = server.node.next_stream();
     let namespace = server.namespace().await;

@@ -6,7 +6,7 @@ use crate::lab;
 use lab::{SOON, Server, eventually, granted, grants, reply, settle, within};
 use tenure_core::testing::{cancel, release};
 use tenure_core::{Command, EndReason, Outcome, Revision};
-use tenure_server::sequencer::{Attendance, Decided, Refusal, WaitEnd};
+use tenure_server::sequencer::{CommandResult, PendingGrant, Refusal, WaitEnd};
 use tenure_server::store::{Fault, MemoryDatabase};
 
 /// ann holds the lock; bob and cid wait in this order.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lab::peers::LabPeers;
-use lab::{Sent, Server, assert_no_gaps, eventually, held, pass, settle, within};
+use lab::{Sent, Server, assert_no_gaps, eventually, pass, settle, within};
 use tenure_core::testing::{Build, cancel, release};
 use tenure_core::{Command, Event, Outcome, Rejection, Revision, ServerId};
 use tenure_server::sequencer::Refusal;

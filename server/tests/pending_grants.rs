@@ -4,7 +4,7 @@ use crate::lab;
 
 use std::time::Duration;
 
-use lab::{LEASE, REATTACH, SOON, Server, TTL, granted, pass, reply, within};
+use lab::{LEASE, REATTACH, SOON, Server, TTL, granted, pass, within};
 use tenure_core::testing::{Build, attach};
 use tenure_core::{Outcome, Revision};
 use tenure_server::sequencer::WaitEnd;
@@ -69,7 +69,7 @@ async fn wait_whose_call_dies_with_its_server_is_cancelled_and_one_that_is_asked
     pass_with(&lives, &["ann", "bob", "cid"], REATTACH + SOON).await;
     lives.release("ann", "a", token).await.expect("held");
     // bob, who was first, does not delay it.
-    granted(again.attendance.expect("attended")).await;
+    granted(again.pending.expect("attended")).await;
     assert!(lives.is_open("bob").await, "its session is another matter");
 }
 
@@ -81,7 +81,7 @@ async fn hold_that_a_call_has_returned_is_kept_when_the_table_is_loaded_from_row
     // Time for the rows to be written.
     pass_with(&server, &["ann", "bob"], Duration::from_secs(1)).await;
     server.release("ann", "a", token).await.expect("held");
-    let granted = granted(waits.attendance.expect("waits")).await;
+    let granted = granted(waits.pending.expect("waits")).await;
     // The database loses the later commits, and the server has to reload its table.
     server.hold("cid", "c").await;
     database.restore_to("default", granted);
@@ -102,7 +102,7 @@ async fn call_waits_on_when_the_table_is_loaded_from_rows_that_do_not_have_its_c
     database.restore_to("default", waits.revision);
     server.hold("dot", "d").await;
     server.release("ann", "a", token).await.expect("held");
-    granted(waits.attendance.expect("waits")).await;
+    granted(waits.pending.expect("waits")).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -210,7 +210,7 @@ async fn hold_acknowledged_at_another_server_is_kept_where_its_caller_was_lost()
 #[tokio::test(start_paused = true)]
 async fn hold_acknowledged_at_another_server_is_kept_if_its_first_caller_is_lost_late() {
     let (_database, here, there) = Server::pair().await;
-    let unheard = here.ask(here.acquire("ann", "a")).await.expect("free").attendance.expect("granted just now");
+    let unheard = here.ask(here.acquire("ann", "a")).await.expect("free").pending.expect("granted just now");
     let token = there.hold("ann", "a").await;
     here.attach("ann").await.expect("open");
     drop(unheard);
@@ -229,9 +229,9 @@ async fn hold_is_kept_if_its_session_is_attached_before_or_after_its_caller_is_l
         Outcome::Held { claim, .. } => claim.token().expect("held"),
         other => panic!("{other:?}"),
     });
-    drop(before.attendance.expect("granted just now"));
+    drop(before.pending.expect("granted just now"));
     server.ask(attach("ann", server.node.id()).attachment(1)).await.expect("open");
-    drop(after.attendance.expect("granted just now"));
+    drop(after.pending.expect("granted just now"));
     pass_with(&server, &["ann"], REATTACH * 2).await;
     for (token, name) in tokens.into_iter().zip(["a", "b"]) {
         assert!(holds(&server, "ann", token, name).await, "{name}, which she knows of");

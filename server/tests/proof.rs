@@ -15,7 +15,7 @@ use tenure_server::cluster::membership::MemberView;
 use tenure_server::node::NodeOptions;
 use tenure_server::peer::{Connector, Tls, Wire};
 use tenure_server::server::{Server, ServerOptions};
-use tenure_server::store::{MemoryDatabase, Presence, Store};
+use tenure_server::store::{MemoryDatabase, ServerRecord, Store};
 use tenure_server::transport::TlsFiles;
 use tenure_server::transport::peer_tls::Proof;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};

@@ -93,9 +93,8 @@ async fn revisions_of_two_racing_servers_have_no_gaps() {
 async fn wait_at_another_server_is_granted_after_the_release() {
     let (_database, one, two) = Server::pair().await;
     let token = one.hold("ann", "a").await;
-    let mut bob = two.queue("bob", "a").await;
+    let bob = two.queue("bob", "a").await;
     one.release("ann", "a", token).await.expect("held");
-    let start = tokio::time::Instant::now();
     granted(bob).await;
 }
 
@@ -286,7 +285,7 @@ async fn wait_that_begins_and_ends_in_one_batch_returns_the_grant() {
     let released = server.send(release("ann", "a", token)).await;
     let batches = database.log("default").len();
     drop(hold);
-    granted(reply(bob).await.expect("queued").attendance.expect("attended")).await;
+    granted(reply(bob).await.expect("queued").pending.expect("attended")).await;
     reply(released).await.expect("released");
     held(reply(other).await);
     assert_eq!(database.log("default").len(), batches + 2, "the wait and the release were one batch");

@@ -12,7 +12,7 @@ use tenure_server::sequencer::{Refusal, WaitEnd};
 async fn lock_of_a_dead_holder_is_granted_to_the_waiter_after_its_ttl() {
     let server = Server::alone().await;
     let token = server.hold("ann", "a").await;
-    let mut attendance = server.queue("bob", "a").await;
+    let mut pending = server.queue("bob", "a").await;
     let namespace = server.namespace().await;
     for _ in 0..12 {
         namespace.renew("ann").expect("open");
@@ -186,7 +186,7 @@ async fn wait_goes_on_at_the_server_to_which_its_caller_moved() {
     let (_database, first, second) = Server::pair().await;
     let token = first.hold("ann", "a").await;
     let before = first.queue("bob", "a").await;
-    let mut bob = second.queue("bob", "a").await;
+    let bob = second.queue("bob", "a").await;
     assert_eq!(bob.claim(), before.claim(), "its place in the queue");
     let until = tokio::time::Instant::now() + REATTACH * 2;
     while tokio::time::Instant::now() < until {

@@ -130,7 +130,7 @@ fn transfer_that_is_impossible_is_rejected_with_the_obstacle() {
         Rejection::TransferImpossible { obstacle, .. } => obstacle,
         other => panic!("{other:?}"),
     };
-    assert_eq!(obstacle(lab.reject(transfer("a", ann))), Obstacle::NobodyWaits);
+    assert_eq!(obstacle(lab.reject(transfer("a", ann))), Obstacle::NoWaiter);
     assert_eq!(obstacle(lab.reject(transfer("a", ann).to("zoe"))), Obstacle::NotWaiting("zoe".into()));
     lab.claim(acquire("bob"));
     assert_eq!(obstacle(lab.reject(transfer("a", Revision(1)))), Obstacle::NotHeld);
@@ -166,12 +166,12 @@ fn preemption_and_its_end_stay_due_if_they_could_not_be_written() {
     allow_preemption(&mut lab, at(10));
     let asking = lab.home.due(at(10));
     assert!(matches!(&*asking, [Command::Preempt { .. }]));
-    lab.home.again(&asking[0], at(11));
+    lab.home.retry_at(&asking[0], at(11));
     lab.at(11).run_due();
     assert_eq!(asked(&lab), ["ann"]);
     let ending = lab.home.due(at(14));
     assert!(matches!(&*ending, [Command::EndTransfer { .. }]));
-    lab.home.again(&ending[0], at(15));
+    lab.home.retry_at(&ending[0], at(15));
     lab.at(15).run_due();
     assert!(asked(&lab).is_empty());
 }

@@ -36,15 +36,15 @@ fn session_expires_a_ttl_after_its_last_renewal() {
     assert!(lab.at(10).expire().is_empty(), "it was renewed");
     assert!(lab.at(18).expire().is_empty());
     assert_eq!(lab.at(19).expire(), ["ann"]);
-    assert_eq!(lab.home.renew("ann", at(19)), Err(RenewError::Elsewhere), "nothing revives it");
+    assert_eq!(lab.home.renew("ann", at(19)), Err(RenewError::NotHome), "nothing revives it");
 }
 
 #[test]
 fn renewal_after_the_ttl_is_rejected_even_before_the_end_is_committed() {
     let mut lab = Lab::default();
     lab.accept(open("ann"));
-    assert_eq!(lab.home.renew("ann", at(10)), Err(RenewError::Over(EndReason::Expired)));
-    assert_eq!(lab.home.renew("ann", at(9)), Err(RenewError::Over(EndReason::Expired)), "whatever came in between");
+    assert_eq!(lab.home.renew("ann", at(10)), Err(RenewError::Ended(EndReason::Expired)));
+    assert_eq!(lab.home.renew("ann", at(9)), Err(RenewError::Ended(EndReason::Expired)), "whatever came in between");
     assert_eq!(lab.at(10).expire(), ["ann"]);
 }
 
@@ -55,7 +55,7 @@ fn end_of_a_session_that_could_not_be_written_stays_due() {
     let due = lab.home.due(at(10));
     assert_eq!(due.len(), 1);
     assert!(lab.home.due(at(11)).is_empty(), "it is under way");
-    lab.home.again(&due[0], at(12));
+    lab.home.retry_at(&due[0], at(12));
     assert_eq!(lab.at(12).expire(), ["ann"]);
 }
 
@@ -77,8 +77,8 @@ fn refresh_does_not_revive_a_session_whose_ttl_had_passed() {
     assert_eq!(due.len(), 1);
     // The end is being written, which takes so long that the lease expires meanwhile, and is regained.
     lab.home.refresh(at(10));
-    assert_eq!(lab.home.renew("s", at(11)), Err(RenewError::Over(EndReason::Expired)));
-    lab.home.again(&due[0], at(12));
+    assert_eq!(lab.home.renew("s", at(11)), Err(RenewError::Ended(EndReason::Expired)));
+    lab.home.retry_at(&due[0], at(12));
     assert_eq!(lab.at(12).expire(), ["s"]);
 }
 
@@ -89,9 +89,9 @@ fn loss_gives_every_session_a_full_ttl_even_if_its_end_was_under_way() {
     lab.accept(open("ann"));
     lab.at(5).accept(open("bob"));
     let under_way = lab.home.due(at(10));
-    assert!(matches!(&*under_way, [end] if lab.home.stands(end)));
+    assert!(matches!(&*under_way, [end] if lab.home.is_still_due(end)));
     lab.at(11).lose();
-    assert!(!lab.home.stands(&under_way[0]));
+    assert!(!lab.home.is_still_due(&under_way[0]));
     assert_eq!(lab.home.renew("bob", at(12)), Ok(Duration::from_secs(10)));
     assert_eq!(lab.at(20).expire(), [""; 0]);
     assert_eq!(lab.at(21).expire(), ["ann"]);
@@ -128,7 +128,7 @@ fn end_of_a_session_is_dropped_if_it_has_moved_away_and_back() {
     let under_way = lab.home.due(at(10));
     for home in [OTHER, HOME] {
         lab.at(11).accept(attach("ann", home));
-        assert!(!lab.home.stands(&under_way[0]));
+        assert!(!lab.home.is_still_due(&under_way[0]));
     }
     assert_eq!(lab.at(20).expire(), [""; 0]);
     assert_eq!(lab.at(21).expire(), ["ann"]);
@@ -139,15 +139,15 @@ fn hold_is_not_abandoned_if_its_session_has_moved_away_and_back() {
     let mut lab = Lab::default();
     lab.accept(open("ann"));
     let claim = lab.grant(acquire("ann"));
-    lab.home.leave(claim.id, at(0));
+    lab.home.mark_abandoned(claim.id, at(0));
     let under_way = lab.home.due(at(5));
     assert!(matches!(&*under_way, [Command::Abandon { .. }]));
-    assert!(lab.home.stands(&under_way[0]));
+    assert!(lab.home.is_still_due(&under_way[0]));
     for home in [OTHER, HOME] {
         lab.at(6).accept(attach("ann", home));
-        assert!(!lab.home.stands(&under_way[0]));
-        lab.home.again(&under_way[0], at(7));
-        assert!(!lab.home.is_unattended(claim.id), "its client may know of it");
+        assert!(!lab.home.is_still_due(&under_way[0]));
+        lab.home.retry_at(&under_way[0], at(7));
+        assert!(!lab.home.is_abandoned(claim.id), "its client may know of it");
     }
 }
 
@@ -160,7 +160,7 @@ fn hold_but_not_wait_is_kept_if_its_session_is_attached_again_at_the_same_home()
     let held = lab.grant(acquire("ann"));
     let waiting = lab.queue(acquire("bob"));
     for (session, claim) in [("ann", &held), ("bob", &waiting)] {
-        lab.home.leave(claim.id, at(0));
+        lab.home.mark_abandoned(claim.id, at(0));
         lab.at(1).accept(attach(session, HOME).attachment(1));
     }
     assert!(!lab.home.is_abandoned(held.id));
@@ -184,9 +184,9 @@ fn abandonment_that_could_not_be_written_stays_due() {
     lab.accept(open("bob"));
     lab.grant(acquire("ann"));
     let claim = lab.queue(acquire("bob"));
-    assert!(!lab.home.is_unattended(claim.id));
-    lab.home.leave(claim.id, at(1));
-    assert!(lab.home.is_unattended(claim.id));
+    assert!(!lab.home.is_abandoned(claim.id));
+    lab.home.mark_abandoned(claim.id, at(1));
+    assert!(lab.home.is_abandoned(claim.id));
     let due = lab.home.due(at(6));
     assert_eq!(due, [Command::Abandon { claim: claim.id, home: HOME }]);
     assert!(lab.home.due(at(7)).is_empty(), "it is under way");
@@ -232,7 +232,7 @@ fn session_that_moves_away_is_no_longer_kept() {
     let mut lab = Lab::default();
     lab.accept(open("ann"));
     lab.at(1).accept(attach("ann", OTHER));
-    assert_eq!(lab.home.renew("ann", at(2)), Err(RenewError::Elsewhere));
+    assert_eq!(lab.home.renew("ann", at(2)), Err(RenewError::NotHome));
     assert!(lab.at(30).expire().is_empty());
 }
 
@@ -265,11 +265,11 @@ fn wait_is_abandoned_unless_its_caller_reconnects() {
     lab.accept(open("bob"));
     lab.grant(acquire("ann"));
     let claim = lab.queue(acquire("bob"));
-    lab.home.leave(claim.id, at(1));
-    lab.home.attend(claim.id);
+    lab.home.mark_abandoned(claim.id, at(1));
+    lab.home.register_caller(claim.id);
     lab.at(6).expire();
     assert!(lab.table.claim(claim.id).is_some(), "its caller has reconnected");
-    lab.home.leave(claim.id, at(6));
+    lab.home.mark_abandoned(claim.id, at(6));
     lab.home.renew("bob", at(9)).expect("open");
     lab.home.renew("ann", at(9)).expect("open");
     lab.at(11).expire();
@@ -299,10 +299,10 @@ fn wait_of_a_session_that_moves_here_is_unattended_until_its_caller_reconnects()
     lab.grant(acquire("ann").at(OTHER));
     let claim = lab.queue(acquire("bob").at(OTHER));
     lab.at(1).accept(attach("bob", HOME));
-    assert!(lab.home.is_unattended(claim.id));
-    lab.home.attend(claim.id);
+    assert!(lab.home.is_abandoned(claim.id));
+    lab.home.register_caller(claim.id);
     lab.at(2).accept(attach("bob", HOME));
-    assert!(!lab.home.is_unattended(claim.id), "it was here already, and attended");
+    assert!(!lab.home.is_abandoned(claim.id), "it was here already, and attended");
 }
 
 #[test]
@@ -326,11 +326,11 @@ fn hold_is_not_abandoned_if_its_session_has_moved_unobserved() {
         let mut lab = Lab::default();
         lab.accept(open("ann"));
         let claim = lab.grant(acquire("ann"));
-        lab.home.leave(claim.id, at(1));
+        lab.home.mark_abandoned(claim.id, at(1));
         let abandon = if is_due { lab.home.due(at(6)) } else { Vec::new() };
         lab.accept_unobserved(attach("ann", OTHER));
         lab.home.rebuild(&lab.table, at(7));
-        assert!(!abandon.iter().any(|command| lab.home.stands(command)));
+        assert!(!abandon.iter().any(|command| lab.home.is_still_due(command)));
         lab.at(8).accept(attach("ann", HOME));
         assert_eq!(lab.home.due(at(9)), Vec::new());
         assert!(!abandon.iter().any(|command| lab.home.is_still_due(command)));
@@ -343,7 +343,7 @@ fn home_reports_the_time_since_the_renewal_of_its_sessions() {
     let mut lab = Lab::default();
     lab.at(1).accept(open("ann"));
     lab.accept(open("bob").at(OTHER));
-    assert!(lab.home.keeps("ann") && !lab.home.keeps("bob"));
+    assert!(lab.home.has_session("ann") && !lab.home.has_session("bob"));
     assert_eq!(lab.home.since_renewed("ann", at(4)), Some(at(3)));
     lab.home.renew("ann", at(5)).expect("open");
     assert_eq!(lab.home.since_renewed("ann", at(7)), Some(at(2)));

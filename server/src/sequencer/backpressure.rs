@@ -95,18 +95,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_room_only_what_ends_something_is_admitted() {
+    fn full_queue_admits_only_what_ends_something() {
         let labels = label("label", &"x".repeat(limits::QUEUE_BYTES));
         let large = open("ann").with_opening(|opening| opening.metadata = labels);
         let many = Load { commands: QUEUE_LIMIT, bytes: 0 };
         for load in [many, Load::of([&large])] {
-            let (room, open) = (Backpressure::default(), open("ann"));
-            assert!(room.admits(&open));
-            room.take(load);
-            assert!(!room.admits(&open));
-            assert!(room.admits(&close("ann")));
-            room.give_back(load);
-            assert!(room.admits(&open) && room.commands() == 0);
+            let (backpressure, open) = (Backpressure::default(), open("ann"));
+            assert!(backpressure.admits(&open));
+            backpressure.add(load);
+            assert!(!backpressure.admits(&open));
+            assert!(backpressure.admits(&close("ann")));
+            backpressure.remove(load);
+            assert!(backpressure.admits(&open) && backpressure.commands() == 0);
         }
     }
 }

@@ -150,7 +150,6 @@ fn distinct(touched: &[(Revision, Revision)]) -> Vec<Revision> {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::time::Duration;
 
     use tenure_core::testing::session_spec;
 

@@ -13,7 +13,7 @@ use tenure_server::cluster::clock::Clock;
 use tenure_server::node::follow;
 use tenure_server::node::heartbeat::{Heartbeats, HeartbeatsEnd};
 use tenure_server::node::{Node, NodeOptions};
-use tenure_server::sequencer::{Attendance, Decided, Namespace, Refusal, WaitEnd};
+use tenure_server::sequencer::{CommandResult, Namespace, PendingGrant, Refusal, WaitEnd};
 use tenure_server::store::{MemoryDatabase, MemoryStore};
 use tenure_server::telemetry::metrics::Metrics;
 use tokio::task::JoinHandle;
@@ -79,7 +79,7 @@ pub struct Server {
 }
 
 /// A command that was sent, and its reply.
-pub type Sent = JoinHandle<Result<Decided, Refusal>>;
+pub type Sent = JoinHandle<Result<CommandResult, Refusal>>;
 
 impl Server {
     /// Starts a server on a database of its own.
@@ -159,15 +159,15 @@ impl Server {
     }
 
     /// Makes this server the home of a session.
-    pub async fn attach(&self, session: &str) -> Result<Decided, Refusal> {
+    pub async fn attach(&self, session: &str) -> Result<CommandResult, Refusal> {
         self.ask(attach(session, self.node.id())).await
     }
 
     /// Waits for a lock that is held.
-    pub async fn queue(&self, session: &str, name: &str) -> Attendance {
+    pub async fn queue(&self, session: &str, name: &str) -> PendingGrant {
         let decided = self.ask(self.acquire(session, name)).await.expect("queued");
         assert!(matches!(decided.outcome, Outcome::Waiting { .. }), "{:?}", decided.outcome);
-        decided.attendance.expect("waits")
+        decided.pending.expect("waits")
     }
 
     /// Acquires a free lock.
@@ -180,7 +180,7 @@ impl Server {
         held(self.ask(acquire).await)
     }
 
-    pub async fn release(&self, session: &str, name: &str, token: Revision) -> Result<Decided, Refusal> {
+    pub async fn release(&self, session: &str, name: &str, token: Revision) -> Result<CommandResult, Refusal> {
         self.ask(release(session, name, token)).await
     }
 
@@ -218,9 +218,9 @@ impl Server {
 }
 
 /// Asserts that a lock was granted at once, and acknowledges that. Returns the token.
-pub fn held(decided: Result<Decided, Refusal>) -> Revision {
+pub fn held(decided: Result<CommandResult, Refusal>) -> Revision {
     let decided = decided.expect("decided");
-    decided.attendance.into_iter().for_each(Attendance::satisfied);
+    decided.pending.into_iter().for_each(PendingGrant::acknowledge);
     match decided.outcome {
         Outcome::Held { claim, .. } => claim.token().expect("held"),
         other => panic!("it should be held: {other:?}"),
@@ -228,15 +228,15 @@ pub fn held(decided: Result<Decided, Refusal>) -> Revision {
 }
 
 /// Asserts that a waiter is granted the lock soon, and acknowledges that. Returns the token.
-pub async fn granted(mut attendance: Attendance) -> Revision {
-    let end = within(SOON, attendance.wait()).await;
+pub async fn granted(mut pending: PendingGrant) -> Revision {
+    let end = within(SOON, pending.wait()).await;
     let Some(WaitEnd::Granted(claim)) = end else { panic!("{end:?}") };
-    attendance.satisfied();
+    pending.acknowledge();
     claim.token().expect("held")
 }
 
 /// Returns the reply to a command.
-pub async fn reply(sent: Sent) -> Result<Decided, Refusal> {
+pub async fn reply(sent: Sent) -> Result<CommandResult, Refusal> {
     within(Duration::from_secs(30), sent).await.expect("ran")
 }
 

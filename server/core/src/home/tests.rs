@@ -36,13 +36,13 @@ fn nothing_is_left_of_sessions_and_claims_that_have_ended() {
         lab.accept(open("ann").grace(TTL / 2));
         lab.accept(acquire("ann").min_hold(Duration::from_millis(step % 2)));
         let claim = lab.table.claims().next().expect("made").id;
-        lab.home.leave(claim, now);
-        lab.home.leave(claim, now + Duration::from_millis(1));
-        lab.home.attend(claim);
-        lab.home.leave(claim, now);
+        lab.home.mark_abandoned(claim, now);
+        lab.home.mark_abandoned(claim, now + Duration::from_millis(1));
+        lab.home.register_caller(claim);
+        lab.home.mark_abandoned(claim, now);
         lab.close("ann");
         lab.accept(Command::EndLingering { claim, home: HOME });
-        assert_eq!((lab.home.timers.len(), lab.home.kept.len(), lab.home.held.iter().count()), (0, 0, 0));
+        assert_eq!((lab.home.timers.len(), lab.home.sessions.len(), lab.home.held.iter().count()), (0, 0, 0));
     }
 }
 
@@ -53,10 +53,10 @@ fn nothing_is_left_of_streams_that_sessions_have_left() {
     lab.accept(open("ann").grace(TTL / 2));
     for stream in 0..100 {
         lab.home.attach(&"ann".into(), StreamId(stream), now).expect("kept");
-        assert_eq!(lab.home.graced.len(), 1);
+        assert_eq!(lab.home.by_stream.len(), 1);
     }
     lab.close("ann");
-    assert_eq!(lab.home.graced.len(), 0);
+    assert_eq!(lab.home.by_stream.len(), 0);
 }
 
 #[test]

@@ -62,10 +62,10 @@ fn preemption_waits_until_the_caller_of_the_candidate_reconnects() {
     lab.grant(acquire("ann"));
     allow_preemption(&mut lab, at(2));
     let bob = lab.claim(acquire("bob").priority(1)).id;
-    lab.home.leave(bob, at(1));
+    lab.home.mark_abandoned(bob, at(1));
     lab.at(2).run_due();
     assert!(asked(&lab).is_empty());
-    lab.home.attend(bob);
+    lab.home.register_caller(bob);
     lab.at(3).run_due();
     assert_eq!(asked(&lab), ["ann"]);
 }

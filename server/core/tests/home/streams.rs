@@ -95,11 +95,11 @@ fn adopted_session_has_no_grace_until_it_has_a_stream_here() {
 fn stream_that_broke_before_it_was_attached_starts_the_grace() {
     let mut lab = Lab::default();
     lab.accept(open("ann").grace(GRACE));
-    lab.home.attached_in_vain(&"ann".into(), at(1));
+    lab.home.attach_failed(&"ann".into(), at(1));
     assert_eq!(lab.at(3).end(), disconnected("ann"));
     // A session with another stream is not affected.
     open_on(&mut lab, "bob", STREAM);
-    lab.home.attached_in_vain(&"bob".into(), at(4));
+    lab.home.attach_failed(&"bob".into(), at(4));
     assert!(lab.at(12).end().is_empty());
 }
 

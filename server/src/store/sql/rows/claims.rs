@@ -145,7 +145,9 @@ fn mode(row: &Row<'_>) -> Result<Mode, DriverError> {
         ("exclusive", ..) => Ok(Mode::Exclusive),
         ("shared", ..) => Ok(Mode::Shared),
         ("permits", Some(permits), Some(limit)) => Ok(Mode::Permits { permits, limit }),
-        (word, ..) => Err(DriverError::Rejected(format!("a claim has the unknown mode \"{word}\", or lacks its permits"))),
+        (word, ..) => {
+            Err(DriverError::Rejected(format!("a claim has the unknown mode \"{word}\", or lacks its permits")))
+        }
     }
 }
 
