@@ -78,11 +78,12 @@ impl Base {
         !self.commits.last().is_some_and(commits_late) && open_sessions(&self.log()) == 0
     }
 
-    /// Opens a host's connection to the database. Returns the notification that other hosts' appends trigger.
-    pub fn way(&mut self, host: HostId) -> Arc<Notify> {
+    /// Opens a host's connection to the database. Returns the notification that other hosts' appends trigger, and the
+    /// database.
+    pub fn way(&mut self, host: HostId) -> (Arc<Notify>, MemoryDatabase) {
         let hinted = Arc::new(Notify::new());
         self.ways.insert(host, (self.database.server(), hinted.clone()));
-        hinted
+        (hinted, self.database.clone())
     }
 }
 

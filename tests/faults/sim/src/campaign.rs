@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tenure_checker::Violation;
 
+use crate::defect::Defect;
 use crate::run::{self, Report};
 
 /// CPU time limit of a seed: a seed that exceeds it hangs. Wall time would depend on the load of the machine.
@@ -22,12 +23,17 @@ const TOLD: usize = 4_000;
 /// Maximum number of reported violations per seed.
 const VIOLATIONS: usize = 8;
 
-/// Runs seeds in up to `jobs` processes and passes each report to `tell`, which returns whether to go on. The calling
+/// Runs seeds, with a defect or without, in up to `jobs` processes and passes each report to `tell`, which returns whether to go on. The calling
 /// process must have no other threads.
 ///
 /// # Panics
 /// If no process can be created.
-pub fn run(mut seeds: impl Iterator<Item = u64>, jobs: usize, mut tell: impl FnMut(Report) -> bool) {
+pub fn run(
+    mut seeds: impl Iterator<Item = u64>,
+    defect: Option<Defect>,
+    jobs: usize,
+    mut tell: impl FnMut(Report) -> bool,
+) {
     let mut goes_on = true;
     let mut running: Vec<Running> = Vec::new();
     loop {
@@ -35,7 +41,7 @@ pub fn run(mut seeds: impl Iterator<Item = u64>, jobs: usize, mut tell: impl FnM
             && running.len() < jobs
             && let Some(seed) = seeds.next()
         {
-            running.push(Running::start(seed));
+            running.push(Running::start(seed, defect));
         }
         if running.is_empty() {
             return;
@@ -57,7 +63,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(seed: u64) -> Self {
+    fn start(seed: u64, defect: Option<Defect>) -> Self {
         let mut ends = [0; 2];
         // SAFETY: `ends` has space for both descriptors.
         assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0, "a pipe");
@@ -74,7 +80,7 @@ impl Running {
                     libc::setrlimit(libc::RLIMIT_CPU, &raw const limit);
                     libc::alarm(u32::try_from(LONGEST.as_secs()).unwrap_or(u32::MAX));
                 }
-                let report = run::run(seed, false);
+                let report = run::run(seed, defect, false);
                 let written = File::from(tells).write_all(write(&report).as_bytes());
                 // SAFETY: the child has nothing left to clean up.
                 unsafe { libc::_exit(i32::from(written.is_err())) }

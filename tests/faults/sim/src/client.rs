@@ -56,7 +56,7 @@ impl Place for Site {
 /// Runs the programs until their time is over.
 pub async fn run(here: Here, given: Given) {
     let servers: Vec<_> = given.servers.iter().map(|server| format!("http://{}", address(*server))).collect();
-    let connector = Arc::new(Dialler(here.clone()));
+    let connector = Arc::new(Dialler::new(here.clone()));
     let options = ClientOptions::new()
         .endpoints(&servers)
         .connect_timeout(Duration::from_millis(300))

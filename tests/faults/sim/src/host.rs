@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
 
+use crate::defect::Defect;
 use crate::machine::{Clocks, Told};
 use crate::outbox::Outbox;
 
@@ -55,6 +56,8 @@ pub struct Here {
     pub outbox: Outbox,
     /// Clock of this run.
     pub time: Time,
+    /// The deliberate defect, if any.
+    pub defect: Option<Defect>,
 }
 
 /// A simulated host.
@@ -90,7 +93,7 @@ impl Host {
     }
 
     /// Starts the host with a program.
-    pub fn start<P>(&mut self, now: Duration, outbox: &Outbox, program: impl FnOnce(Here) -> P)
+    pub fn start<P>(&mut self, now: Duration, outbox: &Outbox, defect: Option<Defect>, program: impl FnOnce(Here) -> P)
     where
         P: Future<Output = ()> + Send + 'static,
     {
@@ -98,7 +101,7 @@ impl Host {
         let start = runtime.block_on(async { Instant::now() });
         let time = Time { start, began: now, rate: self.pace.rate };
         let clocks = Clocks { start, uptime: Duration::from_secs(1_000) + now, wall: self.pace.wall + now };
-        let here = Here { host: self.id, run: self.run, outbox: outbox.clone(), time };
+        let here = Here { host: self.id, run: self.run, outbox: outbox.clone(), time, defect };
         self.is_frozen = false;
         {
             let _told = Told::by(clocks);

@@ -36,18 +36,16 @@ struct Arguments {
 fn main() -> ExitCode {
     machine::install();
     let arguments = Arguments::parse();
-    if let Some(defect) = arguments.defect {
-        defect.bring();
-    }
     if arguments.story {
-        let report = run::run(arguments.first_seed, true);
+        let report = run::run(arguments.first_seed, arguments.defect, true);
         report.violations.iter().for_each(|violation| println!("{violation}"));
         return if report.violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     let jobs = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let began = Instant::now();
     let (mut steps, mut acquired, mut failed) = (0, 0, Vec::new());
-    campaign::run((arguments.first_seed..).take(arguments.seeds as usize), jobs, |report| {
+    let seeds = (arguments.first_seed..).take(arguments.seeds as usize);
+    campaign::run(seeds, arguments.defect, jobs, |report| {
         steps += report.steps;
         acquired += report.acquired;
         let seed = report.seed;

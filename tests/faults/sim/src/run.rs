@@ -7,6 +7,7 @@ use rand::RngExt;
 use tenure_checker::{Diary, Past, Violation, check};
 
 use crate::client::{self, Given};
+use crate::defect::{Defect, clock};
 use crate::host::{HostId, Pace};
 use crate::machine;
 use crate::world::World;
@@ -51,8 +52,8 @@ impl Cast {
 
     /// Starts a server.
     pub fn start_server(&self, world: &mut World, host: HostId) {
-        let hinted = world.base.way(host);
-        world.start(host, move |here| server::run(here, hinted));
+        let (hinted, database) = world.base.way(host);
+        world.start(host, move |here| server::run(here, hinted, database));
     }
 
     /// Starts a client.
@@ -82,20 +83,21 @@ pub struct Report {
     pub violations: Vec<Violation>,
 }
 
-/// Runs a seed in its own thread, and prints the run if `tells` is set.
+/// Runs a seed in its own thread, with a defect or without, and prints the run if `tells` is set.
 #[must_use]
-pub fn run(seed: u64, tells: bool) -> Report {
-    let thread = std::thread::Builder::new().stack_size(8 * 1024 * 1024).spawn(move || alone(seed, tells));
+pub fn run(seed: u64, defect: Option<Defect>, tells: bool) -> Report {
+    let thread = std::thread::Builder::new().stack_size(8 * 1024 * 1024);
+    let thread = thread.spawn(move || alone(seed, defect, tells));
     thread.expect("a thread").join().expect("no panic")
 }
 
-fn alone(seed: u64, tells: bool) -> Report {
+fn alone(seed: u64, defect: Option<Defect>, tells: bool) -> Report {
     machine::seed(seed);
-    let mut world = World::new(seed);
-    let hosts = |world: &mut World, count: usize| -> Vec<HostId> {
+    let mut world = World::new(seed, defect);
+    let hosts = |world: &mut World, count: usize, factor: f64| -> Vec<HostId> {
         (0..count)
             .map(|_| {
-                let rate = 1.0 + world.rng.random_range(-200..=200) as f64 / 1e6;
+                let rate = factor + world.rng.random_range(-200..=200) as f64 / 1e6;
                 let wall = Duration::from_secs(1_800_000_000 + world.rng.random_range(0..60));
                 world.add_host(Pace { rate, wall })
             })
@@ -103,8 +105,8 @@ fn alone(seed: u64, tells: bool) -> Report {
     };
     let (servers, clients) = (world.rng.random_range(1..=3), world.rng.random_range(1..=3));
     let cast = Cast {
-        servers: hosts(&mut world, servers),
-        clients: hosts(&mut world, clients),
+        servers: hosts(&mut world, servers, 1.0),
+        clients: hosts(&mut world, clients, clock::rate_of_clients(defect)),
         diary: Diary::default(),
         seed,
         busy: if seed.is_multiple_of(LONG_ONES) { LONG } else { SHORT },

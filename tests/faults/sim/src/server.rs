@@ -7,10 +7,12 @@ use tenure_server::cluster::clock::BootClock;
 use tenure_server::grpc::TtlBounds;
 use tenure_server::node::NodeOptions;
 use tenure_server::server::lifecycle::{Environment, ServerParts, Shutdown};
+use tenure_server::store::{MemoryDatabase, Store};
 use tenure_server::telemetry::metrics::Metrics;
 use tokio::sync::Notify;
 
 use crate::database::SimStore;
+use crate::defect::store::FaultyStore;
 use crate::host::Here;
 use crate::outbox::{Sent, Way};
 use crate::wire::{Dialler, address};
@@ -23,9 +25,13 @@ pub const LEASE: Duration = Duration::from_secs(2);
 const REATTACH: Duration = Duration::from_secs(2);
 
 /// Runs a server until it shuts down.
-pub async fn run(here: Here, hinted: Arc<Notify>) {
+pub async fn run(here: Here, hinted: Arc<Notify>, database: MemoryDatabase) {
     let shutdown = Shutdown::default();
-    let store = Arc::new(SimStore::new(here.clone(), hinted));
+    let store = SimStore::new(here.clone(), hinted);
+    let store: Arc<dyn Store> = match here.defect {
+        None => Arc::new(store),
+        Some(defect) => Arc::new(FaultyStore::new(store, defect, database, here.clone())),
+    };
     let node = NodeOptions {
         lease: LEASE,
         label: format!("server-{}", here.host),
@@ -40,7 +46,7 @@ pub async fn run(here: Here, hinted: Arc<Notify>) {
     let ttl = TtlBounds { min: Duration::from_millis(200), max: Duration::from_secs(3_600) };
     let environment = Environment {
         clock: Arc::new(BootClock),
-        connector: Some(Arc::new(Dialler(here.clone()))),
+        connector: Some(Arc::new(Dialler::new(here.clone()))),
         metrics: Metrics::default(),
     };
     let parts = ServerParts::on(store, ttl, node, environment, &shutdown).await.expect("a server");

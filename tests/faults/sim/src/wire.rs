@@ -23,6 +23,7 @@ use tonic::Status;
 use tonic::body::Body;
 use tower::{Service, service_fn};
 
+use crate::defect::wire::Proxy;
 use crate::host::{Here, HostId};
 use crate::network::{Cable, Side};
 use crate::outbox::{Sent, Way};
@@ -69,14 +70,32 @@ impl Here {
 
 /// Opens connections from a host.
 #[derive(Clone)]
-pub struct Dialler(pub Here);
+pub struct Dialler {
+    here: Here,
+    /// Alters what clients send and receive, if the world has a defect.
+    proxy: Option<Arc<Proxy>>,
+}
+
+impl Dialler {
+    /// Opens connections from this host.
+    #[must_use]
+    pub fn new(here: Here) -> Self {
+        let proxy = here.defect.map(|defect| Arc::new(Proxy::new(defect)));
+        Self { here, proxy }
+    }
+}
 
 impl client::Connector for Dialler {
     fn connect(&self, server: &tonic::transport::Uri) -> BoxFuture<'static, Result<client::Wire, String>> {
-        let (here, address) = (self.0.clone(), server.authority().map(ToString::to_string).unwrap_or_default());
+        let (Self { here, proxy }, address) =
+            (self.clone(), server.authority().map(ToString::to_string).unwrap_or_default());
         async move {
             let cable = here.dial(&address).await?;
-            Ok(client::Wire::new(service_fn(move |request| call(here.clone(), cable.clone(), request))))
+            let call = move |request| call(here.clone(), cable.clone(), request);
+            Ok(match proxy {
+                None => client::Wire::new(service_fn(call)),
+                Some(proxy) => client::Wire::new(service_fn(move |request| proxy.clone().pass(request, call.clone()))),
+            })
         }
         .boxed()
     }
@@ -84,7 +103,7 @@ impl client::Connector for Dialler {
 
 impl peer::Connector for Dialler {
     fn connect(&self, member: &MemberView) -> Result<peer::Wire, String> {
-        let line = Line { here: self.0.clone(), address: member.address.clone(), cable: Arc::default() };
+        let line = Line { here: self.here.clone(), address: member.address.clone(), cable: Arc::default() };
         Ok(peer::Wire::new(service_fn(move |request| line.clone().call(request))))
     }
 }

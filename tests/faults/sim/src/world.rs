@@ -13,6 +13,7 @@ use rand::{RngExt, SeedableRng};
 use tonic::service::Routes;
 
 use crate::base::{Base, DATABASE};
+use crate::defect::Defect;
 use crate::host::{Here, Host, HostId, Pace};
 use crate::network::{Cable, Fate, LEAST, Network, PATIENCE, Side};
 use crate::outbox::{Action, Outbox, Sent, Way};
@@ -65,6 +66,7 @@ pub struct World {
     waiting: BTreeMap<HostId, Vec<Event>>,
     hosts: Vec<Host>,
     outbox: Outbox,
+    defect: Option<Defect>,
     /// Source of the world's random choices.
     pub rng: StdRng,
     /// The network.
@@ -81,9 +83,9 @@ pub struct World {
 }
 
 impl World {
-    /// Creates an empty world.
+    /// Creates an empty world, with a defect or without.
     #[must_use]
-    pub fn new(seed: u64) -> Self {
+    pub fn new(seed: u64, defect: Option<Defect>) -> Self {
         let mut world = Self {
             now: Duration::ZERO,
             order: 0,
@@ -91,6 +93,7 @@ impl World {
             waiting: BTreeMap::new(),
             hosts: Vec::new(),
             outbox: Outbox::default(),
+            defect,
             rng: StdRng::seed_from_u64(seed),
             network: Network::default(),
             serving: BTreeMap::new(),
@@ -127,8 +130,8 @@ impl World {
     where
         P: Future<Output = ()> + Send + 'static,
     {
-        let (now, outbox) = (self.now, self.outbox.clone());
-        self.hosts[id].start(now, &outbox, program);
+        let (now, outbox, defect) = (self.now, self.outbox.clone(), self.defect);
+        self.hosts[id].start(now, &outbox, defect, program);
     }
 
     /// Kills a host at once. Peers notice after a network delay, or after [`PATIENCE`] if its machine is gone.
