@@ -54,8 +54,6 @@ mod calls;
 mod client;
 mod clock;
 mod convert;
-#[doc(hidden)]
-pub mod defect;
 mod election;
 mod engine;
 mod error;

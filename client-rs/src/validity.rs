@@ -7,7 +7,6 @@
 use std::time::Duration;
 
 use crate::clock::Moment;
-use crate::defect::Defect;
 
 /// By how much the clocks of this machine and of the server may differ in rate: one part in a hundred.
 const DRIFT_DIVISOR: u32 = 100;
@@ -65,7 +64,6 @@ impl Validity {
         if self.phase(now) == Phase::Over {
             return;
         }
-        let sent = if Defect::ValidFromReceipt.is_here() { now } else { sent };
         self.ttl = ttl;
         self.disconnect_grace = disconnect_grace;
         // Answers may overtake each other; the one that was asked for last tells most.
@@ -105,8 +103,7 @@ impl Validity {
 
     /// The moment at which it is over if nothing is heard.
     pub(crate) fn until(&self) -> Moment {
-        let disconnect_grace = self.disconnect_grace.filter(|_| !Defect::GraceForgotten.is_here());
-        disconnect_grace.map_or(self.expires, |grace| self.expires.min(deadline(grace, self.heard)))
+        self.disconnect_grace.map_or(self.expires, |grace| self.expires.min(deadline(grace, self.heard)))
     }
 
     /// The TTL that the server answered last.
@@ -140,7 +137,6 @@ pub(crate) fn silence_limit(window: Duration) -> Duration {
 }
 
 fn deadline(window: Duration, sent: Moment) -> Moment {
-    let window = if Defect::ValidTooLong.is_here() { window * 2 } else { window };
     let margin = (window / MARGIN_DIVISOR).clamp(MARGIN_MIN, MARGIN_MAX);
     sent.after(window.saturating_sub(window / DRIFT_DIVISOR).saturating_sub(margin))
 }

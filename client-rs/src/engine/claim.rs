@@ -13,7 +13,6 @@ use super::timers::TimerKey;
 use super::{Engine, Timer, What, backoff};
 use crate::clock::Moment;
 use crate::convert::{mode_to_wire, permits_to_wire, to_wire};
-use crate::defect::Defect;
 use crate::error::{Error, LostReason, Refusal, Result};
 use crate::link::backoff::Backoff;
 use crate::link::{AcquireSpec, ClaimKey, Wait};
@@ -258,10 +257,6 @@ impl Engine {
         };
         if let ClaimStage::Held(presence) = &claim.stage {
             presence.end(LostReason::Released);
-            let mut reply = reply;
-            if let Some((reply, _)) = reply.take_if(|_| Defect::ReleasedEarly.is_here()) {
-                let _ = reply.send(Ok(()));
-            }
             if let Some((_, give_up)) = &reply {
                 let timer = self.timers.set_in_line(*give_up, Timer::ClaimGiveUp(id.clone(), key));
                 if let Some(before) = claim.answer_timer.replace(timer) {

@@ -12,7 +12,6 @@ use tokio::sync::mpsc::error::TrySendError;
 
 use super::{Engine, Timer, What, backoff};
 use crate::clock::Moment;
-use crate::defect::Defect;
 use crate::error::{Refusal, Result};
 use crate::group::{Group, GroupEvent};
 use crate::link::WatchKey;
@@ -73,7 +72,7 @@ impl Engine {
             names: watched.options.names.clone(),
             prefixes: watched.options.prefixes.clone(),
             groups: watched.options.groups.clone(),
-            after_revision: watched.after + u64::from(Defect::WatchResumesTooFar.is_here() && watched.after > 0),
+            after_revision: watched.after,
         };
         let command = self.send(Kind::Watch(request), What::Watch(key), now);
         if let Some(watched) = self.watches.get_mut(&key) {

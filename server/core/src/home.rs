@@ -17,7 +17,6 @@ use std::mem::replace;
 use std::time::Duration;
 
 use crate::by_revision::ByRevision;
-use crate::defect::Defect;
 use crate::end::EndReason;
 use crate::event::{Event, Recorded};
 use crate::map::Map;
@@ -253,9 +252,7 @@ impl Home {
     /// If this is not its home, or if its time was already up: an ended session is not revived.
     pub fn renew(&mut self, session: &str, now: Tick) -> Result<Duration, RenewError> {
         let timer = self.sessions.get_mut(session).ok_or(RenewError::NotHome)?;
-        if !Defect::RenewalUnchecked.is_here() {
-            timer.check(self.floors.of(timer.opened), now)?;
-        }
+        timer.check(self.floors.of(timer.opened), now)?;
         timer.renew_by_call(now);
         Ok(timer.ttl())
     }
@@ -339,9 +336,7 @@ impl Home {
     /// its lease. Each therefore lives for a full TTL after that, even if its time was up: its end no longer
     /// [due](Self::is_still_due).
     fn observe_loss(&mut self, lost: Revision, now: Tick) {
-        let is_ignored = Defect::NoFreshTtlAfterLoss.is_here();
-        let floor = if is_ignored { Tick::default() } else { now + self.longest_lease };
-        if !self.floors.record_loss(lost, floor) || is_ignored {
+        if !self.floors.record_loss(lost, now + self.longest_lease) {
             return;
         }
         for (id, timer) in &mut self.sessions {
@@ -357,7 +352,6 @@ impl Home {
             Some(timer) => timer.update(ttl, grace, self.floors.of(opened), now),
             None => {
                 self.remove_session(session);
-                let now = if Defect::NoFreshTtl.is_here() { now.saturating_sub(ttl) } else { now };
                 self.sessions.insert(session.clone(), SessionTimer::new(opened, ttl, grace, now));
             }
         }
@@ -397,7 +391,7 @@ impl Home {
 
     /// Whether the home of its session is responsible for cancelling an abandoned claim.
     fn is_cancelled_by_home(&self, claim: &Claim) -> bool {
-        claim.spec.awaited_at.is_none() || Defect::CancelledAtHome.is_here()
+        claim.spec.awaited_at.is_none()
     }
 
     /// A session keeps its holds, even those that were to be cancelled here: its client may have learned of the grant

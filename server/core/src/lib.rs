@@ -33,8 +33,6 @@ pub use group::{
     ATTACHED_BYTES, Assigned, Assignments, Basis, Config, GROUPS, Group, GroupChange, GroupCommand, GroupOutcome, Lead,
     MEMBERS, MEMBERSHIPS, Member, MemberSpec,
 };
-#[doc(hidden)]
-pub mod defect;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 

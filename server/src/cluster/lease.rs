@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tenure_core::Tick;
-use tenure_core::defect::Defect;
 
 use crate::cluster::clock::Clock;
 
@@ -74,7 +73,7 @@ impl Lease {
     pub fn tick(&self) -> Option<Tick> {
         let now = self.clock.now();
         let mut state = self.lock();
-        (state.look(now) || Defect::LeaseIgnored.is_here()).then_some(state.tick)
+        state.look(now).then_some(state.tick)
     }
 
     /// The time on the service clock, whether or not the lease is valid.

@@ -4,7 +4,6 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use futures::future::{join_all, try_join_all};
-use tenure_core::defect::Defect;
 use tenure_core::{
     CLAIM_BYTES, Claim, Command, DeadlockSearch, Opening, Outcome, Rejection, RenewError, Request, Revision,
     SessionSpec, StreamId, Table, Text,
@@ -84,7 +83,7 @@ impl Api {
             renewed => renewed,
         };
         let me = self.node()?.id();
-        if (Defect::RenewalUnchecked.is_here() || self.is_home(namespace, session).await?)
+        if self.is_home(namespace, session).await?
             && let Some(ttl) = renewed?
         {
             return Ok(ttl);

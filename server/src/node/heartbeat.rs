@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tenure_core::ServerId;
-use tenure_core::defect::Defect;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
@@ -227,10 +226,9 @@ impl Heartbeats {
         for other in servers.iter().filter(|other| other.server != self.node.id() && !other.dead) {
             let fresh = || LastHeartbeat { heartbeat: other.heartbeat, since: now, lease: other.lease };
             let last = self.last_heartbeats.entry(other.server).or_insert_with(fresh);
-            let divisor = if Defect::ImpatientWithOthers.is_here() { 4 } else { 1 };
             if last.heartbeat != other.heartbeat {
                 *last = fresh();
-            } else if now.saturating_sub(last.since) >= patience(last.lease) / divisor {
+            } else if now.saturating_sub(last.since) >= patience(last.lease) {
                 silent.push((other.server, other.heartbeat));
             }
         }

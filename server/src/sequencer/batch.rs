@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tenure_core::defect::Defect;
 use tenure_core::{Command, Event, Outcome, Recorded, Rejection, Request, Revision};
 use tokio::time::{Instant, sleep_until};
 
@@ -79,9 +78,6 @@ impl Sequencer {
                 return self.reject(work, &error);
             }
             let batch = Arc::new(self.batch(previous, events));
-            if Defect::PublishedEarly.is_here() {
-                self.replica.hub.publish(batch.clone(), &self.replica.table);
-            }
             let spans = work.requests.iter().map(|(_, source)| source.span());
             let traced = spans::append(spans, &batch);
             let appended = self.append(&batch, &traced).await;
@@ -161,8 +157,9 @@ impl Sequencer {
             return;
         }
         let local = self.replica.local.lock();
-        let is_due = |command: &Command| Defect::DueForEver.is_here() || local.home.is_still_due(command);
-        work.requests.retain(|(request, source)| !matches!(source, Source::Home) || is_due(&request.command));
+        work.requests.retain(|(request, source)| {
+            !matches!(source, Source::Home) || local.home.is_still_due(&request.command)
+        });
     }
 
     /// Decides all commands of the work, each after the previous one.
@@ -263,12 +260,6 @@ impl Sequencer {
         loop {
             match traced.around(store.append(batch, notify)).await {
                 Ok(()) => return Ok(()),
-                Err(StoreError::Conflict) if Defect::ConflictIsCommitted.is_here() => return Ok(()),
-                Err(StoreError::OutcomeUnknown(_)) if Defect::UnknownIsCommitted.is_here() => return Ok(()),
-                Err(StoreError::OutcomeUnknown(why)) if Defect::UnknownIsRefused.is_here() => {
-                    return Err(StoreError::Unavailable(why));
-                }
-                Err(StoreError::Unavailable(_)) if Defect::RefusedIsCommitted.is_here() => return Ok(()),
                 Err(StoreError::Conflict | StoreError::Compacted(_)) if !unknown => return Err(StoreError::Conflict),
                 Err(StoreError::Conflict | StoreError::Compacted(_)) => match is_in_log(&*store, batch).await {
                     Ok(true) => return Ok(()),

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::iter;
 use std::sync::Arc;
 
-use tenure_core::defect::Defect;
 use tenure_core::{Event, Recorded, Revision, ServerId, Table, Text};
 use tokio::time::Instant;
 
@@ -214,7 +213,7 @@ impl Replica {
             let head = tail.head;
             self.rows.saved(head.rows_revision);
             // The database may have failed over again since the rows were loaded.
-            let ahead = head.revision < self.table.revision() && !(loads > 0 && Defect::LoadsOnce.is_here());
+            let ahead = head.revision < self.table.revision();
             if ahead || (!head.intact && head.revision > Revision(0) && loads == 0) {
                 loads += 1;
                 if loads > LOADS {
@@ -224,9 +223,8 @@ impl Replica {
                 continue;
             }
             let mut broken = false;
-            let skipped = if Defect::PollSkips.is_here() { tail.batches.len().saturating_sub(1) } else { 0 };
-            for batch in tail.batches.into_iter().skip(skipped) {
-                broken = skipped == 0 && batch.previous != self.table.revision();
+            for batch in tail.batches {
+                broken = batch.previous != self.table.revision();
                 if broken {
                     break;
                 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use super::nanos::Nanos;
 use super::pauses::Pauses;
 use super::{RenewError, StreamId, Tick};
-use crate::defect::Defect;
 use crate::end::EndReason;
 use crate::model::Revision;
 use crate::names::Text;
@@ -113,7 +112,6 @@ impl SessionTimer {
             _ => None,
         };
         if let Some(grace) = grace {
-            let grace = if Defect::GraceCutShort.is_here() { grace / 2 } else { grace };
             self.stream = StreamState::Disconnected { since: now.into(), grace };
         }
         grace.is_some()
@@ -122,9 +120,7 @@ impl SessionTimer {
     pub(super) fn renew(&mut self, now: Tick) {
         let now = Nanos::from(now);
         self.pauses.record(now, now - self.renewed);
-        if !Defect::RenewalForgotten.is_here() {
-            self.renewed = now;
-        }
+        self.renewed = now;
     }
 
     /// Renews it for a caller without a stream. If its stream has broken, its client has reconnected without one.

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::command::{AskedMode, Origin, Outcome};
-use crate::defect::Defect;
 use crate::event::Event;
 use crate::model::{
     Attached, CLAIM_BYTES, Claim, ClaimSpec, ClaimState, Metadata, Mode, Opening, Rank, Revision, ServerId, Session,
@@ -145,8 +144,7 @@ impl Table {
     /// released since, and others may have held with higher tokens: it is granted anew. This does not apply to a
     /// request by way of another home, since it may be an old one, and its client may know of its hold.
     fn confirm(&mut self, own: Claim, anew: Arc<ClaimSpec>, ttl: Duration, decided: &mut Events) -> Outcome {
-        let Some(from_token) = own.token().filter(|token| *token < self.lost && !Defect::OldTokenAfterLoss.is_here())
-        else {
+        let Some(from_token) = own.token().filter(|token| *token < self.lost) else {
             return self.outcome_of(own, ttl);
         };
         let (still_held, from, from_spec) = (self.still_held(&own), own.id, own.spec);
@@ -161,7 +159,7 @@ impl Table {
         let Origin::Call { received } = request.origin else { return false };
         let was_closed = opens && !self.sessions.contains_key(session) && self.memory.closed_after(session, received);
         let was_cancelled = self.memory.cancelled_after(session, &request.names, received);
-        (was_closed || was_cancelled) && !Defect::CancelOvertaken.is_here()
+        was_closed || was_cancelled
     }
 
     /// The claim that the session already has, if it is the requested one.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::defect::Defect;
 use crate::end::EndReason;
 use crate::event::{Event, Recorded};
 use crate::group::{GroupChange, Lead};
@@ -62,8 +61,7 @@ impl Table {
                 if *claim != revision {
                     self.take(*claim);
                 }
-                let token = if Defect::TokenFromPlace.is_here() { *claim } else { revision };
-                self.put(Claim::new(*claim, spec.clone(), ClaimState::Held { token }));
+                self.put(Claim::new(*claim, spec.clone(), ClaimState::Held { token: revision }));
             }
             Event::ClaimLingering { claim, token, spec, home, .. } => {
                 self.take(*claim);

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::command::{Actor, Command, FEW_CLAIM_BYTES, Outcome, Request};
-use crate::defect::Defect;
 use crate::end::{EndReason, Eviction};
 use crate::event::{Event, Recorded};
 use crate::model::{
@@ -171,13 +170,6 @@ impl Table {
         let claims: Vec<Claim> = found.claims.iter().filter_map(|id| self.claims.get(id).cloned()).collect();
         let mut freed = Vec::new();
         for claim in &claims {
-            let stays = match claim.state {
-                ClaimState::Waiting => Defect::WaiterOutlivesSession,
-                _ => Defect::HolderOutlivesSession,
-            };
-            if stays.is_here() {
-                continue;
-            }
             if self.end_or_linger(claim, reason, decided) {
                 freed.push(&claim.spec);
             }
@@ -241,8 +233,8 @@ impl Table {
     }
 
     /// Whether this server is responsible for ending a claim's wait, or for cancelling it when it is unattended.
-    fn waits_at(&self, claim: &Claim, server: ServerId, defect: Defect) -> bool {
-        match claim.spec.awaited_at.filter(|_| !defect.is_here()) {
+    fn waits_at(&self, claim: &Claim, server: ServerId) -> bool {
+        match claim.spec.awaited_at {
             Some(at) => at == server,
             None => self.sessions.get(&claim.spec.session).is_some_and(|session| session.spec.home == server),
         }
@@ -264,7 +256,7 @@ impl Table {
         }
         let session = self.sessions.get(&found.spec.session);
         let (ttl, opened) = (session.map(|session| session.spec.ttl), session.map(|session| session.opened));
-        let waits_here = self.waits_at(&found, home, Defect::WaitEndsAtHome);
+        let waits_here = self.waits_at(&found, home);
         match (self.outcome_of(found, ttl.unwrap_or_default()), ttl) {
             (Outcome::Waiting { blocker, .. }, ttl) if waits_here => {
                 self.end_claim(claim, EndReason::Released, None, decided);
@@ -276,7 +268,7 @@ impl Table {
 
     fn abandon(&mut self, claim: Revision, home: ServerId, decided: &mut Events) {
         let Some(found) = self.claims.get(&claim) else { return };
-        if self.waits_at(found, home, Defect::CancelledAtHome) && !found.lingers() {
+        if self.waits_at(found, home) && !found.lingers() {
             self.end_claim(claim, EndReason::Disconnected, None, decided);
         }
     }
@@ -321,11 +313,6 @@ impl Table {
     pub(super) fn held(&self, session: &Text, name: &Text, token: Revision) -> Result<&Claim, Rejection> {
         if token > self.revision {
             return Err(Rejection::TokenFromFuture { token, revision: self.revision });
-        }
-        if Defect::ReleaseOfAnyHold.is_here()
-            && let Some(holder) = self.holder_of(name)
-        {
-            return Ok(holder);
         }
         let found = self.sessions.get(session);
         let claim = found.and_then(|found| self.claim_on(found, name));

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::defect::Defect;
 use crate::end::{EndReason, Eviction};
 use crate::event::Event;
 use crate::lock::Lock;
@@ -43,11 +42,9 @@ impl Table {
                 let spared =
                     spared.and_then(|except| self.claims.get(&except)).map_or(0, |claim| claim.spec.mode.permits());
                 let out = lock.permits() - u64::from(spared) + u64::from(permits);
-                let out = out.saturating_sub(Defect::OnePermitTooMany.is_here().into());
                 self.limit(name).is_some_and(|limit| out <= limit.into())
             }
-            (Mode::Shared, Mode::Exclusive) if Defect::SharedBesideHolder.is_here() => true,
-            _ => Defect::GrantBesideHolder.is_here(),
+            _ => false,
         };
         (!beside).then_some(holder)
     }
@@ -57,8 +54,7 @@ impl Table {
     /// writers.
     pub(super) fn blocker(&self, names: &[Text], mode: Mode, rank: Rank) -> Option<&Claim> {
         let ahead = |lock: &Lock| {
-            let ahead = |first: &&Rank| **first < rank && !Defect::LastComesFirst.is_here();
-            let first = lock.waiters().first().filter(ahead)?;
+            let first = lock.waiters().first().filter(|first| **first < rank)?;
             self.claims.get(&first.1)
         };
         names.iter().find_map(|name| {
@@ -129,15 +125,8 @@ impl Table {
         let awaited = |name: &&Text| self.locks.get(name).is_some_and(|lock| !lock.waiters().is_empty());
         let mut changed: BTreeSet<Text> = changed.into_iter().filter(awaited).cloned().collect();
         while let Some(name) = changed.pop_first() {
-            let next = |lock: &Lock| {
-                let waiters = lock.waiters();
-                if Defect::LastComesFirst.is_here() {
-                    waiters.iter().next_back().copied()
-                } else {
-                    waiters.first().copied()
-                }
-            };
-            let Some(first) = self.locks.get(&name).and_then(next) else { continue };
+            let first = self.locks.get(&name).and_then(|lock| lock.waiters().first().copied());
+            let Some(first) = first else { continue };
             let Some(claim) = self.claims.get(&first.1) else { continue };
             let spec = claim.spec.clone();
             if self.blocker(&spec.names, spec.mode, first).is_none() {

@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use tenure_core::defect::Defect;
 use tenure_core::{Revision, Table};
 use tenure_proto::v1;
 use tokio_stream::Stream;
@@ -68,8 +67,7 @@ impl Api {
             let bound = format!("at most {head}, the namespace's revision, not {}", request.after_revision);
             return Err(Problem::field("after_revision", bound));
         }
-        let skipped = u64::from(Defect::WatchSkips.is_here() && request.after_revision > 0);
-        let cursor = Revision(request.after_revision + skipped).min(head);
+        let cursor = Revision(request.after_revision);
         let filter = Arc::new(filter(request));
         let limit = || Problem::LimitReached {
             limit: "bytes of names and prefixes of all watches",
