@@ -157,9 +157,8 @@ impl Sequencer {
             return;
         }
         let local = self.replica.local.lock();
-        work.requests.retain(|(request, source)| {
-            !matches!(source, Source::Home) || local.home.is_still_due(&request.command)
-        });
+        work.requests
+            .retain(|(request, source)| !matches!(source, Source::Home) || local.home.is_still_due(&request.command));
     }
 
     /// Decides all commands of the work, each after the previous one.

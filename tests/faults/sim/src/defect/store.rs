@@ -8,7 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tenure_core::{Command, Event, Recorded, Revision, ServerId, Table, Text};
 use tenure_server::store::{
-    Batch, FIRST_HEARTBEAT, Found, Head, Measured, MemoryDatabase, Presence, RowChanges, Rows, Store, StoreError, Tail,
+    Batch, FIRST_HEARTBEAT, Found, Head, Measured, MemoryDatabase, RowChanges, Rows, ServerRecord, Store, StoreError,
+    Tail,
 };
 
 use crate::database::SimStore;
@@ -38,7 +39,7 @@ pub struct FaultyStore {
     /// When the server opened sessions.
     opened: Mutex<BTreeMap<Revision, Duration>>,
     /// The last servers that were read.
-    servers: Mutex<Vec<Presence>>,
+    servers: Mutex<Vec<ServerRecord>>,
 }
 
 impl FaultyStore {
@@ -197,11 +198,11 @@ impl Store for FaultyStore {
         self.inner.heads().await
     }
 
-    async fn heartbeat(&self, presence: &Presence) -> Result<Vec<Presence>, StoreError> {
-        if self.is_behind() && presence.heartbeat != FIRST_HEARTBEAT {
+    async fn heartbeat(&self, record: &ServerRecord) -> Result<Vec<ServerRecord>, StoreError> {
+        if self.is_behind() && record.heartbeat != FIRST_HEARTBEAT {
             return Ok(lock(&self.servers).clone());
         }
-        let mut servers = self.inner.heartbeat(presence).await?;
+        let mut servers = self.inner.heartbeat(record).await?;
         lock(&self.servers).clone_from(&servers);
         if self.defect == Defect::ImpatientWithOthers {
             servers.iter_mut().for_each(|server| server.lease /= HASTE);
