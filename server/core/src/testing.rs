@@ -255,7 +255,6 @@ macro_rules! setters {
 }
 
 /// Changes of single fields of a command.
-#[expect(clippy::useless_conversion, reason = "some of the fields are optional")]
 pub trait Build: Sized {
     /// The command.
     fn command(self) -> Command;

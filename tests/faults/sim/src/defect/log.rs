@@ -79,8 +79,8 @@ fn instead(defect: Defect, table: &Table, batch: &Batch, recorded: &Recorded) ->
                 let stays = !batch.events.iter().any(|recorded| is_about(&recorded.event, other.id));
                 stays && other.rank() > first.rank() && other.spec.names == spec.names
             };
-            let waiters = table.lock(spec.names.first()?)?.waiters().iter().map(|rank| &rank.1);
-            let last = table.claim(*waiters.filter(is_later).last()?)?;
+            let mut waiters = table.lock(spec.names.first()?)?.waiters().iter().map(|rank| &rank.1);
+            let last = table.claim(*waiters.rfind(is_later)?)?;
             Some(Event::ClaimGranted { claim: last.id, spec: last.spec.clone() })
         }
         (Defect::WaiterOutlivesSession, Event::ClaimEnded { token: None, spec, .. })
