@@ -7,7 +7,7 @@ pub const OK: u8 = 0;
 /// Another session holds the lock, and does not hand it over in time; there are deadlocks; a config is not the expected
 /// one; a check of `doctor` failed. `flock` uses this code, too.
 pub const CONFLICT: u8 = 1;
-/// The arguments are invalid, or out of the service's bounds.
+/// The arguments are invalid, or out of the bounds of the service.
 pub const USAGE: u8 = 2;
 /// No endpoint was reachable and able to serve the call.
 pub const UNAVAILABLE: u8 = 69;
@@ -37,11 +37,11 @@ pub const ALL: [Meaning; 8] = [
     Meaning {
         code: CONFLICT,
         name: "conflict",
-        meaning: "lock, acquire: another session holds the lock (lock: see --conflict-exit-code); \
+        meaning: "lock, acquire: another session holds the lock (see --conflict-exit-code); \
             transfer: the holder did not stop in time and keeps the lock; group set, clear: the config is not the expected one; \
             blocked --deadlocks: there are deadlocks; doctor: a check failed",
     },
-    Meaning { code: USAGE, name: "usage", meaning: "the arguments are invalid, or out of the service's bounds" },
+    Meaning { code: USAGE, name: "usage", meaning: "the arguments are invalid, or out of the bounds of the service" },
     Meaning {
         code: UNAVAILABLE,
         name: "unavailable",

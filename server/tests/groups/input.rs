@@ -153,7 +153,7 @@ async fn invalid_field_of_an_assignment_is_rejected() {
     let missing = format!("every member exactly once: {second} is missing");
     assert_invalid(groups.assign_group(request).await, "assignments", &missing);
     let request = assign(&group, |request| drop(request.assignments.insert(second + 1, String::new())));
-    let stranger = format!("every member exactly once: {} is no member", second + 1);
+    let stranger = format!("every member exactly once: {} is not a member", second + 1);
     assert_invalid(groups.assign_group(request).await, "assignments", &stranger);
     let request = assign(&group, |request| drop(request.assignments.insert(first, long(16_385))));
     let field = format!("assignments[{first}]");

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_dead_and_who_answers_is_told() {
+    fn servers_shows_which_are_dead_and_which_replied() {
         let living = Server { label: "one".into(), answering: true, since_heartbeat: seconds(1), ..Server::default() };
         let dead = Server { label: "two".into(), dead: true, sessions: 7, ..Server::default() };
         let response = ListServersResponse { servers: vec![living, dead], ..ListServersResponse::default() };
@@ -74,7 +74,7 @@ mod tests {
         let text = text.unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert!(
-            lines[1].starts_with("one ") && lines[1].contains("answers this") && lines[1].contains("1s ago"),
+            lines[1].starts_with("one ") && lines[1].contains("replied to this") && lines[1].contains("1s ago"),
             "{text}"
         );
         assert!(lines[2].starts_with("two ") && lines[2].contains("dead, not yet adopted"), "{text}");
