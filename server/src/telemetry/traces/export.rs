@@ -8,7 +8,8 @@ use opentelemetry::trace::TracerProvider;
 use opentelemetry::{InstrumentationScope, KeyValue};
 use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig};
 use opentelemetry_sdk::Resource;
-use opentelemetry_sdk::trace::SdkTracerProvider;
+use opentelemetry_sdk::resource::{EnvResourceDetector, TelemetryResourceDetector};
+use opentelemetry_sdk::trace::{SdkTracerProvider, SpanExporter as _};
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
@@ -111,21 +112,22 @@ fn provider() -> anyhow::Result<SdkTracerProvider> {
         Protocol::Grpc => SpanExporter::builder().with_tonic().with_protocol(Protocol::Grpc).build(),
         _ => SpanExporter::builder().with_http().with_protocol(Protocol::HttpBinary).build(),
     };
-    let exporter = Reporting::new(exporter.context("the exporter of traces")?, Handle::current());
+    let (mut exporter, resource) = (exporter.context("the exporter of traces")?, resource());
+    exporter.set_resource(&resource);
+    let exporter = Reporting::new(exporter, Handle::current());
     // The sampler and the limits of spans and queue come from the environment; spans that exceed the queue are dropped.
-    Ok(SdkTracerProvider::builder().with_resource(resource()).with_batch_exporter(exporter).build())
+    Ok(SdkTracerProvider::builder().with_resource(resource).with_batch_exporter(exporter).build())
 }
 
 /// The resource of the spans: from the environment, with this program as the default.
 fn resource() -> Resource {
-    let resource = Resource::builder();
-    let given = resource.build();
-    let is_named =
-        given.get_ref(&"service.name".into()).is_some_and(|name| !name.as_str().starts_with("unknown_service"));
-    let attributes = (!is_named).then(|| KeyValue::new("service.name", SERVICE));
-    let has_version = given.get_ref(&"service.version".into()).is_some();
-    let version = (!has_version).then(|| KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));
-    Resource::builder().with_attributes(attributes.into_iter().chain(version)).build()
+    let name = variable("OTEL_SERVICE_NAME").map(|name| KeyValue::new("service.name", name));
+    let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
+    Resource::builder_empty()
+        .with_attributes([KeyValue::new("service.name", SERVICE), version])
+        .with_detectors(&[Box::new(TelemetryResourceDetector), Box::new(EnvResourceDetector::new())])
+        .with_attributes(name)
+        .build()
 }
 
 #[cfg(test)]

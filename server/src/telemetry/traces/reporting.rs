@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
 use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 use tokio::runtime::Handle;
@@ -23,20 +22,9 @@ pub(super) struct Reporting<E> {
 }
 
 impl<E> Reporting<E> {
-    /// Wraps `inner`, which runs on this runtime.
+    /// Wraps `inner`, which has its resource already and runs on this runtime.
     pub(super) fn new(inner: E, runtime: Handle) -> Self {
         Self { inner: Arc::new(inner), runtime, throttle: Mutex::new(LogThrottle::every(AGAIN)) }
-    }
-
-    fn report(&self, result: &OTelSdkResult) {
-        let mut throttle = self.throttle.lock().unwrap_or_else(PoisonError::into_inner);
-        match result {
-            Err(error) if throttle.on_error(Instant::now()) => {
-                tracing::warn!(%error, "traces cannot be exported, and are dropped");
-            }
-            Ok(()) if throttle.on_recovery() => tracing::info!("traces are exported again"),
-            _ => {}
-        }
     }
 }
 
@@ -45,18 +33,18 @@ impl<E: SpanExporter + 'static> SpanExporter for Reporting<E> {
         let inner = self.inner.clone();
         let exported = self.runtime.spawn(async move { inner.export(batch).await }).await;
         let result = exported.unwrap_or_else(|error| Err(OTelSdkError::InternalFailure(error.to_string())));
-        self.report(&result);
+        let mut throttle = self.throttle.lock().unwrap_or_else(PoisonError::into_inner);
+        match &result {
+            Err(error) if throttle.on_error(Instant::now()) => {
+                tracing::warn!(%error, "traces cannot be exported, and are dropped");
+            }
+            Ok(()) if throttle.on_recovery() => tracing::info!("traces are exported again"),
+            _ => {}
+        }
         result
     }
 
     fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
         self.inner.shutdown_with_timeout(timeout)
-    }
-
-    fn set_resource(&mut self, resource: &Resource) {
-        // Before the first span, no other reference exists.
-        if let Some(inner) = Arc::get_mut(&mut self.inner) {
-            inner.set_resource(resource);
-        }
     }
 }
