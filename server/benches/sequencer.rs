@@ -7,6 +7,7 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use futures::StreamExt;
 use futures::channel::mpsc::{UnboundedReceiver, unbounded};
+use opentelemetry::Context;
 use tenure_core::testing::{self, Build, acquire, release};
 use tenure_core::{Command, Outcome, Revision, ServerId};
 use tenure_server::cluster::clock::BootClock;
@@ -15,7 +16,6 @@ use tenure_server::node::{Node, NodeOptions};
 use tenure_server::sequencer::{Namespace, StreamReplies, StreamReplySender, Tag};
 use tenure_server::store::MemoryDatabase;
 use tenure_server::telemetry::metrics::Metrics;
-use tenure_server::telemetry::traces::Traced;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
@@ -66,7 +66,7 @@ impl Bench {
     /// Executes commands together, and returns the tokens of those that were granted.
     fn carry_out(&mut self, commands: impl Iterator<Item = Command>) -> Vec<Revision> {
         let commands =
-            commands.zip(1..).map(|(command, id)| (Tag { id, count: id }, command.into(), Traced::default())).collect();
+            commands.zip(1..).map(|(command, id)| (Tag { id, count: id }, command.into(), Context::new())).collect();
         let (namespace, outcomes) = (&self.namespace, &mut self.outcomes);
         let decided = self.runtime.block_on(async {
             namespace.decide_all(commands, &outcomes.0).await.expect("running");

@@ -67,7 +67,12 @@ const METHODS: &[(&str, Method)] = &[
 
 /// The method with this path. An unknown one gets the usual limit.
 pub(crate) fn method(path: &str) -> Method {
-    METHODS.iter().find(|(known, _)| *known == path).map_or(once(FIELDS), |(_, method)| *method)
+    known(path).map_or(once(FIELDS), |(_, method)| method)
+}
+
+/// The method with this path, if there is one.
+pub(super) fn known(path: &str) -> Option<(&'static str, Method)> {
+    METHODS.iter().find(|(known, _)| *known == path).copied()
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::grpc::convert;
 use crate::grpc::validate;
 use crate::sequencer::passing::{News, Pass, Report, Verdict};
 use crate::store::Batch;
-use crate::telemetry::traces::TRACEPARENT;
+use crate::telemetry::traces::parent::TRACEPARENT;
 
 /// The longest batch that is told, in bytes. Followers read a longer one from the store.
 const BATCH: usize = 1024 * 1024;

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use opentelemetry::Context;
+use opentelemetry::trace::FutureExt;
 use tenure_core::{Command, Event, Outcome, Recorded, Rejection, Request, Revision};
 use tokio::time::{Instant, sleep_until};
 
@@ -15,7 +17,6 @@ use super::work::{Source, Work};
 use super::{CommandResult, Reader, Refusal};
 use crate::limits;
 use crate::store::{Batch, Store, StoreError};
-use crate::telemetry::traces::Traced;
 
 /// Delay between attempts to determine the outcome of an append: initial, and maximum.
 const RETRY: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
@@ -131,7 +132,7 @@ impl Sequencer {
         let before = self.replica.table.revision();
         while let Some(loss) = self.replica.follow().await? {
             let batch = Arc::new(self.jump(loss));
-            match self.append_counted(&batch, &Traced::none()).await {
+            match self.append_counted(&batch, &Context::new()).await {
                 Ok(()) => self.replica.jumped(batch),
                 Err(StoreError::Conflict) => {}
                 // No command was appended, whatever became of the jump.
@@ -177,7 +178,7 @@ impl Sequencer {
         let previous = self.replica.table.revision();
         let event = Event::PassesVoided { by: self.settings.me };
         let batch = Arc::new(self.batch(previous, vec![Recorded { revision: previous.next(), event }]));
-        match self.append(&batch, &Traced::none()).await {
+        match self.append(&batch, &Context::new()).await {
             Ok(()) => {
                 self.replica.apply(batch.clone());
                 self.passing.settled();
@@ -229,16 +230,16 @@ impl Sequencer {
 
     /// Appends a batch. If the whole namespace may have been lost, the first batch is preceded by a jump, and must be
     /// decided again.
-    async fn append(&mut self, batch: &Batch, traced: &Traced) -> Result<(), StoreError> {
+    async fn append(&mut self, batch: &Batch, traced: &Context) -> Result<(), StoreError> {
         let Some(loss) = self.replica.lost_whole.take_if(|_| batch.previous == Revision(0)) else {
             return self.append_counted(batch, traced).await;
         };
         let jump = self.jump(loss);
-        self.append_counted(&jump, &Traced::none()).await.and(Err(StoreError::Conflict))
+        self.append_counted(&jump, &Context::new()).await.and(Err(StoreError::Conflict))
     }
 
     /// Appends a batch, and counts the result.
-    async fn append_counted(&mut self, batch: &Batch, traced: &Traced) -> Result<(), StoreError> {
+    async fn append_counted(&mut self, batch: &Batch, traced: &Context) -> Result<(), StoreError> {
         let begun = Instant::now();
         let appended = self.append_until_known(batch, traced).await;
         match &appended {
@@ -251,13 +252,13 @@ impl Sequencer {
 
     /// Appends a batch as a part of this span, and retries until the outcome is known. `Conflict`: another server
     /// appended first. `OutcomeUnknown`: this server stops before the outcome is known, or that part of the log is gone.
-    async fn append_until_known(&mut self, batch: &Batch, traced: &Traced) -> Result<(), StoreError> {
+    async fn append_until_known(&mut self, batch: &Batch, traced: &Context) -> Result<(), StoreError> {
         let store = self.replica.store.clone();
         let notify = !self.settings.membership.all(|server| self.passing.followers.include(server));
         let mut unknown = false;
         let mut pause = RETRY.0;
         loop {
-            match traced.around(store.append(batch, notify)).await {
+            match store.append(batch, notify).with_context(traced.clone()).await {
                 Ok(()) => return Ok(()),
                 Err(StoreError::Conflict | StoreError::Compacted(_)) if !unknown => return Err(StoreError::Conflict),
                 Err(StoreError::Conflict | StoreError::Compacted(_)) => match is_in_log(&*store, batch).await {
@@ -387,7 +388,7 @@ pub(super) fn registrations(work: &Work, decisions: &[Decision]) -> impl Iterato
 }
 
 /// Records the outcome of an append in its span.
-fn record_end(span: &Traced, appended: &Result<(), StoreError>) {
+fn record_end(span: &Context, appended: &Result<(), StoreError>) {
     match appended {
         Ok(()) => spans::appended(span, "committed", false),
         Err(StoreError::Conflict) => spans::appended(span, "lost", false),

@@ -24,10 +24,10 @@ mod waiters;
 mod work;
 
 use futures::channel::mpsc::UnboundedSender;
+use opentelemetry::Context;
 use tenure_core::{Command, EndReason, Outcome, Rejection, Request, Revision, ServerId, Table, Text};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::telemetry::traces::Traced;
 use backpressure::Load;
 pub use grant_times::View;
 pub use metrics::Counts;
@@ -101,9 +101,9 @@ type Reader = Box<dyn FnOnce(Result<&Table, Refusal>) + Send>;
 /// A message to a sequencer.
 enum Message {
     /// Decide a request and make it durable.
-    Decide { request: Request, reply: ReplySender, span: Traced },
+    Decide { request: Request, reply: ReplySender, span: Context },
     /// Decide several requests and make them durable.
-    DecideAll { requests: Vec<(Tag, Request, Traced)>, replies: StreamReplySender },
+    DecideAll { requests: Vec<(Tag, Request, Context)>, replies: StreamReplySender },
     /// Read the table at the log's head.
     Read(Reader),
     /// Decide what another server forwarded.
@@ -131,7 +131,7 @@ impl Message {
 }
 
 /// The reply to a command that is rejected before it is decided.
-fn reject(span: &Traced, refusal: Refusal) -> Reply {
+fn reject(span: &Context, refusal: Refusal) -> Reply {
     let reply = Err(refusal);
     spans::replied(span, &reply);
     reply

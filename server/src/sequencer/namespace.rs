@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use opentelemetry::Context;
 use tenure_core::{
     Attached, ClaimSpec, Command, Rejection, RenewError, Renewals, Request, Revision, ServerId, StreamId, Table, Text,
     Totals,
@@ -23,7 +24,6 @@ use super::{
 use crate::cluster::lease::Lease;
 use crate::store::log_reader::{LogError, LogReader, Place};
 use crate::store::{Batch, Found};
-use crate::telemetry::traces::Traced;
 use crate::watch::Hub;
 
 /// A handle to a namespace of this server.
@@ -102,7 +102,7 @@ impl Namespace {
         if !self.backpressure.admits(&request.command) {
             return Err(Refusal::Overloaded);
         }
-        let span = self.command_span(&Traced::current(), &request.command);
+        let span = self.command_span(&Context::current(), &request.command);
         let (reply, answer) = oneshot::channel();
         self.enqueue(Message::Decide { request, reply, span }).await?;
         // Rejected callers still receive a reply. A sequencer that broke off, possibly after a commit, sends none.
@@ -110,7 +110,7 @@ impl Namespace {
     }
 
     /// The span of a command in the sequencer, as a child of the call that requested it.
-    pub(crate) fn command_span(&self, call: &Traced, command: &Command) -> Traced {
+    pub(crate) fn command_span(&self, call: &Context, command: &Command) -> Context {
         spans::command(call, &self.name, command)
     }
 
@@ -121,7 +121,7 @@ impl Namespace {
     /// A [`Refusal`] of all of them; then nothing was changed.
     pub async fn decide_all(
         &self,
-        mut requests: Vec<(Tag, Request, Traced)>,
+        mut requests: Vec<(Tag, Request, Context)>,
         sender: &StreamReplySender,
     ) -> Result<(), Refusal> {
         if self.backpressure.is_full() {

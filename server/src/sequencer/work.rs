@@ -1,12 +1,12 @@
 //! Work: the requests that are carried out in one batch, and the replies to them.
 
+use opentelemetry::Context;
 use tenure_core::{Command, Request, Revision, Text};
 
 use super::backpressure::text_bytes;
 use super::passing::Taken;
 use super::spans;
 use super::{Message, Reader, Refusal, Reply, ReplySender, StreamReplies, StreamReplySender, Tag, reject};
-use crate::telemetry::traces::Traced;
 
 /// Maximum commands in one batch, except for the last request added to it.
 const COMMANDS: usize = 4_096;
@@ -19,11 +19,11 @@ pub(super) enum Source {
     /// The home, because the command is due.
     Home,
     /// A call, and the span of the command.
-    Call(ReplySender, Traced),
+    Call(ReplySender, Context),
     /// A stream, by its index in the work.
-    Stream(usize, Tag, Traced),
+    Stream(usize, Tag, Context),
     /// Another server, which forwarded it, by the index in [`Work::taken`].
-    Peer(usize, Traced),
+    Peer(usize, Context),
 }
 
 impl Source {
@@ -32,12 +32,11 @@ impl Source {
         !matches!(self, Self::Home | Self::Peer(..))
     }
 
-    /// The span of the command.
-    pub(super) fn span(&self) -> &Traced {
-        static NONE: Traced = Traced::none();
+    /// The span of the command, if a caller requested it.
+    pub(super) fn span(&self) -> Option<&Context> {
         match self {
-            Self::Home => &NONE,
-            Self::Call(_, span) | Self::Stream(_, _, span) | Self::Peer(_, span) => span,
+            Self::Home => None,
+            Self::Call(_, span) | Self::Stream(_, _, span) | Self::Peer(_, span) => Some(span),
         }
     }
 }
@@ -66,7 +65,9 @@ impl BatchReplies {
     /// Replies to the source of a command. If the caller is gone, the reply is dropped, and its registration records
     /// that.
     pub(super) fn reply(&mut self, source: Source, reply: Reply) {
-        spans::replied(source.span(), &reply);
+        if let Some(span) = source.span() {
+            spans::replied(span, &reply);
+        }
         match source {
             Source::Home | Source::Peer(..) => {}
             Source::Call(sender, _) => {

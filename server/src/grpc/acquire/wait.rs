@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use opentelemetry::KeyValue;
+use opentelemetry::trace::TraceContextExt;
+use opentelemetry::{Context, KeyValue};
 use tenure_core::{Claim, ClaimState, Command, EndReason, Outcome, Revision, ServerId, Table};
 use tenure_proto::v1::AcquireResponse;
 use tokio::time::{Instant, sleep_until};
@@ -13,7 +14,6 @@ use crate::grpc::sessions::acknowledge;
 use crate::grpc::status::Problem;
 use crate::grpc::{Api, Via, in_time};
 use crate::sequencer::{Namespace, PendingGrant, Refusal, WaitEnd};
-use crate::telemetry::traces::Traced;
 
 /// How many times per TTL a waiting call renews its session.
 const RENEWALS: u32 = 3;
@@ -72,13 +72,17 @@ impl Api {
         cancel: &CancellationToken,
     ) -> Result<Option<AcquireResponse>, Problem> {
         let Queued { claim, ttl, revision, mut pending } = queued;
-        Traced::current().event("waiting", Vec::new);
+        Context::map_current(|call| call.span().add_event("waiting", Vec::new()));
         match caller.wait_for(&mut pending, ttl, cancel).await {
             End::Notified(WaitEnd::Granted(claim)) => {
                 Box::pin(self.ensure_held(caller.namespace, caller.acquiring, &claim)).await?;
                 pending.acknowledge();
                 let token = claim.token().unwrap_or_default().0.cast_signed();
-                Traced::current().event("granted", || vec![KeyValue::new("tenure.fencing_token", token)]);
+                Context::map_current(|call| {
+                    if call.has_active_span() {
+                        call.span().add_event("granted", vec![KeyValue::new("tenure.fencing_token", token)]);
+                    }
+                });
                 Ok(Some(caller.acquiring.held(&claim, None, revision)))
             }
             End::Notified(WaitEnd::Ended(reason)) => Err(caller.ended(reason)),

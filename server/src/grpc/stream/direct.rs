@@ -2,6 +2,7 @@
 //! what gives up an Acquire. So none of these overtakes another. Those of one message go to the sequencer together, and what
 //! comes of those of one batch goes back together.
 
+use opentelemetry::Context;
 use tenure_core::{Command, Request, Text};
 use tenure_proto::v1;
 use tenure_proto::v1::answer::Kind as Answered;
@@ -17,14 +18,13 @@ use crate::grpc::spans;
 use crate::grpc::status::Problem;
 use crate::grpc::{CALL, Via, validate};
 use crate::sequencer::{Refusal, Reply, StreamReplies, Tag};
-use crate::telemetry::traces::Traced;
 
 /// Commands of one message, all in one namespace.
 #[derive(Default)]
 pub(super) struct Round {
     namespace: Option<Text>,
-    acquires: Vec<(Tag, Box<Acquiring>, Traced)>,
-    requests: Vec<(Tag, Request, Traced)>,
+    acquires: Vec<(Tag, Box<Acquiring>, Context)>,
+    requests: Vec<(Tag, Request, Context)>,
     /// Those for which there is no room.
     shed: Vec<u64>,
     /// How many there may be.
@@ -45,7 +45,7 @@ pub(super) struct Direct {
     /// The client does not want to wait for it.
     cancelled: bool,
     asked: Asked,
-    call: Traced,
+    call: Context,
 }
 
 /// What it asks for.
@@ -73,7 +73,7 @@ impl Connection {
         round: &mut Round,
         id: u64,
         asked: Admitted<v1::AcquireRequest>,
-        call: &Traced,
+        call: &Context,
     ) -> Result<(), Problem> {
         let (request, principal) = asked.into_parts();
         let name = validate::namespace(&request.namespace)?;
@@ -97,7 +97,7 @@ impl Connection {
         round: &mut Round,
         id: u64,
         asked: Admitted<v1::ReleaseRequest>,
-        call: &Traced,
+        call: &Context,
     ) -> Result<(), Problem> {
         let (request, principal) = asked.into_parts();
         self.turn_to(round, &principal, validate::namespace(&request.namespace)?).await?;
@@ -117,7 +117,7 @@ impl Connection {
         round: &mut Round,
         id: u64,
         asked: Admitted<v1::CancelAcquireRequest>,
-        call: &Traced,
+        call: &Context,
     ) -> Result<(), Problem> {
         let (request, principal) = asked.into_parts();
         let name = validate::namespace(&request.namespace)?;
@@ -155,14 +155,14 @@ impl Connection {
     }
 
     /// Adds a command that can be handed to the sequencer as it is.
-    fn add(&mut self, round: &mut Round, tag: Tag, request: Request, asked: Asked, call: Traced) {
+    fn add(&mut self, round: &mut Round, tag: Tag, request: Request, asked: Asked, call: Context) {
         let namespace = round.namespace.as_deref().and_then(|name| self.namespaces.get(name));
-        let passage = namespace.map(|namespace| namespace.command_span(&call, &request.command)).unwrap_or_default();
-        round.requests.push((tag, request, passage));
+        let span = namespace.map(|namespace| namespace.command_span(&call, &request.command)).unwrap_or_default();
+        round.requests.push((tag, request, span));
         self.begin(tag, asked, call);
     }
 
-    fn begin(&mut self, tag: Tag, asked: Asked, call: Traced) {
+    fn begin(&mut self, tag: Tag, asked: Asked, call: Context) {
         let direct = Direct { count: tag.count, since: self.received, cancelled: false, asked, call };
         self.under_way.insert(tag.id, Doing::Direct(direct));
     }
@@ -195,8 +195,8 @@ impl Connection {
                 };
                 match request {
                     Ok(request) => {
-                        let passage = namespace.command_span(&call, &request.command);
-                        requests.push((tag, request, passage));
+                        let span = namespace.command_span(&call, &request.command);
+                        requests.push((tag, request, span));
                         self.begin(tag, Asked::Acquire(acquiring), call);
                     }
                     Err(problem) => {

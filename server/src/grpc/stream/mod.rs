@@ -14,6 +14,7 @@ use std::time::Duration;
 use foldhash::HashMap;
 use futures::StreamExt;
 use futures::channel::mpsc::{UnboundedReceiver, unbounded};
+use opentelemetry::Context;
 use tenure_core::StreamId;
 use tenure_proto::v1;
 use tenure_proto::v1::answer::Kind as Answered;
@@ -39,7 +40,6 @@ use crate::auth::Caller;
 use crate::grpc::spans;
 use crate::node::Node;
 use crate::sequencer::{Namespace, Notice, NoticeSender, Refusal, StreamEnd, StreamReplies, StreamReplySender};
-use crate::telemetry::traces::Traced;
 use crate::transport::Account;
 
 /// How many replies of tasks wait for the reader before the tasks are held back.
@@ -335,7 +335,7 @@ impl Connection {
         cancel
     }
 
-    fn spawn(&mut self, id: u64, cancel: CancellationToken, job: Job, call: Traced) {
+    fn spawn(&mut self, id: u64, cancel: CancellationToken, job: Job, call: Context) {
         let (replies, _) = match job {
             Job::Command(Commanded::Watch(_)) => self.watched.get_or_insert_with(|| mpsc::channel(WATCHED)),
             _ => &mut self.replies,

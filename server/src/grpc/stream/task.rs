@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use opentelemetry::Context;
+use opentelemetry::trace::FutureExt;
 use prost::Message;
 use tenure_core::StreamId;
 use tenure_proto::v1;
@@ -20,7 +22,6 @@ use crate::grpc::watch::Watch;
 use crate::grpc::{Api, Via, framing, spans};
 use crate::limits::{LARGE_ANSWER, STREAM_ANSWERS};
 use crate::sequencer::Namespace;
-use crate::telemetry::traces::Traced;
 use crate::transport::{Account, Unsent};
 
 /// What a task has to do.
@@ -106,7 +107,7 @@ pub(super) struct Task {
 
 impl Task {
     /// Carries it out, and answers.
-    pub(super) async fn run(self, job: Job, call: Traced) {
+    pub(super) async fn run(self, job: Job, call: Context) {
         // Each kind of work takes its own memory, and none before its turn: there may be very many that wait.
         let work = async {
             match job {
@@ -124,7 +125,7 @@ impl Task {
                 Job::Wait(waiting) => (Box::pin(self.wait(waiting)).await, None),
             }
         };
-        let (answer, permit) = call.around(work).await;
+        let (answer, permit) = work.with_context(call.clone()).await;
         spans::answered(&call, answer.as_ref().map_or(Code::Cancelled, code));
         drop(call);
         let turn = permit.map(|permit| Turn { _permit: permit, _unsent: self.large_answers.unsent(answer.as_ref()) });

@@ -7,7 +7,7 @@ use super::{ALONE, Given, IDLE, Link, Linking, MOST_GIVEN, PATIENCE, Pass, SETTL
 use crate::sequencer::run::Sequencer;
 use crate::sequencer::spans;
 use crate::sequencer::work::{Source, Work};
-use crate::telemetry::traces;
+use crate::telemetry::traces::parent::traceparent;
 
 /// Whether a command is one of those that are frequent enough to be passed.
 fn is_frequent(command: &Command) -> bool {
@@ -26,7 +26,7 @@ fn is_frequent(command: &Command) -> bool {
 /// How the spans of those commands that are traced are named to the server that they are passed to.
 fn traces_of(work: &Work) -> Vec<(usize, String)> {
     let spans = work.requests.iter().map(|(_, source)| source.span()).enumerate();
-    spans.filter_map(|(place, span)| Some((place, traces::traceparent(span)?))).collect()
+    spans.filter_map(|(place, span)| Some((place, traceparent(span?)?))).collect()
 }
 
 impl Sequencer {
@@ -50,7 +50,7 @@ impl Sequencer {
         if !link.is_some_and(|link| link.giver.give(pass)) {
             return Some(work);
         }
-        work.requests.iter().for_each(|(_, source)| spans::passed(source.span(), to));
+        work.requests.iter().filter_map(|(_, source)| source.span()).for_each(|span| spans::passed(span, to));
         work.passed_after = Some(work.passed_after.map_or(after, |earlier| earlier.min(after)));
         self.passing.given_to = to;
         self.passing.given.push_back(Given { number, work, until: Instant::now() + PATIENCE });

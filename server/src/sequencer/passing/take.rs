@@ -1,5 +1,6 @@
 //! Taking what others pass: when it may be decided.
 
+use opentelemetry::Context;
 use tenure_core::{Request, Revision, ServerId};
 
 use super::{LongestPauses, Pass, Verdict};
@@ -7,7 +8,6 @@ use crate::sequencer::run::Sequencer;
 use crate::sequencer::spans;
 use crate::sequencer::work::{Source, Work};
 use crate::store::StoreError;
-use crate::telemetry::traces::Traced;
 
 /// A pass that is part of this server's work.
 pub(in crate::sequencer) struct Taken {
@@ -22,9 +22,9 @@ pub(in crate::sequencer) struct Taken {
 
 impl Taken {
     /// A pass of this server, and its commands.
-    pub(in crate::sequencer) fn new(server: ServerId, pass: Pass) -> (Self, Vec<(Request, Traced)>) {
+    pub(in crate::sequencer) fn new(server: ServerId, pass: Pass) -> (Self, Vec<(Request, Context)>) {
         let Pass { number, after, requests, pauses, traces } = pass;
-        let mut requests: Vec<_> = requests.into_iter().map(|request| (request, Traced::none())).collect();
+        let mut requests: Vec<_> = requests.into_iter().map(|request| (request, Context::new())).collect();
         for (place, traceparent) in traces {
             if let Some((_, span)) = requests.get_mut(place) {
                 *span = spans::forwarded(server, &traceparent);

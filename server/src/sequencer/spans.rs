@@ -1,0 +1,181 @@
+//! The spans of a command in the sequencer, and of the batch that includes it.
+//!
+//! A batch has many callers, but its span is in at most one trace: that of its first traced command. The spans of the
+//! others are linked to it, and it to them.
+
+use opentelemetry::trace::{SpanKind, Status, TraceContextExt};
+use opentelemetry::{Array, Context, KeyValue, StringValue, Value};
+use tenure_core::{Command, Outcome, ServerId, Text};
+
+use super::Reply;
+use crate::store::Batch;
+use crate::telemetry::traces::{child, note, parent, start};
+
+/// Maximum bytes of names that a span records.
+const NAMES: usize = 512;
+
+/// Maximum number of linked commands: the default limit of links in a span.
+const LINKS: usize = 128;
+
+/// The span of a command until it is in a batch, as a child of the call that requested it.
+pub(super) fn command(call: &Context, namespace: &Text, command: &Command) -> Context {
+    let span = child(call, "tenure.sequencer", SpanKind::Internal);
+    if span.has_active_span() {
+        let namespace = KeyValue::new("tenure.namespace", namespace.to_string());
+        span.span().set_attributes([namespace.clone(), KeyValue::new("tenure.command", kind(command))]);
+        call.span().set_attributes(subject(command).into_iter().chain([namespace]));
+    }
+    span
+}
+
+/// The span of a command that another server has forwarded, with its origin.
+pub(super) fn forwarded(from: ServerId, traceparent: &str) -> Context {
+    let span = start("tenure.sequencer", SpanKind::Server, &parent::named(traceparent));
+    note(&span, || [KeyValue::new("tenure.passed_by", from.to_string())]);
+    span
+}
+
+/// Records that the command is forwarded to another server, whose spans follow.
+pub(super) fn passed(span: &Context, to: ServerId) {
+    if span.has_active_span() {
+        span.span().add_event("passed", vec![KeyValue::new("tenure.passed_to", to.to_string())]);
+    }
+}
+
+/// Records the reply.
+pub(super) fn replied(span: &Context, reply: &Reply) {
+    note(span, || match reply {
+        Ok(result) => {
+            let mut attributes = vec![
+                KeyValue::new("tenure.revision", result.revision.0.cast_signed()),
+                KeyValue::new("tenure.outcome", outcome(&result.outcome)),
+            ];
+            if let Outcome::Held { claim, .. } = &result.outcome {
+                let token = claim.token();
+                attributes.extend(token.map(|token| KeyValue::new("tenure.fencing_token", token.0.cast_signed())));
+            }
+            attributes
+        }
+        Err(refusal) => {
+            vec![KeyValue::new("tenure.outcome", "refused"), KeyValue::new("tenure.refusal", refusal.to_string())]
+        }
+    });
+}
+
+/// The span of a batch, if a command in it is traced. `spans` are the spans of its commands, in order.
+pub(super) fn append<'a>(spans: impl ExactSizeIterator<Item = Option<&'a Context>>, batch: &Batch) -> Context {
+    let commands = spans.len();
+    let mut traced = spans.flatten().filter(|span| span.has_active_span());
+    let Some(first) = traced.next() else { return Context::new() };
+    let append = child(first, "tenure.append", SpanKind::Internal);
+    note(&append, || {
+        [
+            KeyValue::new("tenure.namespace", batch.namespace.to_string()),
+            KeyValue::new("tenure.batch.commands", commands as i64),
+            KeyValue::new("tenure.batch.events", batch.events.len() as i64),
+            KeyValue::new("tenure.revision.before", batch.previous.0.cast_signed()),
+            KeyValue::new("tenure.revision.after", batch.revision().0.cast_signed()),
+        ]
+    });
+    let link = |from: &Context, to: &Context| from.span().add_link(to.span().span_context().clone(), Vec::new());
+    for other in traced.take(LINKS) {
+        link(&append, other);
+        link(other, &append);
+    }
+    append
+}
+
+/// Records the outcome of the append.
+pub(super) fn appended(append: &Context, end: &'static str, is_failure: bool) {
+    append.span().set_attribute(KeyValue::new("tenure.append.outcome", end));
+    if is_failure {
+        append.span().set_status(Status::error(end));
+    }
+}
+
+/// The subject of a command.
+fn subject(command: &Command) -> Vec<KeyValue> {
+    let names = match command {
+        Command::Acquire { names, .. } | Command::CancelAcquire { names, .. } => &names[..],
+        Command::Release { name, .. }
+        | Command::Evict { name, .. }
+        | Command::UpdateClaim { name, .. }
+        | Command::Transfer { name, .. }
+        | Command::ConfigureLock { name, .. } => std::slice::from_ref(name),
+        _ => &[],
+    };
+    let mut subject = Vec::new();
+    if !names.is_empty() {
+        subject.push(KeyValue::new("tenure.lock.names", bounded(names)));
+    }
+    if let Some(session) = command.session() {
+        subject.push(KeyValue::new("tenure.session.id", session.to_string()));
+    }
+    if let Command::OpenSession { opening, .. } | Command::Acquire { opening: Some(opening), .. } = command {
+        subject.push(KeyValue::new("tenure.session.owner", opening.owner.to_string()));
+    }
+    subject
+}
+
+/// Names within the bound. The last element counts those left out, if any.
+fn bounded(names: &[Text]) -> Value {
+    let mut left = NAMES;
+    let fit = names.iter().take_while(|name| left.checked_sub(name.len()).map(|rest| left = rest).is_some());
+    let mut shown: Vec<StringValue> = fit.map(|name| name.to_string().into()).collect();
+    if shown.len() < names.len() {
+        shown.push(format!("and {} more", names.len() - shown.len()).into());
+    }
+    Value::Array(Array::String(shown))
+}
+
+fn kind(command: &Command) -> &'static str {
+    match command {
+        Command::OpenSession { .. } => "open_session",
+        Command::AttachSession { .. } => "attach_session",
+        Command::CloseSession { .. } => "close_session",
+        Command::EndSession { .. } => "end_session",
+        Command::Acquire { .. } => "acquire",
+        Command::CancelAcquire { .. } => "cancel_acquire",
+        Command::EndWait { .. } => "end_wait",
+        Command::Abandon { .. } => "abandon",
+        Command::Acknowledge { .. } => "acknowledge",
+        Command::Release { .. } => "release",
+        Command::EndLingering { .. } => "end_lingering",
+        Command::Evict { .. } => "evict",
+        Command::UpdateClaim { .. } => "update_claim",
+        Command::Transfer { .. } => "transfer",
+        Command::Preempt { .. } => "preempt",
+        Command::EndTransfer { .. } => "end_transfer",
+        Command::ConfigureLock { .. } => "configure_lock",
+        Command::Group(_) => "group",
+        Command::Adopt { .. } => "adopt",
+    }
+}
+
+fn outcome(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Open { .. } => "open",
+        Outcome::Held { .. } => "held",
+        Outcome::Waiting { .. } => "waiting",
+        Outcome::Busy { .. } => "busy",
+        Outcome::Group(_) => "group",
+        Outcome::Evicted(_) => "evicted",
+        Outcome::Transferring { .. } => "transferring",
+        Outcome::Transferred { .. } => "transferred",
+        Outcome::Updated(_) => "updated",
+        Outcome::Done => "done",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_bounded() {
+        assert_eq!(bounded(&["a".into(), "b".into()]).to_string(), r#"["a","b"]"#);
+        let long = vec![Text::from("n".repeat(255)); 4];
+        let shown = bounded(&long).to_string();
+        assert!(shown.ends_with(r#","and 2 more"]"#) && shown.len() < NAMES + 40, "{shown}");
+    }
+}
