@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use strum::IntoStaticStr;
+
 use crate::end::{EndReason, Eviction};
 use crate::group::{GroupCommand, GroupOutcome};
 use crate::model::{Attached, Claim, LockSettings, Metadata, Mode, Opening, Revision, ServerId, SessionSpec};
@@ -97,7 +99,8 @@ impl Limits {
 }
 
 /// A command on a namespace. `home` is always the server that issues it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Command {
     /// Opens a session, or attaches the open one with this id to this home with this TTL and disconnect grace.
     OpenSession {
@@ -364,7 +367,8 @@ impl From<Command> for Request {
 pub const FEW_CLAIM_BYTES: usize = 4 * 1024;
 
 /// The outcome of a command that was not rejected.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Outcome {
     /// The session is open.
     Open {

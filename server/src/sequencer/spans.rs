@@ -22,7 +22,7 @@ pub(super) fn command(call: &Context, namespace: &Text, command: &Command) -> Co
     let span = child(call, "tenure.sequencer", SpanKind::Internal);
     if span.has_active_span() {
         let namespace = KeyValue::new("tenure.namespace", namespace.to_string());
-        span.span().set_attributes([namespace.clone(), KeyValue::new("tenure.command", kind(command))]);
+        span.span().set_attributes([namespace.clone(), KeyValue::new("tenure.command", <&str>::from(command))]);
         call.span().set_attributes(subject(command).into_iter().chain([namespace]));
     }
     span
@@ -48,7 +48,7 @@ pub(super) fn replied(span: &Context, reply: &Reply) {
         Ok(result) => {
             let mut attributes = vec![
                 KeyValue::new("tenure.revision", result.revision.0.cast_signed()),
-                KeyValue::new("tenure.outcome", outcome(&result.outcome)),
+                KeyValue::new("tenure.outcome", <&str>::from(&result.outcome)),
             ];
             if let Outcome::Held { claim, .. } = &result.outcome {
                 let token = claim.token();
@@ -126,45 +126,6 @@ fn bounded(names: &[Text]) -> Value {
         shown.push(format!("and {} more", names.len() - shown.len()).into());
     }
     Value::Array(Array::String(shown))
-}
-
-fn kind(command: &Command) -> &'static str {
-    match command {
-        Command::OpenSession { .. } => "open_session",
-        Command::AttachSession { .. } => "attach_session",
-        Command::CloseSession { .. } => "close_session",
-        Command::EndSession { .. } => "end_session",
-        Command::Acquire { .. } => "acquire",
-        Command::CancelAcquire { .. } => "cancel_acquire",
-        Command::EndWait { .. } => "end_wait",
-        Command::Abandon { .. } => "abandon",
-        Command::Acknowledge { .. } => "acknowledge",
-        Command::Release { .. } => "release",
-        Command::EndLingering { .. } => "end_lingering",
-        Command::Evict { .. } => "evict",
-        Command::UpdateClaim { .. } => "update_claim",
-        Command::Transfer { .. } => "transfer",
-        Command::Preempt { .. } => "preempt",
-        Command::EndTransfer { .. } => "end_transfer",
-        Command::ConfigureLock { .. } => "configure_lock",
-        Command::Group(_) => "group",
-        Command::Adopt { .. } => "adopt",
-    }
-}
-
-fn outcome(outcome: &Outcome) -> &'static str {
-    match outcome {
-        Outcome::Open { .. } => "open",
-        Outcome::Held { .. } => "held",
-        Outcome::Waiting { .. } => "waiting",
-        Outcome::Busy { .. } => "busy",
-        Outcome::Group(_) => "group",
-        Outcome::Evicted(_) => "evicted",
-        Outcome::Transferring { .. } => "transferring",
-        Outcome::Transferred { .. } => "transferred",
-        Outcome::Updated(_) => "updated",
-        Outcome::Done => "done",
-    }
 }
 
 #[cfg(test)]
