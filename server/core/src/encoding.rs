@@ -49,22 +49,27 @@ pub(crate) mod optional_millis {
     }
 }
 
-/// Assignments as a list of pairs: serde buffers the fields of a variant, and from there does not read numbers as keys.
-pub(crate) mod assignments {
+/// A map as a list of pairs: serde buffers the fields of a variant, and from there does not read numbers as keys.
+pub(crate) mod pairs {
+    use std::collections::BTreeMap;
     use std::sync::Arc;
 
-    use serde::{Deserialize, Deserializer, Serializer};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    use crate::group::Assignments;
-    use crate::model::Revision;
-    use crate::names::Text;
-
-    pub(crate) fn serialize<S: Serializer>(assignments: &Assignments, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(&**assignments)
+    pub(crate) fn serialize<K: Serialize, V: Serialize, S: Serializer>(
+        map: &Arc<BTreeMap<K, V>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(&**map)
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Assignments, D::Error> {
-        Ok(Arc::new(Vec::<(Revision, Text)>::deserialize(deserializer)?.into_iter().collect()))
+    pub(crate) fn deserialize<'de, K, V, D>(deserializer: D) -> Result<Arc<BTreeMap<K, V>>, D::Error>
+    where
+        K: Deserialize<'de> + Ord,
+        V: Deserialize<'de>,
+        D: Deserializer<'de>,
+    {
+        Ok(Arc::new(Vec::<(K, V)>::deserialize(deserializer)?.into_iter().collect()))
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "serde")]
-use crate::encoding::assignments;
+use crate::encoding::pairs;
 use crate::end::EndReason;
 #[cfg(feature = "serde")]
 use crate::model::no_labels;
@@ -232,7 +232,7 @@ pub enum GroupChange {
         #[cfg_attr(feature = "serde", serde(flatten))]
         basis: Basis,
         /// The assignments, by the members' numbers.
-        #[cfg_attr(feature = "serde", serde(with = "assignments"))]
+        #[cfg_attr(feature = "serde", serde(with = "pairs"))]
         assignments: Assignments,
     },
 }

@@ -28,7 +28,11 @@ impl Stages {
         let failure = work().err().map(|error| format!("{error:#}"));
         let time = start.elapsed();
         let word = if failure.is_none() { "passed" } else { "FAILED" };
-        println!("== {name}: {word} in {:.1} s", time.as_secs_f64());
+        println!(
+            "== {name}: {word} in {:.1} s{}",
+            time.as_secs_f64(),
+            failure.as_ref().map_or_else(String::new, |text| format!(": {text}"))
+        );
         self.done.push(Done { name: name.to_string(), time, failure });
     }
 
