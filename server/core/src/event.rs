@@ -80,7 +80,7 @@ pub enum Event {
         /// Those of its names that other claims still hold.
         #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
         still_held: Vec<Text>,
-        /// How late the renewals were: see [`Home::tell_pauses`](crate::Home::tell_pauses).
+        /// How late the renewals were: see [`Home::record_pauses`](crate::Home::record_pauses).
         #[cfg_attr(
             feature = "serde",
             serde(
@@ -110,7 +110,7 @@ pub enum Event {
         /// Those of its names that other claims still hold, if it was held.
         #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
         still_held: Vec<Text>,
-        /// How late the renewals were: see [`Home::tell_pauses`](crate::Home::tell_pauses).
+        /// How late the renewals were: see [`Home::record_pauses`](crate::Home::record_pauses).
         #[cfg_attr(
             feature = "serde",
             serde(
@@ -195,7 +195,7 @@ pub enum Event {
         from_spec: Arc<ClaimSpec>,
         /// Those of its names that other claims, except the granted one, still hold.
         still_held: Vec<Text>,
-        /// How late its renewals were: see [`Home::tell_pauses`](crate::Home::tell_pauses).
+        /// How late its renewals were: see [`Home::record_pauses`](crate::Home::record_pauses).
         longest_pause: Option<Duration>,
         /// The claim that was granted.
         claim: Revision,

@@ -8,7 +8,7 @@ use opentelemetry::trace::FutureExt;
 use tenure_core::{Command, Event, Outcome, Recorded, Rejection, Request, Revision};
 use tokio::time::{Instant, sleep_until};
 
-use super::passing::{Taken, tell_pauses};
+use super::passing::{Taken, record_pauses};
 use super::replica::Loss;
 use super::run::{Sequencer, next};
 use super::spans;
@@ -73,7 +73,7 @@ impl Sequencer {
                 }
             }
             self.replica.local.record_pauses(&mut events);
-            tell_pauses(&work, &mut events);
+            record_pauses(&work, &mut events);
             if let Err(error) = self.needs_lease() {
                 self.replica.table.undo();
                 return self.reject(work, &error);
@@ -197,7 +197,7 @@ impl Sequencer {
         if head == Some(revision) {
             return;
         }
-        if let Some(head) = head.filter(|head| *head > revision && self.is_told()) {
+        if let Some(head) = head.filter(|head| *head > revision && self.is_notified()) {
             let (announced, since) = *self.announced.get_or_insert((head, now));
             if announced <= revision {
                 self.announced = Some((head, now));
@@ -341,7 +341,7 @@ impl Sequencer {
     /// Sends followers what this server has committed, and the results of what they forwarded.
     fn notify_followers(&mut self, batch: Option<&Arc<Batch>>, taken: Vec<Taken>) {
         let (at, rows) = (self.replica.table.revision(), self.replica.rows.up_to());
-        self.passing.followers.tell(batch, &taken, at, rows);
+        self.passing.followers.notify(batch, &taken, at, rows);
     }
 
     fn reject(&mut self, mut work: Work, error: &StoreError) {

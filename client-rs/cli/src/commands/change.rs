@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_tells_token_and_session() {
+    fn grant_shows_token_and_session() {
         let response = AcquireResponse {
             acquired: true,
             token: 42,
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conflict_tells_who_has_it() {
+    fn conflict_shows_the_holder() {
         let held = AcquireResponse { holder: Some(Box::new(claim(41))), ..Default::default() };
         assert_eq!(describe_answer(&asked(), &held), "nightly: not acquired: held by session host-b, token 41");
         let queued = AcquireResponse { holder: Some(Box::new(claim(0))), ..Default::default() };

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transfer_tells_both_holders_with_their_tokens() {
+    fn transfer_shows_both_holders_with_their_tokens() {
         let now = Claim { session_id: "s2".into(), owner: "bob".into(), token: 9, ..Claim::default() };
         let response = TransferResponse { token: 9, claim: Some(now), previous: Some(claim(4)), revision: 9 };
         assert_eq!(

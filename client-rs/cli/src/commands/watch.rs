@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_says_why_and_that_nobody_holds_it() {
+    fn end_shows_its_reason_and_that_there_is_no_holder() {
         let mut ended = event(EventType::Ended);
         ended.set_end_reason(EndReason::Evicted);
         (ended.operator, ended.note) = ("anna".into(), "host is gone".into());
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_changed_is_told() {
+    fn update_shows_what_is_changed() {
         let claim = Claim { metadata: [("addr".into(), "a:1".into())].into(), ..holder("ann", "s1", 4) };
         let updated = Event { claim: Some(claim), ..event(EventType::Updated) };
         assert!(line(updated).ends_with("ann (session s1) changed its metadata: addr=a:1, token 4"));

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn deadlocks_are_numbered_and_told_with_their_circle() {
+    fn deadlocks_are_numbered_and_shown_with_their_circle() {
         let blocked_ = |claim, by| BlockedClaim { claim: Some(claim), blocked_by: vec![by] };
         let response = ListBlockedResponse {
             blocked: vec![
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_said_plainly() {
+    fn no_blocked_claim_is_said_plainly() {
         assert_eq!(blocked(&ListBlockedResponse::default(), false), Shown::nothing("no session waits"));
         assert_eq!(blocked(&ListBlockedResponse::default(), true), Shown::nothing("no deadlock"));
     }

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_said_plainly() {
+    fn no_holder_is_said_plainly() {
         let none = ListLocksResponse::default();
         assert_eq!(locks(&none, ""), Shown::nothing("no lock is held or waited for"));
         assert_eq!(locks(&none, "jobs/"), Shown::nothing("no lock whose name begins with jobs/ is held or waited for"));
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_is_told_from_a_writer() {
+    fn reader_is_distinguished_from_a_writer() {
         let reader = Claim { mode: Mode::Shared.into(), ..held() };
         let lock = Lock { holders: vec![reader.clone()], holder_count: 1, ..Lock::default() };
         assert_eq!(describe_holders(&lock), "held by host-a (session worker-7), token 41, shared");
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_handoffs_and_deadlocks_are_told() {
+    fn settings_handoffs_and_deadlocks_are_shown() {
         let transfer = Some(PendingTransfer {
             to_session_id: "worker-8".into(),
             drain: Some(prost_types::Duration { seconds: 9, nanos: 0 }),

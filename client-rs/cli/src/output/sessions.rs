@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_tells_its_disconnect_grace_if_it_has_one() {
+    fn session_shows_its_disconnect_grace_if_it_has_one() {
         let shown = |found: Session| session(&GetSessionResponse { session: Some(found), revision: 1 });
         assert!(shown(busy()).contains("\ndisconnect grace 300ms\n"));
         assert!(shown(Session { disconnect_grace: None, ..busy() }).contains("\ndisconnect grace -\n"));

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_told_in_words() {
+    fn settings_are_shown_in_words() {
         let preempt = Some(Preempt { settling: seconds(1), drain: seconds(10) });
         assert_eq!(settings(Some(&LockSettings { limit: 5, preempt })), "limit 5, preempt (settling 1s, drain 10s)");
         assert_eq!(settings(None), "nothing");
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_told_once_whoever_it_begins_with() {
+    fn circle_is_shown_once_wherever_it_begins() {
         let claim = |sessions: [&str; 3]| Claim { deadlock: sessions.map(str::to_owned).to_vec(), ..Claim::default() };
         let claims = [claim(["b", "c", "a"]), claim(["a", "b", "c"]), claim(["a", "c", "b"]), Claim::default()];
         let cycles = cycles(&claims);

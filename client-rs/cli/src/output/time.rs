@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_set_is_told_as_it_was_set() {
+    fn durations_are_shown_as_they_were_set() {
         assert_eq!(duration(Some(prost_types::Duration { seconds: 61, nanos: 500_000_001 })), "1m1s500ms");
         assert_eq!(duration(None), "-");
         assert_eq!(exact(Duration::from_micros(1_500)), "1ms500us");

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_told_as_a_rate_and_what_does_not_fit_as_a_number() {
+    fn changes_are_shown_as_a_rate_and_the_rest_as_a_number() {
         let begun = Instant::now();
         let (before, now) = (state(10, begun), state(40, begun + Duration::from_secs(2)));
         let text = top(Screen { namespace: "default", rows: 1 }, Some(&before), &now);

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn that_nobody_holds_it_is_explained() {
+    fn lock_without_a_holder_is_explained() {
         let text = why(&explanation(Vec::new(), Vec::new(), vec![ended("s1", 41, EndReason::Expired)]));
         let head = "job: not held\n  last      session s1, token 41\n  until     2023-11-14T22:14:30Z, for 1m10s\n  \
             ended     expired: its session was not renewed for the TTL\n  \

@@ -40,7 +40,7 @@ impl Followers {
     }
 
     /// Tells of a committed batch, and of what came of passes, with the table and the rows at these revisions.
-    pub(in crate::sequencer) fn tell(
+    pub(in crate::sequencer) fn notify(
         &mut self,
         batch: Option<&Arc<Batch>>,
         taken: &[Taken],

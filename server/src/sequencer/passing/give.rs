@@ -79,7 +79,7 @@ impl Sequencer {
     }
 
     /// Whether somebody who writes tells of what it commits.
-    pub(in crate::sequencer) fn is_told(&self) -> bool {
+    pub(in crate::sequencer) fn is_notified(&self) -> bool {
         let writer = self.replica.last_writer.and_then(|writer| self.passing.links.get(&writer));
         writer.is_some_and(|link| link.is_open)
     }

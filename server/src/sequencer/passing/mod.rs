@@ -57,7 +57,7 @@ use super::work::Work;
 use crate::cluster::membership::MemberView;
 pub(super) use followers::Followers;
 pub use pauses::LongestPauses;
-pub(super) use pauses::tell_pauses;
+pub(super) use pauses::record_pauses;
 pub use report::{Packed, Report};
 pub(super) use take::Taken;
 

@@ -41,7 +41,7 @@ impl Sequencer {
 }
 
 /// Writes what was passed along into decided events, where this server did not know it.
-pub(in crate::sequencer) fn tell_pauses(work: &Work, decided: &mut [Recorded]) {
+pub(in crate::sequencer) fn record_pauses(work: &Work, decided: &mut [Recorded]) {
     let mut known: HashMap<Revision, Duration> =
         work.taken.iter().flat_map(|taken| taken.pauses.iter().copied()).collect();
     if known.is_empty() {

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn differences_are_told_and_never_fail() {
+    fn differences_are_shown_and_never_fail() {
         assert_eq!(against_ours(-0.25), Check::ok("wall clock", "250 ms behind this machine's (for information only)"));
         assert_eq!(
             against_ours(90.0),
