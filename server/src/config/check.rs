@@ -62,7 +62,7 @@ impl Config {
         let default_level = || default_level().unwrap_or_else(|| "info".into());
         let log_level = settings.log_level.get_or_insert_with(default_level).clone();
         EnvFilter::try_new(&log_level)
-            .map_err(|error| ConfigError(format!("log_level is \"{log_level}\": {error}")))?;
+            .map_err(|error| ConfigError(format!("invalid value for log_level: \"{log_level}\": {error}")))?;
         security::check_needs(&settings)?;
         let tls = security::tls(&settings);
         let credentials = security::credentials(&mut settings)?;

@@ -124,7 +124,7 @@ pub(super) fn reject_unknown_variables(surroundings: &Surroundings) -> Result<()
         let Some(name) = name.to_str().filter(|name| name.starts_with("TENURE_")) else { continue };
         let not_ours = NOT_OURS.contains(&name) || is_of_kubernetes(name, value);
         if !not_ours && !known.iter().any(|known| known == name) {
-            return Err(ConfigError(format!("the environment variable {name} is no setting of this server")));
+            return Err(ConfigError(format!("unknown setting in the environment: {name}")));
         }
     }
     Ok(())

@@ -31,7 +31,7 @@ pub(super) fn check_needs(settings: &Settings) -> Result<(), ConfigError> {
     let is_set = |name: &str| given.get(name).is_some_and(|value| !unset.contains(value));
     for (setting, others) in NEEDS {
         if is_set(setting) && !others.split(" and ").all(is_set) {
-            return Err(ConfigError(format!("{setting} is set: set {others}, too")));
+            return Err(ConfigError(format!("{setting} is set: also set {others}")));
         }
     }
     Ok(())
@@ -57,7 +57,7 @@ pub(super) fn credentials(settings: &mut Settings) -> Result<CredentialOptions, 
     };
     if credentials.policy.is_some() && !credentials.are_wanted() {
         return Err(ConfigError(
-            "policy is set: set tls_client_ca, tokens_file or jwt_keys, too, which say who calls".into(),
+            "policy is set: also set tls_client_ca, tokens_file or jwt_keys to authenticate callers".into(),
         ));
     }
     Ok(credentials)
@@ -84,7 +84,7 @@ fn jwt(settings: &mut Settings) -> Result<Option<JwtOptions>, ConfigError> {
 fn algorithm(name: &str) -> Result<Algorithm, ConfigError> {
     let found = ALGORITHMS.iter().find(|(known, _)| *known == name).map(|(_, algorithm)| *algorithm);
     let known = || ALGORITHMS.map(|(known, _)| known).join(", ");
-    found.ok_or_else(|| ConfigError(format!("jwt_algorithms has \"{name}\": it may have {}", known())))
+    found.ok_or_else(|| ConfigError(format!("jwt_algorithms has \"{name}\": it must be of {}", known())))
 }
 
 /// Other machines are served over TLS only, and only with credentials, unless the operator allows it otherwise.
@@ -102,7 +102,5 @@ pub(super) fn check(
         (true, false) => "credentials (tls_client_ca, tokens_file or jwt_keys)",
         _ => "TLS (tls_cert, tls_key) and credentials (tls_client_ca, tokens_file or jwt_keys)",
     };
-    Err(ConfigError(format!(
-        "listen is {listen}: other machines are served with {missing} only; allow_insecure = true serves them without"
-    )))
+    Err(ConfigError(format!("listen is {listen}: other machines require {missing}, or allow_insecure = true")))
 }

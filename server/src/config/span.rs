@@ -16,7 +16,7 @@ impl FromStr for Span {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match humantime::parse_duration(text) {
             Ok(duration) => Ok(Self(duration)),
-            Err(_) => Err(format!("\"{text}\" is no duration with a unit, such as \"500ms\", \"10s\" or \"24h\"")),
+            Err(_) => Err(format!("\"{text}\" must be a duration with a unit, such as \"500ms\", \"10s\" or \"24h\"")),
         }
     }
 }

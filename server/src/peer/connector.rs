@@ -50,7 +50,7 @@ pub struct Tls(pub Arc<Proof>);
 impl Connector for Tls {
     fn connect(&self, member: &MemberView) -> Result<Wire, String> {
         if member.certificate.is_empty() {
-            return Err("the other server speaks no TLS".to_owned());
+            return Err("the other server does not support TLS".to_owned());
         }
         let config = self.0.client(&member.certificate).map_err(|error| error.to_string())?;
         let (tls, address) = (TlsConnector::from(Arc::new(config)), member.address.clone());

@@ -46,7 +46,7 @@ impl Peers for Links {
             tokio::select! {
                 () = ended.cancelled() => return,
                 end = run(linking, wire, to_send) => if let Err(reason) = end {
-                    tracing::debug!(reason, "no link to another server");
+                    tracing::debug!(reason, "cannot connect to another server");
                 }
             }
             // If nobody listens, nobody needs to know.
@@ -99,7 +99,7 @@ async fn run(linking: Linking, wire: Result<Wire, String>, to_send: mpsc::Receiv
     };
     let (is_admitted, mut told) = timeout(REACHING, admitted)
         .await
-        .map_err(|_| "no answer".to_owned())?
+        .map_err(|_| "no reply".to_owned())?
         .map_err(|status| status.message().to_owned())?;
     let opened = Heard { link, word: Word::Open };
     if !is_admitted || heard.send(opened).await.is_err() {

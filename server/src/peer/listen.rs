@@ -39,14 +39,14 @@ impl PeerService for PeerCalls {
     async fn pass(&self, request: Request<Streaming<PassRequest>>) -> Result<Response<Self::PassStream>, Status> {
         let certificate = request.extensions().get::<Arc<Peer>>().and_then(|peer| peer.server.clone());
         let mut requests = request.into_inner();
-        let begin = timeout(BEGIN, requests.message()).await.map_err(|_| refused("nothing came"))??;
+        let begin = timeout(BEGIN, requests.message()).await.map_err(|_| refused("no first message"))??;
         let Some(PassRequest { kind: Some(pass_request::Kind::Begin(begin)) }) = begin else {
-            return Err(refused("the first message says who passes what to whom"));
+            return Err(refused("the first message must be a greeting"));
         };
         let node = self.0.current_node().ok_or_else(|| Status::unavailable("this server has not registered yet"))?;
         let from = ServerId(begin.from);
         if begin.to != node.id().0 {
-            return Err(refused("another server is meant"));
+            return Err(refused("the greeting is for another server"));
         }
         check_server(&node, from, certificate)?;
         let namespace = opened(&node, &begin.namespace)?;
@@ -73,11 +73,11 @@ impl PeerService for PeerCalls {
 /// reach them is taken for one.
 fn check_server(node: &Node, from: ServerId, certificate: Option<String>) -> Result<(), Status> {
     let Some(member) = node.membership().member(from) else {
-        return Err(Status::unavailable("no server that lives, as far as is known here"));
+        return Err(Status::unavailable("not a live server, as far as this server knows"));
     };
     let must_prove = !node.options().certificate.is_empty();
     if must_prove && certificate.is_none_or(|certificate| certificate != member.certificate) {
-        return Err(Status::permission_denied("another certificate than that server's"));
+        return Err(Status::permission_denied("the certificate is not that server's"));
     }
     Ok(())
 }
@@ -85,7 +85,7 @@ fn check_server(node: &Node, from: ServerId, certificate: Option<String>) -> Res
 /// A namespace that another server wants to pass in. None is made for it.
 fn opened(node: &Arc<Node>, name: &str) -> Result<Namespace, Status> {
     let open = node.namespaces().all().into_iter().find(|namespace| **namespace.name() == *name);
-    open.ok_or_else(|| Status::unavailable("no namespace that is open here"))
+    open.ok_or_else(|| Status::unavailable("the namespace is not open at this server"))
 }
 
 fn refused(why: &'static str) -> Status {

@@ -112,10 +112,10 @@ impl Arrived {
         let proto::Batch { previous, number, at_ms, events } = batch;
         let events = proto::Events::decode(events).map_err(|error| error.to_string())?.events;
         if events.is_empty() {
-            return Err("a batch without events".to_owned());
+            return Err("batch: at least one event".to_owned());
         }
         if previous >= Revision::MAX.0 - events.len() as u64 {
-            return Err("a batch beyond the last revision".to_owned());
+            return Err("batch: its revisions exceed the limit".to_owned());
         }
         Ok(Self { namespace: namespace.clone(), previous: Revision(previous), server, number, at_ms, events })
     }
@@ -135,7 +135,7 @@ impl Packed for Arrived {
         for event in &self.events {
             let revision = before.next();
             let event = event.kind.as_ref().and_then(|kind| before.event(revision, kind));
-            let event = event.ok_or_else(|| format!("nothing that could have happened at revision {revision}"))?;
+            let event = event.ok_or_else(|| format!("batch: invalid event at revision {revision}"))?;
             before.events.push(Recorded { revision, event });
         }
         let (namespace, events) = (self.namespace.clone(), before.events);

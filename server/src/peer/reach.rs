@@ -46,13 +46,13 @@ pub(crate) async fn keep_looking(node: Arc<Node>, links: Arc<Links>) {
         let lasting: Vec<_> =
             lasting.filter_map(|(server, why)| Some((server, node.membership().member(*server)?, why))).collect();
         if lasting.is_empty() && throttle.on_recovery() {
-            tracing::info!("all other servers can be reached at the addresses that they advertise");
+            tracing::info!("all other servers can be reached at their advertised addresses");
         }
         if !lasting.is_empty() && throttle.on_error(Instant::now()) {
             for (server, MemberView { address, .. }, why) in lasting {
                 tracing::warn!(
                     %server, label = node.membership().label(*server), address, why,
-                    "another server cannot be reached at the address that it advertises, which slows both down: set advertise there"
+                    "cannot reach another server at its advertised address, which slows both down: set advertise there"
                 );
             }
         }
@@ -73,7 +73,7 @@ async fn look(links: &Links, from: ServerId, to: ServerId, member: &MemberView) 
     match timeout(REACHING, PeerServiceClient::new(wire).pass(request)).await {
         Ok(Ok(_)) => Ok(()),
         Ok(Err(status)) => judge(&status),
-        Err(_) => Err(format!("no answer within {REACHING:?}")),
+        Err(_) => Err(format!("no reply within {REACHING:?}")),
     }
 }
 

@@ -22,7 +22,7 @@ pub async fn check(address: SocketAddr) -> anyhow::Result<()> {
     let answer = tokio::time::timeout(TIMEOUT, ask(address)).await;
     let answer = answer
         .with_context(|| format!("{address} did not answer within {TIMEOUT:?}"))?
-        .with_context(|| format!("asking {address}"))?;
+        .with_context(|| format!("cannot query {address}"))?;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
     match head.split_whitespace().nth(1) {
         Some("200") => Ok(()),

@@ -31,8 +31,7 @@ pub fn page(command: &Command) -> io::Result<String> {
     man.render_options_section(&mut page)?;
     let mut more = Roff::default();
     more.control("SH", ["ENVIRONMENT"]).text([roman(ENVIRONMENT)]);
-    more.control("SH", ["EXIT STATUS"])
-        .text([roman("0 if it was stopped as asked, or has done what it was to do; 1 otherwise.")]);
+    more.control("SH", ["EXIT STATUS"]).text([roman("0 after a requested stop or a successful task; 1 otherwise.")]);
     more.control("SH", ["SEE ALSO"]).text([roman("tenure(1)")]);
     more.to_writer(&mut page)?;
     Ok(String::from_utf8_lossy(&page).into_owned())

@@ -42,8 +42,8 @@ impl Default for Files {
 
 impl MetricSet for Files {
     fn register(&self, registry: &mut Registry) {
-        registry.register("reloads", "Changes that were taken over while the server runs, by what", self.done.clone());
-        let help = "Looks at what could not be taken over: the server goes on with what it had before, and looks again";
+        registry.register("reloads", "Files reloaded while the server runs, by kind", self.done.clone());
+        let help = "Failed reloads, by kind. The server keeps the previous contents and retries";
         registry.register("reloads_refused", help, self.refused.clone());
         registry.register_collector(Box::new(self.expiry.clone()));
     }
@@ -91,8 +91,7 @@ impl Collector for Expiry {
             return Ok(());
         }
         let name = "tls_certificate_expiry_timestamp_seconds";
-        let help = "When the certificate that is served expires, or the first of those that come with it, in seconds \
-            since 1970. Without TLS there is none.";
+        let help = "Earliest expiry of the served certificate chain, in seconds since 1970. Absent without TLS.";
         encoder.encode_descriptor(name, help, None, MetricType::Gauge)?.encode_gauge(&at)
     }
 }

@@ -116,5 +116,5 @@ impl SystemdNotifier {
 fn number(name: &str) -> anyhow::Result<Option<u64>> {
     let Some(text) = std::env::var_os(name) else { return Ok(None) };
     let number = text.to_str().and_then(|text| text.parse().ok());
-    number.map(Some).with_context(|| format!("{name} is {text:?}: it must be a number"))
+    number.map(Some).with_context(|| format!("{name}: must be a number, not {text:?}"))
 }

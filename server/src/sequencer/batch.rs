@@ -122,7 +122,7 @@ impl Sequencer {
     fn needs_lease(&self) -> Result<(), StoreError> {
         match self.settings.lease.tick() {
             Some(_) => Ok(()),
-            None => Err(StoreError::Unavailable("it has not taken this server's heartbeats for a lease".to_owned())),
+            None => Err(StoreError::Unavailable("it has not accepted this server's heartbeats for a lease".to_owned())),
         }
     }
 
@@ -270,7 +270,7 @@ impl Sequencer {
                 Err(error @ StoreError::Unavailable(_)) if !unknown => return Err(error),
                 Err(StoreError::Unavailable(reason) | StoreError::OutcomeUnknown(reason)) => {
                     if !unknown {
-                        tracing::warn!(namespace = %batch.namespace, reason, "finding out whether a batch was committed");
+                        tracing::warn!(namespace = %batch.namespace, reason, "checking whether a batch was committed");
                     }
                     unknown = true;
                     // Followers need not wait for the outcome.
@@ -294,7 +294,7 @@ impl Sequencer {
                 request = next(&mut self.urgent, &mut self.requests) => match request {
                     Some(request) => {
                         self.backpressure.remove(request.load());
-                        let refusal = Refusal::Unavailable("it does not answer".to_owned());
+                        let refusal = Refusal::Unavailable("no reply".to_owned());
                         request.reject(&self.replica.name, &refusal);
                     }
                     None => return,

@@ -44,16 +44,16 @@ pub enum Refusal {
     #[error("{0}")]
     Rejected(Rejection),
     /// It is not known whether the change was made.
-    #[error("the database did not answer in time: it is not known whether the change was made")]
+    #[error("no reply from the database in time: it is not known whether the change was made")]
     OutcomeUnknown,
     /// The store cannot be reached; nothing was changed.
     #[error("the database cannot be reached: {0}")]
     Unavailable(String),
     /// The queue is full; nothing was changed.
-    #[error("this server has more to do than it can: try again later")]
+    #[error("server overloaded, retry later")]
     Overloaded,
     /// This server's lease has lapsed.
-    #[error("this server has lost touch with the database for so long that it may not answer renewals")]
+    #[error("this server's lease has expired: use another server")]
     LeaseLost,
     /// This server is shutting down.
     #[error("this server is shutting down")]

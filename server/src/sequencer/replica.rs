@@ -217,7 +217,7 @@ impl Replica {
             if ahead || (!head.intact && head.revision > Revision(0) && loads == 0) {
                 loads += 1;
                 if loads > LOADS {
-                    return Err(StoreError::Unavailable("it loses history again and again".to_owned()));
+                    return Err(StoreError::Unavailable("it loses history repeatedly".to_owned()));
                 }
                 self.load().await?;
                 continue;

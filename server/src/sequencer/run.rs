@@ -259,7 +259,7 @@ impl Sequencer {
                     tracing::debug!(namespace = %self.replica.name, %error, "cannot follow the log");
                 }
             }
-            Ok(Err(error)) => tracing::debug!(namespace = %self.replica.name, %error, "rows stay behind the log"),
+            Ok(Err(error)) => tracing::debug!(namespace = %self.replica.name, %error, "rows are behind the log"),
             Err(error) => tracing::error!(namespace = %self.replica.name, %error, "writing rows failed"),
         }
     }
@@ -270,7 +270,7 @@ impl Sequencer {
         if self.is_writer() && self.replica.rows.behind(&self.replica.table) {
             let changes = self.replica.row_changes();
             if let Err(error) = self.replica.store.save(&self.replica.name, &changes).await {
-                tracing::debug!(namespace = %self.replica.name, %error, "rows stay behind the log");
+                tracing::debug!(namespace = %self.replica.name, %error, "rows are behind the log");
             }
         }
     }

@@ -182,7 +182,7 @@ impl Api {
         let ttl = validate::ttl(request.ttl, self.ttl())?;
         let session = if request.session_id.is_empty() {
             if ttl.is_none() {
-                return Err(Problem::field("session_id", "required without a ttl, which would open a fresh session"));
+                return Err(Problem::field("session_id", "required unless a ttl is set, which opens a new session"));
             }
             fresh_session_id()
         } else {

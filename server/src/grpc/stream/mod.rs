@@ -172,7 +172,7 @@ impl Connection {
             Ending::Node => Problem::Refused(Refusal::Draining),
             Ending::Draining => self.go_away(requests).await,
             Ending::Unidentified(why) => Problem::Unidentified(why),
-            Ending::Closed => Problem::NotNow("the state was loaded anew: attach again"),
+            Ending::Closed => Problem::NotNow("the state was reloaded: attach again"),
         }
     }
 
@@ -258,7 +258,7 @@ impl Connection {
             return Err(twice());
         }
         let Some(kind) = command.kind else {
-            self.refuse(id, &Problem::field("commands.kind", "one of the kinds that this server knows"));
+            self.refuse(id, &Problem::field("commands.kind", "one of the kinds that this server supports"));
             return Ok(());
         };
         if let Commanded::Cancel(cancel) = &kind {
@@ -274,7 +274,7 @@ impl Connection {
         }
         if self.under_way.len() >= UNDER_WAY {
             let problem =
-                Problem::LimitReached { limit: "commands under way on one stream", bound: UNDER_WAY.to_string() };
+                Problem::LimitReached { limit: "commands in progress on one stream", bound: UNDER_WAY.to_string() };
             self.refuse(id, &problem);
             return Ok(());
         }

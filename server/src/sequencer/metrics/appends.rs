@@ -27,10 +27,10 @@ impl Default for Appends {
 
 impl Appends {
     pub(super) fn register(&self, registry: &mut Registry) {
-        registry.register("append_events", "Events of a batch that this server committed", self.events.clone());
-        let help = "Seconds from the first try to append a batch until it was known to be committed";
+        registry.register("append_events", "Events per batch committed by this server", self.events.clone());
+        let help = "Time from the first attempt to append a batch until it was known to be committed, in seconds";
         registry.register("append_seconds", help, self.times.0.clone());
-        let help = "Batches that were decided again, because another server had appended first";
+        let help = "Batches decided again because another server appended first";
         registry.register("append_conflicts", help, self.conflicts.clone());
     }
 

@@ -94,16 +94,15 @@ impl Default for Locks {
 
 impl Locks {
     pub(super) fn register(&self, registry: &mut Registry) {
-        let help = "Claims that were granted: at once, after a wait, or by a planned transfer. Counted by the server that \
-            appended it";
+        let help = "Granted claims, by way: at once, after a wait, or by a planned transfer. Counted by the server that \
+            appended the grant";
         registry.register("grants", help, self.grants.clone());
-        let help = "Holds that ended, by the reason. Counted by the server that appended it";
+        let help = "Ended holds, by reason. Counted by the server that appended the end";
         self.holds_ended.register(registry, "holds_ended", help);
-        let help = "Waits that ended without a grant, by the reason. Counted by the server that appended it";
+        let help = "Waits that ended without a grant, by reason. Counted by the server that appended the end";
         self.waits_ended.register(registry, "waits_ended", help);
-        let help = "Exclusive locks that were granted to another session than held them last, by the reason why that hold had \
-            ended. Remembered of 4,096 locks of a namespace, from when this server started. Counted by the server that \
-            appended it";
+        let help = "Exclusive locks granted to another session than the last holder, by the end reason of that hold. Known \
+            for 4,096 locks of a namespace, since this server started. Counted by the server that appended the grant";
         self.holder_changes.register(registry, "holder_changes", help);
         let help = "Wait time of the claims that were granted after a wait, in seconds. Counted by the home of the \
             session, from when it learned of the claim";

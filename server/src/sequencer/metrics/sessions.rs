@@ -32,17 +32,15 @@ impl Default for Sessions {
 
 impl Sessions {
     pub(super) fn register(&self, registry: &mut Registry) {
-        let help = "Sessions that were opened. Counted by the server that appended it";
+        let help = "Opened sessions. Counted by the server that appended the opening";
         registry.register("sessions_opened", help, self.opened.clone());
-        let help = "Sessions that ended, by the reason. Counted by the server that appended it";
+        let help = "Ended sessions, by reason. Counted by the server that appended the end";
         self.ended.register(registry, "sessions_ended", help);
-        let help =
-            "Renewals, by the part of the session's TTL that had passed since the one before. Clients renew at a third";
+        let help = "Renewals, by the fraction of the session's TTL since the previous one. Clients renew at a third";
         registry.register("renewal_lateness_ratio", help, self.renewals.clone());
-        let help = "How often this server took over the sessions that a dead one had in a namespace";
+        let help = "Adoptions by this server of a dead server's sessions in a namespace";
         registry.register("adoptions", help, self.adoptions.clone());
-        let help = "How often this server found that the database had lost history of a namespace, or may have, as after \
-            a failover, and let its revision jump";
+        let help = "Losses, or possible losses, of a namespace's history, after which its revision jumped";
         registry.register("history_losses", help, self.losses.clone());
     }
 

@@ -133,7 +133,7 @@ impl Sequencer {
     pub(in crate::sequencer) fn lose_patience(&mut self) {
         if self.passing.until().is_some_and(|until| until <= Instant::now()) {
             let server = self.passing.given_to;
-            tracing::warn!(%server, namespace = %self.replica.name, "no answer to what was passed to another server");
+            tracing::warn!(%server, namespace = %self.replica.name, "no reply to a command forwarded to another server");
             self.passing.shun(server);
             self.passing.take_back();
         }

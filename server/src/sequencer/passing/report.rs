@@ -50,7 +50,7 @@ impl Report {
             Self::Packed(packed) if packed.previous() == revision => match packed.unpack(table) {
                 Ok(batch) => Some(Arc::new(batch)),
                 Err(reason) => {
-                    tracing::warn!(reason, "another server tells of a batch that does not fit what is known here");
+                    tracing::warn!(reason, "another server reports a batch that does not match this server's log");
                     None
                 }
             },

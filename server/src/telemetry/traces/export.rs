@@ -53,7 +53,7 @@ impl Export {
                 Self(Some(provider))
             }
             Err(error) => {
-                tracing::error!(error = format!("{error:#}"), "serving without traces");
+                tracing::error!(error = format!("{error:#}"), "cannot start the export of traces");
                 Self(None)
             }
         }
@@ -64,7 +64,7 @@ impl Export {
         let Some(provider) = self.0 else { return };
         let flushed = spawn_blocking(move || provider.shutdown_with_timeout(LAST_SPANS));
         if !matches!(timeout(LAST_SPANS, flushed).await, Ok(Ok(Ok(())))) {
-            tracing::warn!("the last traces were not exported");
+            tracing::warn!("cannot export the last traces");
         }
     }
 }

@@ -36,9 +36,9 @@ impl<E: SpanExporter + 'static> SpanExporter for Reporting<E> {
         let mut throttle = self.throttle.lock().unwrap_or_else(PoisonError::into_inner);
         match &result {
             Err(error) if throttle.on_error(Instant::now()) => {
-                tracing::warn!(%error, "traces cannot be exported, and are dropped");
+                tracing::warn!(%error, "cannot export traces: they are dropped");
             }
-            Ok(()) if throttle.on_recovery() => tracing::info!("traces are exported again"),
+            Ok(()) if throttle.on_recovery() => tracing::info!("traces can be exported again"),
             _ => {}
         }
         result

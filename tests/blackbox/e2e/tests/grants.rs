@@ -223,7 +223,7 @@ async fn in_doubt(store: Store, fate: Fate) {
                 wire.cut();
                 wait_until(PATIENCE, "it says that it does not know", async || {
                     let log = std::fs::read_to_string(pair.first.log_file()).unwrap();
-                    !committed || log.contains("finding out whether a batch was committed")
+                    !committed || log.contains("checking whether a batch was committed")
                 })
                 .await;
                 wire.mend();

@@ -65,7 +65,7 @@ async fn server_goes_on_after_signals_that_do_not_ask_it_to_stop() {
     let process = i32::try_from(server.process_id().unwrap()).ok().and_then(Pid::from_raw).unwrap();
     let said = async |line: &str| std::fs::read_to_string(server.log_file()).is_ok_and(|log| log.contains(line));
     for (signal, line) in [
-        (Signal::HUP, "reading certificates, tokens, keys and policy again"),
+        (Signal::HUP, "reloading certificates, tokens, keys and policy on request"),
         (Signal::USR1, "SIGUSR1"),
         (Signal::USR2, "SIGUSR2"),
     ] {

@@ -272,7 +272,7 @@ async fn a_collector_that_is_away_is_told_of_once_and_holds_nobody_up() {
     let log_file = server.log_file();
     let told = || {
         let log = std::fs::read_to_string(&log_file).unwrap();
-        log.lines().filter(|line| line.contains("traces cannot be exported")).count()
+        log.lines().filter(|line| line.contains("cannot export traces")).count()
     };
     let asking = async || {
         // Each call has a span, so that there is always something to export.
@@ -296,5 +296,5 @@ async fn what_cannot_be_done_is_told_and_the_server_serves() {
     let server = Tenured::start(&options).await.unwrap();
     calls(&server).await.get_lock(lock("job")).await.unwrap();
     let log = std::fs::read_to_string(server.log_file()).unwrap();
-    assert!(log.contains("serving without traces") && log.contains("not sometimes"), "{log}");
+    assert!(log.contains("cannot start the export of traces") && log.contains("not sometimes"), "{log}");
 }
