@@ -176,8 +176,7 @@ export const en = {
   transferring: 'Handing over…',
   evicted_done: 'Evicted: {name}',
   transferred_done: 'Handed over: {name}',
-  elections_what:
-    'The holder of a lock leads, and its waiters are candidates. Locks with candidates are shown.',
+  elections_what: 'The holder of a lock leads, and its waiters are candidates. Locks with candidates are shown.',
   with_candidates: 'With candidates',
   all_exclusive: 'All exclusive locks',
   leader: 'Leader',

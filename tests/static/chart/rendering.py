@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
+ROOT = HERE.parents[2]
 CHART = ROOT / "deploy/helm/tenure"
 MATRIX = sorted((HERE / "values").glob("*.yaml"))
 RELEASE, NAMESPACE = "locks", "prod"

@@ -1,4 +1,4 @@
-module github.com/tenure-lock/tenure/tests/dialects
+module github.com/tenure-lock/tenure/tests/static/dialects
 
 go 1.24.0
 
