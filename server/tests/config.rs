@@ -273,9 +273,12 @@ fn other_machines_are_served_with_tls_and_credentials_only() {
     let tls = ["--tls-cert=/c", "--tls-key=/k"];
     let everywhere = |flags: &[&str]| from_flags(&[&["--listen=0.0.0.0:7420"], flags].concat());
     for (flags, missing) in [
-        (&[][..], "with TLS (tls_cert, tls_key) and credentials (tls_client_ca, tokens_file or jwt_keys) only"),
-        (&["--tokens-file=/t"][..], "with TLS (tls_cert, tls_key) only"),
-        (&tls[..], "with credentials (tls_client_ca, tokens_file or jwt_keys) only"),
+        (
+            &[][..],
+            "machines require TLS (tls_cert, tls_key) and credentials (tls_client_ca, tokens_file or jwt_keys), or",
+        ),
+        (&["--tokens-file=/t"][..], "machines require TLS (tls_cert, tls_key), or"),
+        (&tls[..], "machines require credentials (tls_client_ca, tokens_file or jwt_keys), or"),
     ] {
         let refused = everywhere(flags).unwrap_err().to_string();
         assert!(refused.contains(missing) && refused.contains("allow_insecure = true"), "{refused}");
