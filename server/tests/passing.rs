@@ -193,7 +193,7 @@ async fn forwarded_command_has_an_unknown_outcome_while_the_store_is_unavailable
     // A command that appends nothing.
     let nothing = Command::EndWait { claim: Revision(1), home: pair.giver.node.id() };
     pair.giver.ask(nothing).await.expect("decided");
-    assert_eq!(pair.voids(), 1, "whoever has it still may not decide it after this answer");
+    assert_eq!(pair.voids(), 1, "a server that still has it may not decide it after this reply");
     pair.assert_stale_passes_have_no_effect().await;
     assert_eq!(pair.writer.holder("a").await, None);
 }

@@ -53,7 +53,7 @@ fn transfer_advice(obstacle: &str) -> Option<&'static str> {
     match obstacle {
         "NOT_HELD" => Some("see the holder and its token: tenure get NAME"),
         "SEVERAL_HOLDERS" => Some("select one hold with --token N: tenure get NAME shows the tokens"),
-        "NOBODY_WAITS" => Some("start the next holder, so that it waits: tenure elect NAME -- CMD"),
+        "NO_WAITER" => Some("start the next holder, so that it waits: tenure elect NAME -- CMD"),
         "NOT_WAITING" => Some("see the waiters: tenure get NAME"),
         "MIN_HOLD" => Some("wait until the minimum hold is over, or evict the holder: tenure evict NAME"),
         _ => None,
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn each_obstacle_to_a_transfer_has_its_advice() {
         let mut advice = std::collections::BTreeSet::new();
-        for obstacle in ["NOT_HELD", "SEVERAL_HOLDERS", "NOBODY_WAITS", "NOT_WAITING", "MIN_HOLD"] {
+        for obstacle in ["NOT_HELD", "SEVERAL_HOLDERS", "NO_WAITER", "NOT_WAITING", "MIN_HOLD"] {
             let metadata = HashMap::from([("obstacle".to_owned(), obstacle.to_owned())]);
             let details = ErrorDetails::with_error_info("TRANSFER_IMPOSSIBLE", "tenure", metadata);
             let failure = failure(&Status::with_error_details(Code::FailedPrecondition, "no", details));

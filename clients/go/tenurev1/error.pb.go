@@ -92,8 +92,8 @@ const (
 	ErrorReason_ERROR_REASON_LIMIT_UNKNOWN ErrorReason = 16
 	// The hold cannot be handed over: the lock has no holder or several, no waiter could follow, or the hold has a
 	// minimum. FAILED_PRECONDITION.
-	// Metadata: "name", "obstacle" (NOT_HELD, SEVERAL_HOLDERS, NOBODY_WAITS, NOT_WAITING or MIN_HOLD).
-	// Example: {"name": "leader", "obstacle": "NOBODY_WAITS"}.
+	// Metadata: "name", "obstacle" (NOT_HELD, SEVERAL_HOLDERS, NO_WAITER, NOT_WAITING or MIN_HOLD).
+	// Example: {"name": "leader", "obstacle": "NO_WAITER"}.
 	ErrorReason_ERROR_REASON_TRANSFER_IMPOSSIBLE ErrorReason = 17
 	// The holder has already been asked to hand over to another waiter. FAILED_PRECONDITION: retry later.
 	// Metadata: "name", "token". Example: {"name": "leader", "token": "41"}.

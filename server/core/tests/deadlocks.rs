@@ -46,7 +46,7 @@ fn deadlock_through_a_queue_is_found_without_sessions_that_only_wait_behind_it()
     let bob = exclusive(&mut lab, "bob", "a");
     assert_eq!(deadlock(&lab, ann), Some(vec![ann, bob]), "cid is not needed for it");
     assert_eq!(deadlock(&lab, cid), Some(vec![cid, bob, ann]), "ann waits behind cid");
-    assert_eq!(deadlock(&lab, dot), None, "dot waits for cid, but nobody waits for what dot holds");
+    assert_eq!(deadlock(&lab, dot), None, "dot waits for cid, but no claim waits for what dot holds");
 }
 
 #[test]

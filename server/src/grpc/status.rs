@@ -327,7 +327,7 @@ fn obstacle_name(obstacle: &Obstacle) -> &'static str {
     match obstacle {
         Obstacle::NotHeld => "NOT_HELD",
         Obstacle::SeveralHolders => "SEVERAL_HOLDERS",
-        Obstacle::NoWaiter => "NOBODY_WAITS",
+        Obstacle::NoWaiter => "NO_WAITER",
         Obstacle::NotWaiting(_) => "NOT_WAITING",
         Obstacle::MinHold => "MIN_HOLD",
     }

@@ -183,7 +183,7 @@ async def test_labels_are_replaced_and_a_hold_is_handed_over(client: Client) -> 
     assert not guard.is_valid()
     with pytest.raises(RefusedError) as refused:
         await second.transfer_to()
-    assert refused.value.metadata["obstacle"] == "NOBODY_WAITS"
+    assert refused.value.metadata["obstacle"] == "NO_WAITER"
     await vacant(client, "job")
 
 

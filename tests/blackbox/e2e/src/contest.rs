@@ -159,7 +159,7 @@ impl Contest {
     /// # Panics
     /// If no candidate does in time.
     pub async fn leader(&self) -> Entry {
-        let work = self.next(clock(), "somebody works", |entry| matches!(entry.action, Action::Works { .. })).await;
+        let work = self.next(clock(), "a candidate works", |entry| matches!(entry.action, Action::Works { .. })).await;
         let leads = |entry: &Entry| matches!(entry.action, Action::Leads { .. }) && entry.token() == work.token();
         self.diary().into_iter().find(leads).unwrap_or(work)
     }

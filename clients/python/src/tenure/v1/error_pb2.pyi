@@ -105,8 +105,8 @@ class _ErrorReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     ERROR_REASON_TRANSFER_IMPOSSIBLE: _ErrorReason.ValueType  # 17
     """The hold cannot be handed over: the lock has no holder or several, no waiter could follow, or the hold has a
     minimum. FAILED_PRECONDITION.
-    Metadata: "name", "obstacle" (NOT_HELD, SEVERAL_HOLDERS, NOBODY_WAITS, NOT_WAITING or MIN_HOLD).
-    Example: {"name": "leader", "obstacle": "NOBODY_WAITS"}.
+    Metadata: "name", "obstacle" (NOT_HELD, SEVERAL_HOLDERS, NO_WAITER, NOT_WAITING or MIN_HOLD).
+    Example: {"name": "leader", "obstacle": "NO_WAITER"}.
     """
     ERROR_REASON_TRANSFER_PENDING: _ErrorReason.ValueType  # 18
     """The holder has already been asked to hand over to another waiter. FAILED_PRECONDITION: retry later.
@@ -272,8 +272,8 @@ Metadata: "name". Example: {"name": "db"}.
 ERROR_REASON_TRANSFER_IMPOSSIBLE: ErrorReason.ValueType  # 17
 """The hold cannot be handed over: the lock has no holder or several, no waiter could follow, or the hold has a
 minimum. FAILED_PRECONDITION.
-Metadata: "name", "obstacle" (NOT_HELD, SEVERAL_HOLDERS, NOBODY_WAITS, NOT_WAITING or MIN_HOLD).
-Example: {"name": "leader", "obstacle": "NOBODY_WAITS"}.
+Metadata: "name", "obstacle" (NOT_HELD, SEVERAL_HOLDERS, NO_WAITER, NOT_WAITING or MIN_HOLD).
+Example: {"name": "leader", "obstacle": "NO_WAITER"}.
 """
 ERROR_REASON_TRANSFER_PENDING: ErrorReason.ValueType  # 18
 """The holder has already been asked to hand over to another waiter. FAILED_PRECONDITION: retry later.

@@ -114,8 +114,8 @@ export enum ErrorReason {
   /**
    * TRANSFER_IMPOSSIBLE - The hold cannot be handed over: the lock has no holder or several, no waiter could follow, or the hold has a
    * minimum. FAILED_PRECONDITION.
-   * Metadata: "name", "obstacle" (NOT_HELD, SEVERAL_HOLDERS, NOBODY_WAITS, NOT_WAITING or MIN_HOLD).
-   * Example: {"name": "leader", "obstacle": "NOBODY_WAITS"}.
+   * Metadata: "name", "obstacle" (NOT_HELD, SEVERAL_HOLDERS, NO_WAITER, NOT_WAITING or MIN_HOLD).
+   * Example: {"name": "leader", "obstacle": "NO_WAITER"}.
    */
   TRANSFER_IMPOSSIBLE = 17,
   /**
