@@ -333,7 +333,7 @@ impl Home {
     }
 
     /// In the lost history, sessions may have had another home, which has answered their renewals, and may do so for
-    /// its lease. Each therefore lives for a full TTL after that, even if its time was up: its end no longer
+    /// its lease. Each therefore lives for a full TTL after that, even if its time was up: its end is no longer
     /// [due](Self::is_still_due).
     fn observe_loss(&mut self, lost: Revision, now: Tick) {
         if !self.floors.record_loss(lost, now + self.longest_lease) {
@@ -370,7 +370,7 @@ impl Home {
         }
     }
 
-    /// Stops keeping a session here.
+    /// Removes a session that is no longer at home here.
     fn remove_session(&mut self, session: &Text) {
         let Some(timer) = self.sessions.swap_remove(session) else { return };
         self.timers.unset(timer.due, Timer::Session(session.clone()));

@@ -397,11 +397,11 @@ fn record_end(span: &Context, appended: &Result<(), StoreError>) {
     }
 }
 
-/// Notes in the forwarded work at which revision each of its commands was decided.
+/// Records in the forwarded work at which revision each of its commands was decided.
 fn record_places(work: &mut Work, decisions: &[Decision]) {
     for ((_, source), decision) in work.requests.iter().zip(decisions) {
-        if let Source::Peer(place, _) = source {
-            work.taken[*place].places.push(decision.before);
+        if let Source::Peer(index, _) = source {
+            work.taken[*index].places.push(decision.before);
         }
     }
 }

@@ -59,7 +59,7 @@ impl SharedLocalState {
         events: &[Recorded],
         table: &Table,
     ) -> Vec<Option<PendingGrant>> {
-        // Dropped after the lock, which dropping a registration takes.
+        // Dropped after the lock, which dropping a pending grant takes.
         let mut pending = Vec::new();
         let mut local = self.lock();
         pending.extend(registrations.map(|registration| local.register(self, registration?)));

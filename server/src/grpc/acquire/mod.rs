@@ -157,7 +157,9 @@ impl Api {
         via: Via,
     ) -> Result<AcquireState, Problem> {
         let attached = via.attached(namespace, &acquiring.session);
-        let request = acquiring.request(self.node()?.id(), attached)?;
+        // Before the decision: afterwards a server that is stopping must not report as unavailable what was granted.
+        let home = self.node()?.id();
+        let request = acquiring.request(home, attached)?;
         let decided = in_time(async { Ok(namespace.decide(request).await?) }).await?;
         if let Via::Stream(stream) = via
             && leaves_open(&decided.outcome)
@@ -166,7 +168,7 @@ impl Api {
             let _ = namespace.attach(&acquiring.session, stream);
         }
         if let Outcome::Held { claim, .. } = &decided.outcome {
-            Box::pin(self.ensure_held(namespace, acquiring, claim)).await?;
+            Box::pin(self.ensure_held(namespace, acquiring, claim, home)).await?;
         }
         acquiring.state(decided)
     }

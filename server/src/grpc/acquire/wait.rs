@@ -75,7 +75,7 @@ impl Api {
         Context::map_current(|call| call.span().add_event("waiting", Vec::new()));
         match caller.wait_for(&mut pending, ttl, cancel).await {
             End::Notified(WaitEnd::Granted(claim)) => {
-                Box::pin(self.ensure_held(caller.namespace, caller.acquiring, &claim)).await?;
+                Box::pin(self.ensure_held(caller.namespace, caller.acquiring, &claim, caller.home)).await?;
                 pending.acknowledge();
                 let token = claim.token().unwrap_or_default().0.cast_signed();
                 Context::map_current(|call| {
@@ -99,9 +99,9 @@ impl Api {
         namespace: &Namespace,
         acquiring: &Acquiring,
         claim: &Claim,
+        home: ServerId,
     ) -> Result<(), Problem> {
-        let me = self.node()?.id();
-        if acquiring.received.is_none() || claim.spec.awaited_at.is_none_or(|at| at == me) {
+        if acquiring.received.is_none() || claim.spec.awaited_at.is_none_or(|at| at == home) {
             return Ok(());
         }
         match in_time(acknowledge(namespace, claim)).await {
@@ -135,7 +135,7 @@ impl Api {
         };
         let answer = match outcome {
             Outcome::Held { claim, .. } => {
-                self.ensure_held(caller.namespace, caller.acquiring, &claim).await?;
+                self.ensure_held(caller.namespace, caller.acquiring, &claim, caller.home).await?;
                 caller.acquiring.held(&claim, None, revision)
             }
             Outcome::Busy { blocker, ttl, opened } => busy(&caller.acquiring.session, &blocker, ttl, opened, revision),

@@ -133,7 +133,7 @@ impl Connection {
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                // StreamReplySender before notices, which may be about them.
+                // Replies before notices, which may be about them.
                 biased;
                 Some(ending) = ending.next() => {
                     self.end = StreamEnd::Closed;

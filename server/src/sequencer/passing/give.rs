@@ -78,7 +78,7 @@ impl Sequencer {
         writers.find(usable).filter(|server| *server != me)
     }
 
-    /// Whether somebody who writes tells of what it commits.
+    /// Whether the last writer sends this server what it commits.
     pub(in crate::sequencer) fn is_notified(&self) -> bool {
         let writer = self.replica.last_writer.and_then(|writer| self.passing.links.get(&writer));
         writer.is_some_and(|link| link.is_open)
