@@ -22,8 +22,8 @@ impl Config {
         load::reject_unknown_variables(surroundings)?;
         check_bounds(&settings)?;
         let data_dir = settings.data_dir.get_or_insert_with(|| default_data_dir(surroundings)).clone();
-        if let Some(path) = settings.paths().find(|path| path.to_str().is_none()) {
-            return Err(ConfigError(format!("the path {} must be UTF-8", path.display())));
+        if let Some((name, path)) = settings.paths().find(|(_, path)| path.to_str().is_none()) {
+            return Err(ConfigError(format!("{name} is {}: it must be UTF-8", path.display())));
         }
         let default_url = || format!("sqlite:{}", data_dir.join("tenure.db").display()).into();
         let url = settings.store_url.get_or_insert_with(default_url).expose_secret().to_owned();

@@ -96,9 +96,9 @@ fn read_file(file: &Path) -> Result<Settings, ConfigError> {
     let text = fs::read_to_string(file)
         .map_err(|error| ConfigError(format!("config: cannot read {}: {error}", file.display())))?;
     let mut settings: Settings = toml::from_str(&text).map_err(|error| ConfigError(problem(file, &text, &error)))?;
-    // Paths in a file are relative to its folder; `-` is no path but standard output.
+    // Paths in a file are relative to its folder; `-` as audit log is no path but standard output.
     let folder = file.parent().unwrap_or(Path::new(""));
-    for path in settings.paths().filter(|path| path.as_os_str() != "-") {
+    for (_, path) in settings.paths().filter(|(name, path)| *name != "audit_log" || path.as_os_str() != "-") {
         *path = folder.join(&path);
     }
     if let Some(keys) = settings.jwt_keys.take_if(|keys| !keys.expose_secret().contains("://")) {

@@ -24,13 +24,14 @@ const NEEDS: [(&str, &str); 11] = [
     ("jwt_claim", "jwt_keys"),
 ];
 
-/// Checks that settings are not set without those that they need.
+/// Checks that settings are not set without those that they need. A setting that is given but empty still needs them, so
+/// that an empty `tls_cert` does not serve plaintext, and does not satisfy another one.
 pub(super) fn check_needs(settings: &Settings) -> Result<(), ConfigError> {
     let given = toml::Table::try_from(settings).map_err(|error| ConfigError(error.to_string()))?;
-    let unset = [toml::Value::Boolean(false), toml::Value::String(String::new())];
-    let is_set = |name: &str| given.get(name).is_some_and(|value| !unset.contains(value));
+    let value_of = |name: &str| given.get(name).filter(|value| value.as_bool() != Some(false));
+    let is_filled = |name: &str| value_of(name).is_some_and(|value| value.as_str() != Some(""));
     for (setting, others) in NEEDS {
-        if is_set(setting) && !others.split(" and ").all(is_set) {
+        if value_of(setting).is_some() && !others.split(" and ").all(is_filled) {
             return Err(ConfigError(format!("{setting} is set: also set {others}")));
         }
     }

@@ -161,12 +161,20 @@ impl Settings {
         Self::command().get_arguments().map(variable).collect()
     }
 
-    /// The paths of files and folders.
-    pub(super) fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
-        let tls = [&mut self.tls_cert, &mut self.tls_key, &mut self.tls_client_ca, &mut self.tls_client_crl];
-        let auth = [&mut self.tokens_file, &mut self.policy, &mut self.audit_log];
-        let store = [&mut self.data_dir, &mut self.store_url_file];
-        tls.into_iter().chain(auth).chain(store).flatten()
+    /// The paths of files and folders that are set, with the names of their settings.
+    pub(super) fn paths(&mut self) -> impl Iterator<Item = (&'static str, &mut PathBuf)> {
+        let all = [
+            ("tls_cert", &mut self.tls_cert),
+            ("tls_key", &mut self.tls_key),
+            ("tls_client_ca", &mut self.tls_client_ca),
+            ("tls_client_crl", &mut self.tls_client_crl),
+            ("tokens_file", &mut self.tokens_file),
+            ("policy", &mut self.policy),
+            ("audit_log", &mut self.audit_log),
+            ("data_dir", &mut self.data_dir),
+            ("store_url_file", &mut self.store_url_file),
+        ];
+        all.into_iter().filter_map(|(name, path)| Some((name, path.as_mut()?)))
     }
 }
 
