@@ -214,7 +214,7 @@ pub enum GroupChange {
         /// The reason: released, or the reason for the end of its session.
         reason: EndReason,
         /// The leadership from now on; none if no member is left.
-        #[cfg_attr(feature = "serde", serde(flatten))]
+        #[cfg_attr(feature = "serde", serde(flatten, deserialize_with = "optional_lead"))]
         lead: Option<Lead>,
     },
     /// The config was set, or cleared.
@@ -235,6 +235,24 @@ pub enum GroupChange {
         #[cfg_attr(feature = "serde", serde(with = "pairs"))]
         assignments: Assignments,
     },
+}
+
+/// Decodes the leadership, if there is one. serde alone takes damaged fields of a flattened `Option` for none.
+#[cfg(feature = "serde")]
+fn optional_lead<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Lead>, D::Error> {
+    use serde::de::Error;
+
+    #[derive(Deserialize)]
+    struct Parts {
+        leader: Option<Revision>,
+        token: Option<Revision>,
+    }
+    match Parts::deserialize(deserializer)? {
+        Parts { leader: Some(member), token: Some(token) } => Ok(Some(Lead { member, token })),
+        Parts { leader: None, token: None } => Ok(None),
+        Parts { leader: None, .. } => Err(D::Error::missing_field("leader")),
+        Parts { token: None, .. } => Err(D::Error::missing_field("token")),
+    }
 }
 
 /// Assignments by the members' numbers.

@@ -137,6 +137,18 @@ mod tests {
     }
 
     #[test]
+    fn damaged_leader_of_a_group_is_an_error() {
+        let decode = |lead: &str| {
+            let left = r#""member":2,"session":"s","opened":1,"owner":"","reason":"released""#;
+            decode_events(&format!(r#"[{{"revision":3,"event":"group","group":"g","change":"left",{left}{lead}}}]"#))
+        };
+        assert!(decode("").is_ok() && decode(r#","leader":1,"token":3"#).is_ok(), "{:?}", decode(""));
+        for damaged in [r#","leader":"x","token":3"#, r#","leader":1"#, r#","token":3"#] {
+            assert!(decode(damaged).is_err(), "{damaged}");
+        }
+    }
+
+    #[test]
     fn two_events_of_one_revision_are_a_handoff_or_an_error() {
         let adopted = r#"{"revision":3,"event":"server_adopted","dead":7,"by":8}"#;
         let error = decode_events(&format!("[{adopted},{adopted}]")).unwrap_err();
