@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS sessions (
     opened INTEGER NOT NULL,                -- the event that opened it
     id TEXT NOT NULL,
     owner TEXT NOT NULL,
-    identity TEXT,                          -- who opened it, as was proved; null: nobody had to prove anything
+    identity TEXT,                          -- the authenticated identity that opened it; null: none was required
     client TEXT,                            -- the program that opened it; null: programs are not compared
     ttl_ms INTEGER NOT NULL,
     disconnect_grace_ms INTEGER,            -- how long it outlives its stream; null: until its TTL has passed
@@ -115,14 +115,14 @@ CREATE TABLE IF NOT EXISTS group_members (
     PRIMARY KEY (namespace, group_id, number)
 ) STRICT, WITHOUT ROWID;
 
--- By what a database that was restored is told from what it was: revisions beyond what it knows have been given then.
+-- Distinguishes a restored database from the original, which may have issued revisions beyond those of the copy.
 CREATE TABLE IF NOT EXISTS tenure_identity (
     said_by TEXT NOT NULL PRIMARY KEY,  -- there is one row, ''
     created_identity TEXT NOT NULL,                -- what was said of when the tables were made: a file says nothing
     database_identity TEXT NOT NULL     -- the database then: on another one, also new namespaces do not begin at 1
 ) STRICT;
 
--- Views for people. They tell the whole truth: the rows, and what the log has after them.
+-- Views for people. They show the rows together with the later events of the log.
 
 -- The log, one row for each event. Columns that an event has nothing to say about are null. Events of one commit have the
 -- same batch: the revision of the last of them. The log does not repeat an event's revision as the number of the claim,
@@ -221,7 +221,7 @@ SELECT
 FROM latest AS l, json_each(l.names) AS n
 WHERE l.recency = 1 AND l.event <> 'claim_ended';
 
--- Who holds what. A lingering lock is held no more, but nobody is granted it before its minimum hold is over.
+-- Holders. A lingering lock is not held any more, and not granted before its minimum hold is over.
 -- granted_at: the clock of the server that appended the grant, for people.
 CREATE VIEW IF NOT EXISTS current_locks AS
 SELECT

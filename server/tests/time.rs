@@ -1,4 +1,4 @@
-//! StreamReplies by time: expiry, leases, adoption and outages; with a clock that the test controls.
+//! Decisions by time: expiry, leases, adoption and outages; with a clock that the test controls.
 
 use crate::lab;
 

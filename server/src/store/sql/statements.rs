@@ -162,7 +162,7 @@ statements! { $
     reset_heads,
     /// Makes this database differ from the one on which namespaces may begin at 1.
     reset_created_since,
-    /// Makes the tables faster, or does nothing. DriverError is ignored, since not every database supports it.
+    /// Makes the tables faster, or does nothing. A failure is ignored, since not every database supports it.
     tune_tables,
     /// Moves the head by [`HeadMove::Create`]. The dialect defines the arguments of these four statements.
     create_head,
