@@ -69,5 +69,5 @@ pub fn built(name: &str) -> anyhow::Result<PathBuf> {
     let mut beside = test.ancestors().skip(1).take(2).map(|folder: &Path| folder.join(name));
     beside
         .find(|program| program.is_file())
-        .with_context(|| format!("{name} is not built: run `cargo build --bins`, or set {variable}"))
+        .with_context(|| format!("{name} is not built: run `cargo build --workspace --bins`, or set {variable}"))
 }

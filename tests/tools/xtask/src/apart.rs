@@ -19,10 +19,11 @@ impl Apart {
     /// select other features, and rebuild most of it.
     pub fn build(folder: &str) -> anyhow::Result<Self> {
         let folder = root().join(folder);
-        let told = linted(&["test", "--locked", "--workspace", "--no-run", "--message-format=json-render-diagnostics"])
-            .output()
-            .context("building the tests")?;
-        let tests: Vec<PathBuf> = told.lines().filter_map(|line| test_of(&folder, line)).collect();
+        let messages =
+            linted(&["test", "--locked", "--workspace", "--no-run", "--message-format=json-render-diagnostics"])
+                .output()
+                .context("building the tests")?;
+        let tests: Vec<PathBuf> = messages.lines().filter_map(|line| test_of(&folder, line)).collect();
         ensure!(!tests.is_empty(), "{} has no tests", folder.display());
         Ok(Self { folder, tests })
     }
@@ -38,12 +39,12 @@ impl Apart {
             for (name, value) in environment {
                 run.env(name, value);
             }
-            if run.run().is_err() {
-                failed.push(test.file_name().unwrap_or_default().display().to_string());
+            if let Err(error) = run.run() {
+                failed.push(format!("{error:#}"));
             }
         }
         if !failed.is_empty() {
-            bail!("failed: {}", failed.join(", "));
+            bail!("{}", failed.join("\n"));
         }
         Ok(())
     }
@@ -69,13 +70,13 @@ mod tests {
                 r#"{{"reason":"compiler-artifact","manifest_path":"{manifest}","profile":{{"test":{test}}},"executable":{executable}}}"#
             )
         };
-        let folder = Path::new("/there/tests/e2e");
+        let folder = Path::new("/there/tests/blackbox/e2e");
         let found = |message: &str| test_of(folder, message);
         let program = Some(PathBuf::from("/t/crashes-1"));
-        assert_eq!(found(&message("/there/tests/e2e/Cargo.toml", true, "\"/t/crashes-1\"")), program);
-        assert_eq!(found(&message("/there/tests/e2e/Cargo.toml", false, "\"/t/crashes-1\"")), None);
-        assert_eq!(found(&message("/there/tests/load/Cargo.toml", true, "\"/t/crashes-1\"")), None);
-        assert_eq!(found(&message("/there/tests/e2e/Cargo.toml", true, "null")), None);
+        assert_eq!(found(&message("/there/tests/blackbox/e2e/Cargo.toml", true, "\"/t/crashes-1\"")), program);
+        assert_eq!(found(&message("/there/tests/blackbox/e2e/Cargo.toml", false, "\"/t/crashes-1\"")), None);
+        assert_eq!(found(&message("/there/tests/performance/load/Cargo.toml", true, "\"/t/crashes-1\"")), None);
+        assert_eq!(found(&message("/there/tests/blackbox/e2e/Cargo.toml", true, "null")), None);
         assert_eq!(found("no JSON"), None);
     }
 }

@@ -25,12 +25,11 @@ pub fn check(only: &[String]) -> anyhow::Result<()> {
         check.args([root().join("clients").join(name).join("check")]);
         check.env("TENURED", &programs.join("tenured").display().to_string());
         if let Err(error) = check.run() {
-            println!("-- {name}: {error:#}");
-            failed.push(name);
+            failed.push(format!("{name}: {error:#}"));
         }
     }
     if !failed.is_empty() {
-        bail!("failed: {}", failed.join(", "));
+        bail!("{}", failed.join("\n"));
     }
     Ok(())
 }

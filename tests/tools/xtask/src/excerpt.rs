@@ -10,14 +10,12 @@ const AFTER: usize = 3;
 
 /// Starts of lines, without indentation, that announce a failure: of Rust, Go, pytest, Maven and Node, and of
 /// this program.
-const STARTS: [&str; 14] = [
+const STARTS: [&str; 12] = [
     "thread '",
     "error:",
     "error[",
     "Error:",
     "panic:",
-    "FAILED",
-    "== FAILED",
     "--- FAIL",
     "FAIL",
     "E   ",
@@ -39,7 +37,8 @@ impl Excerpt {
     /// Takes the next line of the output.
     pub fn take(&mut self, line: &str) {
         let text = line.trim_start();
-        if STARTS.iter().any(|start| text.starts_with(start)) {
+        let is_stage = text.starts_with("== ") && text.contains(" FAILED");
+        if is_stage || STARTS.iter().any(|start| text.starts_with(start)) {
             self.follow = AFTER + 1;
         }
         if self.follow > 0 {
@@ -77,6 +76,12 @@ mod tests {
     fn excerpt_has_what_follows_a_panic() {
         let lines = ["test a ... ok", "thread 'b' panicked at src/b.rs:3:", "left: 1", "right: 2", "note: x", "later"];
         assert_eq!(excerpt(&lines), lines[1..5].join("\n"));
+    }
+
+    #[test]
+    fn excerpt_has_the_cause_of_each_stage() {
+        let lines = ["FAILED deny", "passed a", "passed b", "passed c", "passed d", "== deny FAILED: x", "y"];
+        assert_eq!(excerpt(&lines), [&lines[..4], &lines[5..]].concat().join("\n"));
     }
 
     #[test]

@@ -31,7 +31,8 @@ pub fn cargo(arguments: &[&str]) -> Program {
 }
 
 /// cargo, for a debug build in which clippy compiles the workspace and fails on a warning. This is how `cargo clippy`
-/// itself runs clippy, but it generates code, too: the same crates need not be gone through once more.
+/// itself runs clippy, but it generates code, too: the same crates need not be gone through once more. Code made so lacks
+/// some optimizations of rustc's own, and is kept beside that of a plain `cargo build`.
 pub fn linted(arguments: &[&str]) -> Program {
     let mut program = cargo(arguments);
     program.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver").env("CLIPPY_ARGS", "-Dwarnings__CLIPPY_HACKERY__");
@@ -66,16 +67,25 @@ impl Program {
 
     /// Runs it to its end, which must be successful, and returns its output.
     pub fn output(&mut self) -> anyhow::Result<String> {
-        let output = self.0.stderr(Stdio::inherit()).output()?;
-        if !output.status.success() {
-            bail!("it ended with {}", output.status);
+        let name = self.name();
+        let command = self.0.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().with_context(|| format!("starting {name}"))?;
+        let excerpt = Arc::<Mutex<Excerpt>>::default();
+        let (done, ended) = mpsc::channel();
+        if let Some(errors) = child.stderr.take() {
+            pass(errors, std::io::stderr(), excerpt.clone(), done);
         }
-        String::from_utf8(output.stdout).context("it says what is no text")
+        let output = child.wait_with_output().with_context(|| format!("waiting for {name}"))?;
+        wait_for(&ended);
+        if !output.status.success() {
+            bail!("{name} ended with {}\n{}", output.status, text_of(&excerpt));
+        }
+        String::from_utf8(output.stdout).with_context(|| format!("the output of {name} is not UTF-8"))
     }
 
     /// Runs it to its end, which must be successful. The error has the lines of its output that say why it is not.
     pub fn run(&mut self) -> anyhow::Result<()> {
-        let name = Path::new(self.0.get_program()).file_name().unwrap_or_default().display().to_string();
+        let name = self.name();
         let first: Vec<String> = self.0.get_args().take(2).map(|argument| argument.display().to_string()).collect();
         let command = self.0.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().with_context(|| format!("starting {name}"))?;
@@ -86,14 +96,26 @@ impl Program {
             pass(errors, std::io::stderr(), excerpt.clone(), done);
         }
         let status = child.wait().with_context(|| format!("waiting for {name}"))?;
-        // A daemon that it has left behind may keep the pipes open.
-        while let Ok(()) = ended.recv_timeout(Duration::from_secs(2)) {}
+        wait_for(&ended);
         if !status.success() {
-            let excerpt = excerpt.lock().unwrap_or_else(PoisonError::into_inner).text();
-            bail!("{name} {} ended with {status}\n{excerpt}", first.join(" "));
+            bail!("{name} {} ended with {status}\n{}", first.join(" "), text_of(&excerpt));
         }
         Ok(())
     }
+
+    fn name(&self) -> String {
+        Path::new(self.0.get_program()).file_name().unwrap_or_default().display().to_string()
+    }
+}
+
+/// Waits until the output of a program that has ended was passed on, but not long: a daemon that it has left behind may
+/// keep the pipes open.
+fn wait_for(ended: &mpsc::Receiver<()>) {
+    while let Ok(()) = ended.recv_timeout(Duration::from_secs(2)) {}
+}
+
+fn text_of(excerpt: &Mutex<Excerpt>) -> String {
+    excerpt.lock().unwrap_or_else(PoisonError::into_inner).text()
 }
 
 /// Passes output on, line by line.
