@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -87,19 +87,28 @@ impl Actor {
 
     /// Closes the clients of its driver, and keeps it for other scenarios, unless a fault was injected into it or it
     /// does not answer.
-    pub(crate) async fn finish(mut self, spec: &ClientSpec, drivers: &Drivers) {
+    ///
+    /// # Errors
+    /// If it has printed what is no answer.
+    pub(crate) async fn finish(mut self, spec: &ClientSpec, drivers: &Drivers) -> anyhow::Result<()> {
         if self.driver.is_harmed {
-            return;
+            return Ok(());
         }
+        self.mend();
         for client in std::mem::take(&mut self.connected) {
             let fields = Map::from_iter([("client".to_owned(), json!(client))]);
-            let Ok((_, answer)) = self.driver.conversation.ask("close", &fields).await else { return };
+            let Ok((_, answer)) = self.driver.conversation.ask("close", &fields).await else { return Ok(()) };
             if !matches!(timeout(CLOSE, answer).await, Ok(Ok(_))) {
-                return;
+                return Ok(());
             }
         }
+        if let Some(line) = self.driver.conversation.nonsense() {
+            bail!("it printed what is no answer while it closed: {line}");
+        }
+        self.driver.conversation.forget_log();
         self.driver.played += 1;
         drivers.put(spec, self.driver);
+        Ok(())
     }
 
     pub(crate) fn cut(&self, how: Cut) {

@@ -100,6 +100,11 @@ impl Conversation {
         self.shared.lock().nonsense.clone()
     }
 
+    /// Discards its log so far.
+    pub fn forget_log(&self) {
+        self.shared.lock().log.clear();
+    }
+
     /// The end of its log.
     #[must_use]
     pub fn log(&self) -> String {

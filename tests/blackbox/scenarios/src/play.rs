@@ -101,8 +101,8 @@ pub async fn play(
             bail!("{name} said something that is no answer: {line}");
         }
     }
-    for actor in play.actors.into_values() {
-        actor.finish(client, drivers).await;
+    for (name, actor) in play.actors {
+        actor.finish(client, drivers).await.context(name)?;
     }
     Ok(())
 }

@@ -23,8 +23,8 @@ const TOLD: usize = 4_000;
 /// Maximum number of reported violations per seed.
 const VIOLATIONS: usize = 8;
 
-/// Runs seeds, with a defect or without, in up to `jobs` processes and passes each report to `tell`, which returns whether to go on. The calling
-/// process must have no other threads.
+/// Runs seeds, with a defect or without, in up to `jobs` processes and passes each report to `tell`, which returns whether
+/// to go on. The calling process must have no other threads.
 ///
 /// # Panics
 /// If no process can be created.

@@ -81,5 +81,7 @@ fn every_defect_is_found() {
         let (name, seed) = (defect.to_string(), seed.to_string());
         let output = sim(&["--defect", &name, "--first-only", "--seeds", SEARCHED, "--first-seed", &seed]);
         assert_eq!(output.status.code(), Some(1), "{name} was not found from seed {seed} on");
+        let crashed = lines(&output).into_iter().find(|line| line.trim_start().starts_with("a run ends"));
+        assert_eq!(crashed, None, "{name} breaks the simulation instead of a promise");
     }
 }
