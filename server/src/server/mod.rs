@@ -169,7 +169,7 @@ impl Server {
         let environment = Environment { clock: Arc::new(BootClock), connector, metrics: metrics.clone() };
         let parts = ServerParts::from(source, options.ttl, options.node, environment, &shutdown).await?;
         let ServerParts { routes, readiness, life } = parts;
-        let counting = CountingLayer::new(metrics.of())?;
+        let counting = CountingLayer::new(&metrics.of())?;
         let served = Served {
             service: in_process(routes.clone(), counting.clone(), access.clone(), address),
             access: access.clone(),

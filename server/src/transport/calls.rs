@@ -1,22 +1,17 @@
 //! gRPC server metrics with the names and labels of go-grpc-prometheus, so that existing dashboards work.
 
 use std::collections::HashMap;
-use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Instant;
 
 use foldhash::fast::FixedState;
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::exemplar::Exemplar;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-
-use crate::telemetry::metrics::MetricSet;
 use tonic::Code;
 
-use crate::telemetry::metrics::Latencies;
+use crate::telemetry::metrics::{Latencies, MetricSet};
 
 /// The names of status codes, by number.
 const CODES: [&str; 17] = [
@@ -62,78 +57,97 @@ impl Kind {
     }
 }
 
-/// A method and its counters.
-struct Method {
-    service: String,
-    name: String,
-    kind: Kind,
-    started: AtomicU64,
-    received: AtomicU64,
-    sent: AtomicU64,
-    handled: [AtomicU64; CODES.len()],
-    times: Latencies,
+/// The type, service and name of a method.
+type Labels = [(&'static str, String); 3];
+
+/// The metrics of calls, by method.
+#[derive(Clone)]
+pub(crate) struct Calls {
+    started: Family<Labels, Counter>,
+    received: Family<Labels, Counter>,
+    sent: Family<Labels, Counter>,
+    handled: Family<(Labels, [(&'static str, &'static str); 1]), Counter>,
+    times: Family<Labels, Histogram>,
 }
 
-impl Method {
-    fn new(service: String, name: String, kind: Kind) -> Arc<Self> {
-        let (started, received, sent, handled, times) = Default::default();
-        Arc::new(Self { service, name, kind, started, received, sent, handled, times })
+impl Default for Calls {
+    fn default() -> Self {
+        let (started, received, sent, handled) = Default::default();
+        let times = Family::<Labels, Histogram>::new_with_constructor(|| Latencies::default().0);
+        Self { started, received, sent, handled, times }
     }
-
-    fn labels(&self) -> [(&str, &str); 3] {
-        [("grpc_type", self.kind.as_str()), ("grpc_service", &self.service), ("grpc_method", &self.name)]
-    }
-}
-
-/// Counts the calls of each method.
-#[derive(Clone, Default)]
-pub(crate) struct Calls(Arc<OnceLock<Methods>>);
-
-struct Methods {
-    by_path: HashMap<String, Arc<Method>, FixedState>,
-    unknown: Arc<Method>,
-    /// In the order of registration, `unknown` last.
-    all: Vec<Arc<Method>>,
 }
 
 impl MetricSet for Calls {
     const PREFIX: Option<&'static str> = None;
 
     fn register(&self, registry: &mut Registry) {
-        registry.register_collector(Box::new(self.clone()));
+        registry.register("grpc_server_started", "Started calls", self.started.clone());
+        registry.register("grpc_server_msg_received", "Messages received from clients", self.received.clone());
+        registry.register("grpc_server_msg_sent", "Messages sent to clients", self.sent.clone());
+        registry.register("grpc_server_handled", "Completed calls, by status code", self.handled.clone());
+        let help = "Duration of completed calls, including waits for locks and the lifetime of streams, in seconds";
+        registry.register("grpc_server_handling_seconds", help, self.times.clone());
     }
 }
 
 impl Calls {
-    /// Registers these methods (service, name and kind), each counted from 0. Only the first call has an effect.
-    pub(crate) fn know(&self, methods: impl IntoIterator<Item = (String, String, Kind)>) {
-        self.0.get_or_init(|| {
-            let mut all: Vec<Arc<Method>> =
-                methods.into_iter().map(|(service, name, kind)| Method::new(service, name, kind)).collect();
-            let path = |method: &Arc<Method>| (format!("/{}/{}", method.service, method.name), method.clone());
-            let by_path = all.iter().map(path).collect();
-            // The kind that grpc-go reports for unknown methods.
-            let kind = Kind { client_streams: true, server_streams: true };
-            let unknown = Method::new(UNKNOWN.to_owned(), UNKNOWN.to_owned(), kind);
-            all.push(unknown.clone());
-            Methods { by_path, unknown, all }
-        });
-    }
-
-    /// Starts counting a call. `None` if no methods are registered.
-    pub(crate) fn begin(&self, path: &str) -> Option<Call> {
-        let methods = self.0.get()?;
-        let method = methods.by_path.get(path).unwrap_or(&methods.unknown).clone();
-        method.started.fetch_add(1, Ordering::Relaxed);
-        Some(Call { method, begun: Instant::now(), is_over: false })
+    /// The counters of a method, all at 0.
+    fn method(&self, service: &str, name: &str, kind: Kind) -> Arc<Method> {
+        let labels = [("grpc_type", kind.as_str()), ("grpc_service", service), ("grpc_method", name)];
+        let labels = labels.map(|(label, value)| (label, value.to_owned()));
+        Arc::new(Method {
+            kind,
+            started: self.started.get_or_create_owned(&labels),
+            received: self.received.get_or_create_owned(&labels),
+            sent: self.sent.get_or_create_owned(&labels),
+            times: Latencies(self.times.get_or_create_owned(&labels)),
+            handled: CODES.map(|code| self.handled.get_or_create_owned(&(labels.clone(), [("grpc_code", code)]))),
+        })
     }
 }
 
-/// A call in progress. If dropped before its end, it counts as cancelled by its client.
+/// The counters of a method.
+struct Method {
+    kind: Kind,
+    started: Counter,
+    received: Counter,
+    sent: Counter,
+    times: Latencies,
+    handled: [Counter; CODES.len()],
+}
+
+/// Counts the calls of each method.
+pub(crate) struct Methods {
+    by_path: HashMap<String, Arc<Method>, FixedState>,
+    unknown: Arc<Method>,
+}
+
+impl Methods {
+    /// Counts the calls of these methods (service, name and kind) in `calls`.
+    pub(crate) fn new(calls: &Calls, methods: impl IntoIterator<Item = (String, String, Kind)>) -> Self {
+        let counted = |(service, name, kind): (String, String, Kind)| {
+            (format!("/{service}/{name}"), calls.method(&service, &name, kind))
+        };
+        let by_path = methods.into_iter().map(counted).collect();
+        // The kind that grpc-go reports for unknown methods.
+        let kind = Kind { client_streams: true, server_streams: true };
+        Self { by_path, unknown: calls.method(UNKNOWN, UNKNOWN, kind) }
+    }
+
+    /// Starts counting a call.
+    pub(crate) fn begin(&self, path: &str) -> Call {
+        let method = self.by_path.get(path).unwrap_or(&self.unknown).clone();
+        method.started.inc();
+        Call { method, begun: Instant::now(), code: Code::Cancelled }
+    }
+}
+
+/// A call in progress, counted on drop. Without an [end](Self::end) it counts as cancelled by its client.
 pub(crate) struct Call {
     method: Arc<Method>,
     begun: Instant,
-    is_over: bool,
+    code: Code,
 }
 
 impl Call {
@@ -143,78 +157,24 @@ impl Call {
     }
 
     /// The counter of messages that the client sends.
-    pub(crate) fn received(&self) -> Received {
-        Received(self.method.clone())
+    pub(crate) fn received(&self) -> Counter {
+        self.method.received.clone()
     }
 
     /// Counts messages sent by the server.
     pub(crate) fn sent(&self, messages: u64) {
-        self.method.sent.fetch_add(messages, Ordering::Relaxed);
+        self.method.sent.inc_by(messages);
     }
 
     /// Ends the call with this code.
     pub(crate) fn end(mut self, code: Code) {
-        self.count(code);
-    }
-
-    fn count(&mut self, code: Code) {
-        self.is_over = true;
-        self.method.handled[code as usize].fetch_add(1, Ordering::Relaxed);
-        self.method.times.took(self.begun.elapsed());
+        self.code = code;
     }
 }
 
 impl Drop for Call {
     fn drop(&mut self) {
-        if !self.is_over {
-            self.count(Code::Cancelled);
-        }
-    }
-}
-
-/// Counts the messages that the client of a call sends.
-pub(crate) struct Received(Arc<Method>);
-
-impl Received {
-    pub(crate) fn count(&self, messages: u64) {
-        self.0.received.fetch_add(messages, Ordering::Relaxed);
-    }
-}
-
-impl fmt::Debug for Calls {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Calls")
-    }
-}
-
-const NO_EXEMPLAR: Option<&Exemplar<[(&str, &str); 0], f64>> = None;
-
-impl Collector for Calls {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let Some(Methods { all, .. }) = self.0.get() else { return Ok(()) };
-        let mut counter = |name: &str, help: &str, of: fn(&Method) -> &AtomicU64| {
-            let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-            all.iter().try_for_each(|method| {
-                let count = of(method).load(Ordering::Relaxed);
-                metric.encode_family(&method.labels())?.encode_counter(&count, NO_EXEMPLAR)
-            })
-        };
-        counter("grpc_server_started", "Started calls.", |method| &method.started)?;
-        counter("grpc_server_msg_received", "Messages received from clients.", |method| &method.received)?;
-        counter("grpc_server_msg_sent", "Messages sent to clients.", |method| &method.sent)?;
-        let help = "Completed calls, by status code.";
-        let mut metric = encoder.encode_descriptor("grpc_server_handled", help, None, MetricType::Counter)?;
-        for method in all {
-            for (code, count) in CODES.iter().zip(&method.handled) {
-                let [kind, service, name] = method.labels();
-                let labels = [kind, service, name, ("grpc_code", code)];
-                let count = count.load(Ordering::Relaxed);
-                metric.encode_family(&labels)?.encode_counter(&count, NO_EXEMPLAR)?;
-            }
-        }
-        let help = "Duration of completed calls, including waits for locks and the lifetime of streams, in seconds.";
-        let mut metric =
-            encoder.encode_descriptor("grpc_server_handling_seconds", help, None, MetricType::Histogram)?;
-        all.iter().try_for_each(|method| method.times.0.encode(metric.encode_family(&method.labels())?))
+        self.method.handled[self.code as usize].inc();
+        self.method.times.took(self.begun.elapsed());
     }
 }

@@ -1,11 +1,13 @@
 //! Counts calls by method: starts, status codes, durations and messages.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body::{Frame, SizeHint};
+use http_body_util::BodyExt;
 use pin_project_lite::pin_project;
 use prost::Message;
 use prost_types::FileDescriptorSet;
@@ -13,21 +15,20 @@ use tonic::body::Body;
 use tonic::{Code, Status};
 use tower::{Layer, Service};
 
-use super::calls::{Call, Calls, Kind, Received};
+use super::calls::{Call, Calls, Kind, Methods};
 use crate::transport::frames::Frames;
 
 /// The layer that counts calls.
 #[derive(Clone)]
-pub(crate) struct CountingLayer(Calls);
+pub(crate) struct CountingLayer(Arc<Methods>);
 
 impl CountingLayer {
     /// Counts into `calls`, starting each method of this server at 0.
     ///
     /// # Errors
     /// If the service descriptors cannot be decoded.
-    pub(crate) fn new(calls: Calls) -> Result<Self, prost::DecodeError> {
-        calls.know(methods()?);
-        Ok(Self(calls))
+    pub(crate) fn new(calls: &Calls) -> Result<Self, prost::DecodeError> {
+        Ok(Self(Arc::new(Methods::new(calls, methods()?))))
     }
 }
 
@@ -61,14 +62,14 @@ impl<S> Layer<S> for CountingLayer {
     type Service = Counting<S>;
 
     fn layer(&self, inner: S) -> Counting<S> {
-        Counting { calls: self.0.clone(), inner }
+        Counting { methods: self.0.clone(), inner }
     }
 }
 
 /// Counts the calls of the inner service.
 #[derive(Clone)]
 pub(crate) struct Counting<S> {
-    calls: Calls,
+    methods: Arc<Methods>,
     inner: S,
 }
 
@@ -85,17 +86,20 @@ where
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        let call = self.calls.begin(request.uri().path());
-        if let Some(call) = &call {
-            let received = call.received();
-            if call.kind().client_streams {
-                request = request.map(|body| Body::new(CountedRequest { body, frames: Frames::default(), received }));
-            } else {
-                // As grpc-go does for methods without client streaming.
-                received.count(1);
-            }
+        let call = self.methods.begin(request.uri().path());
+        let received = call.received();
+        if call.kind().client_streams {
+            let mut frames = Frames::default();
+            let count = move |frame: Frame<Bytes>| {
+                received.inc_by(frame.data_ref().map_or(0, |data| frames.count(data)));
+                frame
+            };
+            request = request.map(|body| Body::new(body.map_frame(count)));
+        } else {
+            // As grpc-go does for methods without client streaming.
+            received.inc();
         }
-        Handling { inner: self.inner.call(request), call }
+        Handling { inner: self.inner.call(request), call: Some(call) }
     }
 }
 
@@ -104,6 +108,7 @@ pin_project! {
     pub(crate) struct Handling<F> {
         #[pin]
         inner: F,
+        // `None` once the answer has begun.
         call: Option<Call>,
     }
 }
@@ -147,35 +152,6 @@ fn code(headers: &HeaderMap) -> Option<Code> {
     headers.get(Status::GRPC_STATUS).map(|code| Code::from_bytes(code.as_bytes()))
 }
 
-/// A request body that counts its messages.
-struct CountedRequest {
-    body: Body,
-    frames: Frames,
-    received: Received,
-}
-
-impl http_body::Body for CountedRequest {
-    type Data = Bytes;
-    type Error = Status;
-
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
-        if let Some(data) = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref()) {
-            let messages = self.frames.count(data);
-            self.received.count(messages);
-        }
-        Poll::Ready(frame)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
 /// A response body that counts its messages and the code in its trailers.
 struct CountedResponse {
     body: Body,
@@ -189,29 +165,22 @@ impl http_body::Body for CountedResponse {
     type Error = Status;
 
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        let counted = &mut *self;
-        let frame = ready!(Pin::new(&mut counted.body).poll_frame(context));
-        match &frame {
+        let Self { body, frames, call } = &mut *self;
+        let frame = ready!(Pin::new(body).poll_frame(context));
+        let end = match &frame {
             Some(Ok(frame)) => {
-                if let (Some(data), Some(call)) = (frame.data_ref(), &counted.call) {
-                    call.sent(counted.frames.count(data));
+                if let (Some(data), Some(call)) = (frame.data_ref(), call.as_ref()) {
+                    call.sent(frames.count(data));
                 }
-                if let Some(code) = frame.trailers_ref().and_then(code)
-                    && let Some(call) = counted.call.take()
-                {
-                    call.end(code);
-                }
+                frame.trailers_ref().and_then(code)
             }
-            Some(Err(status)) => {
-                if let Some(call) = counted.call.take() {
-                    call.end(status.code());
-                }
-            }
-            None => {
-                if let Some(call) = counted.call.take() {
-                    call.end(Code::Unknown);
-                }
-            }
+            Some(Err(status)) => Some(status.code()),
+            None => Some(Code::Unknown),
+        };
+        if let Some(code) = end
+            && let Some(call) = call.take()
+        {
+            call.end(code);
         }
         Poll::Ready(frame)
     }
