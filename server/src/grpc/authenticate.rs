@@ -12,7 +12,7 @@ use tower::{Layer, Service};
 
 use super::{forbidden_entirely, invalid_header, unidentified};
 use crate::auth::{Access, Act, Caller, Unidentified};
-use crate::transport::Peer;
+use crate::transport::{Peer, grpc_only};
 
 /// Open without credentials, because health checks have none.
 const OPEN: &str = "/grpc.health.v1.Health/";
@@ -23,7 +23,7 @@ const PEERS: &str = "/tenure.internal.v1.PeerService/";
 /// Lists the methods: only for callers that may call some.
 const REFLECTION: &str = "/grpc.reflection.";
 
-/// Rejects calls of unidentified callers, and adds a [`Caller`] to the extensions of the others.
+/// Rejects requests that are not gRPC and calls of unidentified callers, and adds a [`Caller`] to the extensions of the others.
 #[derive(Clone)]
 pub struct IdentifyLayer(Access);
 
@@ -107,6 +107,9 @@ where
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        if let Some(rejection) = grpc_only::rejection(&request) {
+            return Either::Right(ready(Ok(rejection)));
+        }
         match self.caller(&request) {
             Ok(caller) => {
                 request.extensions_mut().insert(caller);

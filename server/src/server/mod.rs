@@ -34,7 +34,6 @@ use crate::telemetry::metrics::Metrics;
 use crate::transport::answers::AnswersLayer;
 use crate::transport::cooperative_io::CooperativeIo;
 use crate::transport::counting::CountingLayer;
-use crate::transport::grpc_only::GrpcOnlyLayer;
 use crate::transport::peer_tls::Proof;
 use crate::transport::{self, Accounts, ConnectionLimits, Tls, TlsFiles};
 
@@ -192,7 +191,6 @@ impl Server {
             .layer(AnswersLayer)
             .layer(counting)
             .layer(DeadlineLayer::new(metrics.of()))
-            .layer(GrpcOnlyLayer)
             .layer(IdentifyLayer::new(access.clone()))
             .layer(TraceLayer::new(address))
             .layer(tower::util::MapRequestLayer::new(request_body::bounded))
@@ -288,8 +286,7 @@ fn warn_about_exposure(address: SocketAddr, has_tls: bool, access: &Access) {
 /// connection.
 fn in_process(routes: Routes, counting: CountingLayer, access: Access, address: SocketAddr) -> console::Service {
     let service = TraceLayer::new(address).layer(routes.prepare());
-    let service = GrpcOnlyLayer.layer(IdentifyLayer::new(access).layer(service));
-    console::Service::new(counting.layer(service))
+    console::Service::new(counting.layer(IdentifyLayer::new(access).layer(service)))
 }
 
 /// The address for clients, for display to people.

@@ -1,13 +1,9 @@
 //! Rejects requests that are not gRPC or have too many headers. Other methods than POST, and other content types, are
 //! requests that a foreign web page can make a browser send with the user's client certificate.
 
-use std::task::{Context, Poll};
-
-use futures::future::{Either, Ready, ready};
 use http::{Method, Request, Response, StatusCode, header};
 use tonic::Status;
 use tonic::body::Body;
-use tower::{Layer, Service};
 
 const GRPC: &str = "application/grpc";
 
@@ -15,21 +11,15 @@ const GRPC: &str = "application/grpc";
 /// wire (CVE-2026-49975).
 const HEADERS: usize = 64;
 
-/// The layer that rejects other requests than gRPC.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct GrpcOnlyLayer;
-
-impl<S> Layer<S> for GrpcOnlyLayer {
-    type Service = GrpcOnly<S>;
-
-    fn layer(&self, inner: S) -> GrpcOnly<S> {
-        GrpcOnly(inner)
+/// The response to a request that is rejected.
+pub(crate) fn rejection<B>(request: &Request<B>) -> Option<Response<Body>> {
+    if let Some(status) = refusal(request) {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = status;
+        return Some(response);
     }
+    check_headers(request).err().map(Status::into_http)
 }
-
-/// Filters the requests of the inner service.
-#[derive(Clone)]
-pub(crate) struct GrpcOnly<S>(S);
 
 /// The status for a request that is not gRPC.
 fn refusal<B>(request: &Request<B>) -> Option<StatusCode> {
@@ -50,31 +40,6 @@ fn check_headers<B>(request: &Request<B>) -> Result<(), Status> {
         return Err(Status::resource_exhausted(format!("headers: at most {HEADERS}")));
     }
     Ok(())
-}
-
-impl<S> Service<Request<Body>> for GrpcOnly<S>
-where
-    S: Service<Request<Body>, Response = Response<Body>>,
-{
-    type Response = Response<Body>;
-    type Error = S::Error;
-    type Future = Either<S::Future, Ready<Result<Response<Body>, S::Error>>>;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.0.poll_ready(context)
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        if let Some(status) = refusal(&request) {
-            let mut response = Response::new(Body::empty());
-            *response.status_mut() = status;
-            return Either::Right(ready(Ok(response)));
-        }
-        match check_headers(&request) {
-            Ok(()) => Either::Left(self.0.call(request)),
-            Err(status) => Either::Right(ready(Ok(status.into_http()))),
-        }
-    }
 }
 
 #[cfg(test)]
