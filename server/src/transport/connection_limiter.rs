@@ -39,7 +39,7 @@ impl Default for ConnectionLimits {
 pub(super) struct ConnectionLimiter(Arc<Shared>);
 
 struct Shared {
-    limits: ConnectionLimits,
+    greeting_timeout: Duration,
     limiter: Limiter<Handshakes>,
     rejected: Mutex<Rejected>,
     /// Connections with clients that speak TLS to a plaintext port, or plaintext to a TLS port.
@@ -85,6 +85,11 @@ impl ConnectionPermit {
         &self.account
     }
 
+    /// Timeout until the client has begun to speak HTTP/2.
+    pub(super) fn greeting_timeout(&self) -> Duration {
+        self.limiter.0.greeting_timeout
+    }
+
     /// Counts a failed handshake.
     pub(super) fn note_failed_handshake(&self) {
         self.limiter.0.counts.handshakes_failed.inc();
@@ -100,14 +105,11 @@ impl ConnectionLimiter {
     pub(super) fn new(limits: ConnectionLimits, counts: Connections, accounts: Accounts) -> Self {
         let limiter = Limiter::new(limits.connections, limits.of_one_address);
         let mismatches = Mutex::new(LogThrottle::every(LOG_INTERVAL));
-        Self(Arc::new(Shared { limits, limiter, rejected: Mutex::default(), mismatches, counts, accounts }))
+        let (greeting_timeout, rejected) = (limits.greeting, Mutex::default());
+        Self(Arc::new(Shared { greeting_timeout, limiter, rejected, mismatches, counts, accounts }))
     }
 
-    pub(super) fn limits(&self) -> ConnectionLimits {
-        self.0.limits
-    }
-
-    /// Admits a connection, unless a limit is reached.
+    /// Admits a connection, unless a limit is reached. Then it is closed, and its client fails over to another server.
     pub(super) fn acquire(&self, address: Option<SocketAddr>) -> Option<ConnectionPermit> {
         let address = address.map(|address| address.ip());
         let Some(permit) = self.0.limiter.acquire(address) else {

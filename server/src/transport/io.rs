@@ -11,11 +11,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 use tokio_rustls::server::TlsStream;
+use tokio_util::either::Either;
 use tonic::transport::server::Connected;
 
 use super::account::Account;
 use super::certificate::certificate_name;
-use super::connection_limiter::{ConnectionLimits, ConnectionPermit};
+use super::connection_limiter::ConnectionPermit;
 use super::peer_tls;
 
 /// The peer of a connection, stored in the extensions of each request.
@@ -42,7 +43,8 @@ impl Peer {
 
 /// A connection.
 pub struct Connection {
-    stream: Transport,
+    /// Without TLS, or with TLS.
+    stream: Either<TcpStream, Box<TlsStream<TcpStream>>>,
     peer: Arc<Peer>,
     /// `None` once the client has sent its HTTP/2 preface.
     greeting: Option<Greeting>,
@@ -64,10 +66,6 @@ pub(super) const TLS_HANDSHAKE: u8 = 0x16;
 const GREETING: usize = 24 + 9;
 
 impl Greeting {
-    fn begin(limits: &ConnectionLimits) -> Self {
-        Self { missing: GREETING, until: Box::pin(sleep(limits.greeting)) }
-    }
-
     /// Counts received bytes; returns whether the preface is complete.
     ///
     /// # Errors
@@ -84,22 +82,32 @@ impl Greeting {
     }
 }
 
-enum Transport {
-    Plain(TcpStream),
-    Encrypted(Box<TlsStream<TcpStream>>),
-}
-
 impl Connection {
     /// A connection without TLS.
-    #[must_use]
-    pub fn plain(permit: ConnectionPermit, limits: &ConnectionLimits, stream: TcpStream) -> Self {
+    pub(super) fn plain(permit: ConnectionPermit, stream: TcpStream) -> Self {
         let peer = Peer { address: stream.peer_addr().ok(), ..Peer::default() };
-        Self::new(permit, limits, Transport::Plain(stream), peer)
+        Self::new(permit, Either::Left(stream), peer)
     }
 
-    fn new(permit: ConnectionPermit, limits: &ConnectionLimits, stream: Transport, mut peer: Peer) -> Self {
+    /// A connection over TLS.
+    pub(super) fn encrypted(permit: ConnectionPermit, stream: TlsStream<TcpStream>) -> Self {
+        let (tcp, session) = stream.get_ref();
+        let mut peer = Peer { address: tcp.peer_addr().ok(), ..Peer::default() };
+        let chain = session.peer_certificates();
+        let leaf = chain.and_then(<[_]>::first);
+        if session.alpn_protocol() == Some(peer_tls::PROTOCOL) {
+            peer.server = leaf.map(peer_tls::hash);
+        } else {
+            peer.certificates = chain.map(Arc::from);
+            peer.name = leaf.and_then(certificate_name);
+        }
+        Self::new(permit, Either::Right(Box::new(stream)), peer)
+    }
+
+    fn new(permit: ConnectionPermit, stream: Either<TcpStream, Box<TlsStream<TcpStream>>>, mut peer: Peer) -> Self {
         peer.account = Some(permit.account().clone());
-        Self { stream, peer: Arc::new(peer), greeting: Some(Greeting::begin(limits)), permit }
+        let greeting = Greeting { missing: GREETING, until: Box::pin(sleep(permit.greeting_timeout())) };
+        Self { stream, peer: Arc::new(peer), greeting: Some(greeting), permit }
     }
 
     /// Registers this task to be woken when the connection is to be closed.
@@ -111,22 +119,6 @@ impl Connection {
             return Err(io::Error::new(io::ErrorKind::ConnectionAborted, "the client does not read its responses"));
         }
         Ok(())
-    }
-
-    /// A connection over TLS.
-    #[must_use]
-    pub fn encrypted(permit: ConnectionPermit, limits: &ConnectionLimits, stream: TlsStream<TcpStream>) -> Self {
-        let (tcp, session) = stream.get_ref();
-        let shown = session.peer_certificates();
-        if session.alpn_protocol() == Some(peer_tls::PROTOCOL) {
-            let server = shown.and_then(<[_]>::first).map(peer_tls::hash);
-            let peer = Peer { address: tcp.peer_addr().ok(), server, ..Peer::default() };
-            return Self::new(permit, limits, Transport::Encrypted(Box::new(stream)), peer);
-        }
-        let certificates = shown.map(|chain| chain.iter().map(|one| one.clone().into_owned()).collect());
-        let name = shown.and_then(<[_]>::first).and_then(certificate_name);
-        let peer = Peer { address: tcp.peer_addr().ok(), certificates, name, ..Peer::default() };
-        Self::new(permit, limits, Transport::Encrypted(Box::new(stream)), peer)
     }
 }
 
@@ -144,24 +136,21 @@ impl AsyncRead for Connection {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        self.check_open(context)?;
+        let this = &mut *self;
+        this.check_open(context)?;
         let before = buffer.filled().len();
-        let read = match &mut self.stream {
-            Transport::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
-            Transport::Encrypted(stream) => Pin::new(stream).poll_read(context, buffer),
-        };
-        if let Some(greeting) = &self.greeting
-            && greeting.missing == GREETING
-            && matches!(self.stream, Transport::Plain(_))
-            && buffer.filled().get(before) == Some(&TLS_HANDSHAKE)
+        let read = Pin::new(&mut this.stream).poll_read(context, buffer);
+        let Some(greeting) = &mut this.greeting else { return read };
+        let received = &buffer.filled()[before..];
+        if greeting.missing == GREETING
+            && matches!(this.stream, Either::Left(_))
+            && received.first() == Some(&TLS_HANDSHAKE)
         {
-            self.permit.note_mismatch("a client speaks TLS, but this server does not: use http://, or set tls_cert");
+            this.permit.note_mismatch("a client speaks TLS, but this server does not: use http://, or set tls_cert");
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "the client speaks TLS")));
         }
-        if let Some(greeting) = &mut self.greeting
-            && greeting.goes_on(buffer.filled().len() - before, context)?
-        {
-            self.greeting = None;
+        if greeting.goes_on(received.len(), context)? {
+            this.greeting = None;
         }
         read
     }
@@ -171,24 +160,15 @@ impl AsyncRead for Connection {
 impl AsyncWrite for Connection {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.check_open(context)?;
-        match &mut self.stream {
-            Transport::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
-            Transport::Encrypted(stream) => Pin::new(stream).poll_write(context, bytes),
-        }
+        Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.check_open(context)?;
-        match &mut self.stream {
-            Transport::Plain(stream) => Pin::new(stream).poll_flush(context),
-            Transport::Encrypted(stream) => Pin::new(stream).poll_flush(context),
-        }
+        Pin::new(&mut self.stream).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.stream {
-            Transport::Plain(stream) => Pin::new(stream).poll_shutdown(context),
-            Transport::Encrypted(stream) => Pin::new(stream).poll_shutdown(context),
-        }
+        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }

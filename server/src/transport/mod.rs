@@ -22,8 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt};
-use rustls::ServerConfig;
-use rustls::server::{Acceptor, ClientHello};
+use rustls::server::Acceptor;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{sleep, timeout};
@@ -80,7 +79,7 @@ pub fn on(address: SocketAddr) -> Result<TcpListener> {
 /// for it.
 pub(crate) fn connections(
     listener: TcpListener,
-    tls: Option<(Arc<Tls>, Arc<Proof>)>,
+    tls: Option<Configs>,
     limits: ConnectionLimits,
     counts: Connections,
     accounts: Accounts,
@@ -90,39 +89,22 @@ pub(crate) fn connections(
     match tls {
         None => {
             let admit = move |stream: Result<TcpStream>| {
-                let admitted = stream
-                    .map(|stream| Some(Connection::plain(admitted(&limiter, &stream)?, &limiter.limits(), stream)));
+                let admitted =
+                    stream.map(|stream| Some(Connection::plain(limiter.acquire(stream.peer_addr().ok())?, stream)));
                 std::future::ready(admitted.transpose())
             };
             incoming.filter_map(admit).boxed()
         }
-        Some((tls, proof)) => {
+        Some(configs) => {
             let (ready, connections) = mpsc::channel(READY);
-            tokio::spawn(shake_hands(incoming, Configs { tls, proof }, limiter, ready));
+            tokio::spawn(shake_hands(incoming, configs, limiter, ready));
             ReceiverStream::new(connections).map(Ok).boxed()
         }
     }
 }
 
-/// Acquires a permit for a connection. Without one the connection is closed, and its client fails over to another
-/// server.
-fn admitted(limiter: &ConnectionLimiter, stream: &TcpStream) -> Option<ConnectionPermit> {
-    limiter.acquire(stream.peer_addr().ok())
-}
-
 /// The TLS configurations for clients and for servers.
-#[derive(Clone)]
-struct Configs {
-    tls: Arc<Tls>,
-    proof: Arc<Proof>,
-}
-
-impl Configs {
-    fn of(&self, hello: &ClientHello<'_>) -> Arc<ServerConfig> {
-        let is_server = hello.alpn().is_some_and(|mut spoken| spoken.any(|protocol| protocol == PROTOCOL));
-        if is_server { self.proof.server() } else { self.tls.current() }
-    }
-}
+type Configs = (Arc<Tls>, Arc<Proof>);
 
 async fn shake_hands(
     mut incoming: TcpIncoming,
@@ -145,8 +127,8 @@ async fn shake_hands(
             }
             None => return,
         };
-        let Some(permit) = admitted(&limiter, &stream) else { continue };
-        let (handshakes, ready, limits) = (handshakes.clone(), ready.clone(), limiter.limits());
+        let Some(permit) = limiter.acquire(stream.peer_addr().ok()) else { continue };
+        let (handshakes, ready) = (handshakes.clone(), ready.clone());
         let (configs, of_address) = (configs.clone(), permit.handshakes());
         tokio::spawn(async move {
             let permits =
@@ -158,7 +140,7 @@ async fn shake_hands(
             };
             match handshake(&configs, stream, &permit).await {
                 // A send fails only if the server has stopped.
-                Ok(stream) => drop(ready.send(Connection::encrypted(permit, &limits, stream)).await),
+                Ok(stream) => drop(ready.send(Connection::encrypted(permit, stream)).await),
                 Err(error) => {
                     tracing::debug!(%error, "a TLS handshake failed");
                     permit.note_failed_handshake();
@@ -169,7 +151,11 @@ async fn shake_hands(
     }
 }
 
-async fn handshake(configs: &Configs, stream: TcpStream, permit: &ConnectionPermit) -> Result<TlsStream<TcpStream>> {
+async fn handshake(
+    (tls, proof): &Configs,
+    stream: TcpStream,
+    permit: &ConnectionPermit,
+) -> Result<TlsStream<TcpStream>> {
     let late = || Error::new(ErrorKind::TimedOut, format!("not completed within {HANDSHAKE:?}"));
     let shaking = async {
         let mut first = [0];
@@ -179,7 +165,8 @@ async fn handshake(configs: &Configs, stream: TcpStream, permit: &ConnectionPerm
             return Err(Error::new(ErrorKind::InvalidData, "the client speaks plaintext"));
         }
         let begun = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
-        let config = configs.of(&begun.client_hello());
+        let is_server = begun.client_hello().alpn().is_some_and(|mut spoken| spoken.any(|name| name == PROTOCOL));
+        let config = if is_server { proof.server() } else { tls.current() };
         begun.into_stream(config).await
     };
     timeout(HANDSHAKE, shaking).await.map_err(|_| late())?
