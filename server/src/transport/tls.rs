@@ -118,20 +118,22 @@ impl TlsFiles {
     }
 
     fn config(&self, read: &Contents) -> Result<Current, TlsError> {
-        let certs = certificates("tls_cert", &self.cert, &read.cert)?;
+        let certs: Vec<CertificateDer<'static>> = items("tls_cert", &self.cert, &read.cert, "certificate")?;
         let expiry = expiry(&certs).map_err(|error| problem("tls_cert", &self.cert, error))?;
         let key = PrivateKeyDer::from_pem_slice(&read.key)
             .map_err(|error| problem("tls_key", &self.key, format!("no private key in PEM: {error}")))?;
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let verifier = match (&self.client_ca, &read.client_ca) {
             (Some(file), Some(pem)) => {
+                let issuers: Vec<CertificateDer<'static>> = items("tls_client_ca", file, pem, "certificate")?;
+                let revoked = self.revoked(read, &issuers)?;
                 let mut roots = RootCertStore::empty();
-                for certificate in certificates("tls_client_ca", file, pem)? {
-                    roots.add(certificate).map_err(|error| problem("tls_client_ca", file, error.to_string()))?;
+                for issuer in issuers {
+                    roots.add(issuer).map_err(|error| problem("tls_client_ca", file, error.to_string()))?;
                 }
                 let builder = WebPkiClientVerifier::builder_with_provider(roots.into(), provider.clone());
                 // Clients without a certificate may have other credentials.
-                let builder = builder.allow_unauthenticated().with_crls(self.revoked(read)?);
+                let builder = builder.allow_unauthenticated().with_crls(revoked);
                 let builder = builder.only_check_end_entity_revocation();
                 builder.build().map_err(|error| problem("tls_client_ca", file, error.to_string()))?
             }
@@ -146,22 +148,17 @@ impl TlsFiles {
         Ok(Current { config: Arc::new(config), verifier, expiry })
     }
 
-    fn revoked(&self, read: &Contents) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
+    /// The revocation lists, each signed by one of these issuers.
+    fn revoked(
+        &self,
+        read: &Contents,
+        issuers: &[CertificateDer<'_>],
+    ) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
         let (Some(file), Some(pem)) = (&self.client_crl, &read.client_crl) else { return Ok(Vec::new()) };
-        let of_file = |error| problem("tls_client_crl", file, error);
-        let lists: Result<Vec<_>, _> = CertificateRevocationListDer::pem_slice_iter(pem).collect();
-        match lists {
-            Ok(lists) if !lists.is_empty() => {
-                let issuers = match (&self.client_ca, &read.client_ca) {
-                    (Some(file), Some(pem)) => certificates("tls_client_ca", file, pem)?,
-                    _ => Vec::new(),
-                };
-                lists.iter().try_for_each(|list| check_signature(list, &issuers)).map_err(of_file)?;
-                Ok(lists)
-            }
-            Ok(_) => Err(problem("tls_client_crl", file, "no revocation list in PEM".into())),
-            Err(error) => Err(problem("tls_client_crl", file, error.to_string())),
-        }
+        let lists: Vec<CertificateRevocationListDer<'static>> = items("tls_client_crl", file, pem, "revocation list")?;
+        let signed = lists.iter().try_for_each(|list| check_signature(list, issuers));
+        signed.map_err(|error| problem("tls_client_crl", file, error))?;
+        Ok(lists)
     }
 }
 
@@ -169,11 +166,11 @@ fn read(setting: &'static str, file: &Path) -> Result<Vec<u8>, TlsError> {
     std::fs::read(file).map_err(|error| problem(setting, file, error.to_string()))
 }
 
-fn certificates(setting: &'static str, file: &Path, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    match certificates {
-        Ok(certificates) if !certificates.is_empty() => Ok(certificates),
-        Ok(_) => Err(problem(setting, file, "no certificate in PEM".into())),
+/// The items of this kind in a file, at least one.
+fn items<T: PemObject>(setting: &'static str, file: &Path, pem: &[u8], kind: &str) -> Result<Vec<T>, TlsError> {
+    match T::pem_slice_iter(pem).collect::<Result<Vec<T>, _>>() {
+        Ok(items) if !items.is_empty() => Ok(items),
+        Ok(_) => Err(problem(setting, file, format!("no {kind} in PEM"))),
         Err(error) => Err(problem(setting, file, error.to_string())),
     }
 }
