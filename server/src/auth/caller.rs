@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use rustls::pki_types::CertificateDer;
+use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::metrics::Refusals;
 use super::tokens::Hash;
-use super::{Access, Act, Actor, Allowance, Changes, Identity, Rights, Unidentified, Weight};
+use super::{Access, Act, Actor, Allowance, Identity, Rights, Unidentified, Weight};
 
 /// The longest pause between checks of a JWT, since the wall clock may be set.
 const LOOK: Duration = Duration::from_secs(30);
@@ -79,24 +80,47 @@ impl Caller {
     /// The caller's current rights.
     #[must_use]
     pub fn rights(&self) -> Rights {
-        self.access.rights(self.identity.as_ref())
+        match (self.access.policy(), &self.identity) {
+            (Some(policy), Some(identity)) => policy.load().rights(identity),
+            _ => Rights::default(),
+        }
     }
 
     /// The caller's current limits. `None`: unlimited.
     pub(crate) fn allowance(&self) -> Option<Allowance> {
-        self.access.allowance(self.identity.as_ref())
+        let (credentials, identity) = (self.access.credentials.as_ref()?, self.identity.as_ref()?);
+        let limits = credentials.policy.as_ref()?.load().limits(identity);
+        if limits.is_empty() {
+            return None;
+        }
+        Some(Allowance { identity: identity.text(), limits, watches: credentials.watches.clone() })
     }
 
     /// Notifies when credentials may have been revoked.
-    pub(crate) fn changes(&self) -> Changes {
-        self.access.changes()
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.access.changed.subscribe()
+    }
+
+    /// Whether the presented credentials are still valid.
+    fn check(&self) -> Result<(), Unidentified> {
+        let Some(credentials) = &self.access.credentials else { return Ok(()) };
+        match &self.shown {
+            Shown::Nothing => Ok(()),
+            Shown::Token(hash) if credentials.tokens.load().has(hash) => Ok(()),
+            Shown::Token(_) => Err(Unidentified::UnknownToken),
+            Shown::Jwt { token, .. } => credentials.by_jwt(token).map(drop),
+            Shown::Certificates(chain) => match &credentials.tls {
+                Some(tls) if tls.trusts(chain) => Ok(()),
+                _ => Err(Unidentified::RevokedCertificate),
+            },
+        }
     }
 
     /// Waits until the presented credentials are no longer valid: revoked, replaced or expired.
     pub async fn revoked(self) -> Unidentified {
-        let mut changes = self.access.changes();
+        let mut changes = self.changes();
         loop {
-            if let Err(why) = self.access.check(&self.shown) {
+            if let Err(why) = self.check() {
                 return why;
             }
             let pause = match &self.shown {
@@ -106,7 +130,8 @@ impl Caller {
                 _ => LOOK,
             };
             tokio::select! {
-                () = changes.changed() => {}
+                // Cannot fail: the sender belongs to `self`.
+                _ = changes.changed() => {}
                 () = sleep(pause) => {}
             }
         }

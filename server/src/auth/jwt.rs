@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
@@ -79,7 +78,7 @@ pub const ALGORITHMS: [(&str, Algorithm); 9] = [
 
 /// Validates tokens.
 pub(super) struct Jwt {
-    options: JwtOptions,
+    pub(super) options: JwtOptions,
     pub(super) keys: ArcSwap<JwkSet>,
 }
 
@@ -89,23 +88,18 @@ impl Jwt {
         Self { options, keys: ArcSwap::from_pointee(JwkSet { keys: Vec::new() }) }
     }
 
-    /// Loads the keys and returns whether they have changed.
+    /// The current keys of the source.
     ///
     /// # Errors
-    /// If they cannot be loaded; the previous keys stay in force.
-    pub(super) async fn reload(&self) -> Result<bool, String> {
+    /// If they cannot be loaded.
+    pub(super) async fn load(&self) -> Result<JwkSet, String> {
         let text = match &self.options.keys {
             KeySource::File(file) => std::fs::read(file).map_err(|error| error.to_string()),
             KeySource::Url(url) => fetch(url).await,
         };
         let keys = text.and_then(|text| serde_json::from_slice::<JwkSet>(&text).map_err(|error| error.to_string()));
         let keys = keys.and_then(|keys| self.checked(keys));
-        let keys = keys.map_err(|problem| format!("jwt_keys: {}: {problem}", self.options.keys))?;
-        let has_changed = keys != **self.keys.load();
-        if has_changed {
-            self.keys.store(Arc::new(keys));
-        }
-        Ok(has_changed)
+        keys.map_err(|problem| format!("jwt_keys: {}: {problem}", self.options.keys))
     }
 
     /// Returns the keys if at least one can verify a token. A set without such a key would lock out all callers.
@@ -115,11 +109,6 @@ impl Jwt {
             DecodingKey::from_jwk(key).is_ok_and(|key| algorithms.any(|algorithm| algorithm.family() == key.family()))
         };
         if keys.keys.iter().any(verifies) { Ok(keys) } else { Err("no key for any of jwt_algorithms".to_owned()) }
-    }
-
-    /// Whether any keys are loaded.
-    pub(super) fn has_keys(&self) -> bool {
-        !self.keys.load().keys.is_empty()
     }
 
     /// The token's identity and expiry.

@@ -50,6 +50,8 @@ pub struct Access {
     credentials: Option<Arc<Credentials>>,
     audit: Option<Arc<Audit>>,
     refusals: Refusals,
+    /// Notified whenever credentials or rights may have been revoked.
+    changed: watch::Sender<()>,
 }
 
 struct Credentials {
@@ -60,31 +62,6 @@ struct Credentials {
     /// Without a policy, every identified caller may do everything.
     policy: Option<ArcSwap<Policy>>,
     watches: Arc<Watches>,
-    /// Notified whenever credentials or rights may have been revoked.
-    changed: watch::Sender<()>,
-}
-
-/// Notifies when credentials or rights may have been revoked.
-pub struct Changes(Option<watch::Receiver<()>>);
-
-impl Changes {
-    /// Waits for the next notification; never returns if none can come.
-    pub(crate) async fn changed(&mut self) {
-        let has_changed = match &mut self.0 {
-            Some(changes) => changes.changed().await.is_ok(),
-            None => false,
-        };
-        if !has_changed {
-            std::future::pending().await
-        }
-    }
-
-    /// Whether a notification has arrived since the last check.
-    pub(crate) fn have_come(&mut self) -> bool {
-        self.0.as_mut().is_some_and(|changes| {
-            changes.has_changed().unwrap_or_default().then(|| changes.mark_unchanged()).is_some()
-        })
-    }
 }
 
 impl Access {
@@ -103,24 +80,21 @@ impl Access {
     pub async fn load(options: CredentialOptions, tls: Option<Arc<Tls>>, metrics: &Metrics) -> Result<Self, String> {
         let lines: AuditLines = metrics.of();
         let audit = options.audit.as_ref().map(|options| Audit::open(options, &lines)).transpose()?;
-        let refusals = metrics.of();
+        let mut access = Self { audit, refusals: metrics.of(), ..Self::default() };
         if !options.are_wanted() {
-            return Ok(Self { credentials: None, audit, refusals });
+            return Ok(access);
         }
         let tokens = ArcSwap::from_pointee(options.read_tokens()?);
         let policy = options.read_policy()?.map(ArcSwap::from_pointee);
         let jwt = options.jwt.clone().map(Jwt::new);
-        if let (Some(jwt), Some(JwtOptions { keys, .. })) = (&jwt, &options.jwt)
-            && let Err(problem) = jwt.reload().await
-        {
-            match keys {
-                KeySource::File(_) => return Err(problem),
-                KeySource::Url(_) => tracing::error!(problem, "cannot load jwt_keys: starting without them"),
+        access.credentials = Some(Arc::new(Credentials { options, tls, tokens, jwt, policy, watches: Arc::default() }));
+        if let Err(problem) = access.reload_keys().await {
+            if access.has_near_keys() {
+                return Err(problem);
             }
+            tracing::error!(problem, "cannot load jwt_keys: starting without them");
         }
-        let (changed, _) = watch::channel(());
-        let credentials = Credentials { options, tls, tokens, jwt, policy, watches: Arc::default(), changed };
-        Ok(Self { credentials: Some(Arc::new(credentials)), audit, refusals })
+        Ok(access)
     }
 
     /// Whether no credentials are required.
@@ -142,13 +116,7 @@ impl Access {
     /// If they cannot be used; the previous tokens stay in force.
     pub fn reload_tokens(&self) -> Result<bool, String> {
         let Some(credentials) = &self.credentials else { return Ok(false) };
-        let tokens = credentials.options.read_tokens()?;
-        let has_changed = tokens != **credentials.tokens.load();
-        if has_changed {
-            credentials.tokens.store(Arc::new(tokens));
-            credentials.changed.send_replace(());
-        }
-        Ok(has_changed)
+        Ok(self.replace(&credentials.tokens, credentials.options.read_tokens()?))
     }
 
     /// Reloads the policy and returns whether it has changed.
@@ -160,12 +128,17 @@ impl Access {
         let (Some(policy), Some(read)) = (&credentials.policy, credentials.options.read_policy()?) else {
             return Ok(false);
         };
-        let has_changed = read != **policy.load();
+        Ok(self.replace(policy, read))
+    }
+
+    /// Replaces a value if the new one differs, and notifies of the change; returns whether it does.
+    fn replace<T: PartialEq>(&self, current: &ArcSwap<T>, new: T) -> bool {
+        let has_changed = new != **current.load();
         if has_changed {
-            policy.store(Arc::new(read));
-            credentials.changed.send_replace(());
+            current.store(Arc::new(new));
+            self.changed.send_replace(());
         }
-        Ok(has_changed)
+        has_changed
     }
 
     pub(crate) fn refusals(&self) -> &Refusals {
@@ -179,28 +152,17 @@ impl Access {
         }
     }
 
-    /// The identity's current rights.
-    fn rights(&self, identity: Option<&Identity>) -> Rights {
-        let policy = self.credentials.as_ref().and_then(|credentials| credentials.policy.as_ref());
-        match (policy, identity) {
-            (Some(policy), Some(identity)) => policy.load().rights(identity),
-            _ => Rights::default(),
-        }
+    fn policy(&self) -> Option<&ArcSwap<Policy>> {
+        self.credentials.as_ref()?.policy.as_ref()
     }
 
-    /// The identity's current limits. `None`: unlimited.
-    fn allowance(&self, identity: Option<&Identity>) -> Option<Allowance> {
-        let (credentials, identity) = (self.credentials.as_ref()?, identity?);
-        let limits = credentials.policy.as_ref()?.load().limits(identity);
-        if limits.is_empty() {
-            return None;
-        }
-        Some(Allowance { identity: identity.text(), limits, watches: credentials.watches.clone() })
+    fn jwt(&self) -> Option<&Jwt> {
+        self.credentials.as_ref()?.jwt.as_ref()
     }
 
     /// Drops the state of idle identities. Call this periodically.
     pub(crate) fn forget_idle(&self) {
-        if let Some(policy) = self.credentials.as_ref().and_then(|credentials| credentials.policy.as_ref()) {
+        if let Some(policy) = self.policy() {
             policy.load().forget();
         }
     }
@@ -208,14 +170,12 @@ impl Access {
     /// Whether the keys of JSON Web Tokens are in a file.
     #[must_use]
     pub fn has_near_keys(&self) -> bool {
-        let jwt = self.credentials.as_ref().and_then(|credentials| credentials.options.jwt.as_ref());
-        jwt.is_some_and(|jwt| matches!(jwt.keys, KeySource::File(_)))
+        self.jwt().is_some_and(|jwt| matches!(jwt.options.keys, KeySource::File(_)))
     }
 
     /// Whether the keys of JSON Web Tokens are loaded, or none are configured.
     pub(crate) fn has_keys(&self) -> bool {
-        let jwt = self.credentials.as_ref().and_then(|credentials| credentials.jwt.as_ref());
-        jwt.is_none_or(Jwt::has_keys)
+        self.jwt().is_none_or(|jwt| !jwt.keys.load().keys.is_empty())
     }
 
     /// Reloads the keys of JSON Web Tokens and returns whether they have changed.
@@ -223,20 +183,13 @@ impl Access {
     /// # Errors
     /// If they cannot be loaded; the previous keys stay in force.
     pub async fn reload_keys(&self) -> Result<bool, String> {
-        let Some(credentials) = &self.credentials else { return Ok(false) };
-        let Some(jwt) = &credentials.jwt else { return Ok(false) };
-        let has_changed = jwt.reload().await?;
-        if has_changed {
-            credentials.changed.send_replace(());
-        }
-        Ok(has_changed)
+        let Some(jwt) = self.jwt() else { return Ok(false) };
+        Ok(self.replace(&jwt.keys, jwt.load().await?))
     }
 
     /// Notifies that certificates may have been revoked.
     pub fn certificates_changed(&self) {
-        if let Some(credentials) = &self.credentials {
-            credentials.changed.send_replace(());
-        }
+        self.changed.send_replace(());
     }
 
     /// Identifies the caller by the request headers and the connection's peer. A token, if present, is decisive: if it
@@ -260,25 +213,6 @@ impl Access {
     /// A caller without credentials, where none are required.
     pub(crate) fn anonymous(&self, peer: &Peer) -> Caller {
         Caller { identity: None, address: peer.address, shown: Shown::Nothing, access: self.clone() }
-    }
-
-    /// Whether the presented credentials are still valid.
-    fn check(&self, shown: &Shown) -> Result<(), Unidentified> {
-        let Some(credentials) = &self.credentials else { return Ok(()) };
-        match shown {
-            Shown::Nothing => Ok(()),
-            Shown::Token(hash) if credentials.tokens.load().has(hash) => Ok(()),
-            Shown::Token(_) => Err(Unidentified::UnknownToken),
-            Shown::Jwt { token, .. } => credentials.by_jwt(token).map(drop),
-            Shown::Certificates(chain) => match &credentials.tls {
-                Some(tls) if tls.trusts(chain) => Ok(()),
-                _ => Err(Unidentified::RevokedCertificate),
-            },
-        }
-    }
-
-    pub(crate) fn changes(&self) -> Changes {
-        Changes(self.credentials.as_ref().map(|credentials| credentials.changed.subscribe()))
     }
 }
 

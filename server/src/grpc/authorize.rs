@@ -6,13 +6,12 @@ mod table;
 use std::sync::Arc;
 
 use tenure_core::{Command, Limits, Rejection, Request, Text};
+use tokio::sync::watch;
 
 use super::pieces::{Piece, pieces};
 use super::status::Problem;
 use super::validate;
-use crate::auth::{
-    Act, Allowance, Caller, Changes, HISTORY_BYTES, Identity, RateLimited, Rights, Verb, Watching, Weight,
-};
+use crate::auth::{Act, Allowance, Caller, HISTORY_BYTES, Identity, RateLimited, Rights, Verb, Watching, Weight};
 use crate::sequencer::{Namespace, Refusal};
 
 /// The rule that only the identity that opened a session may use it.
@@ -104,7 +103,7 @@ impl NamespaceRights<'_> {
 pub(crate) struct Speaker {
     caller: Arc<Caller>,
     principal: Principal,
-    changes: Changes,
+    changes: watch::Receiver<()>,
 }
 
 impl Speaker {
@@ -114,7 +113,8 @@ impl Speaker {
     }
 
     fn principal(&mut self) -> &Principal {
-        if self.changes.have_come() {
+        if self.changes.has_changed().unwrap_or_default() {
+            self.changes.mark_unchanged();
             self.principal = Principal::of(&self.caller);
         }
         &self.principal
@@ -329,7 +329,8 @@ impl Caller {
                 problem.note(self, &request);
                 return problem;
             }
-            changes.changed().await;
+            // Cannot fail: the sender belongs to `self`.
+            let _ = changes.changed().await;
         }
     }
 }
