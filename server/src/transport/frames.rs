@@ -8,11 +8,10 @@ const PREFIX: usize = 5;
 pub(crate) struct Frames {
     /// The received part of the prefix.
     prefix: [u8; PREFIX],
+    /// The number of bytes received of an incomplete message, with its prefix.
     have: usize,
-    /// The length of the message.
+    /// The length of the message with its prefix, once that has been received.
     len: usize,
-    /// The number of bytes of the message still to be received.
-    left: usize,
     longest: usize,
 }
 
@@ -30,14 +29,14 @@ impl Frames {
                     break;
                 }
                 let [_, len @ ..] = self.prefix;
-                self.len = usize::try_from(u32::from_be_bytes(len)).unwrap_or(usize::MAX);
-                self.left = self.len;
-                self.longest = self.longest.max(self.len);
+                let len = usize::try_from(u32::from_be_bytes(len)).unwrap_or(usize::MAX);
+                self.len = PREFIX.saturating_add(len);
+                self.longest = self.longest.max(len);
             }
-            let taken = self.left.min(data.len());
-            self.left -= taken;
+            let taken = data.len().min(self.len - self.have);
+            self.have += taken;
             data = &data[taken..];
-            if self.left == 0 {
+            if self.have == self.len {
                 self.have = 0;
                 messages += 1;
             }
@@ -47,7 +46,7 @@ impl Frames {
 
     /// The number of bytes received of an incomplete message.
     pub(crate) fn incomplete(&self) -> usize {
-        if self.have < PREFIX { self.have } else { PREFIX + self.len - self.left }
+        self.have
     }
 
     /// The length of the longest message that has begun.
