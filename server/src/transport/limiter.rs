@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Issues permits. Each carries a `T` that is shared by all permits of the same address.
+#[derive(Clone)]
 pub(crate) struct Limiter<T = ()>(Arc<Shared<T>>);
 
 struct Shared<T> {
@@ -76,12 +77,6 @@ impl<T: Clone + Default> Limiter<T> {
             host.shared.clone()
         });
         Some(Permit { limiter: self.clone(), host, shared })
-    }
-}
-
-impl<T> Clone for Limiter<T> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
     }
 }
 
