@@ -156,7 +156,6 @@ async fn handshake(
     stream: TcpStream,
     permit: &ConnectionPermit,
 ) -> Result<TlsStream<TcpStream>> {
-    let late = || Error::new(ErrorKind::TimedOut, format!("not completed within {HANDSHAKE:?}"));
     let shaking = async {
         let mut first = [0];
         if stream.peek(&mut first).await? == 1 && first != [TLS_HANDSHAKE] {
@@ -169,5 +168,6 @@ async fn handshake(
         let config = if is_server { proof.server() } else { tls.current() };
         begun.into_stream(config).await
     };
-    timeout(HANDSHAKE, shaking).await.map_err(|_| late())?
+    let late = |_| Error::new(ErrorKind::TimedOut, format!("not completed within {HANDSHAKE:?}"));
+    timeout(HANDSHAKE, shaking).await.map_err(late)?
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ::aws_lc_rs::digest::{SHA256, digest};
 use rcgen::{CertificateParams, KeyPair};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, aws_lc_rs, verify_tls13_signature};
+use rustls::crypto::{WebPkiSupportedAlgorithms, aws_lc_rs, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{
@@ -37,7 +37,7 @@ impl Proof {
         let certificate = CertificateParams::new([NAME.to_owned()])?.self_signed(&key)?.der().clone();
         let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
         let provider = Arc::new(aws_lc_rs::default_provider());
-        let verifier = Arc::new(Noted(algorithms(&provider)));
+        let verifier = Arc::new(Noted(provider.signature_verification_algorithms));
         let mut server = ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS13])?
             .with_client_cert_verifier(verifier)
@@ -63,7 +63,8 @@ impl Proof {
     /// If rustls rejects the generated key, which is not expected.
     pub(crate) fn client(&self, hash: &str) -> Result<ClientConfig, Error> {
         let provider = Arc::new(aws_lc_rs::default_provider());
-        let verifier = Arc::new(Pinned { hash: hash.to_owned(), algorithms: algorithms(&provider) });
+        let algorithms = provider.signature_verification_algorithms;
+        let verifier = Arc::new(Pinned { hash: hash.to_owned(), algorithms });
         let mut client = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS13])?
             .dangerous()
@@ -77,10 +78,6 @@ impl Proof {
 /// The SHA-256 hash of a certificate, in hexadecimal.
 pub(crate) fn hash(certificate: &CertificateDer<'_>) -> String {
     digest(&SHA256, certificate).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn algorithms(provider: &CryptoProvider) -> WebPkiSupportedAlgorithms {
-    provider.signature_verification_algorithms
 }
 
 fn too_old() -> Error {
