@@ -148,7 +148,7 @@ impl Access {
     /// Records the rejection of an unidentified caller in the audit log.
     pub(crate) fn note_unidentified(&self, path: &str, peer: &Peer, why: Unidentified) {
         if let Some(audit) = &self.audit {
-            audit.refused(Actor { identity: None, address: peer.address }, &Act::new("").called(path), why.rule());
+            audit.refused(Actor { identity: None, address: peer.address }, &Act::called(path), why.rule());
         }
     }
 

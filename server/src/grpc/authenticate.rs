@@ -61,7 +61,7 @@ impl<S> Identify<S> {
         match self.access.identify(request.headers(), peer) {
             Err(_) if request.uri().path().starts_with(OPEN) => Ok(self.access.anonymous(peer)),
             Ok(caller) if request.uri().path().starts_with(REFLECTION) && caller.rights().are_none() => {
-                caller.note_refused("policy", || Act::new("").called(request.uri().path()));
+                caller.note_refused("policy", || Act::called(request.uri().path()));
                 Err(forbidden_entirely(&caller))
             }
             identified => identified.map_err(|why| refuse(&self.access, request.uri().path(), peer, why)),

@@ -34,8 +34,7 @@ pub struct LineFields<'a> {
 /// The encoded line, including its line break.
 #[must_use]
 pub fn line(fields: &LineFields<'_>, now: SystemTime) -> Vec<u8> {
-    let act =
-        Act::new("").called(fields.path).there(fields.namespace).on(fields.names.iter().copied()).by(fields.session);
+    let act = Act::called(fields.path).there(fields.namespace).on(fields.names.iter().copied()).by(fields.session);
     let act = act.with(fields.token).because(fields.operator, fields.note);
     Line::new(Actor { identity: fields.identity, address: fields.address }, &act, fields.rule).encode(now)
 }

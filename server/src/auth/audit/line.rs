@@ -28,17 +28,12 @@ pub(crate) struct Act {
     names: Vec<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
     session_id: String,
-    #[serde(skip_serializing_if = "is_zero")]
-    token: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<u64>,
     #[serde(skip_serializing_if = "String::is_empty")]
     operator: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     note: String,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde wants it")]
-fn is_zero(value: &u64) -> bool {
-    *value == 0
 }
 
 fn short(text: &str) -> String {
@@ -50,11 +45,9 @@ impl Act {
         Self { call: call.into(), ..Self::default() }
     }
 
-    /// Sets the called path, whether or not it exists.
-    #[must_use]
-    pub(crate) fn called(mut self, path: &str) -> Self {
-        self.call = short(path.trim_start_matches('/')).into();
-        self
+    /// An operation by its path, whether or not it exists.
+    pub(crate) fn called(path: &str) -> Self {
+        Self { call: short(path.trim_start_matches('/')).into(), ..Self::default() }
     }
 
     /// Sets the namespace.
@@ -78,10 +71,10 @@ impl Act {
         self
     }
 
-    /// Sets the fencing token.
+    /// Sets the fencing token; 0 is none.
     #[must_use]
     pub(crate) fn with(mut self, token: u64) -> Self {
-        self.token = token;
+        self.token = Some(token).filter(|token| *token > 0);
         self
     }
 
@@ -94,7 +87,7 @@ impl Act {
 }
 
 /// One line of the audit log.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(super) struct Line {
     time: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,17 +110,6 @@ pub(super) struct Line {
 }
 
 impl Line {
-    const EMPTY: Self = Self {
-        time: String::new(),
-        allowed: None,
-        rule: None,
-        identity: None,
-        address: None,
-        act: None,
-        refusals_left_out: None,
-        lost: None,
-    };
-
     pub(super) fn new(actor: Actor<'_>, act: &Act, rule: Option<&str>) -> Self {
         Self {
             allowed: Some(rule.is_none()),
@@ -135,14 +117,14 @@ impl Line {
             identity: actor.identity.map(short),
             address: actor.address,
             act: Some(act.clone()),
-            ..Self::EMPTY
+            ..Self::default()
         }
     }
 
     /// A line with the number of lines not written, if there were any.
     pub(super) fn sums(Sums { lost, left_out }: Sums) -> Option<Self> {
         let some = |many: u64| (many > 0).then_some(many);
-        (lost + left_out > 0).then(|| Self { lost: some(lost), refusals_left_out: some(left_out), ..Self::EMPTY })
+        (lost + left_out > 0).then(|| Self { lost: some(lost), refusals_left_out: some(left_out), ..Self::default() })
     }
 
     /// Encodes the line, including its line break.
