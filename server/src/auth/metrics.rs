@@ -1,6 +1,5 @@
 //! Metrics of rejections and of the audit log.
 
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
@@ -20,21 +19,11 @@ impl MetricSet for AuditLines {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Reason {
-    reason: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Limit {
-    limit: &'static str,
-}
-
 /// Counts rejected calls and stream commands.
 #[derive(Clone, Default)]
 pub(crate) struct Refusals {
-    refused: Family<Reason, Counter>,
-    limits: Family<Limit, Counter>,
+    refused: Family<[(&'static str, &'static str); 1], Counter>,
+    limits: Family<[(&'static str, &'static str); 1], Counter>,
 }
 
 impl MetricSet for Refusals {
@@ -47,9 +36,9 @@ impl MetricSet for Refusals {
 impl Refusals {
     /// Counts a rejection, and the limit that caused it, if any.
     pub(crate) fn count(&self, reason: &'static str, limit: Option<&'static str>) {
-        self.refused.get_or_create(&Reason { reason }).inc();
+        self.refused.get_or_create(&[("reason", reason)]).inc();
         if let Some(limit) = limit {
-            self.limits.get_or_create(&Limit { limit }).inc();
+            self.limits.get_or_create(&[("limit", limit)]).inc();
         }
     }
 }
