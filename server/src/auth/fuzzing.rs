@@ -5,28 +5,9 @@ use std::time::SystemTime;
 
 pub use super::audit::fuzzing::{LineFields, line};
 use super::jwt::Jwt;
-use super::policy;
+pub use super::policy::Policy;
 pub use super::tokens::Tokens;
-use super::{Identity, JwtOptions, Rights, Unidentified};
-
-/// A policy.
-pub struct Policy(policy::Policy);
-
-impl Policy {
-    /// Parses a policy.
-    ///
-    /// # Errors
-    /// If the text is not a valid policy: the location and the reason.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        policy::Policy::parse(text).map(Self)
-    }
-
-    /// The rights of an identity.
-    #[must_use]
-    pub fn rights(&self, identity: &Identity) -> Rights {
-        self.0.rights(identity)
-    }
-}
+use super::{Identity, JwtOptions, Unidentified};
 
 /// Validates JSON Web Tokens.
 pub struct Taker(Jwt);

@@ -11,7 +11,7 @@ use super::rights::{Rights, Rule};
 
 /// Grants and limits. Roles add up; an operation that none of them allows is denied.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Policy {
+pub struct Policy {
     grants: Vec<(Whom, Vec<Arc<Rule>>)>,
     limits: Vec<(Whom, Arc<Limit>)>,
 }
@@ -27,6 +27,9 @@ enum Whom {
 
 impl Whom {
     fn parse(text: &str) -> Result<Self, String> {
+        if text != "*" && !["cert:", "token:", "jwt:"].iter().any(|kind| text.starts_with(kind)) {
+            return Err("identity must begin with cert:, token: or jwt:, or be * for all".to_owned());
+        }
         match text.strip_suffix('*') {
             None => Ok(Self::One(text.to_owned())),
             Some(start) if start.is_empty() || start.ends_with(['/', ':']) => Ok(Self::All(start.to_owned())),
@@ -66,7 +69,7 @@ impl Policy {
     ///
     /// # Errors
     /// If the text is not a valid policy: the location and the reason.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         let File { roles, grants, limits } =
             toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
         for (name, rules) in &roles {
@@ -76,7 +79,7 @@ impl Policy {
             roles.into_iter().map(|(name, rules)| (name, rules.into_iter().map(Arc::new).collect())).collect();
         let grants = grants.into_iter().map(|grant| {
             let at = |problem: String| format!("the grant to \"{}\": {problem}", grant.identity);
-            let whom = check_identity(&grant.identity).and_then(|()| Whom::parse(&grant.identity)).map_err(at)?;
+            let whom = Whom::parse(&grant.identity).map_err(at)?;
             let mut rules = Vec::new();
             for name in grant.roles.iter().collect::<BTreeSet<_>>() {
                 let unknown = || at(format!("unknown role \"{name}\""));
@@ -87,7 +90,7 @@ impl Policy {
         let limits = limits.into_iter().map(|limit| {
             let identity = limit.identity.clone();
             let at = |problem: String| format!("the limits of \"{identity}\": {problem}");
-            let whom = check_identity(&identity).and_then(|()| Whom::parse(&identity)).map_err(at)?;
+            let whom = Whom::parse(&identity).map_err(at)?;
             check_namespaces(limit.namespaces.as_ref()).map_err(at)?;
             Ok((whom, Arc::new(limit.checked().map_err(at)?)))
         });
@@ -95,7 +98,8 @@ impl Policy {
     }
 
     /// The rights of an identity.
-    pub(super) fn rights(&self, identity: &Identity) -> Rights {
+    #[must_use]
+    pub fn rights(&self, identity: &Identity) -> Rights {
         let granted = self.grants.iter().filter(|(whom, _)| whom.is(identity.as_str()));
         Rights(Some(granted.flat_map(|(_, rules)| rules.iter().cloned()).collect()))
     }
@@ -109,14 +113,6 @@ impl Policy {
     pub(super) fn forget(&self) {
         self.limits.iter().for_each(|(_, limit)| limit.forget());
     }
-}
-
-fn check_identity(identity: &str) -> Result<(), String> {
-    let known = ["cert:", "token:", "jwt:"].iter().any(|kind| identity.starts_with(kind));
-    if known || identity == "*" {
-        return Ok(());
-    }
-    Err("identity must begin with cert:, token: or jwt:, or be * for all".to_owned())
 }
 
 fn check(rule: &Rule) -> Result<(), String> {
