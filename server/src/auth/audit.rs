@@ -12,6 +12,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime};
 
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
 pub(crate) use self::line::Act;
 use self::line::Line;
 use self::tally::Tally;
@@ -20,8 +23,8 @@ use crate::auth::metrics::AuditLines;
 /// The capacity of the queue to the writer; further lines are lost.
 const WAITING: usize = 10_000;
 
-/// The interval at which `settled` polls for pending lines.
-const SETTLING: Duration = Duration::from_millis(5);
+/// An encoded line, pending until it is dropped.
+type Pending = (Vec<u8>, TaskTrackerToken);
 
 /// Options of the audit log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +56,8 @@ pub(crate) struct Actor<'a> {
 /// The audit log.
 pub(crate) struct Audit {
     everything: bool,
-    lines: SyncSender<Vec<u8>>,
+    lines: SyncSender<Pending>,
+    pending: TaskTracker,
     tally: Arc<Tally>,
 }
 
@@ -72,9 +76,10 @@ impl Audit {
         Ok(Arc::new(audit))
     }
 
-    fn new(everything: bool, counts: &AuditLines) -> (Self, Receiver<Vec<u8>>) {
+    fn new(everything: bool, counts: &AuditLines) -> (Self, Receiver<Pending>) {
         let (lines, queued) = sync_channel(WAITING);
-        (Self { everything, lines, tally: Arc::new(Tally::counting(counts.clone())) }, queued)
+        let tally = Arc::new(Tally::counting(counts.clone()));
+        (Self { everything, lines, pending: TaskTracker::new(), tally }, queued)
     }
 
     /// Whether allowed operations of this weight are recorded.
@@ -95,21 +100,16 @@ impl Audit {
     }
 
     fn put(&self, line: Line) {
-        self.tally.queued();
-        if self.lines.try_send(line.encode(SystemTime::now())).is_err() {
+        if self.lines.try_send((line.encode(SystemTime::now()), self.pending.token())).is_err() {
             self.tally.lost(1);
         }
     }
 
     /// Waits until all lines queued so far are written, for at most one second.
     pub(crate) async fn settled(&self) {
-        let settled = async {
-            while self.tally.is_waiting() {
-                tokio::time::sleep(SETTLING).await;
-            }
-        };
+        self.pending.close();
         // Lines that the disk has not accepted by then are lost; the writer has logged the error.
-        let _ = tokio::time::timeout(Duration::from_secs(1), settled).await;
+        let _ = tokio::time::timeout(Duration::from_secs(1), self.pending.wait()).await;
     }
 }
 
@@ -125,12 +125,12 @@ mod tests {
         for _ in 0..WAITING + 3 {
             audit.allowed(Actor::default(), &Act::new("tenure.v1.LockService/Evict"));
         }
-        assert_eq!(lines.try_iter().count(), WAITING);
+        let queued: Vec<_> = lines.try_iter().collect();
+        assert_eq!((queued.len(), audit.pending.len()), (WAITING, WAITING));
         assert_eq!(audit.tally.sum_up(Instant::now()), Sums { lost: 3, left_out: 0 });
         assert_eq!(counts.lost.get(), 3);
-        assert!(audit.tally.is_waiting());
-        audit.tally.written(WAITING);
-        assert!(!audit.tally.is_waiting());
+        drop(queued);
+        assert!(audit.pending.is_empty());
     }
 
     #[tokio::test]

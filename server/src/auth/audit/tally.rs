@@ -1,9 +1,9 @@
-//! Counts audit lines that are pending, lost or left out.
+//! Counts audit lines that are lost or left out.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -24,10 +24,9 @@ const SOURCES: usize = 10_000;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Counts pending and unwritten lines.
+/// Counts unwritten lines.
 #[derive(Default)]
 pub(super) struct Tally {
-    waiting: AtomicUsize,
     lost: AtomicU64,
     refusals: Mutex<Refusals>,
     counts: AuditLines,
@@ -61,26 +60,10 @@ impl Tally {
         Self { counts, ..Self::default() }
     }
 
-    /// Counts a pending line.
-    pub(super) fn queued(&self) {
-        self.waiting.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Counts lines as written, no longer pending.
-    pub(super) fn written(&self, lines: usize) {
-        self.waiting.fetch_sub(lines, Ordering::Release);
-    }
-
-    /// Counts lines as lost, no longer pending.
+    /// Counts lines as lost.
     pub(super) fn lost(&self, lines: usize) {
         self.lost.fetch_add(lines as u64, Ordering::Relaxed);
         self.counts.lost.inc_by(lines as u64);
-        self.written(lines);
-    }
-
-    /// Whether any lines are pending.
-    pub(super) fn is_waiting(&self) -> bool {
-        self.waiting.load(Ordering::Acquire) > 0
     }
 
     /// Whether a denial of this actor is to be written; otherwise it is counted as left out.
@@ -179,11 +162,9 @@ mod tests {
     #[test]
     fn lost_lines_are_counted_in_a_later_line() {
         let (tally, now) = (Tally::default(), Instant::now());
-        tally.queued();
         tally.lost(1);
         let sums = tally.sum_up(now);
         tally.take_back(sums);
         assert_eq!((sums.lost, tally.sum_up(now)), (1, sums));
-        assert!(!tally.is_waiting());
     }
 }

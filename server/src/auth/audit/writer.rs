@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime};
 
+use super::Pending;
 use super::line::Line;
 use super::tally::Tally;
 
@@ -45,18 +46,17 @@ impl Writer {
     }
 
     /// Writes lines until all senders are dropped.
-    pub(super) fn run(mut self, lines: &Receiver<Vec<u8>>, tally: &Tally) {
+    pub(super) fn run(mut self, lines: &Receiver<Pending>, tally: &Tally) {
         loop {
             let first = lines.recv_timeout(LOOK);
             let is_over = matches!(first, Err(RecvTimeoutError::Disconnected));
-            let batch: Vec<Vec<u8>> = first.into_iter().chain(lines.try_iter().take(MANY)).collect();
+            let batch: Vec<Pending> = first.into_iter().chain(lines.try_iter().take(MANY)).collect();
             let sums = tally.sum_up(Instant::now());
             let summed_up = Line::sums(sums).map(|line| line.encode(SystemTime::now()));
-            let bytes: Vec<u8> = batch.iter().flatten().chain(summed_up.iter().flatten()).copied().collect();
+            let encoded = batch.iter().map(|(line, _)| line).chain(&summed_up);
+            let bytes: Vec<u8> = encoded.flatten().copied().collect();
             let written = self.write(&bytes);
-            if written.is_ok() {
-                tally.written(batch.len());
-            } else {
+            if written.is_err() {
                 tally.lost(batch.len());
                 tally.take_back(sums);
             }
@@ -97,6 +97,8 @@ impl Writer {
 
 #[cfg(test)]
 mod tests {
+    use tokio_util::task::TaskTracker;
+
     use super::*;
 
     #[test]
@@ -116,14 +118,13 @@ mod tests {
     #[test]
     fn what_a_full_disk_does_not_take_is_counted() {
         let (sender, lines) = std::sync::mpsc::channel();
-        let tally = Tally::default();
+        let (tally, pending) = (Tally::default(), TaskTracker::new());
         for _ in 0..3 {
-            tally.queued();
-            sender.send(b"line\n".to_vec()).expect("the receiver exists");
+            sender.send((b"line\n".to_vec(), pending.token())).expect("the receiver exists");
         }
         drop(sender);
         Writer::open(Path::new("/dev/full")).expect("it can be opened").run(&lines, &tally);
-        assert!(!tally.is_waiting());
+        assert!(pending.is_empty());
         assert_eq!(tally.sum_up(Instant::now()).lost, 3);
     }
 
