@@ -2,6 +2,7 @@
 //! complete, and the memory of incomplete messages.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -36,7 +37,7 @@ struct RequestBody {
     body: Body,
     method: Method,
     frames: Frames,
-    account: Option<Account>,
+    account: Option<Arc<Account>>,
     incomplete: Option<Incomplete>,
     /// Deadline of the message. `None`: a stream, between two messages.
     until: Option<Instant>,

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use futures::task::AtomicWaker;
 
-use crate::limits::{Budget, Share};
-use crate::limits::{Buffer, Buffers};
-use crate::limits::{INCOMPLETE, INCOMPLETE_OF_CONNECTION, UNSENT, UNSENT_OF_CONNECTION, WATCHES_UNSENT};
+use crate::limits::{
+    Budget, Buffer, Buffers, INCOMPLETE, INCOMPLETE_OF_CONNECTION, Share, UNSENT, UNSENT_OF_CONNECTION, WATCHES_UNSENT,
+};
 use crate::telemetry::log_throttle::LogThrottle;
 
 /// The interval at which closed connections are logged.
@@ -27,15 +27,12 @@ struct Shared {
     unsent: AtomicUsize,
     unsent_counts: Buffer,
     next: AtomicU64,
-    open: Mutex<HashMap<u64, Weak<Held>>>,
+    open: Mutex<HashMap<u64, Weak<Account>>>,
     closed: Mutex<LogThrottle>,
 }
 
-/// The account of one connection, shared by its clones.
-#[derive(Clone)]
-pub(crate) struct Account(Arc<Held>);
-
-struct Held {
+/// The account of one connection.
+pub(crate) struct Account {
     shared: Arc<Shared>,
     number: u64,
     host: Option<IpAddr>,
@@ -57,7 +54,7 @@ struct Sending {
 
 /// The received part of an incomplete message.
 pub(crate) struct Incomplete {
-    account: Account,
+    account: Arc<Account>,
     share: Option<Share>,
 }
 
@@ -70,7 +67,7 @@ pub(crate) struct Full {
 
 /// An answer, or part of one, counted until it is sent or dropped.
 pub(crate) struct Unsent {
-    held: Arc<Held>,
+    account: Arc<Account>,
     bytes: usize,
 }
 
@@ -90,10 +87,10 @@ impl Accounts {
     }
 
     /// Opens the account of a connection from this host.
-    pub(crate) fn open(&self, host: Option<IpAddr>) -> Account {
+    pub(crate) fn open(&self, host: Option<IpAddr>) -> Arc<Account> {
         let shared = self.0.clone();
         let number = shared.next.fetch_add(1, Ordering::Relaxed);
-        let held = Arc::new(Held {
+        let account = Arc::new(Account {
             shared,
             number,
             host,
@@ -101,13 +98,13 @@ impl Accounts {
             unsent: Mutex::default(),
             task: AtomicWaker::new(),
         });
-        self.0.open().insert(number, Arc::downgrade(&held));
-        Account(held)
+        self.0.open().insert(number, Arc::downgrade(&account));
+        account
     }
 }
 
 impl Shared {
-    fn open(&self) -> MutexGuard<'_, HashMap<u64, Weak<Held>>> {
+    fn open(&self) -> MutexGuard<'_, HashMap<u64, Weak<Account>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -115,7 +112,7 @@ impl Shared {
     fn close_worst(&self) {
         // Collected first: dropping the last reference to an account takes the lock.
         let all: Vec<_> = self.open().values().filter_map(Weak::upgrade).collect();
-        let worst = all.iter().max_by_key(|held| held.sending().bytes);
+        let worst = all.iter().max_by_key(|account| account.sending().bytes);
         if let Some(worst) = worst {
             worst.close();
         }
@@ -136,12 +133,13 @@ fn signed(bytes: usize) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
-impl Held {
+impl Account {
     fn sending(&self) -> MutexGuard<'_, Sending> {
         self.unsent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn close(&self) {
+    /// Closes the connection.
+    pub(crate) fn close(&self) {
         let unsent = {
             let mut sending = self.sending();
             if std::mem::replace(&mut sending.is_closed, true) {
@@ -157,52 +155,39 @@ impl Held {
             tracing::warn!(from = ?self.host, unsent, "closing connections whose clients do not read their responses");
         }
     }
-}
 
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.shared.open().remove(&self.number);
-    }
-}
-
-impl Account {
     /// Starts accounting for a new message.
-    pub(crate) fn incomplete(&self) -> Incomplete {
+    pub(crate) fn incomplete(self: &Arc<Self>) -> Incomplete {
         Incomplete { account: self.clone(), share: None }
     }
 
     /// Counts an answer. If the connection exceeds its limit, it is closed; if the total does, the worst connection is.
-    pub(crate) fn unsent(&self, bytes: usize) -> Unsent {
+    pub(crate) fn unsent(self: &Arc<Self>, bytes: usize) -> Unsent {
         let of_this = {
-            let mut sending = self.0.sending();
+            let mut sending = self.sending();
             if sending.is_closed {
-                return Unsent { held: self.0.clone(), bytes: 0 };
+                return Unsent { account: self.clone(), bytes: 0 };
             }
             sending.bytes += bytes;
             sending.bytes
         };
-        let all = self.0.shared.add_unsent(bytes);
+        let all = self.shared.add_unsent(bytes);
         if of_this > UNSENT_OF_CONNECTION {
-            self.0.close();
+            self.close();
         } else if all > UNSENT {
-            self.0.shared.close_worst();
+            self.shared.close_worst();
         }
-        Unsent { held: self.0.clone(), bytes }
-    }
-
-    /// Closes the connection.
-    pub(crate) fn close(&self) {
-        self.0.close();
+        Unsent { account: self.clone(), bytes }
     }
 
     /// Whether the connection is closed because its client does not read its answers.
     pub(crate) fn is_closed(&self) -> bool {
-        self.0.sending().is_closed
+        self.sending().is_closed
     }
 
     /// Waits until a watch may send more.
     pub(crate) fn poll_room(&self, context: &Context<'_>) -> Poll<()> {
-        let mut sending = self.0.sending();
+        let mut sending = self.sending();
         if sending.bytes < WATCHES_UNSENT {
             return Poll::Ready(());
         }
@@ -212,21 +197,27 @@ impl Account {
 
     /// Whether the connection is closed; otherwise registers this task to be woken when it is.
     pub(super) fn poll_closed(&self, context: &Context<'_>) -> bool {
-        self.0.task.register(context.waker());
+        self.task.register(context.waker());
         self.is_closed()
     }
 }
 
 impl std::fmt::Debug for Account {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_tuple("Account").field(&self.0.number).finish()
+        formatter.debug_tuple("Account").field(&self.number).finish()
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        self.shared.open().remove(&self.number);
     }
 }
 
 impl Drop for Unsent {
     fn drop(&mut self) {
         let waiting = {
-            let mut sending = self.held.sending();
+            let mut sending = self.account.sending();
             if sending.is_closed {
                 return;
             }
@@ -234,7 +225,7 @@ impl Drop for Unsent {
             // With hysteresis, so that not every sent byte wakes all watches.
             if sending.bytes <= WATCHES_UNSENT / 2 { std::mem::take(&mut sending.waiting) } else { Vec::new() }
         };
-        self.held.shared.subtract_unsent(self.bytes);
+        self.account.shared.subtract_unsent(self.bytes);
         waiting.into_iter().for_each(Waker::wake);
     }
 }
@@ -245,7 +236,7 @@ impl Incomplete {
     /// # Errors
     /// If the connection or the server has no room for them.
     pub(crate) fn hold(&mut self, bytes: usize) -> Result<(), Full> {
-        let Held { shared, incomplete, .. } = &*self.account.0;
+        let Account { shared, incomplete, .. } = &*self.account;
         let held = self.share.as_ref().map_or(0, Share::bytes);
         let Some(more) = bytes.checked_sub(held) else {
             incomplete.fetch_sub(held - bytes, Ordering::Relaxed);
@@ -336,7 +327,7 @@ mod tests {
         assert!(!large.is_closed(), "there is room for all");
         let _small = small.unsent(1);
         assert!(large.is_closed() && !small.is_closed());
-        assert!(!others.iter().any(Account::is_closed));
+        assert!(!others.iter().any(|other| other.is_closed()));
         drop((small, large, others));
     }
 

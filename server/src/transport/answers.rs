@@ -1,6 +1,7 @@
 //! Adds the server version to every answer and accounts for answers until they are sent.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -64,7 +65,7 @@ pin_project! {
     pub(crate) struct Answering<F> {
         #[pin]
         inner: F,
-        account: Option<Account>,
+        account: Option<Arc<Account>>,
         is_watch: bool,
     }
 }
@@ -77,7 +78,7 @@ where
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        if this.account.as_ref().is_some_and(Account::is_closed) {
+        if this.account.as_deref().is_some_and(Account::is_closed) {
             // The call ends with its connection, and must not produce further answers until then.
             return Poll::Pending;
         }
@@ -95,7 +96,7 @@ where
 }
 
 /// The version header. It is dropped once the headers are sent, which ends their accounting.
-fn version(account: Option<&Account>) -> HeaderValue {
+fn version(account: Option<&Arc<Account>>) -> HeaderValue {
     let Some(account) = account else { return HeaderValue::from_static(VERSION) };
     let bytes = unsent(account, Bytes::from_static(VERSION.as_bytes()));
     let mut value = HeaderValue::from_maybe_shared(bytes).unwrap_or(HeaderValue::from_static(VERSION));
@@ -105,7 +106,7 @@ fn version(account: Option<&Account>) -> HeaderValue {
 }
 
 /// The same bytes, counted until they are dropped.
-fn unsent(account: &Account, bytes: Bytes) -> Bytes {
+fn unsent(account: &Arc<Account>, bytes: Bytes) -> Bytes {
     let unsent = account.unsent(bytes.len() + limits::ANSWER);
     Bytes::from_owner(Part { bytes, _unsent: unsent })
 }
@@ -124,7 +125,7 @@ impl AsRef<[u8]> for Part {
 
 struct Counted {
     body: Body,
-    account: Account,
+    account: Arc<Account>,
     is_watch: bool,
     /// Fires when a watch has waited for too long.
     late: Option<Pin<Box<Sleep>>>,

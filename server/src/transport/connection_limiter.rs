@@ -68,7 +68,7 @@ struct Rejected {
 pub struct ConnectionPermit {
     limiter: ConnectionLimiter,
     of_address: Permit<Handshakes>,
-    account: Account,
+    account: Arc<Account>,
 }
 
 impl ConnectionPermit {
@@ -81,7 +81,7 @@ impl ConnectionPermit {
     }
 
     /// The connection's memory account.
-    pub(super) fn account(&self) -> &Account {
+    pub(super) fn account(&self) -> &Arc<Account> {
         &self.account
     }
 

@@ -31,12 +31,12 @@ pub struct Peer {
     /// The certificate hash of a peer that connects as a server. The handshake has verified only that it owns the key.
     pub server: Option<String>,
     /// The memory account of the connection. `None`: the request comes from this process.
-    pub(crate) account: Option<Account>,
+    pub(crate) account: Option<Arc<Account>>,
 }
 
 impl Peer {
     /// The memory account of the connection that a request with these extensions came over.
-    pub(crate) fn account_of(extensions: &http::Extensions) -> Option<Account> {
+    pub(crate) fn account_of(extensions: &http::Extensions) -> Option<Arc<Account>> {
         extensions.get::<Arc<Self>>().and_then(|peer| peer.account.clone())
     }
 }

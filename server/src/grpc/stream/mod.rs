@@ -103,7 +103,7 @@ enum Doing {
 }
 
 impl Connection {
-    fn new(api: Api, node: &Node, outbox: Outbox, caller: Arc<Caller>, account: Option<Account>) -> Self {
+    fn new(api: Api, node: &Node, outbox: Outbox, caller: Arc<Caller>, account: Option<Arc<Account>>) -> Self {
         let (notices, told) = NoticeSender::new(NOTICES);
         Self {
             id: node.next_stream(),

@@ -74,11 +74,11 @@ impl Reply {
 #[derive(Clone)]
 pub(super) struct LargeAnswers {
     turns: Arc<Semaphore>,
-    account: Option<Account>,
+    account: Option<Arc<Account>>,
 }
 
 impl LargeAnswers {
-    pub(super) fn new(account: Option<Account>) -> Self {
+    pub(super) fn new(account: Option<Arc<Account>>) -> Self {
         Self { turns: Arc::new(Semaphore::new(STREAM_ANSWERS)), account }
     }
 
