@@ -35,10 +35,7 @@ impl Default for ConnectionLimits {
 }
 
 /// Counts and limits open connections.
-#[derive(Clone)]
-pub(super) struct ConnectionLimiter(Arc<Shared>);
-
-struct Shared {
+pub(super) struct ConnectionLimiter {
     greeting_timeout: Duration,
     limiter: Limiter<Handshakes>,
     rejected: Mutex<Rejected>,
@@ -66,7 +63,7 @@ struct Rejected {
 
 /// The permit of an open connection, released on drop.
 pub struct ConnectionPermit {
-    limiter: ConnectionLimiter,
+    limiter: Arc<ConnectionLimiter>,
     of_address: Permit<Handshakes>,
     account: Arc<Account>,
 }
@@ -74,7 +71,7 @@ pub struct ConnectionPermit {
 impl ConnectionPermit {
     /// Logs, rate-limited, that a client and this server disagree on TLS.
     pub(super) fn note_mismatch(&self, what: &'static str) {
-        let mut mismatches = self.limiter.0.mismatches.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut mismatches = self.limiter.mismatches.lock().unwrap_or_else(PoisonError::into_inner);
         if mismatches.on_error(tokio::time::Instant::now()) {
             tracing::warn!(from = ?self.of_address.host(), "{what}");
         }
@@ -87,12 +84,12 @@ impl ConnectionPermit {
 
     /// Timeout until the client has begun to speak HTTP/2.
     pub(super) fn greeting_timeout(&self) -> Duration {
-        self.limiter.0.greeting_timeout
+        self.limiter.greeting_timeout
     }
 
     /// Counts a failed handshake.
     pub(super) fn note_failed_handshake(&self) {
-        self.limiter.0.counts.handshakes_failed.inc();
+        self.limiter.counts.handshakes_failed.inc();
     }
 
     /// Permits for the concurrent handshakes of the connection's address.
@@ -102,23 +99,23 @@ impl ConnectionPermit {
 }
 
 impl ConnectionLimiter {
-    pub(super) fn new(limits: ConnectionLimits, counts: Connections, accounts: Accounts) -> Self {
+    pub(super) fn new(limits: ConnectionLimits, counts: Connections, accounts: Accounts) -> Arc<Self> {
         let limiter = Limiter::new(limits.connections, limits.of_one_address);
         let mismatches = Mutex::new(LogThrottle::every(LOG_INTERVAL));
         let (greeting_timeout, rejected) = (limits.greeting, Mutex::default());
-        Self(Arc::new(Shared { greeting_timeout, limiter, rejected, mismatches, counts, accounts }))
+        Arc::new(Self { greeting_timeout, limiter, rejected, mismatches, counts, accounts })
     }
 
     /// Admits a connection, unless a limit is reached. Then it is closed, and its client fails over to another server.
-    pub(super) fn acquire(&self, address: Option<SocketAddr>) -> Option<ConnectionPermit> {
+    pub(super) fn acquire(self: &Arc<Self>, address: Option<SocketAddr>) -> Option<ConnectionPermit> {
         let address = address.map(|address| address.ip());
-        let Some(permit) = self.0.limiter.acquire(address) else {
-            self.0.counts.rejected.inc();
-            let mut rejected = self.0.rejected.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(permit) = self.limiter.acquire(address) else {
+            self.counts.rejected.inc();
+            let mut rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
             rejected.count += 1;
             if rejected.logged.is_none_or(|logged| logged.elapsed() >= LOG_INTERVAL) {
                 tracing::warn!(
-                    connections = self.0.limiter.count(),
+                    connections = self.limiter.count(),
                     rejected = rejected.count,
                     last = ?address.map(host),
                     "connections are rejected: the limit in total or for one address is reached"
@@ -127,15 +124,15 @@ impl ConnectionLimiter {
             }
             return None;
         };
-        self.0.counts.open.inc();
-        let account = self.0.accounts.open(permit.host());
+        self.counts.open.inc();
+        let account = self.accounts.open(permit.host());
         Some(ConnectionPermit { limiter: self.clone(), of_address: permit, account })
     }
 }
 
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        self.limiter.0.counts.open.dec();
+        self.limiter.counts.open.dec();
     }
 }
 

@@ -109,7 +109,7 @@ type Configs = (Arc<Tls>, Arc<Proof>);
 async fn shake_hands(
     mut incoming: TcpIncoming,
     configs: Configs,
-    limiter: ConnectionLimiter,
+    limiter: Arc<ConnectionLimiter>,
     ready: mpsc::Sender<Connection>,
 ) {
     let handshakes = Arc::new(Semaphore::new(HANDSHAKES));
