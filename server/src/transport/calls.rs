@@ -108,11 +108,13 @@ impl Calls {
 }
 
 /// The counters of a method.
-struct Method {
-    kind: Kind,
+pub(crate) struct Method {
+    pub(super) kind: Kind,
     started: Counter,
-    received: Counter,
-    sent: Counter,
+    /// Messages that clients sent.
+    pub(super) received: Counter,
+    /// Messages that this server sent.
+    pub(super) sent: Counter,
     times: Latencies,
     handled: [Counter; CODES.len()],
 }
@@ -145,27 +147,12 @@ impl Methods {
 
 /// A call in progress, counted on drop. Without an [end](Self::end) it counts as cancelled by its client.
 pub(crate) struct Call {
-    method: Arc<Method>,
+    pub(super) method: Arc<Method>,
     begun: Instant,
     code: Code,
 }
 
 impl Call {
-    /// The kind of the method.
-    pub(crate) fn kind(&self) -> Kind {
-        self.method.kind
-    }
-
-    /// The counter of messages that the client sends.
-    pub(crate) fn received(&self) -> Counter {
-        self.method.received.clone()
-    }
-
-    /// Counts messages sent by the server.
-    pub(crate) fn sent(&self, messages: u64) {
-        self.method.sent.inc_by(messages);
-    }
-
     /// Ends the call with this code.
     pub(crate) fn end(mut self, code: Code) {
         self.code = code;

@@ -87,8 +87,8 @@ where
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         let call = self.methods.begin(request.uri().path());
-        let received = call.received();
-        if call.kind().client_streams {
+        let received = call.method.received.clone();
+        if call.method.kind.client_streams {
             let mut frames = Frames::default();
             let count = move |frame: Frame<Bytes>| {
                 received.inc_by(frame.data_ref().map_or(0, |data| frames.count(data)));
@@ -138,11 +138,11 @@ fn count_answer(call: Call, response: Response<Body>) -> Response<Body> {
         call.end(code);
         return response;
     }
-    if call.kind().server_streams {
+    if call.method.kind.server_streams {
         return response.map(|body| Body::new(CountedResponse { body, frames: Frames::default(), call: Some(call) }));
     }
     // The handler has finished, and its one message is being sent.
-    call.sent(1);
+    call.method.sent.inc();
     call.end(Code::Ok);
     response
 }
@@ -170,7 +170,7 @@ impl http_body::Body for CountedResponse {
         let end = match &frame {
             Some(Ok(frame)) => {
                 if let (Some(data), Some(call)) = (frame.data_ref(), call.as_ref()) {
-                    call.sent(frames.count(data));
+                    call.method.sent.inc_by(frames.count(data));
                 }
                 frame.trailers_ref().and_then(code)
             }
