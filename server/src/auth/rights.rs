@@ -46,7 +46,9 @@ impl Rule {
     }
 
     fn has_name(&self, name: &str) -> bool {
-        self.names.as_ref().is_none_or(|names| names.iter().any(|top| is_at_or_below(name, top)))
+        let is_below = |rest: &str| rest.is_empty() || rest.starts_with('/');
+        let covers = |top: &String| name.strip_prefix(top.as_str()).is_some_and(is_below);
+        self.names.as_ref().is_none_or(|names| names.iter().any(covers))
     }
 
     /// Whether every name with this prefix is allowed.
@@ -54,10 +56,6 @@ impl Rule {
         let covers = |top: &String| prefix.strip_prefix(top.as_str()).is_some_and(|rest| rest.starts_with('/'));
         self.names.as_ref().is_none_or(|names| names.iter().any(covers))
     }
-}
-
-fn is_at_or_below(name: &str, top: &str) -> bool {
-    name.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// The rights of a caller.
