@@ -51,7 +51,7 @@ impl Caller {
 
     /// Counts the caller's rejections.
     pub(crate) fn refusals(&self) -> &Refusals {
-        self.access.refusals()
+        &self.access.refusals
     }
 
     /// Whether the caller's operations are audited.

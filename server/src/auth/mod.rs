@@ -44,12 +44,13 @@ use self::tokens::Tokens;
 use crate::telemetry::metrics::Metrics;
 use crate::transport::{Peer, Tls};
 
-/// Authenticates and authorizes callers, and writes the audit log.
+/// Authenticates and authorizes callers, and writes the audit log. The default requires no credentials.
 #[derive(Clone, Default)]
 pub struct Access {
     credentials: Option<Arc<Credentials>>,
     audit: Option<Arc<Audit>>,
-    refusals: Refusals,
+    /// Counts rejections.
+    pub(crate) refusals: Refusals,
     /// Notified whenever credentials or rights may have been revoked.
     changed: watch::Sender<()>,
 }
@@ -65,12 +66,6 @@ struct Credentials {
 }
 
 impl Access {
-    /// Requires no credentials.
-    #[must_use]
-    pub fn open() -> Self {
-        Self::default()
-    }
-
     /// Accepts these credentials, with certificates verified by `tls`; if no kind is enabled, none are required. If
     /// keys cannot be fetched from their URL now, they are fetched later; until then their tokens are rejected.
     /// Rejections and lost audit lines are counted in `metrics`.
@@ -139,10 +134,6 @@ impl Access {
             self.changed.send_replace(());
         }
         has_changed
-    }
-
-    pub(crate) fn refusals(&self) -> &Refusals {
-        &self.refusals
     }
 
     /// Records the rejection of an unidentified caller in the audit log.

@@ -91,7 +91,7 @@ pub(crate) fn check_identified(access: &Access, path: &str, headers: &HeaderMap,
 
 fn refuse(access: &Access, path: &str, peer: &Peer, why: Unidentified) -> Status {
     access.note_unidentified(path, peer, why);
-    unidentified(why, access.refusals())
+    unidentified(why, &access.refusals)
 }
 
 impl<S> Service<Request<Body>> for Identify<S>

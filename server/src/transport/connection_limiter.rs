@@ -65,7 +65,8 @@ struct Rejected {
 pub struct ConnectionPermit {
     limiter: Arc<ConnectionLimiter>,
     of_address: Permit<Handshakes>,
-    account: Arc<Account>,
+    /// The connection's memory account.
+    pub(super) account: Arc<Account>,
 }
 
 impl ConnectionPermit {
@@ -73,13 +74,8 @@ impl ConnectionPermit {
     pub(super) fn note_mismatch(&self, what: &'static str) {
         let mut mismatches = self.limiter.mismatches.lock().unwrap_or_else(PoisonError::into_inner);
         if mismatches.on_error(tokio::time::Instant::now()) {
-            tracing::warn!(from = ?self.of_address.host(), "{what}");
+            tracing::warn!(from = ?self.of_address.host, "{what}");
         }
-    }
-
-    /// The connection's memory account.
-    pub(super) fn account(&self) -> &Arc<Account> {
-        &self.account
     }
 
     /// Timeout until the client has begun to speak HTTP/2.
@@ -94,7 +90,7 @@ impl ConnectionPermit {
 
     /// Permits for the concurrent handshakes of the connection's address.
     pub(super) fn handshakes(&self) -> Arc<Semaphore> {
-        self.of_address.shared().0.clone()
+        self.of_address.shared.0.clone()
     }
 }
 
@@ -125,7 +121,7 @@ impl ConnectionLimiter {
             return None;
         };
         self.counts.open.inc();
-        let account = self.accounts.open(permit.host());
+        let account = self.accounts.open(permit.host);
         Some(ConnectionPermit { limiter: self.clone(), of_address: permit, account })
     }
 }

@@ -105,7 +105,7 @@ impl Connection {
     }
 
     fn new(permit: ConnectionPermit, stream: Either<TcpStream, Box<TlsStream<TcpStream>>>, mut peer: Peer) -> Self {
-        peer.account = Some(permit.account().clone());
+        peer.account = Some(permit.account.clone());
         let greeting = Greeting { missing: GREETING, until: Box::pin(sleep(permit.greeting_timeout())) };
         Self { stream, peer: Arc::new(peer), greeting: Some(greeting), permit }
     }
@@ -115,7 +115,7 @@ impl Connection {
     /// # Errors
     /// If the connection is to be closed.
     fn check_open(&self, context: &Context<'_>) -> io::Result<()> {
-        if self.permit.account().poll_closed(context) {
+        if self.permit.account.poll_closed(context) {
             return Err(io::Error::new(io::ErrorKind::ConnectionAborted, "the client does not read its responses"));
         }
         Ok(())

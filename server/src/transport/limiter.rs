@@ -29,20 +29,10 @@ struct Host<T> {
 /// A permit, released on drop.
 pub(crate) struct Permit<T = ()> {
     limiter: Limiter<T>,
-    host: Option<IpAddr>,
-    shared: T,
-}
-
-impl<T> Permit<T> {
-    /// The permit's address or network, if known.
-    pub(crate) fn host(&self) -> Option<IpAddr> {
-        self.host
-    }
-
+    /// The address or network, if known.
+    pub(super) host: Option<IpAddr>,
     /// The value shared by all permits of this address.
-    pub(crate) fn shared(&self) -> &T {
-        &self.shared
-    }
+    pub(super) shared: T,
 }
 
 impl<T> Limiter<T> {

@@ -133,7 +133,7 @@ async fn shake_hands(
         tokio::spawn(async move {
             let permits =
                 async { Some((of_address.acquire_owned().await.ok()?, handshakes.acquire_owned().await.ok()?)) };
-            let Ok(Some(permits)) = timeout(PERMIT_WAIT, permits).await else {
+            let Ok(Some(_permits)) = timeout(PERMIT_WAIT, permits).await else {
                 tracing::debug!("too many TLS handshakes in progress");
                 permit.note_failed_handshake();
                 return;
@@ -146,7 +146,6 @@ async fn shake_hands(
                     permit.note_failed_handshake();
                 }
             }
-            drop(permits);
         });
     }
 }
