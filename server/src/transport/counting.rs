@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use futures::TryFutureExt;
+use futures::future::MapOk;
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
-use pin_project_lite::pin_project;
 use prost::Message;
 use prost_types::FileDescriptorSet;
 use tonic::body::Body;
@@ -66,6 +67,9 @@ impl<S> Layer<S> for CountingLayer {
     }
 }
 
+/// Counts an answer that begins.
+type OnAnswer = Box<dyn FnOnce(Response<Body>) -> Response<Body> + Send>;
+
 /// Counts the calls of the inner service.
 #[derive(Clone)]
 pub(crate) struct Counting<S> {
@@ -79,7 +83,7 @@ where
 {
     type Response = Response<Body>;
     type Error = S::Error;
-    type Future = Handling<S::Future>;
+    type Future = MapOk<S::Future, OnAnswer>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         self.inner.poll_ready(context)
@@ -99,31 +103,8 @@ where
             // As grpc-go does for methods without client streaming.
             received.inc();
         }
-        Handling { inner: self.inner.call(request), call: Some(call) }
-    }
-}
-
-pin_project! {
-    /// A call until its answer begins.
-    pub(crate) struct Handling<F> {
-        #[pin]
-        inner: F,
-        // `None` once the answer has begun.
-        call: Option<Call>,
-    }
-}
-
-impl<F, E> Future for Handling<F>
-where
-    F: Future<Output = Result<Response<Body>, E>>,
-{
-    type Output = F::Output;
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
-        let answer = ready!(this.inner.poll(context));
-        let Some(call) = this.call.take() else { return Poll::Ready(answer) };
-        Poll::Ready(answer.map(|response| count_answer(call, response)))
+        let on_answer: OnAnswer = Box::new(|response| count_answer(call, response));
+        self.inner.call(request).map_ok(on_answer)
     }
 }
 
