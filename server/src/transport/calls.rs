@@ -60,13 +60,16 @@ impl Kind {
 /// The type, service and name of a method.
 type Labels = [(&'static str, String); 3];
 
+/// A status code.
+type CodeLabel = [(&'static str, &'static str); 1];
+
 /// The metrics of calls, by method.
 #[derive(Clone)]
 pub(crate) struct Calls {
     started: Family<Labels, Counter>,
     received: Family<Labels, Counter>,
     sent: Family<Labels, Counter>,
-    handled: Family<(Labels, [(&'static str, &'static str); 1]), Counter>,
+    handled: Family<(Labels, CodeLabel), Counter>,
     times: Family<Labels, Histogram>,
 }
 
