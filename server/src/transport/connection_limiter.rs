@@ -2,9 +2,10 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 use super::account::{Account, Accounts};
 use super::limiter::{Limiter, Permit, host};
@@ -14,7 +15,7 @@ use crate::transport::metrics::Connections;
 /// The maximum number of concurrent TLS handshakes of one address (for IPv6: one /64 network).
 const HANDSHAKES_OF_ONE_ADDRESS: usize = 64;
 
-/// The interval at which rejected connections are logged.
+/// The interval at which rejected connections and mismatches are logged.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Limits on connections.
@@ -38,7 +39,8 @@ impl Default for ConnectionLimits {
 pub(super) struct ConnectionLimiter {
     greeting_timeout: Duration,
     limiter: Limiter<Handshakes>,
-    rejected: Mutex<Rejected>,
+    /// Rejected connections that are not logged yet.
+    rejected: Mutex<(u64, LogThrottle)>,
     /// Connections with clients that speak TLS to a plaintext port, or plaintext to a TLS port.
     mismatches: Mutex<LogThrottle>,
     counts: Connections,
@@ -55,12 +57,6 @@ impl Default for Handshakes {
     }
 }
 
-#[derive(Default)]
-struct Rejected {
-    count: u64,
-    logged: Option<Instant>,
-}
-
 /// The permit of an open connection, released on drop.
 pub struct ConnectionPermit {
     limiter: Arc<ConnectionLimiter>,
@@ -73,7 +69,7 @@ impl ConnectionPermit {
     /// Logs, rate-limited, that a client and this server disagree on TLS.
     pub(super) fn note_mismatch(&self, what: &'static str) {
         let mut mismatches = self.limiter.mismatches.lock().unwrap_or_else(PoisonError::into_inner);
-        if mismatches.on_error(tokio::time::Instant::now()) {
+        if mismatches.on_error(Instant::now()) {
             tracing::warn!(from = ?self.of_address.host, "{what}");
         }
     }
@@ -97,9 +93,9 @@ impl ConnectionPermit {
 impl ConnectionLimiter {
     pub(super) fn new(limits: ConnectionLimits, counts: Connections, accounts: Accounts) -> Arc<Self> {
         let limiter = Limiter::new(limits.connections, limits.of_one_address);
-        let mismatches = Mutex::new(LogThrottle::every(LOG_INTERVAL));
-        let (greeting_timeout, rejected) = (limits.greeting, Mutex::default());
-        Arc::new(Self { greeting_timeout, limiter, rejected, mismatches, counts, accounts })
+        let throttle = || LogThrottle::every(LOG_INTERVAL);
+        let (rejected, mismatches) = (Mutex::new((0, throttle())), Mutex::new(throttle()));
+        Arc::new(Self { greeting_timeout: limits.greeting, limiter, rejected, mismatches, counts, accounts })
     }
 
     /// Admits a connection, unless a limit is reached. Then it is closed, and its client fails over to another server.
@@ -107,16 +103,16 @@ impl ConnectionLimiter {
         let address = address.map(|address| address.ip());
         let Some(permit) = self.limiter.acquire(address) else {
             self.counts.rejected.inc();
-            let mut rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
-            rejected.count += 1;
-            if rejected.logged.is_none_or(|logged| logged.elapsed() >= LOG_INTERVAL) {
+            let (rejected, throttle) = &mut *self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
+            *rejected += 1;
+            if throttle.on_error(Instant::now()) {
                 tracing::warn!(
                     connections = self.limiter.count(),
-                    rejected = rejected.count,
+                    rejected = *rejected,
                     last = ?address.map(host),
                     "connections are rejected: the limit in total or for one address is reached"
                 );
-                *rejected = Rejected { count: 0, logged: Some(Instant::now()) };
+                *rejected = 0;
             }
             return None;
         };
