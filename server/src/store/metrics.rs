@@ -2,131 +2,67 @@
 
 use std::time::Duration;
 
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use crate::telemetry::metrics::MetricSet;
-
 use super::StoreError;
-use crate::telemetry::metrics::{BUCKETS, Latencies};
+use crate::telemetry::metrics::{BUCKETS, Latencies, MetricSet};
 
-/// A kind of call to a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
-    Append,
-    Read,
-    Search,
-    Load,
-    Save,
-    Heads,
-    Heartbeat,
-    MarkDead,
-    Forget,
-    Measure,
-    Trim,
-}
+/// The calls to a store, as label values.
+const OPERATIONS: [&str; 11] =
+    ["append", "read", "search", "load", "save", "heads", "heartbeat", "mark_dead", "forget", "measure", "trim"];
 
-impl Operation {
-    const ALL: [Self; 11] = [
-        Self::Append,
-        Self::Read,
-        Self::Search,
-        Self::Load,
-        Self::Save,
-        Self::Heads,
-        Self::Heartbeat,
-        Self::MarkDead,
-        Self::Forget,
-        Self::Measure,
-        Self::Trim,
-    ];
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Append => "append",
-            Self::Read => "read",
-            Self::Search => "search",
-            Self::Load => "load",
-            Self::Save => "save",
-            Self::Heads => "heads",
-            Self::Heartbeat => "heartbeat",
-            Self::MarkDead => "mark_dead",
-            Self::Forget => "forget",
-            Self::Measure => "measure",
-            Self::Trim => "trim",
-        }
-    }
-}
-
-/// Label values of errors, in the order of [`kind`].
+/// The errors of a store, as label values.
 const KINDS: [&str; 4] = ["conflict", "compacted", "unavailable", "outcome_unknown"];
 
-fn kind(error: &StoreError) -> usize {
+fn kind(error: &StoreError) -> &'static str {
     match error {
-        StoreError::Conflict => 0,
-        StoreError::Compacted(_) => 1,
-        StoreError::Unavailable(_) => 2,
-        StoreError::OutcomeUnknown(_) => 3,
+        StoreError::Conflict => "conflict",
+        StoreError::Compacted(_) => "compacted",
+        StoreError::Unavailable(_) => "unavailable",
+        StoreError::OutcomeUnknown(_) => "outcome_unknown",
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Asked {
-    operation: &'static str,
-}
+/// Names of labels with their values.
+type Labels<const N: usize> = [(&'static str, &'static str); N];
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Failed {
-    operation: &'static str,
-    kind: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Database {
-    kind: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct InPool {
-    pool: &'static str,
-}
+type Times = Family<Labels<1>, Histogram, fn() -> Histogram>;
 
 /// Creates a histogram of a family.
 fn latencies() -> Histogram {
     Histogram::new(BUCKETS)
 }
 
-type Times<L> = Family<L, Histogram, fn() -> Histogram>;
-
 /// Metrics of a store.
 #[derive(Clone)]
 pub(crate) struct StoreCounts {
-    times: Times<Asked>,
-    errors: Family<Failed, Counter>,
-    each: [(Histogram, [Counter; KINDS.len()]); Operation::ALL.len()],
-    database: Family<Database, Gauge>,
-    idle: Family<InPool, Gauge>,
-    used: Family<InPool, Gauge>,
-    most: Family<InPool, Gauge>,
-    waits: Times<InPool>,
+    times: Times,
+    errors: Family<Labels<2>, Counter>,
+    database: Family<Labels<1>, Gauge>,
+    idle: Family<Labels<1>, Gauge>,
+    used: Family<Labels<1>, Gauge>,
+    most: Family<Labels<1>, Gauge>,
+    waits: Times,
 }
 
 impl Default for StoreCounts {
     fn default() -> Self {
         let times = Times::new_with_constructor(latencies as fn() -> Histogram);
-        let errors = Family::<Failed, Counter>::default();
-        let each = Operation::ALL.map(|operation| {
-            let operation = operation.as_str();
-            let failed = KINDS.map(|kind| errors.get_or_create_owned(&Failed { operation, kind }));
-            (times.get_or_create_owned(&Asked { operation }), failed)
-        });
+        let errors = Family::<Labels<2>, Counter>::default();
+        // Each series begins at 0, so that the first error is an increase.
+        for operation in OPERATIONS {
+            times.get_or_create_owned(&[("operation", operation)]);
+            for kind in KINDS {
+                errors.get_or_create_owned(&[("operation", operation), ("kind", kind)]);
+            }
+        }
         let (database, idle, used, most) = Default::default();
         let waits = Times::new_with_constructor(latencies as fn() -> Histogram);
-        Self { times, errors, each, database, idle, used, most, waits }
+        Self { times, errors, database, idle, used, most, waits }
     }
 }
 
@@ -152,21 +88,20 @@ impl MetricSet for StoreCounts {
 impl StoreCounts {
     /// Sets the kind of the database.
     pub(crate) fn is(&self, kind: &'static str) {
-        self.database.get_or_create(&Database { kind }).set(1);
+        self.database.get_or_create(&[("kind", kind)]).set(1);
     }
 
-    /// Counts a call and its duration.
-    pub(crate) fn asked<T>(&self, operation: Operation, time: Duration, answer: &Result<T, StoreError>) {
-        let (times, failed) = &self.each[operation as usize];
-        times.observe(time.as_secs_f64());
+    /// Counts a call, one of [`OPERATIONS`], and its duration.
+    pub(super) fn asked<T>(&self, operation: &'static str, time: Duration, answer: &Result<T, StoreError>) {
+        self.times.get_or_create(&[("operation", operation)]).observe(time.as_secs_f64());
         if let Err(error) = answer {
-            failed[kind(error)].inc();
+            self.errors.get_or_create(&[("operation", operation), ("kind", kind(error))]).inc();
         }
     }
 
     /// The metrics of the connections of a pool with at most `most` of them.
     pub(crate) fn pool(&self, pool: &'static str, most: usize) -> PoolUse {
-        let label = InPool { pool };
+        let label = [("pool", pool)];
         self.most.get_or_create(&label).set(i64::try_from(most).unwrap_or(i64::MAX));
         PoolUse {
             idle: self.idle.get_or_create_owned(&label),
@@ -177,7 +112,6 @@ impl StoreCounts {
 }
 
 /// Metrics of the connections of a pool.
-#[derive(Clone, Default)]
 pub(crate) struct PoolUse {
     idle: Gauge,
     used: Gauge,
@@ -193,21 +127,11 @@ impl PoolUse {
         self.used.dec();
     }
 
-    pub(crate) fn idle(&self, count: usize) {
-        self.idle.set(i64::try_from(count).unwrap_or(i64::MAX));
-    }
-
     pub(crate) fn waited(&self, time: Duration) {
         self.waits.took(time);
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_has_the_counters_of_its_name() {
-        assert!(Operation::ALL.iter().enumerate().all(|(place, operation)| *operation as usize == place));
+    pub(crate) fn idle(&self, count: usize) {
+        self.idle.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 }
