@@ -114,23 +114,11 @@ impl StoreCounts {
 /// Metrics of the connections of a pool.
 pub(crate) struct PoolUse {
     idle: Gauge,
-    used: Gauge,
-    waits: Latencies,
+    pub(crate) used: Gauge,
+    pub(crate) waits: Latencies,
 }
 
 impl PoolUse {
-    pub(crate) fn taken(&self) {
-        self.used.inc();
-    }
-
-    pub(crate) fn given_back(&self) {
-        self.used.dec();
-    }
-
-    pub(crate) fn waited(&self, time: Duration) {
-        self.waits.took(time);
-    }
-
     pub(crate) fn idle(&self, count: usize) {
         self.idle.set(i64::try_from(count).unwrap_or(i64::MAX));
     }

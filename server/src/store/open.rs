@@ -85,23 +85,21 @@ pub(crate) async fn open_counted(options: &StoreOptions, counts: &StoreCounts) -
     migrations::check_migrated(&mut *connection).await?;
     restore::notice_restore(&mut *connection).await?;
     drop(connection);
-    let size = options.max_connections.max(1);
-    let pool = if database.exclusive { "reads" } else { "shared" };
-    let readers = Pool::new(database.connector, size, options.statement_timeout, counts.pool(pool, size));
-    let (writers, heartbeats) = if database.exclusive {
-        let writer = readers.beside(1, counts.pool("writes", 1));
-        (writer.clone(), writer)
-    } else {
-        (readers.clone(), readers.beside(1, counts.pool("heartbeats", 1)))
+    let generation = Arc::<AtomicU64>::default();
+    let pool = |name, size| {
+        let (connector, generation) = (database.connector.clone(), generation.clone());
+        Pool::new(connector, size, options.statement_timeout, generation, counts.pool(name, size))
     };
-    Ok(Arc::new(SqlStore {
-        writers,
-        readers,
-        heartbeats,
-        exclusive: database.exclusive,
-        hints: database.hints,
-        own: database.own,
-    }))
+    let size = options.max_connections.max(1);
+    let (writers, readers, heartbeats) = if database.exclusive {
+        let writer = pool("writes", 1);
+        (writer.clone(), pool("reads", size), writer)
+    } else {
+        let shared = pool("shared", size);
+        (shared.clone(), shared, pool("heartbeats", 1))
+    };
+    let Database { exclusive, hints, own, .. } = database;
+    Ok(Arc::new(SqlStore { writers, readers, heartbeats, exclusive, hints, own }))
 }
 
 /// Brings the tables and views of a database up to date, if they are not. Several servers may do so at once.

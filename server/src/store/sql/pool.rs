@@ -17,18 +17,14 @@ use super::connection::{Append, Arg, Connection, Connector, DriverError, Each, R
 use super::statements::{Statements, Table};
 use crate::store::metrics::PoolUse;
 
-/// A pool. Clones share the same pool.
-#[derive(Clone)]
+/// A pool.
 pub(crate) struct Pool {
-    shared: Arc<Shared>,
-}
-
-struct Shared {
     connector: Arc<dyn Connector>,
     permits: Arc<Semaphore>,
     /// Idle connections, the last used on top, with the generation in which they were made.
     idle: Mutex<Vec<(u64, Box<dyn Connection>)>>,
-    /// Changes when a connection is lost: connections made before are then not trusted either.
+    /// Changes when a connection is lost: connections made before are then not trusted either. Pools on one database
+    /// share it.
     generation: Arc<AtomicU64>,
     statement_timeout: Duration,
     counts: PoolUse,
@@ -36,57 +32,38 @@ struct Shared {
 
 impl Pool {
     /// Creates a pool of at most `size` connections, which waits at most `statement_timeout` for a free one and for
-    /// each result.
+    /// each result. A lost connection invalidates those of all pools of the same `generation`.
     pub(crate) fn new(
-        connector: Arc<dyn Connector>,
-        size: usize,
-        statement_timeout: Duration,
-        counts: PoolUse,
-    ) -> Self {
-        Self::sharing_fate(connector, size, statement_timeout, Arc::default(), counts)
-    }
-
-    /// Creates another pool on the same database. A lost connection in one of them invalidates the connections of both.
-    pub(crate) fn beside(&self, size: usize, counts: PoolUse) -> Self {
-        let shared = &self.shared;
-        let (connector, generation) = (shared.connector.clone(), shared.generation.clone());
-        Self::sharing_fate(connector, size, shared.statement_timeout, generation, counts)
-    }
-
-    fn sharing_fate(
         connector: Arc<dyn Connector>,
         size: usize,
         statement_timeout: Duration,
         generation: Arc<AtomicU64>,
         counts: PoolUse,
-    ) -> Self {
+    ) -> Arc<Self> {
         let permits = Arc::new(Semaphore::new(size));
-        let shared = Shared { connector, permits, idle: Mutex::default(), generation, statement_timeout, counts };
-        Self { shared: Arc::new(shared) }
+        Arc::new(Self { connector, permits, idle: Mutex::default(), generation, statement_timeout, counts })
     }
 
     /// Takes a connection. On failure, nothing was sent.
-    pub(crate) async fn take(&self) -> Result<Taken, DriverError> {
-        let shared = self.shared.clone();
-        let permit = shared.permit().await?;
-        let generation = shared.generation.load(Ordering::SeqCst);
-        let connection = match shared.pop_idle(generation) {
+    pub(crate) async fn take(self: &Arc<Self>) -> Result<Taken, DriverError> {
+        let permit = self.permit().await?;
+        let generation = self.generation.load(Ordering::SeqCst);
+        let connection = match self.pop_idle(generation) {
             Some(connection) => connection,
-            None => shared.connector.connect().await?,
+            None => self.connector.connect().await?,
         };
-        shared.counts.taken();
+        self.counts.used.inc();
         Ok(Taken {
-            shared,
+            pool: self.clone(),
             generation,
+            sql: connection.sql(),
             connection: Some(connection),
             clean: true,
             in_transaction: false,
             _permit: permit,
         })
     }
-}
 
-impl Shared {
     /// Waits until one more connection may be in use.
     async fn permit(&self) -> Result<OwnedSemaphorePermit, DriverError> {
         if let Ok(permit) = self.permits.clone().try_acquire_owned() {
@@ -94,7 +71,7 @@ impl Shared {
         }
         let begun = Instant::now();
         let permit = timeout(self.statement_timeout, self.permits.clone().acquire_owned()).await;
-        self.counts.waited(begun.elapsed());
+        self.counts.waits.took(begun.elapsed());
         match permit {
             Ok(Ok(permit)) => Ok(permit),
             Ok(Err(_)) | Err(_) => Err(DriverError::Rejected("all connections are busy".to_owned())),
@@ -112,8 +89,10 @@ impl Shared {
 
 /// A connection in use.
 pub(crate) struct Taken {
-    shared: Arc<Shared>,
+    pool: Arc<Pool>,
     generation: u64,
+    /// The statements of the connected database.
+    pub(crate) sql: &'static Statements,
     /// `Some` until dropped.
     connection: Option<Box<dyn Connection>>,
     /// False from the start of an exchange until its result is complete.
@@ -124,14 +103,14 @@ pub(crate) struct Taken {
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        self.shared.counts.given_back();
+        self.pool.counts.used.dec();
         if let Some(connection) = self.connection.take()
             && self.clean
             && !self.in_transaction
         {
-            let mut idle = self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut idle = self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner);
             idle.push((self.generation, connection));
-            self.shared.counts.idle(idle.len());
+            self.pool.counts.idle(idle.len());
         }
     }
 }
@@ -140,7 +119,7 @@ impl Drop for Taken {
 /// and not if the caller was cancelled in the meantime.
 macro_rules! exchange {
     ($taken:ident, $connection:ident => $call:expr) => {{
-        let bound = $taken.shared.statement_timeout;
+        let bound = $taken.pool.statement_timeout;
         let Some($connection) = $taken.connection.as_mut().filter(|_| $taken.clean) else {
             return Err(DriverError::Rejected("the connection has failed before".to_owned()));
         };
@@ -152,7 +131,7 @@ macro_rules! exchange {
         match &outcome {
             Ok(_) => $taken.clean = true,
             Err(DriverError::Lost(_) | DriverError::ReadOnly(_)) => {
-                $taken.shared.generation.fetch_add(1, Ordering::SeqCst);
+                $taken.pool.generation.fetch_add(1, Ordering::SeqCst);
             }
             Err(
                 DriverError::Conflict | DriverError::Rejected(_) | DriverError::Unsafe(_) | DriverError::Foreign(..),
@@ -163,12 +142,6 @@ macro_rules! exchange {
 }
 
 impl Taken {
-    /// The statements of the connected database.
-    pub(crate) fn sql(&self) -> Result<&'static Statements, DriverError> {
-        let closed = || DriverError::Rejected("the connection is closed".to_owned());
-        self.connection.as_ref().map(|connection| connection.sql()).ok_or_else(closed)
-    }
-
     pub(crate) async fn execute(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, DriverError> {
         exchange!(self, connection => connection.execute(sql, args))
     }
@@ -202,16 +175,8 @@ impl Taken {
         exchange!(self, connection => connection.append(append))
     }
 
-    /// Begins a transaction that writes. It is rolled back if dropped before its commit.
-    pub(crate) async fn begin(&mut self) -> Result<(), DriverError> {
-        let begin = self.sql()?.begin;
-        self.in_transaction = true;
-        self.script(begin).await
-    }
-
-    /// Begins a transaction that sees the database as of one moment.
-    pub(crate) async fn begin_snapshot(&mut self) -> Result<(), DriverError> {
-        let begin = self.sql()?.begin_snapshot;
+    /// Begins a transaction by this statement of [`Statements`]. It is rolled back if dropped before its commit.
+    pub(crate) async fn begin(&mut self, begin: &'static str) -> Result<(), DriverError> {
         self.in_transaction = true;
         self.script(begin).await
     }

@@ -22,7 +22,7 @@ pub(super) async fn change_rows(
     namespace: &str,
     changes: &RowChanges,
 ) -> Result<bool, DriverError> {
-    let sql = connection.sql()?;
+    let sql = connection.sql;
     let removed = |ended: &[Revision], there: &mut dyn Iterator<Item = Revision>| -> Vec<u64> {
         // Items created after the rows were written have no rows.
         let replaced = there.filter(|key| *key <= changes.from);

@@ -40,11 +40,11 @@ pub(crate) trait Hints: Send + Sync + 'static {
 /// A store in an SQL database.
 pub(crate) struct SqlStore {
     /// Connections for writes.
-    pub(crate) writers: Pool,
+    pub(crate) writers: Arc<Pool>,
     /// Connections for reads; may be the same pool.
-    pub(crate) readers: Pool,
+    pub(crate) readers: Arc<Pool>,
     /// The connection for heartbeats; may be the writers' pool.
-    pub(crate) heartbeats: Pool,
+    pub(crate) heartbeats: Arc<Pool>,
     /// Whether this process owns the database.
     pub(crate) exclusive: bool,
     /// Source of hints about other servers' appends, if the database has one.
@@ -169,7 +169,7 @@ impl Store for SqlStore {
         let mut attempt = 1;
         loop {
             let mut connection = self.writers.take().await.map_err(unavailable)?;
-            let statement = spans::statement(connection.sql().map_err(unavailable)?.system);
+            let statement = spans::statement(connection.sql.system);
             let appended = connection.append(&append).await;
             spans::executed(&statement, failed_by(&appended));
             match appended {
@@ -184,12 +184,11 @@ impl Store for SqlStore {
 
     async fn read(&self, namespace: &str, after: Revision, limit: usize) -> Result<Tail, StoreError> {
         let mut connection = self.readers.take().await.map_err(unavailable)?;
-        let sql = connection.sql().map_err(unavailable)?;
         let limit = limit.max(1);
         let end = after.0.saturating_add(limit as u64).min(Revision::MAX.0);
         let after = Revision(after.0.min(Revision::MAX.0));
         let args = [Arg::Text(namespace), Arg::Text(namespace), int(after.0), count(limit), int(end)];
-        let mut found = connection.fetch(sql.read, &args).await.map_err(unavailable)?;
+        let mut found = connection.fetch(connection.sql.read, &args).await.map_err(unavailable)?;
         let Some(first) = found.first() else {
             return Err(StoreError::Unavailable("the database returned no head".to_owned()));
         };
@@ -208,21 +207,20 @@ impl Store for SqlStore {
     async fn search(&self, namespace: &str, name: &str, until: Revision, limit: usize) -> Result<Found, StoreError> {
         let json = encode_name(name);
         let mut connection = self.readers.take().await.map_err(unavailable)?;
-        let sql = connection.sql().map_err(unavailable)?;
         let args = [Arg::Text(namespace), int(until.0.min(Revision::MAX.0))];
-        let newest = connection.fetch(sql.newest_batch, &args).await.map_err(unavailable)?;
+        let newest = connection.fetch(connection.sql.newest_batch, &args).await.map_err(unavailable)?;
         let mut found = Found { batches: Vec::new(), older: Older::Until(Revision(0)) };
         if let Some(newest) = newest.first() {
             let newest = number(newest, 0).map_err(unavailable)?;
             let low = newest.saturating_sub(limit.max(1) as u64);
             let args = [Arg::Text(namespace), int(low), int(newest), Arg::Text(&json)];
-            let rows = connection.fetch(sql.search, &args).await.map_err(unavailable)?;
+            let rows = connection.fetch(connection.sql.search, &args).await.map_err(unavailable)?;
             let name = Text::from(namespace);
             found.batches = decode(&name, rows, 0).await?;
             found.older = Older::Until(Revision(low));
         }
         if found.older == Older::Until(Revision(0)) {
-            let oldest = connection.fetch(sql.oldest_batches, &[Arg::Text(namespace), count(1)]).await;
+            let oldest = connection.fetch(connection.sql.oldest_batches, &[Arg::Text(namespace), count(1)]).await;
             let oldest = oldest.map_err(unavailable)?;
             let oldest = oldest.first().map(|row| Ok((number(row, 1)?, row.int(2)?))).transpose();
             let (dropped, since_ms) = oldest.map_err(unavailable)?.unzip();
@@ -233,7 +231,7 @@ impl Store for SqlStore {
 
     async fn load(&self, namespace: &str) -> Result<Rows, StoreError> {
         let mut connection = self.readers.take().await.map_err(unavailable)?;
-        connection.begin_snapshot().await.map_err(unavailable)?;
+        connection.begin(connection.sql.begin_snapshot).await.map_err(unavailable)?;
         let loaded = loading::load_rows(&mut connection, namespace).await.map_err(unavailable)?;
         connection.rollback().await.map_err(unavailable)?;
         Ok(loaded)
@@ -241,7 +239,7 @@ impl Store for SqlStore {
 
     async fn save(&self, namespace: &str, changes: &RowChanges) -> Result<(), StoreError> {
         let mut connection = self.writers.take().await.map_err(unavailable)?;
-        connection.begin().await.map_err(undone)?;
+        connection.begin(connection.sql.begin).await.map_err(undone)?;
         if saving::change_rows(&mut connection, namespace, changes).await.map_err(undone)? {
             connection.commit().await.map_err(uncertain)
         } else {
@@ -252,35 +250,32 @@ impl Store for SqlStore {
 
     async fn heads(&self) -> Result<Vec<(Text, Revision)>, StoreError> {
         let mut connection = self.readers.take().await.map_err(unavailable)?;
-        let sql = connection.sql().map_err(unavailable)?;
-        let found = connection.fetch(sql.heads, &[]).await.map_err(unavailable)?;
+        let found = connection.fetch(connection.sql.heads, &[]).await.map_err(unavailable)?;
         let head = |row: &Row<'_>| Ok((Text::from(row.text(0)?), Revision(number(row, 1)?)));
         found.iter().map(head).collect::<Result<_, DriverError>>().map_err(unavailable)
     }
 
     async fn heartbeat(&self, own: &ServerRecord) -> Result<Vec<ServerRecord>, StoreError> {
         let mut connection = self.heartbeats.take().await.map_err(unavailable)?;
-        let sql = connection.sql().map_err(unavailable)?;
         let id = int(own.server.0);
         let lease = Arg::Int(i64::try_from(own.lease.as_millis()).unwrap_or(i64::MAX));
         let [label, address, certificate] = [&own.label, &own.address, &own.certificate].map(|text| Arg::Text(text));
         if self.exclusive {
-            connection.execute(sql.outlive, &[id]).await.map_err(uncertain)?;
+            connection.execute(connection.sql.outlive, &[id]).await.map_err(uncertain)?;
         }
         let said = [int(own.heartbeat), lease, label, address, certificate, id];
-        let beaten = connection.execute(sql.heartbeat, &said).await.map_err(uncertain)?;
+        let beaten = connection.execute(connection.sql.heartbeat, &said).await.map_err(uncertain)?;
         if beaten == 0 && own.heartbeat == FIRST_HEARTBEAT {
-            connection.execute(sql.register, &said).await.map_err(uncertain)?;
+            connection.execute(connection.sql.register, &said).await.map_err(uncertain)?;
         }
-        let found = connection.fetch(sql.servers, &[]).await.map_err(unavailable)?;
+        let found = connection.fetch(connection.sql.servers, &[]).await.map_err(unavailable)?;
         found.iter().map(server_record).collect::<Result<_, _>>().map_err(unavailable)
     }
 
     async fn mark_dead(&self, server: ServerId, heartbeat: u64) -> Result<bool, StoreError> {
         let mut connection = self.heartbeats.take().await.map_err(unavailable)?;
-        let sql = connection.sql().map_err(unavailable)?;
-        connection.execute(sql.mark_dead, &[int(server.0), int(heartbeat)]).await.map_err(uncertain)?;
-        let found = connection.fetch(sql.servers, &[]).await.map_err(unavailable)?;
+        connection.execute(connection.sql.mark_dead, &[int(server.0), int(heartbeat)]).await.map_err(uncertain)?;
+        let found = connection.fetch(connection.sql.servers, &[]).await.map_err(unavailable)?;
         let servers: Vec<ServerRecord> =
             found.iter().map(server_record).collect::<Result<_, _>>().map_err(unavailable)?;
         Ok(servers.iter().all(|record| record.dead || record.server != server))
@@ -289,18 +284,16 @@ impl Store for SqlStore {
     async fn forget(&self, servers: &[ServerId]) -> Result<(), StoreError> {
         let keys: Vec<u64> = servers.iter().map(|server| server.0).collect();
         let mut connection = self.heartbeats.take().await.map_err(unavailable)?;
-        let sql = connection.sql().map_err(unavailable)?;
         for keys in keys.chunks(CHUNK) {
-            connection.execute(sql.forget, &[Arg::Text(&encode_keys(keys))]).await.map_err(uncertain)?;
+            connection.execute(connection.sql.forget, &[Arg::Text(&encode_keys(keys))]).await.map_err(uncertain)?;
         }
         Ok(())
     }
 
     async fn measure(&self, namespace: &str, after: Revision, limit: usize) -> Result<Option<Measured>, StoreError> {
         let mut connection = self.readers.take().await.map_err(unavailable)?;
-        let sql = connection.sql().map_err(unavailable)?;
         let args = [Arg::Text(namespace), int(after.0.min(Revision::MAX.0)), count(limit)];
-        let found = connection.fetch(sql.measure, &args).await.map_err(unavailable)?;
+        let found = connection.fetch(connection.sql.measure, &args).await.map_err(unavailable)?;
         let measured = |row: &Row<'_>| Ok(Measured { until: Revision(number(row, 0)?), bytes: number(row, 1)? });
         found.iter().find(|row| !row.is_null(0)).map(measured).transpose().map_err(unavailable)
     }
@@ -310,10 +303,9 @@ impl Store for SqlStore {
         for _ in 0..TRIM_STEPS {
             // Taken for each step, since appends may wait for a connection.
             let mut connection = self.writers.take().await.map_err(unavailable)?;
-            let sql = connection.sql().map_err(unavailable)?;
             // One more than may be dropped, so that the newest batch is never dropped.
             let args = [Arg::Text(namespace), count(TRIM_STEP + 1)];
-            let oldest = connection.fetch(sql.oldest_batches, &args).await.map_err(unavailable)?;
+            let oldest = connection.fetch(connection.sql.oldest_batches, &args).await.map_err(unavailable)?;
             let mut last = None;
             if let Some(first) = oldest.first() {
                 dropped = Revision(number(first, 1).map_err(unavailable)?);
@@ -328,7 +320,7 @@ impl Store for SqlStore {
             }
             let Some(last) = last else { break };
             let args = [Arg::Text(namespace), Arg::Int(last)];
-            connection.execute(sql.delete_batches, &args).await.map_err(uncertain)?;
+            connection.execute(connection.sql.delete_batches, &args).await.map_err(uncertain)?;
             dropped = Revision(last.cast_unsigned());
             if oldest.len() <= TRIM_STEP {
                 break;
