@@ -7,7 +7,7 @@ use sqlx::mysql::{MySql, MySqlConnection, MySqlDatabaseError};
 
 use super::error::driver_error;
 use crate::store::sql::literal::with_literals;
-use crate::store::sql::{Append, Arg, DriverError, HeadMove, prepared, rows_met};
+use crate::store::sql::{Append, DriverError, prepared, rows_met};
 
 /// The error by which that statement reports that the head is not at the expected revision.
 pub(crate) const NOT_THERE: u16 = 7422;
@@ -18,16 +18,7 @@ pub(crate) async fn one_by_one(
     sql: &'static str,
     append: &Append<'_>,
 ) -> Result<bool, DriverError> {
-    let namespace = Arg::Text(append.namespace);
-    let revision = Arg::Int(append.revision);
-    let previous = Arg::Int(append.previous);
-    let mut args = vec![revision, namespace];
-    if !matches!(append.head, HeadMove::Create | HeadMove::CreateAnew) {
-        args.push(previous);
-    }
-    args.extend([previous, Arg::Int(append.server), Arg::Int(append.number), Arg::Int(append.at_ms)]);
-    args.extend([Arg::Text(append.events), namespace, revision]);
-    let sql = with_literals(sql, &args, "'");
+    let sql = with_literals(sql, &append.args(), "'");
     let (met, ended) = rows_met(connection.fetch_many(&*sql), |done| done.rows_affected()).await;
     match (ended, met.as_slice()) {
         (Ok(()), [_, moved, _, _]) => Ok(*moved == 1),
@@ -47,9 +38,7 @@ pub(crate) async fn at_once(
     sql: &'static str,
     append: &Append<'_>,
 ) -> Result<bool, DriverError> {
-    let namespace = Arg::Text(append.namespace);
-    let (previous, revision) = (Arg::Int(append.previous), Arg::Int(append.revision));
-    let (server, number, at_ms) = (Arg::Int(append.server), Arg::Int(append.number), Arg::Int(append.at_ms));
+    let [revision, namespace, previous, server, number, at_ms, _] = append.args();
     let args = [revision, namespace, previous, namespace, previous, revision, server, number, at_ms];
     match prepared::<MySql>(sql, &args).bind(append.events.as_bytes()).execute(&mut *connection).await {
         Ok(_) => Ok(true),

@@ -15,19 +15,18 @@ pub(crate) const READ_COMMITTED_BY_ALL: &str = sql!("read_committed_by_all");
 /// The statements for one kind of server.
 pub(crate) struct Flavour {
     pub(crate) statements: Statements,
-    /// (revision, namespace, previous if there is one, previous, server, number, at_ms, events, namespace, revision):
-    /// four statements
+    /// Four statements.
     pub(crate) append: Appends,
     /// (revision, namespace, previous, namespace, previous, revision, server, number, at_ms, events): one statement,
-    /// which MariaDB can prepare
-    pub(crate) append_at_once: Appends,
+    /// which advances the head, and which MariaDB can prepare
+    pub(crate) append_at_once: &'static str,
 }
 
 fn flavour(system: &'static str, identity: &str) -> Flavour {
     let statements =
         load_statements! { system: system, scripts: scripts::MYSQL, own_place: "a database", identity: identity };
     let append = Appends::new(sql!("append"), &statements);
-    let append_at_once = Appends::new(sql!("append_at_once"), &statements);
+    let append_at_once = &*fill(sql!("append_at_once"), &[("{identity}", identity)]).leak();
     Flavour { statements, append, append_at_once }
 }
 

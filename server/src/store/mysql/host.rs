@@ -61,8 +61,7 @@ impl MySqlHost {
         understood(inner.execute(READ_COMMITTED_BY_ALL).await)?;
         for (question, flavour) in &*FLAVOURS {
             if understood(inner.fetch_all(*question).await)?.is_some_and(|rows| !rows.is_empty()) {
-                let compound =
-                    understood(inner.prepare(flavour.append_at_once.of(HeadMove::Advance)).await.map(drop))?.is_some();
+                let compound = understood(inner.prepare(flavour.append_at_once).await.map(drop))?.is_some();
                 return Ok(MySqlDatabase { inner, flavour, compound });
             }
         }
@@ -120,7 +119,7 @@ impl Connection for MySqlDatabase {
 
     async fn append(&mut self, append: &Append<'_>) -> Result<bool, DriverError> {
         if append.head == HeadMove::Advance && self.compound {
-            return at_once(&mut self.inner, self.flavour.append_at_once.of(append.head), append).await;
+            return at_once(&mut self.inner, self.flavour.append_at_once, append).await;
         }
         one_by_one(&mut self.inner, self.flavour.append.of(append.head), append).await
     }

@@ -14,7 +14,6 @@ pub(crate) const CONFIRM: &str = sql!("confirm");
 /// The statements for one kind of server.
 pub(crate) struct Flavour {
     pub(crate) statements: Statements,
-    /// (revision, namespace, previous, server, number, at_ms, events)
     pub(crate) append: Appends,
     pub(crate) append_and_notify: Appends,
 }

@@ -168,16 +168,7 @@ impl Connection for PostgresDatabase {
     async fn append(&mut self, append: &Append<'_>) -> Result<bool, DriverError> {
         let flavour = self.flavour;
         let sql = if append.notify { &flavour.append_and_notify } else { &flavour.append }.of(append.head);
-        let args = [
-            Arg::Int(append.revision),
-            Arg::Text(append.namespace),
-            Arg::Int(append.previous),
-            Arg::Int(append.server),
-            Arg::Int(append.number),
-            Arg::Int(append.at_ms),
-            Arg::Text(append.events),
-        ];
-        match with_warnings(self.execute(sql, &args)).await {
+        match with_warnings(self.execute(sql, &append.args())).await {
             (Ok(_), true) => Err(DriverError::Lost(UNCONFIRMED.to_owned())),
             (met, _) => Ok(met? == 1),
         }

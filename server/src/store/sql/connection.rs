@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use async_trait::async_trait;
 
 use super::statements::{HeadMove, Statements, Table};
+use crate::store::Batch;
 
 /// A value passed to a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,14 +103,26 @@ pub(crate) type Each<'e> = dyn FnMut(&Row<'_>) -> Result<(), DriverError> + Send
 #[derive(Debug)]
 pub(crate) struct Append<'a> {
     pub(crate) head: HeadMove,
-    pub(crate) namespace: &'a str,
-    pub(crate) previous: i64,
-    pub(crate) revision: i64,
-    pub(crate) server: i64,
-    pub(crate) number: i64,
-    pub(crate) at_ms: i64,
+    pub(crate) batch: &'a Batch,
+    /// The events of the batch as JSON.
     pub(crate) events: &'a str,
     pub(crate) notify: bool,
+}
+
+impl<'a> Append<'a> {
+    /// (revision, namespace, previous, server, number, at_ms, events)
+    pub(crate) fn args(&self) -> [Arg<'a>; 7] {
+        let batch = self.batch;
+        [
+            Arg::Int(batch.revision().0.cast_signed()),
+            Arg::Text(&batch.namespace),
+            Arg::Int(batch.previous.0.cast_signed()),
+            Arg::Int(batch.server.0.cast_signed()),
+            Arg::Int(batch.number.cast_signed()),
+            Arg::Int(batch.at_ms),
+            Arg::Text(self.events),
+        ]
+    }
 }
 
 /// A connection to a database.

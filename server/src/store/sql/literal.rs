@@ -4,36 +4,20 @@
 use super::connection::Arg;
 use super::statements::Table;
 
-/// Replaces `?`, or `$1`, `$2` and so on, by arguments. `quote` begins a text in which a backslash is an escape: `'` or
-/// `E'`. The statement is part of Tenure, and uses these signs for nothing else.
+/// Replaces `$1`, `$2` and so on by arguments. `quote` begins a text in which a backslash is an escape: `'` or `E'`. The
+/// statement is part of Tenure, and uses `$` for nothing else.
 pub(crate) fn with_literals(sql: &str, args: &[Arg<'_>], quote: &str) -> String {
     let texts = args.iter().map(|arg| if let Arg::Text(text) = arg { text.len() } else { 0 }).sum::<usize>();
     let mut written = String::with_capacity(sql.len() + texts + texts / 4 + args.len() * 20);
-    let mut next = 0;
-    let mut signs = sql.chars().peekable();
-    while let Some(sign) = signs.next() {
-        let place = match sign {
-            '?' => {
-                next += 1;
-                next
-            }
-            '$' => {
-                let mut number = 0;
-                while let Some(digit) = signs.peek().and_then(|sign| sign.to_digit(10)) {
-                    number = number * 10 + digit as usize;
-                    signs.next();
-                }
-                number
-            }
-            _ => {
-                written.push(sign);
-                continue;
-            }
-        };
-        match place.checked_sub(1).and_then(|index| args.get(index)) {
+    let mut parts = sql.split('$');
+    written.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        let (number, rest) = part.split_at(part.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(part.len()));
+        match number.parse::<usize>().ok().and_then(|number| args.get(number.checked_sub(1)?)) {
             Some(arg) => push(&mut written, *arg, quote),
-            None => written.push(sign),
+            None => written.extend(["$", number]),
         }
+        written.push_str(rest);
     }
     written
 }
@@ -81,7 +65,7 @@ mod tests {
     #[test]
     fn arguments_take_their_places() {
         let args = [Arg::Int(-7), Arg::Text("a")];
-        assert_eq!(with_literals("x = ? AND y = ?", &args, "'"), "x = (-7) AND y = 'a'");
+        assert_eq!(with_literals("x = $1 AND y = $2", &args, "'"), "x = (-7) AND y = 'a'");
         assert_eq!(with_literals("$2, $1, $2", &args, "E'"), "E'a', (-7), E'a'");
         let many: Vec<Arg<'_>> = (1..=12).map(Arg::Int).collect();
         assert_eq!(with_literals("$12 $1", &many, "E'"), "(12) (1)");
@@ -97,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_text_ends_where_it_ends() {
-        let nasty = [Arg::Text("'; DROP TABLE x; -- \\' ? $1 \\")];
-        assert_eq!(with_literals("SELECT ?", &nasty, "'"), "SELECT '''; DROP TABLE x; -- \\\\'' ? $1 \\\\'");
+        let nasty = [Arg::Text("'; DROP TABLE x; -- \\' $1 \\")];
+        assert_eq!(with_literals("SELECT $1", &nasty, "'"), "SELECT '''; DROP TABLE x; -- \\\\'' $1 \\\\'");
     }
 }

@@ -164,7 +164,8 @@ statements! { $
     reset_created_since,
     /// Makes the tables faster, or does nothing. A failure is ignored, since not every database supports it.
     tune_tables,
-    /// Moves the head by [`HeadMove::Create`]. The dialect defines the arguments of these four statements.
+    /// Moves the head by [`HeadMove::Create`]. These four statements refer to
+    /// [`Append::args`](super::connection::Append::args) by number: `$1` and so on.
     create_head,
     /// Moves the head by [`HeadMove::CreateAnew`].
     create_head_anew,
@@ -179,7 +180,8 @@ statements! { $
 pub(crate) struct Appends([&'static str; 4]);
 
 impl Appends {
-    /// From a text in which `{head}` stands for the statement that moves the head.
+    /// From a text in which `{head}` stands for the statement that moves the head, and `$1` and so on for
+    /// [`Append::args`](super::connection::Append::args).
     pub(crate) fn new(text: &str, statements: &Statements) -> Self {
         let heads =
             [statements.create_head, statements.create_head_anew, statements.advance_head, statements.adopt_head];

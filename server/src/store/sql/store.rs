@@ -153,17 +153,7 @@ impl Store for SqlStore {
             _ if batch.declares_loss() => HeadMove::Adopt,
             _ => HeadMove::Advance,
         };
-        let append = Append {
-            head,
-            namespace: &batch.namespace,
-            previous: batch.previous.0.cast_signed(),
-            revision: batch.revision().0.cast_signed(),
-            server: batch.server.0.cast_signed(),
-            number: batch.number.cast_signed(),
-            at_ms: batch.at_ms,
-            events: &encode_events(&batch.events),
-            notify,
-        };
+        let append = Append { head, batch, events: &encode_events(&batch.events), notify };
         // A transaction that the database rolled back because of others has not lost the race for the revision: only
         // the head shows that, and only that is a conflict.
         let mut attempt = 1;

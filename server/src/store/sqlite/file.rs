@@ -13,8 +13,8 @@ use tokio::time::timeout;
 
 use super::statements::{APPEND, IS_OURS, STATEMENTS};
 use crate::store::sql::{
-    Append, Arg, Cell, Connection, Connector, DriverError, Each, HeadMove, OpenError, Row, Statements, StoreOptions,
-    Table, page, prepared, rows_met,
+    Append, Arg, Cell, Connection, Connector, DriverError, Each, OpenError, Row, Statements, StoreOptions, Table, page,
+    prepared, rows_met,
 };
 
 /// Maximum number of rows in one `INSERT`. Such statements are cached, one for each power of two up to this.
@@ -170,15 +170,7 @@ impl Connection for SqliteDatabase {
     /// Sends four statements together, since each exchange passes to another thread and back. A transaction that an
     /// error leaves open ends with its connection.
     async fn append(&mut self, append: &Append<'_>) -> Result<bool, DriverError> {
-        let namespace = Arg::Text(append.namespace);
-        let (previous, revision) = (Arg::Int(append.previous), Arg::Int(append.revision));
-        let (server, number) = (Arg::Int(append.server), Arg::Int(append.number));
-        let batch = [namespace, previous, revision, server, number, Arg::Int(append.at_ms), Arg::Text(append.events)];
-        let head: &[Arg<'_>] = match append.head {
-            HeadMove::Create | HeadMove::CreateAnew => &[revision, namespace],
-            HeadMove::Advance | HeadMove::Adopt => &[revision, namespace, previous],
-        };
-        let query = prepared(APPEND.of(append.head), &[head, &batch].concat());
+        let query = prepared(APPEND.of(append.head), &append.args());
         let (met, ended) = rows_met(self.inner.fetch_many(query), |done| done.rows_affected()).await;
         match (ended, met.as_slice()) {
             (Ok(()), [_, moved, _, _]) => Ok(*moved == 1),

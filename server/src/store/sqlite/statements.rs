@@ -10,7 +10,6 @@ pub(crate) static STATEMENTS: LazyLock<Statements> = LazyLock::new(|| {
     load_statements! { system: "sqlite", scripts: scripts::SQLITE, own_place: "a file", identity: "'file'" }
 });
 
-/// (revision, namespace, previous if there is one), then (namespace, previous, revision, server, number, at_ms, events)
 pub(crate) static APPEND: LazyLock<Appends> = LazyLock::new(|| Appends::new(sql!("append"), &STATEMENTS));
 
 /// Returns a row if the file is Tenure's, or empty.

@@ -1,2 +1,2 @@
-UPDATE namespaces SET revision = ?
-WHERE name = ? AND revision = ? AND database_identity = {identity}
+UPDATE namespaces SET revision = $1
+WHERE name = $2 AND revision = $3 AND database_identity = {identity}

@@ -4,8 +4,8 @@
 START TRANSACTION;
 {head};
 INSERT INTO batches (namespace, previous, revision, server, number, at_ms, events)
-SELECT name, ?, revision, ?, ?, ?, _binary ?
+SELECT name, $3, revision, $4, $5, $6, _binary $7
 FROM namespaces AS n
-WHERE n.name = ? AND n.revision = ?
+WHERE n.name = $2 AND n.revision = $1
 ON DUPLICATE KEY UPDATE number = batches.number;
 COMMIT

@@ -2,7 +2,8 @@
 -- even when the client has gone away.
 BEGIN NOT ATOMIC
     START TRANSACTION;
-    {head};
+    UPDATE namespaces SET revision = ?
+    WHERE name = ? AND revision = ? AND database_identity = {identity};
     IF ROW_COUNT() = 1 THEN
         INSERT INTO batches (namespace, previous, revision, server, number, at_ms, events) VALUES (?, ?, ?, ?, ?, ?, ?);
         COMMIT;

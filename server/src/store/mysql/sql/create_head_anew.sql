@@ -1,2 +1,2 @@
 INSERT IGNORE INTO namespaces (revision, rows_revision, name, database_identity)
-VALUES (?, 0, ?, {identity})
+VALUES ($1, 0, $2, {identity})

@@ -1,2 +1,2 @@
-UPDATE namespaces SET revision = ?, database_identity = {identity}
-WHERE name = ? AND revision = ?
+UPDATE namespaces SET revision = $1, database_identity = {identity}
+WHERE name = $2 AND revision = $3
