@@ -96,12 +96,7 @@ impl Connection for MySqlDatabase {
         done.map(|done| done.rows_affected()).map_err(driver_error)
     }
 
-    async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row<'static>>, DriverError> {
-        let rows = prepared(sql, args).fetch_all(&mut self.inner).await.map_err(driver_error)?;
-        rows.iter().map(|found| row(found).map(Row::into_owned)).collect::<Result<_, _>>().map_err(driver_error)
-    }
-
-    async fn load(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), DriverError> {
+    async fn rows(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), DriverError> {
         let mut rows = prepared(sql, args).fetch(&mut self.inner);
         while let Some(found) = rows.try_next().await.map_err(driver_error)? {
             each(&row(&found).map_err(driver_error)?)?;

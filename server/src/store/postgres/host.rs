@@ -129,17 +129,7 @@ impl Connection for PostgresDatabase {
         done.map(|done| done.rows_affected()).map_err(driver_error)
     }
 
-    async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row<'static>>, DriverError> {
-        let rows = if self.prepared_statements {
-            prepared(sql, args).fetch_all(&mut self.inner).await
-        } else {
-            self.inner.fetch_all(&*with_literals(sql, args, "E'")).await
-        };
-        let rows = rows.map_err(driver_error)?;
-        rows.iter().map(|found| row(found).map(Row::into_owned)).collect::<Result<_, _>>().map_err(driver_error)
-    }
-
-    async fn load(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), DriverError> {
+    async fn rows(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), DriverError> {
         let literal;
         let mut rows = if self.prepared_statements {
             prepared(sql, args).fetch(&mut self.inner)

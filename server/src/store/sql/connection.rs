@@ -38,13 +38,13 @@ impl<'a> Row<'a> {
     }
 
     /// Copies the row, so that it outlives the result that it was read from.
-    pub(crate) fn into_owned(self) -> Row<'static> {
-        let owned = |cell| match cell {
+    pub(crate) fn to_owned(&self) -> Row<'static> {
+        let owned = |cell: &Cell<'_>| match cell {
             Cell::Null => Cell::Null,
-            Cell::Int(value) => Cell::Int(value),
-            Cell::Text(text) => Cell::Text(Cow::Owned(text.into_owned())),
+            Cell::Int(value) => Cell::Int(*value),
+            Cell::Text(text) => Cell::Text(Cow::Owned(text.to_string())),
         };
-        Row(self.0.into_iter().map(owned).collect())
+        Row(self.0.iter().map(owned).collect())
     }
 
     pub(crate) fn is_null(&self, column: usize) -> bool {
@@ -134,11 +134,24 @@ pub(crate) trait Connection: Send {
     /// Executes a statement and returns the number of affected rows.
     async fn execute(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, DriverError>;
 
+    /// Executes a statement and passes its rows to `each` one by one.
+    async fn rows(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), DriverError>;
+
     /// Executes a statement and returns its rows.
-    async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row<'static>>, DriverError>;
+    async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row<'static>>, DriverError> {
+        let mut rows = Vec::new();
+        let mut push = |row: &Row<'_>| {
+            rows.push(row.to_owned());
+            Ok(())
+        };
+        self.rows(sql, args, &mut push).await?;
+        Ok(rows)
+    }
 
     /// Executes one of the statements that load a page of a table, and passes its rows to `each` one by one.
-    async fn load(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), DriverError>;
+    async fn load(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), DriverError> {
+        self.rows(sql, args, each).await
+    }
 
     /// Inserts the rows in `cells`, which has values for all columns of the table, within the current transaction and
     /// the bounds of [`rows::statements`](super::rows::statements).

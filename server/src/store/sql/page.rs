@@ -102,7 +102,7 @@ mod tests {
     fn rows(json: &str) -> Result<Vec<Row<'static>>, DriverError> {
         let mut rows = Vec::new();
         read(json, &mut |row| {
-            rows.push(Row(row.0.clone()).into_owned());
+            rows.push(row.to_owned());
             Ok(())
         })?;
         Ok(rows)

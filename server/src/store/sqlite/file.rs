@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use futures::TryStreamExt;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteRow, SqliteSynchronous};
 use sqlx::{ConnectOptions, Executor, Row as _, TypeInfo, ValueRef};
 use tokio::sync::Mutex;
@@ -139,14 +140,16 @@ impl Connection for SqliteDatabase {
         done.map(|done| done.rows_affected()).map_err(driver_error)
     }
 
-    async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row<'static>>, DriverError> {
-        let rows = prepared(sql, args).fetch_all(&mut self.inner).await.map_err(driver_error)?;
-        rows.iter().map(|found| row(found).map(Row::into_owned)).collect::<Result<_, _>>().map_err(driver_error)
+    async fn rows(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), DriverError> {
+        let mut rows = prepared(sql, args).fetch(&mut self.inner);
+        while let Some(found) = rows.try_next().await.map_err(driver_error)? {
+            each(&row(&found).map_err(driver_error)?)?;
+        }
+        Ok(())
     }
 
     async fn load(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), DriverError> {
-        let found = prepared(sql, args).fetch_one(&mut self.inner).await.map_err(driver_error)?;
-        page::read(row(&found).map_err(driver_error)?.text(0)?, each)
+        self.rows(sql, args, &mut |found| page::read(found.text(0)?, each)).await
     }
 
     async fn insert(&mut self, table: &'static Table, cells: &[Arg<'_>]) -> Result<(), DriverError> {
