@@ -160,7 +160,7 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     let stop_admin = CancellationToken::new();
     let mut admin = tokio::spawn(admin.serve(stop_admin.clone()));
 
-    let store = redacted(&config.store.urls.join(","));
+    let store = redacted(&config.store.url);
     let limit = config.settings.drain_timeout.0 + MARGIN;
     info!(version = env!("CARGO_PKG_VERSION"), store, data_dir = %config.data_dir.display(), "starting");
     let traces = Export::start();

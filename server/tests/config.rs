@@ -92,7 +92,7 @@ fn print_config_is_a_file_that_gives_the_same_settings() {
 fn without_settings_it_is_an_embedded_database_on_this_machine() {
     let config = from_surroundings(&surroundings(&[("HOME", "/home/ann")])).unwrap();
     assert_eq!(config.data_dir, Path::new("/home/ann/.local/share/tenure"));
-    assert_eq!(config.store.urls, ["sqlite:/home/ann/.local/share/tenure/tenure.db"]);
+    assert_eq!(config.store.url, "sqlite:/home/ann/.local/share/tenure/tenure.db");
     assert_eq!(config.settings.listen.to_string(), "127.0.0.1:7420");
     assert_eq!(config.settings.admin_listen.to_string(), "127.0.0.1:7421");
     assert_eq!(config.label, "host");
@@ -143,7 +143,7 @@ fn the_url_may_stand_in_a_file_of_its_own() {
     std::fs::write(&secret, "postgres://ann:s3cret@db/tenure\n").unwrap();
     let secret = secret.display().to_string();
     let config = from_flags(&["--store-url-file", &secret]).unwrap();
-    assert_eq!(config.store.urls, ["postgres://ann:s3cret@db/tenure"]);
+    assert_eq!(config.store.url, "postgres://ann:s3cret@db/tenure");
     assert!(config.to_string().contains("store_url = \"postgres://ann:***@db/tenure\""), "{config}");
     assert!(!format!("{config:?}").contains("s3cret"));
 
@@ -151,9 +151,9 @@ fn the_url_may_stand_in_a_file_of_its_own() {
     assert_eq!(both, "both store_url and store_url_file are set: set one of them");
     // A URL given as a flag overrides both `store_url` and `store_url_file` of the file.
     let file = file_in(folder.path(), "store_url_file = \"url\"");
-    assert_eq!(from_flags(&["--config", &file]).unwrap().store.urls, ["postgres://ann:s3cret@db/tenure"]);
+    assert_eq!(from_flags(&["--config", &file]).unwrap().store.url, "postgres://ann:s3cret@db/tenure");
     let config = from_flags(&["--config", &file, "--store-url=sqlite:x"]).unwrap();
-    assert_eq!(config.store.urls, ["sqlite:x"]);
+    assert_eq!(config.store.url, "sqlite:x");
     assert!(refusal(&["--store-url-file=/nowhere/url"]).starts_with("store_url_file: cannot read /nowhere/url"));
 }
 

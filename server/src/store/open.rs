@@ -6,8 +6,7 @@ use std::sync::atomic::AtomicU64;
 use super::mysql::MySqlHost;
 use super::postgres::{PostgresHints, PostgresHost};
 use super::sql::{
-    Connection, Connector, Hints, Host, Hosts, OpenError, Pool, SqlStore, StoreOptions, Target, UrlFile, migrations,
-    restore,
+    Connection, Connector, Hints, Hosts, OpenError, Pool, SqlStore, StoreOptions, Target, migrations, restore,
 };
 use super::sqlite::SqliteConnector;
 use super::{Store, StoreCounts};
@@ -21,9 +20,6 @@ struct Database {
     own: Arc<AtomicU64>,
 }
 
-/// Creates a host from a URL with one host.
-type MakeHost<C> = fn(&str, &StoreOptions) -> Result<Host<C>, OpenError>;
-
 fn database(options: &StoreOptions) -> Result<Database, OpenError> {
     let own = Arc::<AtomicU64>::default();
     match options.target()? {
@@ -31,36 +27,16 @@ fn database(options: &StoreOptions) -> Result<Database, OpenError> {
             let connector = Arc::new(SqliteConnector::new(path, options)?);
             Ok(Database { connector, exclusive: true, hints: None, own })
         }
-        Target::Postgres(urls) => {
-            let connector = Arc::new(hosts(options, &urls, PostgresHost::new)?);
+        Target::Postgres(_) => {
+            let connector = Arc::new(Hosts::new(options, PostgresHost::new)?);
             let hints = Box::new(PostgresHints::new(connector.clone(), own.clone()));
             Ok(Database { connector, exclusive: false, hints: Some(hints), own })
         }
-        Target::MySql(urls) => {
-            let connector = Arc::new(hosts(options, &urls, MySqlHost::new)?);
+        Target::MySql(_) => {
+            let connector = Arc::new(Hosts::new(options, MySqlHost::new)?);
             Ok(Database { connector, exclusive: false, hints: None, own })
         }
     }
-}
-
-/// The hosts of these URLs, reparsed when the URL file changes.
-fn hosts<C: 'static>(options: &StoreOptions, urls: &[String], host: MakeHost<C>) -> Result<Hosts<C>, OpenError> {
-    let hosts = urls.iter().map(|url| host(url, options)).collect::<Result<_, _>>()?;
-    let (before, kind) = (options.clone(), options.kind());
-    let file = options.url_file.clone().map(|path| UrlFile {
-        path,
-        parse: Box::new(move |url| {
-            let changed = StoreOptions { urls: vec![url.to_owned()], ..before.clone() };
-            if changed.kind() != kind {
-                return Err(OpenError::Url("must be of the same kind of database as before"));
-            }
-            match changed.target()? {
-                Target::Sqlite(_) => Err(OpenError::Url("must name a host")),
-                Target::Postgres(urls) | Target::MySql(urls) => urls.iter().map(|url| host(url, &changed)).collect(),
-            }
-        }),
-    });
-    Ok(Hosts::new(hosts, options.urls.first().map_or("", String::as_str), file))
 }
 
 /// Connects, and checks that the tables are up to date.

@@ -1,13 +1,11 @@
 //! Connections to a MySQL or MariaDB server.
 
 use std::borrow::Cow;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlRow};
 use sqlx::{ConnectOptions, Executor, Row as _, TypeInfo, ValueRef};
-use tokio::time::timeout;
 
 use super::append::{at_once, one_by_one};
 use super::error::{driver_error, understood, unreached};
@@ -20,9 +18,7 @@ use crate::store::sql::{
 /// A host that may be the database.
 pub(crate) struct MySqlHost {
     options: MySqlConnectOptions,
-    allow_unsafe_durability: bool,
-    connect_timeout: Duration,
-    statement_timeout: Duration,
+    store: StoreOptions,
 }
 
 impl MySqlHost {
@@ -33,16 +29,14 @@ impl MySqlHost {
         let name = format!("{}:{}", parsed.get_host(), parsed.get_port());
         let host = Self {
             options: parsed.charset("utf8mb4").collation("utf8mb4_bin").disable_statement_logging(),
-            allow_unsafe_durability: options.allow_unsafe_durability,
-            connect_timeout: options.connect_timeout,
-            statement_timeout: options.statement_timeout,
+            store: options.clone(),
         };
         Ok((name, host))
     }
 
     async fn open(&self) -> Result<MySqlDatabase, DriverError> {
         let mut inner = self.options.connect().await.map_err(unreached)?;
-        inner.execute(&*settings(self.statement_timeout)).await.map_err(unreached)?;
+        inner.execute(&*settings(self.store.statement_timeout)).await.map_err(unreached)?;
         let rows = inner.fetch_all(FACTS).await.map_err(unreached)?;
         let fact = |column: usize| -> String {
             rows.first().and_then(|row| row.try_get_unchecked(column).ok()).unwrap_or_default()
@@ -50,7 +44,7 @@ impl MySqlHost {
         if !matches!(&*fact(0), "0" | "OFF") {
             return Err(DriverError::ReadOnly("the database rejects writes".to_owned()));
         }
-        if !self.allow_unsafe_durability {
+        if !self.store.allow_unsafe_durability {
             if fact(1) != "1" {
                 return Err(DriverError::Unsafe(format!("innodb_flush_log_at_trx_commit is {}, not 1", fact(1))));
             }
@@ -72,8 +66,7 @@ impl MySqlHost {
 #[async_trait]
 impl Connector for MySqlHost {
     async fn connect(&self) -> Result<Box<dyn Connection>, DriverError> {
-        let late = |_| DriverError::Rejected(format!("no connection within {:?}", self.connect_timeout));
-        Ok(Box::new(timeout(self.connect_timeout, self.open()).await.map_err(late)??))
+        Ok(Box::new(self.open().await?))
     }
 }
 

@@ -83,17 +83,16 @@ async fn connect(hosts: &Hosts<PostgresHost>) -> Result<Option<PgListener>, Driv
     drop(hosts.connect().await?);
     let Some((hosts, last)) = hosts.last() else { return Ok(None) };
     let host = &hosts[last].1;
-    if !host.can_listen().await? {
+    let bound = host.store.connect_timeout;
+    let late = |_| DriverError::Rejected(format!("no connection within {bound:?}"));
+    if !timeout(bound, host.can_listen()).await.map_err(late)?? {
         return Ok(None);
     }
     let refused = |error: sqlx::Error| DriverError::Rejected(error.to_string());
-    let pool = PgPoolOptions::new().max_connections(1).acquire_timeout(host.connect_timeout());
+    let pool = PgPoolOptions::new().max_connections(1).acquire_timeout(bound);
     let pool = pool.connect_lazy_with(host.direct_options());
     let mut listener = PgListener::connect_with(&pool).await.map_err(refused)?;
     listener.eager_reconnect(false);
-    match timeout(host.connect_timeout(), listener.listen(CHANNEL)).await {
-        Ok(listening) => listening.map_err(refused)?,
-        Err(_) => return Err(DriverError::Rejected("no reply to LISTEN".to_owned())),
-    }
+    timeout(bound, listener.listen(CHANNEL)).await.map_err(late)?.map_err(refused)?;
     Ok(Some(listener))
 }

@@ -1,13 +1,11 @@
 //! Connections to a PostgreSQL server.
 
 use std::borrow::Cow;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgRow};
 use sqlx::{ConnectOptions, Executor, Row as _, TypeInfo, ValueRef};
-use tokio::time::timeout;
 
 use super::copy::{copy, lines};
 use super::error::{driver_error, unreached};
@@ -26,10 +24,7 @@ pub(crate) const DIRECT: &str = "tenure.direct";
 /// A host that may be the database.
 pub(crate) struct PostgresHost {
     options: PgConnectOptions,
-    prepared_statements: bool,
-    allow_unsafe_durability: bool,
-    connect_timeout: Duration,
-    statement_timeout: Duration,
+    pub(crate) store: StoreOptions,
 }
 
 impl PostgresHost {
@@ -41,10 +36,7 @@ impl PostgresHost {
         let host = Self {
             // Poolers reject parameters that they do not know, and Tenure uses no fractional numbers.
             options: parsed.application_name("tenured").extra_float_digits(None).disable_statement_logging(),
-            prepared_statements: options.prepared_statements,
-            allow_unsafe_durability: options.allow_unsafe_durability,
-            connect_timeout: options.connect_timeout,
-            statement_timeout: options.statement_timeout,
+            store: options.clone(),
         };
         Ok((name, host))
     }
@@ -52,7 +44,7 @@ impl PostgresHost {
     /// Options of a connection without a pooler. The server's timeout is shorter than the client's, so that the client
     /// learns that the server has cancelled.
     pub(crate) fn direct_options(&self) -> PgConnectOptions {
-        let bound = (self.statement_timeout * 9 / 10).as_millis().max(1).to_string();
+        let bound = (self.store.statement_timeout * 9 / 10).as_millis().max(1).to_string();
         self.options.clone().options([
             (DIRECT, "on"),
             ("statement_timeout", &bound),
@@ -66,7 +58,7 @@ impl PostgresHost {
             connected => connected,
         }
         .map_err(unreached)?;
-        let direct = probe(&mut inner, self.allow_unsafe_durability).await?;
+        let direct = probe(&mut inner, self.store.allow_unsafe_durability).await?;
         let known = answer(&mut inner, if direct { REMEMBER_IDENTITY } else { ASK_IDENTITY }, direct).await?;
         let flavour = match (known, direct) {
             (Some(_), true) => &*DIRECT_NATIVE,
@@ -77,30 +69,20 @@ impl PostgresHost {
             inner,
             flavour,
             is_direct: direct,
-            prepared_statements: direct && self.prepared_statements,
+            prepared_statements: direct && self.store.prepared_statements,
         })
-    }
-
-    /// Time limit for a connection.
-    pub(crate) fn connect_timeout(&self) -> Duration {
-        self.connect_timeout
     }
 
     /// Whether the connection can receive notifications, which needs one without a pooler.
     pub(crate) async fn can_listen(&self) -> Result<bool, DriverError> {
-        Ok(self.bounded_open().await?.is_direct)
-    }
-
-    async fn bounded_open(&self) -> Result<PostgresDatabase, DriverError> {
-        let late = |_| DriverError::Rejected(format!("no connection within {:?}", self.connect_timeout));
-        timeout(self.connect_timeout, self.open()).await.map_err(late)?
+        Ok(self.open().await?.is_direct)
     }
 }
 
 #[async_trait]
 impl Connector for PostgresHost {
     async fn connect(&self) -> Result<Box<dyn Connection>, DriverError> {
-        Ok(Box::new(self.bounded_open().await?))
+        Ok(Box::new(self.open().await?))
     }
 }
 

@@ -168,6 +168,6 @@ pub(crate) trait Connection: Send {
 /// Connects to the database that takes writes, among the configured hosts.
 #[async_trait]
 pub(crate) trait Connector: Send + Sync + 'static {
-    /// Connects, within a time limit.
+    /// Connects, within a time limit. [`Hosts`](super::hosts::Hosts) applies it to the connector of each host.
     async fn connect(&self) -> Result<Box<dyn Connection>, DriverError>;
 }

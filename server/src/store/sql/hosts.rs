@@ -1,26 +1,20 @@
 //! Connector for several hosts, one of which takes writes and is found by trying them. If the URL is kept in a file,
 //! the file is read again for each connection, so that a new password takes effect without a restart.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use tokio::time::timeout;
 
 use super::connection::{Connection, Connector, DriverError};
-use super::options::OpenError;
+use super::options::{OpenError, StoreOptions, Target};
 
 /// A host: its name and port, for display, and its connector.
 pub(crate) type Host<C> = (String, C);
 
-/// Parses a URL into hosts.
-type Parse<C> = dyn Fn(&str) -> Result<Vec<Host<C>>, OpenError> + Send + Sync;
-
-/// The file that contains the URL.
-pub(crate) struct UrlFile<C> {
-    pub(crate) path: PathBuf,
-    pub(crate) parse: Box<Parse<C>>,
-}
+/// Creates a host from a URL with one host.
+type MakeHost<C> = fn(&str, &StoreOptions) -> Result<Host<C>, OpenError>;
 
 /// The current hosts.
 struct Known<C> {
@@ -33,52 +27,52 @@ struct Known<C> {
 
 /// The hosts of a database.
 pub(crate) struct Hosts<C> {
+    options: StoreOptions,
+    make_host: MakeHost<C>,
     known: Mutex<Known<C>>,
-    file: Option<UrlFile<C>>,
     /// Index of the host that was used last, which is tried first.
     last: AtomicUsize,
 }
 
 impl<C> Hosts<C> {
-    /// Creates a connector to the hosts of this URL, which was read from `file`, if any.
-    pub(crate) fn new(hosts: Vec<Host<C>>, url: &str, file: Option<UrlFile<C>>) -> Self {
-        let known = Known { hosts: Arc::new(hosts), text: url.to_owned(), unreadable: false };
-        Self { known: Mutex::new(known), file, last: AtomicUsize::new(0) }
+    /// Creates a connector to the hosts of the options' URL.
+    pub(crate) fn new(options: &StoreOptions, make_host: MakeHost<C>) -> Result<Self, OpenError> {
+        let hosts = Arc::new(hosts(options, make_host)?);
+        let known = Mutex::new(Known { hosts, text: options.url.clone(), unreadable: false });
+        Ok(Self { options: options.clone(), make_host, known, last: AtomicUsize::new(0) })
     }
 
     /// The hosts as of the last connection, and the index of the one that was used.
     pub(crate) fn last(&self) -> Option<(Arc<Vec<Host<C>>>, usize)> {
-        let hosts = self.known.lock().unwrap_or_else(PoisonError::into_inner).hosts.clone();
+        let hosts = self.known().hosts.clone();
         let last = self.last.load(Ordering::SeqCst);
         (last < hosts.len()).then_some((hosts, last))
     }
 
     /// Reads the file again, if any. Invalid content is logged once and changes nothing.
     async fn refresh(&self) -> Arc<Vec<Host<C>>> {
-        let read = match &self.file {
-            Some(file) => Some((file, tokio::fs::read_to_string(&file.path).await)),
-            None => None,
-        };
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(path) = &self.options.url_file else { return self.known().hosts.clone() };
+        let read = tokio::fs::read_to_string(path).await;
+        let file = path.display();
+        let mut known = self.known();
         match read {
-            Some((file, Err(error))) if !std::mem::replace(&mut known.unreadable, true) => {
-                let file = file.path.display();
-                tracing::warn!(%file, %error, "cannot read store_url_file: keeping the previous URL");
+            Err(error) => {
+                if !std::mem::replace(&mut known.unreadable, true) {
+                    tracing::warn!(%file, %error, "cannot read store_url_file: keeping the previous URL");
+                }
             }
-            None | Some((_, Err(_))) => {}
-            Some((file, Ok(text))) => {
+            Ok(text) => {
                 known.unreadable = false;
                 let url = text.trim_end_matches(['\r', '\n']);
                 if url != known.text {
                     known.text = url.to_owned();
-                    match (file.parse)(url) {
+                    match self.changed_hosts(url) {
                         Ok(hosts) => {
                             known.hosts = Arc::new(hosts);
                             self.last.store(0, Ordering::SeqCst);
-                            tracing::info!(file = %file.path.display(), "the store's URL has changed");
+                            tracing::info!(%file, "the store's URL has changed");
                         }
                         Err(error) => {
-                            let file = file.path.display();
                             tracing::warn!(%file, %error, "store_url_file is invalid: keeping the previous URL");
                         }
                     }
@@ -87,18 +81,39 @@ impl<C> Hosts<C> {
         }
         known.hosts.clone()
     }
+
+    /// The hosts of another URL.
+    fn changed_hosts(&self, url: &str) -> Result<Vec<Host<C>>, OpenError> {
+        let changed = StoreOptions { url: url.to_owned(), ..self.options.clone() };
+        if changed.kind() != self.options.kind() {
+            return Err(OpenError::Url("must be of the same kind of database as before"));
+        }
+        hosts(&changed, self.make_host)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known<C>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn hosts<C>(options: &StoreOptions, make_host: MakeHost<C>) -> Result<Vec<Host<C>>, OpenError> {
+    match options.target()? {
+        Target::Sqlite(_) => Err(OpenError::Url("must name a host")),
+        Target::Postgres(urls) | Target::MySql(urls) => urls.iter().map(|url| make_host(url, options)).collect(),
+    }
 }
 
 #[async_trait]
 impl<C: Connector> Connector for Hosts<C> {
     async fn connect(&self) -> Result<Box<dyn Connection>, DriverError> {
         let hosts = self.refresh().await;
-        let first = self.last.load(Ordering::SeqCst);
+        let (first, bound) = (self.last.load(Ordering::SeqCst), self.options.connect_timeout);
         let mut reasons = Vec::new();
         for offset in 0..hosts.len() {
             let index = (first + offset) % hosts.len();
             let (name, host) = &hosts[index];
-            match host.connect().await {
+            let late = |_| Err(DriverError::Rejected(format!("no connection within {bound:?}")));
+            match timeout(bound, host.connect()).await.unwrap_or_else(late) {
                 Ok(connection) => {
                     self.last.store(index, Ordering::SeqCst);
                     return Ok(connection);

@@ -20,7 +20,7 @@ mod store;
 
 pub(crate) use answers::rows_met;
 pub(crate) use connection::{Append, Arg, Cell, Connection, Connector, DriverError, Each, Row};
-pub(crate) use hosts::{Host, Hosts, UrlFile};
+pub(crate) use hosts::{Host, Hosts};
 pub(crate) use options::Target;
 pub use options::{OpenError, StoreOptions};
 pub(crate) use pool::Pool;

@@ -10,11 +10,11 @@ use crate::telemetry::redact::redacted;
 /// Which database to open, and how.
 #[derive(Clone)]
 pub struct StoreOptions {
-    /// The location of the database: `sqlite:PATH`, `postgres://…`, `mysql://…` or `mariadb://…`. A URL may name
-    /// several hosts (`postgres://user:password@one:5432,two:5433/name`), and there may be several URLs, all of one
-    /// kind: the hosts are tried in turn, and the one that takes writes is used.
-    pub urls: Vec<String>,
-    /// A file that contains the URL, which is then the only one in `urls`. It is read again for each connection to
+    /// The location of the database: `sqlite:PATH`, `postgres://…`, `mysql://…` or `mariadb://…`. It may name several
+    /// hosts (`postgres://user:password@one:5432,two:5433/name`): they are tried in turn, and the one that takes writes
+    /// is used.
+    pub url: String,
+    /// A file that contains the URL, whose content is in `url`. It is read again for each connection to
     /// PostgreSQL or MySQL, and may change the user, password, host or database, but not the kind of database. Invalid
     /// content is logged and changes nothing. Default none.
     pub url_file: Option<PathBuf>,
@@ -37,7 +37,7 @@ impl StoreOptions {
     #[must_use]
     pub fn new(url: impl Into<String>) -> Self {
         Self {
-            urls: vec![url.into()],
+            url: url.into(),
             url_file: None,
             max_connections: 4,
             connect_timeout: Duration::from_secs(2),
@@ -58,37 +58,14 @@ impl StoreOptions {
 
     /// The kind and location of the database.
     pub(crate) fn target(&self) -> Result<Target, OpenError> {
-        let mut kinds = Vec::new();
-        let mut hosts = Vec::new();
-        for url in &self.urls {
-            let (scheme, rest) = url.split_once(':').ok_or(OpenError::Url("scheme required"))?;
-            match scheme {
-                "sqlite" if self.urls.len() == 1 && !rest.is_empty() => {
-                    return Ok(Target::Sqlite(PathBuf::from(rest.strip_prefix("//").unwrap_or(rest))));
-                }
-                "sqlite" => return Err(OpenError::Url("SQLite needs exactly one path, as in sqlite:PATH")),
-                "postgres" | "postgresql" => kinds.push(Kind::Postgres),
-                "mysql" | "mariadb" => kinds.push(Kind::MySql),
-                _ => return Err(OpenError::Url("scheme must be sqlite, postgres, mysql or mariadb")),
-            }
-            hosts.extend(single_hosts(scheme, rest)?);
+        let (scheme, rest) = self.url.split_once(':').ok_or(OpenError::Url("scheme required"))?;
+        match scheme {
+            "sqlite" if rest.is_empty() => Err(OpenError::Url("SQLite needs exactly one path, as in sqlite:PATH")),
+            "sqlite" => Ok(Target::Sqlite(PathBuf::from(rest.strip_prefix("//").unwrap_or(rest)))),
+            "postgres" | "postgresql" => Ok(Target::Postgres(single_hosts("postgres", rest)?)),
+            "mysql" | "mariadb" => Ok(Target::MySql(single_hosts("mysql", rest)?)),
+            _ => Err(OpenError::Url("scheme must be sqlite, postgres, mysql or mariadb")),
         }
-        match kinds.as_slice() {
-            [] => Err(OpenError::Url("at least one required")),
-            [kind, others @ ..] if others.iter().all(|other| other == kind) => match kind {
-                Kind::Postgres => Ok(Target::Postgres(hosts)),
-                Kind::MySql => Ok(Target::MySql(hosts)),
-            },
-            _ => Err(OpenError::Url("all URLs must be of one kind of database")),
-        }
-    }
-
-    /// The file, if the database is SQLite.
-    pub(crate) fn sqlite_file(&self) -> Result<Option<PathBuf>, OpenError> {
-        Ok(match self.target()? {
-            Target::Sqlite(file) => Some(file),
-            Target::Postgres(_) | Target::MySql(_) => None,
-        })
     }
 }
 
@@ -96,7 +73,7 @@ impl fmt::Debug for StoreOptions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("StoreOptions")
-            .field("urls", &self.urls.iter().map(|url| redacted(url)).collect::<Vec<_>>())
+            .field("url", &redacted(&self.url))
             .field("url_file", &self.url_file)
             .field("max_connections", &self.max_connections)
             .field("connect_timeout", &self.connect_timeout)
@@ -105,12 +82,6 @@ impl fmt::Debug for StoreOptions {
             .field("prepared_statements", &self.prepared_statements)
             .finish()
     }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Postgres,
-    MySql,
 }
 
 /// The kind and location of a database.
@@ -129,7 +100,6 @@ fn single_hosts(scheme: &str, rest: &str) -> Result<Vec<String>, OpenError> {
     let end = rest.rfind('@').map_or(0, |at| at + 1);
     let (user, place) = rest.split_at(end);
     let (hosts, path) = place.split_at(place.find(['/', '?']).unwrap_or(place.len()));
-    let scheme = if scheme == "mariadb" { "mysql" } else { scheme };
     Ok(hosts.split(',').map(|host| format!("{scheme}://{user}{host}{path}")).collect())
 }
 
@@ -198,11 +168,6 @@ mod tests {
             let refusal = StoreOptions::new(url).target().err().unwrap().to_string();
             assert!(!refusal.contains("secret"), "{refusal}");
         }
-        let mixed = StoreOptions {
-            urls: vec!["postgres://h/d".to_owned(), "mysql://h/d".to_owned()],
-            ..StoreOptions::new("sqlite:x")
-        };
-        assert!(matches!(mixed.target(), Err(OpenError::Url(_))));
     }
 
     #[test]

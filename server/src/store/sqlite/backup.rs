@@ -9,7 +9,7 @@ use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use super::file::{RESTORING, beside, take_possession};
 use super::statements::STATEMENTS;
-use crate::store::sql::{OpenError, StoreOptions};
+use crate::store::sql::{OpenError, StoreOptions, Target};
 
 /// Suffixes of the files that SQLite keeps beside a database.
 const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
@@ -38,7 +38,10 @@ pub enum BackupError {
 }
 
 fn sqlite_file(options: &StoreOptions) -> Result<PathBuf, BackupError> {
-    options.sqlite_file()?.ok_or(BackupError::NotSqlite)
+    match options.target()? {
+        Target::Sqlite(file) => Ok(file),
+        Target::Postgres(_) | Target::MySql(_) => Err(BackupError::NotSqlite),
+    }
 }
 
 /// Opens an existing file.
