@@ -1,19 +1,20 @@
 //! Connections to a MySQL or MariaDB server.
 
-use std::borrow::Cow;
-
 use async_trait::async_trait;
 use futures::TryStreamExt;
-use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlRow};
-use sqlx::{ConnectOptions, Executor, Row as _, TypeInfo, ValueRef};
+use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
+use sqlx::{ConnectOptions, Executor, Row as _};
 
 use super::append::{at_once, one_by_one};
 use super::error::{driver_error, understood, unreached};
 use super::flavours::{FACTS, FLAVOURS, Flavour, READ_COMMITTED_BY_ALL, settings};
 use crate::store::sql::{
-    Append, Arg, Cell, Connection, Connector, DriverError, Each, HeadMove, Host, OpenError, Row, Statements,
-    StoreOptions, Table, literal, prepared,
+    Append, Arg, Connection, Connector, DriverError, Each, HeadMove, Host, OpenError, Row, Statements, StoreOptions,
+    Table, literal, prepared,
 };
+
+/// The names of the types of integers in results.
+const INT_TYPES: &[&str] = &["BIGINT", "INT", "BOOLEAN", "TINYINT"];
 
 /// A host that may be the database.
 pub(crate) struct MySqlHost {
@@ -92,7 +93,7 @@ impl Connection for MySqlDatabase {
     async fn rows(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), DriverError> {
         let mut rows = prepared(sql, args).fetch(&mut self.inner);
         while let Some(found) = rows.try_next().await.map_err(driver_error)? {
-            each(&row(&found).map_err(driver_error)?)?;
+            each(&Row::read(&found, INT_TYPES).map_err(driver_error)?)?;
         }
         Ok(())
     }
@@ -111,15 +112,4 @@ impl Connection for MySqlDatabase {
         }
         one_by_one(&mut self.inner, self.flavour.append.of(append.head), append).await
     }
-}
-
-fn row(row: &MySqlRow) -> Result<Row<'_>, sqlx::Error> {
-    Row::read(row.len(), |column| {
-        let value = row.try_get_raw(column)?;
-        match (value.is_null(), value.type_info().name()) {
-            (true, _) => Ok(Cell::Null),
-            (false, "BIGINT" | "INT" | "BOOLEAN" | "TINYINT") => Ok(Cell::Int(row.try_get_unchecked(column)?)),
-            (false, _) => Ok(Cell::Text(Cow::Borrowed(row.try_get_unchecked(column)?))),
-        }
-    })
 }

@@ -1,11 +1,9 @@
 //! Connections to a PostgreSQL server.
 
-use std::borrow::Cow;
-
 use async_trait::async_trait;
 use futures::TryStreamExt;
-use sqlx::postgres::{PgConnectOptions, PgConnection, PgRow};
-use sqlx::{ConnectOptions, Executor, Row as _, TypeInfo, ValueRef};
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{ConnectOptions, Executor};
 
 use super::copy::{copy, lines};
 use super::error::{driver_error, unreached};
@@ -14,12 +12,15 @@ use super::probe::{UNCONFIRMED, answer, probe};
 use super::warnings::with_warnings;
 use crate::store::sql::literal::with_literals;
 use crate::store::sql::{
-    Append, Arg, Cell, Connection, Connector, DriverError, Each, Host, OpenError, Row, Statements, StoreOptions, Table,
+    Append, Arg, Connection, Connector, DriverError, Each, Host, OpenError, Row, Statements, StoreOptions, Table,
     prepared,
 };
 
 /// A setting that only a connection without a pooler keeps.
 pub(crate) const DIRECT: &str = "tenure.direct";
+
+/// The names of the types of integers in results.
+const INT_TYPES: &[&str] = &["INT8", "INT4"];
 
 /// A host that may be the database.
 pub(crate) struct PostgresHost {
@@ -120,7 +121,7 @@ impl Connection for PostgresDatabase {
             self.inner.fetch(&*literal)
         };
         while let Some(found) = rows.try_next().await.map_err(driver_error)? {
-            each(&row(&found).map_err(driver_error)?)?;
+            each(&Row::read(&found, INT_TYPES).map_err(driver_error)?)?;
         }
         Ok(())
     }
@@ -145,16 +146,4 @@ impl Connection for PostgresDatabase {
             (met, _) => Ok(met? == 1),
         }
     }
-}
-
-fn row(row: &PgRow) -> Result<Row<'_>, sqlx::Error> {
-    Row::read(row.len(), |column| {
-        let value = row.try_get_raw(column)?;
-        match (value.is_null(), value.type_info().name()) {
-            (true, _) => Ok(Cell::Null),
-            (false, "INT8") => Ok(Cell::Int(row.try_get_unchecked(column)?)),
-            (false, "INT4") => Ok(Cell::Int(row.try_get_unchecked::<i32, _>(column)?.into())),
-            (false, _) => Ok(Cell::Text(Cow::Borrowed(row.try_get_unchecked(column)?))),
-        }
-    })
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use async_trait::async_trait;
+use sqlx::{ColumnIndex, Decode, TypeInfo, ValueRef};
 
 use super::statements::{HeadMove, Statements, Table};
 use crate::store::Batch;
@@ -28,11 +29,24 @@ pub(crate) enum Cell<'a> {
 pub(crate) struct Row<'a>(pub(crate) Vec<Cell<'a>>);
 
 impl<'a> Row<'a> {
-    /// Reads a row of `columns` columns.
-    pub(crate) fn read<E>(columns: usize, cell: impl Fn(usize) -> Result<Cell<'a>, E>) -> Result<Self, E> {
-        let mut cells = Vec::with_capacity(columns);
-        for column in 0..columns {
-            cells.push(cell(column)?);
+    /// Reads a row of a driver whose integers have one of these types.
+    pub(crate) fn read<R>(row: &'a R, int_types: &[&str]) -> Result<Self, sqlx::Error>
+    where
+        R: sqlx::Row,
+        usize: ColumnIndex<R>,
+        i64: Decode<'a, R::Database>,
+        &'a str: Decode<'a, R::Database>,
+    {
+        let mut cells = Vec::with_capacity(row.len());
+        for column in 0..row.len() {
+            let value = row.try_get_raw(column)?;
+            cells.push(if value.is_null() {
+                Cell::Null
+            } else if int_types.contains(&value.type_info().name()) {
+                Cell::Int(row.try_get_unchecked(column)?)
+            } else {
+                Cell::Text(Cow::Borrowed(row.try_get_unchecked(column)?))
+            });
         }
         Ok(Self(cells))
     }

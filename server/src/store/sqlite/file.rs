@@ -1,25 +1,27 @@
 //! Connections to a SQLite file that this process owns.
 
-use std::borrow::Cow;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::TryStreamExt;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteRow, SqliteSynchronous};
-use sqlx::{ConnectOptions, Executor, Row as _, TypeInfo, ValueRef};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteSynchronous};
+use sqlx::{ConnectOptions, Executor};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::statements::{APPEND, IS_OURS, STATEMENTS};
 use crate::store::sql::{
-    Append, Arg, Cell, Connection, Connector, DriverError, Each, OpenError, Row, Statements, StoreOptions, Table, page,
+    Append, Arg, Connection, Connector, DriverError, Each, OpenError, Row, Statements, StoreOptions, Table, page,
     prepared, rows_met,
 };
 
 /// Maximum number of rows in one `INSERT`. Such statements are cached, one for each power of two up to this.
 const ROWS: usize = 128;
+
+/// The names of the types of integers in results.
+const INT_TYPES: &[&str] = &["INTEGER"];
 
 /// Suffix of the file that will replace the database.
 pub(crate) const RESTORING: &str = ".restoring";
@@ -143,7 +145,7 @@ impl Connection for SqliteDatabase {
     async fn rows(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), DriverError> {
         let mut rows = prepared(sql, args).fetch(&mut self.inner);
         while let Some(found) = rows.try_next().await.map_err(driver_error)? {
-            each(&row(&found).map_err(driver_error)?)?;
+            each(&Row::read(&found, INT_TYPES).map_err(driver_error)?)?;
         }
         Ok(())
     }
@@ -189,15 +191,4 @@ impl Connection for SqliteDatabase {
 fn insert(table: &Table, rows: usize) -> String {
     let row = format!("({})", vec!["?"; table.columns.len()].join(", "));
     format!("INSERT INTO {} ({}) VALUES {}", table.name, table.columns.join(", "), vec![row; rows].join(", "))
-}
-
-fn row(row: &SqliteRow) -> Result<Row<'_>, sqlx::Error> {
-    Row::read(row.len(), |column| {
-        let value = row.try_get_raw(column)?;
-        match (value.is_null(), value.type_info().name()) {
-            (true, _) => Ok(Cell::Null),
-            (false, "INTEGER") => Ok(Cell::Int(row.try_get_unchecked(column)?)),
-            (false, _) => Ok(Cell::Text(Cow::Borrowed(row.try_get_unchecked(column)?))),
-        }
-    })
 }
