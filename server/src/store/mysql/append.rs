@@ -3,14 +3,14 @@
 //! advanced by one prepared statement. Creating and adopting a head is rare.
 
 use sqlx::Executor;
-use sqlx::mysql::{MySql, MySqlConnection, MySqlDatabaseError};
+use sqlx::mysql::{MySql, MySqlConnection};
 
-use super::error::driver_error;
+use super::error::{driver_error, error_number};
 use crate::store::sql::literal::with_literals;
 use crate::store::sql::{Append, DriverError, prepared, rows_met};
 
 /// The error by which that statement reports that the head is not at the expected revision.
-pub(crate) const NOT_THERE: u16 = 7422;
+const NOT_THERE: u16 = 7422;
 
 /// Appends by four statements in one round trip, each of which returns a result.
 pub(crate) async fn one_by_one(
@@ -42,18 +42,13 @@ pub(crate) async fn at_once(
     let args = [revision, namespace, previous, namespace, previous, revision, server, number, at_ms];
     match prepared::<MySql>(sql, &args).bind(append.events.as_bytes()).execute(&mut *connection).await {
         Ok(_) => Ok(true),
-        Err(error) if is_not_there(&error) => Ok(false),
+        Err(error) if error_number(&error) == Some(NOT_THERE) => Ok(false),
         Err(error) => match driver_error(error) {
             DriverError::Conflict => Err(DriverError::Conflict),
             error if is_in_transaction(connection).await => Err(error),
             error => Err(DriverError::Lost(error.reason())),
         },
     }
-}
-
-fn is_not_there(error: &sqlx::Error) -> bool {
-    let error = error.as_database_error().and_then(|error| error.try_downcast_ref::<MySqlDatabaseError>());
-    error.is_some_and(|error| error.number() == NOT_THERE)
 }
 
 /// Whether the transaction is certainly not committed: a commit first of all ends it, whatever its outcome.

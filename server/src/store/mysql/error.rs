@@ -6,9 +6,10 @@ use crate::store::sql::DriverError;
 
 /// Classifies an error of a statement in progress. [`append`](super::append) handles errors of a commit.
 pub(crate) fn driver_error(error: sqlx::Error) -> DriverError {
+    let number = error_number(&error);
     let sqlx::Error::Database(error) = error else { return DriverError::Lost(error.to_string()) };
     let reason = error.message().to_owned();
-    match error.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number) {
+    match number {
         // Changed in the meantime, duplicate key, deadlock.
         Some(1020 | 1062 | 1213) => DriverError::Conflict,
         // Shutdown, killed, read-only in its various ways, disconnected for inactivity.
@@ -24,18 +25,17 @@ pub(crate) fn unreached(error: sqlx::Error) -> DriverError {
     DriverError::Rejected(driver_error(error).reason())
 }
 
-/// The server's result; `None` if it does not support the request.
+/// The server's result; `None` if it lacks the requested feature: a syntax, a variable, a kind of statement that can be
+/// prepared. An interruption or a lack of resources does not mean that.
 pub(crate) fn understood<T>(answer: Result<T, sqlx::Error>) -> Result<Option<T>, DriverError> {
     match answer {
         Ok(answer) => Ok(Some(answer)),
-        Err(error) if is_not_understood(&error) => Ok(None),
+        Err(error) if matches!(error_number(&error), Some(1064 | 1193 | 1295)) => Ok(None),
         Err(error) => Err(unreached(error)),
     }
 }
 
-/// Whether an error means that the server lacks the requested feature: a syntax, a variable, a kind of statement that
-/// can be prepared. An interruption or a lack of resources does not mean that.
-fn is_not_understood(error: &sqlx::Error) -> bool {
-    let error = error.as_database_error().and_then(|error| error.try_downcast_ref::<MySqlDatabaseError>());
-    error.is_some_and(|error| matches!(error.number(), 1064 | 1193 | 1295))
+/// The server's number of an error.
+pub(crate) fn error_number(error: &sqlx::Error) -> Option<u16> {
+    error.as_database_error()?.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number)
 }

@@ -18,77 +18,52 @@ pub(super) async fn load_rows(connection: &mut Taken, namespace: &str) -> Result
     let (revision, lost) = (Revision(number(found, 0)?), Revision(number(found, 1)?));
     let (mut sessions, mut claims, mut granted, mut settings) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut groups: BTreeMap<Revision, Group> = BTreeMap::new();
-    read(connection, sql.load_sessions, namespace, Key::One(0), &mut |row| {
+    read(connection, sql.load_sessions, namespace, [0], &mut |row| {
         sessions.push(rows::session(row)?);
         Ok(())
     })
     .await?;
-    read(connection, sql.load_claims, namespace, Key::Two(0, 0), &mut |row| {
+    read(connection, sql.load_claims, namespace, [0, 0], &mut |row| {
         rows::add_claim(&mut claims, &mut granted, &sessions, row)
     })
     .await?;
-    read(connection, sql.load_settings, namespace, Key::One(-1), &mut |row| {
+    read(connection, sql.load_settings, namespace, [-1], &mut |row| {
         settings.push(rows::settings(row)?);
         Ok(())
     })
     .await?;
-    read(connection, sql.load_groups, namespace, Key::One(0), &mut |row| {
+    read(connection, sql.load_groups, namespace, [0], &mut |row| {
         let group = rows::group(row)?;
         groups.insert(group.id, group);
         Ok(())
     })
     .await?;
-    read(connection, sql.load_members, namespace, Key::Two(0, 0), &mut |row| rows::add_member(&mut groups, row))
-        .await?;
+    read(connection, sql.load_members, namespace, [0, 0], &mut |row| rows::add_member(&mut groups, row)).await?;
     let groups = groups.into_values().map(Arc::new).collect();
     Ok(Rows { revision, lost, sessions, claims, granted, settings, groups })
 }
 
-/// The key of a row, which is its first column or its first two.
-#[derive(Clone, Copy)]
-enum Key {
-    One(i64),
-    Two(i64, i64),
-}
-
-impl Key {
-    /// The key of this row, of the same kind as `self`.
-    fn of(self, row: &Row<'_>) -> Result<Self, DriverError> {
-        match self {
-            Self::One(_) => Ok(Self::One(row.int(0)?)),
-            Self::Two(..) => Ok(Self::Two(row.int(0)?, row.int(1)?)),
-        }
-    }
-}
-
-/// Reads a table from after a key to its end.
-async fn read(
+/// Reads a table from after a key to its end. The key of a row is its first `N` columns.
+async fn read<const N: usize>(
     connection: &mut Taken,
     sql: &'static str,
     namespace: &str,
-    mut after: Key,
+    mut after: [i64; N],
     each: &mut Each<'_>,
 ) -> Result<(), DriverError> {
-    let (namespace, most) = (Arg::Text(namespace), count(CHUNK));
     loop {
-        let (one, two);
-        let args: &[Arg<'_>] = match after {
-            Key::One(key) => {
-                one = [namespace, Arg::Int(key), most];
-                &one
-            }
-            Key::Two(key, second) => {
-                two = [namespace, Arg::Int(key), Arg::Int(key), Arg::Int(second), most];
-                &two
-            }
-        };
+        let key = after.map(Arg::Int);
+        // The first of two columns is compared twice: with equal keys and with greater ones.
+        let args = [&[Arg::Text(namespace)][..], &key[..N - 1], &key[..], &[count(CHUNK)][..]].concat();
         let mut found = 0;
         let mut next = |row: &Row<'_>| {
             found += 1;
-            after = after.of(row)?;
+            for (column, key) in after.iter_mut().enumerate() {
+                *key = row.int(column)?;
+            }
             each(row)
         };
-        connection.load(sql, args, &mut next).await?;
+        connection.load(sql, &args, &mut next).await?;
         if found < CHUNK {
             return Ok(());
         }

@@ -8,11 +8,11 @@ use async_trait::async_trait;
 use tenure_core::{Revision, ServerId, Text};
 
 use super::connection::{Append, Arg, DriverError, Row};
-use super::pool::Pool;
-use super::rows::{CHUNK, count, int, number};
+use super::pool::{Pool, Taken};
+use super::rows::{CHUNK, count, int, number, unreadable};
 use super::statements::HeadMove;
 use super::{loading, saving};
-use crate::store::codec::{CodecError, decode_events, encode_events, encode_keys, encode_name};
+use crate::store::codec::{decode_events, encode_events, encode_keys, encode_name};
 use crate::store::spans;
 use crate::store::{
     Batch, FIRST_HEARTBEAT, Found, Head, Measured, Older, RowChanges, Rows, ServerRecord, Store, StoreError, Tail,
@@ -88,19 +88,15 @@ fn failed_by(appended: &Result<bool, DriverError>) -> Option<&'static str> {
     }
 }
 
-fn unreadable(error: CodecError) -> StoreError {
-    StoreError::Unavailable(error.to_string())
-}
-
 /// Decodes a batch whose previous, server, number, at_ms and events begin at this column.
-fn batch(namespace: &Text, row: &Row<'_>, column: usize) -> Result<Batch, StoreError> {
+fn batch(namespace: &Text, row: &Row<'_>, column: usize) -> Result<Batch, DriverError> {
     Ok(Batch {
         namespace: namespace.clone(),
-        previous: Revision(number(row, column).map_err(unavailable)?),
-        server: ServerId(number(row, column + 1).map_err(unavailable)?),
-        number: row.int(column + 2).map_err(unavailable)?.cast_unsigned(),
-        at_ms: row.int(column + 3).map_err(unavailable)?,
-        events: decode_events(row.text(column + 4).map_err(unavailable)?).map_err(unreadable)?,
+        previous: Revision(number(row, column)?),
+        server: ServerId(number(row, column + 1)?),
+        number: row.int(column + 2)?.cast_unsigned(),
+        at_ms: row.int(column + 3)?,
+        events: decode_events(row.text(column + 4)?).map_err(unreadable)?,
     })
 }
 
@@ -108,7 +104,7 @@ fn batch(namespace: &Text, row: &Row<'_>, column: usize) -> Result<Batch, StoreE
 async fn decode(namespace: &Text, rows: Vec<Row<'static>>, column: usize) -> Result<Vec<Arc<Batch>>, StoreError> {
     let (mut batches, mut events) = (Vec::new(), 0);
     for row in rows {
-        let batch = batch(namespace, &row, column)?;
+        let batch = batch(namespace, &row, column).map_err(unavailable)?;
         events += batch.events.len();
         batches.push(Arc::new(batch));
         if events >= DECODED {
@@ -137,6 +133,10 @@ fn server_record(row: &Row<'_>) -> Result<ServerRecord, DriverError> {
         certificate: row.text(5)?.to_owned(),
         dead: row.int(6)? == 1,
     })
+}
+
+async fn servers(connection: &mut Taken) -> Result<Vec<ServerRecord>, DriverError> {
+    connection.fetch(connection.sql.servers, &[]).await?.iter().map(server_record).collect()
 }
 
 #[async_trait]
@@ -258,16 +258,13 @@ impl Store for SqlStore {
         if beaten == 0 && own.heartbeat == FIRST_HEARTBEAT {
             connection.execute(connection.sql.register, &said).await.map_err(uncertain)?;
         }
-        let found = connection.fetch(connection.sql.servers, &[]).await.map_err(unavailable)?;
-        found.iter().map(server_record).collect::<Result<_, _>>().map_err(unavailable)
+        servers(&mut connection).await.map_err(unavailable)
     }
 
     async fn mark_dead(&self, server: ServerId, heartbeat: u64) -> Result<bool, StoreError> {
         let mut connection = self.heartbeats.take().await.map_err(unavailable)?;
         connection.execute(connection.sql.mark_dead, &[int(server.0), int(heartbeat)]).await.map_err(uncertain)?;
-        let found = connection.fetch(connection.sql.servers, &[]).await.map_err(unavailable)?;
-        let servers: Vec<ServerRecord> =
-            found.iter().map(server_record).collect::<Result<_, _>>().map_err(unavailable)?;
+        let servers = servers(&mut connection).await.map_err(unavailable)?;
         Ok(servers.iter().all(|record| record.dead || record.server != server))
     }
 

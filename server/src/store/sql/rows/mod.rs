@@ -74,7 +74,7 @@ fn small(row: &Row<'_>, column: usize) -> Result<Option<u32>, DriverError> {
     optional(row, column)?.map(|value| u32::try_from(value).map_err(too_large)).transpose()
 }
 
-fn unreadable(error: CodecError) -> DriverError {
+pub(crate) fn unreadable(error: CodecError) -> DriverError {
     DriverError::Rejected(error.to_string())
 }
 
