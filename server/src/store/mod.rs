@@ -28,7 +28,7 @@ pub(crate) use metrics::StoreCounts;
 pub(crate) use open::open_counted;
 pub use open::{mark_restored, migrate, open, pending_migrations};
 pub use sql::{OpenError, StoreOptions};
-pub use sqlite::{BackupError, back_up, restore};
+pub use sqlite::{back_up, restore};
 
 /// An error of a store. Each variant says what the caller may conclude from it.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]

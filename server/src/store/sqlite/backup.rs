@@ -4,12 +4,13 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context, anyhow, bail};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use super::file::{RESTORING, beside, take_possession};
 use super::statements::STATEMENTS;
-use crate::store::sql::{OpenError, StoreOptions, Target};
+use crate::store::sql::{StoreOptions, Target};
 
 /// Suffixes of the files that SQLite keeps beside a database.
 const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
@@ -17,30 +18,12 @@ const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
 /// Maximum number of replaced files that are kept.
 const KEPT: u32 = 1000;
 
-/// Why a backup or restore failed.
-#[derive(Debug, thiserror::Error)]
-pub enum BackupError {
-    /// The store is not a file.
-    #[error("only SQLite is supported: use the database's own tools, such as pg_dump or mariadb-dump")]
-    NotSqlite,
-    /// The target exists already.
-    #[error("{0} already exists")]
-    Exists(PathBuf),
-    /// The file is not a database of Tenure, or is corrupt.
-    #[error("invalid database {0}: {1}")]
-    Unusable(PathBuf, String),
-    /// Another process owns the file, or it cannot be opened.
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    /// The operating system reported an error.
-    #[error("{0}: {1}")]
-    File(PathBuf, io::Error),
-}
-
-fn sqlite_file(options: &StoreOptions) -> Result<PathBuf, BackupError> {
+fn sqlite_file(options: &StoreOptions) -> anyhow::Result<PathBuf> {
     match options.target()? {
         Target::Sqlite(file) => Ok(file),
-        Target::Postgres(_) | Target::MySql(_) => Err(BackupError::NotSqlite),
+        Target::Postgres(_) | Target::MySql(_) => {
+            bail!("only SQLite is supported: use the database's own tools, such as pg_dump or mariadb-dump")
+        }
     }
 }
 
@@ -51,12 +34,12 @@ async fn open(file: &Path) -> Result<SqliteConnection, sqlx::Error> {
 
 /// Copies a database as of one moment, even while it is in use. The copy's identity is reset, so that servers do not
 /// continue where it ends.
-async fn copy(from: &Path, to: &Path) -> Result<(), BackupError> {
-    let unusable = |error: sqlx::Error| BackupError::Unusable(from.to_owned(), error.to_string());
+async fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+    let unusable = |error: sqlx::Error| anyhow!("invalid database {}: {error}", from.display());
     let mut source = open(from).await.map_err(unusable)?;
     let state: String = sqlx::query_scalar("PRAGMA quick_check(1)").fetch_one(&mut source).await.map_err(unusable)?;
     if state != "ok" {
-        return Err(BackupError::Unusable(from.to_owned(), state));
+        bail!("invalid database {}: {state}", from.display());
     }
     let into = to.display().to_string();
     sqlx::query("VACUUM INTO ?").bind(into).execute(&mut source).await.map_err(unusable)?;
@@ -66,36 +49,36 @@ async fn copy(from: &Path, to: &Path) -> Result<(), BackupError> {
         sqlx::query(reset_identity).execute(&mut copy).await.map_err(unusable)?;
     }
     copy.close().await.map_err(unusable)?;
-    let failed = |error| BackupError::File(to.to_owned(), error);
-    File::open(to).and_then(|file| file.sync_all()).map_err(failed)
+    File::open(to).and_then(|file| file.sync_all()).with_context(|| to.display().to_string())
 }
 
 /// Makes a rename in the file's folder durable.
-fn sync_folder_of(file: &Path) -> Result<(), BackupError> {
+fn sync_folder_of(file: &Path) -> anyhow::Result<()> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| BackupError::File(folder.to_owned(), error))
+    File::open(folder).and_then(|folder| folder.sync_all()).with_context(|| folder.display().to_string())
 }
 
-fn remove_if_there(file: &Path) -> Result<(), BackupError> {
+fn remove_if_there(file: &Path) -> anyhow::Result<()> {
     match fs::remove_file(file) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(BackupError::File(file.to_owned(), error)),
-        _ => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed.with_context(|| file.display().to_string()),
     }
 }
 
-fn rename(from: &Path, to: &Path) -> Result<(), BackupError> {
-    fs::rename(from, to).map_err(|error| BackupError::File(from.to_owned(), error))
+fn rename(from: &Path, to: &Path) -> anyhow::Result<()> {
+    fs::rename(from, to).with_context(|| from.display().to_string())
 }
 
 /// Copies the SQLite file of a server, which may be running, to a new file. A server that is started on that file, on
 /// any machine, grants higher tokens than were ever granted.
 ///
 /// # Errors
-/// See [`BackupError`]. On error, `to` does not exist.
-pub async fn back_up(options: &StoreOptions, to: &Path) -> Result<(), BackupError> {
+/// If the store is not SQLite, its file or the new one cannot be used, or `to` exists; otherwise `to` does not exist
+/// after an error.
+pub async fn back_up(options: &StoreOptions, to: &Path) -> anyhow::Result<()> {
     let from = sqlite_file(options)?;
     if to.exists() {
-        return Err(BackupError::Exists(to.to_owned()));
+        bail!("{} already exists", to.display());
     }
     let part = beside(to, ".part");
     remove_if_there(&part)?;
@@ -111,8 +94,9 @@ pub async fn back_up(options: &StoreOptions, to: &Path) -> Result<(), BackupErro
 /// it; returns its path. If a restore does not complete, no server starts on the file until one does.
 ///
 /// # Errors
-/// See [`BackupError`]. Nothing is changed until the copy is known to be good.
-pub async fn restore(options: &StoreOptions, from: &Path) -> Result<Option<PathBuf>, BackupError> {
+/// If the store is not SQLite, a server uses its file, or one of the files cannot be used. Nothing is changed until the
+/// copy is known to be good.
+pub async fn restore(options: &StoreOptions, from: &Path) -> anyhow::Result<Option<PathBuf>> {
     let to = sqlite_file(options)?;
     let _own = take_possession(&to)?;
     let half = beside(&to, RESTORING);
@@ -135,7 +119,7 @@ pub async fn restore(options: &StoreOptions, from: &Path) -> Result<Option<PathB
 }
 
 /// An unused name for the replaced file.
-fn free_name(file: &Path) -> Result<PathBuf, BackupError> {
+fn free_name(file: &Path) -> anyhow::Result<PathBuf> {
     let mut names = (1..=KEPT).map(|number| beside(file, &format!(".replaced-{number}")));
-    names.find(|name| !name.exists()).ok_or_else(|| BackupError::Exists(beside(file, &format!(".replaced-{KEPT}"))))
+    names.find(|name| !name.exists()).with_context(|| format!("{}.replaced-{KEPT} already exists", file.display()))
 }

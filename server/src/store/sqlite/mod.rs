@@ -4,5 +4,5 @@ mod backup;
 mod file;
 mod statements;
 
-pub use backup::{BackupError, back_up, restore};
+pub use backup::{back_up, restore};
 pub(crate) use file::SqliteConnector;
