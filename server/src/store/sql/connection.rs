@@ -92,9 +92,6 @@ pub(crate) enum DriverError {
     ReadOnly(String),
     /// Not connected, because the commits of this database are not durable.
     Unsafe(String),
-    /// Nothing was done, because the database has tables or views of these names that Tenure did not make. The second
-    /// value says what Tenure needs instead.
-    Foreign(String, &'static str),
     /// The connection is lost, or silent for too long. The statements sent may have taken effect, or still may.
     Lost(String),
 }
@@ -105,7 +102,6 @@ impl DriverError {
         match self {
             Self::Conflict => "rolled back because of other transactions".to_owned(),
             Self::Rejected(reason) | Self::ReadOnly(reason) | Self::Unsafe(reason) | Self::Lost(reason) => reason,
-            Self::Foreign(names, _) => format!("the database has {names}, not made by Tenure"),
         }
     }
 }

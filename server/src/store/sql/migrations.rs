@@ -33,7 +33,7 @@ fn names_made(scripts: &'static [Migration]) -> Vec<&'static str> {
 /// Whether the tables are Tenure's, complete or not: the table of migrations is created before all others, and only if
 /// none of their names is taken. If one is, nothing may be changed: a table called `servers` may be an unrelated
 /// inventory.
-async fn is_begun(connection: &mut dyn Connection) -> Result<bool, DriverError> {
+async fn is_begun(connection: &mut dyn Connection) -> Result<bool, OpenError> {
     let sql = connection.sql();
     if !connection.fetch(sql.migrations_exist, &[]).await?.is_empty() {
         return Ok(true);
@@ -49,11 +49,11 @@ async fn is_begun(connection: &mut dyn Connection) -> Result<bool, DriverError> 
         return Ok(true);
     }
     let taken: Vec<&str> = taken.iter().map(|row| row.text(0)).collect::<Result<_, _>>()?;
-    Err(DriverError::Foreign(taken.join(", "), sql.own_place))
+    Err(OpenError::Foreign(taken.join(", "), sql.own_place))
 }
 
-/// The migrations that the database still needs. [`DriverError::Foreign`] if they cannot be applied there.
-pub(crate) async fn pending(connection: &mut dyn Connection) -> Result<Vec<&'static Migration>, DriverError> {
+/// The migrations that the database still needs. [`OpenError::Foreign`] if they cannot be applied there.
+pub(crate) async fn pending(connection: &mut dyn Connection) -> Result<Vec<&'static Migration>, OpenError> {
     let begun = is_begun(connection).await?;
     let sql = connection.sql();
     let done: Vec<i64> = if !begun {
@@ -65,9 +65,9 @@ pub(crate) async fn pending(connection: &mut dyn Connection) -> Result<Vec<&'sta
     Ok(sql.scripts.iter().filter(|migration| !done.contains(&migration.number)).collect())
 }
 
-async fn run(connection: &mut dyn Connection) -> Result<(), DriverError> {
+async fn run(connection: &mut dyn Connection) -> Result<(), OpenError> {
     if pending(connection).await?.is_empty() {
-        return notice_restore(connection).await;
+        return Ok(notice_restore(connection).await?);
     }
     let sql = connection.sql();
     connection.script(sql.create_migrations).await?;
@@ -84,7 +84,7 @@ async fn run(connection: &mut dyn Connection) -> Result<(), DriverError> {
     {
         tracing::info!(reason = error.reason(), "cannot tune the log table: keeping the database's defaults");
     }
-    notice_restore(connection).await
+    Ok(notice_restore(connection).await?)
 }
 
 /// Brings the tables and views of a database up to date, if they are not. Several servers may do so at once.
@@ -97,8 +97,8 @@ pub(crate) async fn migrate(connector: &dyn Connector) -> Result<(), OpenError> 
             Ok(Err(error)) => error,
             Err(_) => return Err(OpenError::Unavailable(format!("the migrations took longer than {BOUND:?}"))),
         };
-        if attempt == ATTEMPTS || matches!(error, DriverError::Foreign(..)) {
-            return Err(error.into());
+        if attempt == ATTEMPTS || matches!(error, OpenError::Foreign(..)) {
+            return Err(error);
         }
         attempt += 1;
         drop(connection);

@@ -132,7 +132,6 @@ impl From<DriverError> for OpenError {
     fn from(error: DriverError) -> Self {
         match error {
             DriverError::Unsafe(reason) => Self::UnsafeDurability(reason),
-            DriverError::Foreign(names, place) => Self::Foreign(names, place),
             DriverError::Conflict | DriverError::Rejected(_) | DriverError::ReadOnly(_) | DriverError::Lost(_) => {
                 Self::Unavailable(error.reason())
             }

@@ -133,9 +133,7 @@ macro_rules! exchange {
             Err(DriverError::Lost(_) | DriverError::ReadOnly(_)) => {
                 $taken.pool.generation.fetch_add(1, Ordering::SeqCst);
             }
-            Err(
-                DriverError::Conflict | DriverError::Rejected(_) | DriverError::Unsafe(_) | DriverError::Foreign(..),
-            ) => {}
+            Err(DriverError::Conflict | DriverError::Rejected(_) | DriverError::Unsafe(_)) => {}
         }
         outcome
     }};

@@ -63,9 +63,7 @@ fn uncertain(error: DriverError) -> StoreError {
     match error {
         DriverError::Conflict => StoreError::Conflict,
         DriverError::Lost(reason) => StoreError::OutcomeUnknown(reason),
-        DriverError::Rejected(_) | DriverError::ReadOnly(_) | DriverError::Unsafe(_) | DriverError::Foreign(..) => {
-            unavailable(error)
-        }
+        DriverError::Rejected(_) | DriverError::ReadOnly(_) | DriverError::Unsafe(_) => unavailable(error),
     }
 }
 
@@ -84,7 +82,7 @@ fn failed_by(appended: &Result<bool, DriverError>) -> Option<&'static str> {
         Ok(false) | Err(DriverError::Conflict) => Some("conflict"),
         Err(DriverError::Lost(_)) => Some("connection lost"),
         Err(DriverError::ReadOnly(_)) => Some("away"),
-        Err(DriverError::Rejected(_) | DriverError::Unsafe(_) | DriverError::Foreign(..)) => Some("refused"),
+        Err(DriverError::Rejected(_) | DriverError::Unsafe(_)) => Some("refused"),
     }
 }
 
