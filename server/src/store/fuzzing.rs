@@ -1,14 +1,13 @@
 //! Support for fuzzers: writes and reads rows without a database.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tenure_core::{Group, Metadata, Revision};
+use tenure_core::{Group, Revision};
 
 use super::Rows;
-use super::codec::{encode_metadata, encode_name};
-use super::sql::rows::{self, CLAIMS, GROUPS, MEMBERS, SESSIONS, SETTINGS};
+use super::codec::encode_name;
+use super::sql::rows::{self, CLAIMS, GROUPS, MEMBERS, SESSIONS, SETTINGS, labels};
 use super::sql::{Arg, DriverError, Each, Table, page};
 
 /// The rows of sessions, claims, settings, groups and members, each in the JSON form that SQLite returns.
@@ -52,10 +51,6 @@ pub fn read([sessions, claims, settings, groups, members]: [&str; 5]) -> Result<
     each(members, &mut |row| rows::add_member(&mut grouped, row))?;
     read.groups = grouped.into_values().map(Arc::new).collect();
     Ok(read)
-}
-
-fn labels<'a>(metadata: impl Iterator<Item = &'a Metadata>) -> Vec<Cow<'static, str>> {
-    metadata.map(encode_metadata).collect()
 }
 
 /// A page of the table's rows, with all columns except the namespace.

@@ -1,19 +1,17 @@
 //! Changes of rows. Data is encoded statement by statement, so that memory use stays small regardless of the number of
 //! changes.
 
-use std::borrow::Cow;
-
-use tenure_core::{Metadata, Revision};
+use tenure_core::Revision;
 
 use super::connection::{Arg, DriverError};
 use super::pool::Taken;
 use super::rows::{
-    CHUNK, CLAIMS, GROUPS, MEMBERS, SESSIONS, SETTINGS, claim_cells, group_cells, int, member_cells, session_cells,
-    settings_cells, statements,
+    CHUNK, CLAIMS, GROUPS, MEMBERS, SESSIONS, SETTINGS, claim_cells, group_cells, int, labels, member_cells,
+    session_cells, settings_cells, statements,
 };
 use super::statements::Table;
 use crate::store::RowChanges;
-use crate::store::codec::{encode_keys, encode_metadata};
+use crate::store::codec::encode_keys;
 
 /// Changes the rows within a transaction. If the result is false, the rows were not at `changes.from`, and the
 /// transaction must be rolled back.
@@ -85,9 +83,4 @@ async fn insert(connection: &mut Taken, table: &'static Table, cells: &[Arg<'_>]
         connection.insert(table, statement).await?;
     }
     Ok(())
-}
-
-/// Encodes labels as JSON.
-fn labels<'a>(labels: impl Iterator<Item = &'a Metadata>) -> Vec<Cow<'static, str>> {
-    labels.map(encode_metadata).collect()
 }

@@ -5,13 +5,16 @@ mod groups;
 mod sessions;
 mod settings;
 
+use std::borrow::Cow;
+
+use tenure_core::{Metadata, Text};
+
 use super::connection::{Arg, DriverError, Row};
-use crate::store::codec::CodecError;
+use crate::store::codec::{CodecError, encode_metadata};
 pub(crate) use claims::{CLAIMS, add_claim, claim_cells};
 pub(crate) use groups::{GROUPS, MEMBERS, add_member, group, group_cells, member_cells};
 pub(crate) use sessions::{SESSIONS, session, session_cells};
 pub(crate) use settings::{SETTINGS, settings, settings_cells};
-use tenure_core::Text;
 
 /// Maximum number of rows that one statement writes or returns.
 pub(crate) const CHUNK: usize = 1000;
@@ -45,6 +48,11 @@ pub(crate) fn int(value: u64) -> Arg<'static> {
 /// A count as the database stores it.
 pub(crate) fn count(value: usize) -> Arg<'static> {
     Arg::Int(i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+/// Encodes labels as JSON.
+pub(crate) fn labels<'a>(labels: impl Iterator<Item = &'a Metadata>) -> Vec<Cow<'static, str>> {
+    labels.map(encode_metadata).collect()
 }
 
 fn optional_int(value: Option<u64>) -> Arg<'static> {
