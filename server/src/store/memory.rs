@@ -228,32 +228,29 @@ impl Shared {
     }
 }
 
+/// Removes the rows with these keys, and inserts or replaces others. The rows stay in the order of their keys.
+fn replace<T: Clone>(rows: &mut Vec<T>, ended: &[Revision], changed: &[T], key: impl Fn(&T) -> Revision) {
+    let mut by_key: BTreeMap<_, _> = rows.drain(..).map(|row| (key(&row), row)).collect();
+    by_key.retain(|key, _| !ended.contains(key));
+    by_key.extend(changed.iter().map(|row| (key(row), row.clone())));
+    rows.extend(by_key.into_values());
+}
+
 /// Applies saved changes to rows.
 fn replay(rows: &mut Rows, changes: &RowChanges) {
-    let mut sessions: BTreeMap<_, _> = rows.sessions.drain(..).map(|session| (session.opened, session)).collect();
-    sessions.retain(|opened, _| !changes.ended_sessions.contains(opened));
-    for session in &changes.sessions {
-        sessions.insert(session.opened, session.clone());
-    }
-    let mut claims: BTreeMap<_, _> = rows.claims.drain(..).map(|claim| (claim.id, claim)).collect();
-    claims.retain(|id, _| !changes.ended_claims.contains(id));
-    claims.extend(changes.claims.iter().map(|claim| (claim.id, claim.clone())));
+    replace(&mut rows.sessions, &changes.ended_sessions, &changes.sessions, |session| session.opened);
+    replace(&mut rows.claims, &changes.ended_claims, &changes.claims, |claim| claim.id);
+    replace(&mut rows.groups, &changes.ended_groups, &changes.groups, |group| group.id);
     let mut granted: HashMap<_, _> = rows.granted.drain(..).collect();
     for token in changes.claims.iter().filter_map(Claim::token) {
         granted.remove(&token);
     }
     granted.extend(changes.granted.iter().copied());
-    let mut groups: BTreeMap<_, _> = rows.groups.drain(..).map(|group| (group.id, group)).collect();
-    groups.retain(|id, _| !changes.ended_groups.contains(id));
-    groups.extend(changes.groups.iter().map(|group| (group.id, group.clone())));
-    rows.sessions = sessions.into_values().collect();
-    rows.claims = claims.into_values().collect();
     let tokens = rows.claims.iter().filter_map(Claim::token);
     rows.granted = tokens.filter_map(|token| Some((token, *granted.get(&token)?))).collect();
     if let Some(settings) = &changes.settings {
         rows.settings.clone_from(settings);
     }
-    rows.groups = groups.into_values().collect();
     (rows.revision, rows.lost) = (changes.to, changes.lost);
 }
 
