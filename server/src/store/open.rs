@@ -5,9 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use super::mysql::MySqlHost;
 use super::postgres::{PostgresHints, PostgresHost};
-use super::sql::{
-    Connection, Connector, Hints, Hosts, OpenError, Pool, SqlStore, StoreOptions, Target, migrations, restore,
-};
+use super::sql::{Connector, Hints, Hosts, OpenError, Pool, SqlStore, StoreOptions, Target, migrations, restore};
 use super::sqlite::SqliteConnector;
 use super::{Store, StoreCounts};
 
@@ -37,13 +35,6 @@ fn database(options: &StoreOptions) -> Result<Database, OpenError> {
             Ok(Database { connector, exclusive: false, hints: None, own })
         }
     }
-}
-
-/// Connects, and checks that the tables are up to date.
-async fn connect(options: &StoreOptions) -> Result<Box<dyn Connection>, OpenError> {
-    let mut connection = database(options)?.connector.connect().await?;
-    migrations::check_migrated(&mut *connection).await?;
-    Ok(connection)
 }
 
 /// Opens a store. Connects once, to check that the database is usable.
@@ -103,5 +94,7 @@ pub async fn pending_migrations(options: &StoreOptions) -> Result<Vec<String>, O
 /// # Errors
 /// See [`OpenError`].
 pub async fn mark_restored(options: &StoreOptions) -> Result<u64, OpenError> {
-    restore::mark_restored(&mut *connect(options).await?).await
+    let mut connection = database(options)?.connector.connect().await?;
+    migrations::check_migrated(&mut *connection).await?;
+    restore::mark_restored(&mut *connection).await
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sqlx::postgres::{PgListener, PgPoolOptions};
 use tokio::sync::Notify;
-use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
+use tokio_util::task::AbortOnDropHandle;
 
 use super::host::PostgresHost;
 use crate::store::sql::{Connector, DriverError, Hints, Hosts};
@@ -28,7 +28,7 @@ pub(crate) struct PostgresHints {
     /// This server, whose own notifications are ignored.
     own: Arc<AtomicU64>,
     heard: Arc<Notify>,
-    task: OnceLock<AbortHandle>,
+    task: OnceLock<AbortOnDropHandle<()>>,
 }
 
 impl PostgresHints {
@@ -37,19 +37,12 @@ impl PostgresHints {
     }
 }
 
-impl Drop for PostgresHints {
-    fn drop(&mut self) {
-        if let Some(task) = self.task.get() {
-            task.abort();
-        }
-    }
-}
-
 #[async_trait]
 impl Hints for PostgresHints {
     async fn hint(&self) {
         self.task.get_or_init(|| {
-            tokio::spawn(listen(self.hosts.clone(), self.own.clone(), self.heard.clone())).abort_handle()
+            let listening = listen(self.hosts.clone(), self.own.clone(), self.heard.clone());
+            AbortOnDropHandle::new(tokio::spawn(listening))
         });
         self.heard.notified().await;
     }
