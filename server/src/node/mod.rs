@@ -95,7 +95,7 @@ impl Node {
             membership: membership.clone(),
             peers,
             counts: metrics.of(),
-            log_reader: LogReader::new(store.clone(), buffers.of("history")),
+            log_reader: Arc::new(LogReader::new(store.clone(), buffers.of("history"))),
             watch_budget: Budget::new(limits::WATCH_KEPT_IN_ALL, buffers.of("watch_messages")),
             cancel: cancel.clone(),
             first_number: 0,

@@ -40,7 +40,7 @@ pub struct Namespace {
     pub(super) granted: SharedGrantTimes,
     pub(super) lease: Arc<Lease>,
     pub(super) hub: Arc<Hub>,
-    pub(super) log_reader: LogReader,
+    pub(super) log_reader: Arc<LogReader>,
     pub(super) cancel: CancellationToken,
 }
 

@@ -56,7 +56,7 @@ pub struct Settings {
     /// Their metrics.
     pub counts: Counts,
     /// Reads history.
-    pub(crate) log_reader: LogReader,
+    pub(crate) log_reader: Arc<LogReader>,
     /// Bounds the messages kept for watches whose readers are behind.
     pub(crate) watch_budget: Budget,
     /// Stops the sequencers.

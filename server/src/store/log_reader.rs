@@ -23,10 +23,7 @@ const READS: usize = 2;
 const KEPT: usize = 100;
 
 /// Reads the log of all namespaces of a server.
-#[derive(Clone)]
-pub(crate) struct LogReader(Arc<Shared>);
-
-struct Shared {
+pub(crate) struct LogReader {
     store: Arc<dyn Store>,
     permits: Semaphore,
     pieces: Mutex<Pieces>,
@@ -66,7 +63,7 @@ impl LogReader {
         counts.limit.set(i64::try_from(limits::LOG_READ).unwrap_or(i64::MAX));
         let half = std::thread::available_parallelism().map_or(1, NonZero::get) / 2;
         let pieces = Mutex::new(Pieces { kept: VecDeque::new(), bytes: 0, counts });
-        Self(Arc::new(Shared { store, permits: Semaphore::new(half.clamp(1, READS)), pieces }))
+        Self { store, permits: Semaphore::new(half.clamp(1, READS)), pieces }
     }
 
     /// Like [`Store::read`], without the head. Readers of the same place may receive the same cached batches.
@@ -74,18 +71,18 @@ impl LogReader {
     /// # Errors
     /// As [`Store::read`], or [`LogError::Busy`] if too many other reads wait for a permit.
     pub(crate) async fn read(&self, place: Place) -> Result<Vec<Arc<Batch>>, LogError> {
-        if let Some(batches) = self.0.kept(&place) {
+        if let Some(batches) = self.kept(&place) {
             return Ok(batches);
         }
-        let _permit = self.0.permit().await?;
+        let _permit = self.permit().await?;
         // Another reader may have cached it while this one waited.
-        if let Some(batches) = self.0.kept(&place) {
+        if let Some(batches) = self.kept(&place) {
             return Ok(batches);
         }
-        let batches = self.0.store.read(&place.namespace, place.after, place.limit).await?.batches;
+        let batches = self.store.read(&place.namespace, place.after, place.limit).await?.batches;
         // A shorter piece ends at the end of the log, which may still grow.
         if batches.iter().map(|batch| batch.events.len()).sum::<usize>() >= place.limit.max(KEPT) {
-            self.0.keep(place, &batches);
+            self.keep(place, &batches);
         }
         Ok(batches)
     }
@@ -101,12 +98,10 @@ impl LogReader {
         until: Revision,
         limit: usize,
     ) -> Result<Found, LogError> {
-        let _permit = self.0.permit().await?;
-        Ok(self.0.store.search(namespace, name, until, limit).await?)
+        let _permit = self.permit().await?;
+        Ok(self.store.search(namespace, name, until, limit).await?)
     }
-}
 
-impl Shared {
     async fn permit(&self) -> Result<SemaphorePermit<'_>, LogError> {
         // The semaphore is never closed.
         timeout(limits::LOG_READ_WAIT, self.permits.acquire()).await.ok().and_then(Result::ok).ok_or(LogError::Busy)
