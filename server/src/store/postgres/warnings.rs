@@ -6,24 +6,25 @@ use std::sync::LazyLock;
 
 use tracing::dispatcher::{self, Dispatch};
 use tracing::level_filters::LevelFilter;
-use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
+use tracing_subscriber::Registry;
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
 /// The target under which the driver reports them.
 const TARGET: &str = "sqlx::postgres::notice";
 
-static LISTENER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Listener));
+static LISTENER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Registry::default().with(Listener)));
 
 thread_local! {
     /// Whether a warning was issued since the last check.
     static WARNED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A subscriber that receives these warnings only.
+/// Receives these warnings only.
 struct Listener;
 
-impl Subscriber for Listener {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+impl<S: Subscriber> Layer<S> for Listener {
+    fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
         metadata.target() == TARGET && *metadata.level() <= Level::WARN
     }
 
@@ -31,21 +32,9 @@ impl Subscriber for Listener {
         Some(LevelFilter::WARN)
     }
 
-    fn event(&self, _: &Event<'_>) {
+    fn on_event(&self, _: &Event<'_>, _: Context<'_, S>) {
         WARNED.set(true);
     }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
 }
 
 /// Runs a request, and returns whether PostgreSQL issued a warning meanwhile.
