@@ -7,7 +7,7 @@ use sqlx::mysql::{MySql, MySqlConnection};
 
 use super::error::{driver_error, error_number};
 use crate::store::sql::literal::with_literals;
-use crate::store::sql::{Append, DriverError, prepared, rows_met};
+use crate::store::sql::{Append, DriverError, affected_rows, prepared};
 
 /// The error by which that statement reports that the head is not at the expected revision.
 const NOT_THERE: u16 = 7422;
@@ -19,7 +19,7 @@ pub(crate) async fn one_by_one(
     append: &Append<'_>,
 ) -> Result<bool, DriverError> {
     let sql = with_literals(sql, &append.args(), "'");
-    let (met, ended) = rows_met(connection.fetch_many(&*sql), |done| done.rows_affected()).await;
+    let (met, ended) = affected_rows(connection.fetch_many(&*sql), |done| done.rows_affected()).await;
     match (ended, met.as_slice()) {
         (Ok(()), [_, moved, _, _]) => Ok(*moved == 1),
         (Ok(()), _) => Err(DriverError::Lost(format!("4 results expected, not {}", met.len()))),

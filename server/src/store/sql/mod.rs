@@ -1,8 +1,8 @@
 //! The implementation that all SQL stores share. Each dialect provides its statements, and connections that execute
 //! them; everything else is here.
 
-mod answers;
 mod connection;
+mod driver;
 mod hosts;
 pub(crate) mod literal;
 mod loading;
@@ -10,7 +10,6 @@ pub(crate) mod migrations;
 mod options;
 pub(crate) mod page;
 mod pool;
-mod prepared;
 pub(crate) mod restore;
 pub(crate) mod rows;
 mod saving;
@@ -18,12 +17,11 @@ pub(crate) mod scripts;
 mod statements;
 mod store;
 
-pub(crate) use answers::rows_met;
-pub(crate) use connection::{Append, Arg, Cell, Connection, Connector, DriverError, Each, Row};
+pub(crate) use connection::{Append, Arg, Connection, Connector, DriverError, Each, Row};
+pub(crate) use driver::{affected_rows, prepared};
 pub(crate) use hosts::{Host, Hosts};
 pub(crate) use options::Target;
 pub use options::{OpenError, StoreOptions};
 pub(crate) use pool::Pool;
-pub(crate) use prepared::prepared;
 pub(crate) use statements::{Appends, HeadMove, Statements, Table, fill, load_statements, sql};
 pub(crate) use store::{Hints, SqlStore};

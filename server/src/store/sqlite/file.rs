@@ -13,8 +13,8 @@ use tokio::time::timeout;
 
 use super::statements::{APPEND, IS_OURS, STATEMENTS};
 use crate::store::sql::{
-    Append, Arg, Connection, Connector, DriverError, Each, OpenError, Row, Statements, StoreOptions, Table, page,
-    prepared, rows_met,
+    Append, Arg, Connection, Connector, DriverError, Each, OpenError, Row, Statements, StoreOptions, Table,
+    affected_rows, page, prepared,
 };
 
 /// Maximum number of rows in one `INSERT`. Such statements are cached, one for each power of two up to this.
@@ -176,7 +176,7 @@ impl Connection for SqliteDatabase {
     /// error leaves open ends with its connection.
     async fn append(&mut self, append: &Append<'_>) -> Result<bool, DriverError> {
         let query = prepared(APPEND.of(append.head), &append.args());
-        let (met, ended) = rows_met(self.inner.fetch_many(query), |done| done.rows_affected()).await;
+        let (met, ended) = affected_rows(self.inner.fetch_many(query), |done| done.rows_affected()).await;
         match (ended, met.as_slice()) {
             (Ok(()), [_, moved, _, _]) => Ok(*moved == 1),
             (Ok(()), _) => Err(DriverError::Lost(format!("4 results expected, not {}", met.len()))),
