@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::Value;
 use tenure_core::{Group, Revision};
 
 use super::Rows;
-use super::codec::encode_name;
 use super::sql::rows::{self, CLAIMS, GROUPS, MEMBERS, SESSIONS, SETTINGS, labels};
 use super::sql::{Arg, DriverError, Each, Table, page};
 
@@ -34,20 +34,10 @@ pub fn pages(rows: &Rows) -> [String; 5] {
 pub fn read([sessions, claims, settings, groups, members]: [&str; 5]) -> Result<Rows, String> {
     let mut read = Rows::default();
     let mut grouped: BTreeMap<Revision, Group> = BTreeMap::new();
-    each(sessions, &mut |row| {
-        read.sessions.push(rows::session(row)?);
-        Ok(())
-    })?;
+    each(sessions, &mut |row| rows::session(row).map(|session| read.sessions.push(session)))?;
     each(claims, &mut |row| rows::add_claim(&mut read.claims, &mut read.granted, &read.sessions, row))?;
-    each(settings, &mut |row| {
-        read.settings.push(rows::settings(row)?);
-        Ok(())
-    })?;
-    each(groups, &mut |row| {
-        let group = rows::group(row)?;
-        grouped.insert(group.id, group);
-        Ok(())
-    })?;
+    each(settings, &mut |row| rows::settings(row).map(|settings| read.settings.push(settings)))?;
+    each(groups, &mut |row| rows::group(row).map(|group| drop(grouped.insert(group.id, group))))?;
     each(members, &mut |row| rows::add_member(&mut grouped, row))?;
     read.groups = grouped.into_values().map(Arc::new).collect();
     Ok(read)
@@ -55,16 +45,15 @@ pub fn read([sessions, claims, settings, groups, members]: [&str; 5]) -> Result<
 
 /// A page of the table's rows, with all columns except the namespace.
 fn page(table: &Table, cells: &[Arg<'_>]) -> String {
-    let rows = cells.chunks(table.columns.len()).map(|row| row[1..].iter().map(cell).collect::<Vec<_>>().join(","));
-    let rows: Vec<String> = rows.map(|row| format!("[{row}]")).collect();
-    format!("[{}]", rows.join(","))
+    let array = |row: &[Arg<'_>]| row[1..].iter().map(cell).collect::<Value>();
+    cells.chunks(table.columns.len()).map(array).collect::<Value>().to_string()
 }
 
-fn cell(cell: &Arg<'_>) -> String {
+fn cell(cell: &Arg<'_>) -> Value {
     match cell {
-        Arg::Null => "null".to_owned(),
-        Arg::Int(number) => number.to_string(),
-        Arg::Text(text) => encode_name(text),
+        Arg::Null => Value::Null,
+        Arg::Int(number) => Value::from(*number),
+        Arg::Text(text) => Value::from(*text),
     }
 }
 

@@ -134,32 +134,32 @@ impl MemoryDatabase {
 
     /// Makes the next append that has no fault yet fail, on any server.
     pub fn fail_next(&self, fault: Fault) {
-        self.state().faults.push_back(fault);
+        self.shared.state().faults.push_back(fault);
     }
 
     /// Makes one read of the log fail, after `others` reads that succeed.
     pub fn fail_read_after(&self, others: u32) {
-        self.state().reads_until_failure = Some(others);
+        self.shared.state().reads_until_failure = Some(others);
     }
 
     /// Makes the database unavailable to all servers, or available again.
     pub fn set_available(&self, available: bool) {
-        self.state().unavailable = !available;
+        self.shared.state().unavailable = !available;
     }
 
     /// Delays each search by `delay`.
     pub fn set_search_delay(&self, delay: Duration) {
-        self.state().search_delay = delay;
+        self.shared.state().search_delay = delay;
     }
 
     /// Delays each load by `delay`.
     pub fn set_load_delay(&self, delay: Duration) {
-        self.state().load_delay = delay;
+        self.shared.state().load_delay = delay;
     }
 
     /// Delays each heartbeat by `delay` before it is committed.
     pub fn set_heartbeat_delay(&self, delay: Duration) {
-        self.state().heartbeat_delay = delay;
+        self.shared.state().heartbeat_delay = delay;
     }
 
     /// Makes appends wait until the returned [`Hold`] is dropped.
@@ -171,17 +171,17 @@ impl MemoryDatabase {
 
     /// Sets the database's clock, in ms since 1970, and stops it.
     pub fn set_clock_ms(&self, clock_ms: i64) {
-        self.state().clock_ms = Some(clock_ms);
+        self.shared.state().clock_ms = Some(clock_ms);
     }
 
     /// Fails the database over to another server, with all commits.
     pub fn fail_over(&self) {
-        self.state().identity += 1;
+        self.shared.state().identity += 1;
     }
 
     /// Removes a namespace's batches that end after this revision, and the rows saved from them, without a failover.
     pub fn lose_after(&self, namespace: &str, revision: Revision) {
-        let mut state = self.state();
+        let mut state = self.shared.state();
         let Some(namespace) = state.namespaces.get_mut(namespace) else { return };
         namespace.log.retain(|batch| batch.revision() <= revision);
         namespace.revision = namespace.log.back().map_or(namespace.trimmed, |last| last.revision());
@@ -201,23 +201,20 @@ impl MemoryDatabase {
     /// A namespace's head revision; 0 if it does not exist.
     #[must_use]
     pub fn revision(&self, namespace: &str) -> Revision {
-        self.state().namespaces.get(namespace).map_or(Revision(0), |found| found.revision)
+        self.shared.state().namespaces.get(namespace).map_or(Revision(0), |found| found.revision)
     }
 
     /// A namespace's whole log, except trimmed batches.
     #[must_use]
     pub fn log(&self, namespace: &str) -> Vec<Arc<Batch>> {
-        self.state().namespaces.get(namespace).map(|found| found.log.iter().cloned().collect()).unwrap_or_default()
+        let state = self.shared.state();
+        state.namespaces.get(namespace).map(|found| found.log.iter().cloned().collect()).unwrap_or_default()
     }
 
     /// The servers that have registered and are not forgotten, including dead ones.
     #[must_use]
     pub fn servers(&self) -> Vec<ServerRecord> {
-        self.state().servers.values().cloned().collect()
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.shared.state()
+        self.shared.state().servers.values().cloned().collect()
     }
 }
 

@@ -19,8 +19,7 @@ pub(super) async fn load_rows(connection: &mut Taken, namespace: &str) -> Result
     let (mut sessions, mut claims, mut granted, mut settings) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut groups: BTreeMap<Revision, Group> = BTreeMap::new();
     read(connection, sql.load_sessions, namespace, [0], &mut |row| {
-        sessions.push(rows::session(row)?);
-        Ok(())
+        rows::session(row).map(|session| sessions.push(session))
     })
     .await?;
     read(connection, sql.load_claims, namespace, [0, 0], &mut |row| {
@@ -28,14 +27,11 @@ pub(super) async fn load_rows(connection: &mut Taken, namespace: &str) -> Result
     })
     .await?;
     read(connection, sql.load_settings, namespace, [-1], &mut |row| {
-        settings.push(rows::settings(row)?);
-        Ok(())
+        rows::settings(row).map(|lock| settings.push(lock))
     })
     .await?;
     read(connection, sql.load_groups, namespace, [0], &mut |row| {
-        let group = rows::group(row)?;
-        groups.insert(group.id, group);
-        Ok(())
+        rows::group(row).map(|group| drop(groups.insert(group.id, group)))
     })
     .await?;
     read(connection, sql.load_members, namespace, [0, 0], &mut |row| rows::add_member(&mut groups, row)).await?;

@@ -6,9 +6,10 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
-use super::connection::{Arg, Connection, Connector, DriverError};
+use super::connection::{Arg, Connection, Connector};
 use super::options::OpenError;
 use super::restore::{BOUND, notice_restore};
 use super::scripts::Migration;
@@ -38,8 +39,7 @@ async fn is_begun(connection: &mut dyn Connection) -> Result<bool, OpenError> {
     if !connection.fetch(sql.migrations_exist, &[]).await?.is_empty() {
         return Ok(true);
     }
-    let names =
-        serde_json::to_string(&names_made(sql.scripts)).map_err(|error| DriverError::Rejected(error.to_string()))?;
+    let names = Value::from(names_made(sql.scripts)).to_string();
     let taken = connection.fetch(sql.relations, &[Arg::Text(&names)]).await?;
     if taken.is_empty() {
         return Ok(false);
