@@ -12,24 +12,14 @@ use super::options::OpenError;
 /// Time limit for all migrations together, and for any other operation on a whole database.
 pub(crate) const BOUND: Duration = Duration::from_secs(120);
 
-/// When the tables of a database were created, as reported by that database. Dumps do not contain it.
-struct CreatedIdentity {
-    now: String,
-    recorded: Option<String>,
-}
-
-impl CreatedIdentity {
-    async fn ask(connection: &mut dyn Connection) -> Result<Self, DriverError> {
-        let rows = connection.fetch(connection.sql().created_identity, &[]).await?;
-        let row =
-            rows.first().ok_or_else(|| DriverError::Rejected("the database has no table of migrations".to_owned()))?;
-        let recorded = if row.is_null(1) { None } else { Some(row.text(1)?.to_owned()) };
-        Ok(Self { now: row.text(0)?.to_owned(), recorded })
-    }
-
-    fn is_recorded(&self) -> bool {
-        self.recorded.as_ref() == Some(&self.now)
-    }
+/// When the tables of a database were created, as that database reports it and as recorded in it. A dump contains only
+/// the record.
+async fn created_identity(connection: &mut dyn Connection) -> Result<(String, Option<String>), DriverError> {
+    let rows = connection.fetch(connection.sql().created_identity, &[]).await?;
+    let row =
+        rows.first().ok_or_else(|| DriverError::Rejected("the database has no table of migrations".to_owned()))?;
+    let recorded = if row.is_null(1) { None } else { Some(row.text(1)?.to_owned()) };
+    Ok((row.text(0)?.to_owned(), recorded))
 }
 
 /// Resets the identity, within a transaction. Returns the number of heads.
@@ -42,19 +32,20 @@ async fn reset_identity(connection: &mut dyn Connection) -> Result<u64, DriverEr
 
 /// Detects whether the tables were created from a dump since a server last opened the database.
 async fn look(connection: &mut dyn Connection) -> Result<(), DriverError> {
-    if CreatedIdentity::ask(connection).await?.is_recorded() {
+    let (reported, recorded) = created_identity(connection).await?;
+    if recorded == Some(reported) {
         return Ok(());
     }
     let sql = connection.sql();
     connection.script(sql.begin).await?;
     connection.script(sql.lock_migrations).await?;
-    let created_identity = CreatedIdentity::ask(connection).await?;
-    if !created_identity.is_recorded() {
-        if created_identity.recorded.is_some() {
+    let (reported, recorded) = created_identity(connection).await?;
+    if recorded.as_ref() != Some(&reported) {
+        if recorded.is_some() {
             let heads = reset_identity(connection).await?;
             tracing::warn!(namespaces = heads, "the database was restored from a dump: tokens jump ahead");
         }
-        connection.execute(sql.record_created_identity, &[Arg::Text(&created_identity.now)]).await?;
+        connection.execute(sql.record_created_identity, &[Arg::Text(&reported)]).await?;
     }
     connection.script("COMMIT").await
 }
