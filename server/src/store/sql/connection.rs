@@ -25,7 +25,7 @@ pub(crate) enum Cell<'a> {
 }
 
 /// A row returned by a statement. A column of an unexpected type is a [`DriverError::Rejected`].
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Row<'a>(pub(crate) Vec<Cell<'a>>);
 
 impl<'a> Row<'a> {

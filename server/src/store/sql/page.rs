@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 
 use super::connection::{Cell, DriverError, Each, Row};
 
@@ -24,36 +24,8 @@ impl<'de> Visitor<'de> for Page<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<(), A::Error> {
-        let mut row = Row::default();
-        while rows.next_element_seed(InPlace(&mut row))?.is_some() {
-            (self.0)(&row).map_err(|error| A::Error::custom(error.reason()))?;
-        }
-        Ok(())
-    }
-}
-
-/// Reads a row into the buffer of the previous one.
-struct InPlace<'r, 'de>(&'r mut Row<'de>);
-
-impl<'de> DeserializeSeed<'de> for InPlace<'_, 'de> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for InPlace<'_, 'de> {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a row")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut cells: A) -> Result<(), A::Error> {
-        self.0.0.clear();
-        while let Some(cell) = cells.next_element()? {
-            self.0.0.push(cell);
+        while let Some(cells) = rows.next_element()? {
+            (self.0)(&Row(cells)).map_err(|error| A::Error::custom(error.reason()))?;
         }
         Ok(())
     }
