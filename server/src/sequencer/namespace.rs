@@ -22,7 +22,7 @@ use super::{
     reject,
 };
 use crate::cluster::lease::Lease;
-use crate::store::log_reader::{LogError, LogReader, Place};
+use crate::store::log_reader::{LogError, LogReader, PieceStart};
 use crate::store::{Batch, Found};
 use crate::watch::Hub;
 
@@ -74,7 +74,7 @@ impl Namespace {
     /// As [`Store::read`](crate::store::Store::read), or if it takes too long.
     pub(crate) async fn read_log(&self, after: Revision, limit: usize) -> Result<Vec<Arc<Batch>>, LogError> {
         let beginnings = self.hub.beginnings();
-        self.log_reader.read(Place { namespace: self.name.clone(), beginnings, after, limit }).await
+        self.log_reader.read(PieceStart { namespace: self.name.clone(), beginnings, after, limit }).await
     }
 
     /// Searches the log backwards for a lock, as [`Store::search`](crate::store::Store::search) does. Readers of the

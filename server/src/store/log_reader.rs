@@ -32,7 +32,7 @@ pub(crate) struct LogReader {
 /// The start of a piece of the log: the namespace, the number of times its log began anew on this server, the revision
 /// before the piece, and the requested number of events.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct PieceStart {
     pub(crate) namespace: Text,
     pub(crate) beginnings: u64,
     pub(crate) after: Revision,
@@ -52,7 +52,7 @@ pub(crate) enum LogError {
 
 /// Cached pieces of the log, newest last.
 struct Pieces {
-    kept: VecDeque<(Place, Vec<Arc<Batch>>)>,
+    kept: VecDeque<(PieceStart, Vec<Arc<Batch>>)>,
     bytes: usize,
     counts: Buffer,
 }
@@ -66,23 +66,23 @@ impl LogReader {
         Self { store, permits: Semaphore::new(half.clamp(1, READS)), pieces }
     }
 
-    /// Like [`Store::read`], without the head. Readers of the same place may receive the same cached batches.
+    /// Like [`Store::read`], without the head. Readers of the same piece may receive the same cached batches.
     ///
     /// # Errors
     /// As [`Store::read`], or [`LogError::Busy`] if too many other reads wait for a permit.
-    pub(crate) async fn read(&self, place: Place) -> Result<Vec<Arc<Batch>>, LogError> {
-        if let Some(batches) = self.kept(&place) {
+    pub(crate) async fn read(&self, start: PieceStart) -> Result<Vec<Arc<Batch>>, LogError> {
+        if let Some(batches) = self.kept(&start) {
             return Ok(batches);
         }
         let _permit = self.permit().await?;
         // Another reader may have cached it while this one waited.
-        if let Some(batches) = self.kept(&place) {
+        if let Some(batches) = self.kept(&start) {
             return Ok(batches);
         }
-        let batches = self.store.read(&place.namespace, place.after, place.limit).await?.batches;
+        let batches = self.store.read(&start.namespace, start.after, start.limit).await?.batches;
         // A shorter piece ends at the end of the log, which may still grow.
-        if batches.iter().map(|batch| batch.events.len()).sum::<usize>() >= place.limit.max(KEPT) {
-            self.keep(place, &batches);
+        if batches.iter().map(|batch| batch.events.len()).sum::<usize>() >= start.limit.max(KEPT) {
+            self.keep(start, &batches);
         }
         Ok(batches)
     }
@@ -107,16 +107,16 @@ impl LogReader {
         timeout(limits::LOG_READ_WAIT, self.permits.acquire()).await.ok().and_then(Result::ok).ok_or(LogError::Busy)
     }
 
-    fn kept(&self, place: &Place) -> Option<Vec<Arc<Batch>>> {
+    fn kept(&self, start: &PieceStart) -> Option<Vec<Arc<Batch>>> {
         let pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = pieces.kept.iter().find(|(kept, _)| kept == place);
+        let found = pieces.kept.iter().find(|(kept, _)| kept == start);
         found.map(|(_, batches)| batches.clone())
     }
 
-    fn keep(&self, place: Place, batches: &[Arc<Batch>]) {
+    fn keep(&self, start: PieceStart, batches: &[Arc<Batch>]) {
         let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
         pieces.bytes += bytes(batches);
-        pieces.kept.push_back((place, batches.to_vec()));
+        pieces.kept.push_back((start, batches.to_vec()));
         while pieces.bytes > limits::LOG_READ
             && let Some((_, oldest)) = pieces.kept.pop_front()
         {
@@ -153,27 +153,27 @@ mod tests {
         (LogReader::new(store, counts.clone()), database, counts)
     }
 
-    fn place(after: u64, limit: usize) -> Place {
-        Place { namespace: "default".into(), beginnings: 1, after: Revision(after), limit }
+    fn start(after: u64, limit: usize) -> PieceStart {
+        PieceStart { namespace: "default".into(), beginnings: 1, after: Revision(after), limit }
     }
 
     #[tokio::test]
     async fn piece_is_read_once_for_all_until_the_log_begins_anew() {
         let (reader, database, counts) = log().await;
-        let read = reader.read(place(100, 200)).await.expect("readable");
+        let read = reader.read(start(100, 200)).await.expect("readable");
         assert_eq!((read.len(), read[0].previous), (200, Revision(100)));
         assert!(counts.bytes.get() > 0);
         database.set_available(false);
-        assert_eq!(reader.read(place(100, 200)).await.expect("kept"), read);
-        assert!(reader.read(place(101, 200)).await.is_err(), "another piece");
-        assert!(reader.read(Place { beginnings: 2, ..place(100, 200) }).await.is_err(), "it may be void");
+        assert_eq!(reader.read(start(100, 200)).await.expect("kept"), read);
+        assert!(reader.read(start(101, 200)).await.is_err(), "another piece");
+        assert!(reader.read(PieceStart { beginnings: 2, ..start(100, 200) }).await.is_err(), "it may be void");
     }
 
     #[tokio::test]
     async fn end_of_the_log_and_small_pieces_are_not_kept() {
         let (reader, _, counts) = log().await;
-        assert_eq!(reader.read(place(400, 200)).await.expect("readable").len(), 100);
-        assert_eq!(reader.read(place(7, 1)).await.expect("readable").len(), 1);
+        assert_eq!(reader.read(start(400, 200)).await.expect("readable").len(), 100);
+        assert_eq!(reader.read(start(7, 1)).await.expect("readable").len(), 1);
         assert_eq!(counts.bytes.get(), 0);
     }
 

@@ -31,15 +31,15 @@ pub(crate) fn lines(table: &Table, cells: &[Arg<'_>]) -> Vec<u8> {
 
 fn push_text(lines: &mut String, text: &str) {
     let mut rest = text;
-    while let Some(place) = rest.bytes().position(|byte| matches!(byte, b'\\' | b'\t' | b'\n' | b'\r')) {
-        lines.push_str(&rest[..place]);
-        lines.push_str(match rest.as_bytes()[place] {
+    while let Some(index) = rest.bytes().position(|byte| matches!(byte, b'\\' | b'\t' | b'\n' | b'\r')) {
+        lines.push_str(&rest[..index]);
+        lines.push_str(match rest.as_bytes()[index] {
             b'\t' => "\\t",
             b'\n' => "\\n",
             b'\r' => "\\r",
             _ => "\\\\",
         });
-        rest = &rest[place + 1..];
+        rest = &rest[index + 1..];
     }
     lines.push_str(rest);
 }

@@ -26,8 +26,8 @@ pub(crate) fn with_literals(sql: &str, args: &[Arg<'_>], quote: &str) -> String 
 /// [`with_literals`].
 pub(crate) fn insert(table: &Table, cells: &[Arg<'_>], quote: &str) -> String {
     let mut written = format!("INSERT INTO {} ({}) VALUES ", table.name, table.columns.join(", "));
-    for (place, row) in cells.chunks(table.columns.len()).enumerate() {
-        written.push_str(if place == 0 { "(" } else { ", (" });
+    for (index, row) in cells.chunks(table.columns.len()).enumerate() {
+        written.push_str(if index == 0 { "(" } else { ", (" });
         for (column, cell) in row.iter().enumerate() {
             if column > 0 {
                 written.push_str(", ");

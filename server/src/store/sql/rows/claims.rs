@@ -112,7 +112,7 @@ pub(crate) fn add_claim(
         word => return Err(DriverError::Rejected(format!("a claim has the unknown state \"{word}\""))),
     };
     let opened = Revision(number(row, 6)?);
-    let session = sessions.binary_search_by_key(&opened, |session| session.opened).ok().map(|place| &sessions[place]);
+    let session = sessions.binary_search_by_key(&opened, |session| session.opened).ok().map(|index| &sessions[index]);
     let spec = ClaimSpec {
         session: shared(row, 5, session.map(|session| &session.spec.id))?,
         opened,
