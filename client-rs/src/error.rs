@@ -187,7 +187,8 @@ impl From<v1::Refusal> for Refusal {
 }
 
 /// Why a server refused: the contract's `ErrorReason`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, strum::EnumString)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 #[non_exhaustive]
 pub enum Reason {
     /// A field is out of its bounds. Facts: `field`, `bound`.
@@ -254,46 +255,14 @@ pub enum Reason {
     /// The session that was meant has ended, and another of its id is open. Facts: `session_id`, `opened_revision`.
     SessionReopened,
     /// A reason that this version does not know, or a gRPC code that came without one.
+    #[strum(default)]
     Other(String),
 }
 
 impl Reason {
+    /// Parses a name without the prefix of the contract's enum.
     fn parse(reason: &str) -> Self {
-        match v1::ErrorReason::from_str_name(&format!("ERROR_REASON_{reason}")) {
-            Some(v1::ErrorReason::InvalidField) => Self::InvalidField,
-            Some(v1::ErrorReason::SessionNotFound) => Self::SessionNotFound,
-            Some(v1::ErrorReason::SessionEnded) => Self::SessionEnded,
-            Some(v1::ErrorReason::NotHolder) => Self::NotHolder,
-            Some(v1::ErrorReason::HoldEnded) => Self::HoldEnded,
-            Some(v1::ErrorReason::TokenMismatch) => Self::TokenMismatch,
-            Some(v1::ErrorReason::ClaimOverlap) => Self::ClaimOverlap,
-            Some(v1::ErrorReason::ClaimEnded) => Self::ClaimEnded,
-            Some(v1::ErrorReason::StoreUnavailable) => Self::StoreUnavailable,
-            Some(v1::ErrorReason::LeaseLost) => Self::LeaseLost,
-            Some(v1::ErrorReason::Draining) => Self::Draining,
-            Some(v1::ErrorReason::LimitReached) => Self::LimitReached,
-            Some(v1::ErrorReason::NotAttached) => Self::NotAttached,
-            Some(v1::ErrorReason::OutcomeUnknown) => Self::OutcomeUnknown,
-            Some(v1::ErrorReason::LimitMismatch) => Self::LimitMismatch,
-            Some(v1::ErrorReason::LimitUnknown) => Self::LimitUnknown,
-            Some(v1::ErrorReason::TransferImpossible) => Self::TransferImpossible,
-            Some(v1::ErrorReason::TransferPending) => Self::TransferPending,
-            Some(v1::ErrorReason::TransferNotConfirmed) => Self::TransferNotConfirmed,
-            Some(v1::ErrorReason::NotLeader) => Self::NotLeader,
-            Some(v1::ErrorReason::StaleAssignment) => Self::StaleAssignment,
-            Some(v1::ErrorReason::ConfigConflict) => Self::ConfigConflict,
-            Some(v1::ErrorReason::NotMember) => Self::NotMember,
-            Some(v1::ErrorReason::Overloaded) => Self::Overloaded,
-            Some(v1::ErrorReason::LateAttachment) => Self::LateAttachment,
-            Some(v1::ErrorReason::Unauthenticated) => Self::Unauthenticated,
-            Some(v1::ErrorReason::PermissionDenied) => Self::PermissionDenied,
-            Some(v1::ErrorReason::SessionInUse) => Self::SessionInUse,
-            Some(v1::ErrorReason::AcquireCancelled) => Self::AcquireCancelled,
-            Some(v1::ErrorReason::SessionReopened) => Self::SessionReopened,
-            Some(v1::ErrorReason::Unspecified | v1::ErrorReason::DeadlineExceeded) | None => {
-                Self::Other(reason.to_owned())
-            }
-        }
+        reason.parse().unwrap_or_else(|_| Self::Other(reason.to_owned()))
     }
 }
 
@@ -367,6 +336,15 @@ mod tests {
         let details = ErrorDetails::with_error_info("FULL_MOON", "tenure", HashMap::new());
         let error = Error::from(Status::with_error_details(Code::Aborted, "", details));
         assert_eq!(error.reason(), Some(&Reason::Other("FULL_MOON".to_owned())));
+    }
+
+    #[test]
+    fn reasons_of_the_contract_are_known() {
+        for reason in (1..1_000).filter_map(|number| v1::ErrorReason::try_from(number).ok()) {
+            let name = reason.as_str_name().trim_start_matches("ERROR_REASON_");
+            let is_known = !matches!(Reason::parse(name), Reason::Other(_));
+            assert_eq!(is_known, reason != v1::ErrorReason::DeadlineExceeded, "{name}");
+        }
     }
 
     #[test]

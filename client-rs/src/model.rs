@@ -1,9 +1,9 @@
 //! The nouns that answers are made of.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::{Duration, SystemTime};
 
+use strum::{Display, EnumString, IntoStaticStr};
 use tenure_proto::v1;
 
 /// Free labels on a session or a claim. At most 4096 bytes in all, keys and values together.
@@ -130,7 +130,8 @@ pub struct BlockedClaim {
 }
 
 /// Where a claim stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum ClaimState {
     /// In the queue.
@@ -147,17 +148,13 @@ impl ClaimState {
     /// The state in one lowercase word.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Held => "held",
-            Self::Lingering => "lingering",
-            Self::Unknown => "unknown",
-        }
+        self.into()
     }
 }
 
 /// Why a claim or a session ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Display, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum EndReason {
     /// The holder released it, or the waiter gave up.
@@ -180,27 +177,11 @@ impl EndReason {
     /// The reason in one lowercase word.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Released => "released",
-            Self::Expired => "expired",
-            Self::Disconnected => "disconnected",
-            Self::Closed => "closed",
-            Self::Evicted => "evicted",
-            Self::Transferred => "transferred",
-            Self::Unknown => "unknown",
-        }
+        self.into()
     }
 
     pub(crate) fn parse(word: &str) -> Self {
-        match word {
-            "released" => Self::Released,
-            "expired" => Self::Expired,
-            "disconnected" => Self::Disconnected,
-            "closed" => Self::Closed,
-            "evicted" => Self::Evicted,
-            "transferred" => Self::Transferred,
-            _ => Self::Unknown,
-        }
+        word.parse().unwrap_or(Self::Unknown)
     }
 
     pub(crate) fn from_proto(reason: i32) -> Self {
@@ -213,12 +194,6 @@ impl EndReason {
             Ok(v1::EndReason::Transferred) => Self::Transferred,
             Ok(v1::EndReason::Unspecified) | Err(_) => Self::Unknown,
         }
-    }
-}
-
-impl fmt::Display for EndReason {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.as_str())
     }
 }
 
@@ -273,7 +248,8 @@ pub struct Event {
 }
 
 /// What can happen to a lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum EventKind {
     /// A claim joined the queue.
@@ -302,17 +278,6 @@ impl EventKind {
     /// The kind in lowercase.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Granted => "granted",
-            Self::Lingering => "lingering",
-            Self::Ended => "ended",
-            Self::TransferStarted => "transfer_started",
-            Self::TransferCancelled => "transfer_cancelled",
-            Self::Transferred => "transferred",
-            Self::Updated => "updated",
-            Self::Configured => "configured",
-            Self::Unknown => "unknown",
-        }
+        self.into()
     }
 }

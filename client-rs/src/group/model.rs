@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use strum::IntoStaticStr;
 use tenure_proto::v1;
 
 use crate::error::LostReason;
@@ -104,7 +105,8 @@ pub struct GroupEvent {
 }
 
 /// What can happen to a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum GroupEventKind {
     /// A member joined.
@@ -123,13 +125,7 @@ impl GroupEventKind {
     /// The kind in one lowercase word.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Joined => "joined",
-            Self::Left => "left",
-            Self::Configured => "configured",
-            Self::Assigned => "assigned",
-            Self::Unknown => "unknown",
-        }
+        self.into()
     }
 }
 
