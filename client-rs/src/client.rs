@@ -72,7 +72,7 @@ impl Client {
 
     /// Asks for several locks at once, all or nothing, with one token: 1 to 16 different names.
     pub fn locks(&self, names: impl IntoIterator<Item = impl Into<String>>) -> LockRequest {
-        LockRequest::in_own_session(self.clone(), names.into_iter().map(Into::into).collect())
+        LockRequest::new(self.clone(), None, names.into_iter().map(Into::into).collect())
     }
 
     /// A candidate's part in an election.

@@ -1,19 +1,19 @@
 //! Elections: one leader among several copies of a program.
 
 use std::convert::Infallible;
+use std::ops::Deref;
 use std::time::Duration;
 
 use tokio::time::{self, MissedTickBehavior};
 use tokio_stream::{Stream, StreamExt};
 
 use crate::client::Client;
-use crate::error::{Error, LostReason, Result};
+use crate::error::{Error, Result};
 use crate::guard::{Guard, Hold};
 use crate::link::backoff::Backoff;
 use crate::lock::LockRequest;
-use crate::model::{Claim, Metadata};
+use crate::model::{Claim, Event, EventKind, Metadata};
 use crate::progress::Progress;
-use crate::session::SessionOptions;
 use crate::watch::{WatchEvent, WatchOptions};
 
 /// Pauses between campaigns that fail: from this ...
@@ -43,11 +43,7 @@ const SHORTEST_TICK: Duration = Duration::from_millis(1);
 pub struct Election {
     client: Client,
     name: String,
-    options: SessionOptions,
-    priority: i32,
-    metadata: Metadata,
-    min_hold: Duration,
-    stall_after: Option<Duration>,
+    request: LockRequest,
 }
 
 /// Who leads.
@@ -76,15 +72,8 @@ impl Leader {
 
 impl Election {
     pub(crate) fn new(client: Client, name: String) -> Self {
-        Self {
-            client,
-            name,
-            options: SessionOptions::default(),
-            priority: 0,
-            metadata: Metadata::new(),
-            min_hold: Duration::ZERO,
-            stall_after: None,
-        }
+        let request = client.lock(name.as_str());
+        Self { client, name, request }
     }
 
     /// The election's name.
@@ -96,43 +85,43 @@ impl Election {
     /// How long the leader may be unheard of before another takes over. Default: 10 s.
     #[must_use]
     pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.options.ttl = ttl;
+        self.request = self.request.ttl(ttl);
         self
     }
 
     /// How long after the leader's connection has broken another takes over, if it is not back by then: see
-    /// [`SessionOptions::disconnect_grace`]. Default: none, the TTL alone counts.
+    /// [`SessionOptions::disconnect_grace`](crate::SessionOptions::disconnect_grace). Default: none, the TTL alone counts.
     #[must_use]
     pub fn disconnect_grace(mut self, grace: Duration) -> Self {
-        self.options.disconnect_grace = Some(grace);
+        self.request = self.request.disconnect_grace(grace);
         self
     }
 
     /// Who this candidate is, for people. Default: empty.
     #[must_use]
     pub fn owner(mut self, owner: impl Into<String>) -> Self {
-        self.options.owner = owner.into();
+        self.request = self.request.owner(owner);
         self
     }
 
     /// A label on the candidate, such as the address at which the leader is reached.
     #[must_use]
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.metadata.insert(key.into(), value.into());
+        self.request = self.request.metadata(key, value);
         self
     }
 
     /// Higher goes first among candidates: -1000 to 1000. Default: 0.
     #[must_use]
     pub fn priority(mut self, priority: i32) -> Self {
-        self.priority = priority;
+        self.request = self.request.priority(priority);
         self
     }
 
     /// For at least this long after a candidate was elected no other is, even if it resigns earlier. Default: 0.
     #[must_use]
     pub fn min_hold(mut self, min_hold: Duration) -> Self {
-        self.min_hold = min_hold;
+        self.request = self.request.min_hold(min_hold);
         self
     }
 
@@ -144,15 +133,15 @@ impl Election {
     /// long body of `lead_every` may do that, too.
     #[must_use]
     pub fn stall_after(mut self, within: Duration) -> Self {
-        self.stall_after = Some(within);
+        self.request = self.request.stall_after(within);
         self
     }
 
     /// Takes part only while the program makes this progress, also as a mere candidate: see
-    /// [`SessionOptions::renew_while`].
+    /// [`SessionOptions::renew_while`](crate::SessionOptions::renew_while).
     #[must_use]
     pub fn renew_while(mut self, progress: &Progress) -> Self {
-        self.options = self.options.renew_while(progress);
+        self.request.options = self.request.options.renew_while(progress);
         self
     }
 
@@ -161,15 +150,7 @@ impl Election {
     /// # Errors
     /// As [`LockRequest::acquire`].
     pub async fn campaign(&self) -> Result<Leadership> {
-        let mut request = LockRequest::in_own_session(self.client.clone(), vec![self.name.clone()])
-            .session(self.options.clone())
-            .priority(self.priority)
-            .with_metadata(self.metadata.clone())
-            .min_hold(self.min_hold);
-        if let Some(within) = self.stall_after {
-            request = request.stall_after(within);
-        }
-        Ok(Leadership { guard: request.acquire().await? })
+        Ok(Leadership { guard: self.request.clone().acquire().await? })
     }
 
     /// Campaigns, runs `body` while this candidate leads, and so on for ever: after a loss, and when the body has returned
@@ -257,7 +238,8 @@ impl Election {
 
     /// Waits for the next body's time. To wait is no stall, however long the period is.
     async fn pause(&self, hold: &Hold, ticks: &mut time::Interval) {
-        let often = self.stall_after.map_or(Duration::MAX, |within| (within / TICKS_WHILE_WAITING).max(SHORTEST_TICK));
+        let stall_after = self.request.spec.stall_after;
+        let often = stall_after.map_or(Duration::MAX, |within| (within / TICKS_WHILE_WAITING).max(SHORTEST_TICK));
         while time::timeout(often, ticks.tick()).await.is_err() {
             hold.tick();
         }
@@ -293,8 +275,7 @@ impl Election {
     }
 }
 
-fn leader_after(events: &[crate::model::Event], mut leader: Option<Leader>) -> Option<Leader> {
-    use crate::model::EventKind;
+fn leader_after(events: &[Event], mut leader: Option<Leader>) -> Option<Leader> {
     for event in events {
         match event.kind {
             EventKind::Granted | EventKind::Transferred | EventKind::Updated => {
@@ -315,39 +296,18 @@ fn leader_after(events: &[crate::model::Event], mut leader: Option<Leader>) -> O
     leader
 }
 
-/// One term of leading, from an election won to its loss. Dropping it resigns in the background.
+/// One term of leading, from an election won to its loss. Its token is greater than those of all terms before. Dropping it
+/// resigns in the background.
 #[derive(Debug)]
 pub struct Leadership {
     guard: Guard,
 }
 
 impl Leadership {
-    /// The fencing token of this term, greater than those of all terms before.
-    #[must_use]
-    pub fn token(&self) -> u64 {
-        self.guard.token()
-    }
-
-    /// Whether no other can lead yet, decided by the clock at this very moment.
-    #[must_use]
-    pub fn is_valid(&self) -> bool {
-        self.guard.is_valid()
-    }
-
-    /// Waits until the leadership is lost: before another could lead, or as soon as the server says so.
-    pub async fn lost(&self) -> LostReason {
-        self.guard.lost().await
-    }
-
     /// A view of the leadership, to hand to tasks.
     #[must_use]
     pub fn hold(&self) -> Hold {
         self.guard.hold()
-    }
-
-    /// The leader's work gets on: see [`Election::stall_after`], without which this does nothing.
-    pub fn tick(&self) {
-        self.guard.tick();
     }
 
     /// Waits until the server has asked for a handoff and its drain is nearly over.
@@ -370,5 +330,13 @@ impl Leadership {
     /// As [`Guard::release`].
     pub async fn resign(self) -> Result<()> {
         self.guard.release().await
+    }
+}
+
+impl Deref for Leadership {
+    type Target = Hold;
+
+    fn deref(&self) -> &Hold {
+        &self.guard
     }
 }

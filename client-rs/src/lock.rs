@@ -22,14 +22,11 @@ use crate::trace;
 #[derive(Clone, Debug)]
 #[must_use = "nothing is asked until this is awaited by acquire, try_acquire, acquire_within, run or try_run"]
 pub struct LockRequest {
-    place: Place,
-    spec: AcquireSpec,
-}
-
-#[derive(Clone, Debug)]
-enum Place {
-    Own(Box<(Client, SessionOptions)>),
-    Given(Session),
+    client: Client,
+    /// `None`: one is opened with `options`.
+    session: Option<Session>,
+    pub(crate) options: SessionOptions,
+    pub(crate) spec: AcquireSpec,
 }
 
 /// What came of a try.
@@ -70,45 +67,33 @@ pub enum Ran<T> {
 }
 
 impl LockRequest {
-    pub(crate) fn in_own_session(client: Client, names: Vec<String>) -> Self {
-        Self { place: Place::Own(Box::new((client, SessionOptions::default()))), spec: AcquireSpec::new(names) }
-    }
-
-    pub(crate) fn in_session(session: Session, names: Vec<String>) -> Self {
-        Self { place: Place::Given(session), spec: AcquireSpec::new(names) }
+    pub(crate) fn new(client: Client, session: Option<Session>, names: Vec<String>) -> Self {
+        Self { client, session, options: SessionOptions::default(), spec: AcquireSpec::new(names) }
     }
 
     /// The options of the session that is opened for this request. No effect on a request in a session that is there already.
     pub fn session(mut self, options: SessionOptions) -> Self {
-        if let Place::Own(own) = &mut self.place {
-            own.1 = options;
-        }
+        self.options = options;
         self
     }
 
     /// The TTL of the session that is opened for this request. No effect on a request in a session that is there already.
     pub fn ttl(mut self, ttl: Duration) -> Self {
-        if let Place::Own(own) = &mut self.place {
-            own.1.ttl = ttl;
-        }
+        self.options.ttl = ttl;
         self
     }
 
     /// The disconnect grace of the session that is opened for this request: see
     /// [`SessionOptions::disconnect_grace`]. No effect on a request in a session that is there already.
     pub fn disconnect_grace(mut self, grace: Duration) -> Self {
-        if let Place::Own(own) = &mut self.place {
-            own.1.disconnect_grace = Some(grace);
-        }
+        self.options.disconnect_grace = Some(grace);
         self
     }
 
     /// The owner label of the session that is opened for this request. No effect on a request in a session that is there
     /// already.
     pub fn owner(mut self, owner: impl Into<String>) -> Self {
-        if let Place::Own(own) = &mut self.place {
-            own.1.owner = owner.into();
-        }
+        self.options.owner = owner.into();
         self
     }
 
@@ -206,20 +191,16 @@ impl LockRequest {
             tenure.fencing_token = tracing::field::Empty
         );
         let asking = async {
-            let attempt = self.ask_untold(wait).await;
-            if let Ok(Attempt::Acquired(guard)) = &attempt {
+            let session = match self.session {
+                Some(session) => session,
+                None => self.client.session(self.options).await?,
+            };
+            let attempt = session.remote().acquire(&session, self.spec, wait).await?;
+            if let Attempt::Acquired(guard) = &attempt {
                 tracing::Span::current().record("tenure.fencing_token", guard.token());
             }
-            attempt
+            Ok::<_, Error>(attempt)
         };
         asking.instrument(span).await
-    }
-
-    async fn ask_untold(self, wait: Wait) -> Result<Attempt> {
-        let session = match self.place {
-            Place::Own(own) => own.0.session(own.1).await?,
-            Place::Given(session) => session,
-        };
-        session.remote().acquire(&session, self.spec, wait).await
     }
 }

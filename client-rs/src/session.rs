@@ -198,7 +198,7 @@ impl Session {
 
     /// Asks for several locks at once, all or nothing, with one token: 1 to 16 different names.
     pub fn locks(&self, names: impl IntoIterator<Item = impl Into<String>>) -> LockRequest {
-        LockRequest::in_session(self.clone(), names.into_iter().map(Into::into).collect())
+        LockRequest::new(self.client(), Some(self.clone()), names.into_iter().map(Into::into).collect())
     }
 
     /// Why the session is lost, if it is, decided by the clock at this very moment.

@@ -48,50 +48,40 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 pub struct GroupRequest {
     client: Client,
     name: String,
-    place: Place,
+    /// `None`: one is opened with `options`.
+    session: Option<Session>,
+    options: SessionOptions,
     metadata: Metadata,
-}
-
-#[derive(Clone, Debug)]
-enum Place {
-    Own(SessionOptions),
-    Given(Session),
 }
 
 impl GroupRequest {
     pub(crate) fn new(client: Client, name: String) -> Self {
-        Self { client, name, place: Place::Own(SessionOptions::default()), metadata: Metadata::new() }
+        Self { client, name, session: None, options: SessionOptions::default(), metadata: Metadata::new() }
     }
 
     /// Joins as a member of this session, which is one of the client's, instead of a session of its own: all that the session
     /// holds and joins ends together.
     pub fn in_session(self, session: &Session) -> Self {
-        Self { place: Place::Given(session.clone()), ..self }
+        Self { session: Some(session.clone()), ..self }
     }
 
     /// The options of the session that is opened for this request. No effect on a request in a session that is there already.
     pub fn session(mut self, options: SessionOptions) -> Self {
-        if let Place::Own(own) = &mut self.place {
-            *own = options;
-        }
+        self.options = options;
         self
     }
 
     /// The TTL of the session that is opened for this request: how long the others still count on this member after it was
     /// heard of last. No effect on a request in a session that is there already.
     pub fn ttl(mut self, ttl: Duration) -> Self {
-        if let Place::Own(own) = &mut self.place {
-            own.ttl = ttl;
-        }
+        self.options.ttl = ttl;
         self
     }
 
     /// The owner label of the session that is opened for this request. No effect on a request in a session that is there
     /// already.
     pub fn owner(mut self, owner: impl Into<String>) -> Self {
-        if let Place::Own(own) = &mut self.place {
-            own.owner = owner.into();
-        }
+        self.options.owner = owner.into();
         self
     }
 
@@ -115,9 +105,9 @@ impl GroupRequest {
     /// # Errors
     /// `Refused` (a limit is reached, ...), `Lost` if the session is, `Unavailable`.
     pub async fn join(&self) -> Result<Membership> {
-        let (session, is_own) = match &self.place {
-            Place::Own(options) => (self.client.session(options.clone()).await?, true),
-            Place::Given(session) => (session.clone(), false),
+        let (session, is_own) = match &self.session {
+            Some(session) => (session.clone(), false),
+            None => (self.client.session(self.options.clone()).await?, true),
         };
         Membership::join(self.client.clone(), session, is_own, self.name.clone(), self.metadata.clone()).await
     }
@@ -173,7 +163,9 @@ impl GroupRequest {
                 error = leading => return Err(error),
             }
             tracing::warn!(group = self.name, member = membership.number(), "the membership is lost");
-            if let (Place::Given(..), Some(reason)) = (&self.place, membership.standing().lost) {
+            if self.session.is_some()
+                && let Some(reason) = membership.standing().lost
+            {
                 return Err(Error::Lost(reason));
             }
         }
@@ -181,6 +173,6 @@ impl GroupRequest {
 
     fn may_join_later(&self, error: &Error) -> bool {
         let is_lost = matches!(error, Error::Lost(_)) || error.is_session_gone();
-        error.is_transient() || (is_lost && matches!(self.place, Place::Own(..)))
+        error.is_transient() || (is_lost && self.session.is_none())
     }
 }
