@@ -10,22 +10,16 @@ use crate::handoff::TransferRequest;
 use crate::link::{ClaimKey, Note};
 use crate::model::Metadata;
 use crate::presence::HoldPresence;
-#[cfg(test)]
-use crate::progress::Progress;
 use crate::session::Session;
 use crate::trace;
 
 /// A view of what is held, to hand around: it tells whether the hold is valid but does not keep it.
 #[derive(Clone, Debug)]
 pub struct Hold {
-    presence: Arc<HoldPresence>,
+    pub(crate) presence: Arc<HoldPresence>,
 }
 
 impl Hold {
-    pub(crate) fn new(presence: Arc<HoldPresence>) -> Self {
-        Self { presence }
-    }
-
     /// The fencing token, to be sent along with every write that the lock protects. Greater than all tokens granted before
     /// it in the namespace.
     #[must_use]
@@ -43,7 +37,7 @@ impl Hold {
     /// so. A program may still be paused right after asking: that is what the token is for.
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        self.presence.is_valid()
+        self.lost_reason().is_none()
     }
 
     /// Why it is lost, if it is.
@@ -73,11 +67,6 @@ impl Hold {
         }
     }
 
-    #[cfg(test)]
-    pub(crate) fn progress(&self) -> Option<&Progress> {
-        self.presence.progress.as_ref()
-    }
-
     /// Waits until the hold is lost or released: before the server could give the locks away, or as soon as it says so.
     pub async fn lost(&self) -> LostReason {
         self.presence.lost().await
@@ -98,7 +87,7 @@ pub struct Guard {
 
 impl Guard {
     pub(crate) fn new(session: Session, claim: ClaimKey, presence: Arc<HoldPresence>) -> Self {
-        Self { hold: Hold::new(presence), claim, session, released: false }
+        Self { hold: Hold { presence }, claim, session, released: false }
     }
 
     /// A view of what is held, to hand to tasks.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 
 use crate::clock::{self, Moment};
 use crate::error::LostReason;
@@ -57,28 +57,24 @@ impl SessionPresence {
         self.state.borrow().clone()
     }
 
-    pub(crate) fn is_valid(&self) -> bool {
-        !matches!(self.check(clock::now()), SessionState::Lost(_))
+    /// Why the session is lost, if it is.
+    pub(crate) fn lost_reason(&self) -> Option<LostReason> {
+        match self.check(clock::now()) {
+            SessionState::Lost(reason) => Some(reason),
+            SessionState::Healthy | SessionState::AtRisk => None,
+        }
     }
 
     /// A renewal was answered.
     pub(crate) fn renewed(&self, ttl: Duration, sent: Moment, now: Moment) {
-        let phase = {
-            let mut validity = self.validity();
-            validity.renewed(ttl, sent, now);
-            validity.phase(now)
-        };
-        self.publish(phase);
+        self.validity().renewed(ttl, sent, now);
+        self.check(now);
     }
 
     /// A command to attach it was answered.
     pub(crate) fn attached(&self, ttl: Duration, disconnect_grace: Option<Duration>, sent: Moment, now: Moment) {
-        let phase = {
-            let mut validity = self.validity();
-            validity.attached(ttl, disconnect_grace, sent, now);
-            validity.phase(now)
-        };
-        self.publish(phase);
+        self.validity().attached(ttl, disconnect_grace, sent, now);
+        self.check(now);
     }
 
     /// A renewal is held back for want of progress, or is not any more: why the session will be lost if it is. Answers
@@ -173,9 +169,7 @@ pub(crate) struct HoldPresence {
     pub(crate) token: u64,
     /// The progress of the work under the hold, if it is renewed only while there is some.
     pub(crate) progress: Option<Progress>,
-    fate: Mutex<Fate>,
-    /// Tells of each change of the fate.
-    changed: Notify,
+    fate: watch::Sender<Fate>,
 }
 
 /// What has become of a hold.
@@ -192,53 +186,44 @@ impl HoldPresence {
         token: u64,
         progress: Option<Progress>,
     ) -> Self {
-        Self { session, names, token, progress, fate: Mutex::default(), changed: Notify::new() }
+        Self { session, names, token, progress, fate: watch::Sender::default() }
     }
 
     /// The server asks for a handoff.
     pub(crate) fn hand_over(&self, request: TransferRequest) {
-        self.fate().handoff = Some(request);
-        self.changed.notify_waiters();
+        self.fate.send_modify(|fate| fate.handoff = Some(request));
     }
 
     pub(crate) fn transfer_request(&self) -> Option<TransferRequest> {
-        self.fate().handoff.clone()
+        self.fate.borrow().handoff.clone()
     }
 
     pub(crate) async fn transfer_requested(&self) -> TransferRequest {
+        let mut fate = self.fate.subscribe();
         loop {
-            // From here on no change is missed.
-            let changed = self.changed.notified();
             if let Some(request) = self.transfer_request() {
                 return request;
             }
-            changed.await;
+            // The sender is a field of `self`: it cannot be gone.
+            let _ = fate.changed().await;
         }
-    }
-
-    pub(crate) fn is_valid(&self) -> bool {
-        self.fate().ended.is_none() && self.session.is_valid()
     }
 
     /// Why it is lost, if it is.
     pub(crate) fn lost_reason(&self) -> Option<LostReason> {
-        if let Some(reason) = self.fate().ended.clone() {
-            return Some(reason);
-        }
-        match self.session.check(clock::now()) {
-            SessionState::Lost(reason) => Some(reason),
-            SessionState::Healthy | SessionState::AtRisk => None,
-        }
+        let ended = self.fate.borrow().ended.clone();
+        ended.or_else(|| self.session.lost_reason())
     }
 
     /// Ends it. The first reason stays.
     pub(crate) fn end(&self, reason: LostReason) {
-        let mut fate = self.fate();
-        if fate.ended.is_none() {
-            fate.ended = Some(reason);
-            drop(fate);
-            self.changed.notify_waiters();
-        }
+        self.fate.send_if_modified(|fate| {
+            let ends = fate.ended.is_none();
+            if ends {
+                fate.ended = Some(reason);
+            }
+            ends
+        });
     }
 
     /// Ends it because the program wants no more of it. What was lost before stays lost: answers why.
@@ -249,22 +234,17 @@ impl HoldPresence {
     }
 
     pub(crate) async fn lost(&self) -> LostReason {
+        let mut fate = self.fate.subscribe();
         loop {
-            // From here on no change is missed.
-            let changed = self.changed.notified();
             if let Some(reason) = self.lost_reason() {
                 return reason;
             }
             tokio::select! {
-                () = changed => {}
+                // The sender is a field of `self`: it cannot be gone.
+                _ = fate.changed() => {}
                 reason = self.session.lost() => return reason,
             }
         }
-    }
-
-    fn fate(&self) -> MutexGuard<'_, Fate> {
-        // Nothing panics under this lock.
-        self.fate.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

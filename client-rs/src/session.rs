@@ -167,7 +167,7 @@ impl Session {
     /// paused for too long gets `false` on waking. Once `false` it stays so.
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        self.handle.presence.is_valid()
+        self.lost_reason().is_none()
     }
 
     /// The moment at which the session is lost if nothing more is heard from the server. In the past once it is lost.
@@ -203,10 +203,7 @@ impl Session {
 
     /// Why the session is lost, if it is, decided by the clock at this very moment.
     pub(crate) fn lost_reason(&self) -> Option<LostReason> {
-        match self.handle.presence.check(clock::now()) {
-            SessionState::Lost(reason) => Some(reason),
-            SessionState::Healthy | SessionState::AtRisk => None,
-        }
+        self.handle.presence.lost_reason()
     }
 
     /// Closes the session, and with it all that it holds and waits for. Returns when the server has done so.

@@ -137,7 +137,7 @@ fn the_progress_of_a_hold_counts_from_its_grant_to_its_end() {
     let session = bench.session("a");
     assert!(pass_renewing(&mut bench, 2_000 * MS) > 3);
     let guard = hold_depending(&mut bench, &session, 7);
-    let progress = guard.hold().progress().unwrap().clone();
+    let progress = guard.hold().presence.progress.clone().unwrap();
     for _ in 0..5 {
         pass_renewing(&mut bench, 500 * MS);
         progress.tick_at(bench.now);
