@@ -146,10 +146,11 @@ impl Guard {
         if let Some(reason) = self.hold.presence.end_as_released() {
             return Err(Error::Lost(reason));
         }
-        let asked = self.session.remote().release(self.session.id_shared(), self.claim).await?;
-        // Dropped before here, nothing was asked yet, and the drop asks.
-        self.released = true;
-        asked.answer().await
+        let answer = self.session.remote().release(self.session.id_shared(), self.claim).await;
+        // After an error the request may not have been sent, so the drop asks again. That does not change a release which is
+        // under way.
+        self.released = answer.is_ok();
+        answer
     }
 }
 

@@ -86,12 +86,13 @@ impl Progress {
         says_so || now.since(at.max(since)) >= self.within
     }
 
-    /// The same, if it can be kept to at all.
-    pub(crate) fn checked(self, field: &'static str) -> Result<Self> {
+    /// Checks that progress is possible at all.
+    pub(crate) fn check(&self) -> Result<()> {
         if self.within.is_zero() {
-            return Err(Error::invalid(field, "no progress can be made within no time: it is to be more than zero"));
+            let problem = "no progress can be made within no time: it is to be more than zero";
+            return Err(Error::invalid("renew_while", problem));
         }
-        Ok(self)
+        Ok(())
     }
 
     fn tell(&self, now: Moment, is_stalled: bool) {
@@ -158,7 +159,7 @@ mod tests {
 
     #[test]
     fn no_time_is_refused() {
-        let refused = Progress::within(Duration::ZERO).checked("renew_while");
+        let refused = Progress::within(Duration::ZERO).check();
         assert!(matches!(refused, Err(Error::Invalid { field: "renew_while", .. })), "{refused:?}");
     }
 }

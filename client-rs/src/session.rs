@@ -101,10 +101,9 @@ impl SessionOptions {
         Self { progress: Some(progress.clone()), ..self }
     }
 
-    /// The same, if the client can keep to it. The server checks all other bounds.
-    pub(crate) fn checked(self) -> Result<Self> {
-        let progress = self.progress.map(|progress| progress.checked("renew_while")).transpose()?;
-        Ok(Self { progress, ..self })
+    /// Checks what the server cannot check.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.progress.as_ref().map_or(Ok(()), Progress::check)
     }
 }
 

@@ -108,48 +108,41 @@ impl Remote {
     }
 
     pub(crate) async fn open_session(&self, options: SessionOptions) -> Result<Session> {
-        let options = options.checked()?;
+        options.check()?;
         let id = options.id.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
-        let (reply, answer) = oneshot::channel();
-        let options = Box::new(options);
         let span = tracing::info_span!("tenure.open_session", otel.kind = "client", tenure.session.id = id);
         let asking = async {
-            let (remote, trace) = (self.clone(), Trace::current());
-            let request = Request::Open { id: id.into(), options, remote, trace, give_up: self.give_up(), reply };
-            self.ask(request, answer).await?.answer().await
+            let (options, remote, trace) = (Box::new(options), self.clone(), Trace::current());
+            self.ask(|give_up, reply| Request::Open { id: id.into(), options, remote, trace, give_up, reply }).await
         };
         asking.instrument(span).await
     }
 
     pub(crate) async fn close_session(&self, session: SessionId, presence: Arc<SessionPresence>) -> Result<()> {
-        let (reply, answer) = oneshot::channel();
-        let request = Request::Close { session, presence, give_up: self.give_up(), reply };
-        self.ask(request, answer).await?.answer().await
+        self.ask(|give_up, reply| Request::Close { session, presence, give_up, reply }).await
     }
 
     /// Closes all sessions and ends all watches; nothing can be asked afterwards.
     pub(crate) async fn shut_down(&self) -> Result<()> {
-        let (reply, answer) = oneshot::channel();
-        self.ask(Request::ShutDown { give_up: self.give_up(), reply }, answer).await?.answer().await
+        self.ask(|give_up, reply| Request::ShutDown { give_up, reply }).await
     }
 
     /// Asks for locks in a session of this connection.
     pub(crate) async fn acquire(&self, session: &Session, spec: AcquireSpec, wait: Wait) -> Result<Attempt> {
+        spec.check()?;
         let (reply, answer) = oneshot::channel();
         let claim = ClaimKey(self.key());
         // Made before the request is sent: from then on a dropped future must be told of.
         let mut pending = PendingAcquire { session, claim, answer: Some(answer) };
-        let spec = AcquireSpec { trace: Trace::current(), ..spec.checked()? };
+        let spec = AcquireSpec { trace: Trace::current(), ..spec };
         let request = Request::Acquire { claim, session: session.clone(), spec, wait, asked: clock::now(), reply };
         self.send(request).await?;
         pending.granted().await
     }
 
-    /// Asks for a release; the answer is then waited for separately.
-    pub(crate) async fn release(&self, session: SessionId, claim: ClaimKey) -> Result<Asked<()>> {
-        let (reply, answer) = oneshot::channel();
-        let request = Request::Release { session, claim, trace: Trace::current(), give_up: self.give_up(), reply };
-        self.ask(request, answer).await
+    pub(crate) async fn release(&self, session: SessionId, claim: ClaimKey) -> Result<()> {
+        let trace = Trace::current();
+        self.ask(|give_up, reply| Request::Release { session, claim, trace, give_up, reply }).await
     }
 
     /// Starts a watch. It is asked for in the background, so that this needs no waiting.
@@ -182,9 +175,11 @@ impl Remote {
         }
     }
 
-    async fn ask<T>(&self, request: Request, answer: oneshot::Receiver<Result<T>>) -> Result<Asked<T>> {
-        self.send(request).await?;
-        Ok(Asked(answer))
+    /// Sends a request with a deadline, and waits for its reply.
+    async fn ask<T>(&self, request: impl FnOnce(Moment, oneshot::Sender<Result<T>>) -> Request) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        self.send(request(clock::now().after(self.shared.call_timeout), reply)).await?;
+        answer.await.unwrap_or(Err(Error::Closed))
     }
 
     async fn send(&self, request: Request) -> Result<()> {
@@ -201,22 +196,8 @@ impl Remote {
         }
     }
 
-    fn give_up(&self) -> Moment {
-        clock::now().after(self.shared.call_timeout)
-    }
-
     fn key(&self) -> u64 {
         self.shared.keys.fetch_add(1, Ordering::Relaxed)
-    }
-}
-
-/// An answer that is on its way.
-#[derive(Debug)]
-pub(crate) struct Asked<T>(oneshot::Receiver<Result<T>>);
-
-impl<T> Asked<T> {
-    pub(crate) async fn answer(self) -> Result<T> {
-        self.0.await.unwrap_or(Err(Error::Closed))
     }
 }
 

@@ -65,7 +65,7 @@ impl AcquireSpec {
     }
 
     /// The server checks all bounds; here is checked what the local queue relies on.
-    pub(crate) fn checked(self) -> Result<Self> {
+    pub(crate) fn check(&self) -> Result<()> {
         if self.names.is_empty() {
             return Err(Error::invalid("names", "there are none"));
         }
@@ -75,7 +75,7 @@ impl AcquireSpec {
         if self.stall_after.is_some_and(|within| within.is_zero()) {
             return Err(Error::invalid("stall_after", "it is zero"));
         }
-        Ok(self)
+        Ok(())
     }
 }
 
