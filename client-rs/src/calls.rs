@@ -1,8 +1,9 @@
 //! Plain calls: reads and an operator's means, each a call of its own beside the stream.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
+use futures::TryStreamExt;
+use futures::stream;
 use tenure_proto::v1;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
@@ -16,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::history::HistoryEntry;
 use crate::link::Wire;
 use crate::link::backoff::Backoff;
-use crate::model::{Claim, Lock, LockSettings, SessionInfo};
+use crate::model::{Claim, Lock, SessionInfo};
 
 /// Pauses between tries of one call: from this ...
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -71,17 +72,8 @@ impl Client {
     /// `Unavailable`, `Refused`.
     pub async fn get_lock(&self, name: &str) -> Result<Lock> {
         let message = v1::GetLockRequest { namespace: self.namespace().to_owned(), name: name.to_owned() };
-        let answer = self.call(Retry::Safe, &message, async |wire, request| locks(wire).get_lock(request).await);
-        let lock = answer.await?.lock.map(Lock::from);
-        Ok(lock.unwrap_or_else(|| Lock {
-            name: name.to_owned(),
-            holders: Vec::new(),
-            waiters: Vec::new(),
-            waiter_count: 0,
-            holder_count: 0,
-            limit: None,
-            settings: LockSettings::default(),
-        }))
+        let call = async |wire, request| locks(wire).get_lock(request).await;
+        Ok(self.call(&message, call).await?.lock.unwrap_or_default().into())
     }
 
     /// The locks that are held or waited for and whose names begin with `prefix` (empty: all), in byte order of their names.
@@ -89,16 +81,11 @@ impl Client {
     pub fn list_locks(&self, prefix: impl Into<String>) -> impl Stream<Item = Result<Lock>> + Send + Unpin + 'static {
         let prefix = prefix.into();
         pages(self.clone(), move |client, page_token| {
-            let message = v1::ListLocksRequest {
-                namespace: client.namespace().to_owned(),
-                prefix: prefix.clone(),
-                page_size: 0,
-                page_token,
-            };
+            let (namespace, prefix) = (client.namespace().to_owned(), prefix.clone());
+            let message = v1::ListLocksRequest { namespace, prefix, page_size: 0, page_token };
             async move {
-                let call =
-                    client.call(Retry::Safe, &message, async |wire, request| locks(wire).list_locks(request).await);
-                let page = call.await?;
+                let call = async |wire, request| locks(wire).list_locks(request).await;
+                let page = client.call(&message, call).await?;
                 Ok((page.locks.into_iter().map(Lock::from).collect(), page.next_page_token))
             }
         })
@@ -113,12 +100,11 @@ impl Client {
     ) -> impl Stream<Item = Result<HistoryEntry>> + Send + Unpin + 'static {
         let name = name.into();
         pages(self.clone(), move |client, page_token| {
-            let namespace = client.namespace().to_owned();
-            let message = v1::ListHistoryRequest { namespace, name: name.clone(), page_size: 0, page_token };
+            let (namespace, name) = (client.namespace().to_owned(), name.clone());
+            let message = v1::ListHistoryRequest { namespace, name, page_size: 0, page_token };
             async move {
-                let call =
-                    client.call(Retry::Safe, &message, async |wire, request| locks(wire).list_history(request).await);
-                let page = call.await?;
+                let call = async |wire, request| locks(wire).list_history(request).await;
+                let page = client.call(&message, call).await?;
                 Ok((page.entries.into_iter().filter_map(HistoryEntry::from_proto).collect(), page.next_page_token))
             }
         })
@@ -131,19 +117,18 @@ impl Client {
     pub async fn get_session(&self, session_id: &str) -> Result<SessionInfo> {
         let (namespace, session_id) = (self.namespace().to_owned(), session_id.to_owned());
         let message = v1::GetSessionRequest { namespace, session_id, after_claim: 0 };
-        let call = self.call(Retry::Safe, &message, async |wire, request| sessions(wire).get_session(request).await);
-        Ok(call.await?.session.unwrap_or_default().into())
+        let call = async |wire, request| sessions(wire).get_session(request).await;
+        Ok(self.call(&message, call).await?.session.unwrap_or_default().into())
     }
 
     /// The open sessions, oldest first. Asked for page by page.
     pub fn list_sessions(&self) -> impl Stream<Item = Result<SessionInfo>> + Send + Unpin + 'static {
         pages(self.clone(), |client, page_token| {
-            let message =
-                v1::ListSessionsRequest { namespace: client.namespace().to_owned(), page_size: 0, page_token };
+            let namespace = client.namespace().to_owned();
+            let message = v1::ListSessionsRequest { namespace, page_size: 0, page_token };
             async move {
-                let call = client
-                    .call(Retry::Safe, &message, async |wire, request| sessions(wire).list_sessions(request).await);
-                let page = call.await?;
+                let call = async |wire, request| sessions(wire).list_sessions(request).await;
+                let page = client.call(&message, call).await?;
                 Ok((page.sessions.into_iter().map(SessionInfo::from).collect(), page.next_page_token))
             }
         })
@@ -156,8 +141,8 @@ impl Client {
     /// `Refused` with `SessionNotFound` or `SessionEnded`; `Unavailable`.
     pub async fn renew(&self, session_id: &str) -> Result<Duration> {
         let message = v1::RenewRequest { namespace: self.namespace().to_owned(), session_id: session_id.to_owned() };
-        let call = self.call(Retry::Safe, &message, async |wire, request| sessions(wire).renew(request).await);
-        Ok(call.await?.ttl.map(from_wire).unwrap_or_default())
+        let call = async |wire, request| sessions(wire).renew(request).await;
+        Ok(self.call(&message, call).await?.ttl.map(from_wire).unwrap_or_default())
     }
 
     /// Ends a session, by its id, and all that it holds and waits for. No error if it was closed already.
@@ -165,13 +150,10 @@ impl Client {
     /// # Errors
     /// `Refused` with `SessionNotFound`; `Unavailable`.
     pub async fn close_session(&self, session_id: &str) -> Result<()> {
-        let message = v1::CloseSessionRequest {
-            namespace: self.namespace().to_owned(),
-            session_id: session_id.to_owned(),
-            client_id: String::new(),
-        };
-        let call = self.call(Retry::Safe, &message, async |wire, request| sessions(wire).close_session(request).await);
-        call.await.map(drop)
+        let (namespace, session_id) = (self.namespace().to_owned(), session_id.to_owned());
+        let message = v1::CloseSessionRequest { namespace, session_id, client_id: String::new() };
+        let call = async |wire, request| sessions(wire).close_session(request).await;
+        self.call(&message, call).await.map(drop)
     }
 
     /// Gives back what a session holds, by a name and the token of the hold. For holds that no [`Guard`](crate::Guard) keeps.
@@ -185,8 +167,8 @@ impl Client {
             session_id: session_id.to_owned(),
             token,
         };
-        let call = self.call(Retry::Safe, &message, async |wire, request| locks(wire).release(request).await);
-        call.await.map(drop)
+        let call = async |wire, request| locks(wire).release(request).await;
+        self.call(&message, call).await.map(drop)
     }
 
     /// Ends the hold of a lock against its holder's will, and answers what was ended. For operators; recorded in history.
@@ -203,21 +185,23 @@ impl Client {
         };
         // Without a token a second try could evict the next holder.
         let retry = if message.token == 0 { Retry::Unsafe } else { Retry::Safe };
-        let call = self.call(retry, &message, async |wire, request| locks(wire).evict(request).await);
-        Ok(call.await?.evicted.into_iter().map(Claim::from).collect())
+        let call = async |wire, request| locks(wire).evict(request).await;
+        let answer = self.call_with(retry, Duration::ZERO, &message, call).await?;
+        Ok(answer.evicted.into_iter().map(Claim::from).collect())
     }
 
-    /// One call to the server that the stream is connected to, tried again elsewhere until the call's deadline.
-    pub(crate) async fn call<M, A, F>(&self, retry: Retry, message: &M, call: F) -> Result<A>
+    /// One call to the server that the stream is connected to, tried again elsewhere until the call's deadline. To be safe to
+    /// repeat.
+    pub(crate) async fn call<M, A, F>(&self, message: &M, call: F) -> Result<A>
     where
         M: Clone,
         F: AsyncFn(Wire, Request<M>) -> Result<Response<A>, Status>,
     {
-        self.call_that_waits(Duration::ZERO, retry, message, call).await
+        self.call_with(Retry::Safe, Duration::ZERO, message, call).await
     }
 
-    /// As [`call`](Self::call), for one that the server answers only after some wait.
-    pub(crate) async fn call_that_waits<M, A, F>(&self, wait: Duration, retry: Retry, message: &M, call: F) -> Result<A>
+    /// As [`call`](Self::call), for one that may not be safe to repeat, or that the server answers only after some wait.
+    pub(crate) async fn call_with<M, A, F>(&self, retry: Retry, wait: Duration, message: &M, call: F) -> Result<A>
     where
         M: Clone,
         F: AsyncFn(Wire, Request<M>) -> Result<Response<A>, Status>,
@@ -260,29 +244,18 @@ fn sessions(wire: Wire) -> SessionServiceClient<Wire> {
     SessionServiceClient::new(wire).max_decoding_message_size(LARGEST_ANSWER)
 }
 
-/// Where a list stands.
-struct Pages<T> {
-    rest: VecDeque<T>,
-    /// Asks for the next page; none after the last one.
-    token: Option<String>,
-}
-
-/// A stream over the pages that `read` reads.
+/// A stream of the items on the pages that `read` reads, each with the token of the next one.
 pub(crate) fn pages<T, F, R>(client: Client, read: R) -> impl Stream<Item = Result<T>> + Send + Unpin + 'static
 where
     T: Send + 'static,
-    F: Future<Output = Result<(VecDeque<T>, String)>> + Send + 'static,
+    F: Future<Output = Result<(Vec<T>, String)>> + Send + 'static,
     R: Fn(Client, String) -> F + Send + 'static,
 {
-    let start = (client, read, Pages { rest: VecDeque::new(), token: Some(String::new()) });
-    Box::pin(futures::stream::try_unfold(start, |(client, read, mut pages)| async move {
-        loop {
-            if let Some(item) = pages.rest.pop_front() {
-                return Ok(Some((item, (client, read, pages))));
-            }
-            let Some(token) = pages.token.take() else { return Ok(None) };
-            let (rest, next) = read(client.clone(), token).await?;
-            pages = Pages { rest, token: (!next.is_empty()).then_some(next) };
-        }
-    }))
+    let pages = stream::try_unfold((client, read, Some(String::new())), |(client, read, token)| async move {
+        let Some(token) = token else { return Ok(None) };
+        let (items, next) = read(client.clone(), token).await?;
+        let next = (!next.is_empty()).then_some(next);
+        Ok::<_, Error>(Some((stream::iter(items.into_iter().map(Ok::<_, Error>)), (client, read, next))))
+    });
+    Box::pin(pages.try_flatten())
 }

@@ -32,7 +32,7 @@ impl Client {
         // Without a token a second try could make the next holder hand over.
         let retry = if message.token == 0 { Retry::Unsafe } else { Retry::Safe };
         let call = async |wire, request| locks(wire).transfer(request).await;
-        let answer = self.call_that_waits(wait, retry, &message, call).await?;
+        let answer = self.call_with(retry, wait, &message, call).await?;
         Ok(answer.claim.unwrap_or_default().into())
     }
 
@@ -47,7 +47,7 @@ impl Client {
             ..v1::TransferRequest::default()
         };
         let call = async |wire, request| locks(wire).transfer(request).await;
-        Ok(self.call(Retry::Safe, &message, call).await?.token)
+        Ok(self.call(&message, call).await?.token)
     }
 
     /// Replaces the labels of a hold, by a name and the token of the hold.
@@ -63,7 +63,7 @@ impl Client {
             metadata: metadata.into_iter().collect(),
         };
         let call = async |wire, request| locks(wire).update_claim(request).await;
-        Ok(self.call(Retry::Safe, &message, call).await?.claim.unwrap_or_default().into())
+        Ok(self.call(&message, call).await?.claim.unwrap_or_default().into())
     }
 
     /// Sets what claims to a lock have to go by, in place of what was set before, on behalf of `operator` (1 to 255 bytes) with
@@ -86,7 +86,7 @@ impl Client {
             note: note.into(),
         };
         let call = async |wire, request| locks(wire).configure_lock(request).await;
-        Ok(self.call(Retry::Safe, &message, call).await?.lock.unwrap_or_default().into())
+        Ok(self.call(&message, call).await?.lock.unwrap_or_default().into())
     }
 
     /// The claims that wait, in the order in which they were made, with those that they wait for; or only those in a
@@ -96,15 +96,11 @@ impl Client {
         deadlocked_only: bool,
     ) -> impl Stream<Item = Result<BlockedClaim>> + Send + Unpin + 'static {
         pages(self.clone(), move |client, page_token| {
-            let message = v1::ListBlockedRequest {
-                namespace: client.namespace().to_owned(),
-                deadlocked_only,
-                page_size: 0,
-                page_token,
-            };
+            let namespace = client.namespace().to_owned();
+            let message = v1::ListBlockedRequest { namespace, deadlocked_only, page_size: 0, page_token };
             async move {
                 let call = async |wire, request| locks(wire).list_blocked(request).await;
-                let page = client.call(Retry::Safe, &message, call).await?;
+                let page = client.call(&message, call).await?;
                 let blocked = page.blocked.into_iter().map(|blocked| BlockedClaim {
                     claim: blocked.claim.unwrap_or_default().into(),
                     blocked_by: blocked.blocked_by.into_iter().map(Claim::from).collect(),

@@ -1,5 +1,7 @@
 //! What is asked of groups, each a call of its own beside the stream.
 
+use std::time::Duration;
+
 use tenure_proto::v1;
 use tenure_proto::v1::group_service_client::GroupServiceClient;
 use tokio_stream::Stream;
@@ -18,9 +20,8 @@ impl Client {
     /// `Unavailable`, `Refused`.
     pub async fn get_group(&self, name: &str) -> Result<Group> {
         let message = v1::GetGroupRequest { namespace: self.namespace().to_owned(), group: name.to_owned() };
-        let call = self.call(Retry::Safe, &message, async |wire, request| groups(wire).get_group(request).await);
-        let group = call.await?.group.map(Group::from);
-        Ok(group.unwrap_or_else(|| Group { name: name.to_owned(), ..Group::default() }))
+        let call = async |wire, request| groups(wire).get_group(request).await;
+        Ok(self.call(&message, call).await?.group.unwrap_or_default().into())
     }
 
     /// The groups that have members or a config and whose names begin with `prefix` (empty: all), in byte order of their
@@ -28,16 +29,11 @@ impl Client {
     pub fn list_groups(&self, prefix: impl Into<String>) -> impl Stream<Item = Result<Group>> + Send + Unpin + 'static {
         let prefix = prefix.into();
         pages(self.clone(), move |client, page_token| {
-            let message = v1::ListGroupsRequest {
-                namespace: client.namespace().to_owned(),
-                prefix: prefix.clone(),
-                page_size: 0,
-                page_token,
-            };
+            let (namespace, prefix) = (client.namespace().to_owned(), prefix.clone());
+            let message = v1::ListGroupsRequest { namespace, prefix, page_size: 0, page_token };
             async move {
-                let call =
-                    client.call(Retry::Safe, &message, async |wire, request| groups(wire).list_groups(request).await);
-                let page = call.await?;
+                let call = async |wire, request| groups(wire).list_groups(request).await;
+                let page = client.call(&message, call).await?;
                 Ok((page.groups.into_iter().map(Group::from).collect(), page.next_page_token))
             }
         })
@@ -59,8 +55,8 @@ impl Client {
             config: config.map(ToOwned::to_owned),
             expected_revision: expected,
         };
-        let call = self.call(retry, &message, async |wire, request| groups(wire).configure_group(request).await);
-        Ok(call.await?.config_revision)
+        let call = async |wire, request| groups(wire).configure_group(request).await;
+        Ok(self.call_with(retry, Duration::ZERO, &message, call).await?.config_revision)
     }
 
     /// Makes a session a member. Answers its number, and the group.
@@ -69,13 +65,11 @@ impl Client {
             namespace: self.namespace().to_owned(),
             group: name.to_owned(),
             session_id: session.to_owned(),
-            ttl: None,
-            owner: String::new(),
             metadata,
-            opened_revision: 0,
+            ..v1::JoinGroupRequest::default()
         };
-        let call = self.call(Retry::Safe, &message, async |wire, request| groups(wire).join_group(request).await);
-        let answer = call.await?;
+        let call = async |wire, request| groups(wire).join_group(request).await;
+        let answer = self.call(&message, call).await?;
         Ok((answer.member, answer.group.unwrap_or_default().into()))
     }
 
@@ -86,8 +80,8 @@ impl Client {
             session_id: session.to_owned(),
             member,
         };
-        let call = self.call(Retry::Safe, &message, async |wire, request| groups(wire).leave_group(request).await);
-        call.await.map(drop)
+        let call = async |wire, request| groups(wire).leave_group(request).await;
+        self.call(&message, call).await.map(drop)
     }
 
     /// Assigns on behalf of a leader what was computed from a group as it was.
@@ -106,8 +100,8 @@ impl Client {
             config_revision: group.config_revision,
             assignments,
         };
-        let call = self.call(Retry::Safe, &message, async |wire, request| groups(wire).assign_group(request).await);
-        call.await.map(drop)
+        let call = async |wire, request| groups(wire).assign_group(request).await;
+        self.call(&message, call).await.map(drop)
     }
 }
 
