@@ -21,20 +21,17 @@ pub(crate) fn from_wire(duration: prost_types::Duration) -> Duration {
     Duration::try_from(duration).unwrap_or_default()
 }
 
-/// A mode for the wire.
-pub(crate) fn mode_to_wire(mode: Mode) -> v1::Mode {
-    match mode {
-        Mode::Exclusive | Mode::Unknown => v1::Mode::Exclusive,
-        Mode::Shared => v1::Mode::Shared,
-        Mode::Permits { .. } => v1::Mode::Permits,
-    }
+/// A time from the wire.
+pub(crate) fn time_from_wire(time: Option<prost_types::Timestamp>) -> Option<SystemTime> {
+    time.and_then(|time| SystemTime::try_from(time).ok())
 }
 
-/// The permits and the limit of a mode for the wire.
-pub(crate) fn permits_to_wire(mode: Mode) -> (u32, u32) {
+/// A mode for the wire, with its permits and its limit.
+pub(crate) fn mode_to_wire(mode: Mode) -> (v1::Mode, u32, u32) {
     match mode {
-        Mode::Permits { permits, limit } => (permits, limit.unwrap_or_default()),
-        Mode::Exclusive | Mode::Shared | Mode::Unknown => (0, 0),
+        Mode::Exclusive | Mode::Unknown => (v1::Mode::Exclusive, 0, 0),
+        Mode::Shared => (v1::Mode::Shared, 0, 0),
+        Mode::Permits { permits, limit } => (v1::Mode::Permits, permits, limit.unwrap_or_default()),
     }
 }
 
@@ -65,7 +62,7 @@ impl From<v1::Claim> for Claim {
             token: (claim.token != 0).then_some(claim.token),
             session_id: claim.session_id,
             owner: claim.owner,
-            metadata: claim.metadata.into_iter().collect(),
+            metadata: claim.metadata,
             priority: claim.priority,
             min_hold: claim.min_hold.map(from_wire).unwrap_or_default(),
             mode,
@@ -119,7 +116,7 @@ impl From<v1::Session> for SessionInfo {
             opened_revision: session.opened_revision,
             ttl: session.ttl.map(from_wire).unwrap_or_default(),
             owner: session.owner,
-            metadata: session.metadata.into_iter().collect(),
+            metadata: session.metadata,
             home: session.home,
             claims: session.claims.into_iter().map(Claim::from).collect(),
             remaining: session.remaining.map(from_wire),
@@ -156,7 +153,7 @@ impl Event {
             operator: optional(event.operator),
             note: optional(event.note),
             vacant: false,
-            time: event.time.and_then(|time| SystemTime::try_from(time).ok()),
+            time: time_from_wire(event.time),
         };
         let vacant = |name: &String| event.vacant_names.contains(name);
         event.names.into_iter().map(|name| Self { vacant: vacant(&name), name, ..same.clone() }).collect()

@@ -178,11 +178,7 @@ impl fmt::Display for Refusal {
 
 impl From<v1::Refusal> for Refusal {
     fn from(refusal: v1::Refusal) -> Self {
-        Self {
-            reason: Reason::parse(&refusal.reason),
-            message: refusal.message,
-            metadata: refusal.metadata.into_iter().collect(),
-        }
+        Self { reason: Reason::parse(&refusal.reason), message: refusal.message, metadata: refusal.metadata }
     }
 }
 

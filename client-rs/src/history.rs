@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use tenure_proto::v1;
 use tenure_proto::v1::history_entry::Kind;
 
-use crate::convert::{from_wire, optional};
+use crate::convert::{from_wire, optional, time_from_wire};
 use crate::model::{EndReason, Metadata};
 
 /// Something in the history of a lock.
@@ -77,25 +77,23 @@ pub struct HoldEnd {
     pub note: Option<String>,
 }
 
-fn moment(time: Option<prost_types::Timestamp>) -> Option<SystemTime> {
-    time.and_then(|time| SystemTime::try_from(time).ok())
-}
-
 impl HistoryEntry {
     /// None of what this version does not know.
     pub(crate) fn from_proto(entry: v1::HistoryEntry) -> Option<Self> {
         Some(match entry.kind? {
             Kind::Hold(hold) => Self::Hold(hold.into()),
-            Kind::Loss(loss) => {
-                Self::Lost { after_revision: loss.after_revision, revision: loss.revision, time: moment(loss.time) }
-            }
+            Kind::Loss(loss) => Self::Lost {
+                after_revision: loss.after_revision,
+                revision: loss.revision,
+                time: time_from_wire(loss.time),
+            },
         })
     }
 }
 
 impl From<v1::HoldRecord> for HoldRecord {
     fn from(hold: v1::HoldRecord) -> Self {
-        let end = moment(hold.ended_time).map(|time| HoldEnd {
+        let end = time_from_wire(hold.ended_time).map(|time| HoldEnd {
             time,
             reason: EndReason::from_proto(hold.end_reason),
             operator: optional(hold.operator),
@@ -107,10 +105,10 @@ impl From<v1::HoldRecord> for HoldRecord {
             token: hold.token,
             session_id: hold.session_id,
             owner: hold.owner,
-            metadata: hold.metadata.into_iter().collect(),
+            metadata: hold.metadata,
             priority: hold.priority,
-            queued: moment(hold.queued_time),
-            granted: moment(hold.granted_time),
+            queued: time_from_wire(hold.queued_time),
+            granted: time_from_wire(hold.granted_time),
             waited: hold.waited.map(from_wire),
             held: hold.held.map(from_wire),
             longest_pause: hold.longest_pause.map(from_wire),

@@ -60,7 +60,7 @@ impl Client {
             name: name.to_owned(),
             session_id: session_id.to_owned(),
             token,
-            metadata: metadata.into_iter().collect(),
+            metadata,
         };
         let call = async |wire, request| locks(wire).update_claim(request).await;
         Ok(self.call(&message, call).await?.claim.unwrap_or_default().into())

@@ -12,7 +12,7 @@ use super::session::Live;
 use super::timers::TimerKey;
 use super::{Engine, Timer, What, backoff};
 use crate::clock::Moment;
-use crate::convert::{mode_to_wire, permits_to_wire, to_wire};
+use crate::convert::{mode_to_wire, to_wire};
 use crate::error::{Error, LostReason, Refusal, Result};
 use crate::link::backoff::Backoff;
 use crate::link::{AcquireSpec, ClaimKey, Wait};
@@ -204,6 +204,7 @@ impl Engine {
         let namespace = self.namespace.clone();
         let session_id = id.to_wire();
         let names = &claim.spec.names;
+        let (mode, permits, limit) = mode_to_wire(claim.spec.mode);
         let kind = match &claim.stage {
             ClaimStage::Queued(_) | ClaimStage::Held(_) => return,
             ClaimStage::Asking(acquiring) => Kind::Acquire(v1::AcquireRequest {
@@ -214,11 +215,11 @@ impl Engine {
                 wait: acquiring.wait_until.map(|until| to_wire(until.since(now))),
                 priority: claim.spec.priority,
                 owner: String::new(),
-                metadata: claim.spec.metadata.clone().into_iter().collect(),
+                metadata: claim.spec.metadata.clone(),
                 min_hold: (claim.spec.min_hold > Duration::ZERO).then(|| to_wire(claim.spec.min_hold)),
-                mode: mode_to_wire(claim.spec.mode).into(),
-                permits: permits_to_wire(claim.spec.mode).0,
-                limit: permits_to_wire(claim.spec.mode).1,
+                mode: mode.into(),
+                permits,
+                limit,
                 disconnect_grace: None,
                 opened_revision: 0,
             }),

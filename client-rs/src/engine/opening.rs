@@ -93,7 +93,7 @@ impl Engine {
             ttl: Some(to_wire(opening.options.ttl)),
             disconnect_grace: opening.options.disconnect_grace.map(to_wire),
             owner: opening.options.owner.clone(),
-            metadata: opening.options.metadata.clone().into_iter().collect(),
+            metadata: opening.options.metadata.clone(),
             attachment: opening.attachment,
             client_id: self.client_id.clone(),
         });

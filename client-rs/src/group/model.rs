@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use strum::IntoStaticStr;
 use tenure_proto::v1;
 
+use crate::convert::time_from_wire;
 use crate::error::LostReason;
 use crate::model::{EndReason, Metadata};
 
@@ -221,7 +222,7 @@ impl From<v1::GroupEvent> for GroupEvent {
             leader: (event.leader != 0).then_some(event.leader),
             token: (event.token != 0).then_some(event.token),
             config: event.config,
-            time: event.time.and_then(|time| SystemTime::try_from(time).ok()),
+            time: time_from_wire(event.time),
         }
     }
 }
