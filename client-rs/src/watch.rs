@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use tokio::sync::mpsc;
-use tokio_stream::Stream;
+use tokio_stream::{Stream, StreamExt};
 
 use crate::error::Result;
 use crate::group::{Group, GroupEvent};
@@ -124,42 +124,29 @@ pub enum HistoryGoneCause {
 /// A reader that is slow loses nothing: the server is asked again from where the reader is.
 #[derive(Debug)]
 pub struct Watch {
-    key: WatchKey,
-    items: mpsc::Receiver<Result<WatchEvent>>,
+    pub(crate) key: WatchKey,
+    pub(crate) items: mpsc::Receiver<Result<WatchEvent>>,
     /// Set by the connection when it stopped the watch because this reader was behind.
-    paused: Arc<AtomicBool>,
-    remote: Remote,
+    pub(crate) paused: Arc<AtomicBool>,
+    pub(crate) remote: Remote,
 }
 
 impl Watch {
-    pub(crate) fn new(
-        key: WatchKey,
-        items: mpsc::Receiver<Result<WatchEvent>>,
-        paused: Arc<AtomicBool>,
-        remote: Remote,
-    ) -> Self {
-        Self { key, items, paused, remote }
-    }
-
     /// The next item; `None` after the watch has ended.
     pub async fn next(&mut self) -> Option<Result<WatchEvent>> {
-        std::future::poll_fn(|context| self.poll_item(context)).await
-    }
-
-    fn poll_item(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<WatchEvent>>> {
-        let item = self.items.poll_recv(context);
-        if item.is_ready() && self.items.is_empty() && self.paused.swap(false, Ordering::SeqCst) {
-            self.remote.note(Note::WatchDrained { watch: self.key });
-        }
-        item
+        StreamExt::next(self).await
     }
 }
 
 impl Stream for Watch {
     type Item = Result<WatchEvent>;
 
-    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.get_mut().poll_item(context)
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let item = self.items.poll_recv(context);
+        if item.is_ready() && self.items.is_empty() && self.paused.swap(false, Ordering::SeqCst) {
+            self.remote.note(Note::WatchDrained { watch: self.key });
+        }
+        item
     }
 }
 

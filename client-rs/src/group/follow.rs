@@ -15,24 +15,14 @@ use crate::watch::{WatchEvent, WatchOptions};
 
 /// Keeps where a member stands up to date, until the membership is lost or nobody wants to know any more.
 pub(super) struct Follower {
-    client: Client,
-    presence: Arc<SessionPresence>,
-    name: String,
-    number: u64,
-    standing: watch::Sender<Standing>,
+    pub(super) client: Client,
+    pub(super) presence: Arc<SessionPresence>,
+    pub(super) name: String,
+    pub(super) number: u64,
+    pub(super) standing: watch::Sender<Standing>,
 }
 
 impl Follower {
-    pub(super) fn new(
-        client: Client,
-        presence: Arc<SessionPresence>,
-        name: String,
-        number: u64,
-        standing: watch::Sender<Standing>,
-    ) -> Self {
-        Self { client, presence, name, number, standing }
-    }
-
     pub(super) async fn run(self) {
         let lost = tokio::select! {
             biased;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time;
-use tokio_stream::Stream;
+use tokio_stream::wrappers::WatchStream;
+use tokio_stream::{Stream, StreamExt};
 
 use super::follow::Follower;
 use super::model::{Assignments, Group, Standing};
@@ -40,9 +41,14 @@ impl Membership {
         metadata: Metadata,
     ) -> Result<Self> {
         let (number, group) = client.join_group(&name, session.id(), metadata).await?;
-        let standing = Standing { number, group: Arc::new(group), lost: None };
-        let (sender, standings) = watch::channel(standing);
-        let follower = Follower::new(client.clone(), Arc::clone(session.presence()), name.clone(), number, sender);
+        let (standing, standings) = watch::channel(Standing { number, group: Arc::new(group), lost: None });
+        let follower = Follower {
+            client: client.clone(),
+            presence: Arc::clone(session.presence()),
+            name: name.clone(),
+            number,
+            standing,
+        };
         let runtime = Handle::current();
         runtime.spawn(follower.run());
         Ok(Self { client, session, is_own, name, number, standings, runtime, left: false })
@@ -86,23 +92,15 @@ impl Membership {
 
     /// What is assigned to this member, now and after each change; `None` while nothing is. Ends with the membership.
     pub fn assignments(&self) -> impl Stream<Item = Option<String>> + Send + Unpin + 'static {
-        let start = (self.standings.clone(), None::<Option<String>>, true);
-        Box::pin(futures::stream::unfold(start, |(mut standings, mut told, mut is_first)| async move {
-            loop {
-                if !is_first && standings.changed().await.is_err() {
-                    return None;
-                }
-                is_first = false;
-                let standing = standings.borrow_and_update().clone();
-                if standing.lost.is_some() {
-                    return None;
-                }
-                let assignment = standing.assignment().map(ToOwned::to_owned);
-                if told.as_ref() != Some(&assignment) {
-                    told = Some(assignment.clone());
-                    return Some((assignment, (standings, told, is_first)));
-                }
+        let mut told: Option<Option<String>> = None;
+        let standings = WatchStream::new(self.standings.clone()).take_while(|standing| standing.lost.is_none());
+        Box::pin(standings.filter_map(move |standing| {
+            let assignment = Some(standing.assignment().map(ToOwned::to_owned));
+            if told == assignment {
+                return None;
             }
+            told.clone_from(&assignment);
+            assignment
         }))
     }
 

@@ -8,7 +8,7 @@ mod task;
 mod traced;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::mpsc::error::TrySendError;
@@ -147,11 +147,11 @@ impl Remote {
 
     /// Starts a watch. It is asked for in the background, so that this needs no waiting.
     pub(crate) fn watch(&self, options: WatchOptions) -> Watch {
-        let (items, reader) = mpsc::channel(WATCH_ITEMS_IN_QUEUE);
-        let paused = Arc::new(AtomicBool::new(false));
-        let key = WatchKey(self.key());
-        self.note(Note::WatchStarted { watch: key, options, items, paused: Arc::clone(&paused) });
-        Watch::new(key, reader, paused, self.clone())
+        let (sender, items) = mpsc::channel(WATCH_ITEMS_IN_QUEUE);
+        let watch = Watch { key: WatchKey(self.key()), items, paused: Arc::default(), remote: self.clone() };
+        let paused = Arc::clone(&watch.paused);
+        self.note(Note::WatchStarted { watch: watch.key, options, items: sender, paused });
+        watch
     }
 
     /// The connection to the server that the stream is connected to, and what tells when that changes. Waits for one until
