@@ -39,14 +39,32 @@ pub(crate) fn optional(text: String) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
+/// Converts an enum of the contract to the client's, whose variants have the same names.
+macro_rules! same_variants {
+    ($from:ident => $to:ident: $($variant:ident),+) => {
+        impl From<tenure_proto::v1::$from> for $to {
+            fn from(value: tenure_proto::v1::$from) -> Self {
+                match value {
+                    $(tenure_proto::v1::$from::$variant => Self::$variant,)+
+                    tenure_proto::v1::$from::Unspecified => Self::Unknown,
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use same_variants;
+
+same_variants!(ClaimState => ClaimState: Waiting, Held, Lingering);
+same_variants!(EndReason => EndReason: Released, Expired, Disconnected, Closed, Evicted, Transferred);
+same_variants!(
+    EventType => EventKind:
+    Queued, Granted, Lingering, Ended, TransferStarted, TransferCancelled, Transferred, Updated, Configured
+);
+
 impl From<v1::Claim> for Claim {
     fn from(claim: v1::Claim) -> Self {
-        let state = match claim.state() {
-            v1::ClaimState::Waiting => ClaimState::Waiting,
-            v1::ClaimState::Held => ClaimState::Held,
-            v1::ClaimState::Lingering => ClaimState::Lingering,
-            v1::ClaimState::Unspecified => ClaimState::Unknown,
-        };
+        let state = claim.state().into();
         let mode = match v1::Mode::try_from(claim.mode) {
             Ok(v1::Mode::Exclusive | v1::Mode::Unspecified) => Mode::Exclusive,
             Ok(v1::Mode::Shared) => Mode::Shared,
@@ -129,18 +147,7 @@ impl Event {
     /// What the contract's event says, lock by lock: of a claim to several locks there is one event in the contract.
     #[must_use]
     pub fn of_each_lock(event: v1::Event) -> Vec<Self> {
-        let kind = match event.r#type() {
-            v1::EventType::Queued => EventKind::Queued,
-            v1::EventType::Granted => EventKind::Granted,
-            v1::EventType::Lingering => EventKind::Lingering,
-            v1::EventType::Ended => EventKind::Ended,
-            v1::EventType::TransferStarted => EventKind::TransferStarted,
-            v1::EventType::TransferCancelled => EventKind::TransferCancelled,
-            v1::EventType::Transferred => EventKind::Transferred,
-            v1::EventType::Updated => EventKind::Updated,
-            v1::EventType::Configured => EventKind::Configured,
-            v1::EventType::Unspecified => EventKind::Unknown,
-        };
+        let kind = EventKind::from(event.r#type());
         let settings = || event.settings.map(LockSettings::from).unwrap_or_default();
         let same = Self {
             settings: (kind == EventKind::Configured).then(settings),

@@ -185,15 +185,7 @@ impl EndReason {
     }
 
     pub(crate) fn from_proto(reason: i32) -> Self {
-        match v1::EndReason::try_from(reason) {
-            Ok(v1::EndReason::Released) => Self::Released,
-            Ok(v1::EndReason::Expired) => Self::Expired,
-            Ok(v1::EndReason::Disconnected) => Self::Disconnected,
-            Ok(v1::EndReason::Closed) => Self::Closed,
-            Ok(v1::EndReason::Evicted) => Self::Evicted,
-            Ok(v1::EndReason::Transferred) => Self::Transferred,
-            Ok(v1::EndReason::Unspecified) | Err(_) => Self::Unknown,
-        }
+        v1::EndReason::try_from(reason).unwrap_or_default().into()
     }
 }
 

@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use tokio::sync::mpsc;
 use tokio_stream::{Stream, StreamExt};
 
+use crate::convert::same_variants;
 use crate::error::Result;
 use crate::group::{Group, GroupEvent};
 use crate::link::{Note, Remote, WatchKey};
@@ -117,6 +118,8 @@ pub enum HistoryGoneCause {
     /// A cause that this version does not know.
     Unknown,
 }
+
+same_variants!(HistoryGoneCause => HistoryGoneCause: Compacted, Lost);
 
 /// A stream of what happens: each revision once and in order, across reconnects. It ends when the client is closed, and with
 /// an error that trying again cannot cure, after that has been told.

@@ -17,7 +17,7 @@ use crate::group::{Group, GroupEvent};
 use crate::link::WatchKey;
 use crate::link::backoff::Backoff;
 use crate::model::{Event, Lock};
-use crate::watch::{HistoryGoneCause, WatchEvent, WatchOptions};
+use crate::watch::{WatchEvent, WatchOptions};
 
 /// One watch.
 #[derive(Debug)]
@@ -126,12 +126,7 @@ impl Engine {
             Some(Told::Progress(_)) | None => (WatchEvent::Progress { revision }, revision),
             Some(Told::HistoryGone(gone)) => {
                 watched.snapshot = Default::default();
-                let cause = match gone.cause() {
-                    v1::HistoryGoneCause::Compacted => HistoryGoneCause::Compacted,
-                    v1::HistoryGoneCause::Lost => HistoryGoneCause::Lost,
-                    v1::HistoryGoneCause::Unspecified => HistoryGoneCause::Unknown,
-                };
-                (WatchEvent::HistoryGone { cause }, 0)
+                (WatchEvent::HistoryGone { cause: gone.cause().into() }, 0)
             }
         };
         match watched.items.try_send(Ok(item)) {

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use strum::IntoStaticStr;
 use tenure_proto::v1;
 
-use crate::convert::time_from_wire;
+use crate::convert::{same_variants, time_from_wire};
 use crate::error::LostReason;
 use crate::model::{EndReason, Metadata};
 
@@ -204,15 +204,11 @@ impl From<v1::GroupMember> for GroupMember {
     }
 }
 
+same_variants!(GroupEventType => GroupEventKind: Joined, Left, Configured, Assigned);
+
 impl From<v1::GroupEvent> for GroupEvent {
     fn from(event: v1::GroupEvent) -> Self {
-        let kind = match event.r#type() {
-            v1::GroupEventType::Joined => GroupEventKind::Joined,
-            v1::GroupEventType::Left => GroupEventKind::Left,
-            v1::GroupEventType::Configured => GroupEventKind::Configured,
-            v1::GroupEventType::Assigned => GroupEventKind::Assigned,
-            v1::GroupEventType::Unspecified => GroupEventKind::Unknown,
-        };
+        let kind = event.r#type().into();
         Self {
             revision: event.revision,
             group: event.group,
