@@ -206,10 +206,10 @@ impl Client {
         M: Clone,
         F: AsyncFn(Wire, Request<M>) -> Result<Response<A>, Status>,
     {
-        let deadline = Instant::now() + wait.saturating_add(self.remote().call_timeout()).min(LONGEST_CALL);
+        let deadline = Instant::now() + wait.saturating_add(self.remote.call_timeout()).min(LONGEST_CALL);
         let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         loop {
-            let (wire, mut line) = self.remote().wire(deadline).await?;
+            let (wire, mut line) = self.remote.wire(deadline).await?;
             let mut request = Request::new(message.clone());
             request.set_timeout(deadline.saturating_duration_since(Instant::now()));
             let error = tokio::select! {

@@ -18,7 +18,7 @@ use crate::watch::{Watch, WatchOptions};
 /// and their places in queues go along.
 #[derive(Clone, Debug)]
 pub struct Client {
-    remote: Remote,
+    pub(crate) remote: Remote,
 }
 
 impl Client {
@@ -99,18 +99,5 @@ impl Client {
     /// `Unavailable` if no server answered in time; the sessions then end by their TTLs.
     pub async fn close(&self) -> Result<()> {
         self.remote.shut_down().await
-    }
-
-    pub(crate) fn of(remote: Remote) -> Self {
-        Self { remote }
-    }
-
-    /// Whether the connection's task has ended.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.remote.is_closed()
-    }
-
-    pub(crate) fn remote(&self) -> &Remote {
-        &self.remote
     }
 }

@@ -34,12 +34,6 @@ impl TransferRequest {
         Self { drain, operator, note, stop_at: stop_at(drain, now) }
     }
 
-    /// Of a hold whose session was attached anew meanwhile.
-    pub(crate) fn found(pending: &v1::PendingTransfer, now: Moment) -> Self {
-        let drain = pending.drain.map(from_wire).unwrap_or_default();
-        Self { drain, operator: None, note: None, stop_at: stop_at(drain, now) }
-    }
-
     /// How long the work may go on, if the release is to reach the server in time. Zero when that has passed.
     #[must_use]
     pub fn remaining(&self) -> Duration {

@@ -52,24 +52,23 @@ impl ClientOptions {
     /// `TENURE_CLIENT_KEY`, `TENURE_TLS_SERVER_NAME`, `TENURE_TOKEN` and `TENURE_TOKEN_FILE`, where they are set and not empty.
     #[must_use]
     pub fn from_env() -> Self {
-        let mut options = Self::default();
-        if let Some(endpoints) = env::var("TENURE_ENDPOINTS").ok().filter(|text| !text.trim().is_empty()) {
-            options = Self { endpoints: split(&endpoints), ..options };
-        }
-        if let Some(namespace) = env::var("TENURE_NAMESPACE").ok().filter(|text| !text.is_empty()) {
-            options = options.namespace(namespace);
-        }
         let file = |name| env::var_os(name).filter(|text| !text.is_empty()).map(PathBuf::from);
         let text = |name| env::var(name).ok().filter(|text| !text.is_empty());
-        options.security = Security {
-            ca_cert: file("TENURE_CA_CERT"),
-            client_cert: file("TENURE_CLIENT_CERT"),
-            client_key: file("TENURE_CLIENT_KEY"),
-            tls_server_name: text("TENURE_TLS_SERVER_NAME"),
-            token: text("TENURE_TOKEN").map(Secret),
-            token_file: file("TENURE_TOKEN_FILE"),
-        };
-        options
+        let default = Self::default();
+        let endpoints = text("TENURE_ENDPOINTS").filter(|text| !text.trim().is_empty());
+        Self {
+            endpoints: endpoints.map_or(default.endpoints, |endpoints| split(&endpoints)),
+            namespace: text("TENURE_NAMESPACE").unwrap_or(default.namespace),
+            security: Security {
+                ca_cert: file("TENURE_CA_CERT"),
+                client_cert: file("TENURE_CLIENT_CERT"),
+                client_key: file("TENURE_CLIENT_KEY"),
+                tls_server_name: text("TENURE_TLS_SERVER_NAME"),
+                token: text("TENURE_TOKEN").map(Secret),
+                token_file: file("TENURE_TOKEN_FILE"),
+            },
+            ..default
+        }
     }
 
     /// The servers, as URLs (`http://` may be left out). They are equals: the client uses one at a time and goes to the

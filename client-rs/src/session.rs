@@ -222,7 +222,7 @@ impl Session {
     }
 
     pub(crate) fn client(&self) -> Client {
-        Client::of(self.handle.remote.clone())
+        Client { remote: self.handle.remote.clone() }
     }
 
     pub(crate) fn remote(&self) -> &Remote {

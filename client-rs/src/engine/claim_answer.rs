@@ -175,7 +175,8 @@ impl Engine {
                 && let Some(found) = claims.iter().find(|found| found.token == hold.token)
                 && let Some(pending) = &found.transfer
             {
-                hold.hand_over(TransferRequest::found(pending, now));
+                let request = v1::TransferRequested { drain: pending.drain, ..v1::TransferRequested::default() };
+                hold.hand_over(TransferRequest::received(request, now));
             }
         }
     }

@@ -59,7 +59,7 @@ impl Follower {
                     self.take_over(group);
                 }
             }
-            if self.client.is_closed() {
+            if self.client.remote.is_closed() {
                 return LostReason::Closed;
             }
             time::sleep(backoff.next_pause()).await;

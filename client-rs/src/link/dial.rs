@@ -23,15 +23,6 @@ const SHORTEST_STAGGER: Duration = Duration::from_millis(10);
 /// How many messages may wait for the transport. Few: what waits here cannot be gathered into larger messages any more.
 const MESSAGES_IN_QUEUE: usize = 2;
 
-/// How long to wait for servers.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pace {
-    /// How long connecting to one server may take.
-    pub(crate) limit: Duration,
-    /// After how long the next one is tried beside it, at most.
-    pub(crate) stagger: Duration,
-}
-
 /// An open stream to one server.
 #[derive(Debug)]
 pub(crate) struct Dialled {
@@ -46,15 +37,22 @@ pub(crate) struct Dialled {
 }
 
 /// Tries these servers once, in this order: the next as soon as one fails or takes long. The first that opens a stream is
-/// taken. The error is that of the last one that failed, unless one refused the credentials.
-pub(crate) async fn dial(connector: &dyn Connector, servers: &[Uri], order: Vec<usize>, pace: Pace) -> Result<Dialled> {
-    let stagger = pace.stagger.min(pace.limit / STAGGER_DIVISOR).max(SHORTEST_STAGGER);
+/// taken. The error is that of the last one that failed, unless one refused the credentials. `limit` bounds the connecting to
+/// one server; after `stagger` at most, the next one is tried beside it.
+pub(crate) async fn dial(
+    connector: &dyn Connector,
+    servers: &[Uri],
+    order: Vec<usize>,
+    limit: Duration,
+    stagger: Duration,
+) -> Result<Dialled> {
+    let stagger = stagger.min(limit / STAGGER_DIVISOR).max(SHORTEST_STAGGER);
     let mut order = order.into_iter();
     let mut tries = FuturesUnordered::new();
     let mut problem = Error::Unavailable("there are no endpoints".to_owned());
     loop {
         if let Some((index, server)) = order.next().and_then(|index| Some((index, servers.get(index)?))) {
-            tries.push(open(connector, server, index, pace.limit));
+            tries.push(open(connector, server, index, limit));
         } else if tries.is_empty() {
             return Err(problem);
         }

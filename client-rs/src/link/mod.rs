@@ -32,15 +32,6 @@ const REQUESTS_IN_QUEUE: usize = 256;
 /// How many items of a watch may wait for its reader before the watch is stopped and resumed later.
 const WATCH_ITEMS_IN_QUEUE: usize = 64;
 
-/// The connection as it is now.
-#[derive(Clone, Debug)]
-pub(crate) enum Line {
-    /// Not connected, and why.
-    Down(Error),
-    /// Connected, over this.
-    Up(Wire),
-}
-
 /// The handle to the connection's task. The task ends when the last of these is gone.
 #[derive(Clone, Debug)]
 pub(crate) struct Remote {
@@ -53,7 +44,8 @@ struct Shared {
     /// From `drop`, where nobody can wait. Unbounded, but at most two from each session, claim or watch that was let in
     /// through the bounded queue.
     notes: mpsc::UnboundedSender<Note>,
-    line: watch::Receiver<Line>,
+    /// The connection as it is now, or why there is none.
+    line: watch::Receiver<Result<Wire>>,
     keys: AtomicU64,
     namespace: String,
     call_timeout: Duration,
@@ -64,7 +56,7 @@ struct Shared {
 pub(crate) struct Inbox {
     pub(crate) requests: mpsc::Receiver<Request>,
     pub(crate) notes: mpsc::UnboundedReceiver<Note>,
-    pub(crate) line: watch::Sender<Line>,
+    pub(crate) line: watch::Sender<Result<Wire>>,
 }
 
 impl Remote {
@@ -82,7 +74,7 @@ impl Remote {
     pub(crate) fn unattended(namespace: String, call_timeout: Duration) -> (Self, Inbox) {
         let (requests, requests_inbox) = mpsc::channel(REQUESTS_IN_QUEUE);
         let (notes, notes_inbox) = mpsc::unbounded_channel();
-        let (line_sender, line) = watch::channel(Line::Down(Error::Unavailable("not connected yet".to_owned())));
+        let (line_sender, line) = watch::channel(Err(Error::Unavailable("not connected yet".to_owned())));
         let shared = Shared { requests, notes, line, keys: AtomicU64::new(1), namespace, call_timeout };
         let inbox = Inbox { requests: requests_inbox, notes: notes_inbox, line: line_sender };
         (Self { shared: Arc::new(shared) }, inbox)
@@ -156,23 +148,20 @@ impl Remote {
 
     /// The connection to the server that the stream is connected to, and what tells when that changes. Waits for one until
     /// `deadline`, unless the credentials are refused.
-    pub(crate) async fn wire(&self, deadline: tokio::time::Instant) -> Result<(Wire, watch::Receiver<Line>)> {
+    pub(crate) async fn wire(&self, deadline: tokio::time::Instant) -> Result<(Wire, watch::Receiver<Result<Wire>>)> {
         // A line stays as it was told last when nobody tells any more.
         if self.is_closed() {
             return Err(Error::Closed);
         }
         let mut line = self.shared.line.clone();
-        let is_told = |line: &Line| matches!(line, Line::Up(_) | Line::Down(Error::Refused(_)));
+        let is_told = |line: &Result<Wire>| matches!(line, Ok(_) | Err(Error::Refused(_)));
         let up = async { line.wait_for(is_told).await.map(|line| line.clone()) };
         let found = match tokio::time::timeout_at(deadline, up).await {
             Ok(Ok(line)) => line,
             Ok(Err(_)) => return Err(Error::Closed),
             Err(_) => self.shared.line.borrow().clone(),
         };
-        match found {
-            Line::Up(wire) => Ok((wire, line)),
-            Line::Down(error) => Err(error),
-        }
+        found.map(|wire| (wire, line))
     }
 
     /// Sends a request with a deadline, and waits for its reply.

@@ -37,7 +37,7 @@ pub(crate) enum Wait {
 }
 
 /// Which locks to ask for, and how.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AcquireSpec {
     pub(crate) names: Arc<[String]>,
     pub(crate) mode: Mode,
@@ -53,15 +53,7 @@ impl AcquireSpec {
     /// With the names in byte order.
     pub(crate) fn new(mut names: Vec<String>) -> Self {
         names.sort_unstable();
-        Self {
-            names: names.into(),
-            mode: Mode::Exclusive,
-            priority: 0,
-            metadata: Metadata::new(),
-            min_hold: Duration::ZERO,
-            stall_after: None,
-            trace: Trace::default(),
-        }
+        Self { names: names.into(), ..Self::default() }
     }
 
     /// The server checks all bounds; here is checked what the local queue relies on.

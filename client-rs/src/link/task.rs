@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use rand::RngExt;
 use tenure_proto::v1::{StreamRequest, StreamResponse};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::yield_now;
 use tokio::time::sleep;
 use tonic::transport::Uri;
@@ -18,8 +18,8 @@ use crate::engine::{Engine, Verdict};
 use crate::error::{Error, Result};
 use crate::link::backoff::Backoff;
 use crate::link::connector::Connector;
-use crate::link::dial::{Dialled, Pace, dial};
-use crate::link::{Inbox, Line};
+use crate::link::dial::{Dialled, dial};
+use crate::link::{Inbox, Wire};
 use crate::options::ClientOptions;
 
 /// Pauses between rounds of connecting in vain: from this ...
@@ -53,18 +53,12 @@ struct Task {
     requests: Option<mpsc::Sender<StreamRequest>>,
     responses: Option<Streaming<StreamResponse>>,
     /// The stream that was left, until the sessions have come over or this moment has passed.
-    parked: Option<(Parked, Moment)>,
+    parked: Option<(mpsc::Sender<StreamRequest>, Streaming<StreamResponse>, Moment)>,
     dialling: Option<Dialling>,
     next_endpoint: usize,
     connected_at: Option<Moment>,
     backoff: Backoff,
-    line: tokio::sync::watch::Sender<Line>,
-}
-
-/// Both ends of a stream that only has to stay open.
-struct Parked {
-    _requests: Option<mpsc::Sender<StreamRequest>>,
-    _responses: Option<Streaming<StreamResponse>>,
+    line: watch::Sender<Result<Wire>>,
 }
 
 /// Runs until the client is shut down or nobody has a handle to it.
@@ -175,13 +169,13 @@ impl Task {
         let (connector, servers) = (Arc::clone(&self.connector), Arc::clone(&self.servers));
         let order = self.order();
         let stagger = self.engine.shortest_window().unwrap_or(Duration::MAX) / STAGGER_DIVISOR;
-        let pace = Pace { limit: self.connect_timeout, stagger };
+        let limit = self.connect_timeout;
         let pause = pause.map(|pause| pause.min(stagger));
         self.dialling = Some(Box::pin(async move {
             if let Some(pause) = pause {
                 sleep(pause).await;
             }
-            dial(&*connector, &servers, order, pace).await
+            dial(&*connector, &servers, order, limit, stagger).await
         }));
     }
 
@@ -200,21 +194,20 @@ impl Task {
             Ok(dialled) => {
                 let uri = self.servers.get(dialled.endpoint);
                 tracing::info!(endpoint = ?uri, "connected");
-                if self.requests.is_some() {
-                    let parked = Parked { _requests: self.requests.take(), _responses: self.responses.take() };
-                    self.parked = Some((parked, now.after(OVERLAP)));
+                if let (Some(requests), Some(responses)) = (self.requests.take(), self.responses.take()) {
+                    self.parked = Some((requests, responses, now.after(OVERLAP)));
                 }
                 self.next_endpoint = (dialled.endpoint + 1) % self.servers.len();
                 self.connected_at = Some(now);
                 self.requests = Some(dialled.requests);
                 self.responses = Some(dialled.responses);
-                self.line.send_replace(Line::Up(dialled.wire));
+                self.line.send_replace(Ok(dialled.wire));
                 self.engine.connected(now);
             }
             Err(error) => {
                 tracing::warn!(%error, "no server can be reached");
                 if self.requests.is_none() {
-                    self.line.send_replace(Line::Down(error.clone()));
+                    self.line.send_replace(Err(error.clone()));
                     self.engine.trouble(error, now);
                 }
                 let pause = self.backoff.next_pause();
@@ -235,19 +228,19 @@ impl Task {
         tracing::warn!(problem, "the stream broke");
         self.requests = None;
         self.responses = None;
-        self.line.send_replace(Line::Down(Error::Unavailable(problem.clone())));
+        self.line.send_replace(Err(Error::Unavailable(problem.clone())));
         self.engine.disconnected(problem);
         self.start_dialling();
     }
 
     fn unpark(&mut self, now: Moment) {
-        if self.parked.as_ref().is_some_and(|(_, until)| *until <= now || self.engine.is_settled()) {
+        if self.parked.as_ref().is_some_and(|(.., until)| *until <= now || self.engine.is_settled()) {
             self.parked = None;
         }
     }
 
     fn nap(&self, now: Moment) -> Duration {
-        let deadlines = self.engine.next_deadline().into_iter().chain(self.parked.as_ref().map(|(_, until)| *until));
+        let deadlines = self.engine.next_deadline().into_iter().chain(self.parked.as_ref().map(|(.., until)| *until));
         deadlines.min().map_or(LONGEST_NAP, |deadline| deadline.since(now)).min(LONGEST_NAP)
     }
 }
