@@ -19,10 +19,6 @@ use crate::link::Wire;
 use crate::link::backoff::Backoff;
 use crate::model::{Claim, Lock, SessionInfo};
 
-/// Pauses between tries of one call: from this ...
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
-/// ... to this.
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// A call that may take longer ends after this: no clock, and no header of gRPC, counts to the end of time.
 const LONGEST_CALL: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// The largest answer that is taken: a page of 1000 locks with 100 waiters each.
@@ -207,7 +203,7 @@ impl Client {
         F: AsyncFn(Wire, Request<M>) -> Result<Response<A>, Status>,
     {
         let deadline = Instant::now() + wait.saturating_add(self.remote.call_timeout()).min(LONGEST_CALL);
-        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
+        let mut backoff = Backoff::of_commands();
         loop {
             let (wire, mut line) = self.remote.wire(deadline).await?;
             let mut request = Request::new(message.clone());

@@ -16,10 +16,6 @@ use crate::model::{Claim, Event, EventKind, Metadata};
 use crate::progress::Progress;
 use crate::watch::{WatchEvent, WatchOptions};
 
-/// Pauses between campaigns that fail: from this ...
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-/// ... to this.
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// A loop that waits for its next body tells that it goes on, so many times before it would count as stalled.
 const TICKS_WHILE_WAITING: u32 = 3;
 /// ... but not oftener than this.
@@ -164,7 +160,7 @@ impl Election {
     /// # Errors
     /// What trying again cannot cure: `Invalid`, `Closed`, and refusals other than those of a passing outage.
     pub async fn lead<F: Future<Output = ()>>(&self, mut body: impl FnMut(Hold) -> F) -> Result<Infallible> {
-        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
+        let mut backoff = Backoff::of_roles();
         loop {
             let leadership = match self.campaign().await {
                 Ok(leadership) => leadership,

@@ -6,7 +6,6 @@ use tokio::sync::watch;
 use tokio::time;
 
 use super::model::{Group, GroupEvent, GroupEventKind, Standing};
-use super::{FIRST_PAUSE, LONGEST_PAUSE};
 use crate::client::Client;
 use crate::error::LostReason;
 use crate::link::backoff::Backoff;
@@ -35,7 +34,7 @@ impl Follower {
 
     /// Takes over what the watch tells. Answers why the membership is over.
     async fn follow(&self) -> LostReason {
-        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
+        let mut backoff = Backoff::of_roles();
         loop {
             let mut watch = self.client.watch(WatchOptions::groups([self.name.as_str()]));
             while let Some(told) = watch.next().await {

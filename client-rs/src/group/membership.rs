@@ -11,8 +11,6 @@ use tokio_stream::{Stream, StreamExt};
 
 use super::follow::Follower;
 use super::model::{Assignments, Group, Standing};
-use super::{FIRST_PAUSE, LONGEST_PAUSE};
-use crate::client::Client;
 use crate::error::{Error, LostReason, Reason, Result};
 use crate::link::backoff::Backoff;
 use crate::model::Metadata;
@@ -21,7 +19,6 @@ use crate::session::Session;
 /// Keeps this program a member of a group. Dropping it leaves in the background; [`leave`](Self::leave) also waits for that.
 #[derive(Debug)]
 pub struct Membership {
-    client: Client,
     session: Session,
     /// Whether the session is there for this membership only.
     is_own: bool,
@@ -33,25 +30,15 @@ pub struct Membership {
 }
 
 impl Membership {
-    pub(super) async fn join(
-        client: Client,
-        session: Session,
-        is_own: bool,
-        name: String,
-        metadata: Metadata,
-    ) -> Result<Self> {
+    pub(super) async fn join(session: Session, is_own: bool, name: String, metadata: Metadata) -> Result<Self> {
+        let client = session.client();
         let (number, group) = client.join_group(&name, session.id(), metadata).await?;
         let (standing, standings) = watch::channel(Standing { number, group: Arc::new(group), lost: None });
-        let follower = Follower {
-            client: client.clone(),
-            presence: Arc::clone(session.presence()),
-            name: name.clone(),
-            number,
-            standing,
-        };
+        let follower =
+            Follower { client, presence: Arc::clone(session.presence()), name: name.clone(), number, standing };
         let runtime = Handle::current();
         runtime.spawn(follower.run());
-        Ok(Self { client, session, is_own, name, number, standings, runtime, left: false })
+        Ok(Self { session, is_own, name, number, standings, runtime, left: false })
     }
 
     /// The group's name.
@@ -122,7 +109,7 @@ impl Membership {
             return Err(Error::Lost(reason));
         }
         match group.leader.as_ref().filter(|leader| leader.member == self.number) {
-            Some(leader) => self.client.assign_group(group, leader, assignments).await,
+            Some(leader) => self.session.client().assign_group(group, leader, assignments).await,
             None => Err(Error::invalid("group", "this member does not lead it")),
         }
     }
@@ -137,7 +124,7 @@ impl Membership {
     /// do not fit the members.
     pub async fn lead(&self, mut divide: impl FnMut(&Group) -> Assignments) -> Result<Infallible> {
         let mut standings = self.standings.clone();
-        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
+        let mut backoff = Backoff::of_roles();
         loop {
             let standing = standings.borrow_and_update().clone();
             if let Some(reason) = standing.lost {
@@ -169,12 +156,12 @@ impl Membership {
         }
     }
 
-    /// Sets the value that the group shares: see [`Client::configure_group`].
+    /// Sets the value that the group shares: see [`Client::configure_group`](crate::Client::configure_group).
     ///
     /// # Errors
-    /// As [`Client::configure_group`].
+    /// As [`Client::configure_group`](crate::Client::configure_group).
     pub async fn set_config(&self, config: Option<&str>, expected: Option<u64>) -> Result<u64> {
-        self.client.configure_group(&self.name, config, expected).await
+        self.session.client().configure_group(&self.name, config, expected).await
     }
 
     /// Leaves the group, and returns when the server has recorded it. A session that was opened for the membership is closed.
@@ -183,7 +170,7 @@ impl Membership {
     /// `Refused` if the membership had ended before; `Unavailable` if no server answered in time: it then ends by the
     /// session's TTL, or with the session that it was made in.
     pub async fn leave(mut self) -> Result<()> {
-        let answer = self.client.leave_group(&self.name, self.session.id(), self.number).await;
+        let answer = self.session.client().leave_group(&self.name, self.session.id(), self.number).await;
         // Not before: if this is given up half way, dropping it leaves.
         self.left = true;
         answer?;
@@ -202,10 +189,9 @@ impl Drop for Membership {
         if self.left || self.is_own || self.standings.borrow().lost.is_some() {
             return;
         }
-        let (client, session, name, number) =
-            (self.client.clone(), self.session.clone(), std::mem::take(&mut self.name), self.number);
+        let (session, name, number) = (self.session.clone(), std::mem::take(&mut self.name), self.number);
         self.runtime.spawn(async move {
-            if let Err(error) = client.leave_group(&name, session.id(), number).await {
+            if let Err(error) = session.client().leave_group(&name, session.id(), number).await {
                 tracing::warn!(group = name, %error, "did not leave cleanly");
             }
         });

@@ -18,11 +18,6 @@ use crate::link::backoff::Backoff;
 use crate::model::Metadata;
 use crate::session::{Session, SessionOptions};
 
-/// Pauses between tries to join that fail: from this ...
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-/// ... to this.
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
-
 /// How to take part in a group. Made by [`Client::group`].
 ///
 /// ```no_run
@@ -109,7 +104,7 @@ impl GroupRequest {
             Some(session) => (session.clone(), false),
             None => (self.client.session(self.options.clone()).await?, true),
         };
-        Membership::join(self.client.clone(), session, is_own, self.name.clone(), self.metadata.clone()).await
+        Membership::join(session, is_own, self.name.clone(), self.metadata.clone()).await
     }
 
     /// Joins the group and stays in it: leads whenever it is this member's turn, which is computing with `divide` what each
@@ -126,7 +121,7 @@ impl GroupRequest {
         mut divide: impl FnMut(&Group) -> Assignments,
         mut told: impl FnMut(&Standing),
     ) -> Result<Infallible> {
-        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
+        let mut backoff = Backoff::of_roles();
         loop {
             let membership = match self.join().await {
                 Ok(membership) => membership,

@@ -17,6 +17,16 @@ impl Backoff {
         Self { first, longest, tries: 0 }
     }
 
+    /// Between tries of a call, or of a command that was refused for now.
+    pub(crate) fn of_commands() -> Self {
+        Self::new(Duration::from_millis(20), Duration::from_millis(500))
+    }
+
+    /// Between tries to take part in something for long: to lead, to join, to watch.
+    pub(crate) fn of_roles() -> Self {
+        Self::new(Duration::from_millis(50), Duration::from_millis(500))
+    }
+
     /// The pause before the next try.
     pub(crate) fn next_pause(&mut self) -> Duration {
         let step = self.first.saturating_mul(1 << self.tries.min(16)).min(self.longest);
