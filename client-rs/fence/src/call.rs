@@ -8,10 +8,9 @@ use crate::error::FenceError;
 const NAME_BYTES: usize = 255;
 
 /// A database with a fence: `sqlx::Postgres`, `sqlx::MySql`, `sqlx::Sqlite`, each with the feature of its name.
-pub trait FenceDatabase: Database + sealed::Speak {
-    /// The script that installs it: see [`scripts`](crate::scripts).
-    const SQL: &'static str;
-}
+pub trait FenceDatabase: Database + sealed::Speak {}
+
+impl<DB: sealed::Speak> FenceDatabase for DB {}
 
 pub(crate) mod sealed {
     use std::future::Future;
@@ -31,11 +30,13 @@ pub(crate) mod sealed {
             call: Call<'_>,
         ) -> impl Future<Output = Result<(), FenceError>> + Send;
 
-        /// Calls the fence in a transaction of its own.
+        /// Calls the fence in a transaction of its own: by default that of the statement.
         fn call_alone(
             connection: &mut Self::Connection,
             call: Call<'_>,
-        ) -> impl Future<Output = Result<(), FenceError>> + Send;
+        ) -> impl Future<Output = Result<(), FenceError>> + Send {
+            Self::call(connection, call)
+        }
     }
 
     /// A name and a token that have been validated.
@@ -62,6 +63,13 @@ impl<'a> Call<'a> {
     /// The rejection because of a higher token.
     pub(crate) fn stale(self, highest: u64) -> FenceError {
         FenceError::Stale { name: self.name.to_owned(), token: self.token.unsigned_abs(), highest }
+    }
+
+    /// The rejection that PostgreSQL and MySQL describe: `stale fencing token 33: 34 is the highest seen for job`.
+    #[cfg(any(feature = "postgres", feature = "mysql"))]
+    pub(crate) fn stale_by(self, message: &str) -> Option<FenceError> {
+        let (_, rest) = message.strip_prefix("stale fencing token ")?.split_once(": ")?;
+        Some(self.stale(rest.split_once(' ')?.0.parse().ok()?))
     }
 }
 
@@ -110,12 +118,4 @@ where
     C::Database: FenceDatabase<Connection = C>,
 {
     <C::Database as Speak>::install(connection).await
-}
-
-/// Parses the highest token from the messages of PostgreSQL and MySQL: `stale fencing token 33: 34 is the highest seen
-/// for job`.
-#[cfg(any(feature = "postgres", feature = "mysql"))]
-pub(crate) fn highest_in(message: &str) -> Option<u64> {
-    let (_, rest) = message.strip_prefix("stale fencing token ")?.split_once(": ")?;
-    rest.split_once(' ')?.0.parse().ok()
 }

@@ -2,7 +2,7 @@
 
 use sqlx::{Connection, Executor, PgConnection, Postgres};
 
-use crate::call::{Call, FenceDatabase, Speak, highest_in};
+use crate::call::{Call, Speak};
 use crate::error::FenceError;
 use crate::scripts;
 
@@ -11,21 +11,15 @@ const CALL: &str = "SELECT tenure_fence($1, $2)";
 /// Under another isolation level it would fail because of its snapshot, which no statement reads.
 const BEGIN_ALONE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
-impl FenceDatabase for Postgres {
-    const SQL: &'static str = scripts::POSTGRES;
-}
-
 impl Speak for Postgres {
     async fn install(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
-        connection.execute(sqlx::raw_sql(Self::SQL)).await?;
+        connection.execute(sqlx::raw_sql(scripts::POSTGRES)).await?;
         Ok(())
     }
 
     async fn call(connection: &mut PgConnection, call: Call<'_>) -> Result<(), FenceError> {
-        match sqlx::query(CALL).bind(call.name).bind(call.token).execute(connection).await {
-            Ok(_) => Ok(()),
-            Err(error) => Err(refusal(call, error)),
-        }
+        let called = sqlx::query(CALL).bind(call.name).bind(call.token).execute(connection).await;
+        called.map(drop).map_err(|error| refusal(call, error))
     }
 
     async fn call_alone(connection: &mut PgConnection, call: Call<'_>) -> Result<(), FenceError> {
@@ -39,10 +33,7 @@ impl Speak for Postgres {
 fn refusal(call: Call<'_>, error: sqlx::Error) -> FenceError {
     let Some(reported) = error.as_database_error() else { return FenceError::Database(error) };
     match reported.code().as_deref() {
-        Some("TF001") => match highest_in(reported.message()) {
-            Some(highest) => call.stale(highest),
-            None => FenceError::Database(error),
-        },
+        Some("TF001") => call.stale_by(reported.message()).unwrap_or(FenceError::Database(error)),
         // Serialization failure, deadlock, lock_timeout.
         Some("40001" | "40P01" | "55P03") => FenceError::Conflict(error),
         // No such function, table, schema.

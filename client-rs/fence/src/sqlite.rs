@@ -2,7 +2,7 @@
 
 use sqlx::{Connection, Executor, Sqlite, SqliteConnection};
 
-use crate::call::{Call, FenceDatabase, Speak};
+use crate::call::{Call, Speak};
 use crate::error::FenceError;
 use crate::scripts;
 
@@ -16,14 +16,10 @@ const BEGIN_INSTALL: &str = "BEGIN IMMEDIATE";
 /// SQLITE_BUSY and SQLITE_LOCKED, without the bits of the extended code.
 const BUSY: [i32; 2] = [5, 6];
 
-impl FenceDatabase for Sqlite {
-    const SQL: &'static str = scripts::SQLITE;
-}
-
 impl Speak for Sqlite {
     async fn install(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
         let mut transaction = connection.begin_with(BEGIN_INSTALL).await?;
-        transaction.execute(sqlx::raw_sql(Self::SQL)).await?;
+        transaction.execute(sqlx::raw_sql(scripts::SQLITE)).await?;
         transaction.commit().await
     }
 
@@ -44,9 +40,5 @@ impl Speak for Sqlite {
             return Err(FenceError::NotInstalled(error));
         }
         Err(FenceError::Database(error))
-    }
-
-    async fn call_alone(connection: &mut SqliteConnection, call: Call<'_>) -> Result<(), FenceError> {
-        Self::call(connection, call).await
     }
 }
