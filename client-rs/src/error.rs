@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use tenure_proto::v1;
+use tonic::Code;
 use tonic_types::StatusExt;
 
 use crate::model::EndReason;
@@ -81,31 +82,17 @@ impl From<Refusal> for Error {
 
 impl From<tonic::Status> for Error {
     fn from(status: tonic::Status) -> Self {
-        // That a deadline passed is no refusal, also where it is the server that says so.
-        if status.code() != tonic::Code::DeadlineExceeded
-            && let Some(info) = status.get_details_error_info()
-            && info.domain == DOMAIN
-        {
-            return Refusal {
-                reason: Reason::parse(&info.reason),
-                message: status.message().to_owned(),
-                metadata: info.metadata.into_iter().collect(),
-            }
-            .into();
-        }
-        match status.code() {
+        let message = status.message().to_owned();
+        let info = status.get_details_error_info().filter(|info| info.domain == DOMAIN);
+        let (reason, metadata) = match (status.code(), info) {
+            // That a deadline passed is no refusal, also where it is the server that says so.
+            (Code::DeadlineExceeded, _) => return Self::Unavailable(message),
+            (_, Some(info)) => (Reason::parse(&info.reason), info.metadata.into_iter().collect()),
             // A time-out of this library surfaces as cancelled, a broken transport as unavailable or unknown.
-            tonic::Code::Unavailable
-            | tonic::Code::DeadlineExceeded
-            | tonic::Code::Cancelled
-            | tonic::Code::Unknown => Self::Unavailable(status.message().to_owned()),
-            code => Refusal {
-                reason: Reason::Other(format!("{code:?}")),
-                message: status.message().to_owned(),
-                metadata: BTreeMap::new(),
-            }
-            .into(),
-        }
+            (Code::Unavailable | Code::Cancelled | Code::Unknown, None) => return Self::Unavailable(message),
+            (code, None) => (Reason::Other(format!("{code:?}")), BTreeMap::new()),
+        };
+        Refusal { reason, message, metadata }.into()
     }
 }
 
@@ -312,7 +299,7 @@ impl fmt::Display for LostReason {
 mod tests {
     use std::collections::HashMap;
 
-    use tonic::{Code, Status};
+    use tonic::Status;
     use tonic_types::ErrorDetails;
 
     use super::*;

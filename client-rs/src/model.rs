@@ -130,8 +130,7 @@ pub struct BlockedClaim {
 }
 
 /// Where a claim stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClaimState {
     /// In the queue.
@@ -142,14 +141,6 @@ pub enum ClaimState {
     Lingering,
     /// A state that this version does not know.
     Unknown,
-}
-
-impl ClaimState {
-    /// The state in one lowercase word.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// Why a claim or a session ended.

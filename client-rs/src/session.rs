@@ -16,7 +16,7 @@ use crate::progress::Progress;
 use crate::session_id::SessionId;
 
 /// How to open a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct SessionOptions {
     pub(crate) ttl: Duration,
     pub(crate) disconnect_grace: Option<Duration>,
