@@ -59,7 +59,7 @@ impl Security {
         }
         let field = if self.token.is_some() { "token" } else { "token_file" };
         let in_the_clear = |server: &&Uri| server.scheme_str() == Some("http") && !is_this_machine(server);
-        if (self.token.is_some() || self.token_file.is_some())
+        if self.has_token()
             && let Some(server) = servers.iter().find(in_the_clear)
         {
             return Err(Error::invalid(field, format!("would go to {server} in the clear: use https://")));

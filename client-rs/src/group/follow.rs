@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time;
 
-use super::model::{Group, GroupEvent, GroupEventKind, Standing};
+use super::model::{GroupEvent, GroupEventKind, Standing};
 use crate::client::Client;
 use crate::error::LostReason;
 use crate::link::backoff::Backoff;
@@ -13,72 +13,57 @@ use crate::presence::SessionPresence;
 use crate::watch::{WatchEvent, WatchOptions};
 
 /// Keeps where a member stands up to date, until the membership is lost or nobody wants to know any more.
-pub(super) struct Follower {
-    pub(super) client: Client,
-    pub(super) presence: Arc<SessionPresence>,
-    pub(super) name: String,
-    pub(super) number: u64,
-    pub(super) standing: watch::Sender<Standing>,
+pub(super) async fn follow(client: Client, presence: Arc<SessionPresence>, standing: watch::Sender<Standing>) {
+    let lost = tokio::select! {
+        biased;
+        () = standing.closed() => return,
+        reason = presence.lost() => reason,
+        reason = update(&client, &standing) => reason,
+    };
+    standing.send_modify(|standing| standing.lost = Some(lost));
 }
 
-impl Follower {
-    pub(super) async fn run(self) {
-        let lost = tokio::select! {
-            biased;
-            () = self.standing.closed() => return,
-            reason = self.presence.lost() => reason,
-            reason = self.follow() => reason,
-        };
-        self.standing.send_modify(|standing| standing.lost = Some(lost));
-    }
-
-    /// Takes over what the watch tells. Answers why the membership is over.
-    async fn follow(&self) -> LostReason {
-        let mut backoff = Backoff::of_roles();
-        loop {
-            let mut watch = self.client.watch(WatchOptions::groups([self.name.as_str()]));
-            while let Some(told) = watch.next().await {
-                let (groups, events) = match told {
-                    Ok(WatchEvent::Snapshot { groups, .. }) => (groups, Vec::new()),
-                    Ok(WatchEvent::Events { groups, group_events, .. }) => (groups, group_events),
-                    Ok(WatchEvent::Progress { .. } | WatchEvent::HistoryGone { .. }) => continue,
-                    Err(error) => {
-                        tracing::warn!(group = self.name, %error, "the group cannot be watched");
-                        break;
-                    }
-                };
-                backoff.reset();
-                if let Some(reason) = events.iter().find_map(|event| self.left(event)) {
-                    return reason;
+/// Updates the group by a watch. Returns why the membership is over.
+async fn update(client: &Client, standing: &watch::Sender<Standing>) -> LostReason {
+    let Standing { number, group: joined, .. } = standing.borrow().clone();
+    let mut backoff = Backoff::of_roles();
+    loop {
+        let mut watch = client.watch(WatchOptions::groups([joined.name.as_str()]));
+        while let Some(item) = watch.next().await {
+            let (groups, events) = match item {
+                Ok(WatchEvent::Snapshot { groups, .. }) => (groups, Vec::new()),
+                Ok(WatchEvent::Events { groups, group_events, .. }) => (groups, group_events),
+                Ok(WatchEvent::Progress { .. } | WatchEvent::HistoryGone { .. }) => continue,
+                Err(error) => {
+                    tracing::warn!(group = joined.name, %error, "the group cannot be watched");
+                    break;
                 }
-                if let Some(group) = groups.into_iter().find(|group| group.name == self.name) {
-                    if group.member(self.number).is_none() {
-                        return LostReason::Forgotten;
-                    }
-                    self.take_over(group);
+            };
+            backoff.reset();
+            if let Some(reason) = events.iter().find_map(|event| left(number, event)) {
+                return reason;
+            }
+            if let Some(group) = groups.into_iter().find(|group| group.name == joined.name) {
+                if group.member(number).is_none() {
+                    return LostReason::Forgotten;
                 }
+                standing.send_if_modified(|standing| {
+                    let is_new = *standing.group != group;
+                    standing.group = Arc::new(group);
+                    is_new
+                });
             }
-            if self.client.remote.is_closed() {
-                return LostReason::Closed;
-            }
-            time::sleep(backoff.next_pause()).await;
         }
+        if client.remote.is_closed() {
+            return LostReason::Closed;
+        }
+        time::sleep(backoff.next_pause()).await;
     }
+}
 
-    /// Why this member left, if that is what happened.
-    fn left(&self, event: &GroupEvent) -> Option<LostReason> {
-        let is_own = event.member.as_ref().is_some_and(|member| member.number == self.number);
-        let reason = event.end_reason.filter(|_| event.kind == GroupEventKind::Left && is_own)?;
-        Some(LostReason::Ended { reason, operator: None, note: None })
-    }
-
-    fn take_over(&self, group: Group) {
-        self.standing.send_if_modified(|standing| {
-            let is_new = *standing.group != group;
-            if is_new {
-                standing.group = Arc::new(group);
-            }
-            is_new
-        });
-    }
+/// Why the member of this number left, if that is what happened.
+fn left(number: u64, event: &GroupEvent) -> Option<LostReason> {
+    let is_own = event.member.as_ref().is_some_and(|member| member.number == number);
+    let reason = event.end_reason.filter(|_| event.kind == GroupEventKind::Left && is_own)?;
+    Some(LostReason::Ended { reason, operator: None, note: None })
 }

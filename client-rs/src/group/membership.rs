@@ -9,7 +9,7 @@ use tokio::time;
 use tokio_stream::wrappers::WatchStream;
 use tokio_stream::{Stream, StreamExt};
 
-use super::follow::Follower;
+use super::follow::follow;
 use super::model::{Assignments, Group, Standing};
 use crate::error::{Error, LostReason, Reason, Result};
 use crate::link::backoff::Backoff;
@@ -34,10 +34,8 @@ impl Membership {
         let client = session.client();
         let (number, group) = client.join_group(&name, session.id(), metadata).await?;
         let (standing, standings) = watch::channel(Standing { number, group: Arc::new(group), lost: None });
-        let follower =
-            Follower { client, presence: Arc::clone(session.presence()), name: name.clone(), number, standing };
         let runtime = Handle::current();
-        runtime.spawn(follower.run());
+        runtime.spawn(follow(client, Arc::clone(session.presence()), standing));
         Ok(Self { session, is_own, name, number, standings, runtime, left: false })
     }
 
