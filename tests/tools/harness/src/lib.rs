@@ -41,6 +41,7 @@ pub use patroni::{Patroni, PatroniPlace};
 pub use pgbouncer::PgBouncer;
 pub use port::free as free_port;
 pub use postgres::Postgres;
+pub use process::Process;
 pub use program::{built, find};
 pub use served::Served;
 pub use small_disk::SmallDisk;

@@ -14,7 +14,7 @@ use tokio::sync::OnceCell;
 use crate::database::DatabaseOptions;
 use crate::folder::{Folder, create_for};
 use crate::postgres::run;
-use crate::process::{Process, run_as};
+use crate::process::{Process, run_as, runs_as_process};
 use crate::program::User;
 use crate::{port, program};
 
@@ -31,6 +31,8 @@ pub struct MariaDb {
     port: u16,
     databases: AtomicU32,
 }
+
+runs_as_process!(MariaDb);
 
 impl MariaDb {
     /// The instance that all tests of this process share. Started on first use.
@@ -113,23 +115,6 @@ impl MariaDb {
         format!("mysql://root@127.0.0.1:{}/{database}", self.port)
     }
 
-    /// The id of its process: None while it is stopped.
-    #[must_use]
-    pub fn process_id(&self) -> Option<u32> {
-        self.process.id()
-    }
-
-    /// The end of its log.
-    #[must_use]
-    pub fn log_tail(&self) -> String {
-        self.process.log_tail()
-    }
-
-    /// Whether it is running. A paused one counts as running.
-    pub fn is_running(&mut self) -> bool {
-        self.process.is_running()
-    }
-
     /// Creates a database for a test, and returns its URL.
     ///
     /// # Errors
@@ -158,38 +143,6 @@ impl MariaDb {
     pub async fn start_again(&mut self) -> anyhow::Result<()> {
         let port = self.port;
         self.process.start(async || connect(port).await.is_ok()).await
-    }
-
-    /// Stops it gracefully: it closes its connections at once and writes everything to disk.
-    ///
-    /// # Errors
-    /// If it does not stop.
-    pub async fn stop(&mut self) -> anyhow::Result<()> {
-        self.process.stop().await
-    }
-
-    /// Kills it with SIGKILL.
-    ///
-    /// # Errors
-    /// If it survives that.
-    pub async fn kill(&mut self) -> anyhow::Result<()> {
-        self.process.kill().await
-    }
-
-    /// Freezes it: connections stay open, but nothing answers.
-    ///
-    /// # Errors
-    /// If it is not running.
-    pub fn pause(&mut self) -> anyhow::Result<()> {
-        self.process.pause()
-    }
-
-    /// Resumes it after [`MariaDb::pause`].
-    ///
-    /// # Errors
-    /// None that are known.
-    pub fn resume(&mut self) -> anyhow::Result<()> {
-        self.process.resume()
     }
 }
 

@@ -8,14 +8,13 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use rustix::process::Signal;
-use sqlx::{PgConnection, Postgres as Dialect};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use sqlx::PgConnection;
 use tokio::time::timeout;
 
 use crate::folder::Folder;
-use crate::postgres::connect;
+use crate::postgres::{self, Answer, connect};
 use crate::process::Process;
+use crate::tenured::status;
 use crate::wait::holds_within;
 use crate::{Postgres, Served, port, program};
 
@@ -224,12 +223,12 @@ impl Patroni {
         }
     }
 
-    /// The number of nodes that answer yes.
+    /// The number of nodes that answer yes on a health check endpoint for load balancers.
     async fn says(&self, question: &str) -> usize {
         let mut count = 0;
         for node in &self.nodes {
-            let yes = timeout(ANSWERS, says_yes(node.rest, question)).await;
-            count += usize::from(yes.is_ok_and(|yes| yes.unwrap_or(false)));
+            let status = timeout(ANSWERS, status(node.rest, question)).await;
+            count += usize::from(status.is_ok_and(|status| status == Some(200)));
         }
         count
     }
@@ -239,21 +238,15 @@ impl Patroni {
     /// # Errors
     /// If the node rejects them or is not running.
     pub async fn execute(&self, node: usize, sql: &str) -> anyhow::Result<()> {
-        let mut connection = connect(self.port(node)).await?;
-        sqlx::raw_sql(sql).execute(&mut connection).await.with_context(|| sql.to_owned())?;
-        Ok(())
+        postgres::execute(self.port(node), sql).await
     }
 
     /// Runs a query with one row and column at a node, as superuser in the database `postgres`.
     ///
     /// # Errors
     /// If the node rejects it or is not running.
-    pub async fn ask<T>(&self, node: usize, sql: &str) -> anyhow::Result<T>
-    where
-        T: for<'r> sqlx::Decode<'r, Dialect> + sqlx::Type<Dialect> + Send + Unpin,
-    {
-        let mut connection = connect(self.port(node)).await?;
-        sqlx::query_scalar(sql).fetch_one(&mut connection).await.with_context(|| sql.to_owned())
+    pub async fn ask<T: Answer>(&self, node: usize, sql: &str) -> anyhow::Result<T> {
+        postgres::ask(self.port(node), sql).await
     }
 
     fn logs(&self) -> String {
@@ -352,13 +345,4 @@ async fn is_standby(connection: &mut Option<PgConnection>, port: u16) -> anyhow:
     let answer = timeout(ANSWERS, sqlx::query_scalar("SELECT pg_is_in_recovery()").fetch_one(&mut open)).await??;
     *connection = Some(open);
     Ok(answer)
-}
-
-/// Whether Patroni answers yes on a health check endpoint for load balancers.
-async fn says_yes(port: u16, question: &str) -> std::io::Result<bool> {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
-    stream.write_all(format!("GET {question} HTTP/1.0\r\n\r\n").as_bytes()).await?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await?;
-    Ok(answer.split_whitespace().nth(1) == Some("200"))
 }

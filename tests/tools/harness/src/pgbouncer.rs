@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use tokio::net::TcpStream;
 
 use crate::folder::Folder;
-use crate::process::Process;
+use crate::process::{Process, runs_as_process};
 use crate::{Postgres, port, program};
 
 /// A PgBouncer in transaction mode in front of a [`Postgres`].
@@ -17,6 +17,8 @@ pub struct PgBouncer {
     process: Process,
     port: u16,
 }
+
+runs_as_process!(PgBouncer);
 
 impl PgBouncer {
     /// Starts one, and waits until it accepts connections.
@@ -74,37 +76,5 @@ impl PgBouncer {
     pub async fn start_again(&mut self) -> anyhow::Result<()> {
         let port = self.port;
         self.process.start(async || TcpStream::connect(("127.0.0.1", port)).await.is_ok()).await
-    }
-
-    /// Stops it, and closes its connections.
-    ///
-    /// # Errors
-    /// If it does not stop.
-    pub async fn stop(&mut self) -> anyhow::Result<()> {
-        self.process.stop().await
-    }
-
-    /// Kills it with SIGKILL.
-    ///
-    /// # Errors
-    /// If it survives that.
-    pub async fn kill(&mut self) -> anyhow::Result<()> {
-        self.process.kill().await
-    }
-
-    /// Freezes it: connections stay open, but nothing answers.
-    ///
-    /// # Errors
-    /// If it is not running.
-    pub fn pause(&mut self) -> anyhow::Result<()> {
-        self.process.pause()
-    }
-
-    /// Resumes it after [`PgBouncer::pause`].
-    ///
-    /// # Errors
-    /// None that are known.
-    pub fn resume(&mut self) -> anyhow::Result<()> {
-        self.process.resume()
     }
 }

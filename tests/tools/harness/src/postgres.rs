@@ -14,7 +14,7 @@ use tokio::sync::OnceCell;
 
 use crate::database::DatabaseOptions;
 use crate::folder::{Folder, create_for};
-use crate::process::{Process, run_as};
+use crate::process::{Process, run_as, runs_as_process};
 use crate::program::User;
 use crate::{port, program};
 
@@ -30,6 +30,8 @@ pub struct Postgres {
     pub(crate) user: Option<User>,
     databases: AtomicU32,
 }
+
+runs_as_process!(Postgres);
 
 impl Postgres {
     /// The instance that all tests of this process share. Started on first use.
@@ -133,27 +135,10 @@ impl Postgres {
         format!("postgres://tenure@127.0.0.1:{}/{database}", self.port)
     }
 
-    /// The id of its postmaster, whose children are the other processes: None while it is stopped.
-    #[must_use]
-    pub fn process_id(&self) -> Option<u32> {
-        self.process.id()
-    }
-
     /// The folder with its data.
     #[must_use]
     pub fn data_folder(&self) -> PathBuf {
         self.process.folder().join("data")
-    }
-
-    /// The end of its log.
-    #[must_use]
-    pub fn log_tail(&self) -> String {
-        self.process.log_tail()
-    }
-
-    /// Whether it is running. A paused one counts as running.
-    pub fn is_running(&mut self) -> bool {
-        self.process.is_running()
     }
 
     /// Creates a database for a test, and returns its URL.
@@ -177,10 +162,15 @@ impl Postgres {
     /// # Errors
     /// If PostgreSQL rejects them or is not running.
     pub async fn execute(&self, sql: &str) -> anyhow::Result<()> {
-        let mut connection = connect(self.port).await?;
-        sqlx::raw_sql(sql).execute(&mut connection).await.with_context(|| sql.to_string())?;
-        connection.close().await?;
-        Ok(())
+        execute(self.port, sql).await
+    }
+
+    /// Runs a query with one row and column, as superuser in the database `postgres`.
+    ///
+    /// # Errors
+    /// If PostgreSQL rejects it or is not running.
+    pub async fn ask<T: Answer>(&self, sql: &str) -> anyhow::Result<T> {
+        ask(self.port, sql).await
     }
 
     /// Restarts it on the same port with the same data, and waits until it answers.
@@ -190,38 +180,6 @@ impl Postgres {
     pub async fn start_again(&mut self) -> anyhow::Result<()> {
         let port = self.port;
         self.process.start(async || connect(port).await.is_ok()).await
-    }
-
-    /// Stops it gracefully: it closes its connections at once and writes everything to disk.
-    ///
-    /// # Errors
-    /// If it does not stop.
-    pub async fn stop(&mut self) -> anyhow::Result<()> {
-        self.process.stop().await
-    }
-
-    /// Kills all its processes with SIGKILL.
-    ///
-    /// # Errors
-    /// If they survive that.
-    pub async fn kill(&mut self) -> anyhow::Result<()> {
-        self.process.kill().await
-    }
-
-    /// Freezes all its processes: connections stay open, but nothing answers.
-    ///
-    /// # Errors
-    /// If it is not running.
-    pub fn pause(&mut self) -> anyhow::Result<()> {
-        self.process.pause()
-    }
-
-    /// Resumes it after [`Postgres::pause`].
-    ///
-    /// # Errors
-    /// None that are known.
-    pub fn resume(&mut self) -> anyhow::Result<()> {
-        self.process.resume()
     }
 }
 
@@ -242,6 +200,27 @@ pub(crate) async fn connect(port: u16) -> anyhow::Result<PgConnection> {
         .database("postgres")
         .ssl_mode(PgSslMode::Disable);
     Ok(tokio::time::timeout(CONNECT, options.connect()).await??)
+}
+
+/// Executes statements as superuser in the database `postgres`.
+pub(crate) async fn execute(port: u16, sql: &str) -> anyhow::Result<()> {
+    let mut connection = connect(port).await?;
+    sqlx::raw_sql(sql).execute(&mut connection).await.with_context(|| sql.to_owned())?;
+    connection.close().await?;
+    Ok(())
+}
+
+/// A value that a query returns.
+pub trait Answer: for<'r> sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres> + Send + Unpin {}
+
+impl<T: for<'r> sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres> + Send + Unpin> Answer for T {}
+
+/// Runs a query with one row and column, as superuser in the database `postgres`.
+pub(crate) async fn ask<T: Answer>(port: u16, sql: &str) -> anyhow::Result<T> {
+    let mut connection = connect(port).await?;
+    let answer = sqlx::query_scalar(sql).fetch_one(&mut connection).await.with_context(|| sql.to_owned())?;
+    connection.close().await?;
+    Ok(answer)
 }
 
 /// Runs a command to its end, without blocking the runtime.

@@ -4,7 +4,6 @@ use std::fs;
 use std::process::Command;
 
 use anyhow::Context;
-use sqlx::{Connection, PgConnection};
 
 use crate::database::DatabaseOptions;
 use crate::postgres::{connect, run};
@@ -49,20 +48,6 @@ impl Postgres {
         let promoted: bool = self.ask("SELECT pg_promote(true, 30)").await?;
         anyhow::ensure!(promoted, "the standby was not promoted in time");
         Ok(())
-    }
-
-    /// Runs a query with one row and column, as superuser in the database `postgres`.
-    ///
-    /// # Errors
-    /// If PostgreSQL rejects it or is not running.
-    pub async fn ask<T>(&self, sql: &str) -> anyhow::Result<T>
-    where
-        T: for<'r> sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres> + Send + Unpin,
-    {
-        let mut connection: PgConnection = connect(self.port).await?;
-        let answer = sqlx::query_scalar(sql).fetch_one(&mut connection).await.with_context(|| sql.to_owned())?;
-        connection.close().await?;
-        Ok(answer)
     }
 
     /// Starts it on another, unused port, and waits until it answers, to inspect its data after a kill.

@@ -21,7 +21,7 @@ const LOG_LINES: usize = 60;
 
 /// A server process with its folder.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub struct Process {
     name: &'static str,
     command: Command,
     /// The signal for a graceful end.
@@ -46,7 +46,8 @@ impl Process {
     }
 
     /// The file with its output, of all its runs in order.
-    pub(crate) fn log_file(&self) -> PathBuf {
+    #[must_use]
+    pub fn log_file(&self) -> PathBuf {
         self.folder.path().join("log")
     }
 
@@ -61,7 +62,8 @@ impl Process {
     }
 
     /// The end of its output, for failure messages.
-    pub(crate) fn log_tail(&self) -> String {
+    #[must_use]
+    pub fn log_tail(&self) -> String {
         let log = fs::read(self.log_file()).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
         let lines: Vec<&str> = log.lines().collect();
@@ -96,17 +98,21 @@ impl Process {
     }
 
     /// The id of the process: None if it was not started, or was stopped.
-    pub(crate) fn id(&self) -> Option<u32> {
+    #[must_use]
+    pub fn process_id(&self) -> Option<u32> {
         self.child.as_ref().map(Child::id)
     }
 
     /// Whether it is running. A frozen one counts as running.
-    pub(crate) fn is_running(&mut self) -> bool {
+    pub fn is_running(&mut self) -> bool {
         self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
     }
 
     /// Ends it gracefully and waits for the end.
-    pub(crate) async fn stop(&mut self) -> anyhow::Result<()> {
+    ///
+    /// # Errors
+    /// If it does not stop.
+    pub async fn stop(&mut self) -> anyhow::Result<()> {
         self.resume()?;
         let Some(child) = &self.child else { return Ok(()) };
         let _ = kill_process(Pid::from_child(child), self.stop_signal);
@@ -123,7 +129,10 @@ impl Process {
     }
 
     /// Kills it and all its descendants at once, as a crash of the machine would, and waits until they are gone.
-    pub(crate) async fn kill(&mut self) -> anyhow::Result<()> {
+    ///
+    /// # Errors
+    /// If it survives that.
+    pub async fn kill(&mut self) -> anyhow::Result<()> {
         let Some(child) = &self.child else { return Ok(()) };
         // All are frozen first, so that none can observe the others' death or start new ones.
         let all = freeze(Pid::from_child(child), self.folder.path());
@@ -146,15 +155,21 @@ impl Process {
         self.forget()
     }
 
-    /// Freezes it and all its descendants.
-    pub(crate) fn pause(&mut self) -> anyhow::Result<()> {
+    /// Freezes it and all its descendants: connections stay open, but nothing answers.
+    ///
+    /// # Errors
+    /// If it is not running.
+    pub fn pause(&mut self) -> anyhow::Result<()> {
         let child = self.child.as_ref().with_context(|| format!("{} is not running", self.name))?;
         self.frozen = freeze(Pid::from_child(child), self.folder.path());
         Ok(())
     }
 
-    /// Resumes it after `pause`.
-    pub(crate) fn resume(&mut self) -> anyhow::Result<()> {
+    /// Resumes it after [`Process::pause`].
+    ///
+    /// # Errors
+    /// None that are known.
+    pub fn resume(&mut self) -> anyhow::Result<()> {
         for process in self.frozen.drain(..).rev() {
             let _ = kill_process(process, Signal::CONT);
         }
@@ -176,6 +191,27 @@ impl Drop for Process {
         let _ = self.resume();
     }
 }
+
+/// Gives a server the methods of its process.
+macro_rules! runs_as_process {
+    ($server:ty) => {
+        impl std::ops::Deref for $server {
+            type Target = crate::process::Process;
+
+            fn deref(&self) -> &Self::Target {
+                &self.process
+            }
+        }
+
+        impl std::ops::DerefMut for $server {
+            fn deref_mut(&mut self) -> &mut Self::Target {
+                &mut self.process
+            }
+        }
+    };
+}
+
+pub(crate) use runs_as_process;
 
 /// Makes `command` run as `user`.
 pub(crate) fn run_as(command: &mut Command, user: Option<User>) {

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use crate::folder::Folder;
 use crate::port;
-use crate::process::Process;
+use crate::process::{Process, runs_as_process};
 
 /// A program on a free port of 127.0.0.1, with a folder of its own.
 #[derive(Debug)]
@@ -15,6 +15,8 @@ pub struct Served {
     process: Process,
     port: u16,
 }
+
+runs_as_process!(Served);
 
 impl Served {
     /// Starts the command that `command` creates from the folder and the port, and waits until it is `ready`. SIGTERM
@@ -41,12 +43,6 @@ impl Served {
         self.port
     }
 
-    /// The id of its process.
-    #[must_use]
-    pub fn process_id(&self) -> Option<u32> {
-        self.process.id()
-    }
-
     /// Restarts it on the same port, and waits until it is ready.
     ///
     /// # Errors
@@ -54,29 +50,5 @@ impl Served {
     pub async fn start_again(&mut self, ready: impl AsyncFn(u16) -> bool) -> anyhow::Result<()> {
         let port = self.port;
         self.process.start(async || ready(port).await).await
-    }
-
-    /// Freezes it: connections stay open, but nothing answers.
-    ///
-    /// # Errors
-    /// If it is not running.
-    pub fn pause(&mut self) -> anyhow::Result<()> {
-        self.process.pause()
-    }
-
-    /// Resumes it after [`Served::pause`].
-    ///
-    /// # Errors
-    /// None that are known.
-    pub fn resume(&mut self) -> anyhow::Result<()> {
-        self.process.resume()
-    }
-
-    /// Kills it and all its descendants with SIGKILL.
-    ///
-    /// # Errors
-    /// If it survives that.
-    pub async fn kill(&mut self) -> anyhow::Result<()> {
-        self.process.kill().await
     }
 }

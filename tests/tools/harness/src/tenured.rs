@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::environment::settings;
 use crate::folder::Folder;
-use crate::process::Process;
+use crate::process::{Process, runs_as_process};
 use crate::{port, program};
 
 /// The limit of an answer of the admin port. A frozen server accepts connections, and never answers.
@@ -52,6 +52,8 @@ pub struct Tenured {
     port: u16,
     admin_port: u16,
 }
+
+runs_as_process!(Tenured);
 
 impl Tenured {
     /// Starts one, and waits until it is ready.
@@ -122,23 +124,6 @@ impl Tenured {
         answer.split_once("\r\n\r\n").map(|(_, page)| page.to_owned())
     }
 
-    /// The id of its process: None while it is stopped.
-    #[must_use]
-    pub fn process_id(&self) -> Option<u32> {
-        self.process.id()
-    }
-
-    /// The file with its whole log.
-    #[must_use]
-    pub fn log_file(&self) -> PathBuf {
-        self.process.log_file()
-    }
-
-    /// Whether it is running. A paused one counts as running.
-    pub fn is_running(&mut self) -> bool {
-        self.process.is_running()
-    }
-
     /// Restarts it on the same ports with the same data directory, and waits until it is ready.
     ///
     /// # Errors
@@ -157,14 +142,6 @@ impl Tenured {
         self.process.start(async || status(port, "/livez").await == Some(200)).await
     }
 
-    /// Drains and stops it, and waits for the end.
-    ///
-    /// # Errors
-    /// If it does not stop.
-    pub async fn stop(&mut self) -> anyhow::Result<()> {
-        self.process.stop().await
-    }
-
     /// Starts its drain, without waiting.
     ///
     /// # Errors
@@ -172,34 +149,10 @@ impl Tenured {
     pub fn terminate(&self) -> anyhow::Result<()> {
         self.process.signal(Signal::TERM)
     }
-
-    /// Kills it with SIGKILL.
-    ///
-    /// # Errors
-    /// If it survives that.
-    pub async fn kill(&mut self) -> anyhow::Result<()> {
-        self.process.kill().await
-    }
-
-    /// Freezes it: connections stay open, but nothing answers.
-    ///
-    /// # Errors
-    /// If it is not running.
-    pub fn pause(&mut self) -> anyhow::Result<()> {
-        self.process.pause()
-    }
-
-    /// Resumes it after [`Tenured::pause`].
-    ///
-    /// # Errors
-    /// None that are known.
-    pub fn resume(&mut self) -> anyhow::Result<()> {
-        self.process.resume()
-    }
 }
 
 /// Sends a minimal HTTP request, of which only the status is needed.
-async fn status(port: u16, path: &str) -> Option<u16> {
+pub(crate) async fn status(port: u16, path: &str) -> Option<u16> {
     ask(port, path, "*/*").await?.split_whitespace().nth(1)?.parse().ok()
 }
 

@@ -61,7 +61,10 @@ impl Cluster {
 
     /// The processes whose processor time counts.
     pub fn processes(&self) -> Processes {
-        Processes { server: self.servers.iter().filter_map(Tenured::process_id).collect(), ..self.database.processes() }
+        Processes {
+            server: self.servers.iter().filter_map(|server| server.process_id()).collect(),
+            ..self.database.processes()
+        }
     }
 
     /// Connections for plain calls, spread over the servers.
