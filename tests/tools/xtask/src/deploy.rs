@@ -1,11 +1,10 @@
 //! Checks of the deployment files, each by the program that reads it, or by a linter for that program.
 
 use std::fs;
-use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
 
-use crate::programs::{Program, find, program, root};
+use crate::programs::{Program, find, program, root, venv};
 
 /// The installation folder of the linters, at the versions of the lock file that is committed in tests/tools/xtask/deploy.
 const LINTERS: &str = "target/tools/deploy";
@@ -66,15 +65,7 @@ fn unit() -> anyhow::Result<()> {
 /// Installs the linters, if they are missing.
 fn install() -> anyhow::Result<impl Fn(&str) -> Program> {
     let home = root().join(LINTERS);
-    let lock = root().join("tests/tools/xtask/deploy/requirements.lock");
-    // Copied last, so that its presence proves a complete installation.
-    let installed = home.join("installed.lock");
-    let wanted = fs::read(&lock)?;
-    if !fs::read(&installed).is_ok_and(|there| there == wanted) {
-        program("python3").args(["-m", "venv", "--clear"]).args([&home]).run()?;
-        program(home.join("bin/pip")).args(["install", "--quiet", "--no-deps", "--requirement"]).args([&lock]).run()?;
-        fs::write(installed, wanted)?;
-    }
-    let bin: PathBuf = home.join("bin");
+    venv(&home, &root().join("tests/tools/xtask/deploy/requirements.lock"))?;
+    let bin = home.join("bin");
     Ok(move |name: &str| program(bin.join(name)))
 }

@@ -27,7 +27,7 @@ mod words;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::apart::Apart;
 use crate::beside::Beside;
@@ -62,43 +62,23 @@ enum Task {
         name: Option<String>,
     },
     /// Simulates servers and clients under faults, in the long form: each seed is one run, and always the same one.
-    Sim {
-        /// The simulation's own arguments: `--help` tells them.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
-        arguments: Vec<String>,
-    },
+    Sim(Passed),
     /// Cuts the power of the databases' disks right after clients were answered, and looks whether anything is lost.
-    Power {
-        /// Its own arguments, such as `--cuts 200 --store postgres`: `--help` tells them.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
-        arguments: Vec<String>,
-    },
+    ///
+    /// For example `--cuts 200 --store postgres`.
+    Power(Passed),
     /// Checks a model of the protocol, all of it within bounds, in the long form.
-    Model {
-        /// The model's own arguments: `--help` tells them.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
-        arguments: Vec<String>,
-    },
+    Model(Passed),
     /// Changes the core in every small way, and tells which changes no test of it notices.
-    Mutants {
-        /// More arguments for cargo-mutants, for example `--file server/core/src/home.rs`.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
-        arguments: Vec<String>,
-    },
+    ///
+    /// For example `--file server/core/src/home.rs`.
+    Mutants(Passed),
     /// Tries each fuzz target with any bytes that a fuzzer comes up with, in the long form: see tests/hostile/fuzz/README.md.
     Fuzz(fuzz::Fuzzing),
     /// Lets faults that follow from a seed hit real servers, clients and databases, in the long form.
-    Chaos {
-        /// Its own arguments: `--help` tells them.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
-        arguments: Vec<String>,
-    },
+    Chaos(Passed),
     /// Kills the database that takes the writes under load, again and again, and has another take over.
-    Failover {
-        /// Its own arguments: `--help` tells them.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
-        arguments: Vec<String>,
-    },
+    Failover(Passed),
     /// Replaces servers of an earlier version by this one, and back, one after the other under load.
     Upgrade(upgrade::Upgrade),
     /// Attacks a server in many ways: nobody but the attacker must notice.
@@ -110,34 +90,24 @@ enum Task {
         name: Option<String>,
     },
     /// Offers a server three times what it can take, in a release build: who holds something must not notice.
-    Overload {
-        /// Its own arguments, such as `--store postgres --seconds 30`: `--help` tells them.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
-        arguments: Vec<String>,
-    },
+    ///
+    /// For example `--store postgres --seconds 30`.
+    Overload(Passed),
     /// Has three servers do a bit of everything for an hour, in a release build: they must not grow.
-    Soak {
-        /// Its own arguments, such as `--minutes 10 --report soak.json`: `--help` tells them.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
-        arguments: Vec<String>,
-    },
+    ///
+    /// For example `--minutes 10 --report soak.json`.
+    Soak(Passed),
     /// Checks the clients in other languages: form, types, tests and packages of each.
     Clients {
         /// Only these, such as `go`. Default: all.
         only: Vec<String>,
     },
     /// Plays the scenarios against every client, and prints a line for each.
-    Scenarios {
-        /// The runner's own arguments, such as `--client go --scenario lock-min-hold`: `--help` tells them.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
-        arguments: Vec<String>,
-    },
+    ///
+    /// For example `--client go --scenario lock-min-hold`.
+    Scenarios(Passed),
     /// Measures Tenure beside its peers, in release builds: see tests/performance/bench/README.md.
-    Bench {
-        /// The bench's own arguments: `--help` tells them.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
-        arguments: Vec<String>,
-    },
+    Bench(Passed),
     /// Checks the licences and sources of all dependencies, that none is banned, and, where the list of them can be
     /// had, that no weakness of one is known.
     Deny,
@@ -149,6 +119,13 @@ enum Task {
     Generate,
     /// Makes the contract as it is now the one that later changes must not break: proto/image.binpb.
     Image,
+}
+
+#[derive(Args)]
+struct Passed {
+    /// The program's own arguments: `--help` lists them.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    arguments: Vec<String>,
 }
 
 /// A part of `cargo xtask test`, in the order in which they run.
@@ -239,7 +216,7 @@ impl Stage {
             Self::Readme => readme::check(),
             Self::E2e => e2e(None, None),
             Self::Clients => clients::check(&[]),
-            Self::Scenarios => scenarios(&["--short".to_owned()]),
+            Self::Scenarios => built("tenure-scenarios", &["--short".to_owned()]),
             Self::Chaos => Apart::build("tests/faults/chaos")?.run(&[], &[LANGUAGES]),
             Self::Abuse => abuse(None),
             Self::Load => Apart::build("tests/performance/load")?.run(&[], &[]),
@@ -268,21 +245,20 @@ fn abuse_at_length(name: Option<&str>) -> anyhow::Result<()> {
     Apart::build("tests/hostile/abuse")?.run(name.as_slice(), &environment)
 }
 
-fn power(arguments: &[String]) -> anyhow::Result<()> {
+/// With optimizations, since these runs go through many states.
+fn explore(package: &str, arguments: &[String]) -> anyhow::Result<()> {
+    cargo(&["run", "--locked", "--profile", "sim", "--package", package, "--"]).args(arguments).run()
+}
+
+fn built(name: &str, arguments: &[String]) -> anyhow::Result<()> {
     packages::provide()?;
     Stage::Build.run()?;
-    program(root().join("target/debug/tenure-power")).args(arguments).run()
+    program(root().join("target/debug").join(name)).args(arguments).run()
 }
 
 fn chaos(run: &str, arguments: &[String]) -> anyhow::Result<()> {
     Stage::Build.run()?;
     program(root().join("target/debug/tenure-chaos")).args([run]).args(arguments).run()
-}
-
-fn scenarios(arguments: &[String]) -> anyhow::Result<()> {
-    packages::provide()?;
-    Stage::Build.run()?;
-    program(root().join("target/debug/tenure-scenarios")).args(arguments).run()
 }
 
 /// With release builds, since these runs are about load.
@@ -312,21 +288,13 @@ fn run() -> anyhow::Result<()> {
             Stage::Build.run()?;
             e2e(Some(tries), name.as_deref())
         }
-        Task::Sim { arguments } => {
-            let mut run = cargo(&["run", "--locked", "--profile", "sim", "--package", "tenure-sim", "--"]);
-            run.args(&arguments);
-            run.run()
-        }
-        Task::Power { arguments } => power(&arguments),
-        Task::Model { arguments } => {
-            let mut run = cargo(&["run", "--locked", "--profile", "sim", "--package", "tenure-model", "--"]);
-            run.args(&arguments);
-            run.run()
-        }
-        Task::Mutants { arguments } => mutants::run(&arguments),
-        Task::Chaos { arguments } => chaos("chaos", &arguments),
+        Task::Sim(passed) => explore("tenure-sim", &passed.arguments),
+        Task::Power(passed) => built("tenure-power", &passed.arguments),
+        Task::Model(passed) => explore("tenure-model", &passed.arguments),
+        Task::Mutants(passed) => mutants::run(&passed.arguments),
+        Task::Chaos(passed) => chaos("chaos", &passed.arguments),
         Task::Fuzz(fuzzing) => fuzz::run(&fuzzing),
-        Task::Failover { arguments } => chaos("failover", &arguments),
+        Task::Failover(passed) => chaos("failover", &passed.arguments),
         Task::Upgrade(upgrade) => {
             Stage::Build.run()?;
             upgrade::run(&upgrade)
@@ -335,15 +303,15 @@ fn run() -> anyhow::Result<()> {
             Stage::Build.run()?;
             if long { abuse_at_length(name.as_deref()) } else { abuse(name.as_deref()) }
         }
-        Task::Overload { arguments } => load("overload", &arguments),
-        Task::Soak { arguments } => load("soak", &arguments),
+        Task::Overload(passed) => load("overload", &passed.arguments),
+        Task::Soak(passed) => load("soak", &passed.arguments),
         Task::Clients { only } => {
             packages::provide()?;
             Stage::Build.run()?;
             clients::check(&only)
         }
-        Task::Scenarios { arguments } => scenarios(&arguments),
-        Task::Bench { arguments } => bench::run(&arguments),
+        Task::Scenarios(passed) => built("tenure-scenarios", &passed.arguments),
+        Task::Bench(passed) => bench::run(&passed.arguments),
         Task::Deny => deny::check(),
         Task::Container(options) => container::check(&options),
         Task::Generate => generate::write(&generate::generated_folder()).and_then(|()| snippets::write()),

@@ -166,3 +166,17 @@ pub fn find(name: &str) -> Option<PathBuf> {
     }
     folders.into_iter().map(|folder| folder.join(name)).find(|program| program.is_file())
 }
+
+/// Makes a virtual environment of Python in a folder, with the packages of a lock file, unless it is there.
+pub fn venv(home: &Path, lock: &Path) -> anyhow::Result<()> {
+    let wanted = fs::read(lock)?;
+    // Written last, so that its presence proves a complete installation.
+    let installed = home.join("installed.lock");
+    if fs::read(&installed).is_ok_and(|there| there == wanted) {
+        return Ok(());
+    }
+    let python = find("python3").context("python3 is not installed")?;
+    program(python).args(["-m", "venv", "--clear"]).args([home]).run()?;
+    program(home.join("bin/pip")).args(["install", "--quiet", "--no-deps", "--requirement"]).args([lock]).run()?;
+    Ok(fs::write(installed, wanted)?)
+}
