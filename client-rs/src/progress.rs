@@ -35,14 +35,8 @@ use crate::error::{Error, Result};
 #[derive(Clone, Debug)]
 pub struct Progress {
     within: Duration,
+    /// When the program said something last, in nanoseconds, times two; and one more if it said that it is stalled.
     told: Arc<AtomicU64>,
-}
-
-/// What the program said last: when, in nanoseconds, times two; and one more if it said that it is stalled.
-fn told(at: Moment, is_stalled: bool) -> u64 {
-    // Two hundred years after the machine's start all ticks are the same.
-    let nanoseconds = u64::try_from(at.0.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX >> 1);
-    nanoseconds << 1 | u64::from(is_stalled)
 }
 
 impl Progress {
@@ -55,7 +49,9 @@ impl Progress {
 
     /// Progress whose first tick was at `now`.
     pub(crate) fn begun(within: Duration, now: Moment) -> Self {
-        Self { within, told: Arc::new(AtomicU64::new(told(now, false))) }
+        let progress = Self { within, told: Arc::default() };
+        progress.tick_at(now);
+        progress
     }
 
     /// The program gets on.
@@ -96,7 +92,9 @@ impl Progress {
     }
 
     fn tell(&self, now: Moment, is_stalled: bool) {
-        self.told.store(told(now, is_stalled), Ordering::Relaxed);
+        // Two hundred years after the machine's start all ticks are the same.
+        let nanoseconds = u64::try_from(now.0.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX >> 1);
+        self.told.store(nanoseconds << 1 | u64::from(is_stalled), Ordering::Relaxed);
     }
 }
 

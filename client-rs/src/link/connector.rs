@@ -77,17 +77,10 @@ pub async fn connect(server: &Uri, security: Security, connect_timeout: Duration
 
 /// The error with its causes: the outermost one of the transport only says "transport error".
 fn with_causes(error: &tonic::transport::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        let told = error.to_string();
-        if !text.ends_with(&told) {
-            text.push_str(": ");
-            text.push_str(&told);
-        }
-        cause = error.source();
-    }
-    text
+    let causes = std::iter::successors(std::error::Error::source(error), |cause| std::error::Error::source(*cause));
+    causes
+        .map(ToString::to_string)
+        .fold(error.to_string(), |text, cause| if text.ends_with(&cause) { text } else { format!("{text}: {cause}") })
 }
 
 /// What an error means that comes of TLS on one side only, which is hard to guess.

@@ -85,7 +85,6 @@ async fn open(connector: &dyn Connector, server: &Uri, index: usize, limit: Dura
         Ok(Ok(opened)) => return Ok(opened),
         Ok(Err(error)) if error.is_unauthenticated() => return Err(error),
         Ok(Err(Error::Unavailable(problem))) => problem,
-        Ok(Err(Error::Refused(refusal))) => refusal.message.clone(),
         Ok(Err(error)) => error.to_string(),
         Err(_) => format!("no answer within {limit:?}"),
     };
