@@ -2,7 +2,7 @@
 
 use tenure_client::Reason;
 use tonic::{Code, Status};
-use tonic_types::StatusExt;
+use tonic_types::{ErrorInfo, StatusExt};
 
 use crate::exit::{self, Failure};
 
@@ -17,34 +17,31 @@ pub struct NoReply {
 
 /// The advice for a call whose outcome is not known.
 const UNKNOWN: &str = "the call may or may not have taken effect: check with tenure get NAME before retrying";
+/// The advice for an unexpected rejection.
+const UNEXPECTED: &str = "if it happens again, see the server's log";
 
 /// Returns `Some` if the status is not a rejection, but comes from a server that cannot reply now.
 pub fn no_reply(status: &Status) -> Option<NoReply> {
-    let unavailable = |why: &str, nothing_changed| Some(NoReply { why: why.to_owned(), nothing_changed });
-    match reason(status).as_deref() {
-        Some("STORE_UNAVAILABLE") => return unavailable("its database cannot be reached", true),
-        Some("LEASE_LOST") => return unavailable("its lease has lapsed", true),
-        Some("DRAINING") => return unavailable("it is shutting down", true),
-        Some("OVERLOADED") => return unavailable("it is overloaded", true),
-        _ => {}
-    }
-    match status.code() {
+    let (why, nothing_changed) = match (reason(status).as_deref(), status.code()) {
+        (Some("STORE_UNAVAILABLE"), _) => ("its database cannot be reached".to_owned(), true),
+        (Some("LEASE_LOST"), _) => ("its lease has lapsed".to_owned(), true),
+        (Some("DRAINING"), _) => ("it is shutting down".to_owned(), true),
+        (Some("OVERLOADED"), _) => ("it is overloaded".to_owned(), true),
         // A connection that breaks during a response yields the code unknown.
-        Code::Unavailable | Code::Unknown => unavailable(&format!("the connection broke: {}", status.message()), false),
-        Code::DeadlineExceeded | Code::Cancelled => unavailable("no reply in time", false),
-        _ => None,
-    }
+        (_, Code::Unavailable | Code::Unknown) => (format!("the connection broke: {}", status.message()), false),
+        (_, Code::DeadlineExceeded | Code::Cancelled) => ("no reply in time".to_owned(), false),
+        _ => return None,
+    };
+    Some(NoReply { why, nothing_changed })
 }
 
 /// Converts a rejection into a failure.
 pub fn failure(status: &Status) -> Failure {
-    let reason = reason(status);
-    let known = reason.is_some();
+    let Some(reason) = reason(status) else { return by_code(status) };
     let failure = by_reason(reason, status.message());
     match detail(status, "obstacle").as_deref().and_then(transfer_advice) {
         Some(next) => failure.next(next),
-        None if known => failure,
-        None => by_code(status, failure),
+        None => failure,
     }
 }
 
@@ -61,66 +58,53 @@ fn transfer_advice(obstacle: &str) -> Option<&'static str> {
 }
 
 /// A failure for `reason`, with the service's own message.
-pub fn by_reason(reason: Option<String>, message: &str) -> Failure {
-    let (code, next) = match reason.as_deref() {
-        Some("INVALID_FIELD") => (exit::USAGE, None),
-        Some("SESSION_NOT_FOUND" | "SESSION_ENDED") => (
-            exit::REFUSED,
-            Some(
-                "list open sessions with tenure sessions, or open this one: tenure acquire NAME --session ID --ttl 1m",
-            ),
-        ),
-        Some("UNAUTHENTICATED") => (
-            exit::REFUSED,
-            Some("authenticate with --token-file, or --client-cert and --client-key: see tenure --help"),
-        ),
-        Some("PERMISSION_DENIED") => (exit::REFUSED, Some("ask the operator to change the server's policy")),
-        Some("NOT_HOLDER") => (exit::REFUSED, Some("see the holder: tenure get NAME")),
-        Some("HOLD_ENDED") => (
-            exit::REFUSED,
-            Some("work under that hold may have overlapped with the next holder's: check it; see tenure get NAME"),
-        ),
-        Some("TOKEN_MISMATCH") => (exit::REFUSED, Some("see the token of the hold: tenure get NAME")),
-        Some("CLAIM_OVERLAP") => {
-            (exit::REFUSED, Some("use another session, or release this one's claims: tenure sessions ID"))
+pub fn by_reason(reason: String, message: &str) -> Failure {
+    let code = match reason.as_str() {
+        "INVALID_FIELD" => exit::USAGE,
+        "SESSION_IN_USE" | "TRANSFER_NOT_CONFIRMED" | "CONFIG_CONFLICT" => exit::CONFLICT,
+        "STORE_UNAVAILABLE" | "LEASE_LOST" | "DRAINING" | "OVERLOADED" | "LIMIT_REACHED" | "DEADLINE_EXCEEDED" => {
+            exit::UNAVAILABLE
         }
-        Some("SESSION_IN_USE") => {
-            (exit::CONFLICT, Some("use another id, or see the session: tenure sessions ID; it ends with its program"))
-        }
-        Some("CLAIM_ENDED") => (exit::REFUSED, Some("acquire again: the position in the queue is lost")),
-        Some("LIMIT_MISMATCH") => {
-            (exit::REFUSED, Some("see the limit: tenure get NAME; an operator sets it: tenure set NAME --limit N"))
-        }
-        Some("LIMIT_UNKNOWN") => {
-            (exit::REFUSED, Some("pass --limit N, or set it for all callers: tenure set NAME --limit N"))
-        }
-        Some("TRANSFER_IMPOSSIBLE") => (exit::REFUSED, Some("see the holder and the waiters: tenure get NAME")),
-        Some("TRANSFER_PENDING") => (
-            exit::REFUSED,
-            Some("see the pending transfer: tenure get NAME; retry when it has ended (tenure watch NAME)"),
-        ),
-        Some("TRANSFER_NOT_CONFIRMED") => (
-            exit::CONFLICT,
-            Some("see the holder: tenure get NAME; allow more time with --drain, or evict it: tenure evict NAME"),
-        ),
-        Some("NOT_LEADER" | "NOT_MEMBER" | "STALE_ASSIGNMENT") => {
-            (exit::REFUSED, Some("see the current group: tenure group get NAME"))
-        }
-        Some("CONFIG_CONFLICT") => (exit::CONFLICT, Some("see the config and its revision: tenure group get NAME")),
-        Some("LIMIT_REACHED") => (exit::UNAVAILABLE, Some("retry later, or raise the server's limit")),
-        Some("DEADLINE_EXCEEDED") => (exit::UNAVAILABLE, Some(UNKNOWN)),
-        Some("STORE_UNAVAILABLE" | "LEASE_LOST" | "DRAINING" | "OVERLOADED") => {
-            (exit::UNAVAILABLE, Some("retry, or diagnose with tenure doctor"))
-        }
-        _ => (exit::REFUSED, Some("if it happens again, see the server's log")),
+        _ => exit::REFUSED,
     };
-    let message = message.trim().trim_end_matches('.');
-    let message = if message.is_empty() { "the server gave no reason" } else { message };
-    Failure { code, reason, message: message.to_owned(), next: next.map(str::to_owned) }
+    Failure { code, next: advice(&reason).map(str::to_owned), reason: Some(reason), message: sentence(message) }
+}
+
+/// The advice for a reason. An invalid field needs none: the message has its bounds.
+fn advice(reason: &str) -> Option<&'static str> {
+    Some(match reason {
+        "INVALID_FIELD" => return None,
+        "SESSION_NOT_FOUND" | "SESSION_ENDED" => {
+            "list open sessions with tenure sessions, or open this one: tenure acquire NAME --session ID --ttl 1m"
+        }
+        "UNAUTHENTICATED" => "authenticate with --token-file, or --client-cert and --client-key: see tenure --help",
+        "PERMISSION_DENIED" => "ask the operator to change the server's policy",
+        "NOT_HOLDER" => "see the holder: tenure get NAME",
+        "HOLD_ENDED" => {
+            "work under that hold may have overlapped with the next holder's: check it; see tenure get NAME"
+        }
+        "TOKEN_MISMATCH" => "see the token of the hold: tenure get NAME",
+        "CLAIM_OVERLAP" => "use another session, or release this one's claims: tenure sessions ID",
+        "SESSION_IN_USE" => "use another id, or see the session: tenure sessions ID; it ends with its program",
+        "CLAIM_ENDED" => "acquire again: the position in the queue is lost",
+        "LIMIT_MISMATCH" => "see the limit: tenure get NAME; an operator sets it: tenure set NAME --limit N",
+        "LIMIT_UNKNOWN" => "pass --limit N, or set it for all callers: tenure set NAME --limit N",
+        "TRANSFER_IMPOSSIBLE" => "see the holder and the waiters: tenure get NAME",
+        "TRANSFER_PENDING" => "see the pending transfer: tenure get NAME; retry when it has ended (tenure watch NAME)",
+        "TRANSFER_NOT_CONFIRMED" => {
+            "see the holder: tenure get NAME; allow more time with --drain, or evict it: tenure evict NAME"
+        }
+        "NOT_LEADER" | "NOT_MEMBER" | "STALE_ASSIGNMENT" => "see the current group: tenure group get NAME",
+        "CONFIG_CONFLICT" => "see the config and its revision: tenure group get NAME",
+        "LIMIT_REACHED" => "retry later, or raise the server's limit",
+        "DEADLINE_EXCEEDED" => UNKNOWN,
+        "STORE_UNAVAILABLE" | "LEASE_LOST" | "DRAINING" | "OVERLOADED" => "retry, or diagnose with tenure doctor",
+        _ => UNEXPECTED,
+    })
 }
 
 /// A rejection that did not come from the service itself: from an intermediary, or another program.
-fn by_code(status: &Status, failure: Failure) -> Failure {
+fn by_code(status: &Status) -> Failure {
     let (code, next) = match status.code() {
         Code::Unimplemented => {
             (exit::REFUSED, "is this Tenure's gRPC port (7420 by default), and is the server new enough?")
@@ -128,64 +112,55 @@ fn by_code(status: &Status, failure: Failure) -> Failure {
         Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled | Code::Unknown => (exit::UNAVAILABLE, UNKNOWN),
         Code::InvalidArgument => (exit::USAGE, "see tenure help"),
         Code::Unauthenticated | Code::PermissionDenied => (exit::REFUSED, "ask the operator for access"),
-        _ => return failure,
+        _ => (exit::REFUSED, UNEXPECTED),
     };
-    Failure { code, next: Some(next.to_owned()), ..failure }
+    Failure::new(code, sentence(status.message())).next(next)
+}
+
+/// A server's message without a full stop.
+fn sentence(message: &str) -> String {
+    match message.trim().trim_end_matches('.') {
+        "" => "the server gave no reason".to_owned(),
+        message => message.to_owned(),
+    }
+}
+
+/// The service's error reason, if the status has one.
+fn error_info(status: &Status) -> Option<ErrorInfo> {
+    status.get_details_error_info().filter(|info| info.domain == "tenure")
 }
 
 /// The name of the service's error reason, without its prefix.
-pub fn reason(status: &Status) -> Option<String> {
-    let info = status.get_details_error_info()?;
-    (info.domain == "tenure").then_some(info.reason)
+fn reason(status: &Status) -> Option<String> {
+    Some(error_info(status)?.reason)
 }
 
 /// A detail from the metadata of the service's error reason.
 pub fn detail(status: &Status, name: &str) -> Option<String> {
-    let info = status.get_details_error_info()?;
-    info.metadata.get(name).filter(|_| info.domain == "tenure").cloned()
+    error_info(status)?.metadata.remove(name)
 }
 
-/// The name of a reason in the API.
-pub fn reason_name(reason: &Reason) -> Option<String> {
-    let name = match reason {
-        Reason::InvalidField => "INVALID_FIELD",
-        Reason::SessionNotFound => "SESSION_NOT_FOUND",
-        Reason::SessionEnded => "SESSION_ENDED",
-        Reason::NotHolder => "NOT_HOLDER",
-        Reason::HoldEnded => "HOLD_ENDED",
-        Reason::TokenMismatch => "TOKEN_MISMATCH",
-        Reason::ClaimOverlap => "CLAIM_OVERLAP",
-        Reason::ClaimEnded => "CLAIM_ENDED",
-        Reason::StoreUnavailable => "STORE_UNAVAILABLE",
-        Reason::LeaseLost => "LEASE_LOST",
-        Reason::Draining => "DRAINING",
-        Reason::LimitReached => "LIMIT_REACHED",
-        Reason::NotAttached => "NOT_ATTACHED",
-        Reason::OutcomeUnknown => "OUTCOME_UNKNOWN",
-        Reason::LimitMismatch => "LIMIT_MISMATCH",
-        Reason::LimitUnknown => "LIMIT_UNKNOWN",
-        Reason::TransferImpossible => "TRANSFER_IMPOSSIBLE",
-        Reason::TransferPending => "TRANSFER_PENDING",
-        Reason::TransferNotConfirmed => "TRANSFER_NOT_CONFIRMED",
-        Reason::NotLeader => "NOT_LEADER",
-        Reason::StaleAssignment => "STALE_ASSIGNMENT",
-        Reason::ConfigConflict => "CONFIG_CONFLICT",
-        Reason::NotMember => "NOT_MEMBER",
-        Reason::Overloaded => "OVERLOADED",
-        Reason::LateAttachment => "LATE_ATTACHMENT",
-        Reason::Unauthenticated => "UNAUTHENTICATED",
-        Reason::PermissionDenied => "PERMISSION_DENIED",
-        Reason::SessionInUse => "SESSION_IN_USE",
-        Reason::Other(name) => name,
-        _ => return None,
-    };
-    Some(name.to_owned())
+/// The name of a reason in the API: the name of its variant, in the API's case.
+pub fn reason_name(reason: &Reason) -> String {
+    if let Reason::Other(name) = reason {
+        return name.clone();
+    }
+    let mut name = String::new();
+    for char in format!("{reason:?}").chars() {
+        if char.is_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.push(char.to_ascii_uppercase());
+    }
+    name
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
 
+    use tenure_client::Error;
+    use tenure_proto::v1::ErrorReason;
     use tonic_types::ErrorDetails;
 
     use super::*;
@@ -249,5 +224,14 @@ mod tests {
     #[test]
     fn a_status_without_words_still_says_something() {
         assert!(!failure(&Status::new(Code::Internal, "")).message.is_empty());
+    }
+
+    #[test]
+    fn reasons_of_the_client_have_the_names_of_the_api() {
+        for known in (0_i32..).map_while(|number| ErrorReason::try_from(number).ok()) {
+            let name = known.as_str_name().strip_prefix("ERROR_REASON_").unwrap();
+            let Error::Refused(rejection) = Error::from(rejected(Code::Aborted, name)) else { panic!("{name}") };
+            assert_eq!(reason_name(&rejection.reason), name);
+        }
     }
 }
