@@ -16,8 +16,8 @@ use crate::exit::{self, Failure};
 use crate::output::exact;
 use crate::rejection;
 
-/// How long connecting to one endpoint may take before the next one is tried.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long connecting to one endpoint may take at most before the next one is tried.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// The upper bound of a call's timeout, because instants have a limited range.
 const LONGEST_CALL: Duration = Duration::from_secs(10 * 365 * 86_400);
 
@@ -90,14 +90,10 @@ impl Rpc {
             let left = deadline.saturating_duration_since(Instant::now());
             let others = u32::try_from(self.endpoints.len() - position).unwrap_or(u32::MAX);
             let share = left.saturating_sub(self.server_wait) / others;
-            let channel = match timeout(share, self.connect(endpoint)).await {
-                Ok(Ok(channel)) => channel,
-                Ok(Err(why)) => {
+            let channel = match self.connect(endpoint, share).await {
+                Ok(channel) => channel,
+                Err(why) => {
                     tried.push((endpoint.as_str(), why));
-                    continue;
-                }
-                Err(_) => {
-                    tried.push((endpoint.as_str(), format!("no connection within {}", exact(share))));
                     continue;
                 }
             };
@@ -120,15 +116,16 @@ impl Rpc {
         Err(unavailable(&tried))
     }
 
-    /// Connects to one endpoint.
+    /// Connects to one endpoint, within `limit` and [`CONNECT_TIMEOUT`].
     ///
     /// # Errors
     /// The cause, in readable form.
-    pub async fn connect(&self, endpoint: &str) -> Result<Wire, String> {
+    pub async fn connect(&self, endpoint: &str, limit: Duration) -> Result<Wire, String> {
         let server: Uri = endpoint.parse().map_err(|_| "not a URL".to_owned())?;
-        match timeout(CONNECT_TIMEOUT, transport::connect(&server, self.security.clone(), CONNECT_TIMEOUT)).await {
+        let limit = limit.min(CONNECT_TIMEOUT);
+        match timeout(limit, transport::connect(&server, self.security.clone(), CONNECT_TIMEOUT)).await {
             Ok(connected) => connected.map_err(|problem| root_cause(&problem)),
-            Err(_) => Err(format!("no connection within {}", exact(CONNECT_TIMEOUT))),
+            Err(_) => Err(format!("no connection within {}", exact(limit))),
         }
     }
 }

@@ -382,7 +382,7 @@ pub async fn failure(context: &Context, error: &Error) -> Failure {
             for endpoint in &context.global.endpoints {
                 let why = context
                     .rpc
-                    .connect(endpoint)
+                    .connect(endpoint, rpc::CONNECT_TIMEOUT)
                     .await
                     .err()
                     .unwrap_or_else(|| format!("reachable, but the call failed: {why}"));

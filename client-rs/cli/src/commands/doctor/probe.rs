@@ -40,14 +40,10 @@ pub async fn probe(rpc: &Rpc, url: &str, namespace: &str) -> (Vec<Check>, Facts)
     let mut checks = Vec::new();
     let mut facts = Facts::default();
     let begun = Instant::now();
-    let channel = match timeout(limit, rpc.connect(url)).await {
-        Ok(Ok(channel)) => channel,
-        Ok(Err(why)) => {
+    let channel = match rpc.connect(url, limit).await {
+        Ok(channel) => channel,
+        Err(why) => {
             checks.push(Check::failed("connect", why));
-            return (checks, facts);
-        }
-        Err(_) => {
-            checks.push(Check::failed("connect", format!("no connection within {}", exact(limit))));
             return (checks, facts);
         }
     };
