@@ -20,41 +20,22 @@ pub const CANNOT_RUN: u8 = 126;
 /// CMD was not found.
 pub const NOT_FOUND: u8 = 127;
 
-/// An exit code with its name and meaning.
-#[derive(Debug)]
-pub struct Meaning {
-    /// The code.
-    pub code: u8,
-    /// The name, for programs.
-    pub name: &'static str,
-    /// When it is returned.
-    pub meaning: &'static str,
-}
-
-/// All exit codes of `tenure` itself.
-pub const ALL: [Meaning; 8] = [
-    Meaning { code: OK, name: "ok", meaning: "done" },
-    Meaning {
-        code: CONFLICT,
-        name: "conflict",
-        meaning: "lock, acquire: another session holds the lock (see --conflict-exit-code); \
+/// All exit codes of `tenure` itself, each with its name for programs, and when it is returned.
+pub const ALL: [(u8, &str, &str); 8] = [
+    (OK, "ok", "done"),
+    (
+        CONFLICT,
+        "conflict",
+        "lock, acquire: another session holds the lock (see --conflict-exit-code); \
             transfer: the holder did not stop in time and keeps the lock; group set, clear: the config is not the expected one; \
             blocked --deadlocks: there are deadlocks; doctor: a check failed",
-    },
-    Meaning { code: USAGE, name: "usage", meaning: "the arguments are invalid, or out of the bounds of the service" },
-    Meaning {
-        code: UNAVAILABLE,
-        name: "unavailable",
-        meaning: "no server was reachable and able to serve the call: retry later",
-    },
-    Meaning { code: REFUSED, name: "refused", meaning: "the service rejected the call, or an internal error occurred" },
-    Meaning {
-        code: HOLD_LOST,
-        name: "hold-lost",
-        meaning: "lock, elect --once: the hold was lost or handed over, and CMD stopped",
-    },
-    Meaning { code: CANNOT_RUN, name: "cannot-run", meaning: "lock, elect: CMD was found, but could not be run" },
-    Meaning { code: NOT_FOUND, name: "not-found", meaning: "lock, elect: CMD was not found" },
+    ),
+    (USAGE, "usage", "the arguments are invalid, or out of the bounds of the service"),
+    (UNAVAILABLE, "unavailable", "no server was reachable and able to serve the call: retry later"),
+    (REFUSED, "refused", "the service rejected the call, or an internal error occurred"),
+    (HOLD_LOST, "hold-lost", "lock, elect --once: the hold was lost or handed over, and CMD stopped"),
+    (CANNOT_RUN, "cannot-run", "lock, elect: CMD was found, but could not be run"),
+    (NOT_FOUND, "not-found", "lock, elect: CMD was not found"),
 ];
 
 /// The exit codes that come from CMD.
@@ -62,11 +43,9 @@ pub const OF_CMD: &str = "lock and elect otherwise exit with the code of CMD, or
 
 /// The exit codes as a help text.
 pub fn help() -> String {
-    let lines = ALL.iter().map(|Meaning { code, meaning, .. }| {
-        // One line per case.
-        format!("  {code:>3}  {}", meaning.replace("; ", ";\n       "))
-    });
-    format!("Exit codes:\n{}\n\n{OF_CMD}", lines.collect::<Vec<_>>().join("\n"))
+    // One line per case.
+    let lines = ALL.map(|(code, _, meaning)| format!("  {code:>3}  {}", meaning.replace("; ", ";\n       ")));
+    format!("Exit codes:\n{}\n\n{OF_CMD}", lines.join("\n"))
 }
 
 /// The exit code of a process that signal `number` ended.

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::args::{self, CompletionsArgs, ManArgs};
-use crate::exit::{self, Failure, Meaning};
+use crate::exit::{self, Failure};
 use crate::output::{Output, Style, Table, Tint, column};
 use crate::pages::{self, CHEAT, Form, GRPCURL, Page, printed};
 
@@ -39,9 +39,8 @@ fn cheat_sheet(style: Style) -> String {
 }
 
 pub fn exit_codes(output: Output) -> Result<u8, Failure> {
-    let all =
-        exit::ALL.iter().map(|Meaning { code, name, meaning }| json!({"code": code, "name": name, "meaning": meaning}));
-    let value = json!({"exitCodes": all.collect::<Vec<_>>(), "ofCommand": exit::OF_CMD});
+    let all = exit::ALL.map(|(code, name, meaning)| json!({"code": code, "name": name, "meaning": meaning}));
+    let value = json!({"exitCodes": all, "ofCommand": exit::OF_CMD});
     output.value(&value, exit::help)
 }
 
