@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use crate::args::{self, CompletionsArgs, ManArgs};
 use crate::exit::{self, Failure};
 use crate::output::{Output, Style, Table, Tint, column};
-use crate::pages::{self, CHEAT, Form, GRPCURL, Page, printed};
+use crate::pages::{self, CHEAT, GRPCURL, Page, printed};
 
 /// The width of a command in the cheat sheet.
 const COMMAND: usize = 45;
 
 pub fn cheat(output: Output) -> Result<u8, Failure> {
     let groups = CHEAT.iter().map(|(group, lines)| {
-        let lines = lines.iter().map(|line| json!({"command": line.command, "does": line.does}));
+        let lines = lines.iter().map(|(command, does)| json!({"command": command, "does": does}));
         json!({"group": group, "lines": lines.collect::<Vec<_>>()})
     });
     let value = json!({"groups": groups.collect::<Vec<_>>(), "grpcurl": GRPCURL});
@@ -27,10 +27,8 @@ fn cheat_sheet(style: Style) -> String {
     let mut sheet = Vec::new();
     for (group, lines) in CHEAT {
         sheet.push(style.paint(&group.to_uppercase(), Tint::Bold));
-        sheet.extend(lines.iter().map(|line| {
-            let blanks = " ".repeat(COMMAND.saturating_sub(line.command.len()));
-            format!("  {}{blanks}{}", line.command, style.paint(line.does, Tint::Dim))
-        }));
+        let line = |(command, does): &(&str, &str)| format!("  {command:<COMMAND$}{}", style.paint(does, Tint::Dim));
+        sheet.extend(lines.iter().map(line));
     }
     sheet.push(style.paint("GRPCURL", Tint::Bold));
     sheet.extend(GRPCURL.iter().map(|command| format!("  {command}")));
@@ -51,13 +49,13 @@ pub fn formats(output: Output) -> Result<u8, Failure> {
             "command": one.command,
             "message": one.message.map(|message| format!("tenure.v1.{message}")),
             "fields": one.fields,
-            "lines": one.form == Form::Lines,
+            "lines": one.lines,
         })
     });
     output.value(&json!({"commands": commands.collect::<Vec<_>>()}), || {
         let mut table = Table::new([column("COMMAND", 1), column("MESSAGE", 1), column("FIELDS", 2)]);
         for one in &all {
-            let lines = if one.form == Form::Lines { ", a line each" } else { "" };
+            let lines = if one.lines { ", a line each" } else { "" };
             let fields = if one.fields.is_empty() { "-".to_owned() } else { one.fields.join(" ") };
             table.row([one.command.into(), format!("{}{lines}", one.message.unwrap_or("-")).into(), fields.into()]);
         }

@@ -1,67 +1,59 @@
 //! The most useful commands, on one screen.
 
 /// A command with its description.
-#[derive(Debug, Clone, Copy)]
-pub struct Line {
-    pub command: &'static str,
-    pub does: &'static str,
-}
-
-const fn line(command: &'static str, does: &'static str) -> Line {
-    Line { command, does }
-}
+type Line = (&'static str, &'static str);
 
 /// Commands of `tenure`, in groups.
 pub const CHEAT: [(&str, &[Line]); 5] = [
     (
         "Hold",
         &[
-            line("tenure lock nightly -- ./report.sh", "wait without limit, then run"),
-            line("tenure lock -n nightly -- ./report.sh", "run now or exit with 1"),
-            line("tenure lock -w 30s nightly -- ./report.sh", "wait for 30 s at most"),
-            line("tenure lock --shared db -- ./read.sh", "together with other readers"),
-            line("tenure lock --limit 5 pool -- ./load.sh", "at most 5 at a time"),
-            line("tenure elect leader -- ./serve", "one leads, the others stand by"),
+            ("tenure lock nightly -- ./report.sh", "wait without limit, then run"),
+            ("tenure lock -n nightly -- ./report.sh", "run now or exit with 1"),
+            ("tenure lock -w 30s nightly -- ./report.sh", "wait for 30 s at most"),
+            ("tenure lock --shared db -- ./read.sh", "together with other readers"),
+            ("tenure lock --limit 5 pool -- ./load.sh", "at most 5 at a time"),
+            ("tenure elect leader -- ./serve", "one leads, the others stand by"),
         ],
     ),
     (
         "Look",
         &[
-            line("tenure ls", "the locks and their holders"),
-            line("tenure get leader", "the holder, and the queue"),
-            line("tenure why leader", "explain the state"),
-            line("tenure watch leader", "the events as they happen"),
-            line("tenure history leader", "past holds, and why they ended"),
-            line("tenure blocked --deadlocks", "exits with 1 if there are any"),
-            line("tenure top", "the namespace, every second"),
-            line("tenure doctor", "check servers and clocks"),
+            ("tenure ls", "the locks and their holders"),
+            ("tenure get leader", "the holder, and the queue"),
+            ("tenure why leader", "explain the state"),
+            ("tenure watch leader", "the events as they happen"),
+            ("tenure history leader", "past holds, and why they ended"),
+            ("tenure blocked --deadlocks", "exits with 1 if there are any"),
+            ("tenure top", "the namespace, every second"),
+            ("tenure doctor", "check servers and clocks"),
         ],
     ),
     (
         "Operate",
         &[
-            line("tenure transfer leader", "to the next, without a gap"),
-            line("tenure evict nightly --note 'host is dead'", "end a hold"),
-            line("tenure close worker-7", "end a session and its claims"),
-            line("tenure set pool --limit 8", "change a limit"),
+            ("tenure transfer leader", "to the next, without a gap"),
+            ("tenure evict nightly --note 'host is dead'", "end a hold"),
+            ("tenure close worker-7", "end a session and its claims"),
+            ("tenure set pool --limit 8", "change a limit"),
         ],
     ),
     (
         "Groups",
         &[
-            line("tenure group set quota 1000", "a config for all members"),
-            line("tenure group join quota --assign ./divide", "join, and print the share"),
-            line("tenure group get quota", "members, leader, shares"),
+            ("tenure group set quota 1000", "a config for all members"),
+            ("tenure group join quota --assign ./divide", "join, and print the share"),
+            ("tenure group get quota", "members, leader, shares"),
         ],
     ),
     (
         "Scripts",
         &[
-            line("tenure acquire job --session me --ttl 1m", "acquire, or exit with 1"),
-            line("tenure renew me", "extend the session by its TTL"),
-            line("tenure release job --session me --token 42", "release"),
-            line("tenure ls -o json | jq -r '.locks[].name'", "any result as JSON"),
-            line("tenure fence-sql postgres | psql \"$URL\"", "let a database check tokens"),
+            ("tenure acquire job --session me --ttl 1m", "acquire, or exit with 1"),
+            ("tenure renew me", "extend the session by its TTL"),
+            ("tenure release job --session me --token 42", "release"),
+            ("tenure ls -o json | jq -r '.locks[].name'", "any result as JSON"),
+            ("tenure fence-sql postgres | psql \"$URL\"", "let a database check tokens"),
         ],
     ),
 ];
@@ -83,11 +75,11 @@ mod tests {
 
     use super::*;
     use crate::args::command;
-    use crate::pages::commands;
+    use crate::pages::examples::commands;
 
     #[test]
     fn every_command_is_one_of_this_version() {
-        for Line { command: shown, .. } in CHEAT.iter().flat_map(|(_, lines)| *lines) {
+        for (shown, _) in CHEAT.iter().flat_map(|(_, lines)| *lines) {
             let found = commands(&format!("  {shown}"));
             assert_eq!(found.len(), 1, "{shown}");
             command().try_get_matches_from(&found[0]).unwrap_or_else(|error| panic!("{shown}\n{error}"));

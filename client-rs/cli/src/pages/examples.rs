@@ -3,11 +3,50 @@
 use clap::Command;
 use clap::error::ErrorKind;
 
-use super::text::{Piece, commands, pieces};
+use super::text::{Piece, pieces};
 use crate::args::command;
 
 /// The width of a common terminal.
 const WIDTH: usize = 80;
+
+/// The `tenure` commands in the literal lines of a text, each as its words.
+pub fn commands(text: &str) -> Vec<Vec<String>> {
+    let mut commands = Vec::new();
+    for piece in pieces(text) {
+        let Piece::Literal(lines) = piece else { continue };
+        let mut begun = String::new();
+        for line in lines {
+            begun.push_str(line);
+            begun.push('\n');
+            let is_open = line.ends_with('|') || line.ends_with('\\');
+            if let Some(words) = shlex::split(&begun).filter(|_| !is_open) {
+                commands.extend(of_line(&words));
+                begun.clear();
+            }
+        }
+        assert!(begun.is_empty(), "this never ends: {begun}");
+    }
+    commands
+}
+
+/// The parts between pipes and other separators that start with `tenure`; a command may also be nested in `$(…)`.
+fn of_line(words: &[String]) -> Vec<Vec<String>> {
+    const BETWEEN: [&str; 11] = ["|", "||", "&&", ";", ">", ">>", "<", "do", "done", "then", "\\"];
+    let words: Vec<String> = words.iter().flat_map(|word| between(word)).collect();
+    let parts = words.split(|word| BETWEEN.contains(&word.as_str()));
+    parts.filter(|part| part.first().is_some_and(|word| word == "tenure")).map(<[String]>::to_vec).collect()
+}
+
+fn between(word: &str) -> Vec<String> {
+    let word = word.strip_suffix('\n').unwrap_or(word);
+    let opened = ["token=$(", "<("].iter().find_map(|opening| word.strip_prefix(opening));
+    match (opened, word.strip_suffix(';')) {
+        (Some(first), _) => vec![";".to_owned(), first.to_owned()],
+        (None, Some(last)) => vec![last.to_owned(), ";".to_owned()],
+        (None, None) if word.ends_with(')') && !word.contains('(') => vec![word.trim_end_matches(')').to_owned()],
+        (None, None) => vec![word.to_owned()],
+    }
+}
 
 /// All help texts of a command, except its options.
 fn texts(command: &Command) -> Vec<String> {
@@ -66,4 +105,21 @@ fn no_example_is_wider_than_a_usual_terminal() {
             }
         }
     });
+}
+
+#[test]
+fn commands_are_found_among_others() {
+    let text = "  # a comment\n  tenure ls jobs/ | jq '.a | .b'    # and why\n  cat x |\n    tenure group set a - && echo\n  \
+        token=$(tenure renew me)\n  while read -r id; do tenure close \"$id\"; done\n  tenure lock a -- sh -c 'b;\n  c'";
+    let found: Vec<String> = commands(text).iter().map(|words| words.join(" ")).collect();
+    assert_eq!(
+        found,
+        [
+            "tenure ls jobs/",
+            "tenure group set a -",
+            "tenure renew me",
+            "tenure close $id",
+            "tenure lock a -- sh -c b;\nc"
+        ]
+    );
 }

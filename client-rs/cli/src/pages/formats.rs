@@ -2,15 +2,6 @@
 
 use crate::output::fields;
 
-/// The form of a command's output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// A single document.
-    One,
-    /// A stream, one document per line.
-    Lines,
-}
-
 /// The output of a command.
 #[derive(Debug)]
 pub struct Printed {
@@ -20,7 +11,8 @@ pub struct Printed {
     pub message: Option<&'static str>,
     /// The names of the top-level fields.
     pub fields: Vec<String>,
-    pub form: Form,
+    /// Whether it prints a stream, one document per line.
+    pub lines: bool,
 }
 
 const MESSAGES: [(&str, &str); 23] = [
@@ -68,23 +60,19 @@ const LINES: [&str; 3] = ["watch", "group watch", "group join"];
 
 /// The output of all commands, in the order of the help.
 pub fn printed() -> Vec<Printed> {
-    let of_contract = MESSAGES.into_iter().map(|(command, message)| Printed {
+    let messages = MESSAGES.into_iter().map(|(command, message)| Printed {
         command,
         message: Some(message).filter(|message| !message.is_empty()),
         fields: fields(message),
-        form: form(command),
+        lines: LINES.contains(&command),
     });
     let own = OWN.into_iter().map(|(command, fields)| Printed {
         command,
         message: None,
         fields: fields.iter().map(ToString::to_string).collect(),
-        form: form(command),
+        lines: LINES.contains(&command),
     });
-    of_contract.chain(own).collect()
-}
-
-fn form(command: &str) -> Form {
-    if LINES.contains(&command) { Form::Lines } else { Form::One }
+    messages.chain(own).collect()
 }
 
 #[cfg(test)]

@@ -41,8 +41,7 @@ pub fn pages(command: &clap::Command) -> io::Result<Vec<Page>> {
 /// # Errors
 /// As [`pages`].
 pub fn page(command: &clap::Command, words: &[String]) -> io::Result<Option<Page>> {
-    let name =
-        std::iter::once(command.get_name()).chain(words.iter().map(String::as_str)).collect::<Vec<_>>().join("-");
+    let name = [&[command.get_name().to_owned()], words].concat().join("-");
     Ok(pages(command)?.into_iter().find(|page| page.name == format!("{name}.1")))
 }
 

@@ -8,7 +8,5 @@ mod man;
 mod text;
 
 pub use cheat::{CHEAT, GRPCURL};
-pub use formats::{Form, printed};
+pub use formats::printed;
 pub use man::{Page, page, pages};
-#[cfg(test)]
-pub use text::commands;

@@ -48,48 +48,6 @@ pub fn pieces(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The `tenure` commands in the literal lines of a text, each as its words.
-#[cfg(test)]
-pub fn commands(text: &str) -> Vec<Vec<String>> {
-    let mut commands = Vec::new();
-    for piece in pieces(text) {
-        let Piece::Literal(lines) = piece else { continue };
-        let mut begun = String::new();
-        for line in lines {
-            begun.push_str(line);
-            begun.push('\n');
-            let is_open = line.ends_with('|') || line.ends_with('\\');
-            if let Some(words) = shlex::split(&begun).filter(|_| !is_open) {
-                commands.extend(of_line(&words));
-                begun.clear();
-            }
-        }
-        assert!(begun.is_empty(), "this never ends: {begun}");
-    }
-    commands
-}
-
-/// The parts between pipes and other separators that start with `tenure`; a command may also be nested in `$(…)`.
-#[cfg(test)]
-fn of_line(words: &[String]) -> Vec<Vec<String>> {
-    const BETWEEN: [&str; 11] = ["|", "||", "&&", ";", ">", ">>", "<", "do", "done", "then", "\\"];
-    let words: Vec<String> = words.iter().flat_map(|word| between(word)).collect();
-    let parts = words.split(|word| BETWEEN.contains(&word.as_str()));
-    parts.filter(|part| part.first().is_some_and(|word| word == "tenure")).map(<[String]>::to_vec).collect()
-}
-
-#[cfg(test)]
-fn between(word: &str) -> Vec<String> {
-    let word = word.strip_suffix('\n').unwrap_or(word);
-    let opened = ["token=$(", "<("].iter().find_map(|opening| word.strip_prefix(opening));
-    match (opened, word.strip_suffix(';')) {
-        (Some(first), _) => vec![";".to_owned(), first.to_owned()],
-        (None, Some(last)) => vec![last.to_owned(), ";".to_owned()],
-        (None, None) if word.ends_with(')') && !word.contains('(') => vec![word.trim_end_matches(')').to_owned()],
-        (None, None) => vec![word.to_owned()],
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,23 +62,6 @@ mod tests {
                 Piece::Literal(vec!["# Why", "tenure ls"]),
                 Piece::Prose("It lists them. For example:".into()),
                 Piece::Literal(vec!["a", "  b"]),
-            ]
-        );
-    }
-
-    #[test]
-    fn commands_are_found_among_others() {
-        let text = "  # a comment\n  tenure ls jobs/ | jq '.a | .b'    # and why\n  cat x |\n    tenure group set a - && echo\n  \
-            token=$(tenure renew me)\n  while read -r id; do tenure close \"$id\"; done\n  tenure lock a -- sh -c 'b;\n  c'";
-        let found: Vec<String> = commands(text).iter().map(|words| words.join(" ")).collect();
-        assert_eq!(
-            found,
-            [
-                "tenure ls jobs/",
-                "tenure group set a -",
-                "tenure renew me",
-                "tenure close $id",
-                "tenure lock a -- sh -c b;\nc"
             ]
         );
     }
