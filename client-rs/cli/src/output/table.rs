@@ -91,11 +91,12 @@ impl Table {
 
     /// The table as text, without trailing blanks.
     pub fn render(&self, style: Style) -> String {
-        let (shown, omitted) = self.fit(style.width);
-        let heading = |at: usize| Cell { text: self.columns[at].heading.to_owned(), tint: Tint::Bold };
-        let headings: Vec<Cell> = (0..self.columns.len()).map(heading).collect();
-        let lines = std::iter::once(&headings).chain(&self.rows).map(|row| self.line(row, &shown, style));
+        let widths = self.fit(style.width);
+        let headings: Vec<Cell> = self.columns.iter().map(|column| tinted(column.heading, Tint::Bold)).collect();
+        let lines = std::iter::once(&headings).chain(&self.rows).map(|row| self.line(row, &widths, style));
         let mut text = lines.collect::<Vec<_>>().join("\n");
+        let omitted = self.columns.iter().zip(&widths).filter(|(_, width)| width.is_none());
+        let omitted: Vec<&str> = omitted.map(|(column, _)| column.heading).collect();
         if !omitted.is_empty() {
             let note = truncate(&format!("(no space for {})", omitted.join(", ")), style.width.unwrap_or(usize::MAX));
             text.push('\n');
@@ -104,16 +105,14 @@ impl Table {
         text
     }
 
-    fn line(&self, row: &[Cell], shown: &[(usize, usize)], style: Style) -> String {
+    fn line(&self, row: &[Cell], widths: &[Option<usize>], style: Style) -> String {
         let mut line = String::new();
         // Blanks are written before the next text, so that lines have no trailing blanks.
         let mut blanks = 0;
-        for (at, width) in shown {
-            let (Some(cell), column) = (row.get(*at), self.columns[*at]) else { continue };
-            let text = match column.kind {
-                Kind::Id => truncate_middle(&cell.text, *width),
-                Kind::Text | Kind::Unbroken | Kind::Number => truncate(&cell.text, *width),
-            };
+        for ((cell, column), width) in row.iter().zip(&self.columns).zip(widths) {
+            let Some(width) = *width else { continue };
+            let shorten = if column.kind == Kind::Id { truncate_middle } else { truncate };
+            let text = shorten(&cell.text, width);
             let rest = width - text.width();
             let (before, after) = if column.kind == Kind::Number { (rest, 0) } else { (0, rest) };
             blanks += before;
@@ -126,10 +125,10 @@ impl Table {
         line
     }
 
-    /// The columns shown, each with its width, and the headings of those omitted.
-    fn fit(&self, limit: Option<usize>) -> (Vec<(usize, usize)>, Vec<&'static str>) {
+    /// The widths of the columns; `None` for those omitted.
+    fn fit(&self, limit: Option<usize>) -> Vec<Option<usize>> {
         let mut widths: Vec<Option<usize>> = (0..self.columns.len()).map(|at| Some(self.natural(at))).collect();
-        let Some(limit) = limit else { return (shown(&widths), Vec::new()) };
+        let Some(limit) = limit else { return widths };
         // Neither long ids nor one long name may displace all other columns.
         for at in (0..widths.len()).filter(|at| self.columns[*at].kind == Kind::Id) {
             self.narrow(&mut widths, at, limit, ID_WIDTH);
@@ -138,8 +137,8 @@ impl Table {
             self.narrow(&mut widths, at, limit, (limit / 2).max(MIN_WIDTH));
         }
         let mut order: Vec<usize> = (0..widths.len()).collect();
-        order.sort_by_key(|at| std::cmp::Reverse((self.columns[*at].rank, *at)));
-        for at in order {
+        order.sort_by_key(|at| self.columns[*at].rank);
+        for &at in order.iter().rev() {
             if excess(&widths, limit) == 0 {
                 break;
             }
@@ -154,9 +153,12 @@ impl Table {
         for at in (0..widths.len()).rev() {
             self.narrow(&mut widths, at, limit, 1);
         }
-        self.widen(&mut widths, limit);
-        let omitted = widths.iter().zip(&self.columns).filter(|(width, _)| width.is_none());
-        (shown(&widths), omitted.map(|(_, column)| column.heading).collect())
+        // The remaining space goes to columns that were narrowed more than needed.
+        for at in order {
+            let available = limit.saturating_sub(total(&widths));
+            widths[at] = widths[at].map(|width| self.natural(at).min(width + available));
+        }
+        widths
     }
 
     /// Narrows a column as much as needed, to no less than `floor`.
@@ -167,24 +169,10 @@ impl Table {
         }
     }
 
-    /// Gives the remaining space to columns that were narrowed more than needed, lowest rank first.
-    fn widen(&self, widths: &mut [Option<usize>], limit: usize) {
-        let mut order: Vec<usize> = (0..widths.len()).collect();
-        order.sort_by_key(|at| self.columns[*at].rank);
-        for at in order {
-            let available = limit.saturating_sub(total(widths));
-            widths[at] = widths[at].map(|width| self.natural(at).min(width + available));
-        }
-    }
-
     fn natural(&self, at: usize) -> usize {
         let cells = self.rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.text.width());
         cells.chain([self.columns[at].heading.width()]).max().unwrap_or(0)
     }
-}
-
-fn shown(widths: &[Option<usize>]) -> Vec<(usize, usize)> {
-    widths.iter().enumerate().filter_map(|(at, width)| Some((at, (*width)?))).collect()
 }
 
 /// The width by which the columns exceed `limit`.
@@ -199,23 +187,11 @@ fn total(widths: &[Option<usize>]) -> usize {
 
 /// Truncates text to a width of `limit`, with an ellipsis if anything was cut.
 pub fn truncate(text: &str, limit: usize) -> String {
-    if text.width() <= limit {
-        return text.to_owned();
+    match limit {
+        _ if text.width() <= limit => text.to_owned(),
+        0 => String::new(),
+        _ => fitting(text.chars(), limit - 1) + "…",
     }
-    let mut kept = String::new();
-    let mut available = limit.saturating_sub(1);
-    for char in text.chars() {
-        let width = char.width().unwrap_or(0);
-        if width > available {
-            break;
-        }
-        available -= width;
-        kept.push(char);
-    }
-    if limit > 0 {
-        kept.push('…');
-    }
-    kept
 }
 
 /// Like `truncate`, but keeps both ends of the text.
@@ -223,15 +199,17 @@ pub fn truncate_middle(text: &str, limit: usize) -> String {
     if text.width() <= limit {
         return text.to_owned();
     }
-    let end_width = limit.saturating_sub(1) / 2;
-    let mut end = String::new();
-    let mut available = end_width;
-    for char in text.chars().rev() {
-        let Some(left) = available.checked_sub(char.width().unwrap_or(0)) else { break };
-        available = left;
-        end.insert(0, char);
-    }
+    let end: String = fitting(text.chars().rev(), limit.saturating_sub(1) / 2).chars().rev().collect();
     truncate(text, limit - end.width()) + &end
+}
+
+/// The first characters, up to a total width of `available`.
+fn fitting(chars: impl Iterator<Item = char>, mut available: usize) -> String {
+    let fits = |char: char| {
+        available = available.checked_sub(char.width().unwrap_or(0))?;
+        Some(char)
+    };
+    chars.map_while(fits).collect()
 }
 
 #[cfg(test)]
