@@ -11,8 +11,8 @@ use crate::Context;
 use crate::args::WatchArgs;
 use crate::exit::Failure;
 use crate::output::{
-    describe_claim, describe_holders, end_reason, escape, event_time, exact, handoff, history_gone, in_mode, metadata,
-    say, settings,
+    by, describe_claim, describe_holders, end_reason, escape, event_time, exact, handoff, history_gone, in_mode,
+    metadata, say, settings,
 };
 use crate::rejection;
 use crate::rpc::Repeat;
@@ -120,7 +120,8 @@ fn lock_line(lock: &Lock, revision: u64) -> String {
 fn event_lines(event: &Event) -> Vec<String> {
     let claim = event.claim.clone().unwrap_or_default();
     let (who, mode, token) = (describe_claim(&claim), in_mode(&claim), claim.token);
-    let why = why(event);
+    let by = by(&event.operator, &event.note);
+    let why = format!("{}{by}", end_reason(event.end_reason()));
     let what = match event.r#type() {
         EventType::Queued => format!("{who} waits for it{mode}"),
         EventType::Granted => format!("granted to {who}, token {token}{mode}"),
@@ -131,17 +132,13 @@ fn event_lines(event: &Event) -> Vec<String> {
         EventType::Ended => format!("{why}: {who} no longer waits for it"),
         EventType::TransferStarted => {
             let asked = handoff(&claim).unwrap_or_else(|| "asked to hand over".to_owned());
-            let by = if event.operator.is_empty() {
-                ", as a waiter of higher priority is queued".to_owned()
-            } else {
-                by(event)
-            };
+            let by = if event.operator.is_empty() { ", as a waiter of higher priority is queued" } else { by.as_str() };
             format!("{who} is {asked}{by}, token {token}")
         }
         EventType::TransferCancelled => format!("{who} did not hand over in time and keeps the hold, token {token}"),
         EventType::Transferred => transferred(&event.previous.clone().unwrap_or_default(), &claim),
         EventType::Updated => format!("{who} changed its metadata: {}, token {token}", metadata(&claim.metadata)),
-        EventType::Configured => format!("set: {}{}", settings(event.settings.as_ref()), by(event)),
+        EventType::Configured => format!("set: {}{by}", settings(event.settings.as_ref())),
         EventType::Unspecified => "unknown event".to_owned(),
     };
     let line = |name: &String| {
@@ -156,22 +153,6 @@ fn transferred(from: &Claim, to: &Claim) -> String {
     let by_owner = !from.owner.is_empty() && !to.owner.is_empty() && from.owner != to.owner;
     let name = |claim: &Claim| escape(if by_owner { &claim.owner } else { &claim.session_id });
     format!("transferred: {} (token {}) -> {} (token {})", name(from), from.token, name(to), to.token)
-}
-
-fn why(event: &Event) -> String {
-    format!("{}{}", end_reason(event.end_reason()), by(event))
-}
-
-/// The operator, with the note.
-fn by(event: &Event) -> String {
-    let mut text = String::new();
-    if !event.operator.is_empty() {
-        text.push_str(&format!(" by {}", escape(&event.operator)));
-    }
-    if !event.note.is_empty() {
-        text.push_str(&format!(" ({})", escape(&event.note)));
-    }
-    text
 }
 
 #[cfg(test)]

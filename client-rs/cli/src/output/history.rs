@@ -1,15 +1,14 @@
 //! Formats a lock's history as text.
 
 use tenure_proto::v1::{
-    EndReason, HistoryEntry, HistoryGone, HistoryGoneCause, HistoryLoss, HoldRecord, ListHistoryResponse,
-    history_entry::Kind,
+    EndReason, HistoryEntry, HistoryGone, HistoryGoneCause, HoldRecord, ListHistoryResponse, history_entry::Kind,
 };
 
 use super::Shown;
 use super::locks::or_dash;
 use super::style::{Tint, escape};
 use super::table::{Cell, Table, column, ids, numbers, tinted, unbroken};
-use super::terms::end_reason;
+use super::terms::{by, end_reason};
 use super::time::{rough, time};
 
 /// The history of a lock.
@@ -22,11 +21,11 @@ pub fn history(name: &str, listed: &ListHistoryResponse) -> Shown {
     if listed.entries.is_empty() {
         return Shown::nothing(format!("{}: no known holds; {rest}", escape(name)));
     }
-    Shown { text: Some(entries(listed.entries.iter())), note: Some(rest) }
+    Shown { text: Some(entries(&listed.entries)), note: Some(rest) }
 }
 
 /// Entries of a history, one per row.
-pub fn entries<'a>(entries: impl Iterator<Item = &'a HistoryEntry>) -> String {
+pub fn entries(entries: &[HistoryEntry]) -> String {
     let mut table = Table::new([
         column("OWNER", 1),
         ids("SESSION", 5),
@@ -62,7 +61,8 @@ pub fn entries<'a>(entries: impl Iterator<Item = &'a HistoryEntry>) -> String {
             Some(Kind::Loss(loss)) => {
                 let mut row = [const { "-" }; 10].map(Cell::from);
                 row[8] = time(loss.time).into();
-                row[9] = tinted(lost(loss), Tint::Bad);
+                let lost = format!("the database lost the history after revision {}", loss.after_revision);
+                row[9] = tinted(lost, Tint::Bad);
                 table.row(row);
             }
             None => {}
@@ -81,14 +81,7 @@ fn tint(reason: EndReason) -> Tint {
 
 /// The reason why a hold ended, with the operator and note.
 pub fn why(hold: &HoldRecord) -> String {
-    let mut text = end_reason(hold.end_reason()).to_owned();
-    if !hold.operator.is_empty() {
-        text.push_str(&format!(" by {}", escape(&hold.operator)));
-    }
-    if !hold.note.is_empty() {
-        text.push_str(&format!(" ({})", escape(&hold.note)));
-    }
-    text
+    format!("{}{}", end_reason(hold.end_reason()), by(&hold.operator, &hold.note))
 }
 
 /// Reports that a watch cannot resume from its last revision.
@@ -100,12 +93,10 @@ pub fn history_gone(history_gone: &HistoryGone) -> String {
     format!("the history after the last revision is not available: {why}; current state:")
 }
 
-fn lost(loss: &HistoryLoss) -> String {
-    format!("the database lost the history after revision {}", loss.after_revision)
-}
-
 #[cfg(test)]
 mod tests {
+    use tenure_proto::v1::HistoryLoss;
+
     use super::*;
 
     fn hold() -> HoldRecord {
@@ -129,7 +120,7 @@ mod tests {
 
     fn rows(kinds: Vec<Kind>) -> Vec<String> {
         let listed: Vec<HistoryEntry> = kinds.into_iter().map(|kind| HistoryEntry { kind: Some(kind) }).collect();
-        entries(listed.iter()).lines().skip(1).map(|row| row.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+        entries(&listed).lines().skip(1).map(|row| row.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
     }
 
     #[test]

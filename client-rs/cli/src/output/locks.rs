@@ -7,7 +7,7 @@ use tenure_proto::v1::{Claim, ClaimState, GetLockResponse, ListLocksResponse, Lo
 use super::Shown;
 use super::style::{Tint, escape};
 use super::table::{Cell, Table, column, ids, numbers, tinted, unbroken};
-use super::terms::{chain, cycles, handoff, held_mode, in_mode, mode, permits_out, settings};
+use super::terms::{cycles, held_mode, in_mode, mode, notes, permits_out, settings};
 use super::time::{duration, time};
 
 /// Describes the claim's owner: the owner label, and the session.
@@ -15,7 +15,8 @@ pub fn describe_claim(claim: &Claim) -> String {
     who(&claim.owner, &claim.session_id)
 }
 
-fn who(owner: &str, session: &str) -> String {
+/// Describes an owner: the owner label, and the session.
+pub fn who(owner: &str, session: &str) -> String {
     let session = escape(session);
     match owner {
         "" => format!("session {session}"),
@@ -98,17 +99,10 @@ pub fn lock(response: &GetLockResponse) -> String {
     if lock.settings.is_some() {
         text.push_str(&format!("\nset: {}", settings(lock.settings.as_ref())));
     }
-    for holder in &lock.holders {
-        if let Some(asked) = handoff(holder) {
-            text.push_str(&format!("\ntoken {} is {asked}", holder.token));
-        }
-    }
-    for cycle in cycles(&lock.waiters) {
-        text.push_str(&format!("\ndeadlock: {}", chain(&cycle)));
-    }
+    let claims = lock.holders.iter().chain(&lock.waiters);
+    text.push_str(&notes(claims.clone()));
     if !lock.holders.is_empty() || !lock.waiters.is_empty() {
-        text.push_str("\n\n");
-        text.push_str(&rows(lock.holders.iter().chain(&lock.waiters), Some(0)));
+        text.push_str(&format!("\n\n{}", rows(claims, true)));
     }
     if let Some(more) = more_holders(lock) {
         text.push_str(&format!("\n… and {more} more who hold it"));
@@ -145,11 +139,11 @@ fn more_holders(lock: &Lock) -> Option<u64> {
 
 /// Claims, one per row.
 pub fn claims<'a>(claims: impl Iterator<Item = &'a Claim>) -> String {
-    rows(claims, None)
+    rows(claims, false)
 }
 
-/// Claims, one per row; waiting ones are numbered from the place after `place`, if it is known.
-fn rows<'a>(claims: impl Iterator<Item = &'a Claim>, mut place: Option<u64>) -> String {
+/// Claims, one per row; the waiting ones of a single queue are `numbered`.
+fn rows<'a>(claims: impl Iterator<Item = &'a Claim>, numbered: bool) -> String {
     let mut table = Table::new([
         column("STATE", 1),
         column("OWNER", 1),
@@ -161,16 +155,15 @@ fn rows<'a>(claims: impl Iterator<Item = &'a Claim>, mut place: Option<u64>) -> 
         column("NAMES", 5),
         column("METADATA", 7),
     ]);
+    let mut waiting = 0;
     for claim in claims {
-        let mut place_of_it = String::new();
-        if claim.state() == ClaimState::Waiting
-            && let Some(place) = &mut place
-        {
-            *place += 1;
-            place_of_it = format!(" #{place}");
+        let mut place = String::new();
+        if numbered && claim.state() == ClaimState::Waiting {
+            waiting += 1;
+            place = format!(" #{waiting}");
         }
         table.row([
-            state(claim, &place_of_it),
+            state(claim, &place),
             or_dash(&claim.owner).into(),
             escape(&claim.session_id).into(),
             if claim.token == 0 { "-".to_owned() } else { claim.token.to_string() }.into(),

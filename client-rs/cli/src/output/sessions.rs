@@ -6,7 +6,7 @@ use super::Shown;
 use super::locks::{claims, metadata, or_dash};
 use super::style::escape;
 use super::table::{Table, column, ids, numbers};
-use super::terms::{chain, cycles, handoff, mode};
+use super::terms::{mode, notes};
 use super::time::{duration, rough};
 
 /// A list of sessions.
@@ -29,8 +29,8 @@ pub fn sessions(response: &ListSessionsResponse) -> Shown {
             or_dash(&session.owner).into(),
             duration(session.ttl).into(),
             duration(session.disconnect_grace).into(),
-            names(session, &[ClaimState::Held]).into(),
-            names(session, &[ClaimState::Waiting]).into(),
+            names(session, ClaimState::Held).into(),
+            names(session, ClaimState::Waiting).into(),
             metadata(&session.metadata).into(),
         ]);
     }
@@ -53,27 +53,18 @@ pub fn session(response: &GetSessionResponse) -> String {
         metadata(&session.metadata),
         session.opened_revision,
     );
-    for claim in &session.claims {
-        if let Some(asked) = handoff(claim) {
-            text.push_str(&format!("\ntoken {} is {asked}", claim.token));
-        }
-    }
-    for cycle in cycles(&session.claims) {
-        text.push_str(&format!("\ndeadlock: {}", chain(&cycle)));
-    }
-    if session.claims.is_empty() {
-        text.push_str("\nno claims");
-    } else {
-        text.push_str("\n\n");
-        text.push_str(&claims(session.claims.iter()));
+    text.push_str(&notes(session.claims.iter()));
+    match session.claims.as_slice() {
+        [] => text.push_str("\nno claims"),
+        held => text.push_str(&format!("\n\n{}", claims(held.iter()))),
     }
     text
 }
 
-/// The names of the claims in one of these states, with notes on mode, handoff and deadlock.
-fn names(session: &Session, states: &[ClaimState]) -> String {
+/// The names of the claims in a state, with notes on mode, handoff and deadlock.
+fn names(session: &Session, state: ClaimState) -> String {
     let mut names = Vec::new();
-    for claim in session.claims.iter().filter(|claim| states.contains(&claim.state())) {
+    for claim in session.claims.iter().filter(|claim| claim.state() == state) {
         let mut notes = Vec::new();
         if !matches!(claim.mode(), Mode::Unspecified | Mode::Exclusive) {
             notes.push(mode(claim));

@@ -1,7 +1,6 @@
 //! The style of text: the terminal's width, colours where they are wanted, and escaped control characters.
 
 use std::env;
-use std::fmt::Write;
 use std::io::{self, IsTerminal};
 
 use clap::ColorChoice;
@@ -33,7 +32,6 @@ pub enum Tint {
 
 impl Style {
     /// A pipe, or a file.
-    #[cfg(test)]
     pub const PIPE: Self = Self { width: None, colours: false };
 
     /// The look of the standard output.
@@ -48,7 +46,7 @@ impl Style {
 
     fn of(output: &(impl AsFd + IsTerminal)) -> Self {
         if !output.is_terminal() {
-            return Self { width: None, colours: false };
+            return Self::PIPE;
         }
         let reported = tcgetwinsize(output).map_or(0, |size| usize::from(size.ws_col));
         let columns = || env::var("COLUMNS").ok()?.parse().ok().filter(|width| *width > 0);
@@ -96,25 +94,14 @@ pub fn bold(text: &str) -> String {
     Style::of_stdout().paint(text, Tint::Bold)
 }
 
-/// A `tenure` command line to copy. The name comes after all options and is quoted for a shell, whatever it contains.
-pub fn line_to_copy(command: &str, name: &str) -> String {
-    let name = escape(name);
-    let quoted = shlex::try_quote(&name).unwrap_or_default();
-    format!("tenure {command} -- {quoted}")
-}
-
 /// Untrusted text with control characters escaped: it must not move the cursor or break a line.
 pub fn escape(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for char in text.chars() {
         match char {
             // Directional overrides and isolates reorder the surrounding text.
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                let _ = write!(shown, "{}", char.escape_unicode());
-            }
-            _ if char.is_control() => {
-                let _ = write!(shown, "{}", char.escape_default());
-            }
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => shown.extend(char.escape_unicode()),
+            _ if char.is_control() => shown.extend(char.escape_default()),
             _ => shown.push(char),
         }
     }

@@ -77,6 +77,25 @@ pub fn handoff(claim: &Claim) -> Option<String> {
     Some(format!("asked to hand over{to} within {}", duration(pending.drain)))
 }
 
+/// The operator of an action and the note, as a suffix; empty if there is none.
+pub fn by(operator: &str, note: &str) -> String {
+    let mut text = String::new();
+    if !operator.is_empty() {
+        text.push_str(&format!(" by {}", escape(operator)));
+    }
+    if !note.is_empty() {
+        text.push_str(&format!(" ({})", escape(note)));
+    }
+    text
+}
+
+/// The pending handoffs of these claims, and their deadlocks, each on a new line.
+pub fn notes<'a>(claims: impl Iterator<Item = &'a Claim> + Clone) -> String {
+    let handoffs = claims.clone().filter_map(|claim| Some(format!("\ntoken {} is {}", claim.token, handoff(claim)?)));
+    let deadlocks = cycles(claims).into_iter().map(|cycle| format!("\ndeadlock: {}", chain(&cycle)));
+    handoffs.chain(deadlocks).collect()
+}
+
 /// The cycles of sessions in which these claims wait for each other, each once.
 pub fn cycles<'a>(claims: impl IntoIterator<Item = &'a Claim>) -> Vec<Vec<&'a str>> {
     let mut cycles = Vec::new();

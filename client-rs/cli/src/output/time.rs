@@ -43,7 +43,8 @@ pub fn rough(duration: Option<prost_types::Duration>) -> String {
     known(duration).map_or_else(|| "-".to_owned(), human)
 }
 
-fn known(duration: Option<prost_types::Duration>) -> Option<Duration> {
+/// A duration of the API, if it is set.
+pub fn known(duration: Option<prost_types::Duration>) -> Option<Duration> {
     duration.and_then(|duration| Duration::try_from(duration).ok())
 }
 
