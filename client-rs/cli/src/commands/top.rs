@@ -10,7 +10,7 @@ use super::read::{list_locks, list_servers, list_sessions};
 use crate::Context;
 use crate::args::TopArgs;
 use crate::exit::{self, Failure};
-use crate::output::{self, Screen, State, Style};
+use crate::output::{self, State, Style};
 
 /// The minimum interval, to limit the load on servers.
 const SHORTEST: Duration = Duration::from_millis(100);
@@ -24,12 +24,12 @@ pub async fn top(context: &Context, args: TopArgs) -> Result<u8, Failure> {
     if args.interval < SHORTEST {
         return Err(Failure::new(exit::USAGE, format!("--interval: at least {}", output::exact(SHORTEST))));
     }
-    let screen = Screen { namespace: &context.global.namespace, rows: args.rows };
+    let screen = |before: Option<&State>, now: &State| output::top(&context.global.namespace, args.rows, before, now);
     let mut last = read_state(context).await?;
     if args.once || !Style::of_stdout().can_redraw() {
-        return context.output.value(&summary(&last)?, || output::top(screen, None, &last));
+        return context.output.value(&summary(&last)?, || screen(None, &last));
     }
-    draw(&output::top(screen, None, &last))?;
+    draw(&screen(None, &last))?;
     loop {
         tokio::select! {
             () = tokio::time::sleep(args.interval) => {}
@@ -37,7 +37,7 @@ pub async fn top(context: &Context, args: TopArgs) -> Result<u8, Failure> {
         }
         match read_state(context).await {
             Ok(now) => {
-                draw(&output::top(screen, Some(&last), &now))?;
+                draw(&screen(Some(&last), &now))?;
                 last = now;
             }
             // Keep running: an unattended screen must recover when a server is reachable again.

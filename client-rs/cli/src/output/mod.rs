@@ -29,7 +29,7 @@ pub use style::{Style, Tint, bold, escape, help_colours};
 pub use table::{ID_WIDTH, Table, column, truncate, truncate_middle};
 pub use terms::{by, end_reason, handoff, in_mode, settings};
 pub use time::{duration, event_time, exact, human, timestamp};
-pub use top::{Screen, State, top};
+pub use top::{State, top};
 pub use why::{Explanation, why};
 
 use crate::args::Format;

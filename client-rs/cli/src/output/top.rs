@@ -1,7 +1,7 @@
 //! Formats the state of the whole namespace on one screen.
 
 use std::cmp::Reverse;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tenure_proto::v1::{ClaimState, ListLocksResponse, ListServersResponse, ListSessionsResponse, Lock, Session};
 
@@ -10,8 +10,8 @@ use super::locks::{describe_claim, or_dash};
 use super::servers::servers;
 use super::style::{Tint, bold, escape};
 use super::table::{Table, column, ids, numbers, tinted};
-use super::terms::cycles;
-use super::time::{duration, rough};
+use super::terms::{chain, cycles};
+use super::time::{duration, known, rough};
 
 /// The whole state at one moment.
 #[derive(Debug)]
@@ -24,58 +24,23 @@ pub struct State {
     pub silent: Vec<(String, String)>,
 }
 
-/// The options of the screen.
-#[derive(Clone, Copy, Debug)]
-pub struct Screen<'a> {
-    pub namespace: &'a str,
-    /// The maximum number of rows of each table.
-    pub rows: usize,
-}
-
-impl State {
-    /// The numbers of sessions, locks held, locks waited for, and waiting claims.
-    fn counts(&self) -> (usize, usize, usize, u64) {
-        let locks = &self.locks.locks;
-        let held = locks.iter().filter(|lock| lock.holders.iter().any(is_held)).count();
-        let waited_for = locks.iter().filter(|lock| lock.waiter_count > 0).count();
-        (self.sessions.sessions.len(), held, waited_for, locks.iter().map(|lock| lock.waiter_count).sum())
-    }
-
-    /// The sessions with less than half of their TTL left, those that expire soonest first. Clients renew early enough
-    /// to keep more than that.
-    fn late(&self) -> Vec<(&Session, Duration, Duration)> {
-        let time = |value: Option<prost_types::Duration>| value.and_then(|value| Duration::try_from(value).ok());
-        let late = self.sessions.sessions.iter().filter_map(|session| {
-            let (left, ttl) = (time(session.remaining)?, time(session.ttl)?);
-            (left < ttl / 2).then_some((session, left, ttl))
-        });
-        let mut late: Vec<_> = late.collect();
-        late.sort_by_key(|(_, left, _)| *left);
-        late
-    }
-
-    /// The locks, those with the most waiters first.
-    fn busiest(&self) -> Vec<&Lock> {
-        let mut locks: Vec<&Lock> = self.locks.locks.iter().collect();
-        locks.sort_by_key(|lock| Reverse(lock.waiter_count));
-        locks
-    }
-}
-
 fn is_held(claim: &tenure_proto::v1::Claim) -> bool {
     claim.state() == ClaimState::Held
 }
 
-/// The screen. With the state before, it shows the rate of events since then.
-pub fn top(screen: Screen<'_>, before: Option<&State>, now: &State) -> String {
-    let (sessions, held, waited_for, waiting) = now.counts();
-    let mut head = format!("namespace {}, revision {}", escape(screen.namespace), now.locks.revision);
+/// The screen, with at most `rows` rows in each table. With the state before, it shows the rate of events since then.
+pub fn top(namespace: &str, rows: usize, before: Option<&State>, now: &State) -> String {
+    let (sessions, locks) = (&now.sessions.sessions, &now.locks.locks);
+    let held = locks.iter().filter(|lock| lock.holders.iter().any(is_held)).count();
+    let waited_for = locks.iter().filter(|lock| lock.waiter_count > 0).count();
+    let waiting: u64 = locks.iter().map(|lock| lock.waiter_count).sum();
+    let mut head = format!("namespace {}, revision {}", escape(namespace), now.locks.revision);
     if let Some(rate) = before.and_then(|before| rate(before, now)) {
         head.push_str(&format!(" ({rate:.1} events a second)"));
     }
     let mut parts = vec![
         bold(&head),
-        format!("{sessions} sessions open; {held} locks held; {waited_for} waited for, by {waiting}"),
+        format!("{} sessions open; {held} locks held; {waited_for} waited for, by {waiting}", sessions.len()),
         String::new(),
     ];
     let Shown { text, note } = servers(&now.servers);
@@ -83,10 +48,10 @@ pub fn top(screen: Screen<'_>, before: Option<&State>, now: &State) -> String {
     for (endpoint, why) in &now.silent {
         parts.push(format!("{}: {}", escape(endpoint), escape(why)));
     }
-    parts.push(format!("\n{}\n{}", bold("LATE RENEWALS (less than half of the TTL left)"), late(now, screen.rows)));
-    parts.push(format!("\n{}\n{}", bold("LOCKS, the most waited for first"), busiest(now, screen.rows)));
-    for cycle in now.locks.locks.iter().flat_map(|lock| cycles(&lock.waiters)) {
-        parts.push(format!("deadlock: {}", super::terms::chain(&cycle)));
+    parts.push(format!("\n{}\n{}", bold("LATE RENEWALS (less than half of the TTL left)"), late(sessions, rows)));
+    parts.push(format!("\n{}\n{}", bold("LOCKS, the most waited for first"), busiest(locks, rows)));
+    for cycle in locks.iter().flat_map(|lock| cycles(&lock.waiters)) {
+        parts.push(format!("deadlock: {}", chain(&cycle)));
     }
     parts.join("\n")
 }
@@ -98,8 +63,15 @@ fn rate(before: &State, now: &State) -> Option<f64> {
     (passed > 0.0).then(|| events as f64 / passed)
 }
 
-fn late(state: &State, rows: usize) -> String {
-    let late = state.late();
+/// The sessions with less than half of their TTL left, those that expire soonest first. Clients renew early enough to
+/// keep more than that.
+fn late(sessions: &[Session], rows: usize) -> String {
+    let is_late = |session: &&Session| match (known(session.remaining), known(session.ttl)) {
+        (Some(left), Some(ttl)) => left < ttl / 2,
+        _ => false,
+    };
+    let mut late: Vec<&Session> = sessions.iter().filter(is_late).collect();
+    late.sort_by_key(|session| known(session.remaining));
     if late.is_empty() {
         return "none".to_owned();
     }
@@ -110,7 +82,7 @@ fn late(state: &State, rows: usize) -> String {
         numbers("OF TTL", 2),
         column("HOLDS", 1),
     ]);
-    for (session, _, _) in late.iter().take(rows) {
+    for session in late.iter().take(rows) {
         let held = session.claims.iter().filter(|claim| is_held(claim)).flat_map(|claim| &claim.names);
         let held: Vec<String> = held.map(|name| escape(name)).collect();
         table.row([
@@ -124,11 +96,13 @@ fn late(state: &State, rows: usize) -> String {
     table.finish() + &more(late.len(), rows)
 }
 
-fn busiest(state: &State, rows: usize) -> String {
-    let locks = state.busiest();
+/// The locks, those with the most waiters first.
+fn busiest(locks: &[Lock], rows: usize) -> String {
     if locks.is_empty() {
         return "no lock is held or waited for".to_owned();
     }
+    let mut locks: Vec<&Lock> = locks.iter().collect();
+    locks.sort_by_key(|lock| Reverse(lock.waiter_count));
     let mut table = Table::new([
         column("NAME", 1),
         column("HOLDER", 2),
@@ -163,6 +137,8 @@ fn more(count: usize, rows: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use tenure_proto::v1::Claim;
 
     use super::*;
@@ -201,8 +177,7 @@ mod tests {
 
     #[test]
     fn the_late_come_first_and_the_quiet_last() {
-        let screen = Screen { namespace: "default", rows: 10 };
-        let text = top(screen, None, &state(9, Instant::now()));
+        let text = top("default", 10, None, &state(9, Instant::now()));
         assert!(text.contains("4 sessions open; 2 locks held; 1 waited for, by 3"), "{text}");
         assert!(row_of(&text, "last ") < row_of(&text, "late "), "{text}");
         assert!(!text.contains("in-time") && !text.contains("elsewhere"), "{text}");
@@ -213,7 +188,7 @@ mod tests {
     fn changes_are_shown_as_a_rate_and_the_rest_as_a_number() {
         let begun = Instant::now();
         let (before, now) = (state(10, begun), state(40, begun + Duration::from_secs(2)));
-        let text = top(Screen { namespace: "default", rows: 1 }, Some(&before), &now);
+        let text = top("default", 1, Some(&before), &now);
         assert!(text.contains("revision 40 (15.0 events a second)"), "{text}");
         assert_eq!(text.matches("… and 1 more").count(), 2, "{text}");
     }

@@ -1,7 +1,6 @@
 //! Explains the state of a lock on one screen of text.
 
 use std::fmt::Write;
-use std::time::Duration;
 
 use serde_json::json;
 use tenure_proto::v1::{
@@ -10,9 +9,9 @@ use tenure_proto::v1::{
 
 use super::history::entries;
 use super::json::value;
-use super::locks::{describe_claim, metadata};
-use super::style::{escape, line_to_copy};
-use super::time::{rough, time};
+use super::locks::{describe_claim, metadata, who};
+use super::style::escape;
+use super::time::{known, rough, time};
 use crate::exit::Failure;
 
 /// The maximum number of waiters shown.
@@ -80,11 +79,13 @@ pub fn why(explanation: &Explanation) -> String {
     let _ = write!(text, "\n\n{}", waiters(explanation));
     let listed = &explanation.history;
     let _ = match (listed.entries.is_empty(), listed.next_page_token.is_empty()) {
-        (false, _) => write!(text, "\n\nhistory:\n\n{}", entries(listed.entries.iter())),
+        (false, _) => write!(text, "\n\nhistory:\n\n{}", entries(&listed.entries)),
         (true, true) if listed.kept_since.is_none() => write!(text, "\n\nnever held"),
         (true, true) => write!(text, "\n\nno holds since {}, as far as history is kept", time(listed.kept_since)),
         (true, false) => {
-            write!(text, "\n\nno recent holds; to search further back: {}", line_to_copy("history", &name))
+            // The name may look like an option, and may contain syntax of the shell.
+            let quoted = shlex::try_quote(&name).unwrap_or_default();
+            write!(text, "\n\nno recent holds; to search further back: tenure history -- {quoted}")
         }
     };
     text
@@ -142,8 +143,7 @@ fn no_holder(name: &str, explanation: &Explanation) -> String {
         );
     }
     let Some(last) = explanation.holds().find(|hold| hold.ended_time.is_some()) else { return text };
-    let who = Claim { session_id: last.session_id.clone(), owner: last.owner.clone(), ..Claim::default() };
-    let _ = write!(text, "\n  last      {}, token {}", describe_claim(&who), last.token);
+    let _ = write!(text, "\n  last      {}, token {}", who(&last.owner, &last.session_id), last.token);
     let _ = write!(text, "\n  until     {}, for {}", time(last.ended_time), rough(last.held));
     let _ = write!(text, "\n  ended     {}", explain_end(last));
     if last.longest_pause.is_some() {
@@ -182,7 +182,6 @@ fn waiters(explanation: &Explanation) -> String {
 /// The longest pause between renewals of a hold, with a note if it is suspicious.
 fn pauses(hold: &HoldRecord, ttl: Option<prost_types::Duration>) -> String {
     let text = format!("at most {} apart", rough(hold.longest_pause));
-    let known = |duration: Option<prost_types::Duration>| duration.and_then(|known| Duration::try_from(known).ok());
     match (known(hold.longest_pause), known(ttl)) {
         (Some(pause), Some(length)) if pause > length / 2 => {
             format!("{text}, of a TTL of {}: its holder was slow, or cut off", rough(ttl))
