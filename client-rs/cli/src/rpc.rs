@@ -1,6 +1,5 @@
 //! Calls to the service: tries the endpoints in order, and reports why none of them served the call.
 
-use std::fmt::Write;
 use std::future::Future;
 use std::time::Duration;
 
@@ -24,9 +23,12 @@ const LONGEST_CALL: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// The endpoints of the service, and the timeout of calls.
 #[derive(Debug, Clone)]
 pub struct Rpc {
-    endpoints: Vec<String>,
-    security: Security,
-    timeout: Duration,
+    /// The endpoints, in the order in which they are tried.
+    pub endpoints: Vec<String>,
+    /// How connections are secured.
+    pub security: Security,
+    /// The timeout of a call.
+    pub timeout: Duration,
     /// The time that the service may wait before it replies, in addition to the timeout.
     server_wait: Duration,
 }
@@ -46,25 +48,10 @@ impl Rpc {
         Self { endpoints, security, timeout, server_wait: Duration::ZERO }
     }
 
-    /// The endpoints, in the order in which they are tried.
-    pub fn endpoints(&self) -> &[String] {
-        &self.endpoints
-    }
-
     /// A copy that uses one endpoint only.
     #[must_use]
     pub fn only(&self, endpoint: &str) -> Self {
         Self { endpoints: vec![endpoint.to_owned()], ..self.clone() }
-    }
-
-    /// How connections are secured.
-    pub fn security(&self) -> &Security {
-        &self.security
-    }
-
-    /// The timeout of a call.
-    pub fn timeout(&self) -> Duration {
-        self.timeout
     }
 
     /// A copy with more time, for calls that wait.
@@ -172,14 +159,12 @@ fn root_cause(problem: &str) -> String {
 
 /// The failure when no endpoint could reply, with the cause for each.
 pub fn unavailable(tried: &[(&str, String)]) -> Failure {
-    let mut message = match tried {
+    let message = match tried {
         [_] => "the server cannot be reached, or cannot reply:".to_owned(),
         _ => format!("none of {} servers can be reached and reply:", tried.len()),
     };
-    for (endpoint, why) in tried {
-        let _ = write!(message, "\n    {endpoint}: {why}");
-    }
-    Failure::new(exit::UNAVAILABLE, message)
+    let causes: String = tried.iter().map(|(endpoint, why)| format!("\n    {endpoint}: {why}")).collect();
+    Failure::new(exit::UNAVAILABLE, message + &causes)
         .next("start a server (tenured), pass others with --endpoints, or diagnose with tenure doctor")
 }
 

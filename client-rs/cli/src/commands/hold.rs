@@ -83,7 +83,7 @@ pub async fn connect(context: &Context) -> Result<Client, Failure> {
         .endpoints(context.global.endpoints.iter().cloned())
         .namespace(context.global.namespace.clone())
         .call_timeout(context.global.timeout)
-        .security(context.rpc.security().clone());
+        .security(context.rpc.security.clone());
     match Client::connect(options) {
         Ok(client) => Ok(client),
         Err(error) => Err(failure(context, &error).await),

@@ -55,7 +55,7 @@ async fn read_state(context: &Context) -> Result<State, Failure> {
     let mut sessions = list_sessions(rpc, namespace).await?;
     let mut silent = Vec::new();
     if servers.servers.len() > 1 {
-        for endpoint in rpc.endpoints() {
+        for endpoint in &rpc.endpoints {
             match list_sessions(&rpc.only(endpoint), namespace).await {
                 Ok(listed) => add_remaining(&mut sessions, listed),
                 Err(failure) => silent.push((endpoint.clone(), failure.message)),

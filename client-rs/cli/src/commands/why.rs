@@ -41,7 +41,7 @@ async fn at_home(context: &Context, session_id: &str) -> (Rpc, Option<Session>) 
     let (namespace, session_id) = (context.global.namespace.clone(), session_id.to_owned());
     let request = GetSessionRequest { namespace, session_id, ..GetSessionRequest::default() };
     let mut asked = JoinSet::new();
-    for endpoint in context.rpc.endpoints() {
+    for endpoint in &context.rpc.endpoints {
         let (rpc, request) = (context.rpc.only(endpoint), request.clone());
         asked.spawn(async move {
             let call =

@@ -1,6 +1,6 @@
 //! Formats blocked claims, and the claims that block them, as text.
 
-use tenure_proto::v1::{BlockedClaim, Claim, ListBlockedResponse};
+use tenure_proto::v1::{BlockedClaim, ListBlockedResponse};
 
 use super::Shown;
 use super::locks::{describe_claim, or_dash};
@@ -16,8 +16,7 @@ pub fn blocked(response: &ListBlockedResponse, deadlocks_only: bool) -> Shown {
     if response.blocked.is_empty() {
         return Shown::nothing(if deadlocks_only { "no deadlock" } else { "no session waits" });
     }
-    let waiting: Vec<Claim> = response.blocked.iter().filter_map(|blocked| blocked.claim.clone()).collect();
-    let cycles = cycles(&waiting);
+    let cycles = cycles(response.blocked.iter().filter_map(|blocked| blocked.claim.as_ref()));
     let mut table = Table::new([
         column("WAITS FOR", 1),
         ids("SESSION", 3),
@@ -41,15 +40,14 @@ pub fn blocked(response: &ListBlockedResponse, deadlocks_only: bool) -> Shown {
         ]);
     }
     let mut text = table.finish();
-    if !cycles.is_empty() {
-        text.push('\n');
+    if cycles.is_empty() {
+        return text.into();
     }
+    text.push('\n');
     for (number, cycle) in cycles.iter().enumerate() {
         text.push_str(&format!("\ndeadlock #{}: {}", number + 1, chain(cycle)));
     }
-    if !cycles.is_empty() {
-        text.push_str("\na deadlock lasts until one of its sessions ends: tenure close SESSION");
-    }
+    text.push_str("\na deadlock lasts until one of its sessions ends: tenure close SESSION");
     text.into()
 }
 
@@ -73,6 +71,8 @@ fn behind(blocked: &BlockedClaim) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tenure_proto::v1::Claim;
+
     use super::*;
 
     fn waits(session: &str, name: &str, cycle: &[&str]) -> Claim {

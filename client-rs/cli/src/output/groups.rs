@@ -8,6 +8,9 @@ use super::style::{Tint, escape};
 use super::table::{Table, column, ids, numbers, tinted, truncate};
 use super::terms::end_reason;
 
+/// The maximum width of a config in a list.
+const CONFIG_WIDTH: usize = 41;
+
 /// Describes a member: the owner label, and the session.
 fn describe_member(member: &GroupMember) -> String {
     let session = escape(&member.session_id);
@@ -63,9 +66,7 @@ pub fn groups(response: &ListGroupsResponse) -> Shown {
 
 /// The config on one line, truncated if it is long.
 fn config(group: &Group) -> String {
-    const SHOWN: usize = 41;
-    let Some(config) = &group.config else { return "-".to_owned() };
-    truncate(&escape(config), SHOWN)
+    group.config.as_ref().map_or_else(|| "-".to_owned(), |config| truncate(&escape(config), CONFIG_WIDTH))
 }
 
 /// One group with its members.
@@ -98,9 +99,7 @@ pub fn group(response: &GetGroupResponse) -> String {
             metadata(&member.metadata).into(),
         ]);
     }
-    text.push_str("\n\n");
-    text.push_str(&table.finish());
-    text
+    format!("{text}\n\n{}", table.finish())
 }
 
 /// The state of a group, in one line.

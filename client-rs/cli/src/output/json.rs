@@ -1,22 +1,22 @@
 //! Encodes messages as proto JSON, by the descriptors compiled into `tenure_proto`.
 
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
-use prost_reflect::{DescriptorPool, DynamicMessage, SerializeOptions};
+use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, SerializeOptions};
 use tenure_proto::v1;
 
 use crate::exit::{self, Failure};
 
 /// A message of the API that can be printed as JSON.
 pub trait Message: prost::Message {
-    /// Its full protobuf name.
+    /// Its name in the package.
     const NAME: &'static str;
 }
 
 macro_rules! messages {
     ($($message:ident),* $(,)?) => {
         $(impl Message for v1::$message {
-            const NAME: &'static str = concat!("tenure.v1.", stringify!($message));
+            const NAME: &'static str = stringify!($message);
         })*
         #[cfg(test)]
         const ALL: &[&str] = &[$(<v1::$message as Message>::NAME),*];
@@ -47,22 +47,23 @@ messages!(
     WatchResponse,
 );
 
-/// The descriptors of the API, decoded once.
-fn contract() -> Option<&'static DescriptorPool> {
-    static POOL: OnceLock<Option<DescriptorPool>> = OnceLock::new();
-    POOL.get_or_init(|| DescriptorPool::decode(tenure_proto::FILE_DESCRIPTOR_SET).ok()).as_ref()
+/// The descriptor of a message of the API.
+fn descriptor(message: &str) -> Option<MessageDescriptor> {
+    static POOL: LazyLock<Option<DescriptorPool>> =
+        LazyLock::new(|| DescriptorPool::decode(tenure_proto::FILE_DESCRIPTOR_SET).ok());
+    POOL.as_ref()?.get_message_by_name(&format!("tenure.v1.{message}"))
 }
 
 /// The JSON names of a message's fields; empty if there is no such message.
 pub fn fields(message: &str) -> Vec<String> {
-    let descriptor = contract().and_then(|pool| pool.get_message_by_name(&format!("tenure.v1.{message}")));
+    let descriptor = descriptor(message);
     descriptor.iter().flat_map(|message| message.fields()).map(|field| field.json_name().to_owned()).collect()
 }
 
 /// The message as proto JSON, including fields with default values.
 pub fn value<M: Message>(message: &M) -> Result<serde_json::Value, Failure> {
-    let broken = || Failure::new(exit::REFUSED, format!("cannot print {} as JSON", M::NAME));
-    let descriptor = contract().and_then(|pool| pool.get_message_by_name(M::NAME)).ok_or_else(broken)?;
+    let broken = || Failure::new(exit::REFUSED, format!("cannot print tenure.v1.{} as JSON", M::NAME));
+    let descriptor = descriptor(M::NAME).ok_or_else(broken)?;
     let dynamic = DynamicMessage::decode(descriptor, message.encode_to_vec().as_slice()).map_err(|_| broken())?;
     let options = SerializeOptions::new().skip_default_fields(false);
     dynamic.serialize_with_options(serde_json::value::Serializer, &options).map_err(|_| broken())
@@ -75,7 +76,7 @@ mod tests {
     #[test]
     fn all_messages_are_in_the_contract() {
         for name in ALL {
-            assert!(contract().unwrap().get_message_by_name(name).is_some(), "{name}");
+            assert!(descriptor(name).is_some(), "{name}");
         }
     }
 

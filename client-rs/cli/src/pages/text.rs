@@ -19,22 +19,15 @@ pub fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut pieces: Vec<Piece<'_>> = Vec::new();
     let mut goes_on = false;
     for line in text.lines() {
-        if line.trim().is_empty() {
-            goes_on = false;
-            continue;
-        }
-        if let Some(line) = line.strip_prefix("  ") {
-            match pieces.last_mut() {
-                Some(Piece::Literal(lines)) => lines.push(line),
-                _ => pieces.push(Piece::Literal(vec![line])),
-            }
-            goes_on = false;
-            continue;
-        }
-        match pieces.last_mut() {
-            Some(Piece::Prose(prose)) if goes_on => {
+        let in_paragraph = std::mem::take(&mut goes_on);
+        match (line.strip_prefix("  "), pieces.last_mut()) {
+            _ if line.trim().is_empty() => {}
+            (Some(line), Some(Piece::Literal(lines))) => lines.push(line),
+            (Some(line), _) => pieces.push(Piece::Literal(vec![line])),
+            (None, Some(Piece::Prose(prose))) if in_paragraph => {
                 prose.push(' ');
                 prose.push_str(line);
+                goes_on = true;
             }
             _ if line.len() <= HEADING && line.ends_with(':') => {
                 pieces.push(Piece::Heading(line.trim_end_matches(':')));

@@ -11,7 +11,7 @@ use report::{Endpoint, Report};
 pub async fn doctor(context: &Context) -> Result<u8, Failure> {
     let mut report = Report::default();
     report.local.push(clocks::local());
-    for url in context.rpc.endpoints() {
+    for url in &context.rpc.endpoints {
         let (checks, facts) = probe::probe(&context.rpc, url, &context.global.namespace).await;
         report.endpoints.push(Endpoint { url: url.clone(), checks, facts });
     }

@@ -36,7 +36,7 @@ const VERSION_HEADER: &str = "tenure-version";
 
 /// Checks one server; no check takes longer than the call timeout.
 pub async fn probe(rpc: &Rpc, url: &str, namespace: &str) -> (Vec<Check>, Facts) {
-    let limit = rpc.timeout();
+    let limit = rpc.timeout;
     let mut checks = Vec::new();
     let mut facts = Facts::default();
     let begun = Instant::now();
