@@ -1,6 +1,5 @@
 //! Calls to the service: tries the endpoints in order, and reports why none of them served the call.
 
-use std::future::Future;
 use std::time::Duration;
 
 use tenure_client::transport::{self, Security, Wire};

@@ -57,7 +57,7 @@ impl From<String> for Shown {
     }
 }
 
-/// The format in which results are printed.
+/// Prints results in one format. Its methods fail if the output cannot be written.
 #[derive(Debug, Clone, Copy)]
 pub struct Output {
     format: Format,
@@ -70,9 +70,6 @@ impl Output {
     }
 
     /// Prints a message of the service: as JSON, or as formatted by `shown`. Returns the exit code of success.
-    ///
-    /// # Errors
-    /// The output cannot be written.
     pub fn message<M, S>(&self, message: &M, shown: impl FnOnce(&M) -> S) -> Result<u8, Failure>
     where
         M: Message,
@@ -86,9 +83,6 @@ impl Output {
     }
 
     /// Prints one message of a stream: as one line of JSON, or as the lines that `text` returns.
-    ///
-    /// # Errors
-    /// The output cannot be written.
     pub fn streamed<M: Message>(&self, message: &M, text: impl FnOnce(&M) -> Vec<String>) -> Result<(), Failure> {
         match self.format {
             Format::Json => line(&json(message)?.to_string()),
@@ -97,9 +91,6 @@ impl Output {
     }
 
     /// Prints a value that is not a message of the service: as JSON, or as text. Returns the exit code of success.
-    ///
-    /// # Errors
-    /// The output cannot be written.
     pub fn value(&self, value: &Value, text: impl FnOnce() -> String) -> Result<u8, Failure> {
         match self.format {
             Format::Json => document(value)?,
@@ -109,9 +100,6 @@ impl Output {
     }
 
     /// Prints one value of a stream: as one line of JSON, or as a line of text.
-    ///
-    /// # Errors
-    /// The output cannot be written.
     pub fn streamed_value(&self, value: &Value, text: impl FnOnce() -> String) -> Result<(), Failure> {
         match self.format {
             Format::Json => line(&value.to_string()),
@@ -120,9 +108,6 @@ impl Output {
     }
 
     /// Prints a file that another program reads: verbatim, or in JSON. Returns the exit code of success.
-    ///
-    /// # Errors
-    /// The output cannot be written.
     pub fn file(&self, value: &Value, file: &str) -> Result<u8, Failure> {
         let mut out = io::stdout().lock();
         match self.format {
