@@ -1,45 +1,82 @@
-//! Calls the services of this process as if over the network.
+//! Calls the services of this process as if over the network. Replies arrive as JSON.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
-use bytes::{BufMut, Bytes, BytesMut};
-use http::header::{AUTHORIZATION, CONTENT_TYPE, TE};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, Version};
-use http_body_util::Full;
-use tonic::Status;
-use tonic::body::Body;
-use tower::ServiceExt;
+use bytes::BufMut;
+use http::header::AUTHORIZATION;
+use http::uri::PathAndQuery;
+use http::{Extensions, HeaderMap};
+use prost_reflect::MessageDescriptor;
+use tonic::client::Grpc;
+use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::metadata::MetadataMap;
+use tonic::{Request, Status, Streaming};
 
-use super::Service;
+use super::{Service, contract};
 use crate::transport::Peer;
 
-/// Calls a method. Of the caller's headers, only the authorization is passed on.
+/// Calls a method with an encoded message, unary or with a stream of replies of this kind. Of the caller's headers,
+/// only the authorization is passed on.
 ///
 /// # Errors
-/// If the message or the method cannot form a call.
+/// If the method cannot form a call, or the call was rejected.
 pub(super) async fn call(
     service: Service,
     method: &str,
-    message: &[u8],
+    message: Vec<u8>,
+    reply: MessageDescriptor,
     headers: &HeaderMap,
-    address: SocketAddr,
-) -> Result<Response<Body>, Status> {
-    let mut wire = BytesMut::with_capacity(message.len() + 5);
-    wire.put_u8(0);
-    wire.put_u32(u32::try_from(message.len()).map_err(|_| Status::out_of_range("the message is too large"))?);
-    wire.extend_from_slice(message);
-    let mut request = Request::new(Body::new(Full::new(Bytes::from(wire))));
-    *request.method_mut() = Method::POST;
-    *request.version_mut() = Version::HTTP_2;
-    *request.uri_mut() = format!("/{method}").parse().map_err(|_| Status::unimplemented(""))?;
-    let named = request.headers_mut();
-    named.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
-    named.insert(TE, HeaderValue::from_static("trailers"));
-    for shown in headers.get_all(AUTHORIZATION) {
-        named.append(AUTHORIZATION, shown.clone());
+    peer: Arc<Peer>,
+) -> Result<Streaming<Vec<u8>>, Status> {
+    let path: PathAndQuery = format!("/{method}").parse().map_err(|_| Status::unimplemented(""))?;
+    let mut passed_on = HeaderMap::new();
+    for authorization in headers.get_all(AUTHORIZATION) {
+        passed_on.append(AUTHORIZATION, authorization.clone());
     }
-    request.extensions_mut().insert(Arc::new(Peer { address: Some(address), ..Peer::default() }));
-    let Ok(response) = service.oneshot(request).await;
-    Ok(response)
+    let mut extensions = Extensions::new();
+    extensions.insert(peer);
+    let request = Request::from_parts(MetadataMap::from_headers(passed_on), extensions, message);
+    // The services bound their messages.
+    let mut grpc = Grpc::new(service).max_decoding_message_size(usize::MAX);
+    let Ok(()) = grpc.ready().await;
+    Ok(grpc.server_streaming(request, path, JsonReplies(reply)).await?.into_inner())
+}
+
+/// Sends encoded messages, and decodes messages of this kind to JSON.
+#[derive(Clone)]
+struct JsonReplies(MessageDescriptor);
+
+impl Codec for JsonReplies {
+    type Encode = Vec<u8>;
+    type Decode = Vec<u8>;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        self.clone()
+    }
+
+    fn decoder(&mut self) -> Self {
+        self.clone()
+    }
+}
+
+impl Encoder for JsonReplies {
+    type Item = Vec<u8>;
+    type Error = Status;
+
+    fn encode(&mut self, message: Vec<u8>, wire: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        wire.put_slice(&message);
+        Ok(())
+    }
+}
+
+impl Decoder for JsonReplies {
+    type Item = Vec<u8>;
+    type Error = Status;
+
+    fn decode(&mut self, wire: &mut DecodeBuf<'_>) -> Result<Option<Vec<u8>>, Status> {
+        let json = contract::decode(self.0.clone(), wire);
+        json.map(Some).map_err(|why| Status::internal(format!("cannot encode the response as JSON: {why}")))
+    }
 }

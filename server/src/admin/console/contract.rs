@@ -1,7 +1,7 @@
 //! Converts the contract's messages to and from JSON (proto3 mapping).
 
 use anyhow::Context;
-use bytes::Bytes;
+use bytes::Buf;
 use prost::Message;
 use prost_reflect::{
     DescriptorPool, DeserializeOptions, DynamicMessage, MessageDescriptor, MethodDescriptor, SerializeOptions,
@@ -44,7 +44,7 @@ pub(super) fn encode(kind: MessageDescriptor, json: &[u8]) -> Result<Vec<u8>, St
 ///
 /// # Errors
 /// If the bytes are not such a message.
-pub(super) fn decode(kind: MessageDescriptor, message: Bytes) -> Result<Vec<u8>, String> {
+pub(super) fn decode(kind: MessageDescriptor, message: impl Buf) -> Result<Vec<u8>, String> {
     let message = DynamicMessage::decode(kind, message).map_err(|error| error.to_string())?;
     let mut json = Vec::new();
     let mut writer = serde_json::Serializer::new(&mut json);
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn response_is_encoded_by_the_contract() {
         let answer = v1::EvictResponse { revision: 1 << 60, ..v1::EvictResponse::default() };
-        let json = decode(kind("tenure.v1.EvictResponse"), answer.encode_to_vec().into()).expect("readable");
+        let json = decode(kind("tenure.v1.EvictResponse"), &answer.encode_to_vec()[..]).expect("readable");
         assert_eq!(String::from_utf8(json).expect("text"), r#"{"revision":"1152921504606846976"}"#);
     }
 

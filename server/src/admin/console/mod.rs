@@ -9,7 +9,6 @@ mod calls;
 mod contract;
 mod error;
 mod files;
-mod frames;
 mod gate;
 mod routes;
 

@@ -1,6 +1,7 @@
 //! The HTTP routes of the console.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -15,7 +16,6 @@ use tokio::time::timeout;
 use tonic::Code;
 
 use super::error::CallError;
-use super::frames::Messages;
 use super::{Console, Served, about, answer, calls, contract, files, gate};
 use crate::grpc::authenticate::check_identified;
 use crate::transport::Peer;
@@ -89,7 +89,7 @@ async fn call(
         return Err(CallError::own(Code::Unimplemented, "STREAMING", why));
     }
     // Before the call occupies any resource: unidentified callers must not exclude others.
-    let peer = Peer { address: Some(address), ..Peer::default() };
+    let peer = Arc::new(Peer { address: Some(address), ..Peer::default() });
     check_identified(&served.access, &format!("/{name}"), &headers, &peer)?;
     let limiter = if asked.is_server_streaming() { &console.0.streams } else { &console.0.calls };
     let busy = || {
@@ -103,12 +103,12 @@ async fn call(
     let json = read(body).await?;
     let invalid = |why| CallError::own(Code::InvalidArgument, "INVALID_JSON", why);
     let message = contract::encode(asked.input(), &json).map_err(invalid)?;
-    let service = served.service.clone();
     let answer = async {
-        let messages = Messages::of(calls::call(service, &name, &message, &headers, address).await?);
+        let service = served.service.clone();
+        let messages = calls::call(service, &name, message, asked.output(), &headers, peer).await?;
         match asked.is_server_streaming() {
-            true => answer::lines(asked.output(), messages, permit).await,
-            false => answer::whole(asked.output(), messages).await,
+            true => answer::lines(messages, permit).await,
+            false => answer::whole(messages).await,
         }
     };
     let late = || {
