@@ -13,7 +13,7 @@ use clap::{Args, Command, FromArgMatches, Subcommand};
 use tenure_server::admin::Admin;
 use tenure_server::admin::console::Console;
 use tenure_server::config::{Config, Surroundings, load, with_settings};
-use tenure_server::node::readiness::{Readiness, Unready};
+use tenure_server::node::readiness::Readiness;
 use tenure_server::process::signals::Signals;
 use tenure_server::process::systemd::SystemdNotifier;
 use tenure_server::process::{healthcheck, logging, manual};
@@ -145,7 +145,7 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     let mut signals = Signals::stop()?;
     let notices = Signals::notice()?;
     let notifier = SystemdNotifier::from_environment()?;
-    let (readiness, shown) = watch::channel(Readiness::not(Unready::Starting));
+    let (readiness, shown) = watch::channel(Readiness::Starting);
     let admin_listen = config.settings.admin_listen;
     let metrics = Metrics::default();
     let admin = Admin::bind(admin_listen, shown, metrics.clone())
@@ -184,7 +184,7 @@ async fn serve(config: Config) -> anyhow::Result<()> {
         ended = &mut admin => bail!("the admin port stopped unexpectedly: {ended:?}"),
     };
     info!(signal, "draining");
-    let draining = Readiness::not(Unready::Draining);
+    let draining = Readiness::Draining;
     readiness.send_replace(draining.clone());
     notifier.stopping(limit + ADMIN_TIMEOUT + MARGIN).await;
     notifier.status(&draining).await;

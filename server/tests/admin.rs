@@ -1,7 +1,7 @@
 //! The admin port follows the server's readiness.
 
 use tenure_server::admin::Admin;
-use tenure_server::node::readiness::{Readiness, Unready};
+use tenure_server::node::readiness::Readiness;
 use tenure_server::process::healthcheck;
 use tenure_server::telemetry::metrics::Metrics;
 use tokio::sync::watch;
@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 #[tokio::test]
 async fn readiness_is_told_with_its_reasons() {
-    let (readiness, shown) = watch::channel(Readiness::not(Unready::Starting));
+    let (readiness, shown) = watch::channel(Readiness::Starting);
     let admin = Admin::bind("127.0.0.1:0".parse().unwrap(), shown, Metrics::default()).await.unwrap();
     let address = admin.address().unwrap();
     let stop = CancellationToken::new();
@@ -17,14 +17,13 @@ async fn readiness_is_told_with_its_reasons() {
 
     let refusal = healthcheck::check(address).await.unwrap_err().to_string();
     assert_eq!(refusal, r#"not ready (503): {"ready":false,"reasons":["starting"]}"#);
-    readiness.send_replace(Readiness::READY);
+    readiness.send_replace(Readiness::Ready);
     healthcheck::check(address).await.unwrap();
     // For a server that listens on all addresses, the health check connects to this machine.
     healthcheck::check(format!("0.0.0.0:{}", address.port()).parse().unwrap()).await.unwrap();
-    let reasons = vec![Unready::Store("no connection".into()), Unready::LeaseLost, Unready::Draining];
-    readiness.send_replace(Readiness { reasons });
+    readiness.send_replace(Readiness::Store("no connection".into()));
     let refusal = healthcheck::check(address).await.unwrap_err().to_string();
-    assert!(refusal.ends_with(r#"["store: no connection","lease lost","draining"]}"#), "{refusal}");
+    assert!(refusal.ends_with(r#"["store: no connection"]}"#), "{refusal}");
 
     stop.cancel();
     served.await.unwrap();
@@ -33,7 +32,7 @@ async fn readiness_is_told_with_its_reasons() {
 
 #[tokio::test]
 async fn metrics_are_told_as_prometheus_reads_them() {
-    let (_readiness, shown) = watch::channel(Readiness::READY);
+    let (_readiness, shown) = watch::channel(Readiness::Ready);
     let admin = Admin::bind("127.0.0.1:0".parse().unwrap(), shown, Metrics::default()).await.unwrap();
     let address = admin.address().unwrap();
     let stop = CancellationToken::new();
@@ -61,7 +60,7 @@ async fn metrics_are_told_as_prometheus_reads_them() {
 
 #[tokio::test]
 async fn balancers_may_look_by_http_2() {
-    let (_readiness, shown) = watch::channel(Readiness::READY);
+    let (_readiness, shown) = watch::channel(Readiness::Ready);
     let admin = Admin::bind("127.0.0.1:0".parse().unwrap(), shown, Metrics::default()).await.unwrap();
     let address = admin.address().unwrap();
     let stop = CancellationToken::new();

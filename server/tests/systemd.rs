@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serving::{start, within};
 use tenure_server::auth::CredentialOptions;
-use tenure_server::node::readiness::{Readiness, Unready};
+use tenure_server::node::readiness::Readiness;
 use tenure_server::process::systemd::SystemdNotifier;
 use tenure_server::process::watchdog;
 use tenure_server::transport::ConnectionLimits;
@@ -115,11 +115,10 @@ fn it_hears_nothing_when_only_the_servers_own_task_hangs() {
 async fn a_status_is_one_line() {
     let ear = Ear::open();
     let notifier = ear.supervisor();
-    notifier.status(&Readiness::READY).await;
+    notifier.status(&Readiness::Ready).await;
     assert_eq!(ear.hear().as_deref(), Some("STATUS=serving"));
-    let reasons = vec![Unready::Store("no\nREADY=1\r".into()), Unready::LeaseLost];
-    notifier.status(&Readiness { reasons }).await;
-    assert_eq!(ear.hear().as_deref(), Some("STATUS=not ready: store: no READY=1 ; lease lost"));
+    notifier.status(&Readiness::Store("no\nREADY=1\r".into())).await;
+    assert_eq!(ear.hear().as_deref(), Some("STATUS=not ready: store: no READY=1 "));
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::console::Console;
-use crate::node::readiness::{Readiness, Unready};
+use crate::node::readiness::Readiness;
 use crate::telemetry::metrics::{CLASSIC_MEDIA_TYPE, MEDIA_TYPE, Metrics};
 
 /// The body of `/readyz`.
@@ -97,6 +97,6 @@ async fn readyz(State(readiness): State<watch::Receiver<Readiness>>) -> (StatusC
     let readiness = readiness.borrow().clone();
     let ready = readiness.is_ready();
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let reasons = readiness.reasons.iter().map(Unready::to_string).collect();
+    let reasons = if ready { Vec::new() } else { vec![readiness.to_string()] };
     (status, Json(Answer { ready, reasons }))
 }

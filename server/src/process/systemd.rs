@@ -75,11 +75,7 @@ impl SystemdNotifier {
 
     /// Notifies whether the server can serve, and why not.
     pub async fn status(&self, readiness: &Readiness) {
-        let reasons: Vec<String> = readiness.reasons.iter().map(ToString::to_string).collect();
-        let status = match reasons.join("; ") {
-            none if none.is_empty() => "serving".to_owned(),
-            reasons => format!("not ready: {reasons}"),
-        };
+        let status = if readiness.is_ready() { "serving".to_owned() } else { format!("not ready: {readiness}") };
         // A line break ends an assignment, and a database error may contain several.
         self.send(&format!("STATUS={}", status.replace(char::is_control, " "))).await;
     }

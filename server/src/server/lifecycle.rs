@@ -23,7 +23,7 @@ use crate::node::follow;
 use crate::node::gauges::State;
 use crate::node::heartbeat::{HeartbeatReports, Heartbeats, HeartbeatsEnd};
 use crate::node::metrics::NodeFailures;
-use crate::node::readiness::{Readiness, Unready};
+use crate::node::readiness::Readiness;
 use crate::node::retention;
 use crate::node::{Node, NodeOptions};
 use crate::peer::{self, Connector, Links, PeerCalls};
@@ -101,7 +101,7 @@ impl ServerParts {
         shutdown: &Shutdown,
     ) -> anyhow::Result<Self> {
         let api = Api::new(ttl, shutdown.drain.clone());
-        let (ready, readiness) = watch::channel(Readiness::not(Unready::Starting));
+        let (ready, readiness) = watch::channel(Readiness::Starting);
         let (health, health_service) = tonic_health::server::health_reporter();
         set_health(&health, ServingStatus::NotServing).await;
         let mut routes = api.routes();
@@ -222,7 +222,7 @@ impl Lifecycle {
         } else if !is_asked {
             task_panicked(&node);
         }
-        self.set_ready(Readiness::not(Unready::Starting)).await;
+        self.set_ready(Readiness::Starting).await;
         tokio::join!(node.stop(), async {
             if !heartbeating.is_terminated() {
                 // Until the store has replied, it may hold this heartbeat or the previous one.
@@ -300,7 +300,7 @@ impl Lifecycle {
 
     async fn report_store_error(&self, what: &str, error: &(dyn std::error::Error + Sync)) {
         self.log_store_error(what, error);
-        self.set_ready(Readiness::not(Unready::Store(AWAY.to_owned()))).await;
+        self.set_ready(Readiness::Store(AWAY.to_owned())).await;
     }
 
     /// Logs that the store is unavailable, rate-limited.
@@ -324,9 +324,9 @@ impl Lifecycle {
     async fn report(&self, node: &Node) {
         loop {
             let readiness = match (node.lease().tick(), node.store().write_error()) {
-                (Some(_), None) => Readiness::READY,
-                (Some(_), Some(reason)) => Readiness::not(Unready::Store(self.shown(node, reason))),
-                (None, _) => Readiness::not(Unready::LeaseLost),
+                (Some(_), None) => Readiness::Ready,
+                (Some(_), Some(reason)) => Readiness::Store(self.shown(node, reason)),
+                (None, _) => Readiness::LeaseLost,
             };
             self.set_ready(readiness).await;
             tokio::time::sleep(CHECK).await;
@@ -348,7 +348,7 @@ impl Lifecycle {
     async fn drained(&self, node: &Node, mut reports: HeartbeatReports) {
         self.draining.cancelled().await;
         node.set_draining();
-        self.set_ready(Readiness::not(Unready::Draining)).await;
+        self.set_ready(Readiness::Draining).await;
         // Servers that started since the last heartbeat are not known yet, and do not know yet that this one drains.
         let news = tokio::time::timeout(LAST_HEARTBEAT, reports.next(node));
         let alone = async {

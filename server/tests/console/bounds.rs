@@ -38,7 +38,7 @@ async fn a_request_is_what_the_contract_has_and_no_larger_than_it_may_be() {
 
 #[tokio::test]
 async fn before_there_is_a_server_it_says_so() {
-    let (_readiness, shown) = watch::channel(Readiness::READY);
+    let (_readiness, shown) = watch::channel(Readiness::Ready);
     let admin = Admin::bind("127.0.0.1:0".parse().unwrap(), shown, Metrics::default()).await.unwrap();
     let address = admin.address().unwrap();
     let stop = CancellationToken::new();

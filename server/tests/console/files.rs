@@ -82,7 +82,7 @@ async fn the_port_leads_to_the_page() {
 
 #[tokio::test]
 async fn without_a_console_there_is_nothing_of_it() {
-    let (_readiness, shown) = watch::channel(Readiness::READY);
+    let (_readiness, shown) = watch::channel(Readiness::Ready);
     let admin = Admin::bind("127.0.0.1:0".parse().unwrap(), shown, Metrics::default()).await.unwrap();
     let address = admin.address().unwrap();
     let stop = CancellationToken::new();

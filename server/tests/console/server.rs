@@ -31,7 +31,7 @@ impl ConsoleServer {
     /// Starts a server with credentials; `said` is the address that its admin port is configured with.
     pub async fn with(credentials: CredentialOptions, said: Option<&str>) -> Self {
         let server = start(credentials, ConnectionLimits::default()).await.unwrap();
-        let (_, shown) = watch::channel(Readiness::READY);
+        let (_, shown) = watch::channel(Readiness::Ready);
         let admin = Admin::bind("127.0.0.1:0".parse().unwrap(), shown, server.metrics().clone()).await.unwrap();
         let address = admin.address().unwrap();
         let console = Console::new(said.map_or(address, |said| said.parse().unwrap())).unwrap();
