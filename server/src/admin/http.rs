@@ -10,11 +10,11 @@ use axum::Router;
 use futures::StreamExt;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 use tonic::transport::server::Connected;
 use tower::Service;
 
@@ -44,7 +44,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router, stop: Cancellat
     http.http1().timer(TokioTimer::new()).header_read_timeout(ASKING);
     http.http2().timer(TokioTimer::new()).keep_alive_interval(ASKING).keep_alive_timeout(ASKING);
     http.http2().max_concurrent_streams(STREAMS);
-    let under_way = TaskTracker::new();
+    let graceful = GracefulShutdown::new();
     {
         // These connections are not part of the client connection metrics.
         let (counts, accounts) = (Connections::default(), Accounts::new(&Buffers::default()));
@@ -62,22 +62,13 @@ pub(super) async fn serve(listener: TcpListener, router: Router, stop: Cancellat
             let service: Result<_, Infallible> = services.call(address).await;
             let Ok(service) = service;
             let serving = http.serve_connection(TokioIo::new(connection), TowerToHyperService::new(service));
-            let (serving, stop) = (serving.into_owned(), stop.clone());
-            under_way.spawn(async move {
-                let mut serving = pin!(serving);
-                let ended = tokio::select! {
-                    ended = serving.as_mut() => ended,
-                    () = stop.cancelled() => {
-                        serving.as_mut().graceful_shutdown();
-                        serving.await
-                    }
-                };
-                if let Err(error) = ended {
+            let serving = graceful.watch(serving.into_owned());
+            tokio::spawn(async move {
+                if let Err(error) = serving.await {
                     tracing::debug!(%error, "an admin connection failed");
                 }
             });
         }
     }
-    under_way.close();
-    under_way.wait().await;
+    graceful.shutdown().await;
 }

@@ -108,8 +108,10 @@ impl ServerParts {
         if environment.connector.is_some() {
             routes = routes.add_service(PeerCalls::server(api.clone()));
         }
-        let routes =
-            routes.add_service(health_service).add_service(reflection_v1()?).add_service(reflection_v1alpha()?);
+        let routes = routes
+            .add_service(health_service)
+            .add_service(reflection().build_v1()?)
+            .add_service(reflection().build_v1alpha()?);
         let Shutdown { drain, stop } = shutdown.clone();
         let throttle = Mutex::new(LogThrottle::every(LOG_INTERVAL));
         let life = Lifecycle { api, node, environment, ready, health, draining: drain, stop, throttle };
@@ -397,16 +399,4 @@ fn reflection() -> tonic_reflection::server::Builder<'static> {
         .register_encoded_file_descriptor_set(tenure_proto::FILE_DESCRIPTOR_SET)
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
-}
-
-fn reflection_v1() -> anyhow::Result<
-    tonic_reflection::server::v1::ServerReflectionServer<impl tonic_reflection::server::v1::ServerReflection>,
-> {
-    Ok(reflection().build_v1()?)
-}
-
-fn reflection_v1alpha() -> anyhow::Result<
-    tonic_reflection::server::v1alpha::ServerReflectionServer<impl tonic_reflection::server::v1alpha::ServerReflection>,
-> {
-    Ok(reflection().build_v1alpha()?)
 }

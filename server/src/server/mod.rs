@@ -172,8 +172,7 @@ impl Server {
         let served = Served {
             service: in_process(routes.clone(), counting.clone(), access.clone(), address),
             access: access.clone(),
-            is_open: access.is_open(),
-            endpoint: endpoint(&advertised, address),
+            endpoint: if advertised.is_empty() { address.to_string() } else { advertised },
             has_tls: tls.is_some(),
             label,
         };
@@ -287,9 +286,4 @@ fn warn_about_exposure(address: SocketAddr, has_tls: bool, access: &Access) {
 fn in_process(routes: Routes, counting: CountingLayer, access: Access, address: SocketAddr) -> console::Service {
     let service = TraceLayer::new(address).layer(routes.prepare());
     console::Service::new(counting.layer(IdentifyLayer::new(access).layer(service)))
-}
-
-/// The address for clients, for display to people.
-fn endpoint(advertised: &str, address: SocketAddr) -> String {
-    if advertised.is_empty() { address.to_string() } else { advertised.to_owned() }
 }

@@ -46,13 +46,14 @@ pub(super) async fn about(State(console): State<Console>, headers: HeaderMap) ->
         let (endpoint, label) = (String::new(), String::new());
         return Ok(Json(About { version, access: Access::Starting, endpoint, tls: false, label, why: None }));
     };
-    let why = if served.is_open { gate::check_place(console.0.admin).err() } else { None };
-    if served.is_open && why.is_none() {
-        gate::check_host(&headers)?;
-    }
-    let access = match (&why, served.is_open) {
+    let is_open = served.access.is_open();
+    let why = if is_open { gate::check_place(console.0.admin).err() } else { None };
+    let access = match (&why, is_open) {
         (Some(_), _) => Access::Closed,
-        (None, true) => Access::ReadOnly,
+        (None, true) => {
+            gate::check_host(&headers)?;
+            Access::ReadOnly
+        }
         (None, false) => Access::Token,
     };
     let (endpoint, label) = (served.endpoint.clone(), served.label.clone());

@@ -42,8 +42,6 @@ pub struct Served {
     pub service: Service,
     /// Identifies the caller before a call occupies any resource.
     pub access: Access,
-    /// Whether no credentials are required.
-    pub is_open: bool,
     /// The host and port for clients.
     pub endpoint: String,
     /// Whether clients use TLS.

@@ -120,13 +120,14 @@ async fn call(
 
 /// Whether this call may be made by this page, from this place.
 fn check(console: &Console, served: &Served, headers: &HeaderMap, method: &str) -> Result<(), CallError> {
-    if served.is_open {
+    let is_open = served.access.is_open();
+    if is_open {
         gate::check_place(console.0.admin)?;
         gate::check_host(headers)?;
     }
-    gate::check_site(headers, served.is_open)?;
+    gate::check_site(headers, is_open)?;
     gate::check_kind(headers)?;
-    if served.is_open { gate::check_reading(method) } else { Ok(()) }
+    if is_open { gate::check_reading(method) } else { Ok(()) }
 }
 
 async fn read(body: Body) -> Result<bytes::Bytes, CallError> {
