@@ -169,12 +169,12 @@ impl Heartbeats {
                     pause
                 }
                 Ok(false) => {
-                    self.failures.marked_dead();
+                    self.failures.marked_dead.inc();
                     node.lease().revoke();
                     return HeartbeatsEnd::MarkedDead;
                 }
                 Err(error) => {
-                    self.counts.failed();
+                    self.counts.failures.inc();
                     if self.throttle.on_error(Instant::now()) {
                         tracing::warn!(%error, lease_left = ?node.lease().left(), "a heartbeat failed");
                     }
@@ -205,7 +205,8 @@ impl Heartbeats {
         if !report.lives(node.id()) {
             return Ok(false);
         }
-        self.counts.committed(begun.elapsed(), self.due.elapsed());
+        self.counts.times.took(begun.elapsed());
+        self.counts.lateness.took(self.due.elapsed());
         if node.store().exclusive() {
             node.lease().hold_for_ever();
         } else if node.lease().extend(sent, validity(node.options().lease)) {

@@ -4,16 +4,14 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use crate::telemetry::metrics::Latencies;
-use crate::telemetry::metrics::MetricSet;
-use std::time::Duration;
+use crate::telemetry::metrics::{Latencies, MetricSet};
 
 /// Counts heartbeats.
 #[derive(Clone, Default)]
 pub(crate) struct HeartbeatCounts {
-    times: Latencies,
-    lateness: Latencies,
-    failures: Counter,
+    pub(crate) times: Latencies,
+    pub(crate) lateness: Latencies,
+    pub(crate) failures: Counter,
 }
 
 impl MetricSet for HeartbeatCounts {
@@ -26,24 +24,11 @@ impl MetricSet for HeartbeatCounts {
     }
 }
 
-impl HeartbeatCounts {
-    /// Counts a committed heartbeat, with the time since it was sent and since it was due.
-    pub(crate) fn committed(&self, time: Duration, lateness: Duration) {
-        self.times.took(time);
-        self.lateness.took(lateness);
-    }
-
-    /// Counts a failed heartbeat.
-    pub(crate) fn failed(&self) {
-        self.failures.inc();
-    }
-}
-
 /// Counts nodes that ended before the process.
 #[derive(Clone, Default)]
 pub(crate) struct NodeFailures {
-    marked_dead: Counter,
-    task_panics: Counter,
+    pub(crate) marked_dead: Counter,
+    pub(crate) task_panics: Counter,
 }
 
 impl MetricSet for NodeFailures {
@@ -52,18 +37,6 @@ impl MetricSet for NodeFailures {
         registry.register("marked_dead", help, self.marked_dead.clone());
         let help = "Times that a task of this server panicked and it started over under a new id";
         registry.register("task_panics", help, self.task_panics.clone());
-    }
-}
-
-impl NodeFailures {
-    /// Counts that this server was marked dead.
-    pub(crate) fn marked_dead(&self) {
-        self.marked_dead.inc();
-    }
-
-    /// Counts a failed task of this server.
-    pub(crate) fn task_panicked(&self) {
-        self.task_panics.inc();
     }
 }
 

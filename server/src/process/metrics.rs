@@ -66,28 +66,14 @@ impl Files {
     }
 }
 
-/// The expiry of the certificate; [`NEVER`] if none is served.
-#[derive(Clone)]
+/// The expiry of the certificate; 0 if none is served.
+#[derive(Clone, Debug, Default)]
 struct Expiry(Arc<AtomicI64>);
-
-const NEVER: i64 = i64::MAX;
-
-impl Default for Expiry {
-    fn default() -> Self {
-        Self(Arc::new(AtomicI64::new(NEVER)))
-    }
-}
-
-impl fmt::Debug for Expiry {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Expiry")
-    }
-}
 
 impl Collector for Expiry {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let at = self.0.load(Ordering::Relaxed);
-        if at == NEVER {
+        if at == 0 {
             return Ok(());
         }
         let name = "tls_certificate_expiry_timestamp_seconds";

@@ -384,7 +384,7 @@ const SERVICES: [&str; 7] = [
 ];
 
 fn task_panicked(node: &Node) {
-    node.metrics().of::<NodeFailures>().task_panicked();
+    node.metrics().of::<NodeFailures>().task_panics.inc();
     tracing::error!(server = %node.id(), "a task of the server failed: starting over as a new server");
 }
 

@@ -27,6 +27,7 @@ use index::Index;
 use log::Log;
 pub use log::Since;
 pub use reader::{Reader, Received};
+pub(crate) use watchers::Watchers;
 
 /// The newest committed batches of a namespace, and its watchers.
 pub struct Hub {

@@ -4,9 +4,9 @@
 //! only by the server that appended them, so that sums over servers are correct. State derived from the log is equal at
 //! every server, so that the maximum is correct. `deploy/monitoring/README.md` lists which applies to each metric.
 
-mod build;
 mod classic;
 mod latencies;
+#[cfg(target_os = "linux")]
 mod process;
 
 use std::any::{Any, TypeId};
@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 pub(crate) use self::latencies::{BUCKETS, Latencies};
@@ -45,8 +46,10 @@ struct Inner {
 impl Default for Metrics {
     fn default() -> Self {
         let mut registry = Registry::default();
-        process::register(&mut registry);
-        build::register(registry.sub_registry_with_prefix("tenure"));
+        #[cfg(target_os = "linux")]
+        registry.register_collector(Box::new(process::Process));
+        let version = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
+        registry.sub_registry_with_prefix("tenure").register("build", "Version of the server", version);
         Self(Arc::new(Mutex::new(Inner { registry, sets: HashMap::new() })))
     }
 }
