@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -19,41 +19,52 @@ pub struct MemberView {
     pub certificate: String,
 }
 
+impl From<&ServerRecord> for MemberView {
+    fn from(record: &ServerRecord) -> Self {
+        Self { address: record.address.clone(), certificate: record.certificate.clone() }
+    }
+}
+
 /// All servers, as of one heartbeat.
 #[derive(Debug)]
 pub(crate) struct KnownServers {
+    /// The server that sent the heartbeat.
+    pub(crate) me: ServerId,
     /// How long the heartbeat took.
     pub(crate) took: Duration,
     /// Every server, including this one, and when its heartbeat was last seen to change, on this server's clock.
     pub(crate) servers: Vec<(ServerRecord, Option<Duration>)>,
 }
 
+impl KnownServers {
+    /// The other live servers.
+    fn others(&self) -> impl Iterator<Item = &ServerRecord> {
+        let records = self.servers.iter().map(|(record, _)| record);
+        records.filter(move |record| record.server != self.me && !record.dead)
+    }
+}
+
 /// The other servers and their addresses.
 #[derive(Debug, Default)]
 pub struct Membership {
-    living: ArcSwapOption<BTreeMap<ServerId, MemberView>>,
-    known_servers: ArcSwapOption<KnownServers>,
+    known: ArcSwapOption<KnownServers>,
     longest_lease_ms: AtomicU64,
     unreachable: ArcSwapOption<BTreeMap<ServerId, String>>,
-    /// The number of live servers that are not draining.
-    staying: AtomicUsize,
 }
 
 impl Membership {
-    /// Sets the live servers, and the number of them that are not draining.
-    pub(crate) fn note(&self, living: BTreeMap<ServerId, MemberView>, staying: usize) {
-        self.living.store(Some(Arc::new(living)));
-        self.staying.store(staying, Ordering::Relaxed);
+    /// Sets the result of a heartbeat.
+    pub(crate) fn note(&self, known: KnownServers) {
+        for (record, _) in &known.servers {
+            let ms = record.lease.as_millis().try_into().unwrap_or(u64::MAX);
+            self.longest_lease_ms.fetch_max(ms, Ordering::Relaxed);
+        }
+        self.known.store(Some(Arc::new(known)));
     }
 
     /// Whether another server accepts clients, as of the last heartbeat.
     pub(crate) fn take_clients(&self) -> bool {
-        self.staying.load(Ordering::Relaxed) > 0
-    }
-
-    /// Sets the result of a heartbeat.
-    pub(crate) fn note_servers(&self, known_servers: KnownServers) {
-        self.known_servers.store(Some(Arc::new(known_servers)));
+        self.known.load().as_ref().is_some_and(|known| known.others().any(|other| !other.drains()))
     }
 
     /// Sets the servers that cannot be reached at their addresses, with the reasons.
@@ -66,27 +77,22 @@ impl Membership {
         self.unreachable.load().as_ref()?.get(&server).cloned()
     }
 
-    /// The live servers.
+    /// The other live servers.
     pub(crate) fn members(&self) -> BTreeMap<ServerId, MemberView> {
-        self.living.load().as_ref().map(|living| (**living).clone()).unwrap_or_default()
+        let known = self.known.load();
+        known.iter().flat_map(|known| known.others()).map(|other| (other.server, other.into())).collect()
     }
 
     /// The label of a server.
     pub(crate) fn label(&self, server: ServerId) -> String {
-        let known_servers = self.known_servers.load();
-        let mut seen = known_servers.iter().flat_map(|known_servers| &known_servers.servers);
-        seen.find(|(record, _)| record.server == server).map(|(record, _)| record.label.clone()).unwrap_or_default()
+        let known = self.known.load();
+        let mut records = known.iter().flat_map(|known| &known.servers).map(|(record, _)| record);
+        records.find(|record| record.server == server).map(|record| record.label.clone()).unwrap_or_default()
     }
 
     /// The result of the last heartbeat, if any.
     pub(crate) fn known_servers(&self) -> Option<Arc<KnownServers>> {
-        self.known_servers.load_full()
-    }
-
-    /// Records the lease of this or another server.
-    pub(crate) fn note_lease(&self, lease: Duration) {
-        let ms = lease.as_millis().try_into().unwrap_or(u64::MAX);
-        self.longest_lease_ms.fetch_max(ms, Ordering::Relaxed);
+        self.known.load_full()
     }
 
     /// The longest server lease recorded so far.
@@ -98,22 +104,23 @@ impl Membership {
     /// Whether other servers are live; true if not yet known.
     #[must_use]
     pub fn live(&self) -> bool {
-        self.living.load().as_ref().is_none_or(|living| !living.is_empty())
+        self.known.load().as_ref().is_none_or(|known| known.others().next().is_some())
     }
 
     /// The number of other live servers.
     pub(crate) fn count(&self) -> usize {
-        self.living.load().as_ref().map_or(0, |living| living.len())
+        self.known.load().as_ref().map_or(0, |known| known.others().count())
     }
 
     /// How to reach a server, if it is live.
     #[must_use]
     pub fn member(&self, server: ServerId) -> Option<MemberView> {
-        self.living.load().as_ref()?.get(&server).cloned()
+        let known = self.known.load();
+        known.as_ref()?.others().find(|other| other.server == server).map(MemberView::from)
     }
 
     /// Whether a condition holds for all live servers; false if they are not yet known.
     pub(crate) fn all(&self, holds: impl Fn(ServerId) -> bool) -> bool {
-        self.living.load().as_ref().is_some_and(|living| living.keys().all(|server| holds(*server)))
+        self.known.load().as_ref().is_some_and(|known| known.others().all(|other| holds(other.server)))
     }
 }

@@ -18,27 +18,20 @@ const RETRY: Duration = Duration::from_millis(100);
 /// The interval at which failures are logged.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Log throttles for failures that may last.
-struct Throttles {
-    marking_dead: LogThrottle,
-    adopting: LogThrottle,
-}
-
 /// Acts on each report that a heartbeat yields. `hurry` requests the next heartbeat immediately.
 pub(crate) async fn run(node: Arc<Node>, mut reports: watch::Receiver<HeartbeatReport>, hurry: Arc<Notify>) {
-    let mut throttles =
-        Throttles { marking_dead: LogThrottle::every(LOG_INTERVAL), adopting: LogThrottle::every(LOG_INTERVAL) };
+    let (mut marking_dead, mut adopting) = (LogThrottle::every(LOG_INTERVAL), LogThrottle::every(LOG_INTERVAL));
     reports.mark_changed();
     while reports.changed().await.is_ok() {
         let report = reports.borrow_and_update().clone();
-        mark_dead(&node, &report, &mut throttles.marking_dead).await;
+        mark_dead(&node, &report, &mut marking_dead).await;
         if let Err(error) = adopt(&node, &report, &mut reports, &hurry).await {
-            if throttles.adopting.on_error(Instant::now()) {
+            if adopting.on_error(Instant::now()) {
                 tracing::warn!(%error, "cannot adopt the sessions of dead servers");
             }
             tokio::time::sleep(RETRY).await;
             reports.mark_changed();
-        } else if throttles.adopting.on_recovery() {
+        } else if adopting.on_recovery() {
             tracing::info!("sessions of dead servers can be adopted again");
         }
     }

@@ -213,8 +213,7 @@ impl Heartbeats {
             node.refresh();
         }
         report.silent = self.observe(&report.servers);
-        node.note_members(&report.servers);
-        node.membership().note_servers(self.known_servers(&report, took));
+        node.membership().note(self.known_servers(&report, took));
         self.report.send_replace(report);
         Ok(true)
     }
@@ -243,7 +242,7 @@ impl Heartbeats {
             None => (server.server == self.node.id()).then_some(report.sent),
         };
         let servers = report.servers.iter().map(|server| (server.clone(), seen(server))).collect();
-        KnownServers { took, servers }
+        KnownServers { me: self.node.id(), took, servers }
     }
 
     /// The pause before the next heartbeat: short enough for this server's lease, and ending when a silent server's

@@ -24,7 +24,7 @@ pub use self::tasks::Tasks;
 use self::gauges::State;
 use crate::cluster::clock::Clock;
 use crate::cluster::lease::Lease;
-use crate::cluster::membership::{MemberView, Membership};
+use crate::cluster::membership::Membership;
 use crate::limits::{self, Budget, Buffers};
 use crate::sequencer::passing::Peers;
 use crate::sequencer::{Refusal, Settings};
@@ -204,18 +204,6 @@ impl Node {
     pub(crate) fn record(&self, heartbeat: u64) -> ServerRecord {
         let NodeOptions { lease, label, address, certificate, .. } = self.options.clone();
         ServerRecord { server: self.id, heartbeat, lease, label, address, certificate, dead: false }
-    }
-
-    /// Records the leases of all servers and the other live servers, from the servers table.
-    pub(crate) fn note_members(&self, servers: &[ServerRecord]) {
-        servers.iter().for_each(|server| self.membership.note_lease(server.lease));
-        let others = servers.iter().filter(|other| other.server != self.id && !other.dead);
-        let staying = others.clone().filter(|other| !other.drains()).count();
-        let member = |other: &ServerRecord| MemberView {
-            address: other.address.clone(),
-            certificate: other.certificate.clone(),
-        };
-        self.membership.note(others.map(|other| (other.server, member(other))).collect(), staying);
     }
 
     /// Extends every session to a full TTL from now, after a lapsed lease is valid again.
