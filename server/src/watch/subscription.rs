@@ -1,6 +1,7 @@
 //! A subscription: the messages for all watchers of the same filter, kept once.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,8 +13,7 @@ use tokio::time::Instant;
 use super::filter::Filter;
 use super::reader::Received;
 use super::watchers::Notifier;
-use crate::limits;
-use crate::limits::{Budget, Share};
+use crate::limits::{self, Budget, Share};
 
 /// The order in which readers are woken: by connection, so that those of one connection are woken together.
 pub(super) type ReaderId = (u64, u64);
@@ -173,15 +173,16 @@ impl Subscription {
         readers.is_empty()
     }
 
-    /// Up to `count` readers after a reader.
-    pub(super) fn readers_after(&self, reader: Option<ReaderId>, count: usize) -> Vec<(ReaderId, Arc<Notifier>)> {
-        use std::ops::Bound::{Excluded, Unbounded};
-        let from = reader.map_or(Unbounded, Excluded);
-        self.readers()
-            .range((from, Unbounded))
-            .take(count)
-            .map(|(reader, notifier)| (*reader, notifier.clone()))
-            .collect()
+    /// All readers, in pages of this size. The lock is free between two pages.
+    pub(super) fn reader_pages(&self, size: usize) -> impl Iterator<Item = Vec<Arc<Notifier>>> {
+        let mut last: Option<ReaderId> = None;
+        std::iter::from_fn(move || {
+            let readers = self.readers();
+            let from = last.map_or(Bound::Unbounded, Bound::Excluded);
+            let page: Vec<_> = readers.range((from, Bound::Unbounded)).take(size).collect();
+            last = Some(*page.last()?.0);
+            Some(page.into_iter().map(|(_, notifier)| notifier.clone()).collect())
+        })
     }
 
     fn backlog(&self) -> MutexGuard<'_, Backlog> {

@@ -76,13 +76,9 @@ impl Hub {
         let subscriptions: Vec<_> = self.index().all().cloned().collect();
         let mut watchers = Watchers::default();
         for subscription in subscriptions {
-            let mut place = None;
-            loop {
-                let readers = subscription.readers_after(place, LOOKED_AT);
-                let Some((last, _)) = readers.last() else { break };
-                place = Some(*last);
+            for readers in subscription.reader_pages(LOOKED_AT) {
                 watchers.count += readers.len();
-                watchers.lag = readers.iter().map(|(_, notifier)| notifier.lag()).fold(watchers.lag, Duration::max);
+                watchers.lag = readers.iter().map(|reader| reader.lag()).fold(watchers.lag, Duration::max);
             }
         }
         watchers
