@@ -51,10 +51,10 @@ impl Bench {
                 Node::new(options, store, Arc::new(BootClock), None, Metrics::default(), CancellationToken::new());
             let heartbeats = Heartbeats::begin(node.clone()).await.expect("registered");
             tokio::spawn(heartbeats.run());
-            let namespace = node.namespaces().get("bench").await.expect("open");
-            let open = testing::open("s").ttl(Duration::from_secs(3_600)).at(node.id());
+            let namespace = node.namespaces.get("bench").await.expect("open");
+            let open = testing::open("s").ttl(Duration::from_secs(3_600)).at(node.id);
             namespace.decide(open).await.expect("opened");
-            (namespace, node.id())
+            (namespace, node.id)
         });
         Self { runtime, namespace, home, outcomes: unbounded() }
     }

@@ -25,7 +25,7 @@ async fn attach_is_decided_before_many_acquires_that_were_sent_earlier() {
         crowd.push(tokio::spawn(async move { namespace.decide(acquire).await }));
     }
     settle().await;
-    let attached = server.send(attach("ann", server.node.id())).await;
+    let attached = server.send(attach("ann", server.node.id)).await;
     drop(hold);
     let attached = within(PATIENCE, attached).await.expect("ran").expect("open").revision;
     let mut later = 0;

@@ -30,7 +30,7 @@ impl Stream {
     async fn hold(&self, server: &Server, session: &str, name: &str) -> Revision {
         open_session(server, session).await;
         self.attach(server, session).await.expect("at home");
-        server.hold_by(acquire(session, name).in_open_session().at(server.node.id())).await
+        server.hold_by(acquire(session, name).in_open_session().at(server.node.id)).await
     }
 
     async fn attach(&self, server: &Server, session: &str) -> Result<(), RenewError> {
@@ -44,7 +44,7 @@ impl Stream {
 
 /// Opens a session with a disconnect grace.
 async fn open_session(server: &Server, session: &str) {
-    server.ask(open(session).ttl(TTL).grace(GRACE).at(server.node.id())).await.expect("opened");
+    server.ask(open(session).ttl(TTL).grace(GRACE).at(server.node.id)).await.expect("opened");
 }
 
 /// How long ann's session still lives from now on.
@@ -192,7 +192,7 @@ async fn grace_does_not_pass_while_the_server_has_no_lease() {
     tokio::time::advance(LEASE * 3).await;
     settle().await;
     database.set_available(true);
-    eventually(SOON * 20, "it serves again", async || server.node.lease().tick().is_some()).await;
+    eventually(SOON * 20, "it serves again", async || server.node.lease.tick().is_some()).await;
     back.attach(&server, "ann").await.expect("its grace has just begun");
     assert_eq!(server.holder("a").await, Some(("ann".to_owned(), token)));
 }

@@ -268,11 +268,11 @@ async fn a_server_alone_adopts_from_itself_what_it_had_before_a_part_panicked() 
 #[tokio::test(start_paused = true)]
 async fn a_server_ends_with_each_of_its_tasks_that_panics() {
     let server = Server::start(&MemoryDatabase::new()).await;
-    assert!(server.node.lease().tick().is_some());
-    server.node.tasks().spawn(async { panic!("as a defect would") });
-    within(LEASE / 10, server.node.cancelled().cancelled()).await;
+    assert!(server.node.lease.tick().is_some());
+    server.node.tasks.spawn(async { panic!("as a defect would") });
+    within(LEASE / 10, server.node.cancel.cancelled()).await;
     pass(LEASE / 10).await;
-    assert_eq!(server.node.lease().tick(), None);
+    assert_eq!(server.node.lease.tick(), None);
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,7 +11,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// The value of a sample, given its name and labels; 0 if it is missing.
 fn value(server: &Server, sample: &str) -> f64 {
-    let text = server.node.metrics().text();
+    let text = server.node.metrics.text();
     let line = text.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
     line.map_or(0.0, |value| value.parse().unwrap())
 }
@@ -22,7 +22,7 @@ fn sum(servers: &[&Server], sample: &str) -> f64 {
 
 /// The sum of all samples of a family.
 fn all_of(server: &Server, family: &str) -> f64 {
-    let text = server.node.metrics().text();
+    let text = server.node.metrics.text();
     let samples = text.lines().filter_map(|line| line.strip_prefix(family)?.strip_prefix('{')?.split_once("} "));
     samples.map(|(_, value)| value.parse::<f64>().unwrap()).sum()
 }

@@ -33,7 +33,7 @@ impl Queue {
 
     /// The commands by which bob, or his server, ends his wait.
     fn ends_of_bobs_wait(&self) -> [Command; 2] {
-        let end_wait = Command::EndWait { claim: self.bob.claim(), home: self.server.node.id() };
+        let end_wait = Command::EndWait { claim: self.bob.claim(), home: self.server.node.id };
         [end_wait, cancel("bob", "a")]
     }
 
@@ -184,7 +184,7 @@ async fn grant_at_one_server_and_end_of_the_wait_at_another_agree() {
         let hold = database.hold_appends();
         let release = release("ann", "a", token);
         let giving_up = match way {
-            0 => Command::EndWait { claim: bob.claim(), home: two.node.id() },
+            0 => Command::EndWait { claim: bob.claim(), home: two.node.id },
             _ => cancel("bob", "a"),
         };
         let released = one.send(release).await;

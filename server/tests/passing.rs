@@ -94,7 +94,7 @@ async fn command_is_forwarded_to_the_server_that_wrote_last() {
     let pair = Pair::start().await;
     let asked = pair.ask(pair.giver.acquire("ann", "a")).await;
     let held = lab::held(within(GIVES_UP, asked).await.expect("ran"));
-    assert_eq!(pair.grants("a"), [(pair.writer.node.id(), "ann".to_owned())]);
+    assert_eq!(pair.grants("a"), [(pair.writer.node.id, "ann".to_owned())]);
     assert_eq!(pair.giver.holder("a").await, Some(("ann".to_owned(), held)));
     pair.write().await;
     let released = within(GIVES_UP, pair.ask(release("ann", "a", held)).await).await.expect("ran").expect("held");
@@ -130,7 +130,7 @@ async fn forwarded_command_that_timed_out_and_was_executed_here_has_no_late_effe
     pair.peers.hold_passes(true);
     let asked = pair.ask(pair.giver.acquire("ann", "a")).await;
     let held = lab::held(within(GIVES_UP, asked).await.expect("ran"));
-    assert_eq!(pair.grants("a"), [(pair.giver.node.id(), "ann".to_owned())]);
+    assert_eq!(pair.grants("a"), [(pair.giver.node.id, "ann".to_owned())]);
     pair.giver.release("ann", "a", held).await.expect("held");
     pair.assert_stale_passes_have_no_effect().await;
     assert_eq!(pair.writer.holder("a").await, None, "no ghost");
@@ -159,7 +159,7 @@ async fn forwarded_command_is_found_committed_after_the_other_server_dies() {
     settle().await;
     pair.writer.kill();
     let held = lab::held(within(GIVES_UP, asked).await.expect("ran"));
-    assert_eq!(pair.grants("a"), [(pair.writer.node.id(), "ann".to_owned())], "once");
+    assert_eq!(pair.grants("a"), [(pair.writer.node.id, "ann".to_owned())], "once");
     assert_eq!(pair.giver.holder("a").await, Some(("ann".to_owned(), held)));
     let start = tokio::time::Instant::now();
     pair.giver.hold("bob", "b").await;
@@ -191,7 +191,7 @@ async fn forwarded_command_has_an_unknown_outcome_while_the_store_is_unavailable
     assert_eq!(refused, Err(Refusal::OutcomeUnknown));
     pair.database.set_available(true);
     // A command that appends nothing.
-    let nothing = Command::EndWait { claim: Revision(1), home: pair.giver.node.id() };
+    let nothing = Command::EndWait { claim: Revision(1), home: pair.giver.node.id };
     pair.giver.ask(nothing).await.expect("decided");
     assert_eq!(pair.voids(), 1, "a server that still has it may not decide it after this reply");
     pair.assert_stale_passes_have_no_effect().await;
@@ -208,7 +208,7 @@ async fn wait_whose_session_has_moved_is_not_ended_by_a_forwarded_command_of_its
     let claim = claim.id;
     pair.write().await;
     pair.peers.hold_passes(true);
-    let asked = pair.ask(Command::EndWait { claim, home: pair.giver.node.id() }).await;
+    let asked = pair.ask(Command::EndWait { claim, home: pair.giver.node.id }).await;
     pair.writer.attach("ann").await.expect("open");
     pair.peers.hold_passes(false);
     let decided = within(GIVES_UP, asked).await.expect("ran").expect("decided");

@@ -230,7 +230,7 @@ async fn hold_is_kept_if_its_session_is_attached_before_or_after_its_caller_is_l
         other => panic!("{other:?}"),
     });
     drop(before.pending.expect("granted just now"));
-    server.ask(attach("ann", server.node.id()).attachment(1)).await.expect("open");
+    server.ask(attach("ann", server.node.id).attachment(1)).await.expect("open");
     drop(after.pending.expect("granted just now"));
     pass_with(&server, &["ann"], REATTACH * 2).await;
     for (token, name) in tokens.into_iter().zip(["a", "b"]) {

@@ -310,11 +310,11 @@ async fn namespace_that_could_not_be_opened_is_not_counted() {
     let (database, server) = Server::with_database().await;
     database.set_available(false);
     for number in 0..20 {
-        let opened = within(SOON, server.node.namespaces().get(&format!("n{number}"))).await;
+        let opened = within(SOON, server.node.namespaces.get(&format!("n{number}"))).await;
         assert!(opened.is_err(), "{number}");
     }
     database.set_available(true);
-    assert!(server.node.namespaces().get("another").await.is_ok());
+    assert!(server.node.namespaces.get("another").await.is_ok());
 }
 
 /// Commands in progress at the stop get a reply; commands not yet started are known to have changed nothing.

@@ -230,7 +230,7 @@ async fn end_wait_after_the_grant_returns_the_grant() {
     let waiting = server.queue("bob", "a").await;
     let claim = waiting.claim();
     server.release("ann", "a", token).await.expect("held");
-    let ended = server.ask(Command::EndWait { claim, home: server.node.id() }).await.expect("decided");
+    let ended = server.ask(Command::EndWait { claim, home: server.node.id }).await.expect("decided");
     waiting.acknowledge();
     assert!(matches!(ended.outcome, Outcome::Held { .. }), "{:?}", ended.outcome);
 }

@@ -40,7 +40,7 @@ impl Api {
             principal.check_owner(&namespace, &session)?;
             renew_if_here(&namespace, &session)?;
         }
-        let home = self.node()?.id();
+        let home = self.node()?.id;
         let attached = if opens { None } else { via.attached(&namespace, &session) };
         let command = GroupCommand::Join { group, session: session.clone(), opening, home, attached, opened, metadata };
         let (outcome, _) = decide(&namespace, &principal, command).await?;

@@ -135,9 +135,9 @@ impl Api {
         let late = |_| unavailable("the namespace could not be read in time".to_owned());
         let opening = async {
             if principal.may_fill() {
-                node.namespaces().get_to_fill(name).await.map_err(Problem::from)
+                node.namespaces.get_to_fill(name).await.map_err(Problem::from)
             } else {
-                node.namespaces().get(name).await.map_err(|error| unavailable(error.to_string()))
+                node.namespaces.get(name).await.map_err(|error| unavailable(error.to_string()))
             }
         };
         tokio::time::timeout(CALL, opening).await.map_err(late)?

@@ -25,7 +25,7 @@ impl Api {
         let node = self.node()?;
         Ok(v1::ListServersResponse {
             revision,
-            lease_left: node.lease().left().map(convert::duration),
+            lease_left: node.lease.left().map(convert::duration),
             ..known_to(&node, &homes)
         })
     }
@@ -33,23 +33,23 @@ impl Api {
 
 /// The servers as last known by a node, each with its number of sessions.
 fn known_to(node: &Arc<Node>, homes: &BTreeMap<ServerId, usize>) -> v1::ListServersResponse {
-    let Some(known) = node.membership().known_servers() else { return v1::ListServersResponse::default() };
-    let now = node.lease().now();
+    let Some(known) = node.membership.known_servers() else { return v1::ListServersResponse::default() };
+    let now = node.lease.now();
     let server = |(record, since_heartbeat): &(ServerRecord, Option<Duration>)| {
         let sessions = homes.get(&record.server).copied().unwrap_or_default();
-        let heartbeats = !record.dead && !node.store().exclusive();
+        let heartbeats = !record.dead && !node.store.exclusive();
         v1::Server {
             id: record.server.0,
             label: record.label.clone(),
             address: record.address.clone(),
-            answering: record.server == node.id(),
+            answering: record.server == node.id,
             dead: record.dead,
             lease: Some(convert::duration(record.lease)),
             since_heartbeat: since_heartbeat
                 .filter(|_| heartbeats)
                 .map(|since_heartbeat| convert::duration(now.saturating_sub(since_heartbeat))),
             sessions: sessions as u64,
-            unreachable: node.membership().unreachable(record.server).filter(|_| !record.dead).unwrap_or_default(),
+            unreachable: node.membership.unreachable(record.server).filter(|_| !record.dead).unwrap_or_default(),
         }
     };
     let mut servers: Vec<v1::Server> = known.servers.iter().map(server).collect();

@@ -40,7 +40,7 @@ impl Api {
         let command = Command::OpenSession {
             session: session.clone(),
             opening: Opening { ttl, disconnect_grace, owner, metadata, identity: None },
-            home: self.node()?.id(),
+            home: self.node()?.id,
             attachment,
             client,
         };
@@ -55,7 +55,7 @@ impl Api {
         let client = validate::client_id(&request.client_id)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         self.note_presence(&namespace, &session, &principal, client.as_ref(), via).await?;
-        let command = Command::AttachSession { session: session.clone(), home: self.node()?.id(), attachment, client };
+        let command = Command::AttachSession { session: session.clone(), home: self.node()?.id, attachment, client };
         decide_open(namespace, session, principal.request(command), via).await
     }
 
@@ -82,7 +82,7 @@ impl Api {
             // Any other result counts only if this is still the home: the session may have moved.
             renewed => renewed,
         };
-        let me = self.node()?.id();
+        let me = self.node()?.id;
         if self.is_home(namespace, session).await?
             && let Some(ttl) = renewed?
         {
@@ -130,7 +130,7 @@ impl Api {
 
     /// Whether this server is the session's home at the head of the log.
     async fn is_home(&self, namespace: &Namespace, session: &Text) -> Result<bool, Problem> {
-        let (me, id) = (self.node()?.id(), session.clone());
+        let (me, id) = (self.node()?.id, session.clone());
         let is_home = move |table: &Table| table.session(&id).is_some_and(|found| found.spec.home == me);
         Ok(namespace.read(is_home).await?)
     }

@@ -40,7 +40,7 @@ pub(crate) async fn run(node: Arc<Node>, mut reports: watch::Receiver<HeartbeatR
 /// Marks silent servers dead.
 async fn mark_dead(node: &Node, report: &HeartbeatReport, throttle: &mut LogThrottle) {
     for &(server, heartbeat) in &report.silent {
-        match node.store().mark_dead(server, heartbeat).await {
+        match node.store.mark_dead(server, heartbeat).await {
             Ok(dead) => {
                 throttle.on_recovery();
                 tracing::info!(%server, dead, "no heartbeat of a server for its lease");
@@ -59,7 +59,7 @@ async fn adopt(
     reports: &mut watch::Receiver<HeartbeatReport>,
     hurry: &Notify,
 ) -> Result<(), Refusal> {
-    let asked = node.lease().now();
+    let asked = node.lease.now();
     let homes = node.homes().await?;
     if report.silent.is_empty()
         && report.servers.iter().all(|server| !server.dead)
@@ -79,7 +79,7 @@ async fn adopt(
     }
     let dead: Vec<ServerId> = report.servers.iter().filter(|other| other.dead).map(|other| other.server).collect();
     if !dead.is_empty()
-        && let Err(error) = node.store().forget(&dead).await
+        && let Err(error) = node.store.forget(&dead).await
     {
         tracing::debug!(%error, "cannot remove dead servers yet");
     }

@@ -13,18 +13,18 @@ const ALONE: Duration = Duration::from_secs(1);
 
 /// Checks for events of other servers, on notifications of the database and periodically.
 pub async fn run(node: Arc<Node>) {
-    if node.store().exclusive() {
+    if node.store.exclusive() {
         return;
     }
     loop {
-        let pause = if node.membership().live() { node.options().poll_interval } else { ALONE };
+        let pause = if node.membership.live() { node.options.poll_interval } else { ALONE };
         tokio::select! {
-            () = node.store().hint() => {}
+            () = node.store.hint() => {}
             () = tokio::time::sleep(pause) => {}
         }
         let before: HashMap<Text, Revision> =
-            node.namespaces().all().iter().map(|open| (open.name().clone(), *open.hub().head().borrow())).collect();
-        let heads = match node.store().heads().await {
+            node.namespaces.all().iter().map(|open| (open.name().clone(), *open.hub().head().borrow())).collect();
+        let heads = match node.store.heads().await {
             Ok(heads) => heads,
             Err(error) => {
                 tracing::debug!(%error, "cannot read the log's heads");
@@ -32,7 +32,7 @@ pub async fn run(node: Arc<Node>) {
             }
         };
         for (name, revision) in heads {
-            match node.namespaces().get(&name).await {
+            match node.namespaces.get(&name).await {
                 // A revision that arrived meanwhile is not new, and no notification was missed.
                 Ok(namespace) if is_known(before.get(&name), revision, *namespace.hub().head().borrow()) => {}
                 Ok(namespace) => namespace.catch_up(revision),

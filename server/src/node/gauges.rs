@@ -53,9 +53,9 @@ impl Collector for State {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         // Without a node, all values are zero, and so is the lease.
         let node = self.node();
-        let namespaces = node.as_ref().map(|node| node.namespaces().all()).unwrap_or_default();
-        let lease_left = node.as_ref().map_or(Some(Duration::ZERO), |node| node.lease().left());
-        let servers = node.as_ref().map_or(0, |node| node.membership().count() + 1);
+        let namespaces = node.as_ref().map(|node| node.namespaces.all()).unwrap_or_default();
+        let lease_left = node.as_ref().map_or(Some(Duration::ZERO), |node| node.lease.left());
+        let servers = node.as_ref().map_or(0, |node| node.membership.count() + 1);
         let watchers: Vec<Watchers> = namespaces.iter().map(|namespace| namespace.hub().watchers()).collect();
         let watch_lag = watchers.iter().map(|watchers| watchers.lag).max().unwrap_or_default();
         let totals: Vec<Totals> = namespaces.iter().map(Namespace::totals).collect();

@@ -60,7 +60,7 @@ pub(crate) struct HeartbeatReports {
 impl HeartbeatReports {
     /// Requests a heartbeat immediately, and waits for it.
     pub(crate) async fn next(&mut self, node: &Node) {
-        let asked = node.lease().now();
+        let asked = node.lease.now();
         self.hurry.notify_one();
         if self.reports.wait_for(|report| report.sent >= asked).await.is_err() {
             // No further heartbeats are sent.
@@ -111,7 +111,7 @@ impl Heartbeats {
         let report = watch::channel(HeartbeatReport::default()).0;
         let due = Instant::now();
         let (heartbeat, last_heartbeats, hurry) = (Arc::default(), HashMap::new(), Arc::default());
-        let (counts, failures) = (node.metrics().of(), node.metrics().of());
+        let (counts, failures) = (node.metrics.of(), node.metrics.of());
         let throttle = LogThrottle::every(LOG_INTERVAL);
         let mut heartbeats = Self { node, heartbeat, last_heartbeats, report, hurry, due, counts, failures, throttle };
         if heartbeats.heartbeat_once().await? {
@@ -152,7 +152,7 @@ impl Heartbeats {
     /// Sends heartbeats while the node runs; its adoption task marks silent servers dead and adopts their sessions.
     pub async fn run(mut self) -> HeartbeatsEnd {
         let node = &self.node;
-        node.tasks().spawn(crate::node::adoption::run(node.clone(), self.report.subscribe(), self.hurry.clone()));
+        node.tasks.spawn(crate::node::adoption::run(node.clone(), self.report.subscribe(), self.hurry.clone()));
         self.keep_up().await
     }
 
@@ -170,13 +170,13 @@ impl Heartbeats {
                 }
                 Ok(false) => {
                     self.failures.marked_dead.inc();
-                    node.lease().revoke();
+                    node.lease.revoke();
                     return HeartbeatsEnd::MarkedDead;
                 }
                 Err(error) => {
                     self.counts.failures.inc();
                     if self.throttle.on_error(Instant::now()) {
-                        tracing::warn!(%error, lease_left = ?node.lease().left(), "a heartbeat failed");
+                        tracing::warn!(%error, lease_left = ?node.lease.left(), "a heartbeat failed");
                     }
                     RETRY
                 }
@@ -185,7 +185,7 @@ impl Heartbeats {
                 // No heartbeat begins after the end, even if requested: it might be in flight when the server is marked
                 // dead.
                 biased;
-                () = node.cancelled().cancelled() => return HeartbeatsEnd::NodeEnded,
+                () = node.cancel.cancelled() => return HeartbeatsEnd::NodeEnded,
                 () = tokio::time::sleep(pause) => {}
                 () = self.hurry.notified() => self.due = self.due.min(Instant::now()),
             }
@@ -195,35 +195,35 @@ impl Heartbeats {
     /// Sends one heartbeat. False: this server was marked dead.
     async fn heartbeat_once(&mut self) -> Result<bool, StoreError> {
         let node = self.node.clone();
-        let (sent, begun) = (node.lease().now(), Instant::now());
+        let (sent, begun) = (node.lease.now(), Instant::now());
         // Only this method changes it.
         let heartbeat = next_heartbeat(self.heartbeat.load(Ordering::Acquire), node.drains());
         self.heartbeat.store(heartbeat, Ordering::Release);
-        let servers = node.store().heartbeat(&node.record(heartbeat)).await?;
-        let took = node.lease().now().saturating_sub(sent);
+        let servers = node.store.heartbeat(&node.record(heartbeat)).await?;
+        let took = node.lease.now().saturating_sub(sent);
         let mut report = HeartbeatReport { sent, servers, silent: Vec::new() };
-        if !report.lives(node.id()) {
+        if !report.lives(node.id) {
             return Ok(false);
         }
         self.counts.times.took(begun.elapsed());
         self.counts.lateness.took(self.due.elapsed());
-        if node.store().exclusive() {
-            node.lease().hold_for_ever();
-        } else if node.lease().extend(sent, validity(node.options().lease)) {
+        if node.store.exclusive() {
+            node.lease.hold_for_ever();
+        } else if node.lease.extend(sent, validity(node.options.lease)) {
             node.refresh();
         }
         report.silent = self.observe(&report.servers);
-        node.membership().note(self.known_servers(&report, took));
+        node.membership.note(self.known_servers(&report, took));
         self.report.send_replace(report);
         Ok(true)
     }
 
     /// Records the heartbeats of other servers. Returns those that have been silent for a full lease.
     fn observe(&mut self, servers: &[ServerRecord]) -> Vec<(ServerId, u64)> {
-        let now = self.node.lease().now();
+        let now = self.node.lease.now();
         let mut silent = Vec::new();
         self.last_heartbeats.retain(|server, _| servers.iter().any(|other| other.server == *server && !other.dead));
-        for other in servers.iter().filter(|other| other.server != self.node.id() && !other.dead) {
+        for other in servers.iter().filter(|other| other.server != self.node.id && !other.dead) {
             let fresh = || LastHeartbeat { heartbeat: other.heartbeat, since: now, lease: other.lease };
             let last = self.last_heartbeats.entry(other.server).or_insert_with(fresh);
             if last.heartbeat != other.heartbeat {
@@ -239,20 +239,20 @@ impl Heartbeats {
     fn known_servers(&self, report: &HeartbeatReport, took: Duration) -> KnownServers {
         let seen = |server: &ServerRecord| match self.last_heartbeats.get(&server.server) {
             Some(seen) => Some(seen.since),
-            None => (server.server == self.node.id()).then_some(report.sent),
+            None => (server.server == self.node.id).then_some(report.sent),
         };
         let servers = report.servers.iter().map(|server| (server.clone(), seen(server))).collect();
-        KnownServers { me: self.node.id(), took, servers }
+        KnownServers { me: self.node.id, took, servers }
     }
 
     /// The pause before the next heartbeat: short enough for this server's lease, and ending when a silent server's
     /// patience ends.
     fn next_heartbeat(&self) -> Duration {
-        let lease = self.node.options().lease;
-        if self.node.store().exclusive() {
+        let lease = self.node.options.lease;
+        if self.node.store.exclusive() {
             return lease;
         }
-        let now = self.node.lease().now();
+        let now = self.node.lease.now();
         let ends = self.last_heartbeats.values().map(|seen| (seen.since + patience(seen.lease)).saturating_sub(now));
         // Servers silent for longer have been reported, and are again with each regular heartbeat.
         let ends = ends.filter(|end| !end.is_zero()).min();

@@ -57,19 +57,28 @@ pub struct NodeOptions {
 
 /// One run of this server.
 pub struct Node {
-    id: ServerId,
-    options: NodeOptions,
-    store: Arc<dyn Store>,
-    lease: Arc<Lease>,
-    membership: Arc<Membership>,
-    metrics: Metrics,
-    watched: Budget,
-    waits: Budget,
-    namespaces: Namespaces,
+    /// The id of this run.
+    pub id: ServerId,
+    pub(crate) options: NodeOptions,
+    pub(crate) store: Arc<dyn Store>,
+    /// The node's lease.
+    pub lease: Arc<Lease>,
+    /// The other servers.
+    pub(crate) membership: Arc<Membership>,
+    /// The metrics of the server.
+    pub metrics: Metrics,
+    /// The memory budget for the names and prefixes of watches.
+    pub(crate) watched: Budget,
+    /// The memory budget for Acquire calls that may wait.
+    pub(crate) waits: Budget,
+    /// The namespaces that are open at this server.
+    pub namespaces: Namespaces,
     streams: AtomicU64,
     drains: AtomicBool,
-    cancel: CancellationToken,
-    tasks: Tasks,
+    /// Cancelled when the node ends.
+    pub cancel: CancellationToken,
+    /// The tasks of this node.
+    pub tasks: Tasks,
 }
 
 impl Node {
@@ -120,52 +129,6 @@ impl Node {
         node
     }
 
-    /// The node's id.
-    #[must_use]
-    pub fn id(&self) -> ServerId {
-        self.id
-    }
-
-    /// The node's lease.
-    #[must_use]
-    pub fn lease(&self) -> &Arc<Lease> {
-        &self.lease
-    }
-
-    /// The node's store.
-    #[must_use]
-    pub fn store(&self) -> &Arc<dyn Store> {
-        &self.store
-    }
-
-    /// The node's options.
-    #[must_use]
-    pub fn options(&self) -> &NodeOptions {
-        &self.options
-    }
-
-    /// The memory budget for the names and prefixes of watches.
-    pub(crate) fn watched(&self) -> &Budget {
-        &self.watched
-    }
-
-    /// The memory budget for Acquire calls that may wait.
-    pub(crate) fn waits(&self) -> &Budget {
-        &self.waits
-    }
-
-    /// The metrics of the server.
-    #[must_use]
-    pub fn metrics(&self) -> &Metrics {
-        &self.metrics
-    }
-
-    /// Cancelled when the node ends.
-    #[must_use]
-    pub fn cancelled(&self) -> &CancellationToken {
-        &self.cancel
-    }
-
     /// Announces with the next heartbeat, and all later ones, that the node is draining.
     pub(crate) fn set_draining(&self) {
         self.drains.store(true, Ordering::Relaxed);
@@ -176,28 +139,10 @@ impl Node {
         self.drains.load(Ordering::Relaxed)
     }
 
-    /// The other live servers.
-    #[must_use]
-    pub fn membership(&self) -> &Membership {
-        &self.membership
-    }
-
     /// The id for a new stream.
     #[must_use]
     pub fn next_stream(&self) -> StreamId {
         StreamId(self.streams.fetch_add(1, Ordering::Relaxed) + 1)
-    }
-
-    /// The namespaces that are open at this server.
-    #[must_use]
-    pub fn namespaces(&self) -> &Namespaces {
-        &self.namespaces
-    }
-
-    /// The tasks of this node.
-    #[must_use]
-    pub fn tasks(&self) -> &Tasks {
-        &self.tasks
     }
 
     /// This server's record, with this heartbeat.

@@ -76,8 +76,8 @@ impl Size {
 
 /// Drops history that is too old or too large, for as long as the node runs.
 pub async fn retain(node: Arc<Node>) {
-    let most = node.options().history_max_bytes;
-    let counts = node.metrics().of::<History>();
+    let most = node.options.history_max_bytes;
+    let counts = node.metrics.of::<History>();
     counts.limit.set(i64::try_from(most).unwrap_or(i64::MAX));
     let mut sizes: HashMap<Text, Size> = HashMap::new();
     let mut trimmed = Instant::now();
@@ -86,15 +86,15 @@ pub async fn retain(node: Arc<Node>) {
         let is_due = trimmed.elapsed() >= TRIM;
         if is_due {
             trimmed = Instant::now();
-            node.namespaces().close_idle();
+            node.namespaces.close_idle();
         }
-        let before_ms = if is_due { before_ms(node.options().history_retention) } else { i64::MIN };
+        let before_ms = if is_due { before_ms(node.options.history_retention) } else { i64::MIN };
         let mut measured = HashMap::new();
-        for namespace in node.namespaces().all() {
+        for namespace in node.namespaces.all() {
             let name = namespace.name().clone();
             let mut size = sizes.remove(&name).unwrap_or_default();
             let head = *namespace.hub().head().borrow();
-            if let Err(error) = keep_within(&**node.store(), &name, &mut size, head, most, before_ms).await {
+            if let Err(error) = keep_within(&*node.store, &name, &mut size, head, most, before_ms).await {
                 tracing::warn!(%error, namespace = %name, "cannot trim history");
             }
             measured.insert(name, size);

@@ -45,7 +45,7 @@ impl PeerService for PeerCalls {
         };
         let node = self.0.current_node().ok_or_else(|| Status::unavailable("this server has not registered yet"))?;
         let from = ServerId(begin.from);
-        if begin.to != node.id().0 {
+        if begin.to != node.id.0 {
             return Err(refused("the greeting is for another server"));
         }
         check_server(&node, from, certificate)?;
@@ -55,7 +55,7 @@ impl PeerService for PeerCalls {
         let (end, ended) = oneshot::channel::<()>();
         let first = stream::iter([Ok(PassResponse::default())]);
         let told = first.chain(ReceiverStream::new(news).map(|news| Ok(wire::response(&news))));
-        node.tasks().spawn(async move {
+        node.tasks.spawn(async move {
             // Dropped when this ends. What cannot be read ends the link; so does the other server.
             let _end = end;
             while let Some(Ok(PassRequest { kind: Some(pass_request::Kind::Pass(pass)) })) = requests.next().await {
@@ -72,10 +72,10 @@ impl PeerService for PeerCalls {
 /// Whether this server calls, and lives. Where servers speak TLS, it has proved that it is this one; where they do not, whoever can
 /// reach them is taken for one.
 fn check_server(node: &Node, from: ServerId, certificate: Option<String>) -> Result<(), Status> {
-    let Some(member) = node.membership().member(from) else {
+    let Some(member) = node.membership.member(from) else {
         return Err(Status::unavailable("not a live server, as far as this server knows"));
     };
-    let must_prove = !node.options().certificate.is_empty();
+    let must_prove = !node.options.certificate.is_empty();
     if must_prove && certificate.is_none_or(|certificate| certificate != member.certificate) {
         return Err(Status::permission_denied("the certificate is not that server's"));
     }
@@ -84,7 +84,7 @@ fn check_server(node: &Node, from: ServerId, certificate: Option<String>) -> Res
 
 /// A namespace that another server wants to pass in. None is made for it.
 fn opened(node: &Arc<Node>, name: &str) -> Result<Namespace, Status> {
-    let open = node.namespaces().all().into_iter().find(|namespace| **namespace.name() == *name);
+    let open = node.namespaces.all().into_iter().find(|namespace| **namespace.name() == *name);
     open.ok_or_else(|| Status::unavailable("the namespace is not open at this server"))
 }
 

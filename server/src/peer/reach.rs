@@ -36,27 +36,27 @@ pub(crate) async fn keep_looking(node: Arc<Node>, links: Arc<Links>) {
     loop {
         sleep(pause).await;
         pause = LOOK;
-        let others = node.membership().members().into_iter().filter(|(_, member)| !member.address.is_empty());
+        let others = node.membership.members().into_iter().filter(|(_, member)| !member.address.is_empty());
         let looks = others.map(|(server, member)| {
             let (node, links) = (&node, &links);
-            async move { Some((server, look(links, node.id(), server, &member).await.err()?)) }
+            async move { Some((server, look(links, node.id, server, &member).await.err()?)) }
         });
         let unreachable: BTreeMap<ServerId, String> = join_all(looks).await.into_iter().flatten().collect();
         let lasting = unreachable.iter().filter(|(server, _)| before.contains_key(server));
         let lasting: Vec<_> =
-            lasting.filter_map(|(server, why)| Some((server, node.membership().member(*server)?, why))).collect();
+            lasting.filter_map(|(server, why)| Some((server, node.membership.member(*server)?, why))).collect();
         if lasting.is_empty() && throttle.on_recovery() {
             tracing::info!("all other servers can be reached at their advertised addresses");
         }
         if !lasting.is_empty() && throttle.on_error(Instant::now()) {
             for (server, MemberView { address, .. }, why) in lasting {
                 tracing::warn!(
-                    %server, label = node.membership().label(*server), address, why,
+                    %server, label = node.membership.label(*server), address, why,
                     "cannot reach another server at its advertised address, which slows both down: set advertise there"
                 );
             }
         }
-        node.membership().note_unreachable(unreachable.clone());
+        node.membership.note_unreachable(unreachable.clone());
         before = unreachable;
     }
 }

@@ -203,24 +203,24 @@ impl Lifecycle {
             heartbeats = self.register(&node) => heartbeats,
         };
         let Some(heartbeats) = registered else { return node.stop().await };
-        node.tasks().spawn(follow::run(node.clone()));
-        node.tasks().spawn(retention::retain(node.clone()));
+        node.tasks.spawn(follow::run(node.clone()));
+        node.tasks.spawn(retention::retain(node.clone()));
         if let Some(links) = links {
-            node.tasks().spawn(peer::keep_looking(node.clone(), links));
+            node.tasks.spawn(peer::keep_looking(node.clone(), links));
         }
         self.api.serve(Some(node.clone()));
-        tracing::info!(server = %node.id(), "registered");
+        tracing::info!(server = %node.id, "registered");
         let (last_heartbeat, reports) = (heartbeats.last_heartbeat(), heartbeats.reports());
         let mut heartbeating = pin!(heartbeats.run().fuse());
         let end = tokio::select! {
             () = self.report(&node) => HeartbeatsEnd::NodeEnded,
             end = &mut heartbeating => end,
             () = self.drained(&node, reports) => HeartbeatsEnd::NodeEnded,
-            () = node.cancelled().cancelled() => HeartbeatsEnd::NodeEnded,
+            () = node.cancel.cancelled() => HeartbeatsEnd::NodeEnded,
         };
         let is_asked = self.draining.is_cancelled() || self.stop.is_cancelled();
         if end == HeartbeatsEnd::MarkedDead {
-            tracing::error!(server = %node.id(), "marked dead by others: starting over as a new server");
+            tracing::error!(server = %node.id, "marked dead by others: starting over as a new server");
         } else if !is_asked {
             task_panicked(&node);
         }
@@ -236,9 +236,9 @@ impl Lifecycle {
             return;
         }
         // Calls may still be in progress: once others adopt, none may answer a renewal.
-        node.lease().revoke();
+        node.lease.revoke();
         // Makes other servers adopt immediately. If this fails, they detect the silence themselves.
-        let _ = store.mark_dead(node.id(), last_heartbeat.load(Ordering::Acquire)).await;
+        let _ = store.mark_dead(node.id, last_heartbeat.load(Ordering::Acquire)).await;
         if !is_asked {
             self.pause().await;
         }
@@ -265,7 +265,7 @@ impl Lifecycle {
         match heartbeats.during(self.open_all(node)).await {
             Ok(Ok(())) => Some(heartbeats),
             Ok(Err(error)) => {
-                tracing::error!(server = %node.id(), %error, "loading failed");
+                tracing::error!(server = %node.id, %error, "loading failed");
                 task_panicked(node);
                 self.pause().await;
                 None
@@ -276,7 +276,7 @@ impl Lifecycle {
                 None
             }
             Err(HeartbeatsEnd::MarkedDead) => {
-                tracing::error!(server = %node.id(), "marked dead by others while loading: starting over as a new server");
+                tracing::error!(server = %node.id, "marked dead by others while loading: starting over as a new server");
                 None
             }
         }
@@ -287,7 +287,7 @@ impl Lifecycle {
         loop {
             let opening = node.clone();
             // In a separate task, because heartbeats must not wait for its long computation.
-            let opening = AbortOnDropHandle::new(tokio::spawn(async move { opening.namespaces().open_all().await }));
+            let opening = AbortOnDropHandle::new(tokio::spawn(async move { opening.namespaces.open_all().await }));
             match opening.await? {
                 Ok(()) => return Ok(()),
                 Err(error) => self.wait_for_store("cannot load from the store", &error).await,
@@ -314,7 +314,7 @@ impl Lifecycle {
 
     /// The public reason why the store accepts no writes. The address of a database appears only in the log.
     fn shown(&self, node: &Node, reason: String) -> String {
-        if node.store().exclusive() {
+        if node.store.exclusive() {
             return reason;
         }
         self.log_store_error("the store rejects writes", reason);
@@ -325,7 +325,7 @@ impl Lifecycle {
     /// writes.
     async fn report(&self, node: &Node) {
         loop {
-            let readiness = match (node.lease().tick(), node.store().write_error()) {
+            let readiness = match (node.lease.tick(), node.store.write_error()) {
                 (Some(_), None) => Readiness::Ready,
                 (Some(_), Some(reason)) => Readiness::Store(self.shown(node, reason)),
                 (None, _) => Readiness::LeaseLost,
@@ -356,12 +356,12 @@ impl Lifecycle {
         let alone = async {
             // Without the store, the last known state must suffice.
             let _ = news.await;
-            while node.membership().take_clients() {
+            while node.membership.take_clients() {
                 tokio::time::sleep(CHECK / 4).await;
             }
         };
         let left = async {
-            while node.namespaces().all().iter().any(|namespace| namespace.stream_count() > 0) {
+            while node.namespaces.all().iter().any(|namespace| namespace.stream_count() > 0) {
                 tokio::time::sleep(CHECK / 4).await;
             }
         };
@@ -384,8 +384,8 @@ const SERVICES: [&str; 7] = [
 ];
 
 fn task_panicked(node: &Node) {
-    node.metrics().of::<NodeFailures>().task_panics.inc();
-    tracing::error!(server = %node.id(), "a task of the server failed: starting over as a new server");
+    node.metrics.of::<NodeFailures>().task_panics.inc();
+    tracing::error!(server = %node.id, "a task of the server failed: starting over as a new server");
 }
 
 async fn set_health(health: &HealthReporter, status: ServingStatus) {

@@ -116,8 +116,8 @@ impl Server {
             peers.add(&node);
         }
         let mut heartbeats = Heartbeats::begin(node.clone()).await.expect("registered");
-        heartbeats.during(node.namespaces().open_all()).await.expect("alive").expect("opened");
-        node.tasks().spawn(follow::run(node.clone()));
+        heartbeats.during(node.namespaces.open_all()).await.expect("alive").expect("opened");
+        node.tasks.spawn(follow::run(node.clone()));
         let heartbeats = tokio::spawn(heartbeats.run());
         Self { node, store, clock, heartbeats, cancel }
     }
@@ -134,7 +134,7 @@ impl Server {
     }
 
     pub async fn namespace(&self) -> Namespace {
-        self.node.namespaces().get("default").await.expect("open")
+        self.node.namespaces.get("default").await.expect("open")
     }
 
     pub async fn ask(&self, command: Command) -> Result<CommandResult, Refusal> {
@@ -150,7 +150,7 @@ impl Server {
     }
 
     pub fn acquire(&self, session: &str, name: &str) -> Command {
-        testing::acquire(session, name).ttl(TTL).at(self.node.id())
+        testing::acquire(session, name).ttl(TTL).at(self.node.id)
     }
 
     /// An acquire by a plain call, which is received now.
@@ -160,7 +160,7 @@ impl Server {
 
     /// Makes this server the home of a session.
     pub async fn attach(&self, session: &str) -> Result<CommandResult, Refusal> {
-        self.ask(attach(session, self.node.id())).await
+        self.ask(attach(session, self.node.id)).await
     }
 
     /// Waits for a lock that is held.

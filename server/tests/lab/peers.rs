@@ -29,7 +29,7 @@ async fn free(hold: &watch::Sender<bool>) {
 
 impl LabPeers {
     pub fn add(&self, node: &Arc<Node>) {
-        self.nodes.lock().expect("whole").insert(node.id(), node.clone());
+        self.nodes.lock().expect("whole").insert(node.id, node.clone());
     }
 
     /// Holds up passes from now on, or releases them, even if no caller waits for them any more.
@@ -60,11 +60,11 @@ impl Peers for LabPeers {
         let node = self.nodes.lock().expect("whole").get(&to).cloned();
         let holds = self.holds.clone();
         tokio::spawn(async move {
-            let Some(node) = node.filter(|node| !node.cancelled().is_cancelled()) else {
+            let Some(node) = node.filter(|node| !node.cancel.is_cancelled()) else {
                 let _ = heard.send(Heard { link, word: Word::Broken }).await;
                 return;
             };
-            let namespace = node.namespaces().get(&namespace).await.expect("open");
+            let namespace = node.namespaces.get(&namespace).await.expect("open");
             let Ok(mut news) = namespace.follow(from).await else { return };
             let _ = heard.send(Heard { link, word: Word::Open }).await;
             let held = holds.clone();

@@ -158,7 +158,7 @@ impl Api {
     ) -> Result<AcquireState, Problem> {
         let attached = via.attached(namespace, &acquiring.session);
         // Before the decision: afterwards a server that is stopping must not report as unavailable what was granted.
-        let home = self.node()?.id();
+        let home = self.node()?.id;
         let request = acquiring.request(home, attached)?;
         let decided = in_time(async { Ok(namespace.decide(request).await?) }).await?;
         if let Via::Stream(stream) = via
@@ -229,7 +229,7 @@ impl Api {
                 limit: "bytes of Acquires that may wait at this server",
                 bound: limits::WAITS.to_string(),
             };
-            acquiring.share = Some(self.node()?.waits().try_take(bytes).ok_or_else(full)?);
+            acquiring.share = Some(self.node()?.waits.try_take(bytes).ok_or_else(full)?);
         }
         Ok(())
     }

@@ -49,7 +49,7 @@ impl Api {
                     }
                     AcquireState::Waits(queued) => queued,
                 };
-                let caller = Caller { namespace, acquiring, home: self.node()?.id(), via };
+                let caller = Caller { namespace, acquiring, home: self.node()?.id, via };
                 if let Some(answer) = self.wait(&caller, queued, cancel).await? {
                     return Ok(answer);
                 }

@@ -179,7 +179,7 @@ impl Connection {
         }
         let Some(namespace) = namespace.and_then(|name| self.namespaces.get(&*name)).cloned() else { return Ok(()) };
         if !acquires.is_empty() {
-            let home = self.api.node()?.id();
+            let home = self.api.node()?.id;
             // Nothing is granted to a session whose time is up. Without the lease that is for the sequencer to say.
             let sessions = acquires.iter().map(|(_, acquiring, _)| &**acquiring.session());
             let kept = namespace.keep_alive(sessions.clone(), self.id).unwrap_or_default();

@@ -107,7 +107,7 @@ impl Connection {
         let (notices, told) = NoticeSender::new(NOTICES);
         Self {
             id: node.next_stream(),
-            node_ended: node.cancelled().clone(),
+            node_ended: node.cancel.clone(),
             speaker: Speaker::new(caller),
             api,
             outbox,

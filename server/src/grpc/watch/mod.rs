@@ -73,7 +73,7 @@ impl Api {
             limit: "bytes of names and prefixes of all watches",
             bound: limits::WATCHED.to_string(),
         };
-        let watched = self.node()?.watched().try_take(filter.bytes()).ok_or_else(limit)?;
+        let watched = self.node()?.watched.try_take(filter.bytes()).ok_or_else(limit)?;
         let (reader, fan_out) = Reader::new(namespace.hub(), (*filter).clone(), connection);
         if let Some(fan_out) = fan_out {
             tokio::spawn(self.clone().fan_out(fan_out, namespace.clone()));

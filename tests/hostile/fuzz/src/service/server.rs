@@ -73,9 +73,9 @@ impl TestServer {
         let clock = Arc::new(Paused(Instant::now()));
         let node = Node::new(options, database.server(), clock, None, Metrics::default(), cancel.clone());
         let mut heartbeats = Heartbeats::begin(node.clone()).await.expect("registered");
-        heartbeats.during(node.namespaces().open_all()).await.expect("alive").expect("opened");
-        node.tasks().spawn(follow::run(node.clone()));
-        node.tasks().spawn(async move {
+        heartbeats.during(node.namespaces.open_all()).await.expect("alive").expect("opened");
+        node.tasks.spawn(follow::run(node.clone()));
+        node.tasks.spawn(async move {
             heartbeats.run().await;
         });
         let ttl = TtlBounds { min: Duration::from_millis(100), max: Duration::from_secs(3_600) };
@@ -121,7 +121,7 @@ impl TestServer {
 
     /// Asserts the invariants of the tables, and that they equal a replay of the log.
     pub(super) async fn check(&self) {
-        for namespace in self.node.namespaces().all() {
+        for namespace in self.node.namespaces.all() {
             let (database, name) = (self.database.clone(), namespace.name().clone());
             let read = namespace.read(move |table| {
                 invariants::check(table);
