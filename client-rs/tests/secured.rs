@@ -54,7 +54,7 @@ impl Secured {
     }
 
     fn url(&self) -> String {
-        format!("https://localhost:{}", self.server.grpc_address().port())
+        format!("https://localhost:{}", self.server.grpc_address.port())
     }
 
     /// Options for a client that trusts the authority.
@@ -129,7 +129,7 @@ async fn who_is_not_to_be_trusted_is_told_so_by_name() {
     let Certified { cert, key } = stranger.certify("client", 5, &["spiffe://secured/worker"]).unwrap();
     let problem = unavailable(secured.options().client_cert(cert, key)).await;
     assert!(problem.to_lowercase().contains("unknownca") || problem.to_lowercase().contains("unknown ca"), "{problem}");
-    let plain = Client::builder().endpoints([format!("http://{}", secured.server.grpc_address())]);
+    let plain = Client::builder().endpoints([format!("http://{}", secured.server.grpc_address)]);
     assert!(!unavailable(plain).await.is_empty());
 }
 
@@ -196,7 +196,7 @@ async fn a_stream_ends_when_what_was_shown_counts_no_more() {
 async fn a_revocation_list_of_another_key_is_rejected_and_the_one_before_stays() {
     let secured = Secured::open(&[31], None).await;
     let is_counted =
-        || !secured.server.metrics().text().contains("tenure_reloads_refused_total{what=\"certificates\"} 0");
+        || !secured.server.metrics.text().contains("tenure_reloads_refused_total{what=\"certificates\"} 0");
     assert!(!is_counted());
     // An authority of the same name: only the signature differs.
     let stranger = Authority::new("an authority").unwrap();
@@ -215,11 +215,11 @@ async fn handshakes_that_fail_are_counted() {
     let secured = Secured::open(&[], None).await;
     // The server replies with an alert instead of a ServerHello.
     for _ in 0..3 {
-        let mut stranger = tokio::net::TcpStream::connect(secured.server.grpc_address()).await.unwrap();
+        let mut stranger = tokio::net::TcpStream::connect(secured.server.grpc_address).await.unwrap();
         within(tokio::io::AsyncWriteExt::write_all(&mut stranger, &[21, 3, 3, 0, 2, 2, 40])).await.unwrap();
         within(tokio::io::AsyncReadExt::read_to_end(&mut stranger, &mut Vec::new())).await.ok();
     }
-    let is_counted = async || secured.server.metrics().text().contains("tenure_tls_handshakes_failed_total 3");
+    let is_counted = async || secured.server.metrics.text().contains("tenure_tls_handshakes_failed_total 3");
     until("each is counted", is_counted).await;
     use_it(&secured.certified(2, "ann").connect().unwrap()).await.unwrap();
     assert!(is_counted().await, "and no other");
@@ -237,7 +237,7 @@ async fn problem(options: ClientOptions) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn tls_on_one_side_only_is_called_that() {
     let secured = Secured::open(&[], None).await;
-    let port = secured.server.grpc_address().port();
+    let port = secured.server.grpc_address.port();
     let told = problem(Client::builder().endpoints([format!("http://localhost:{port}")])).await;
     assert!(
         told.contains(&format!("the server at localhost:{port} expects TLS, use https://localhost:{port}")),

@@ -58,7 +58,7 @@ impl Bench {
             server.readiness().wait_for(|readiness| readiness.is_ready()).await.expect("ready");
             let mut clients = Vec::new();
             for _ in 0..4 {
-                let endpoint = Endpoint::from_shared(format!("http://{}", server.grpc_address())).expect("an address");
+                let endpoint = Endpoint::from_shared(format!("http://{}", server.grpc_address)).expect("an address");
                 clients.push(LockServiceClient::new(endpoint.connect().await.expect("connected")));
             }
             (server, clients)

@@ -172,11 +172,11 @@ async fn serve(config: Config) -> anyhow::Result<()> {
         }
     };
     if let Some(console) = console {
-        console.serve(server.served());
+        console.serve(server.served.clone());
     }
-    info!(grpc = %server.grpc_address(), admin = %admin_address, store, "serving");
+    info!(grpc = %server.grpc_address, admin = %admin_address, store, "serving");
     notifier.ready().await;
-    tokio::spawn(notifier.clone().run_watchdog(server.watchdog()));
+    tokio::spawn(notifier.clone().run_watchdog(server.watchdog.clone()));
 
     let signal = tokio::select! {
         signal = signals.next() => signal,

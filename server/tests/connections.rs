@@ -38,18 +38,18 @@ async fn there_are_no_more_connections_than_may_be_in_all_and_from_one_address()
     let limits = ConnectionLimits { connections: 3, of_one_address: 2, ..ConnectionLimits::default() };
     let server = start(CredentialOptions::default(), limits).await.unwrap();
     let (here, there) = ([127, 0, 0, 1], [127, 0, 0, 2]);
-    let mut inside = [connect(here, server.grpc_address()).await, connect(here, server.grpc_address()).await];
+    let mut inside = [connect(here, server.grpc_address).await, connect(here, server.grpc_address).await];
     assert!(is_served(&mut inside[0]).await && is_served(&mut inside[1]).await);
-    assert!(!is_served(&mut connect(here, server.grpc_address()).await).await, "as many as may be from one address");
-    let mut other = connect(there, server.grpc_address()).await;
+    assert!(!is_served(&mut connect(here, server.grpc_address).await).await, "as many as may be from one address");
+    let mut other = connect(there, server.grpc_address).await;
     assert!(is_served(&mut other).await, "there is room for others");
-    assert!(!is_served(&mut connect([127, 0, 0, 3], server.grpc_address()).await).await, "as many as may be");
+    assert!(!is_served(&mut connect([127, 0, 0, 3], server.grpc_address).await).await, "as many as may be");
 
     let [left, mut stays] = inside;
     drop(left);
     let comes_again = async {
         loop {
-            let mut again = connect(here, server.grpc_address()).await;
+            let mut again = connect(here, server.grpc_address).await;
             if is_served(&mut again).await {
                 return again;
             }
@@ -64,18 +64,18 @@ async fn who_does_not_begin_to_speak_is_cut_off() {
     let limits = ConnectionLimits { greeting: Duration::from_millis(100), ..ConnectionLimits::default() };
     let server = start(CredentialOptions::default(), limits).await.unwrap();
     for said in [&b""[..], &GREETING[..1], &GREETING[..24], &GREETING[..32]] {
-        let mut connection = connect([127, 0, 0, 1], server.grpc_address()).await;
+        let mut connection = connect([127, 0, 0, 1], server.grpc_address).await;
         connection.write_all(said).await.unwrap();
         let mut told = Vec::new();
         // End of stream, or a reset.
         let _ = within(connection.read_to_end(&mut told)).await;
     }
     // A connection that has completed its greeting is kept, however long it stays silent.
-    let endpoint = Endpoint::from_shared(format!("http://{}", server.grpc_address())).unwrap();
+    let endpoint = Endpoint::from_shared(format!("http://{}", server.grpc_address)).unwrap();
     let mut client = LockServiceClient::new(within(endpoint.connect()).await.unwrap());
-    let mut silent = connect([127, 0, 0, 1], server.grpc_address()).await;
+    let mut silent = connect([127, 0, 0, 1], server.grpc_address).await;
     silent.write_all(GREETING).await.unwrap();
-    let mut one_byte_at_a_time = connect([127, 0, 0, 1], server.grpc_address()).await;
+    let mut one_byte_at_a_time = connect([127, 0, 0, 1], server.grpc_address).await;
     one_byte_at_a_time.write_all(&GREETING[..1]).await.unwrap();
     let _ = within(one_byte_at_a_time.read_to_end(&mut Vec::new())).await;
     within(client.list_locks(ListLocksRequest::default())).await.unwrap();

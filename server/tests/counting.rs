@@ -16,7 +16,7 @@ use tower::ServiceExt;
 
 async fn start_service() -> (Server, Channel) {
     let server = start(CredentialOptions::default(), ConnectionLimits::default()).await.unwrap();
-    let endpoint = Endpoint::from_shared(format!("http://{}", server.grpc_address())).unwrap();
+    let endpoint = Endpoint::from_shared(format!("http://{}", server.grpc_address)).unwrap();
     let channel = within(endpoint.connect()).await.unwrap();
     (server, channel)
 }
@@ -27,7 +27,7 @@ fn value(server: &Server, name: &str, kind: &str, service: &str, method: &str, c
     let sample = format!(
         "grpc_server_{name}{{grpc_type=\"{kind}\",grpc_service=\"{service}\",grpc_method=\"{method}\"{code}}} "
     );
-    let text = server.metrics().text();
+    let text = server.metrics.text();
     let line = text.lines().find_map(|line| line.strip_prefix(&sample));
     line.unwrap_or_else(|| panic!("there is no {sample}")).parse().unwrap()
 }
@@ -72,7 +72,7 @@ async fn unknown_methods_are_counted_under_one_name() {
         assert_eq!(answer.headers()["grpc-status"], "12", "{path}: unimplemented");
     }
     assert_eq!(value(&server, "handled_total", "bidi_stream", "unknown", "unknown", Some("Unimplemented")), 3);
-    let text = server.metrics().text();
+    let text = server.metrics.text();
     assert!(!text.contains("Steal") && !text.contains("Knows"));
 }
 

@@ -45,7 +45,7 @@ impl Pair {
         let servers = [start(&database, folder.path()).await, start(&database, folder.path()).await];
         let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(certificate));
         let channel = |server: &Server| {
-            let url = format!("https://localhost:{}", server.grpc_address().port());
+            let url = format!("https://localhost:{}", server.grpc_address.port());
             Endpoint::from_shared(url).unwrap().tls_config(tls.clone()).unwrap().connect_lazy()
         };
         let channels = [channel(&servers[0]), channel(&servers[1])];
@@ -82,7 +82,7 @@ impl Pair {
         };
         let known = self.database.server().heartbeat(&watcher).await.unwrap();
         self.servers.each_ref().map(|server| {
-            let address = server.grpc_address().to_string();
+            let address = server.grpc_address.to_string();
             known.iter().find(|record| record.address == address).unwrap().clone()
         })
     }

@@ -74,7 +74,7 @@ impl Cluster {
             let server = Server::start_with(options, store.clone()).await?;
             let mut readiness = server.readiness();
             tokio::time::timeout(PATIENCE, readiness.wait_for(|readiness| readiness.is_ready())).await??;
-            let relay = Relay::start(server.grpc_address()).await?;
+            let relay = Relay::start(server.grpc_address).await?;
             servers.push(Member { server: Some(server), store, relay, killed: AtomicBool::new(false) });
         }
         Ok(Self { database, servers })
@@ -88,7 +88,7 @@ impl Cluster {
     /// A client of one server, bypassing its relay.
     pub fn direct_client(&self, number: usize) -> tenure_client::Result<Client> {
         let server = self.servers[number].server.as_ref().expect("not stopped");
-        Client::connect(format!("http://{}", server.grpc_address()))
+        Client::connect(format!("http://{}", server.grpc_address))
     }
 
     /// Options for a client of all servers.
@@ -105,7 +105,7 @@ impl Cluster {
     pub fn bystander(&self) -> tenure_client::Result<Client> {
         let living = self.servers.iter().filter(|member| !member.killed.load(Ordering::SeqCst));
         let urls = living.filter_map(|member| member.server.as_ref());
-        Client::builder().endpoints(urls.map(|server| format!("http://{}", server.grpc_address()))).connect()
+        Client::builder().endpoints(urls.map(|server| format!("http://{}", server.grpc_address))).connect()
     }
 
     /// The relay in front of a server.

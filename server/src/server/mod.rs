@@ -89,14 +89,18 @@ impl From<&Config> for ServerOptions {
 
 /// A running server.
 pub struct Server {
-    address: SocketAddr,
+    /// The gRPC address.
+    pub grpc_address: SocketAddr,
+    /// The metrics of the server.
+    pub metrics: Metrics,
+    /// Changes while the server makes progress.
+    pub watchdog: Watchdog,
+    /// The server, as used by its console.
+    pub served: Served,
     readiness: watch::Receiver<Readiness>,
     access: Access,
-    metrics: Metrics,
     shutdown: Shutdown,
     drain_timeout: Duration,
-    watchdog: Watchdog,
-    served: Served,
     reload: Arc<Notify>,
     serving: JoinHandle<Result<(), tonic::transport::Error>>,
     living: JoinHandle<()>,
@@ -198,26 +202,19 @@ impl Server {
         let serving = tokio::spawn(serving);
         let (watchdog, life) = watchdog::watched(life);
         let living = tokio::spawn(life);
-        let drain_timeout = options.drain_timeout;
         Ok(Self {
-            address,
-            readiness,
-            access,
+            grpc_address: address,
             metrics,
-            shutdown,
-            drain_timeout,
             watchdog,
             served,
+            readiness,
+            access,
+            shutdown,
+            drain_timeout: options.drain_timeout,
             reload,
             serving,
             living,
         })
-    }
-
-    /// The gRPC address.
-    #[must_use]
-    pub fn grpc_address(&self) -> SocketAddr {
-        self.address
     }
 
     /// The current readiness, and its changes.
@@ -226,27 +223,9 @@ impl Server {
         self.readiness.clone()
     }
 
-    /// Changes while the server makes progress.
-    #[must_use]
-    pub fn watchdog(&self) -> Watchdog {
-        self.watchdog.clone()
-    }
-
-    /// The server, as used by its console.
-    #[must_use]
-    pub fn served(&self) -> Served {
-        self.served.clone()
-    }
-
     /// Reloads certificates, tokens, keys and policy now.
     pub fn reload(&self) {
         self.reload.notify_one();
-    }
-
-    /// The metrics of the server.
-    #[must_use]
-    pub fn metrics(&self) -> &Metrics {
-        &self.metrics
     }
 
     /// Waits until the server has stopped by itself, which is a fault.

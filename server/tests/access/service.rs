@@ -94,7 +94,7 @@ impl Service {
 
     /// The value of a metric, given its name and labels.
     pub fn count(&self, series: &str) -> u64 {
-        let text = self.server.metrics().text();
+        let text = self.server.metrics.text();
         let count = text.lines().find_map(|line| line.strip_prefix(series)?.trim().parse().ok());
         count.unwrap_or_default()
     }
@@ -127,7 +127,7 @@ impl Service {
     }
 
     pub async fn channel(&self) -> Channel {
-        let endpoint = Endpoint::from_shared(format!("http://{}", self.server.grpc_address())).unwrap();
+        let endpoint = Endpoint::from_shared(format!("http://{}", self.server.grpc_address)).unwrap();
         endpoint.connect().await.unwrap()
     }
 

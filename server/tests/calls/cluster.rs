@@ -65,7 +65,7 @@ impl Cluster {
 
     /// The URL at which a server listens.
     pub fn url(&self, number: usize) -> String {
-        format!("http://{}", self.servers[number].grpc_address())
+        format!("http://{}", self.servers[number].grpc_address)
     }
 
     fn endpoint(&self, number: usize) -> Endpoint {

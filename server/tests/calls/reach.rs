@@ -17,7 +17,7 @@ async fn address_at_which_a_server_is_not_is_told_to_operators() {
     // The second server advertises an unreachable address, and the third one the address of the first.
     let cluster = Cluster::start_advertising(3, |number, servers| match number {
         1 => "127.0.0.1:1".to_owned(),
-        2 => servers[0].grpc_address().to_string(),
+        2 => servers[0].grpc_address.to_string(),
         _ => "127.0.0.1:0".to_owned(),
     })
     .await;

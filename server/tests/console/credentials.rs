@@ -125,7 +125,7 @@ async fn what_is_done_is_written_down_and_counted() {
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].contains("token:ann") && lines[0].contains("stuck") && lines[0].contains("127.0.0.1"), "{text}");
     assert!(lines[1].contains("token:bob") && lines[1].contains("policy"), "{text}");
-    let counted = server.console.server.metrics().text();
+    let counted = server.console.server.metrics.text();
     let evictions =
         |line: &&str| line.starts_with("grpc_server_handled_total") && line.contains("grpc_method=\"Evict\"");
     let codes: Vec<&str> = counted.lines().filter(evictions).filter(|line| !line.ends_with(" 0")).collect();

@@ -100,6 +100,6 @@ async fn the_page_is_told_where_it_is() {
     let console = ConsoleServer::start().await;
     let about: Value = serde_json::from_str(&console.get("/console/about").await.text().await.unwrap()).unwrap();
     assert_eq!(about["access"], "readOnly");
-    assert_eq!(about["endpoint"], console.server.grpc_address().to_string());
+    assert_eq!(about["endpoint"], console.server.grpc_address.to_string());
     assert_eq!((about["label"].as_str(), about["tls"].as_bool()), (Some("lab"), Some(false)));
 }

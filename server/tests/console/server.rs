@@ -32,10 +32,10 @@ impl ConsoleServer {
     pub async fn with(credentials: CredentialOptions, said: Option<&str>) -> Self {
         let server = start(credentials, ConnectionLimits::default()).await.unwrap();
         let (_, shown) = watch::channel(Readiness::Ready);
-        let admin = Admin::bind("127.0.0.1:0".parse().unwrap(), shown, server.metrics().clone()).await.unwrap();
+        let admin = Admin::bind("127.0.0.1:0".parse().unwrap(), shown, server.metrics.clone()).await.unwrap();
         let address = admin.address().unwrap();
         let console = Console::new(said.map_or(address, |said| said.parse().unwrap())).unwrap();
-        console.serve(server.served());
+        console.serve(server.served.clone());
         let stop = CancellationToken::new();
         tokio::spawn(admin.with_console(console).serve(stop.clone()));
         let client = Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();

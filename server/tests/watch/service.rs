@@ -43,7 +43,7 @@ impl Service {
         let node = NodeOptions { address: String::new(), ..lab::options() };
         let options = ServerOptions { ttl, node, ..serving::options() };
         let server = serving::start_on(options, store.clone()).await.expect("started");
-        let url = format!("http://{}", server.grpc_address());
+        let url = format!("http://{}", server.grpc_address);
         let channel = Channel::from_shared(url).expect("a URL").connect().await.expect("connected");
         Self { database, store, channel, _server: server }
     }
