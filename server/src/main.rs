@@ -153,12 +153,8 @@ async fn serve(config: Config) -> anyhow::Result<()> {
         .with_context(|| format!("cannot listen on {admin_listen} (admin_listen): is another server running?"))?;
     let admin_address = admin.address()?;
     let console = config.settings.console.then(|| Console::new(admin_address)).transpose()?;
-    let admin = match &console {
-        Some(console) => admin.with_console(console.clone()),
-        None => admin,
-    };
     let stop_admin = CancellationToken::new();
-    let mut admin = tokio::spawn(admin.serve(stop_admin.clone()));
+    let mut admin = tokio::spawn(admin.serve(console.clone(), stop_admin.clone()));
 
     let store = redacted(&config.store.url);
     let limit = config.settings.drain_timeout.0 + MARGIN;

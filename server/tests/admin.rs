@@ -13,7 +13,7 @@ async fn readiness_is_told_with_its_reasons() {
     let admin = Admin::bind("127.0.0.1:0".parse().unwrap(), shown, Metrics::default()).await.unwrap();
     let address = admin.address().unwrap();
     let stop = CancellationToken::new();
-    let served = tokio::spawn(admin.serve(stop.clone()));
+    let served = tokio::spawn(admin.serve(None, stop.clone()));
 
     let refusal = healthcheck::check(address).await.unwrap_err().to_string();
     assert_eq!(refusal, r#"not ready (503): {"ready":false,"reasons":["starting"]}"#);
@@ -36,7 +36,7 @@ async fn metrics_are_told_as_prometheus_reads_them() {
     let admin = Admin::bind("127.0.0.1:0".parse().unwrap(), shown, Metrics::default()).await.unwrap();
     let address = admin.address().unwrap();
     let stop = CancellationToken::new();
-    let served = tokio::spawn(admin.serve(stop.clone()));
+    let served = tokio::spawn(admin.serve(None, stop.clone()));
     let answer = reqwest::get(format!("http://{address}/metrics")).await.unwrap();
     assert_eq!(answer.headers()["content-type"], "application/openmetrics-text; version=1.0.0; charset=utf-8");
     let text = answer.text().await.unwrap();
@@ -64,7 +64,7 @@ async fn balancers_may_look_by_http_2() {
     let admin = Admin::bind("127.0.0.1:0".parse().unwrap(), shown, Metrics::default()).await.unwrap();
     let address = admin.address().unwrap();
     let stop = CancellationToken::new();
-    let served = tokio::spawn(admin.serve(stop.clone()));
+    let served = tokio::spawn(admin.serve(None, stop.clone()));
     let client = reqwest::Client::builder().http2_prior_knowledge().build().unwrap();
     let answer = client.get(format!("http://{address}/readyz")).send().await.unwrap();
     assert_eq!((answer.version(), answer.status().as_u16()), (reqwest::Version::HTTP_2, 200));

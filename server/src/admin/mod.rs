@@ -34,7 +34,6 @@ pub struct Admin {
     listener: TcpListener,
     readiness: watch::Receiver<Readiness>,
     metrics: Metrics,
-    console: Option<Console>,
 }
 
 impl Admin {
@@ -47,13 +46,7 @@ impl Admin {
         readiness: watch::Receiver<Readiness>,
         metrics: Metrics,
     ) -> io::Result<Self> {
-        Ok(Self { listener: TcpListener::bind(address).await?, readiness, metrics, console: None })
-    }
-
-    /// Adds a console.
-    #[must_use]
-    pub fn with_console(self, console: Console) -> Self {
-        Self { console: Some(console), ..self }
+        Ok(Self { listener: TcpListener::bind(address).await?, readiness, metrics })
     }
 
     /// The bound address.
@@ -64,15 +57,15 @@ impl Admin {
         self.listener.local_addr()
     }
 
-    /// Serves until `stop`, then completes the requests in progress. Callers should use a timeout, because a client may
-    /// read arbitrarily slowly.
-    pub async fn serve(self, stop: CancellationToken) {
+    /// Serves, optionally with a console, until `stop`, then completes the requests in progress. Callers should use a
+    /// timeout, because a client may read arbitrarily slowly.
+    pub async fn serve(self, console: Option<Console>, stop: CancellationToken) {
         let router = Router::new()
             .route("/livez", get(|| async { "alive\n" }))
             .route("/readyz", get(readyz))
             .with_state(self.readiness)
             .merge(Router::new().route("/metrics", get(metrics)).with_state(self.metrics));
-        let router = router.merge(self.console.map(Console::router).unwrap_or_default());
+        let router = router.merge(console.map(Console::router).unwrap_or_default());
         http::serve(self.listener, router, stop).await;
     }
 }

@@ -37,10 +37,7 @@ struct Listed {
 impl Listed {
     /// Approximate size in a message, in bytes.
     fn bytes(&self) -> usize {
-        match &self.entry {
-            Entry::Hold(hold) => HOLD + hold.spec.bytes(),
-            Entry::Lost(_) => HOLD,
-        }
+        HOLD + self.entry.hold().map_or(0, |hold| hold.spec.bytes())
     }
 }
 
@@ -226,12 +223,9 @@ impl Assembly {
         let last = self.listed.last().and_then(|last| last.position).filter(|_| cut);
         let next = last.map(|last| (last.batch, last.event)).or(further.map(|further| (further, further.next())));
         let next = next.map(|(until, before)| {
-            let positions =
+            let lingered =
                 self.listed.iter().filter(|listed| listed.position.is_some_and(|position| position.perhaps_lingered));
-            let again = positions.filter_map(|listed| match &listed.entry {
-                Entry::Hold(hold) => Some(hold.claim),
-                Entry::Lost(_) => None,
-            });
+            let again = lingered.filter_map(|listed| Some(listed.entry.hold()?.claim));
             // A claim has no events before the one that created it.
             let listed = self.from.listed.iter().copied().chain(again).filter(|claim| *claim < before).collect();
             Cursor { until, before, listed }
@@ -243,11 +237,7 @@ impl Assembly {
 
 /// The events that determine the times of a hold.
 fn origins_of(listed: &Listed) -> impl Iterator<Item = Revision> {
-    let hold = match &listed.entry {
-        Entry::Hold(hold) => Some(hold),
-        Entry::Lost(_) => None,
-    };
-    hold.into_iter().flat_map(|hold| [hold.token, hold.claim, hold.spec.opened])
+    listed.entry.hold().into_iter().flat_map(|hold| [hold.token, hold.claim, hold.spec.opened])
 }
 
 fn with_origins(entry: Entry, origins: &BTreeMap<Revision, Origin>) -> Entry {

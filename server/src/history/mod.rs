@@ -24,6 +24,15 @@ pub enum Entry {
     Lost(Loss),
 }
 
+impl Entry {
+    fn hold(&self) -> Option<&HoldRecord> {
+        match self {
+            Self::Hold(hold) => Some(hold),
+            Self::Lost(_) => None,
+        }
+    }
+}
+
 /// A hold, as far as it is known: events dropped from the log are missing. Times are in ms since 1970, by the clocks of
 /// the servers that wrote the events.
 #[derive(Clone, Debug, PartialEq, Eq)]

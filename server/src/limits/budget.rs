@@ -30,19 +30,13 @@ impl Budget {
     /// Takes bytes from the budget. `None` if fewer are left.
     pub(crate) fn try_take(&self, bytes: usize) -> Option<Share> {
         let permits = u32::try_from(bytes).unwrap_or(u32::MAX);
-        match self.bytes.clone().try_acquire_many_owned(permits) {
-            Ok(permit) => Some(self.share(permit)),
-            Err(_) => {
-                self.counts.refused.inc();
-                None
-            }
-        }
-    }
-
-    fn share(&self, permit: OwnedSemaphorePermit) -> Share {
+        let Ok(permit) = self.bytes.clone().try_acquire_many_owned(permits) else {
+            self.counts.refused.inc();
+            return None;
+        };
         let share = Share { permit, counts: self.counts.clone() };
         share.counts.bytes.inc_by(share.count());
-        share
+        Some(share)
     }
 }
 

@@ -110,9 +110,7 @@ impl FanOut {
             let log = self.hub.log();
             (log.news(self.examined), log.position())
         };
-        let Some(since) = since.filter(|since| !since.batches.iter().any(|batch| loses_history(batch))) else {
-            return self.restart(position);
-        };
+        let Some(since) = since else { return self.restart(position) };
         let mut last = last_changes(&since.batches, &since.groups);
         let mut concerned = Matches::new();
         for batch in since.batches {
@@ -201,10 +199,6 @@ impl Drop for End {
 
 fn all(index: &Index) -> Matches {
     index.all().map(|subscription| (subscription.id(), subscription.clone())).collect()
-}
-
-fn loses_history(batch: &Batch) -> bool {
-    batch.events.iter().any(|recorded| matches!(recorded.event, Event::HistoryLost { .. }))
 }
 
 /// The groups whose last change is in each batch, by the batch's revision, in the state known after it.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use tenure_core::{Event, Text};
+use tenure_core::Event;
 
 use super::filter::Filter;
 use super::log::Position;
@@ -11,8 +11,8 @@ use super::subscription::Subscription;
 use crate::limits::Budget;
 use crate::store::Batch;
 
+#[derive(Default)]
 pub(super) struct Index {
-    budget: Budget,
     subscriptions: HashMap<Filter, Arc<Subscription>>,
     names: HashMap<String, Vec<Arc<Subscription>>>,
     prefixes: HashMap<String, Vec<Arc<Subscription>>>,
@@ -30,21 +30,6 @@ pub(super) struct Index {
 pub(super) type Matches = BTreeMap<u64, Arc<Subscription>>;
 
 impl Index {
-    /// An empty index, whose subscriptions charge their messages to this budget.
-    pub(super) fn new(budget: Budget) -> Self {
-        Self {
-            budget,
-            subscriptions: HashMap::new(),
-            names: HashMap::new(),
-            prefixes: HashMap::new(),
-            prefix_lengths: BTreeMap::new(),
-            groups: HashMap::new(),
-            examined: Position::default(),
-            is_attended: false,
-            next: 0,
-        }
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.subscriptions.is_empty()
     }
@@ -59,13 +44,14 @@ impl Index {
         self.next
     }
 
-    /// The subscription of a filter, created if missing. A new one lacks everything that was examined before.
-    pub(super) fn select(&mut self, filter: Filter) -> Arc<Subscription> {
+    /// The subscription of a filter, created if missing. A new one lacks everything that was examined before, and charges
+    /// its messages to this budget.
+    pub(super) fn select(&mut self, filter: Filter, budget: &Budget) -> Arc<Subscription> {
         if let Some(found) = self.subscriptions.get(&filter) {
             return found.clone();
         }
         let (id, start) = (self.next_number(), self.examined.revision);
-        let subscription = Arc::new(Subscription::new(id, filter.clone(), start, self.budget.clone()));
+        let subscription = Arc::new(Subscription::new(id, filter.clone(), start, budget.clone()));
         for name in &filter.names {
             self.names.entry(name.clone()).or_default().push(subscription.clone());
         }
@@ -113,21 +99,17 @@ impl Index {
             if let Event::Group { group, .. } = &recorded.event {
                 add(self.groups.get(&**group), &mut found);
             }
-            self.find(recorded.event.locks(), &mut seen, &mut found);
+            for name in recorded.event.locks() {
+                if !seen.insert(name) {
+                    continue;
+                }
+                add(self.names.get(&**name), &mut found);
+                for (&length, _) in self.prefix_lengths.range(..=name.len()) {
+                    add(name.get(..length).and_then(|prefix| self.prefixes.get(prefix)), &mut found);
+                }
+            }
         }
         found
-    }
-
-    fn find<'a>(&self, names: impl IntoIterator<Item = &'a Text>, seen: &mut BTreeSet<&'a str>, found: &mut Matches) {
-        for name in names {
-            if !seen.insert(name) {
-                continue;
-            }
-            add(self.names.get(&**name), found);
-            for (&length, _) in self.prefix_lengths.range(..=name.len()) {
-                add(name.get(..length).and_then(|prefix| self.prefixes.get(prefix)), found);
-            }
-        }
     }
 }
 

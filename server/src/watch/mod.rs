@@ -34,6 +34,8 @@ pub struct Hub {
     log: Mutex<Log>,
     head: watch::Sender<Revision>,
     index: Mutex<Index>,
+    /// Bounds the messages for lagging readers.
+    budget: Budget,
     draining: AtomicBool,
     over: AtomicBool,
 }
@@ -44,7 +46,8 @@ impl Hub {
         Self {
             log: Mutex::default(),
             head: watch::channel(Revision(0)).0,
-            index: Mutex::new(Index::new(budget)),
+            index: Mutex::default(),
+            budget,
             draining: AtomicBool::new(false),
             over: AtomicBool::new(false),
         }

@@ -46,7 +46,7 @@ impl Reader {
         let notifier = Notifier::new();
         let mut index = hub.index();
         let fan_out = FanOut::attend(hub, &mut index);
-        let subscription = index.select(filter);
+        let subscription = index.select(filter, &hub.budget);
         let id = (connection, index.next_number());
         subscription.enter(id, notifier.clone());
         drop(index);

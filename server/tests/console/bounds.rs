@@ -42,7 +42,7 @@ async fn before_there_is_a_server_it_says_so() {
     let admin = Admin::bind("127.0.0.1:0".parse().unwrap(), shown, Metrics::default()).await.unwrap();
     let address = admin.address().unwrap();
     let stop = CancellationToken::new();
-    tokio::spawn(admin.with_console(Console::new(address).unwrap()).serve(stop.clone()));
+    tokio::spawn(admin.serve(Some(Console::new(address).unwrap()), stop.clone()));
     let client = reqwest::Client::new();
     let (status, about) = answer(client.get(format!("http://{address}/console/about"))).await;
     assert_eq!((status, about["access"].as_str()), (200, Some("starting")));

@@ -86,7 +86,7 @@ async fn without_a_console_there_is_nothing_of_it() {
     let admin = Admin::bind("127.0.0.1:0".parse().unwrap(), shown, Metrics::default()).await.unwrap();
     let address = admin.address().unwrap();
     let stop = CancellationToken::new();
-    let served = tokio::spawn(admin.serve(stop.clone()));
+    let served = tokio::spawn(admin.serve(None, stop.clone()));
     for (path, status) in [("/livez", 200), ("/", 404), ("/console/", 404), ("/console/about", 404)] {
         let answer = within(reqwest::get(format!("http://{address}{path}"))).await.unwrap();
         assert_eq!(answer.status().as_u16(), status, "{path}");

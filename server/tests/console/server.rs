@@ -37,7 +37,7 @@ impl ConsoleServer {
         let console = Console::new(said.map_or(address, |said| said.parse().unwrap())).unwrap();
         console.serve(server.served.clone());
         let stop = CancellationToken::new();
-        tokio::spawn(admin.with_console(console).serve(stop.clone()));
+        tokio::spawn(admin.serve(Some(console), stop.clone()));
         let client = Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
         Self { server, address, client, stop: stop.drop_guard() }
     }

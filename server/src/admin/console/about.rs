@@ -40,22 +40,24 @@ enum Access {
 }
 
 pub(super) async fn about(State(console): State<Console>, headers: HeaderMap) -> Result<impl IntoResponse, CallError> {
-    let version = env!("CARGO_PKG_VERSION");
-    let Some(served) = console.0.served.get() else {
-        gate::check_host(&headers)?;
-        let (endpoint, label) = (String::new(), String::new());
-        return Ok(Json(About { version, access: Access::Starting, endpoint, tls: false, label, why: None }));
-    };
-    let is_open = served.access.is_open();
+    let served = console.0.served.get();
+    let is_open = served.is_some_and(|served| served.access.is_open());
     let why = if is_open { gate::check_place(console.0.admin).err() } else { None };
-    let access = match (&why, is_open) {
-        (Some(_), _) => Access::Closed,
-        (None, true) => {
-            gate::check_host(&headers)?;
-            Access::ReadOnly
-        }
-        (None, false) => Access::Token,
+    let access = match (served, &why) {
+        (None, _) => Access::Starting,
+        (Some(_), Some(_)) => Access::Closed,
+        (Some(_), None) if is_open => Access::ReadOnly,
+        (Some(_), None) => Access::Token,
     };
-    let (endpoint, label) = (served.endpoint.clone(), served.label.clone());
-    Ok(Json(About { version, access, endpoint, tls: served.has_tls, label, why }))
+    if matches!(access, Access::Starting | Access::ReadOnly) {
+        gate::check_host(&headers)?;
+    }
+    Ok(Json(About {
+        version: env!("CARGO_PKG_VERSION"),
+        access,
+        endpoint: served.map(|served| served.endpoint.clone()).unwrap_or_default(),
+        tls: served.is_some_and(|served| served.has_tls),
+        label: served.map(|served| served.label.clone()).unwrap_or_default(),
+        why,
+    }))
 }
