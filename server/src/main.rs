@@ -116,14 +116,6 @@ fn run() -> anyhow::Result<()> {
         return Ok(());
     }
     let config = load(&given, &Surroundings::of_this_process())?;
-    match &task {
-        Task::PrintConfig => {
-            print!("{config}");
-            return Ok(());
-        }
-        Task::NewToken { name, add_to } => return new_token(name, add_to.as_deref()),
-        _ => {}
-    }
     logging::start(config.settings.log_format, &config.log_level)?;
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(config.worker_threads).global_queue_interval(GLOBAL_QUEUE_INTERVAL);
@@ -136,7 +128,12 @@ fn run() -> anyhow::Result<()> {
             Task::Restore { file } => restore(&config, &file).await,
             Task::MarkRestored => mark_restored(&config).await,
             Task::Healthcheck => healthcheck::check(config.settings.admin_listen).await,
-            Task::PrintConfig | Task::NewToken { .. } | Task::Man => Ok(()),
+            Task::NewToken { name, add_to } => new_token(&name, add_to.as_deref()),
+            Task::PrintConfig => {
+                print!("{config}");
+                Ok(())
+            }
+            Task::Man => Ok(()),
         }
     })
 }

@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::ServerId;
-use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::node::Node;
-use crate::node::heartbeat::HeartbeatReport;
+use crate::node::heartbeat::{HeartbeatReport, HeartbeatReports};
 use crate::sequencer::Refusal;
 use crate::telemetry::log_throttle::LogThrottle;
 
@@ -18,19 +17,19 @@ const RETRY: Duration = Duration::from_millis(100);
 /// The interval at which failures are logged.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Acts on each report that a heartbeat yields. `hurry` requests the next heartbeat immediately.
-pub(crate) async fn run(node: Arc<Node>, mut reports: watch::Receiver<HeartbeatReport>, hurry: Arc<Notify>) {
+/// Acts on each report that a heartbeat yields.
+pub(crate) async fn run(node: Arc<Node>, mut heartbeats: HeartbeatReports) {
     let (mut marking_dead, mut adopting) = (LogThrottle::every(LOG_INTERVAL), LogThrottle::every(LOG_INTERVAL));
-    reports.mark_changed();
-    while reports.changed().await.is_ok() {
-        let report = reports.borrow_and_update().clone();
+    heartbeats.reports.mark_changed();
+    while heartbeats.reports.changed().await.is_ok() {
+        let report = heartbeats.reports.borrow_and_update().clone();
         mark_dead(&node, &report, &mut marking_dead).await;
-        if let Err(error) = adopt(&node, &report, &mut reports, &hurry).await {
+        if let Err(error) = adopt(&node, &report, &mut heartbeats).await {
             if adopting.on_error(Instant::now()) {
                 tracing::warn!(%error, "cannot adopt the sessions of dead servers");
             }
             tokio::time::sleep(RETRY).await;
-            reports.mark_changed();
+            heartbeats.reports.mark_changed();
         } else if adopting.on_recovery() {
             tracing::info!("sessions of dead servers can be adopted again");
         }
@@ -53,12 +52,7 @@ async fn mark_dead(node: &Node, report: &HeartbeatReport, throttle: &mut LogThro
     }
 }
 
-async fn adopt(
-    node: &Node,
-    report: &HeartbeatReport,
-    reports: &mut watch::Receiver<HeartbeatReport>,
-    hurry: &Notify,
-) -> Result<(), Refusal> {
+async fn adopt(node: &Node, report: &HeartbeatReport, heartbeats: &mut HeartbeatReports) -> Result<(), Refusal> {
     let asked = node.lease.now();
     let homes = node.homes().await?;
     if report.silent.is_empty()
@@ -68,10 +62,7 @@ async fn adopt(
         return Ok(());
     }
     // Live servers are read after the homes, so that a server that has just started is not mistaken for a dead one.
-    hurry.notify_one();
-    let Ok(report) = reports.wait_for(|report| report.sent >= asked).await.map(|report| report.clone()) else {
-        return Ok(());
-    };
+    let report = heartbeats.since(asked).await;
     let orphaning: Vec<ServerId> = homes.into_iter().filter(|home| !report.lives(*home)).collect();
     if !orphaning.is_empty() {
         tracing::info!(servers = ?orphaning, "adopting the sessions of dead servers");

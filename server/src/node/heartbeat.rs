@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tenure_core::ServerId;
@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::metrics::{HeartbeatCounts, NodeFailures};
 use crate::cluster::membership::KnownServers;
 use crate::node::Node;
+use crate::sequencer::Namespace;
 use crate::store::{ServerRecord, StoreError, next_heartbeat};
 use crate::telemetry::log_throttle::LogThrottle;
 
@@ -53,18 +54,19 @@ impl HeartbeatReport {
 
 /// A view of a node's heartbeats for tasks other than the sender.
 pub(crate) struct HeartbeatReports {
-    reports: watch::Receiver<HeartbeatReport>,
+    pub(super) reports: watch::Receiver<HeartbeatReport>,
     hurry: Arc<Notify>,
 }
 
 impl HeartbeatReports {
-    /// Requests a heartbeat immediately, and waits for it.
-    pub(crate) async fn next(&mut self, node: &Node) {
-        let asked = node.lease.now();
+    /// Requests a heartbeat immediately, and waits for the report of one that was sent at this time or later. Never
+    /// returns if no further heartbeats are sent.
+    pub(crate) async fn since(&mut self, asked: Duration) -> HeartbeatReport {
         self.hurry.notify_one();
-        if self.reports.wait_for(|report| report.sent >= asked).await.is_err() {
-            // No further heartbeats are sent.
-            std::future::pending::<()>().await;
+        let report = self.reports.wait_for(|report| report.sent >= asked).await.map(|report| report.clone());
+        match report {
+            Ok(report) => report,
+            Err(_) => std::future::pending().await,
         }
     }
 }
@@ -79,7 +81,6 @@ struct LastHeartbeat {
 /// Sends the heartbeats of one node. Only the store's reply to a heartbeat delays them.
 pub struct Heartbeats {
     node: Arc<Node>,
-    heartbeat: Arc<AtomicU64>,
     last_heartbeats: HashMap<ServerId, LastHeartbeat>,
     report: watch::Sender<HeartbeatReport>,
     hurry: Arc<Notify>,
@@ -110,21 +111,15 @@ impl Heartbeats {
     pub async fn begin(node: Arc<Node>) -> Result<Self, StoreError> {
         let report = watch::channel(HeartbeatReport::default()).0;
         let due = Instant::now();
-        let (heartbeat, last_heartbeats, hurry) = (Arc::default(), HashMap::new(), Arc::default());
+        let (last_heartbeats, hurry) = (HashMap::new(), Arc::default());
         let (counts, failures) = (node.metrics.of(), node.metrics.of());
         let throttle = LogThrottle::every(LOG_INTERVAL);
-        let mut heartbeats = Self { node, heartbeat, last_heartbeats, report, hurry, due, counts, failures, throttle };
+        let mut heartbeats = Self { node, last_heartbeats, report, hurry, due, counts, failures, throttle };
         if heartbeats.heartbeat_once().await? {
             Ok(heartbeats)
         } else {
             Err(StoreError::Unavailable("the store did not accept the first heartbeat".to_owned()))
         }
-    }
-
-    /// The number of the last heartbeat sent.
-    #[must_use]
-    pub fn last_heartbeat(&self) -> Arc<AtomicU64> {
-        self.heartbeat.clone()
     }
 
     /// A view of the heartbeats for other tasks.
@@ -151,8 +146,7 @@ impl Heartbeats {
 
     /// Sends heartbeats while the node runs; its adoption task marks silent servers dead and adopts their sessions.
     pub async fn run(mut self) -> HeartbeatsEnd {
-        let node = &self.node;
-        node.tasks.spawn(crate::node::adoption::run(node.clone(), self.report.subscribe(), self.hurry.clone()));
+        self.node.tasks.spawn(crate::node::adoption::run(self.node.clone(), self.reports()));
         self.keep_up().await
     }
 
@@ -197,8 +191,8 @@ impl Heartbeats {
         let node = self.node.clone();
         let (sent, begun) = (node.lease.now(), Instant::now());
         // Only this method changes it.
-        let heartbeat = next_heartbeat(self.heartbeat.load(Ordering::Acquire), node.drains());
-        self.heartbeat.store(heartbeat, Ordering::Release);
+        let heartbeat = next_heartbeat(node.heartbeat.load(Ordering::Acquire), node.drains());
+        node.heartbeat.store(heartbeat, Ordering::Release);
         let servers = node.store.heartbeat(&node.record(heartbeat)).await?;
         let took = node.lease.now().saturating_sub(sent);
         let mut report = HeartbeatReport { sent, servers, silent: Vec::new() };
@@ -210,7 +204,7 @@ impl Heartbeats {
         if node.store.exclusive() {
             node.lease.hold_for_ever();
         } else if node.lease.extend(sent, validity(node.options.lease)) {
-            node.refresh();
+            node.namespaces.all().iter().for_each(Namespace::refresh);
         }
         report.silent = self.observe(&report.servers);
         node.membership.note(self.known_servers(&report, took));

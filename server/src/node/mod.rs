@@ -75,6 +75,8 @@ pub struct Node {
     pub namespaces: Namespaces,
     streams: AtomicU64,
     drains: AtomicBool,
+    /// The number of the last heartbeat sent.
+    pub(crate) heartbeat: AtomicU64,
     /// Cancelled when the node ends.
     pub cancel: CancellationToken,
     /// The tasks of this node.
@@ -122,6 +124,7 @@ impl Node {
             namespaces,
             streams: AtomicU64::new(0),
             drains: AtomicBool::new(false),
+            heartbeat: AtomicU64::new(0),
             cancel,
             tasks,
         });
@@ -149,13 +152,6 @@ impl Node {
     pub(crate) fn record(&self, heartbeat: u64) -> ServerRecord {
         let NodeOptions { lease, label, address, certificate, .. } = self.options.clone();
         ServerRecord { server: self.id, heartbeat, lease, label, address, certificate, dead: false }
-    }
-
-    /// Extends every session to a full TTL from now, after a lapsed lease is valid again.
-    pub(crate) fn refresh(&self) {
-        for namespace in self.namespaces.all() {
-            namespace.refresh();
-        }
     }
 
     /// The servers that are the home of state which another server would adopt if they died, as far as known here.

@@ -184,9 +184,7 @@ impl Lifecycle {
             tokio::time::sleep(REGISTER).await;
             match opening.open().await {
                 Ok(store) => return store,
-                Err(error) => {
-                    self.report_store_error("cannot open the store", &error).await;
-                }
+                Err(error) => self.report_store_error("cannot open the store", &error).await,
             }
         }
     }
@@ -210,7 +208,7 @@ impl Lifecycle {
         }
         self.api.serve(Some(node.clone()));
         tracing::info!(server = %node.id, "registered");
-        let (last_heartbeat, reports) = (heartbeats.last_heartbeat(), heartbeats.reports());
+        let reports = heartbeats.reports();
         let mut heartbeating = pin!(heartbeats.run().fuse());
         let end = tokio::select! {
             () = self.report(&node) => HeartbeatsEnd::NodeEnded,
@@ -238,7 +236,7 @@ impl Lifecycle {
         // Calls may still be in progress: once others adopt, none may answer a renewal.
         node.lease.revoke();
         // Makes other servers adopt immediately. If this fails, they detect the silence themselves.
-        let _ = store.mark_dead(node.id, last_heartbeat.load(Ordering::Acquire)).await;
+        let _ = store.mark_dead(node.id, node.heartbeat.load(Ordering::Acquire)).await;
         if !is_asked {
             self.pause().await;
         }
@@ -246,10 +244,7 @@ impl Lifecycle {
 
     /// Pauses between two attempts.
     async fn pause(&self) {
-        tokio::select! {
-            () = tokio::time::sleep(REGISTER) => {}
-            () = self.ending() => {}
-        }
+        let _ = tokio::time::timeout(REGISTER, self.ending()).await;
     }
 
     /// Registers a node and opens all namespaces. `None`: try with another node. A node that may have registered must
@@ -263,23 +258,17 @@ impl Lifecycle {
             }
         };
         match heartbeats.during(self.open_all(node)).await {
-            Ok(Ok(())) => Some(heartbeats),
-            Ok(Err(error)) => {
-                tracing::error!(server = %node.id, %error, "loading failed");
-                task_panicked(node);
-                self.pause().await;
-                None
-            }
-            Err(HeartbeatsEnd::NodeEnded) => {
-                task_panicked(node);
-                self.pause().await;
-                None
-            }
+            Ok(Ok(())) => return Some(heartbeats),
             Err(HeartbeatsEnd::MarkedDead) => {
                 tracing::error!(server = %node.id, "marked dead by others while loading: starting over as a new server");
-                None
+                return None;
             }
+            Ok(Err(error)) => tracing::error!(server = %node.id, %error, "loading failed"),
+            Err(HeartbeatsEnd::NodeEnded) => {}
         }
+        task_panicked(node);
+        self.pause().await;
+        None
     }
 
     /// Opens all namespaces, retrying until the store allows it.
@@ -352,7 +341,7 @@ impl Lifecycle {
         node.set_draining();
         self.set_ready(Readiness::Draining).await;
         // Servers that started since the last heartbeat are not known yet, and do not know yet that this one drains.
-        let news = tokio::time::timeout(LAST_HEARTBEAT, reports.next(node));
+        let news = tokio::time::timeout(LAST_HEARTBEAT, reports.since(node.lease.now()));
         let alone = async {
             // Without the store, the last known state must suffice.
             let _ = news.await;
