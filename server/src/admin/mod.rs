@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Json, Router};
-use serde::Serialize;
+use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -21,13 +21,6 @@ use tokio_util::sync::CancellationToken;
 use crate::admin::console::Console;
 use crate::node::readiness::Readiness;
 use crate::telemetry::metrics::{CLASSIC_MEDIA_TYPE, MEDIA_TYPE, Metrics};
-
-/// The body of `/readyz`.
-#[derive(Debug, Serialize)]
-struct Answer {
-    ready: bool,
-    reasons: Vec<String>,
-}
 
 /// The bound port.
 pub struct Admin {
@@ -81,15 +74,14 @@ async fn metrics(State(metrics): State<Metrics>, headers: HeaderMap) -> impl Int
     }
 }
 
-/// Whether the client accepts plain text but not OpenMetrics.
 fn wants_classic(accept: &str) -> bool {
     accept.contains("text/plain") && !accept.contains("application/openmetrics-text")
 }
 
-async fn readyz(State(readiness): State<watch::Receiver<Readiness>>) -> (StatusCode, Json<Answer>) {
+async fn readyz(State(readiness): State<watch::Receiver<Readiness>>) -> impl IntoResponse {
     let readiness = readiness.borrow().clone();
     let ready = readiness.is_ready();
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let reasons = if ready { Vec::new() } else { vec![readiness.to_string()] };
-    (status, Json(Answer { ready, reasons }))
+    let reasons = if ready { vec![] } else { vec![readiness.to_string()] };
+    (status, Json(json!({ "ready": ready, "reasons": reasons })))
 }

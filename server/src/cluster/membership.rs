@@ -83,7 +83,6 @@ impl Membership {
         known.iter().flat_map(|known| known.others()).map(|other| (other.server, other.into())).collect()
     }
 
-    /// The label of a server.
     pub(crate) fn label(&self, server: ServerId) -> String {
         let known = self.known.load();
         let mut records = known.iter().flat_map(|known| &known.servers).map(|(record, _)| record);

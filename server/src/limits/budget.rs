@@ -21,7 +21,6 @@ pub(crate) struct Share {
 }
 
 impl Budget {
-    /// A budget of `limit` bytes.
     pub(crate) fn new(limit: usize, counts: Buffer) -> Self {
         counts.limit.set(i64::try_from(limit).unwrap_or(i64::MAX));
         Self { bytes: Arc::new(Semaphore::new(limit)), counts }
@@ -45,7 +44,6 @@ impl Share {
         self.permit.num_permits().try_into().unwrap_or(i64::MAX)
     }
 
-    /// Its size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.permit.num_permits()
     }

@@ -1,6 +1,5 @@
 //! Metrics of buffers for callers: bytes held, and their limits.
 
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -8,11 +7,7 @@ use prometheus_client::registry::Registry;
 
 use crate::telemetry::metrics::MetricSet;
 
-/// A kind of buffer.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Kind {
-    buffer: &'static str,
-}
+type Kind = [(&'static str, &'static str); 1];
 
 /// Metrics of all kinds of buffers.
 #[derive(Clone, Default)]
@@ -42,9 +37,8 @@ impl MetricSet for Buffers {
 }
 
 impl Buffers {
-    /// The metrics of this kind of buffer.
     pub(crate) fn of(&self, buffer: &'static str) -> Buffer {
-        let kind = Kind { buffer };
+        let kind = [("buffer", buffer)];
         Buffer {
             bytes: self.bytes.get_or_create_owned(&kind),
             limit: self.limits.get_or_create_owned(&kind),

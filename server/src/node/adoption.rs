@@ -14,7 +14,6 @@ use crate::telemetry::log_throttle::LogThrottle;
 /// The pause before a failed adoption is retried.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// The interval at which failures are logged.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Acts on each report that a heartbeat yields.
@@ -36,7 +35,6 @@ pub(crate) async fn run(node: Arc<Node>, mut heartbeats: HeartbeatReports) {
     }
 }
 
-/// Marks silent servers dead.
 async fn mark_dead(node: &Node, report: &HeartbeatReport, throttle: &mut LogThrottle) {
     for &(server, heartbeat) in &report.silent {
         match node.store.mark_dead(server, heartbeat).await {

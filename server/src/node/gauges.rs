@@ -39,7 +39,6 @@ impl State {
         *self.0.node.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(node);
     }
 
-    /// Sets whether the server is ready.
     pub(crate) fn set_ready(&self, is_ready: bool) {
         self.0.is_ready.store(is_ready, Ordering::Relaxed);
     }

@@ -9,14 +9,13 @@ use tenure_core::ServerId;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use super::metrics::{HeartbeatCounts, NodeFailures};
+use super::metrics::NodeCounts;
 use crate::cluster::membership::KnownServers;
 use crate::node::Node;
 use crate::sequencer::Namespace;
 use crate::store::{ServerRecord, StoreError, next_heartbeat};
 use crate::telemetry::log_throttle::LogThrottle;
 
-/// The number of heartbeats per lease.
 const HEARTBEATS_PER_LEASE: u32 = 20;
 
 /// The pause before a failed heartbeat is retried.
@@ -86,8 +85,7 @@ pub struct Heartbeats {
     hurry: Arc<Notify>,
     /// When the next heartbeat is or was due.
     due: Instant,
-    counts: HeartbeatCounts,
-    failures: NodeFailures,
+    counts: NodeCounts,
     throttle: LogThrottle,
 }
 
@@ -112,9 +110,8 @@ impl Heartbeats {
         let report = watch::channel(HeartbeatReport::default()).0;
         let due = Instant::now();
         let (last_heartbeats, hurry) = (HashMap::new(), Arc::default());
-        let (counts, failures) = (node.metrics.of(), node.metrics.of());
-        let throttle = LogThrottle::every(LOG_INTERVAL);
-        let mut heartbeats = Self { node, last_heartbeats, report, hurry, due, counts, failures, throttle };
+        let (counts, throttle) = (node.metrics.of(), LogThrottle::every(LOG_INTERVAL));
+        let mut heartbeats = Self { node, last_heartbeats, report, hurry, due, counts, throttle };
         if heartbeats.heartbeat_once().await? {
             Ok(heartbeats)
         } else {
@@ -122,7 +119,6 @@ impl Heartbeats {
         }
     }
 
-    /// A view of the heartbeats for other tasks.
     pub(crate) fn reports(&self) -> HeartbeatReports {
         HeartbeatReports { reports: self.report.subscribe(), hurry: self.hurry.clone() }
     }
@@ -163,7 +159,7 @@ impl Heartbeats {
                     pause
                 }
                 Ok(false) => {
-                    self.failures.marked_dead.inc();
+                    self.counts.marked_dead.inc();
                     node.lease.revoke();
                     return HeartbeatsEnd::MarkedDead;
                 }
@@ -199,7 +195,7 @@ impl Heartbeats {
         if !report.lives(node.id) {
             return Ok(false);
         }
-        self.counts.times.took(begun.elapsed());
+        self.counts.heartbeats.took(begun.elapsed());
         self.counts.lateness.took(self.due.elapsed());
         if node.store.exclusive() {
             node.lease.hold_for_ever();

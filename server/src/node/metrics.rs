@@ -6,33 +6,23 @@ use prometheus_client::registry::Registry;
 
 use crate::telemetry::metrics::{Latencies, MetricSet};
 
-/// Counts heartbeats.
+/// Counts heartbeats, and nodes that ended before the process.
 #[derive(Clone, Default)]
-pub(crate) struct HeartbeatCounts {
-    pub(crate) times: Latencies,
+pub(crate) struct NodeCounts {
+    pub(crate) heartbeats: Latencies,
     pub(crate) lateness: Latencies,
     pub(crate) failures: Counter,
-}
-
-impl MetricSet for HeartbeatCounts {
-    fn register(&self, registry: &mut Registry) {
-        let help = "Time that the store took to commit a heartbeat, in seconds";
-        registry.register("heartbeat_seconds", help, self.times.0.clone());
-        let help = "Time from when a heartbeat was due until it was committed, including failed attempts, in seconds";
-        registry.register("heartbeat_lateness_seconds", help, self.lateness.0.clone());
-        registry.register("heartbeat_failures", "Failed heartbeats", self.failures.clone());
-    }
-}
-
-/// Counts nodes that ended before the process.
-#[derive(Clone, Default)]
-pub(crate) struct NodeFailures {
     pub(crate) marked_dead: Counter,
     pub(crate) task_panics: Counter,
 }
 
-impl MetricSet for NodeFailures {
+impl MetricSet for NodeCounts {
     fn register(&self, registry: &mut Registry) {
+        let help = "Time that the store took to commit a heartbeat, in seconds";
+        registry.register("heartbeat_seconds", help, self.heartbeats.0.clone());
+        let help = "Time from when a heartbeat was due until it was committed, including failed attempts, in seconds";
+        registry.register("heartbeat_lateness_seconds", help, self.lateness.0.clone());
+        registry.register("heartbeat_failures", "Failed heartbeats", self.failures.clone());
         let help = "Times that other servers marked this server dead and it started over under a new id";
         registry.register("marked_dead", help, self.marked_dead.clone());
         let help = "Times that a task of this server panicked and it started over under a new id";

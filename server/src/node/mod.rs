@@ -137,7 +137,6 @@ impl Node {
         self.drains.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the node is draining.
     pub(crate) fn drains(&self) -> bool {
         self.drains.load(Ordering::Relaxed)
     }

@@ -57,7 +57,6 @@ impl Tasks {
         self.cancel.cancel();
     }
 
-    /// Ends all tasks, and waits for them.
     pub(super) async fn stop(&self) {
         self.cancel.cancel();
         self.tracker.close();

@@ -7,10 +7,8 @@ use anyhow::{Context, bail};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Timeout for the answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The maximum number of bytes read of the answer.
 const MAX_BYTES: u64 = 64 * 1024;
 
 /// Requests `/readyz` from the server whose admin port is bound to `address`.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet};
+use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -13,31 +13,15 @@ use prometheus_client::registry::Registry;
 
 use crate::telemetry::metrics::MetricSet;
 
-/// The kinds of reloadable data.
-pub(crate) const RELOADED: [&str; 4] = ["certificates", "tokens", "keys", "policy"];
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct What {
-    what: &'static str,
-}
+/// The kind of reloadable data.
+pub(super) type What = [(&'static str, &'static str); 1];
 
 /// Counts reloads.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Files {
-    done: Family<What, Counter>,
-    refused: Family<What, Counter>,
+    pub(super) done: Family<What, Counter>,
+    pub(super) refused: Family<What, Counter>,
     expiry: Expiry,
-}
-
-impl Default for Files {
-    fn default() -> Self {
-        let (done, refused) = (Family::<What, Counter>::default(), Family::<What, Counter>::default());
-        for what in RELOADED {
-            done.get_or_create_owned(&What { what });
-            refused.get_or_create_owned(&What { what });
-        }
-        Self { done, refused, expiry: Expiry::default() }
-    }
 }
 
 impl MetricSet for Files {
@@ -50,16 +34,6 @@ impl MetricSet for Files {
 }
 
 impl Files {
-    /// Counts a successful reload of changed data.
-    pub(crate) fn reloaded(&self, what: &'static str) {
-        self.done.get_or_create(&What { what }).inc();
-    }
-
-    /// Counts a failed reload.
-    pub(crate) fn refused(&self, what: &'static str) {
-        self.refused.get_or_create(&What { what }).inc();
-    }
-
     /// Sets the earliest expiry of the served certificate chain, in seconds since 1970.
     pub(crate) fn expires(&self, at: i64) {
         self.expiry.0.store(at, Ordering::Relaxed);

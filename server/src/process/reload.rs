@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use prometheus_client::metrics::counter::Counter;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
-use super::metrics::{Files, RELOADED};
+use super::metrics::Files;
 use crate::auth::Access;
 use crate::transport::Tls;
 
@@ -22,13 +23,16 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 /// The last error of one kind of data. Each error is logged once.
 struct Watched {
     what: &'static str,
-    counts: Files,
+    reloads: Counter,
+    refused: Counter,
     last_error: Option<String>,
 }
 
 impl Watched {
     fn new(what: &'static str, counts: &Files) -> Self {
-        Self { what, counts: counts.clone(), last_error: None }
+        let kind = [("what", what)];
+        let (reloads, refused) = (counts.done.get_or_create_owned(&kind), counts.refused.get_or_create_owned(&kind));
+        Self { what, reloads, refused, last_error: None }
     }
 
     /// Logs and counts the result of a reload; returns whether the data has changed.
@@ -38,13 +42,13 @@ impl Watched {
             Ok(has_changed) => {
                 self.last_error = None;
                 if has_changed {
-                    self.counts.reloaded(what);
+                    self.reloads.inc();
                     tracing::info!(what, "reloaded");
                 }
                 has_changed
             }
             Err(problem) => {
-                self.counts.refused(what);
+                self.refused.inc();
                 if self.last_error.as_ref() != Some(&problem) {
                     tracing::error!(what, problem, "cannot be reloaded: the previous ones stay in use");
                 }
@@ -57,7 +61,8 @@ impl Watched {
 
 /// Reloads periodically and on request. Never returns.
 pub(crate) async fn run(tls: Option<Arc<Tls>>, access: Access, counts: Files, requested: Arc<Notify>) {
-    let [mut certificates, mut tokens, mut keys, mut policy] = RELOADED.map(|what| Watched::new(what, &counts));
+    let [mut certificates, mut tokens, mut keys, mut policy] =
+        ["certificates", "tokens", "keys", "policy"].map(|what| Watched::new(what, &counts));
     if let Some(tls) = &tls {
         counts.expires(tls.expiry());
     }

@@ -22,13 +22,13 @@ use crate::grpc::{Api, TtlBounds};
 use crate::node::follow;
 use crate::node::gauges::State;
 use crate::node::heartbeat::{HeartbeatReports, Heartbeats, HeartbeatsEnd};
-use crate::node::metrics::NodeFailures;
+use crate::node::metrics::NodeCounts;
 use crate::node::readiness::Readiness;
 use crate::node::retention;
 use crate::node::{Node, NodeOptions};
 use crate::peer::{self, Connector, Links, PeerCalls};
 use crate::sequencer::passing::Peers;
-use crate::store::{self, OpenError, Store, StoreCounts, StoreError, StoreOptions};
+use crate::store::{self, OpenError, Store, StoreCounts, StoreOptions};
 use crate::telemetry::log_throttle::LogThrottle;
 use crate::telemetry::metrics::Metrics;
 
@@ -180,11 +180,11 @@ impl Lifecycle {
             Source::Open(store) => return store,
             Source::Opening(opening) => opening,
         };
+        tokio::time::sleep(REGISTER).await;
         loop {
-            tokio::time::sleep(REGISTER).await;
             match opening.open().await {
                 Ok(store) => return store,
-                Err(error) => self.report_store_error("cannot open the store", &error).await,
+                Err(error) => self.wait_for_store("cannot open the store", &error).await,
             }
         }
     }
@@ -242,7 +242,6 @@ impl Lifecycle {
         }
     }
 
-    /// Pauses between two attempts.
     async fn pause(&self) {
         let _ = tokio::time::timeout(REGISTER, self.ending()).await;
     }
@@ -284,14 +283,10 @@ impl Lifecycle {
         }
     }
 
-    async fn wait_for_store(&self, what: &str, error: &StoreError) {
-        self.report_store_error(what, error).await;
-        tokio::time::sleep(REGISTER).await;
-    }
-
-    async fn report_store_error(&self, what: &str, error: &(dyn std::error::Error + Sync)) {
+    async fn wait_for_store(&self, what: &str, error: &(dyn std::error::Error + Sync)) {
         self.log_store_error(what, error);
         self.set_ready(Readiness::Store(AWAY.to_owned())).await;
+        tokio::time::sleep(REGISTER).await;
     }
 
     /// Logs that the store is unavailable, rate-limited.
@@ -373,7 +368,7 @@ const SERVICES: [&str; 7] = [
 ];
 
 fn task_panicked(node: &Node) {
-    node.metrics.of::<NodeFailures>().task_panics.inc();
+    node.metrics.of::<NodeCounts>().task_panics.inc();
     tracing::error!(server = %node.id, "a task of the server failed: starting over as a new server");
 }
 

@@ -1,6 +1,5 @@
 //! Hides secrets in text that is displayed or logged.
 
-/// The replacement for a secret.
 const HIDDEN: &str = "***";
 
 /// URL parameters that are shown with their values. All others may be secrets.

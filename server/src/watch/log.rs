@@ -79,7 +79,6 @@ impl Log {
         }
     }
 
-    /// The end of the log.
     pub(super) fn position(&self) -> Position {
         let revision = self.batches.back().map_or(self.start, |last| last.revision());
         Position { revision, beginnings: self.beginnings }

@@ -15,7 +15,6 @@ const LOOKED_AT: usize = 1_024;
 /// The watchers of a namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Watchers {
-    /// Number of watchers.
     pub(crate) count: usize,
     /// Longest time for which a watcher has had something to read; 0 if all have caught up.
     pub(crate) lag: Duration,
@@ -43,13 +42,11 @@ impl Notifier {
         self.waker.wake();
     }
 
-    /// Marks the reader as lagging and wakes it.
     pub(super) fn notify(&self) {
         self.lags();
         self.wake();
     }
 
-    /// Marks the reader as lagging.
     pub(super) fn lags(&self) {
         if self.lags_since.load(Ordering::Relaxed) == 0 {
             let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX - 1) + 1;
@@ -57,7 +54,6 @@ impl Notifier {
         }
     }
 
-    /// Marks the reader as caught up.
     pub(super) fn caught_up(&self) {
         self.lags_since.store(0, Ordering::Relaxed);
     }
@@ -71,7 +67,6 @@ impl Notifier {
 }
 
 impl Hub {
-    /// The number of watchers, and the lag of the slowest one.
     pub(crate) fn watchers(&self) -> Watchers {
         let subscriptions: Vec<_> = self.index().all().cloned().collect();
         let mut watchers = Watchers::default();

@@ -17,9 +17,6 @@ use crate::transport::Peer;
 
 /// Calls a method with an encoded message, unary or with a stream of replies of this kind. Of the caller's headers,
 /// only the authorization is passed on.
-///
-/// # Errors
-/// If the method cannot form a call, or the call was rejected.
 pub(super) async fn call(
     service: Service,
     method: &str,

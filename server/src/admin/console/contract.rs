@@ -27,9 +27,6 @@ impl Contract {
 }
 
 /// Encodes a request from JSON. Empty text is an empty request.
-///
-/// # Errors
-/// A readable description of the error.
 pub(super) fn encode(kind: MessageDescriptor, json: &[u8]) -> Result<Vec<u8>, String> {
     if json.trim_ascii().is_empty() {
         return Ok(Vec::new());
@@ -41,9 +38,6 @@ pub(super) fn encode(kind: MessageDescriptor, json: &[u8]) -> Result<Vec<u8>, St
 }
 
 /// Decodes an answer to JSON. Default values are omitted, and 64-bit numbers are strings.
-///
-/// # Errors
-/// If the bytes are not such a message.
 pub(super) fn decode(kind: MessageDescriptor, message: impl Buf) -> Result<Vec<u8>, String> {
     let message = DynamicMessage::decode(kind, message).map_err(|error| error.to_string())?;
     let mut json = Vec::new();

@@ -19,9 +19,7 @@ pub(super) struct CallError {
     /// `CONSOLE_`.
     #[serde(skip_serializing_if = "String::is_empty")]
     reason: String,
-    /// A readable message.
     message: String,
-    /// The metadata of the error.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     metadata: BTreeMap<String, String>,
     /// How long to wait before a retry, in seconds.
@@ -39,7 +37,6 @@ impl CallError {
         Self { code, reason, message, metadata: BTreeMap::new(), retry_after: None, status }
     }
 
-    /// Replaces the HTTP status.
     pub(super) fn with_status(self, status: StatusCode) -> Self {
         Self { status, ..self }
     }

@@ -10,12 +10,10 @@ use rust_embed::RustEmbed;
 #[folder = "console/page"]
 struct Files;
 
-/// The page itself.
 pub(super) async fn index(headers: HeaderMap) -> Response {
     file("index.html", &headers)
 }
 
-/// Any other file of the page.
 pub(super) async fn other(Path(path): Path<String>, headers: HeaderMap) -> Response {
     file(&path, &headers)
 }

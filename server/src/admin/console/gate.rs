@@ -33,9 +33,6 @@ const ELSEWHERE: &str =
     "set tokens_file, tls_client_ca or jwt_keys to authenticate callers, or set admin_listen to 127.0.0.1";
 
 /// Checks whether a server without credentials offers a console on this admin address.
-///
-/// # Errors
-/// The reason why it does not.
 pub(super) fn check_place(admin: SocketAddr) -> Result<(), CallError> {
     if admin.ip().is_loopback() {
         return Ok(());
@@ -46,9 +43,6 @@ pub(super) fn check_place(admin: SocketAddr) -> Result<(), CallError> {
 }
 
 /// Checks that a call to such a server only reads.
-///
-/// # Errors
-/// The reason for the rejection.
 pub(super) fn check_reading(method: &str) -> Result<(), CallError> {
     if READING.contains(&method) {
         return Ok(());
@@ -62,9 +56,6 @@ pub(super) fn check_reading(method: &str) -> Result<(), CallError> {
 
 /// Checks that a request to such a server names one of this machine's own hosts: the owner of any other name may have
 /// directed the browser here (DNS rebinding).
-///
-/// # Errors
-/// If it names another host.
 pub(super) fn check_host(headers: &HeaderMap) -> Result<(), CallError> {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     if is_own_name(host) && headers.get_all(HOST).iter().count() == 1 {
@@ -84,9 +75,6 @@ fn is_own_name(host: &str) -> bool {
 
 /// Checks that a call comes from the console's own page or from no page, by headers that browsers do not let pages
 /// change.
-///
-/// # Errors
-/// If it comes from another site.
 pub(super) fn check_site(headers: &HeaderMap, has_own_name: bool) -> Result<(), CallError> {
     let text = |name| headers.get(name).map(|value: &http::HeaderValue| value.to_str().unwrap_or("?"));
     let is_ours = match text("sec-fetch-site") {
@@ -109,9 +97,6 @@ pub(super) fn check_site(headers: &HeaderMap, has_own_name: bool) -> Result<(), 
 }
 
 /// Checks that a call declares JSON, which foreign pages cannot send without a CORS preflight.
-///
-/// # Errors
-/// If it declares another content type.
 pub(super) fn check_kind(headers: &HeaderMap) -> Result<(), CallError> {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim();

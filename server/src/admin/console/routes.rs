@@ -35,7 +35,6 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 impl Console {
-    /// The routes for the admin port.
     pub(crate) fn router(self) -> Router {
         Router::new()
             .route("/", get(|| async { Redirect::temporary("/console/") }))

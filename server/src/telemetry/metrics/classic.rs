@@ -3,7 +3,6 @@
 
 use std::fmt::Write;
 
-/// Converts OpenMetrics text to the classic format.
 pub(super) fn from_openmetrics(text: &str) -> String {
     let mut classic = String::with_capacity(text.len());
     let mut help = None;

@@ -30,7 +30,6 @@ pub(crate) trait MetricSet: Clone + Default + Send + 'static {
     /// The prefix of their names; `None` for names that are standardized.
     const PREFIX: Option<&'static str> = Some("tenure");
 
-    /// Adds the metrics to a registry.
     fn register(&self, registry: &mut Registry);
 }
 

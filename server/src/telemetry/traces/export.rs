@@ -20,10 +20,8 @@ use super::reporting::Reporting;
 /// Timeout for exporting the last spans at shutdown.
 const LAST_SPANS: Duration = Duration::from_secs(2);
 
-/// The default service name.
 const SERVICE: &str = "tenured";
 
-/// The supported samplers.
 const SAMPLERS: [&str; 6] = [
     "always_on",
     "always_off",
