@@ -122,19 +122,26 @@ fn run() -> anyhow::Result<()> {
     let runtime = runtime.enable_all().build().context("cannot start the runtime")?;
     runtime.block_on(async {
         match task {
-            Task::Serve => serve(config).await,
-            Task::Migrate { check } => migrate(&config, check).await,
-            Task::Backup { file } => back_up(&config, &file).await,
-            Task::Restore { file } => restore(&config, &file).await,
-            Task::MarkRestored => mark_restored(&config).await,
-            Task::Healthcheck => healthcheck::check(config.settings.admin_listen).await,
-            Task::NewToken { name, add_to } => new_token(&name, add_to.as_deref()),
-            Task::PrintConfig => {
-                print!("{config}");
-                Ok(())
+            Task::Serve => serve(config).await?,
+            Task::Migrate { check } => migrate(&config, check).await?,
+            Task::Backup { file } => {
+                store::back_up(&config.store, &file).await?;
+                println!("backed up to {}", file.display());
             }
-            Task::Man => Ok(()),
+            Task::Restore { file } => match store::restore(&config.store, &file).await? {
+                Some(replaced) => println!("restored; the replaced file is now {}", replaced.display()),
+                None => println!("restored"),
+            },
+            Task::MarkRestored => {
+                let namespaces = store::mark_restored(&config.store).await?;
+                println!("done: new tokens exceed all issued tokens, in {namespaces} namespaces and in all new ones");
+            }
+            Task::Healthcheck => healthcheck::check(config.settings.admin_listen).await?,
+            Task::NewToken { name, add_to } => new_token(&name, add_to.as_deref())?,
+            Task::PrintConfig => print!("{config}"),
+            Task::Man => {}
         }
+        anyhow::Ok(())
     })
 }
 
@@ -249,25 +256,5 @@ async fn migrate(config: &Config, check: bool) -> anyhow::Result<()> {
         store::migrate(&config.store).await?;
         println!("done: {}", missing.join(", "));
     }
-    Ok(())
-}
-
-async fn back_up(config: &Config, file: &Path) -> anyhow::Result<()> {
-    store::back_up(&config.store, file).await?;
-    println!("backed up to {}", file.display());
-    Ok(())
-}
-
-async fn restore(config: &Config, file: &Path) -> anyhow::Result<()> {
-    match store::restore(&config.store, file).await? {
-        Some(replaced) => println!("restored; the replaced file is now {}", replaced.display()),
-        None => println!("restored"),
-    }
-    Ok(())
-}
-
-async fn mark_restored(config: &Config) -> anyhow::Result<()> {
-    let namespaces = store::mark_restored(&config.store).await?;
-    println!("done: new tokens exceed all issued tokens, in {namespaces} namespaces and in all new ones");
     Ok(())
 }
