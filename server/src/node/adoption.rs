@@ -1,9 +1,10 @@
 //! Marks servers dead whose heartbeat has been silent for a full lease, and adopts their sessions.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::ServerId;
+use tenure_core::{Command, ServerId};
 use tokio::time::Instant;
 
 use crate::node::Node;
@@ -52,7 +53,10 @@ async fn mark_dead(node: &Node, report: &HeartbeatReport, throttle: &mut LogThro
 
 async fn adopt(node: &Node, report: &HeartbeatReport, heartbeats: &mut HeartbeatReports) -> Result<(), Refusal> {
     let asked = node.lease.now();
-    let homes = node.homes().await?;
+    let mut homes = BTreeSet::new();
+    for namespace in node.namespaces.all() {
+        homes.extend(namespace.read(|table| table.servers().collect::<Vec<_>>()).await?);
+    }
     if report.silent.is_empty()
         && report.servers.iter().all(|server| !server.dead)
         && homes.iter().all(|home| report.lives(*home))
@@ -64,7 +68,11 @@ async fn adopt(node: &Node, report: &HeartbeatReport, heartbeats: &mut Heartbeat
     let orphaning: Vec<ServerId> = homes.into_iter().filter(|home| !report.lives(*home)).collect();
     if !orphaning.is_empty() {
         tracing::info!(servers = ?orphaning, "adopting the sessions of dead servers");
-        node.adopt(&orphaning).await?;
+        for namespace in node.namespaces.all() {
+            for &dead in &orphaning {
+                namespace.decide(Command::Adopt { dead, by: node.id }).await?;
+            }
+        }
     }
     let dead: Vec<ServerId> = report.servers.iter().filter(|other| other.dead).map(|other| other.server).collect();
     if !dead.is_empty()

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::metrics::NodeCounts;
 use crate::cluster::membership::KnownServers;
-use crate::node::Node;
+use crate::node::{Node, NodeOptions};
 use crate::sequencer::Namespace;
 use crate::store::{ServerRecord, StoreError, next_heartbeat};
 use crate::telemetry::log_throttle::LogThrottle;
@@ -187,9 +187,11 @@ impl Heartbeats {
         let node = self.node.clone();
         let (sent, begun) = (node.lease.now(), Instant::now());
         // Only this method changes it.
-        let heartbeat = next_heartbeat(node.heartbeat.load(Ordering::Acquire), node.drains());
+        let heartbeat = next_heartbeat(node.heartbeat.load(Ordering::Acquire), node.drains.load(Ordering::Relaxed));
         node.heartbeat.store(heartbeat, Ordering::Release);
-        let servers = node.store.heartbeat(&node.record(heartbeat)).await?;
+        let NodeOptions { lease, label, address, certificate, .. } = node.options.clone();
+        let record = ServerRecord { server: node.id, heartbeat, lease, label, address, certificate, dead: false };
+        let servers = node.store.heartbeat(&record).await?;
         let took = node.lease.now().saturating_sub(sent);
         let mut report = HeartbeatReport { sent, servers, silent: Vec::new() };
         if !report.lives(node.id) {
@@ -199,7 +201,7 @@ impl Heartbeats {
         self.counts.lateness.took(self.due.elapsed());
         if node.store.exclusive() {
             node.lease.hold_for_ever();
-        } else if node.lease.extend(sent, validity(node.options.lease)) {
+        } else if node.lease.extend(sent, validity(lease)) {
             node.namespaces.all().iter().for_each(Namespace::refresh);
         }
         report.silent = self.observe(&report.servers);

@@ -10,12 +10,11 @@ pub mod readiness;
 pub(crate) mod retention;
 mod tasks;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use tenure_core::{Command, ServerId, StreamId};
+use tenure_core::{ServerId, StreamId};
 use tokio_util::sync::CancellationToken;
 
 pub use self::namespaces::Namespaces;
@@ -26,10 +25,10 @@ use crate::cluster::clock::Clock;
 use crate::cluster::lease::Lease;
 use crate::cluster::membership::Membership;
 use crate::limits::{self, Budget, Buffers};
+use crate::sequencer::Settings;
 use crate::sequencer::passing::Peers;
-use crate::sequencer::{Refusal, Settings};
+use crate::store::Store;
 use crate::store::log_reader::LogReader;
-use crate::store::{ServerRecord, Store};
 use crate::telemetry::metrics::Metrics;
 
 /// The options of a node.
@@ -74,7 +73,8 @@ pub struct Node {
     /// The namespaces that are open at this server.
     pub namespaces: Namespaces,
     streams: AtomicU64,
-    drains: AtomicBool,
+    /// Whether heartbeats announce that the node is draining.
+    pub(crate) drains: AtomicBool,
     /// The number of the last heartbeat sent.
     pub(crate) heartbeat: AtomicU64,
     /// Cancelled when the node ends.
@@ -132,44 +132,10 @@ impl Node {
         node
     }
 
-    /// Announces with the next heartbeat, and all later ones, that the node is draining.
-    pub(crate) fn set_draining(&self) {
-        self.drains.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn drains(&self) -> bool {
-        self.drains.load(Ordering::Relaxed)
-    }
-
     /// The id for a new stream.
     #[must_use]
     pub fn next_stream(&self) -> StreamId {
         StreamId(self.streams.fetch_add(1, Ordering::Relaxed) + 1)
-    }
-
-    /// This server's record, with this heartbeat.
-    pub(crate) fn record(&self, heartbeat: u64) -> ServerRecord {
-        let NodeOptions { lease, label, address, certificate, .. } = self.options.clone();
-        ServerRecord { server: self.id, heartbeat, lease, label, address, certificate, dead: false }
-    }
-
-    /// The servers that are the home of state which another server would adopt if they died, as far as known here.
-    pub(crate) async fn homes(&self) -> Result<BTreeSet<ServerId>, Refusal> {
-        let mut homes = BTreeSet::new();
-        for namespace in self.namespaces.all() {
-            homes.extend(namespace.read(|table| table.servers().collect::<Vec<_>>()).await?);
-        }
-        Ok(homes)
-    }
-
-    /// Adopts the state whose home was one of these dead servers.
-    pub(crate) async fn adopt(&self, dead: &[ServerId]) -> Result<(), Refusal> {
-        for namespace in self.namespaces.all() {
-            for &dead in dead {
-                namespace.decide(Command::Adopt { dead, by: self.id }).await?;
-            }
-        }
-        Ok(())
     }
 
     /// Ends all tasks of this node, and waits for them.

@@ -333,7 +333,7 @@ impl Lifecycle {
     /// none is live, or all live ones are draining, too.
     async fn drained(&self, node: &Node, mut reports: HeartbeatReports) {
         self.draining.cancelled().await;
-        node.set_draining();
+        node.drains.store(true, Ordering::Relaxed);
         self.set_ready(Readiness::Draining).await;
         // Servers that started since the last heartbeat are not known yet, and do not know yet that this one drains.
         let news = tokio::time::timeout(LAST_HEARTBEAT, reports.since(node.lease.now()));

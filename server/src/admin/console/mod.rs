@@ -52,9 +52,9 @@ pub struct Served {
 
 /// The console of one server.
 #[derive(Clone)]
-pub struct Console(Arc<Office>);
+pub struct Console(Arc<Shared>);
 
-struct Office {
+struct Shared {
     contract: Contract,
     /// The address of the admin port.
     admin: SocketAddr,
@@ -73,7 +73,7 @@ impl Console {
     pub fn new(admin: SocketAddr) -> anyhow::Result<Self> {
         let limiter = || Limiter::new(CALLS, CALLS_OF_ONE_ADDRESS);
         let (calls, streams) = (limiter(), limiter());
-        Ok(Self(Arc::new(Office { contract: Contract::read()?, admin, served: OnceLock::new(), calls, streams })))
+        Ok(Self(Arc::new(Shared { contract: Contract::read()?, admin, served: OnceLock::new(), calls, streams })))
     }
 
     /// Sets the server that executes calls.
