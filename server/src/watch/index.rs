@@ -44,8 +44,8 @@ impl Index {
         self.next
     }
 
-    /// The subscription of a filter, created if missing. A new one lacks everything that was examined before, and charges
-    /// its messages to this budget.
+    /// The subscription of a filter, created if missing. A new one lacks everything that was examined before, and
+    /// charges its messages to this budget.
     pub(super) fn select(&mut self, filter: Filter, budget: &Budget) -> Arc<Subscription> {
         if let Some(found) = self.subscriptions.get(&filter) {
             return found.clone();
