@@ -121,6 +121,26 @@ async fn what_a_check_says_is_told_and_a_success_makes_healthy_again() {
     assert_eq!(outcome, Outcome::Ended(0));
 }
 
+#[tokio::test]
+async fn check_that_cannot_run_is_reported_as_text_with_json_output() {
+    let dir = tempfile::tempdir().unwrap();
+    let done = dir.path().join("done");
+    let check = check("true");
+    let script = format!("PATH=/usr/bin:/bin; while ! test -e {}; do sleep 0.01; done", done.display());
+    let mut task = Task { as_json: true, ..task("", check.clone()) };
+    task.command = ["/bin/sh", "-c", &script].map(Into::into).to_vec();
+    // No `sh` is found here for the check.
+    task.environment = vec![("PATH".to_owned(), "/nonexistent".to_owned())];
+    let follow = async {
+        let health = turns(&check, |health| *health != Health::Healthy).await;
+        let why = "the health check failed 2 times in a row: exit code 127: tenure: sh: command not found";
+        assert_eq!(health, Health::Unhealthy(why.to_owned()));
+        fs::write(&done, "").unwrap();
+    };
+    let (outcome, ()) = tokio::join!(run(&task), follow);
+    assert_eq!(outcome, Outcome::Ended(0));
+}
+
 /// A script that writes its process id to `file` and runs until it is killed.
 fn stubborn(file: &Path) -> String {
     format!("trap '' TERM; echo $$ > {0}.new; mv {0}.new {0}; while :; do sleep 0.01; done", file.display())

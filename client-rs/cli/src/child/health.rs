@@ -113,7 +113,8 @@ impl HealthCheck {
     fn start(&self, task: &Task, run: &str) -> io::Result<(Child, Receiver)> {
         let (reader, writer) = io::pipe()?;
         let child = task
-            .command(run, ["sh", "-c", &self.command])
+            // The last line of the output becomes a part of a message for people.
+            .command(run, "table", ["sh", "-c", &self.command])
             .stdin(Stdio::null())
             .stdout(writer.try_clone()?)
             .stderr(writer)

@@ -149,7 +149,8 @@ struct Running<'a> {
 impl<'a> Running<'a> {
     fn start(task: &'a Task) -> Result<Self, Failure> {
         let run = format!("{}-{}", std::process::id(), since_boot().as_nanos());
-        let child = task.command(&run, &task.command).spawn().map_err(cannot_run)?;
+        let format = if task.as_json { "json" } else { "table" };
+        let child = task.command(&run, format, &task.command).spawn().map_err(cannot_run)?;
         let group = group_of(&child).ok_or_else(|| Failure::new(exit::CANNOT_RUN, "the command has no process"))?;
         let tree = Tree { group, run };
         let guard = task.start_guard(&tree);
@@ -274,13 +275,14 @@ impl<'a> Running<'a> {
 }
 
 impl Task {
-    /// A command that is killed with this process, in a process group of its own, and marked with `run`.
-    pub(super) fn command(&self, run: &str, command: impl IntoIterator<Item: AsRef<OsStr>>) -> Command {
+    /// A command that is killed with this process, in a process group of its own, and marked with `run`. If it cannot be
+    /// run, that is reported in `format`.
+    pub(super) fn command(&self, run: &str, format: &str, command: impl IntoIterator<Item: AsRef<OsStr>>) -> Command {
         let mut helper = Command::new(&self.own_program);
         helper
             .arg0("tenure")
             .args(["__exec", "--parent", &std::process::id().to_string()])
-            .args(["--output", if self.as_json { "json" } else { "table" }, "--"])
+            .args(["--output", format, "--"])
             .args(command)
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .env(RUN_VARIABLE, run)
