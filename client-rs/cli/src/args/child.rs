@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::{Global, HealthArgs, ModeArgs, values};
+use super::{Global, ModeArgs, values};
 
 const LOCK_EXAMPLES: &str = "\
 Examples:
@@ -84,7 +84,6 @@ continues and keeps the lead.
 
 CMD finds the same variables in its environment as with `tenure lock`; the token increases with each lead.";
 
-/// `tenure lock`.
 #[derive(Debug, Args)]
 #[command(after_help = LOCK_EXAMPLES, after_long_help = format!("{LOCK_EXAMPLES}\n\n{LOCK_MORE}"))]
 pub struct LockArgs {
@@ -103,7 +102,6 @@ pub struct LockArgs {
     /// The priority among waiters, highest first: -1000 to 1000
     #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     pub priority: i32,
-    /// The mode of the claim.
     #[command(flatten)]
     pub mode: ModeArgs,
     /// The effect on CMD of a request to hand the lock over to a waiter
@@ -115,12 +113,10 @@ pub struct LockArgs {
     /// The session's id; while another program uses it, wait until its session has ended [default: a new id]
     #[arg(long, value_name = "ID")]
     pub session_id: Option<String>,
-    /// The options shared by `lock` and `elect`.
     #[command(flatten)]
     pub run: RunArgs,
 }
 
-/// `tenure elect`.
 #[derive(Debug, Args)]
 #[command(after_help = ELECT_EXAMPLES, after_long_help = format!("{ELECT_EXAMPLES}\n\n{ELECT_MORE}"))]
 pub struct ElectArgs {
@@ -135,7 +131,6 @@ pub struct ElectArgs {
     /// The effect on CMD of a request to hand the lead over to another candidate
     #[arg(long, value_enum, default_value_t = OnTransfer::Stop)]
     pub on_transfer: OnTransfer,
-    /// The options shared by `lock` and `elect`.
     #[command(flatten)]
     pub run: RunArgs,
 }
@@ -175,16 +170,40 @@ pub struct RunArgs {
     /// The command to run, and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<OsString>,
-    /// The health check. Last, because its heading applies to all arguments that follow.
+    // Last, because its heading applies to all arguments that follow.
     #[command(flatten)]
     pub health: HealthArgs,
+}
+
+/// The options of the health check, which stops renewals while CMD is unhealthy; named as in Docker's HEALTHCHECK.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Health")]
+pub struct HealthArgs {
+    /// Renew the hold only while this shell command succeeds; it runs periodically beside CMD
+    #[arg(long, value_name = "CHECK", value_parser = values::shell_command)]
+    pub health_cmd: Option<String>,
+    /// The time between the starts of two checks, and from CMD's start to the first: 50ms to 24h
+    #[arg(long, value_name = "DURATION", value_parser = values::check_duration, default_value = "5s",
+          requires = "health_cmd")]
+    pub health_interval: Duration,
+    /// The maximum duration of a check; a longer one is killed and counts as failed: 50ms to 24h
+    #[arg(long, value_name = "DURATION", value_parser = values::check_duration, default_value = "5s",
+          requires = "health_cmd")]
+    pub health_timeout: Duration,
+    /// The number of consecutive failures after which the hold is not renewed until a check succeeds: 1 or more
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 3,
+          requires = "health_cmd")]
+    pub health_retries: u32,
+    /// The time after CMD's start in which failures do not count, unless a check has succeeded before: at most 24h
+    #[arg(long, value_name = "DURATION", value_parser = values::check_delay, default_value = "0",
+          requires = "health_cmd")]
+    pub health_start_period: Duration,
 }
 
 /// The helper processes that `tenure` starts from its own executable.
 #[derive(Debug, Parser)]
 #[command(name = "tenure")]
 pub struct HelperCli {
-    /// The options of the connection.
     #[command(flatten)]
     pub global: Global,
     /// The helper.
@@ -210,7 +229,6 @@ impl HelperCli {
     }
 }
 
-/// `tenure __exec`.
 #[derive(Debug, Args)]
 pub struct ExecArgs {
     /// The process to die with.
@@ -222,7 +240,6 @@ pub struct ExecArgs {
     pub arguments: Vec<OsString>,
 }
 
-/// `tenure __guard`.
 #[derive(Debug, Args)]
 pub struct GuardArgs {
     /// The process group of CMD.

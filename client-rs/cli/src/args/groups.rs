@@ -6,50 +6,30 @@ use clap::{Args, Subcommand};
 
 use super::values;
 
-/// `tenure group`.
 #[derive(Debug, Subcommand)]
 pub enum GroupCommand {
     /// List the groups that have members or a config
-    Ls(GroupLsArgs),
-    /// Show one group: its leader, config, members and assignments
-    Get(GroupNameArgs),
-    /// Set the config of a group
-    Set(GroupSetArgs),
-    /// Clear the config of a group
-    Clear(GroupClearArgs),
-    /// Join a group, and print the member's assignment, one line per change
-    Join(GroupJoinArgs),
-    /// Print the events of groups as they happen
-    Watch(GroupWatchArgs),
-}
-
-/// `tenure group ls`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
+    #[command(after_help = "\
 Examples:
   tenure group ls
   tenure group ls prod/
   tenure group ls -o json | jq -r '.groups[].name'")]
-pub struct GroupLsArgs {
-    /// Only names that start with this prefix
-    #[arg(default_value = "")]
-    pub prefix: String,
-}
-
-/// `tenure group get`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
+    Ls {
+        /// Only names that start with this prefix
+        #[arg(default_value = "")]
+        prefix: String,
+    },
+    /// Show one group: its leader, config, members and assignments
+    #[command(after_help = "\
 Examples:
   tenure group get throughput
   tenure group get throughput -o json | jq -r '.group.members[].assignment'")]
-pub struct GroupNameArgs {
-    /// The group
-    pub name: String,
-}
-
-/// `tenure group set`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
+    Get {
+        /// The group
+        name: String,
+    },
+    /// Set the config of a group
+    #[command(after_help = "\
 Examples:
   tenure group set throughput 1000
   # Only if it has not changed since revision 42
@@ -58,35 +38,37 @@ Examples:
   tenure group set routes - < routes.json
 
 The leader recomputes the assignments. Exits with 1 if the config is not the expected one.")]
-pub struct GroupSetArgs {
-    /// The group
-    pub name: String,
-    /// The value, at most 65536 bytes; - reads it from the standard input
-    #[arg(allow_hyphen_values = true)]
-    pub value: String,
-    /// Only if the current config is that of this revision; 0: only if there is none [default: always]
-    #[arg(long, value_name = "REVISION")]
-    pub expect: Option<u64>,
-}
-
-/// `tenure group clear`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
+    Set {
+        /// The group
+        name: String,
+        /// The value, at most 65536 bytes; - reads it from the standard input
+        #[arg(allow_hyphen_values = true)]
+        value: String,
+        /// Only if the current config is that of this revision; 0: only if there is none [default: always]
+        #[arg(long, value_name = "REVISION")]
+        expect: Option<u64>,
+    },
+    /// Clear the config of a group
+    #[command(after_help = "\
 Examples:
   tenure group clear throughput
   # Only if it has not changed since revision 42
   tenure group clear throughput --expect 42
 
 Members stay, and the leader recomputes the assignments without a config. Exits with 1 if the config is not the expected one.")]
-pub struct GroupClearArgs {
-    /// The group
-    pub name: String,
-    /// Only if the current config is that of this revision [default: always]
-    #[arg(long, value_name = "REVISION")]
-    pub expect: Option<u64>,
+    Clear {
+        /// The group
+        name: String,
+        /// Only if the current config is that of this revision [default: always]
+        #[arg(long, value_name = "REVISION")]
+        expect: Option<u64>,
+    },
+    /// Join a group, and print the member's assignment, one line per change
+    Join(GroupJoinArgs),
+    /// Print the events of groups as they happen
+    Watch(GroupWatchArgs),
 }
 
-/// `tenure group join`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -126,7 +108,6 @@ pub struct GroupJoinArgs {
     pub quiet: bool,
 }
 
-/// `tenure group watch`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -6,7 +6,6 @@ use clap::Args;
 
 use super::{ModeArgs, values};
 
-/// `tenure watch`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -28,34 +27,6 @@ pub struct WatchArgs {
     pub after_revision: u64,
 }
 
-/// `tenure ls`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  tenure ls
-  tenure ls jobs/
-  tenure ls -o json | jq -r '.locks[] | select(.waiterCount != \"0\") | .name'
-
-On a narrow terminal, columns are truncated or omitted; in a pipe the output is complete.")]
-pub struct LsArgs {
-    /// Only names that start with this prefix
-    #[arg(default_value = "")]
-    pub prefix: String,
-}
-
-/// `tenure get`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  tenure get service_leader
-  # The metadata that the leader publishes
-  tenure get service_leader -o json | jq -r '.lock.holders[0].metadata.addr'")]
-pub struct GetArgs {
-    /// The lock
-    pub name: String,
-}
-
-/// `tenure history`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -74,33 +45,6 @@ pub struct HistoryArgs {
     pub limit: u32,
 }
 
-/// `tenure why`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  tenure why service_leader
-  tenure why nightly -o json | jq .waiters
-
-Shows the holder and its renewals, the waiters and their blockers; or why the lock is not held; and the latest \
-history. Times are UTC.")]
-pub struct WhyArgs {
-    /// The lock
-    pub name: String,
-}
-
-/// `tenure sessions`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  tenure sessions
-  tenure sessions worker-7
-  tenure sessions -o json | jq -r '.sessions[] | [.id, .owner] | @tsv'")]
-pub struct SessionsArgs {
-    /// Show this session with all its claims
-    pub id: Option<String>,
-}
-
-/// `tenure top`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -121,7 +65,6 @@ pub struct TopArgs {
     pub once: bool,
 }
 
-/// `tenure acquire`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -146,7 +89,6 @@ pub struct AcquireArgs {
     /// The maximum wait for the lock
     #[arg(short = 'w', long, value_name = "DURATION", value_parser = values::duration, default_value = "0")]
     pub wait: Duration,
-    /// The mode of the claim.
     #[command(flatten)]
     pub mode: ModeArgs,
     /// Keep the lock for this long after the grant, even if it is released earlier
@@ -166,14 +108,6 @@ pub struct AcquireArgs {
     pub quiet: bool,
 }
 
-/// `tenure renew`, `tenure close`.
-#[derive(Debug, Args)]
-pub struct SessionIdArgs {
-    /// The session
-    pub id: String,
-}
-
-/// `tenure release`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -1,13 +1,10 @@
 //! The command-line arguments and their help texts.
 
 mod child;
-mod fence;
 mod groups;
-mod health;
 mod locks;
 mod mode;
 mod operate;
-mod pages;
 mod root;
 mod values;
 
@@ -20,15 +17,10 @@ use tenure_client::transport::{Secret, Security};
 use tonic::transport::Uri;
 
 pub use child::{ElectArgs, ExecArgs, GuardArgs, Helper, HelperCli, LockArgs, OnTransfer, RunArgs};
-pub use fence::{FenceDialect, FenceSqlArgs};
-pub use groups::{GroupCommand, GroupJoinArgs, GroupLsArgs, GroupNameArgs, GroupWatchArgs};
-pub use health::HealthArgs;
-pub use locks::{
-    AcquireArgs, GetArgs, HistoryArgs, LsArgs, ReleaseArgs, SessionIdArgs, SessionsArgs, TopArgs, WatchArgs, WhyArgs,
-};
+pub use groups::{GroupCommand, GroupJoinArgs, GroupWatchArgs};
+pub use locks::{AcquireArgs, HistoryArgs, ReleaseArgs, TopArgs, WatchArgs};
 pub use mode::ModeArgs;
-pub use operate::{BlockedArgs, EvictArgs, SetArgs, TransferArgs};
-pub use pages::{CompletionsArgs, ManArgs};
+pub use operate::{EvictArgs, SetArgs, TransferArgs};
 pub use root::{command, wants_json};
 
 use crate::exit::{self, Failure};
@@ -39,7 +31,6 @@ use crate::exit::{self, Failure};
           long_about = root::ABOUT, after_help = root::SEE_ALSO, after_long_help = root::more(),
           max_term_width = 110)]
 pub struct Cli {
-    /// The options of every command.
     #[command(flatten)]
     pub global: Global,
     /// The command.
@@ -127,6 +118,18 @@ pub enum Format {
     Json,
 }
 
+/// A kind of database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FenceDialect {
+    /// PostgreSQL, 13 or newer
+    Postgres,
+    /// MySQL, 8.0 or newer, and MariaDB, 10.6 or newer
+    #[value(alias = "mariadb")]
+    Mysql,
+    /// SQLite, 3.24 or newer
+    Sqlite,
+}
+
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -137,18 +140,55 @@ pub enum Command {
     /// Print the events of locks as they happen
     Watch(WatchArgs),
     /// List the locks that are held or waited for
-    Ls(LsArgs),
+    #[command(after_help = "\
+Examples:
+  tenure ls
+  tenure ls jobs/
+  tenure ls -o json | jq -r '.locks[] | select(.waiterCount != \"0\") | .name'
+
+On a narrow terminal, columns are truncated or omitted; in a pipe the output is complete.")]
+    Ls {
+        /// Only names that start with this prefix
+        #[arg(default_value = "")]
+        prefix: String,
+    },
     /// Show one lock: its holder and its queue
-    Get(GetArgs),
+    #[command(after_help = "\
+Examples:
+  tenure get service_leader
+  # The metadata that the leader publishes
+  tenure get service_leader -o json | jq -r '.lock.holders[0].metadata.addr'")]
+    Get {
+        /// The lock
+        name: String,
+    },
     /// Show the past holds of a lock, and why they ended
     History(HistoryArgs),
     /// Explain the state of a lock: holder, waiters and causes
-    Why(WhyArgs),
+    #[command(after_help = "\
+Examples:
+  tenure why service_leader
+  tenure why nightly -o json | jq .waiters
+
+Shows the holder and its renewals, the waiters and their blockers; or why the lock is not held; and the latest \
+history. Times are UTC.")]
+    Why {
+        /// The lock
+        name: String,
+    },
     /// Members with a leader, a config, and an assignment for each
     #[command(subcommand)]
     Group(GroupCommand),
     /// List the open sessions, or show one
-    Sessions(SessionsArgs),
+    #[command(after_help = "\
+Examples:
+  tenure sessions
+  tenure sessions worker-7
+  tenure sessions -o json | jq -r '.sessions[] | [.id, .owner] | @tsv'")]
+    Sessions {
+        /// Show this session with all its claims
+        id: Option<String>,
+    },
     /// Acquire a lock for a session and return (`lock` is simpler)
     Acquire(AcquireArgs),
     /// Renew a session once
@@ -158,7 +198,10 @@ Examples:
   tenure renew $(hostname) -o json | jq -r .ttl
 
 A renewal extends the session, with all its claims and memberships, by the TTL.")]
-    Renew(SessionIdArgs),
+    Renew {
+        /// The session
+        id: String,
+    },
     /// Release a hold
     Release(ReleaseArgs),
     /// End a session, with all its claims
@@ -168,7 +211,10 @@ Examples:
   # All sessions of a dead host
   tenure sessions -o json | jq -r '.sessions[] | select(.owner==\"host-a\").id' |
     while read -r id; do tenure close \"$id\"; done")]
-    Close(SessionIdArgs),
+    Close {
+        /// The session
+        id: String,
+    },
     /// Hand a lock over to a waiter, without a gap
     Transfer(TransferArgs),
     /// End a hold without waiting for its holder
@@ -176,7 +222,18 @@ Examples:
     /// Set a lock's limit of permits, and whether waiters preempt
     Set(SetArgs),
     /// List the waiters, their blockers, and deadlocks
-    Blocked(BlockedArgs),
+    #[command(after_help = "\
+Examples:
+  tenure blocked
+  tenure blocked --deadlocks || alert 'sessions wait for each other'
+
+In a deadlock, sessions wait for each other in a cycle, which lasts until one of them ends: `tenure close SESSION`. \
+Acquiring all locks in one `tenure lock A B` avoids deadlocks.")]
+    Blocked {
+        /// Only claims in a deadlock; exits with 1 if there are any
+        #[arg(long)]
+        deadlocks: bool,
+    },
     /// List the servers, and the number of sessions of each
     #[command(after_help = "\
 Examples:
@@ -197,7 +254,24 @@ Calls that the server's policy denies are not checked. Exits with 1 if a check f
 reachable.")]
     Doctor,
     /// Print the SQL with which your database rejects stale tokens
-    FenceSql(FenceSqlArgs),
+    #[command(after_help = "\
+Examples:
+  tenure fence-sql postgres | psql -v ON_ERROR_STOP=1 \"$DATABASE_URL\"
+  tenure fence-sql mysql | mysql your_database    # or mariadb
+  tenure fence-sql sqlite | sqlite3 -bail your.db
+  tenure fence-sql postgres > migrations/0007_tenure_fence.sql
+
+Each transaction that a lock protects then starts with a call with the lock and the fencing token of the hold, which \
+fails if a newer holder has made a call (MySQL: CALL, SQLite: an INSERT):
+
+  SELECT tenure_fence('nightly-report', 33);
+
+Usage, errors and removal are described at the top of the script. It needs no Tenure server, and may be installed \
+repeatedly: it keeps the recorded tokens.")]
+    FenceSql {
+        /// The kind of database
+        dialect: FenceDialect,
+    },
     /// Print the most useful commands on one screen
     #[command(after_help = "\
 Examples:
@@ -222,9 +296,32 @@ Names are those of the API (proto/tenure/v1) in JSON: lowerCamelCase, 64-bit num
 each result is one line. Errors are JSON on the standard error: {\"error\": {\"exitCode\", \"reason\", \"message\", \"next\"}}.")]
     Json,
     /// Print a shell's completion script
-    Completions(CompletionsArgs),
+    #[command(after_help = "\
+Examples:
+  tenure completions bash > /usr/share/bash-completion/completions/tenure
+  tenure completions zsh > /usr/share/zsh/vendor-completions/_tenure
+  tenure completions fish > ~/.config/fish/completions/tenure.fish
+  # For the current shell only
+  source <(tenure completions bash)")]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
     /// Print the manual, or write its pages to a folder
-    Man(ManArgs),
+    #[command(after_help = "\
+Examples:
+  tenure man | man -l -
+  tenure man lock > tenure-lock.1
+  # All pages: tenure.1, tenure-lock.1 and so on
+  tenure man --dir /usr/local/share/man/man1")]
+    Man {
+        /// The command of the page [default: tenure itself]
+        #[arg(value_name = "COMMAND", conflicts_with = "dir")]
+        command: Vec<String>,
+        /// Write a page for tenure and one for each command to this folder, which is created if needed
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
 }
 
 /// The executable of the helper processes: the running one, even if it was replaced on disk meanwhile.

@@ -7,7 +7,7 @@ use tenure_proto::v1::{AcquireRequest, Mode};
 const MOST_PERMITS: i64 = 1_000_000;
 
 /// The mode of a claim: exclusive unless one of these is given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Args)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Args)]
 pub struct ModeArgs {
     /// Share the lock with other shared claims: readers, as opposed to a writer
     #[arg(long, conflicts_with_all = ["permits", "limit"])]

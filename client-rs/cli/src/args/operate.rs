@@ -24,7 +24,6 @@ impl OperatorArgs {
     }
 }
 
-/// `tenure evict`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -40,12 +39,10 @@ pub struct EvictArgs {
     /// Evict only the hold with this fencing token [default: any]
     #[arg(long, default_value_t = 0)]
     pub token: u64,
-    /// The operator and the reason.
     #[command(flatten)]
     pub by: OperatorArgs,
 }
 
-/// `tenure transfer`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -76,12 +73,10 @@ pub struct TransferArgs {
     /// Print nothing while waiting
     #[arg(short, long)]
     pub quiet: bool,
-    /// The operator and the reason.
     #[command(flatten)]
     pub by: OperatorArgs,
 }
 
-/// `tenure set`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -114,7 +109,6 @@ pub struct SetArgs {
     /// With --preempt: the time for the holder to stop its work: 100ms to 1h [default: unchanged, or 10s]
     #[arg(long, value_name = "DURATION", value_parser = values::duration, requires = "preempt")]
     pub drain: Option<Duration>,
-    /// The operator and the reason.
     #[command(flatten)]
     pub by: OperatorArgs,
 }
@@ -124,19 +118,4 @@ impl SetArgs {
     pub fn only_show(&self) -> bool {
         self.limit.is_none() && !self.no_limit && !self.preempt && !self.no_preempt
     }
-}
-
-/// `tenure blocked`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  tenure blocked
-  tenure blocked --deadlocks || alert 'sessions wait for each other'
-
-In a deadlock, sessions wait for each other in a cycle, which lasts until one of them ends: `tenure close SESSION`. \
-Acquiring all locks in one `tenure lock A B` avoids deadlocks.")]
-pub struct BlockedArgs {
-    /// Only claims in a deadlock; exits with 1 if there are any
-    #[arg(long)]
-    pub deadlocks: bool,
 }

@@ -6,7 +6,7 @@ use super::hold::{self, connect};
 use super::proto_duration;
 use super::waiting::{WaitReported, Waiting};
 use crate::Context;
-use crate::args::{AcquireArgs, ReleaseArgs, SessionIdArgs};
+use crate::args::{AcquireArgs, ReleaseArgs};
 use crate::exit::{self, Failure};
 use crate::output::{describe_claim, duration, escape, in_mode};
 use crate::rpc::{Repeat, locks, sessions};
@@ -48,8 +48,8 @@ pub async fn acquire(context: &Context, args: AcquireArgs) -> Result<u8, Failure
     Ok(if response.acquired { exit::OK } else { exit::CONFLICT })
 }
 
-pub async fn renew(context: &Context, args: SessionIdArgs) -> Result<u8, Failure> {
-    let request = RenewRequest { namespace: context.global.namespace.clone(), session_id: args.id };
+pub async fn renew(context: &Context, session_id: String) -> Result<u8, Failure> {
+    let request = RenewRequest { namespace: context.global.namespace.clone(), session_id };
     let response =
         context.rpc.call(Repeat::Safe, &request, async |wire, request| sessions(wire).renew(request).await).await?;
     context.output.message(&response, |response| {
@@ -69,12 +69,9 @@ pub async fn release(context: &Context, args: ReleaseArgs) -> Result<u8, Failure
     context.output.message(&response, |_| format!("{}: released", escape(&request.name)))
 }
 
-pub async fn close(context: &Context, args: SessionIdArgs) -> Result<u8, Failure> {
-    let request = CloseSessionRequest {
-        namespace: context.global.namespace.clone(),
-        session_id: args.id,
-        client_id: String::new(),
-    };
+pub async fn close(context: &Context, session_id: String) -> Result<u8, Failure> {
+    let (namespace, client_id) = (context.global.namespace.clone(), String::new());
+    let request = CloseSessionRequest { namespace, session_id, client_id };
     let response = context
         .rpc
         .call(Repeat::Safe, &request, async |wire, request| sessions(wire).close_session(request).await)

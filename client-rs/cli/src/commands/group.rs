@@ -1,7 +1,5 @@
 //! `group`: reads groups, sets their configs, and watches their events.
 
-use std::io::Read;
-
 use tenure_proto::v1::{
     ConfigureGroupRequest, ConfigureGroupResponse, GetGroupRequest, Group, GroupEvent, ListGroupsRequest,
     ListGroupsResponse, WatchRequest, WatchResponse, watch_response::Kind,
@@ -11,46 +9,43 @@ use super::group_join::join;
 use super::read::PAGE;
 use super::watch::follow;
 use crate::Context;
-use crate::args::{GroupCommand, GroupLsArgs, GroupNameArgs, GroupWatchArgs};
+use crate::args::{GroupCommand, GroupWatchArgs};
 use crate::exit::{self, Failure};
 use crate::output::{self, escape};
 use crate::rpc::{Repeat, all_pages, groups};
 
 pub async fn group(context: &Context, command: GroupCommand) -> Result<u8, Failure> {
     match command {
-        GroupCommand::Ls(args) => ls(context, args).await,
-        GroupCommand::Get(args) => get(context, args).await,
-        GroupCommand::Set(args) => {
-            let value = if args.value == "-" { from_stdin()? } else { args.value };
-            configure(context, args.name, Some(value), args.expect).await
+        GroupCommand::Ls { prefix } => ls(context, prefix).await,
+        GroupCommand::Get { name } => get(context, name).await,
+        GroupCommand::Set { name, value, expect } => {
+            let value = if value == "-" { from_stdin()? } else { value };
+            configure(context, name, Some(value), expect).await
         }
-        GroupCommand::Clear(args) => configure(context, args.name, None, args.expect).await,
+        GroupCommand::Clear { name, expect } => configure(context, name, None, expect).await,
         GroupCommand::Join(args) => join(context, args).await,
         GroupCommand::Watch(args) => watch(context, args).await,
     }
 }
 
-async fn ls(context: &Context, args: GroupLsArgs) -> Result<u8, Failure> {
-    let (namespace, prefix) = (context.global.namespace.clone(), args.prefix);
-    let request = ListGroupsRequest { namespace, prefix, page_size: PAGE, page_token: String::new() };
+async fn ls(context: &Context, prefix: String) -> Result<u8, Failure> {
+    let (namespace, page_token) = (context.global.namespace.clone(), String::new());
+    let request = ListGroupsRequest { namespace, prefix, page_size: PAGE, page_token };
     let all: ListGroupsResponse =
         all_pages!(context.rpc, request, groups, async |wire, request| groups(wire).list_groups(request).await);
     context.output.message(&all, output::groups)
 }
 
-async fn get(context: &Context, args: GroupNameArgs) -> Result<u8, Failure> {
-    let request = GetGroupRequest { namespace: context.global.namespace.clone(), group: args.name };
+async fn get(context: &Context, group: String) -> Result<u8, Failure> {
+    let request = GetGroupRequest { namespace: context.global.namespace.clone(), group };
     let response =
         context.rpc.call(Repeat::Safe, &request, async |wire, request| groups(wire).get_group(request).await).await?;
     context.output.message(&response, output::group)
 }
 
 fn from_stdin() -> Result<String, Failure> {
-    let mut value = String::new();
-    match std::io::stdin().read_to_string(&mut value) {
-        Ok(_) => Ok(value),
-        Err(error) => Err(Failure::new(exit::USAGE, format!("cannot read the standard input: {error}"))),
-    }
+    std::io::read_to_string(std::io::stdin())
+        .map_err(|error| Failure::new(exit::USAGE, format!("cannot read the standard input: {error}")))
 }
 
 async fn configure(

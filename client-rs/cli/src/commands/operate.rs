@@ -11,7 +11,7 @@ use super::proto_duration;
 use super::read::{PAGE, get_lock};
 use super::waiting;
 use crate::Context;
-use crate::args::{BlockedArgs, EvictArgs, SetArgs, TransferArgs};
+use crate::args::{EvictArgs, SetArgs, TransferArgs};
 use crate::exit::{self, Failure};
 use crate::output::{self, claims, describe_claim, escape, settings};
 use crate::rpc::{Repeat, all_pages, locks};
@@ -74,17 +74,17 @@ pub async fn set(context: &Context, args: SetArgs) -> Result<u8, Failure> {
     context.output.message(&response, |response| describe_settings(response.lock.as_ref()))
 }
 
-pub async fn blocked(context: &Context, args: BlockedArgs) -> Result<u8, Failure> {
+pub async fn blocked(context: &Context, deadlocked_only: bool) -> Result<u8, Failure> {
     let request = ListBlockedRequest {
         namespace: context.global.namespace.clone(),
-        deadlocked_only: args.deadlocks,
+        deadlocked_only,
         page_size: PAGE,
         page_token: String::new(),
     };
     let all: ListBlockedResponse =
         all_pages!(context.rpc, request, blocked, async |wire, request| locks(wire).list_blocked(request).await);
-    context.output.message(&all, |all| output::blocked(all, args.deadlocks))?;
-    Ok(if args.deadlocks && !all.blocked.is_empty() { exit::CONFLICT } else { exit::OK })
+    context.output.message(&all, |all| output::blocked(all, deadlocked_only))?;
+    Ok(if deadlocked_only && !all.blocked.is_empty() { exit::CONFLICT } else { exit::OK })
 }
 
 /// The settings after the command line is applied; those that it does not name keep their values.

@@ -1,12 +1,14 @@
-//! `cheat`, `exit-codes`, `json`, `completions`, `man`: prints static material without calling a server.
+//! `cheat`, `exit-codes`, `json`, `fence-sql`, `completions`, `man`: prints static material without calling a server.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
+use clap_complete::Shell;
 use serde_json::{Value, json};
+use tenure_fence::scripts;
 
-use crate::args::{self, CompletionsArgs, ManArgs};
+use crate::args::{self, FenceDialect};
 use crate::exit::{self, Failure};
 use crate::output::{Output, Style, Table, Tint, column};
 use crate::pages::{self, CHEAT, GRPCURL, Page, printed};
@@ -60,22 +62,30 @@ pub fn formats(output: Output) -> Result<u8, Failure> {
             table.row([one.command.into(), format!("{}{lines}", one.message.unwrap_or("-")).into(), fields.into()]);
         }
         table.finish()
-    })?;
-    Ok(exit::OK)
+    })
 }
 
-pub fn completions(output: Output, args: &CompletionsArgs) -> Result<u8, Failure> {
+pub fn fence_sql(output: Output, dialect: FenceDialect) -> Result<u8, Failure> {
+    let (dialect, script) = match dialect {
+        FenceDialect::Postgres => ("postgres", scripts::POSTGRES),
+        FenceDialect::Mysql => ("mysql", scripts::MYSQL),
+        FenceDialect::Sqlite => ("sqlite", scripts::SQLITE),
+    };
+    output.file(&json!({"dialect": dialect, "script": script}), script)
+}
+
+pub fn completions(output: Output, shell: Shell) -> Result<u8, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut args::command(), "tenure", &mut script);
+    clap_complete::generate(shell, &mut args::command(), "tenure", &mut script);
     let script = String::from_utf8_lossy(&script).into_owned();
-    output.file(&json!({"shell": args.shell.to_string(), "script": script}), &script)
+    output.file(&json!({"shell": shell.to_string(), "script": script}), &script)
 }
 
-pub fn man(output: Output, args: &ManArgs) -> Result<u8, Failure> {
+pub fn man(output: Output, words: &[String], dir: Option<&Path>) -> Result<u8, Failure> {
     let command = args::command();
-    let Some(dir) = &args.dir else {
-        let Some(page) = pages::page(&command, &args.command)? else {
-            let message = format!("no manual page for {}", args.command.join(" "));
+    let Some(dir) = dir else {
+        let Some(page) = pages::page(&command, words)? else {
+            let message = format!("no manual page for {}", words.join(" "));
             return Err(Failure::new(exit::USAGE, message).next("list the commands: tenure help"));
         };
         return output.file(&json!({"pages": [value(&page)]}), &page.text);
@@ -93,7 +103,7 @@ fn value(page: &Page) -> Value {
 
 fn write_all(dir: &Path, pages: &[Page]) -> io::Result<()> {
     fs::create_dir_all(dir)?;
-    pages.iter().try_for_each(|page| fs::File::create(dir.join(&page.name))?.write_all(page.text.as_bytes()))
+    pages.iter().try_for_each(|page| fs::write(dir.join(&page.name), &page.text))
 }
 
 #[cfg(test)]

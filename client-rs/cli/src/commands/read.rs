@@ -7,7 +7,6 @@ use tenure_proto::v1::{
 };
 
 use crate::Context;
-use crate::args::{GetArgs, LsArgs, SessionsArgs};
 use crate::exit::Failure;
 use crate::output;
 use crate::rpc::{self, Repeat, Rpc, all_pages, locks};
@@ -15,9 +14,9 @@ use crate::rpc::{self, Repeat, Rpc, all_pages, locks};
 /// The maximum page size of the service.
 pub const PAGE: i32 = 1000;
 
-pub async fn ls(context: &Context, args: LsArgs) -> Result<u8, Failure> {
-    let all = list_locks(&context.rpc, &context.global.namespace, &args.prefix).await?;
-    context.output.message(&all, |all| output::locks(all, &args.prefix))
+pub async fn ls(context: &Context, prefix: &str) -> Result<u8, Failure> {
+    let all = list_locks(&context.rpc, &context.global.namespace, prefix).await?;
+    context.output.message(&all, |all| output::locks(all, prefix))
 }
 
 /// All locks whose names start with `prefix`, merged into one response.
@@ -27,8 +26,8 @@ pub(super) async fn list_locks(rpc: &Rpc, namespace: &str, prefix: &str) -> Resu
     Ok(all_pages!(rpc, request, locks, async |wire, request| locks(wire).list_locks(request).await))
 }
 
-pub async fn get(context: &Context, args: GetArgs) -> Result<u8, Failure> {
-    let response = get_lock(context, &args.name).await?;
+pub async fn get(context: &Context, name: &str) -> Result<u8, Failure> {
+    let response = get_lock(context, name).await?;
     context.output.message(&response, output::lock)
 }
 
@@ -38,8 +37,8 @@ pub(super) async fn get_lock(context: &Context, name: &str) -> Result<GetLockRes
     context.rpc.call(Repeat::Safe, &request, async |wire, request| locks(wire).get_lock(request).await).await
 }
 
-pub async fn sessions(context: &Context, args: SessionsArgs) -> Result<u8, Failure> {
-    match args.id {
+pub async fn sessions(context: &Context, id: Option<String>) -> Result<u8, Failure> {
+    match id {
         Some(id) => {
             let session = get_session(context, id).await?;
             context.output.message(&session, output::session)

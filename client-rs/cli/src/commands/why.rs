@@ -9,7 +9,6 @@ use tokio::time::Instant;
 use super::history;
 use super::read::get_lock;
 use crate::Context;
-use crate::args::WhyArgs;
 use crate::exit::Failure;
 use crate::output::{self, Explanation};
 use crate::rpc::{Repeat, Rpc, sessions};
@@ -20,15 +19,15 @@ const PAST: u32 = 5;
 /// The time limit for searching a long history.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-pub async fn why(context: &Context, args: WhyArgs) -> Result<u8, Failure> {
-    let response = get_lock(context, &args.name).await?;
+pub async fn why(context: &Context, name: &str) -> Result<u8, Failure> {
+    let response = get_lock(context, name).await?;
     let (lock, revision) = (response.lock.unwrap_or_default(), response.revision);
     let holder = lock.holders.iter().find(|claim| claim.state() == ClaimState::Held);
     let (rpc, session) = match holder {
         Some(holder) => at_home(context, &holder.session_id).await,
         None => (context.rpc.clone(), None),
     };
-    let history = history::read(context, &rpc, &args.name, PAST, Some(Instant::now() + PATIENCE)).await?;
+    let history = history::read(context, &rpc, name, PAST, Some(Instant::now() + PATIENCE)).await?;
     let elsewhere = elsewhere(context, &lock).await?;
     let explanation = Explanation { lock, revision, session, elsewhere, history };
     let json = explanation.json()?;
