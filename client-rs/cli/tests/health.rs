@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal};
 use support::{PATIENCE, appears, ended, said, server, signal, tenure, waiters};
 use tenure_cli::child::{Health, HealthCheck, Outcome, Schedule, Signals, Task, Validity, since_boot, supervise};
+use tenure_client::Progress;
 use tenure_harness::wait_until;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -24,6 +25,7 @@ fn check(command: &str) -> HealthCheck {
         retries: 2,
         start_period: Duration::ZERO,
         health: watch::Sender::new(Health::Healthy),
+        progress: Progress::within(Duration::MAX),
     }
 }
 

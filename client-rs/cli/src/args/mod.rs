@@ -324,15 +324,6 @@ Examples:
     },
 }
 
-/// The executable of the helper processes: the running one, even if it was replaced on disk meanwhile.
-pub fn own_program() -> PathBuf {
-    if cfg!(target_os = "linux") {
-        PathBuf::from("/proc/self/exe")
-    } else {
-        std::env::current_exe().unwrap_or_else(|_| PathBuf::from("tenure"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;

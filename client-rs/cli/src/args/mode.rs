@@ -26,9 +26,6 @@ pub fn limit() -> clap::builder::RangedI64ValueParser<u32> {
 }
 
 impl ModeArgs {
-    /// Exclusive mode.
-    pub const EXCLUSIVE: Self = Self { shared: false, permits: None, limit: None };
-
     /// The mode as the fields of an `AcquireRequest`.
     pub fn of_request(self) -> AcquireRequest {
         let mode = match self {

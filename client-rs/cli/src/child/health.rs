@@ -7,6 +7,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
+use tenure_client::Progress;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::Child;
@@ -36,6 +37,8 @@ pub struct HealthCheck {
     pub start_period: Duration,
     /// Where changes are published.
     pub health: watch::Sender<Health>,
+    /// Stalled while CMD is unhealthy, which stops renewals.
+    pub progress: Progress,
 }
 
 /// The known health of CMD.
@@ -73,9 +76,13 @@ impl HealthCheck {
         self.health.send_if_modified(|known| {
             match (&*known, &health) {
                 (Health::Healthy, Health::Unhealthy(why)) => {
-                    say(&format!("tenure: {lock} is not renewed any more: {why}"))
+                    self.progress.stall();
+                    say(&format!("tenure: {lock} is not renewed any more: {why}"));
                 }
-                (Health::Unhealthy(_), Health::Healthy) => say(&format!("tenure: healthy again; {lock} is renewed")),
+                (Health::Unhealthy(_), Health::Healthy) => {
+                    self.progress.tick();
+                    say(&format!("tenure: healthy again; {lock} is renewed"));
+                }
                 _ => return false,
             }
             *known = health;
@@ -183,7 +190,8 @@ mod tests {
 
     fn check(retries: u32, start_period: Duration) -> HealthCheck {
         let health = watch::Sender::new(Health::Healthy);
-        HealthCheck { command: String::new(), interval: S, timeout: S, retries, start_period, health }
+        let progress = Progress::within(Duration::MAX);
+        HealthCheck { command: String::new(), interval: S, timeout: S, retries, start_period, health, progress }
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! `acquire`, `renew`, `release`, `close`: each makes one call, for scripts.
 
+use std::cell::Cell;
+
 use tenure_proto::v1::{AcquireRequest, AcquireResponse, CloseSessionRequest, ReleaseRequest, RenewRequest};
 
-use super::hold::{self, connect};
+use super::hold::{self, connect, label};
 use super::proto_duration;
-use super::waiting::{WaitReported, Waiting};
+use super::waiting::Waiting;
 use crate::Context;
 use crate::args::{AcquireArgs, ReleaseArgs};
 use crate::exit::{self, Failure};
@@ -35,7 +37,7 @@ pub async fn acquire(context: &Context, args: AcquireArgs) -> Result<u8, Failure
         // Without an explicit session, its place in the queue cannot be distinguished from others'.
         let session = Some(request.session_id.as_str()).filter(|id| !id.is_empty());
         let client = connect(context).await?;
-        let reported = WaitReported::default();
+        let reported = Cell::new(false);
         let waiting = Waiting { context, client: &client, session, names: &request.names };
         let response = tokio::select! {
             response = acquired => response?,
@@ -80,7 +82,7 @@ pub async fn close(context: &Context, session_id: String) -> Result<u8, Failure>
 }
 
 fn describe_answer(request: &AcquireRequest, response: &AcquireResponse) -> String {
-    let names = request.names.iter().map(|name| escape(name)).collect::<Vec<_>>().join(" ");
+    let names = label(&request.names);
     if response.acquired {
         let session = escape(&response.session_id);
         // After a wait, the remaining TTL is not known.
@@ -94,18 +96,15 @@ fn describe_answer(request: &AcquireRequest, response: &AcquireResponse) -> Stri
     }
     match &response.holder {
         Some(holder) => {
-            let place = if holder.names == request.names {
+            let who = describe_claim(holder);
+            let others = if holder.names == request.names {
                 String::new()
             } else {
-                let others = holder.names.iter().map(|name| escape(name)).collect::<Vec<_>>().join(" ");
-                format!(", which has {others}")
+                format!(", which has {}", label(&holder.names))
             };
             match holder.token {
-                0 => format!("{names}: not acquired: {} waits ahead{place}", describe_claim(holder)),
-                token => {
-                    let (who, mode) = (describe_claim(holder), in_mode(holder));
-                    format!("{names}: not acquired: held by {who}, token {token}{mode}{place}")
-                }
+                0 => format!("{names}: not acquired: {who} waits ahead{others}"),
+                token => format!("{names}: not acquired: held by {who}, token {token}{}{others}", in_mode(holder)),
             }
         }
         None => format!("{names}: not acquired"),

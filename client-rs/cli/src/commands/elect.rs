@@ -5,7 +5,7 @@ use std::time::Duration;
 use tenure_client::{Client, Error, Reason};
 use tokio::time::sleep;
 
-use super::hold::{AcquireResult, Acquisition, Wait, client, close, failure};
+use super::hold::{AcquireResult, Acquisition, client, close, failure};
 use crate::Context;
 use crate::args::ElectArgs;
 use crate::child::{Outcome, Signals};
@@ -34,11 +34,11 @@ async fn campaign(context: &Context, args: &ElectArgs, client: &Client, signals:
         Acquisition { priority: args.priority, on_transfer: args.on_transfer, ..Acquisition::new(&names, &args.run) };
     let mut pause = PAUSES.0;
     loop {
-        let guard = match request.acquire(context, client, Wait::Unlimited, signals).await {
+        let guard = match request.acquire(context, client, None, signals).await {
             Ok(AcquireResult::Granted(guard)) => guard,
             Ok(AcquireResult::Interrupted(signal)) => return Ok(exit::of_signal(signal)),
             // An unlimited wait that ends without a grant was ended by the server: handled like an unavailable server.
-            Ok(AcquireResult::Busy(_) | AcquireResult::SessionInUse) => continue,
+            Ok(AcquireResult::Busy(_)) => continue,
             Err(error) if error.is_transient() || is_over(&error) => {
                 let pause_text = exact(pause);
                 say(&format!("{}\n  retrying in {pause_text}", failure(context, &error).await));

@@ -1,22 +1,24 @@
 //! The flow shared by `lock` and `elect`: acquires with the wait shown, runs CMD while the hold lasts, and releases it.
 
+use std::cell::Cell;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tenure_client::{
-    Attempt, Busy, Client, ClientOptions, Error, Guard, Progress, Reason, Session, SessionOptions, SessionState,
+    Attempt, Client, ClientOptions, Error, Guard, Progress, Reason, Session, SessionOptions, SessionState,
     TransferRequest,
 };
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::waiting::{self, WaitReported, Waiting};
+use super::waiting::{self, Waiting};
 use crate::Context;
-use crate::args::{Format, ModeArgs, OnTransfer, RunArgs, own_program};
+use crate::args::{Format, ModeArgs, OnTransfer, RunArgs};
 use crate::child::{
     Health, HealthCheck, MOST_GRACE_DIVISOR, Outcome, Schedule, Signals, Task, Validity, since_boot, supervise,
 };
 use crate::exit::{self, Failure};
-use crate::output::{escape, exact, say};
+use crate::output::{describe_holder, escape, exact, say};
 use crate::{rejection, rpc};
 
 /// The number of checks for a renewal per window; a session is renewed three times per window.
@@ -42,34 +44,25 @@ pub struct Acquisition<'a> {
     /// Stalled while CMD is unhealthy, which stops renewals.
     pub progress: Progress,
     /// Whether the wait was reported in a log.
-    pub reported: WaitReported,
+    pub reported: Cell<bool>,
 }
 
 /// The result of an acquire request.
 pub enum AcquireResult {
     Granted(Guard),
-    Busy(Busy),
-    /// Another program uses the session's id.
-    SessionInUse,
+    /// Another session holds the locks, or another program uses the session's id; the obstacle, in readable form.
+    Busy(String),
     /// A signal ended the wait; its number.
     Interrupted(i32),
 }
 
-/// The limit of the wait.
-#[derive(Debug, Clone, Copy)]
-pub enum Wait {
-    Unlimited,
-    Until(Instant),
-    None,
-}
-
 /// A client with the options of the command line, which are validated first.
 pub async fn client(context: &Context, run: &RunArgs) -> Result<Client, Failure> {
-    let (limit, option) = match run.disconnect_grace {
-        Some(grace) if grace < run.ttl => ("the disconnect grace", "--disconnect-grace"),
-        _ => ("the TTL", "--ttl"),
+    let (window, limit, option) = match run.disconnect_grace {
+        Some(grace) if grace < run.ttl => (grace, "the disconnect grace", "--disconnect-grace"),
+        _ => (run.ttl, "the TTL", "--ttl"),
     };
-    let most = run.disconnect_grace.map_or(run.ttl, |grace| grace.min(run.ttl)) / MOST_GRACE_DIVISOR;
+    let most = window / MOST_GRACE_DIVISOR;
     if run.kill_grace.is_some_and(|grace| grace > most) {
         let message = format!("--kill-grace: at most a third of {limit}, {}", exact(most));
         return Err(Failure::new(exit::USAGE, message).next(format!("choose a longer {option}")));
@@ -93,90 +86,91 @@ pub async fn connect(context: &Context) -> Result<Client, Failure> {
 impl<'a> Acquisition<'a> {
     /// A request for these locks with default options.
     pub fn new(names: &'a [String], run: &'a RunArgs) -> Self {
-        let progress = Progress::within(Duration::MAX);
         Self {
             names,
             session_id: None,
-            mode: ModeArgs::EXCLUSIVE,
+            mode: ModeArgs::default(),
             priority: 0,
             min_hold: Duration::ZERO,
             on_transfer: OnTransfer::Ignore,
             run,
-            progress,
-            reported: WaitReported::default(),
+            progress: Progress::within(Duration::MAX),
+            reported: Cell::default(),
         }
     }
 
     /// The locks, for messages.
     pub fn label(&self) -> String {
-        self.names.iter().map(|name| escape(name)).collect::<Vec<_>>().join(" ")
+        label(self.names)
     }
 
-    /// Acquires, and waits as long as `wait` lasts. A session that is lost while waiting is replaced.
+    /// Acquires, and waits until `end`, if it is set. A session that is lost while waiting is replaced.
     pub async fn acquire(
         &self,
         context: &Context,
         client: &Client,
-        wait: Wait,
+        end: Option<Instant>,
         signals: &mut Signals,
     ) -> Result<AcquireResult, Error> {
         tokio::select! {
-            result = self.acquire_repeatedly(context, client, wait) => result,
+            result = self.acquire_repeatedly(context, client, end) => result,
             signal = signals.next_termination() => Ok(AcquireResult::Interrupted(signal.as_raw())),
         }
     }
 
-    async fn acquire_repeatedly(&self, context: &Context, client: &Client, wait: Wait) -> Result<AcquireResult, Error> {
-        let quiet = self.run.quiet;
+    async fn acquire_repeatedly(
+        &self,
+        context: &Context,
+        client: &Client,
+        end: Option<Instant>,
+    ) -> Result<AcquireResult, Error> {
         loop {
-            let Some(session) = self.open(context, client, wait).await? else {
-                return Ok(AcquireResult::SessionInUse);
+            let Some(session) = self.open(context, client, end).await? else {
+                let id = escape(self.session_id.unwrap_or_default());
+                return Ok(AcquireResult::Busy(format!("session {id} is in use by another program")));
             };
             let waiting = Waiting { context, client, session: Some(session.id()), names: self.names };
             let attempt = tokio::select! {
-                attempt = self.attempt(&session, wait) => attempt,
-                never = waiting.show(quiet, &self.reported) => match never {},
+                attempt = self.attempt(&session, end) => attempt,
+                never = waiting.show(self.run.quiet, &self.reported) => match never {},
             };
-            return match attempt {
-                Ok(Attempt::Acquired(guard)) => Ok(AcquireResult::Granted(guard)),
-                Ok(Attempt::Busy(busy)) => Ok(AcquireResult::Busy(busy)),
-                Err(Error::Lost(why)) => {
-                    say(&format!(
-                        "tenure: lost the position in the queue for {} ({why}); acquiring again",
-                        self.label()
-                    ));
-                    continue;
+            match attempt {
+                Ok(Attempt::Acquired(guard)) => return Ok(AcquireResult::Granted(guard)),
+                Ok(Attempt::Busy(busy)) => {
+                    let holder = busy.holder.as_ref().map(describe_holder);
+                    return Ok(AcquireResult::Busy(holder.unwrap_or_else(|| "held by another session".to_owned())));
                 }
-                Err(error) => Err(error),
-            };
+                Err(Error::Lost(why)) => say(&format!(
+                    "tenure: lost the position in the queue for {} ({why}); acquiring again",
+                    self.label()
+                )),
+                Err(error) => return Err(error),
+            }
         }
     }
 
-    /// Opens the session. While another program uses its id, waits as long as `wait` lasts: a restarted program
-    /// with the same id thus takes over when the session of its predecessor has ended.
-    async fn open(&self, context: &Context, client: &Client, wait: Wait) -> Result<Option<Session>, Error> {
-        let quiet = self.run.quiet;
+    /// Opens the session. While another program uses its id, waits until `end`: a restarted program with the same id
+    /// thus takes over when the session of its predecessor has ended.
+    async fn open(&self, context: &Context, client: &Client, end: Option<Instant>) -> Result<Option<Session>, Error> {
+        let (quiet, limit) = (self.run.quiet, context.global.timeout);
+        let no_reply = |left: &str| format!("no server has replied yet; retrying for {left} more");
         let opened = tokio::select! {
             opened = client.session(self.session()) => opened,
-            never = waiting::for_a_server(quiet, context.global.timeout) => match never {},
+            never = waiting::count_down(quiet, limit, no_reply) => match never {},
         };
         match (opened, self.session_id) {
             (Err(error), Some(id)) if is_in_use(&error) => tokio::select! {
-                opened = self.open_when_free(client, wait) => opened,
+                opened = self.open_when_free(client, end) => opened,
                 never = waiting::for_a_session(quiet, id, &self.reported) => match never {},
             },
             (opened, _) => opened.map(Some),
         }
     }
 
-    async fn open_when_free(&self, client: &Client, wait: Wait) -> Result<Option<Session>, Error> {
+    async fn open_when_free(&self, client: &Client, end: Option<Instant>) -> Result<Option<Session>, Error> {
         let mut pause = FIRST_PAUSE;
         loop {
-            let left = match wait {
-                Wait::Unlimited => Duration::MAX,
-                Wait::Until(end) => end.saturating_duration_since(Instant::now()),
-                Wait::None => Duration::ZERO,
-            };
+            let left = time_left(end).unwrap_or(Duration::MAX);
             if left.is_zero() {
                 return Ok(None);
             }
@@ -188,17 +182,17 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    async fn attempt(&self, session: &Session, wait: Wait) -> Result<Attempt, Error> {
+    async fn attempt(&self, session: &Session, end: Option<Instant>) -> Result<Attempt, Error> {
         let request = session
             .locks(self.names)
             .priority(self.priority)
             .min_hold(self.min_hold)
             .with_metadata(self.run.metadata.iter().cloned().collect());
         let request = self.mode.of(request);
-        match wait {
-            Wait::Unlimited => request.acquire().await.map(Attempt::Acquired),
-            Wait::Until(end) => request.acquire_within(end.saturating_duration_since(Instant::now())).await,
-            Wait::None => request.try_acquire().await,
+        match time_left(end) {
+            None => request.acquire().await.map(Attempt::Acquired),
+            Some(left) if left.is_zero() => request.try_acquire().await,
+            Some(left) => request.acquire_within(left).await,
         }
     }
 
@@ -236,7 +230,6 @@ impl<'a> Acquisition<'a> {
         let outcome = tokio::select! {
             outcome = supervise(&task, validity, signals) => outcome,
             never = self.publish_validity(&guard, &session, &sender) => match never {},
-            never = self.follow_health(&task) => match never {},
         };
         // This confirms a requested handoff.
         if let Ok(Outcome::Ended(_) | Outcome::Stopped) = outcome
@@ -249,6 +242,8 @@ impl<'a> Acquisition<'a> {
 
     fn health_check(&self) -> Option<HealthCheck> {
         let args = &self.run.health;
+        // A former hold may have been lost because CMD was unhealthy.
+        self.progress.tick();
         Some(HealthCheck {
             command: args.health_cmd.clone()?,
             interval: args.health_interval,
@@ -256,21 +251,8 @@ impl<'a> Acquisition<'a> {
             retries: args.health_retries,
             start_period: args.health_start_period,
             health: watch::Sender::new(Health::Healthy),
+            progress: self.progress.clone(),
         })
-    }
-
-    /// Allows renewals only while CMD is healthy.
-    async fn follow_health(&self, task: &Task) -> std::convert::Infallible {
-        let Some(check) = &task.health else { return std::future::pending().await };
-        let mut health = check.health.subscribe();
-        loop {
-            match &*health.borrow_and_update() {
-                Health::Healthy => self.progress.tick(),
-                Health::Unhealthy(_) => self.progress.stall(),
-            }
-            // The sender is a part of the task, so the channel cannot be closed.
-            let _ = health.changed().await;
-        }
     }
 
     /// Publishes the end of validity after each renewal, a requested handoff, and the loss of the hold.
@@ -345,9 +327,28 @@ impl<'a> Acquisition<'a> {
     }
 }
 
+/// The executable of the helper processes: the running one, even if it was replaced on disk meanwhile.
+fn own_program() -> PathBuf {
+    if cfg!(target_os = "linux") {
+        PathBuf::from("/proc/self/exe")
+    } else {
+        std::env::current_exe().unwrap_or_else(|_| PathBuf::from("tenure"))
+    }
+}
+
+/// Names of locks, for messages.
+pub fn label(names: &[String]) -> String {
+    names.iter().map(|name| escape(name)).collect::<Vec<_>>().join(" ")
+}
+
+/// The time until `end`. None: no limit.
+fn time_left(end: Option<Instant>) -> Option<Duration> {
+    end.map(|end| end.saturating_duration_since(Instant::now()))
+}
+
 /// Whether another program uses the session's id.
 fn is_in_use(error: &Error) -> bool {
-    matches!(error, Error::Refused(rejection) if rejection.reason == Reason::SessionInUse)
+    error.reason() == Some(&Reason::SessionInUse)
 }
 
 /// How long a renewal keeps the session valid.

@@ -1,13 +1,15 @@
 //! `lock`: runs CMD once under a lock.
 
+use std::time::Duration;
+
 use tokio::time::Instant;
 
-use super::hold::{AcquireResult, Acquisition, Wait, client, close, failure};
+use super::hold::{AcquireResult, Acquisition, client, close, failure};
 use crate::Context;
 use crate::args::LockArgs;
 use crate::child::{Outcome, Signals};
 use crate::exit::{self, Failure};
-use crate::output::{describe_holder, escape, human, say};
+use crate::output::{human, say};
 
 pub async fn lock(context: &Context, args: LockArgs) -> Result<u8, Failure> {
     let mut signals = Signals::catch()?;
@@ -20,18 +22,15 @@ pub async fn lock(context: &Context, args: LockArgs) -> Result<u8, Failure> {
         on_transfer: args.on_transfer,
         ..Acquisition::new(&args.names, &args.run)
     };
-    let wait = match (args.no_wait, args.wait) {
-        (true, _) => Wait::None,
-        (false, Some(wait)) => Instant::now().checked_add(wait).map_or(Wait::Unlimited, Wait::Until),
-        (false, None) => Wait::Unlimited,
-    };
     let begun = Instant::now();
-    let ended = match request.acquire(context, &client, wait, &mut signals).await {
+    let wait = if args.no_wait { Some(Duration::ZERO) } else { args.wait };
+    let end = wait.and_then(|wait| begun.checked_add(wait));
+    let ended = match request.acquire(context, &client, end, &mut signals).await {
         Ok(AcquireResult::Granted(guard)) => {
-            let after = human(begun.elapsed());
-            request
-                .reported
-                .end(|| format!("tenure: acquired {} after {after}, token {}", request.label(), guard.token()));
+            if request.reported.get() {
+                let after = human(begun.elapsed());
+                say(&format!("tenure: acquired {} after {after}, token {}", request.label(), guard.token()));
+            }
             match request.run(context, guard, &mut signals).await {
                 Ok(Outcome::Ended(code)) => Ok(code),
                 Ok(Outcome::Lost(why)) => Err(stopped(&request, &format!("was lost while the command ran ({why})"))),
@@ -39,17 +38,9 @@ pub async fn lock(context: &Context, args: LockArgs) -> Result<u8, Failure> {
                 Err(failure) => Err(failure),
             }
         }
-        Ok(AcquireResult::Busy(busy)) => {
+        Ok(AcquireResult::Busy(obstacle)) => {
             if !args.run.quiet {
-                let holder = busy.holder.as_ref().map_or_else(|| "held by another session".to_owned(), describe_holder);
-                say(&format!("tenure: {} not acquired: {holder}", request.label()));
-            }
-            Ok(args.conflict_exit_code)
-        }
-        Ok(AcquireResult::SessionInUse) => {
-            if !args.run.quiet {
-                let id = escape(request.session_id.unwrap_or_default());
-                say(&format!("tenure: {} not acquired: session {id} is in use by another program", request.label()));
+                say(&format!("tenure: {} not acquired: {obstacle}", request.label()));
             }
             Ok(args.conflict_exit_code)
         }

@@ -34,9 +34,11 @@ pub async fn transfer(context: &Context, args: TransferArgs) -> Result<u8, Failu
     };
     let rpc = context.rpc.with_more_time(args.drain.saturating_add(PATIENCE));
     let transferred = rpc.call(repeat, &request, async |wire, request| locks(wire).transfer(request).await);
+    let name = escape(&request.name);
+    let drains = |left: &str| format!("waiting for the holder of {name} to hand over; it has {left}");
     let response = tokio::select! {
         response = transferred => response?,
-        never = waiting::for_the_holder(args.quiet, &request.name, args.drain) => match never {},
+        never = waiting::count_down(args.quiet, args.drain, drains) => match never {},
     };
     context.output.message(&response, |response| describe_transfer(&request.name, response))
 }

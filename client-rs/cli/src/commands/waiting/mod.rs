@@ -8,6 +8,8 @@ mod status_line;
 mod throttle;
 
 use std::cell::Cell;
+use std::convert::Infallible;
+use std::future::pending;
 use std::time::Duration;
 
 use tenure_client::{Client, Event, EventKind, Watch, WatchEvent, WatchOptions};
@@ -43,97 +45,67 @@ pub struct Waiting<'a> {
     pub names: &'a [String],
 }
 
-/// Whether the wait was reported in a log, so that its end must be reported too.
-#[derive(Default)]
-pub struct WaitReported(Cell<bool>);
-
-impl WaitReported {
-    /// Reports the end of the wait if its beginning was reported.
-    pub fn end(&self, text: impl FnOnce() -> String) {
-        if self.0.take() {
-            say(&text());
-        }
+/// Reports that another program uses the session's id, until dropped. Sets `reported` if that was in a log.
+pub async fn for_a_session(quiet: bool, id: &str, reported: &Cell<bool>) -> Infallible {
+    if quiet {
+        return pending().await;
     }
-}
-
-/// Reports that no server has replied yet, until dropped. Never returns.
-pub async fn for_a_server(quiet: bool, limit: Duration) -> std::convert::Infallible {
-    if !quiet {
+    let begun = Instant::now();
+    let text = format!("session {} is in use by another program; waiting until it ends", escape(id));
+    if !Style::of_stderr().can_redraw() {
         sleep(LOG_DELAY).await;
-        let text = |left: Duration| format!("no server has replied yet; retrying for {} more", human(left));
-        count_down(limit.saturating_sub(LOG_DELAY), text).await;
-    }
-    std::future::pending().await
-}
-
-/// Reports that another program uses the session's id, until dropped. Never returns.
-pub async fn for_a_session(quiet: bool, id: &str, reported: &WaitReported) -> std::convert::Infallible {
-    if !quiet {
-        let begun = Instant::now();
-        let text = format!("session {} is in use by another program; waiting until it ends", escape(id));
-        if Style::of_stderr().can_redraw() {
-            sleep(TERMINAL_DELAY).await;
-            let mut status_line = StatusLine::default();
-            loop {
-                status_line.show(&format!("{text} (for {})", human(begun.elapsed())));
-                sleep(REDRAW_INTERVAL).await;
-            }
-        }
-        sleep(LOG_DELAY).await;
-        reported.0.set(true);
+        reported.set(true);
         say(&format!("tenure: {text}"));
+        return pending().await;
     }
-    std::future::pending().await
+    sleep(TERMINAL_DELAY).await;
+    let mut status_line = StatusLine::default();
+    loop {
+        status_line.show(&format!("{text} (for {})", human(begun.elapsed())));
+        sleep(REDRAW_INTERVAL).await;
+    }
 }
 
-/// Reports that a holder was asked to hand over, until dropped. Never returns.
-pub async fn for_the_holder(quiet: bool, name: &str, drain: Duration) -> std::convert::Infallible {
-    if !quiet {
-        sleep(LOG_DELAY).await;
-        let name = escape(name);
-        let text = |left: Duration| format!("waiting for the holder of {name} to hand over; it has {}", human(left));
-        count_down(drain.saturating_sub(LOG_DELAY), text).await;
+/// Reports the remaining time, as phrased by `text`, until dropped: each second on a terminal, once in a log.
+pub async fn count_down(quiet: bool, limit: Duration, text: impl Fn(&str) -> String) -> Infallible {
+    if quiet {
+        return pending().await;
     }
-    std::future::pending().await
-}
-
-/// Reports the remaining time, until dropped: once a second on a terminal, once in a log. Never returns.
-async fn count_down(limit: Duration, text: impl Fn(Duration) -> String) -> std::convert::Infallible {
     let end = Instant::now().checked_add(limit);
     let left = || end.map_or(limit, |end| end.saturating_duration_since(Instant::now()));
+    sleep(LOG_DELAY).await;
     if !Style::of_stderr().can_redraw() {
-        say(&format!("tenure: {}", text(left())));
-        return std::future::pending().await;
+        say(&format!("tenure: {}", text(&human(left()))));
+        return pending().await;
     }
     let mut status_line = StatusLine::default();
     loop {
         // Rounds up to full seconds.
-        status_line.show(&text(Duration::from_secs(left().as_millis().div_ceil(1000).try_into().unwrap_or(u64::MAX))));
+        let seconds = left().as_millis().div_ceil(1000).try_into().unwrap_or(u64::MAX);
+        status_line.show(&text(&human(Duration::from_secs(seconds))));
         sleep(REDRAW_INTERVAL).await;
     }
 }
 
 impl Waiting<'_> {
-    /// Reports the wait until dropped; then a terminal's line is cleared. Never returns.
-    pub async fn show(&self, quiet: bool, reported: &WaitReported) -> std::convert::Infallible {
+    /// Reports the wait until dropped; then a terminal's line is cleared. Sets `reported` if that was in a log.
+    pub async fn show(&self, quiet: bool, reported: &Cell<bool>) -> Infallible {
         if quiet {
-            return std::future::pending().await;
-        }
-        if Style::of_stderr().can_redraw() {
+            pending().await
+        } else if Style::of_stderr().can_redraw() {
             sleep(TERMINAL_DELAY).await;
-            self.show_on_terminal().await;
+            self.show_on_terminal().await
         } else {
             sleep(LOG_DELAY).await;
-            self.show_in_log(reported).await;
+            self.show_in_log(reported).await
         }
-        std::future::pending().await
     }
 
     fn watch(&self) -> Watch {
         self.client.watch(WatchOptions::names(self.names))
     }
 
-    async fn show_on_terminal(&self) {
+    async fn show_on_terminal(&self) -> Infallible {
         let mut status_line = StatusLine::default();
         let mut changes = self.watch();
         let mut tick = interval(REDRAW_INTERVAL);
@@ -142,21 +114,15 @@ impl Waiting<'_> {
         let (mut is_stale, mut next_read) = (true, Instant::now());
         loop {
             tokio::select! {
-                change = changes.next() => match change {
-                    Some(change) => {
-                        is_stale = true;
-                        since = change.ok().and_then(granted).or(since);
-                    }
-                    None => return,
-                },
+                Some(change) = changes.next() => {
+                    is_stale = true;
+                    since = change.ok().and_then(granted).or(since);
+                }
                 () = sleep_until(next_read), if is_stale => {
                     is_stale = false;
-                    match self.read().await {
-                        Some(state) => {
-                            since = self.since(&state, since).await;
-                            known = Some(state);
-                        }
-                        None => known = None,
+                    known = self.read().await;
+                    if let Some(state) = &known {
+                        since = self.since(state, since).await;
                     }
                     next_read = Instant::now() + READ_INTERVAL;
                 }
@@ -169,21 +135,18 @@ impl Waiting<'_> {
         }
     }
 
-    async fn show_in_log(&self, reported: &WaitReported) {
+    async fn show_in_log(&self, reported: &Cell<bool>) -> Infallible {
         let mut changes = self.watch();
         let mut throttle = LogThrottle::new(Instant::now());
         let (mut last, mut since) = (None, None);
         let mut is_stale = true;
         loop {
             tokio::select! {
-                change = changes.next() => match change {
-                    Some(change) => {
-                        let change = change.ok();
-                        is_stale |= change.as_ref().is_none_or(concerns_holder);
-                        since = change.and_then(granted).or(since);
-                    }
-                    None => return,
-                },
+                Some(change) = changes.next() => {
+                    let change = change.ok();
+                    is_stale |= change.as_ref().is_none_or(concerns_holder);
+                    since = change.and_then(granted).or(since);
+                }
                 () = sleep_until(throttle.next()), if is_stale => {
                     is_stale = false;
                     let Some(state) = self.read().await.filter(|state| last != Some(state.holder())) else {
@@ -193,9 +156,11 @@ impl Waiting<'_> {
                     since = self.since(&state, since).await;
                     say(&format!("tenure: {}", state.for_a_log(since.as_ref())));
                     last = Some(state.holder());
-                    reported.0.set(true);
+                    reported.set(true);
                     throttle.on_line(Instant::now());
                 }
+                // The watch has ended, because the client was closed.
+                else => return pending().await,
             }
         }
     }
