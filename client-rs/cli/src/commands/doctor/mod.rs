@@ -6,14 +6,13 @@ mod report;
 
 use crate::Context;
 use crate::exit::{self, Failure};
-use report::{Endpoint, Report};
+use report::Report;
 
 pub async fn doctor(context: &Context) -> Result<u8, Failure> {
     let mut report = Report::default();
     report.local.push(clocks::local());
     for url in &context.rpc.endpoints {
-        let (checks, facts) = probe::probe(&context.rpc, url, &context.global.namespace).await;
-        report.endpoints.push(Endpoint { url: url.clone(), checks, facts });
+        report.endpoints.push(probe::probe(&context.rpc, url, &context.global.namespace).await);
     }
     report.compare();
     context.output.value(&report.json(), || report.text())?;

@@ -3,13 +3,11 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use tenure_client::transport::Wire;
-use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::server_service_client::ServerServiceClient;
-use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::watch_service_client::WatchServiceClient;
 use tenure_proto::v1::{
     AcquireRequest, CloseSessionRequest, ListServersRequest, ListServersResponse, ReleaseRequest, RenewRequest, Server,
-    WatchRequest, watch_response::Kind,
+    WatchRequest, WatchResponse, watch_response::Kind,
 };
 use tokio::time::timeout;
 use tonic::{Code, Status, Streaming};
@@ -18,10 +16,10 @@ use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 
 use super::clocks;
-use super::report::{Check, Facts};
+use super::report::{Check, Endpoint};
 use crate::output::exact;
 use crate::rejection;
-use crate::rpc::Rpc;
+use crate::rpc::{Rpc, locks, sessions};
 
 /// The number of round-trip measurements; the best counts.
 const ROUND_TRIPS: u32 = 5;
@@ -35,30 +33,29 @@ const SCRATCH_TTL: prost_types::Duration = prost_types::Duration { seconds: 10, 
 const VERSION_HEADER: &str = "tenure-version";
 
 /// Checks one server; no check takes longer than the call timeout.
-pub async fn probe(rpc: &Rpc, url: &str, namespace: &str) -> (Vec<Check>, Facts) {
+pub async fn probe(rpc: &Rpc, url: &str, namespace: &str) -> Endpoint {
     let limit = rpc.timeout;
-    let mut checks = Vec::new();
-    let mut facts = Facts::default();
+    let mut endpoint = Endpoint { url: url.to_owned(), ..Endpoint::default() };
     let begun = Instant::now();
     let channel = match rpc.connect(url, limit).await {
         Ok(channel) => channel,
         Err(why) => {
-            checks.push(Check::failed("connect", why));
-            return (checks, facts);
+            endpoint.checks.push(Check::failed("connect", why));
+            return endpoint;
         }
     };
-    checks.push(Check::ok("connect", exact(begun.elapsed())));
-    facts.reached = true;
+    endpoint.checks.push(Check::ok("connect", exact(begun.elapsed())));
+    endpoint.reached = true;
     let probe = Probe { channel, namespace, limit };
-    checks.push(probe.health(&mut facts).await);
-    checks.push(probe.round_trip().await);
-    match &facts.version {
-        Some(version) => checks.push(Check::ok("version", version.clone())),
-        None => checks.push(Check::note("version", "not reported by this server")),
-    }
-    checks.extend(probe.servers().await);
-    probe.write_path(&mut checks, &mut facts).await;
-    (checks, facts)
+    probe.health(&mut endpoint).await;
+    endpoint.checks.push(probe.round_trip().await);
+    endpoint.checks.push(match &endpoint.version {
+        Some(version) => Check::ok("version", version.clone()),
+        None => Check::note("version", "not reported by this server"),
+    });
+    endpoint.checks.extend(probe.servers().await);
+    probe.write_path(&mut endpoint).await;
+    endpoint
 }
 
 struct Probe<'a> {
@@ -68,39 +65,37 @@ struct Probe<'a> {
 }
 
 impl Probe<'_> {
-    async fn health(&self, facts: &mut Facts) -> Check {
+    async fn health(&self, endpoint: &mut Endpoint) {
         let mut client = HealthClient::new(self.channel.clone());
-        let answer = self.within(client.check(HealthCheckRequest::default())).await;
-        match answer {
-            Ok(response) => {
-                let version = response.metadata().get(VERSION_HEADER).and_then(|value| value.to_str().ok());
-                facts.version = version.map(str::to_owned);
-                match response.get_ref().status() {
-                    ServingStatus::Serving => Check::ok("health", "serving, and so is its store"),
-                    ServingStatus::NotServing => {
-                        Check::failed("health", "not serving: its store cannot be reached, or it is shutting down")
-                    }
-                    _ => Check::failed("health", "unknown status"),
-                }
+        let response = self.within(client.check(HealthCheckRequest::default())).await;
+        if let Ok(response) = &response {
+            let version = response.metadata().get(VERSION_HEADER).and_then(|value| value.to_str().ok());
+            endpoint.version = version.map(str::to_owned);
+        }
+        endpoint.checks.push(match response.map(|response| response.get_ref().status()) {
+            Ok(ServingStatus::Serving) => Check::ok("health", "serving, and so is its store"),
+            Ok(ServingStatus::NotServing) => {
+                Check::failed("health", "not serving: its store cannot be reached, or it is shutting down")
             }
+            Ok(_) => Check::failed("health", "unknown status"),
             Err(status) if status.code() == Code::Unimplemented => {
                 Check::failed("health", "no grpc.health.v1 here: is this Tenure's gRPC port?")
             }
             Err(status) => Check::failed("health", explain(&status)),
-        }
+        });
     }
 
     async fn round_trip(&self) -> Check {
         let mut client = HealthClient::new(self.channel.clone());
-        let mut best: Option<Duration> = None;
+        let mut best = Duration::MAX;
         for _ in 0..ROUND_TRIPS {
             let begun = Instant::now();
-            match self.within(client.check(HealthCheckRequest::default())).await {
-                Ok(_) => best = Some(best.map_or(begun.elapsed(), |best| best.min(begun.elapsed()))),
-                Err(status) => return Check::failed("round trip", explain(&status)),
+            if let Err(status) = self.within(client.check(HealthCheckRequest::default())).await {
+                return Check::failed("round trip", explain(&status));
             }
+            best = best.min(begun.elapsed());
         }
-        Check::ok("round trip", exact(best.unwrap_or_default()))
+        Check::ok("round trip", exact(best))
     }
 
     /// Checks the latency of the database, and whether all servers send heartbeats.
@@ -118,29 +113,26 @@ impl Probe<'_> {
     }
 
     /// Acquires, renews and releases a scratch lock in a session of its own, and watches those events.
-    async fn write_path(&self, checks: &mut Vec<Check>, facts: &mut Facts) {
+    async fn write_path(&self, endpoint: &mut Endpoint) {
+        let checks = &mut endpoint.checks;
         let unique = format!("{}-{}", std::process::id(), crate::child::since_boot().as_nanos());
         let name = format!("tenure-doctor/{unique}");
         let session_id = format!("tenure-doctor-{unique}");
         let watch = self.watch(&name).await;
 
-        let mut locks = LockServiceClient::new(self.channel.clone());
-        let mut sessions = SessionServiceClient::new(self.channel.clone());
+        let (mut locks, mut sessions) = (locks(self.channel.clone()), sessions(self.channel.clone()));
         let namespace = self.namespace.to_owned();
-        let begun = Instant::now();
-        let sent_at = SystemTime::now();
-        let acquired = self
-            .within(locks.acquire(AcquireRequest {
-                namespace: namespace.clone(),
-                names: vec![name.clone()],
-                session_id: session_id.clone(),
-                ttl: Some(SCRATCH_TTL),
-                wait: Some(prost_types::Duration::default()),
-                owner: "tenure doctor".to_owned(),
-                ..Default::default()
-            }))
-            .await;
-        let token = match acquired {
+        let acquire = AcquireRequest {
+            namespace: namespace.clone(),
+            names: vec![name.clone()],
+            session_id: session_id.clone(),
+            ttl: Some(SCRATCH_TTL),
+            wait: Some(prost_types::Duration::default()),
+            owner: "tenure doctor".to_owned(),
+            ..Default::default()
+        };
+        let (begun, sent_at) = (Instant::now(), SystemTime::now());
+        let token = match self.within(locks.acquire(acquire)).await {
             Ok(response) if response.get_ref().acquired => response.get_ref().token,
             Ok(_) => return checks.push(Check::failed("acquire", "the scratch lock is held by another session")),
             Err(status) => return checks.push(rejected("acquire", &status)),
@@ -148,52 +140,46 @@ impl Probe<'_> {
         let took = begun.elapsed();
         checks.push(Check::ok("acquire", format!("{}, token {token}", exact(took))));
 
-        let begun = Instant::now();
-        let renewed = self
-            .within(sessions.renew(RenewRequest { namespace: namespace.clone(), session_id: session_id.clone() }))
-            .await;
-        checks.push(match renewed {
-            Ok(_) => Check::ok("renew", exact(begun.elapsed())),
-            Err(status) => Check::failed("renew", explain(&status)),
-        });
-
-        let begun = Instant::now();
+        let renew = RenewRequest { namespace: namespace.clone(), session_id: session_id.clone() };
+        checks.push(self.timed("renew", sessions.renew(renew)).await);
         let release = ReleaseRequest { namespace: namespace.clone(), name, session_id: session_id.clone(), token };
-        checks.push(match self.within(locks.release(release)).await {
-            Ok(_) => Check::ok("release", exact(begun.elapsed())),
-            Err(status) => Check::failed("release", explain(&status)),
-        });
+        checks.push(self.timed("release", locks.release(release)).await);
 
         match watch {
-            Ok(mut stream) => match timeout(self.limit, granted_at(&mut stream, token)).await {
-                Ok(Ok(time)) => {
-                    checks.push(Check::ok("watch", "reported the grant"));
-                    // The event was stamped at some time during the call; the middle is the best estimate.
-                    let ahead = seconds(time) - seconds(sent_at) - took.as_secs_f64() / 2.0;
-                    facts.ahead = Some(ahead);
-                    checks.push(clocks::against_ours(ahead));
+            Ok(mut stream) => {
+                let granted = timeout(self.limit, granted_at(&mut stream, token)).await;
+                match granted.unwrap_or_else(|_| Err(format!("silent for {}", exact(self.limit)))) {
+                    Ok(time) => {
+                        checks.push(Check::ok("watch", "reported the grant"));
+                        // The event was stamped at some time during the call; the middle is the best estimate.
+                        let ahead = seconds(time) - seconds(sent_at) - took.as_secs_f64() / 2.0;
+                        endpoint.ahead = Some(ahead);
+                        checks.push(clocks::against_ours(ahead));
+                    }
+                    Err(why) => checks.push(Check::failed("watch", why)),
                 }
-                Ok(Err(why)) => checks.push(Check::failed("watch", why)),
-                Err(_) => {
-                    checks.push(Check::failed("watch", format!("silent for {}", exact(self.limit))));
-                }
-            },
+            }
             Err(status) => checks.push(rejected("watch", &status)),
         }
         // Without this call, the session ends by its TTL.
-        let _ = self
-            .within(sessions.close_session(CloseSessionRequest { namespace, session_id, client_id: String::new() }))
-            .await;
+        let close = CloseSessionRequest { namespace, session_id, client_id: String::new() };
+        let _ = self.within(sessions.close_session(close)).await;
     }
 
-    async fn watch(&self, name: &str) -> Result<Streaming<tenure_proto::v1::WatchResponse>, Status> {
+    async fn watch(&self, name: &str) -> Result<Streaming<WatchResponse>, Status> {
         let mut client = WatchServiceClient::new(self.channel.clone());
-        let request = WatchRequest {
-            namespace: self.namespace.to_owned(),
-            names: vec![name.to_owned()],
-            ..WatchRequest::default()
-        };
+        let (namespace, names) = (self.namespace.to_owned(), vec![name.to_owned()]);
+        let request = WatchRequest { namespace, names, ..WatchRequest::default() };
         Ok(self.within(client.watch(request)).await?.into_inner())
+    }
+
+    /// Makes a call, and reports its duration.
+    async fn timed<T>(&self, name: &'static str, call: impl Future<Output = Result<T, Status>>) -> Check {
+        let begun = Instant::now();
+        match self.within(call).await {
+            Ok(_) => Check::ok(name, exact(begun.elapsed())),
+            Err(status) => Check::failed(name, explain(&status)),
+        }
     }
 
     async fn within<T>(&self, call: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
@@ -252,7 +238,7 @@ fn lost(server: &Server) -> String {
 }
 
 /// The timestamp of the event that granted `token`.
-async fn granted_at(stream: &mut Streaming<tenure_proto::v1::WatchResponse>, token: u64) -> Result<SystemTime, String> {
+async fn granted_at(stream: &mut Streaming<WatchResponse>, token: u64) -> Result<SystemTime, String> {
     loop {
         let response = match stream.message().await {
             Ok(Some(response)) => response,

@@ -36,23 +36,17 @@ impl Check {
     }
 }
 
-/// Facts that a server reported, or that were measured.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Facts {
+/// One server, its checks, and the facts that it reported or that were measured.
+#[derive(Debug, Default)]
+pub struct Endpoint {
+    pub url: String,
+    pub checks: Vec<Check>,
     /// Whether it could be connected to.
     pub reached: bool,
     /// Its version, if reported.
     pub version: Option<String>,
     /// By how many seconds its wall clock is ahead of this machine's.
     pub ahead: Option<f64>,
-}
-
-/// One server and its checks.
-#[derive(Debug)]
-pub struct Endpoint {
-    pub url: String,
-    pub checks: Vec<Check>,
-    pub facts: Facts,
 }
 
 /// The whole report.
@@ -66,14 +60,14 @@ pub struct Report {
 impl Report {
     /// Adds the checks that compare servers.
     pub fn compare(&mut self) {
-        let mut versions: Vec<&str> = self.endpoints.iter().filter_map(|one| one.facts.version.as_deref()).collect();
+        let mut versions: Vec<&str> = self.endpoints.iter().filter_map(|one| one.version.as_deref()).collect();
         versions.sort_unstable();
         versions.dedup();
         if versions.len() > 1 {
             let found = format!("the servers differ: {}", versions.join(", "));
             self.local.push(Check::note("versions", found));
         }
-        let ahead: Vec<f64> = self.endpoints.iter().filter_map(|endpoint| endpoint.facts.ahead).collect();
+        let ahead: Vec<f64> = self.endpoints.iter().filter_map(|endpoint| endpoint.ahead).collect();
         if ahead.len() > 1 {
             self.local.push(clocks::between(&ahead));
         }
@@ -86,7 +80,7 @@ impl Report {
 
     /// Whether any server could be connected to.
     pub fn reached(&self) -> bool {
-        self.endpoints.iter().any(|endpoint| endpoint.facts.reached)
+        self.endpoints.iter().any(|endpoint| endpoint.reached)
     }
 
     pub fn text(&self) -> String {
@@ -114,8 +108,8 @@ impl Report {
             .map(|endpoint| {
                 json!({
                     "endpoint": endpoint.url,
-                    "version": endpoint.facts.version,
-                    "clockAheadSeconds": endpoint.facts.ahead,
+                    "version": endpoint.version,
+                    "clockAheadSeconds": endpoint.ahead,
                     "checks": endpoint.checks.iter().map(value).collect::<Vec<_>>(),
                 })
             })
@@ -155,15 +149,14 @@ fn value(check: &Check) -> Value {
 mod tests {
     use super::*;
 
-    fn endpoint(checks: Vec<Check>, facts: Facts) -> Endpoint {
-        Endpoint { url: "http://a:1".into(), checks, facts }
-    }
-
     #[test]
     fn a_failed_check_is_counted_and_marked() {
         let report = Report {
             local: vec![Check::note("clock", "hpet")],
-            endpoints: vec![endpoint(vec![Check::failed("connect", "connection refused")], Facts::default())],
+            endpoints: vec![Endpoint {
+                checks: vec![Check::failed("connect", "connection refused")],
+                ..Endpoint::default()
+            }],
         };
         assert!(report.failed() && !report.reached());
         let text = report.text();
@@ -175,10 +168,13 @@ mod tests {
 
     #[test]
     fn servers_are_compared() {
-        let facts = |version: &str, ahead| Facts { reached: true, version: Some(version.into()), ahead: Some(ahead) };
+        let endpoint = |version: &str, ahead| Endpoint {
+            version: Some(version.into()),
+            ahead: Some(ahead),
+            ..Endpoint::default()
+        };
         let mut report = Report::default();
-        report.endpoints.push(endpoint(vec![], facts("0.1.0", 0.001)));
-        report.endpoints.push(endpoint(vec![], facts("0.2.0", -0.004)));
+        report.endpoints.extend([endpoint("0.1.0", 0.001), endpoint("0.2.0", -0.004)]);
         report.compare();
         let text = report.text();
         assert!(text.contains("the servers differ: 0.1.0, 0.2.0"), "{text}");
