@@ -88,7 +88,7 @@ async fn dispatch(global: Global, command: Command) -> Result<u8, Failure> {
         Command::Watch(args) => commands::watch(&context()?, args).await,
         Command::Ls { prefix } => commands::ls(&context()?, &prefix).await,
         Command::Get { name } => commands::get(&context()?, &name).await,
-        Command::History(args) => commands::history(&context()?, args).await,
+        Command::History { name, limit } => commands::history(&context()?, &name, limit).await,
         Command::Why { name } => commands::why(&context()?, &name).await,
         Command::Group(command) => commands::group(&context()?, command).await,
         Command::Sessions { id } => commands::sessions(&context()?, id).await,

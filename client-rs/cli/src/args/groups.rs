@@ -66,7 +66,20 @@ Members stay, and the leader recomputes the assignments without a config. Exits 
     /// Join a group, and print the member's assignment, one line per change
     Join(GroupJoinArgs),
     /// Print the events of groups as they happen
-    Watch(GroupWatchArgs),
+    #[command(after_help = "\
+Examples:
+  tenure group watch throughput
+  tenure group watch throughput -o json | jq -c '.events.groups[]?'
+
+If a server becomes unavailable, the watch resumes at another one, without gaps or duplicates.")]
+    Watch {
+        /// The groups to watch, at most 100
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<String>,
+        /// Resume after this revision, instead of starting with the current state
+        #[arg(long, value_name = "REVISION", default_value_t = 0)]
+        after_revision: u64,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -106,20 +119,4 @@ pub struct GroupJoinArgs {
     /// Print only the assignments
     #[arg(short, long)]
     pub quiet: bool,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  tenure group watch throughput
-  tenure group watch throughput -o json | jq -c '.events.groups[]?'
-
-If a server becomes unavailable, the watch resumes at another one, without gaps or duplicates.")]
-pub struct GroupWatchArgs {
-    /// The groups to watch, at most 100
-    #[arg(required = true, value_name = "NAME")]
-    pub names: Vec<String>,
-    /// Resume after this revision, instead of starting with the current state
-    #[arg(long, value_name = "REVISION", default_value_t = 0)]
-    pub after_revision: u64,
 }

@@ -30,24 +30,6 @@ pub struct WatchArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tenure history service_leader
-  tenure history nightly -n 1000
-  tenure history nightly -o json | jq '.entries[].hold | [.owner, .endReason]'
-
-PAUSE is the longest time without a renewal of the holder's session. If it is close to the TTL, the holder was about \
-to lose the lock. A value shown as - was dropped from history (see history_retention of tenured) or is known only to \
-another server. Times are UTC.")]
-pub struct HistoryArgs {
-    /// The lock
-    pub name: String,
-    /// The maximum number of past holds, in addition to the current ones
-    #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
-    pub limit: u32,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
   tenure top
   tenure top --interval 5 --rows 40
   tenure top --once -o json | jq .servers

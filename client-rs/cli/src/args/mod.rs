@@ -17,8 +17,8 @@ use tenure_client::transport::{Secret, Security};
 use tonic::transport::Uri;
 
 pub use child::{ElectArgs, ExecArgs, GuardArgs, Helper, HelperCli, LockArgs, OnTransfer, RunArgs};
-pub use groups::{GroupCommand, GroupJoinArgs, GroupWatchArgs};
-pub use locks::{AcquireArgs, HistoryArgs, ReleaseArgs, TopArgs, WatchArgs};
+pub use groups::{GroupCommand, GroupJoinArgs};
+pub use locks::{AcquireArgs, ReleaseArgs, TopArgs, WatchArgs};
 pub use mode::ModeArgs;
 pub use operate::{EvictArgs, SetArgs, TransferArgs};
 pub use root::{command, wants_json};
@@ -28,8 +28,8 @@ use crate::exit::{self, Failure};
 /// The command line.
 #[derive(Debug, Parser)]
 #[command(name = "tenure", version, about = "Tenure's command line: locks, leaders, and their holders",
-          long_about = root::ABOUT, after_help = root::SEE_ALSO, after_long_help = root::more(),
-          max_term_width = 110)]
+          long_about = root::ABOUT, after_help = root::SEE_ALSO,
+          after_long_help = format!("{}\n\n{}", exit::help(), root::SEE_ALSO), max_term_width = 110)]
 pub struct Cli {
     #[command(flatten)]
     pub global: Global,
@@ -163,7 +163,23 @@ Examples:
         name: String,
     },
     /// Show the past holds of a lock, and why they ended
-    History(HistoryArgs),
+    #[command(after_help = "\
+Examples:
+  tenure history service_leader
+  tenure history nightly -n 1000
+  tenure history nightly -o json | jq '.entries[].hold | [.owner, .endReason]'
+
+PAUSE is the longest time without a renewal of the holder's session. If it is close to the TTL, the holder was about \
+to lose the lock. A value shown as - was dropped from history (see history_retention of tenured) or is known only to \
+another server. Times are UTC.")]
+    History {
+        /// The lock
+        name: String,
+        /// The maximum number of past holds, in addition to the current ones
+        #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 20,
+              value_parser = clap::value_parser!(u32).range(1..))]
+        limit: u32,
+    },
     /// Explain the state of a lock: holder, waiters and causes
     #[command(after_help = "\
 Examples:
@@ -283,7 +299,8 @@ Examples:
 Examples:
   tenure exit-codes
   tenure help exit-codes
-  tenure exit-codes -o json | jq -r '.exitCodes[] | [.code, .name] | @tsv'", long_about = root::exit_codes())]
+  tenure exit-codes -o json | jq -r '.exitCodes[] | [.code, .name] | @tsv'",
+              long_about = format!("The meaning of each exit code\n\n{}", exit::help()))]
     ExitCodes,
     /// Print the output of each command with `--output json`
     #[command(after_help = "\

@@ -6,7 +6,6 @@ use clap::CommandFactory;
 use clap::builder::StyledStr;
 
 use super::Cli;
-use crate::exit;
 
 pub const ABOUT: &str = "\
 Tenure's command line: run a command under a lock, lead an election, inspect locks.
@@ -35,16 +34,6 @@ pub const GROUPS: [(&str, &[&str]); 6] = [
     ("Step by step, for scripts", &["acquire", "renew", "release"]),
     ("And", &["cheat", "exit-codes", "json", "fence-sql", "completions", "man", "help"]),
 ];
-
-/// The end of the `--help` text.
-pub fn more() -> String {
-    format!("{}\n\n{SEE_ALSO}", exit::help())
-}
-
-/// The help of `tenure exit-codes`.
-pub fn exit_codes() -> String {
-    format!("The meaning of each exit code\n\n{}", exit::help())
-}
 
 /// The whole command line, used for parsing, completion, help and manual.
 pub fn command() -> clap::Command {

@@ -10,14 +10,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::Pid;
 
-use super::process::{Tree, since_boot};
+use super::process::{MAX_SLEEP, Tree, since_boot};
 use super::schedule::{Action, Schedule};
 use crate::args::GuardArgs;
 use crate::exit::{self, Failure};
 use crate::output::{escape, say};
-
-/// The maximum sleep: sleep timers stop during suspend, so the clock is read again.
-const MAX_SLEEP: Duration = Duration::from_millis(250);
 
 /// Guards CMD until it has ended. Returns whether `tenure` and all that it ran are dead, so that nothing runs under the
 /// lock and it may be released.

@@ -8,6 +8,9 @@ use rustix::time::{ClockId, clock_gettime};
 /// The variable that marks CMD and its descendants, including those that leave its process group.
 pub const RUN_VARIABLE: &str = "TENURE_RUN";
 
+/// The maximum sleep: timers stop during suspend, so the clock is read again.
+pub const MAX_SLEEP: Duration = Duration::from_millis(250);
+
 /// How many times killing is repeated while new processes appear.
 const ROUNDS: usize = 200;
 /// How long the kernel may take to carry out one round.

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::health::{Health, HealthCheck};
-use super::process::{RUN_VARIABLE, Tree, since_boot};
+use super::process::{MAX_SLEEP, RUN_VARIABLE, Tree, since_boot};
 use super::schedule::{Action, Schedule};
 use super::signals::Signals;
 use super::terminal::Terminal;
@@ -21,8 +21,6 @@ use crate::args::Global;
 use crate::exit::{self, Failure};
 use crate::output::say;
 
-/// The maximum sleep: timers stop during suspend, so the clock is read again.
-const MAX_SLEEP: Duration = Duration::from_millis(250);
 /// How long the guard may take to read a line before it counts as broken.
 const GUARD_TIMEOUT: Duration = Duration::from_millis(200);
 /// How long a killed command may take to exit.

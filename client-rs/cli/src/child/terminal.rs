@@ -59,8 +59,7 @@ impl Terminal {
 
     fn set_foreground(&self, group: Pid) {
         // The system sends SIGTTOU to a background process that makes this call, unless the signal is blocked.
-        let mut set = SigSet::empty();
-        set.add(NixSignal::SIGTTOU);
+        let set = SigSet::from(NixSignal::SIGTTOU);
         if set.thread_block().is_ok() {
             let _ = tcsetpgrp(&self.tty, group);
             let _ = set.thread_unblock();

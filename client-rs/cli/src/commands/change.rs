@@ -26,7 +26,6 @@ pub async fn acquire(context: &Context, args: AcquireArgs) -> Result<u8, Failure
         owner: args.owner,
         metadata: args.metadata.into_iter().collect(),
         min_hold: if args.min_hold.is_zero() { None } else { Some(proto_duration(args.min_hold)?) },
-        disconnect_grace: None,
         ..args.mode.of_request()
     };
     let rpc = context.rpc.with_more_time(args.wait);

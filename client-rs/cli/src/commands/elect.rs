@@ -1,19 +1,14 @@
 //! `elect`: runs CMD while this process leads, and campaigns again after each loss.
 
-use std::time::Duration;
-
-use tenure_client::{Client, Error, Reason};
+use tenure_client::Client;
 use tokio::time::sleep;
 
-use super::hold::{AcquireResult, Acquisition, client, close, failure};
+use super::hold::{AcquireResult, Acquisition, PAUSES, client, close, failure, may_retry};
 use crate::Context;
 use crate::args::ElectArgs;
 use crate::child::{Outcome, Signals};
 use crate::exit::{self, Failure};
 use crate::output::{exact, say};
-
-/// The pauses after a failed attempt: the first, and the maximum.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
 pub async fn elect(context: &Context, args: ElectArgs) -> Result<u8, Failure> {
     let mut signals = Signals::catch()?;
@@ -21,11 +16,6 @@ pub async fn elect(context: &Context, args: ElectArgs) -> Result<u8, Failure> {
     let ended = campaign(context, &args, &client, &mut signals).await;
     close(&client).await;
     ended
-}
-
-/// Whether the error ends only this candidacy.
-fn is_over(error: &Error) -> bool {
-    matches!(error.reason(), Some(Reason::ClaimEnded | Reason::SessionEnded | Reason::SessionNotFound))
 }
 
 async fn campaign(context: &Context, args: &ElectArgs, client: &Client, signals: &mut Signals) -> Result<u8, Failure> {
@@ -39,7 +29,7 @@ async fn campaign(context: &Context, args: &ElectArgs, client: &Client, signals:
             Ok(AcquireResult::Interrupted(signal)) => return Ok(exit::of_signal(signal)),
             // An unlimited wait that ends without a grant was ended by the server: handled like an unavailable server.
             Ok(AcquireResult::Busy(_)) => continue,
-            Err(error) if error.is_transient() || is_over(&error) => {
+            Err(error) if may_retry(&error) => {
                 let pause_text = exact(pause);
                 say(&format!("{}\n  retrying in {pause_text}", failure(context, &error).await));
                 tokio::select! {

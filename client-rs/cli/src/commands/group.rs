@@ -9,7 +9,7 @@ use super::group_join::join;
 use super::read::PAGE;
 use super::watch::follow;
 use crate::Context;
-use crate::args::{GroupCommand, GroupWatchArgs};
+use crate::args::GroupCommand;
 use crate::exit::{self, Failure};
 use crate::output::{self, escape};
 use crate::rpc::{Repeat, all_pages, groups};
@@ -24,7 +24,11 @@ pub async fn group(context: &Context, command: GroupCommand) -> Result<u8, Failu
         }
         GroupCommand::Clear { name, expect } => configure(context, name, None, expect).await,
         GroupCommand::Join(args) => join(context, args).await,
-        GroupCommand::Watch(args) => watch(context, args).await,
+        GroupCommand::Watch { names, after_revision } => {
+            let namespace = context.global.namespace.clone();
+            let request = WatchRequest { namespace, groups: names, after_revision, ..WatchRequest::default() };
+            follow(context, request, lines).await
+        }
     }
 }
 
@@ -64,16 +68,6 @@ async fn configure(
         0 => format!("{}: no config", escape(&request.group)),
         revision => format!("{}: config of revision {revision}", escape(&request.group)),
     })
-}
-
-async fn watch(context: &Context, args: GroupWatchArgs) -> Result<u8, Failure> {
-    let request = WatchRequest {
-        namespace: context.global.namespace.clone(),
-        groups: args.names,
-        after_revision: args.after_revision,
-        ..WatchRequest::default()
-    };
-    follow(context, request, lines).await
 }
 
 /// A message as lines for people. Progress prints nothing, and a state that follows from events needs no line of its

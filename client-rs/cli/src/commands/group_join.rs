@@ -9,15 +9,12 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 use tokio::time::{sleep, timeout};
 
-use super::hold::{close, connect, failure, host_name};
+use super::hold::{PAUSES, close, connect, failure, host_name, may_retry};
 use crate::Context;
 use crate::args::GroupJoinArgs;
 use crate::child::Signals;
 use crate::exit::{self, Failure};
 use crate::output::{escape, exact, say};
-
-/// The pauses after a failed attempt: the first, and the maximum.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
 pub async fn join(context: &Context, args: GroupJoinArgs) -> Result<u8, Failure> {
     let mut signals = Signals::catch()?;
@@ -47,7 +44,7 @@ async fn stay(context: &Context, args: &GroupJoinArgs, client: &Client) -> Failu
     loop {
         let membership = match request.join().await {
             Ok(membership) => membership,
-            Err(error) if error.is_transient() || is_over(&error) => {
+            Err(error) if may_retry(&error) => {
                 let shown = exact(pause);
                 note(format!("{}\n  retrying in {shown}", failure(context, &error).await));
                 sleep(pause).await;
@@ -63,12 +60,6 @@ async fn stay(context: &Context, args: &GroupJoinArgs, client: &Client) -> Failu
             Err(failure) => return failure,
         }
     }
-}
-
-/// Whether the error ends only this membership or its session.
-fn is_over(error: &Error) -> bool {
-    matches!(error, Error::Lost(_))
-        || matches!(error.reason(), Some(Reason::SessionEnded | Reason::SessionNotFound | Reason::NotMember))
 }
 
 /// Prints and assigns until the membership is lost.
@@ -114,22 +105,19 @@ async fn follow(context: &Context, args: &GroupJoinArgs, membership: &Membership
 /// Runs CMD to compute the assignments, and assigns them. Returns the time after which to retry, if a retry may
 /// succeed.
 async fn assign(context: &Context, membership: &Membership, command: &str, group: &Group) -> Option<Duration> {
-    let assignments = match timeout(context.global.timeout, divide(command, group)).await {
-        Ok(Ok(assignments)) => assignments,
-        Ok(Err(why)) => {
+    let limit = context.global.timeout;
+    let divided = timeout(limit, divide(command, group)).await;
+    let assignments = match divided.unwrap_or_else(|_| Err(format!("the command did not end within {}", exact(limit))))
+    {
+        Ok(assignments) => assignments,
+        Err(why) => {
             say(&format!("tenure: --assign: {why}"));
-            return Some(PAUSES.1);
-        }
-        Err(_) => {
-            let limit = exact(context.global.timeout);
-            say(&format!("tenure: --assign: the command did not end within {limit}"));
             return Some(PAUSES.1);
         }
     };
     match membership.assign(group, assignments).await {
-        Ok(()) => None,
-        // The next standing reports the loss.
-        Err(Error::Lost(_)) => None,
+        // The next standing reports a loss.
+        Ok(()) | Err(Error::Lost(_)) => None,
         Err(error) if matches!(error.reason(), Some(Reason::StaleAssignment | Reason::NotLeader)) => None,
         Err(error) => {
             say(&format!("tenure: {error}"));

@@ -6,7 +6,6 @@ use tenure_proto::v1::{HistoryEntry, ListHistoryRequest, ListHistoryResponse, hi
 use tokio::time::Instant;
 
 use crate::Context;
-use crate::args::HistoryArgs;
 use crate::exit::Failure;
 use crate::output;
 use crate::rpc::{Repeat, Rpc, locks};
@@ -17,9 +16,9 @@ const PAGE: u32 = 100;
 /// How long a server may search its log before it replies.
 const SEARCH: Duration = Duration::from_secs(5);
 
-pub async fn history(context: &Context, args: HistoryArgs) -> Result<u8, Failure> {
-    let listed = read(context, &context.rpc, &args.name, args.limit, None).await?;
-    context.output.message(&listed, |listed| output::history(&args.name, listed))
+pub async fn history(context: &Context, name: &str, limit: u32) -> Result<u8, Failure> {
+    let listed = read(context, &context.rpc, name, limit, None).await?;
+    context.output.message(&listed, |listed| output::history(name, listed))
 }
 
 /// The current holds of a lock, and at most `limit` past entries: reads as many pages as needed, but starts none after

@@ -1,6 +1,8 @@
 //! The flow shared by `lock` and `elect`: acquires with the wait shown, runs CMD while the hold lasts, and releases it.
 
 use std::cell::Cell;
+use std::convert::Infallible;
+use std::future::pending;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,7 +20,7 @@ use crate::child::{
     Health, HealthCheck, MOST_GRACE_DIVISOR, Outcome, Schedule, Signals, Task, Validity, since_boot, supervise,
 };
 use crate::exit::{self, Failure};
-use crate::output::{describe_holder, escape, exact, say};
+use crate::output::{by, describe_holder, escape, exact, say};
 use crate::{rejection, rpc};
 
 /// The number of checks for a renewal per window; a session is renewed three times per window.
@@ -28,6 +30,9 @@ const CHECKS_PER_WINDOW: u32 = 24;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// ... up to this.
 const MAX_PAUSE: Duration = Duration::from_secs(1);
+
+/// The pauses after a failed attempt to lead or to join: the first, and the maximum.
+pub const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
 /// How long closing the session may take at the end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -256,12 +261,7 @@ impl<'a> Acquisition<'a> {
     }
 
     /// Publishes the end of validity after each renewal, a requested handoff, and the loss of the hold.
-    async fn publish_validity(
-        &self,
-        guard: &Guard,
-        session: &Session,
-        sender: &watch::Sender<Validity>,
-    ) -> std::convert::Infallible {
+    async fn publish_validity(&self, guard: &Guard, session: &Session, sender: &watch::Sender<Validity>) -> Infallible {
         let pause = window(session) / CHECKS_PER_WINDOW;
         let mut lost = std::pin::pin!(guard.lost());
         let mut state = session.state();
@@ -288,7 +288,7 @@ impl<'a> Acquisition<'a> {
             tokio::select! {
                 why = &mut lost => {
                     sender.send_replace(Validity::Lost(why.to_string()));
-                    std::future::pending::<()>().await;
+                    return pending().await;
                 }
                 _ = guard.transfer_requested(), if requested.is_none() => {}
                 () = sleep(pause) => {}
@@ -314,10 +314,7 @@ impl<'a> Acquisition<'a> {
     }
 
     fn announcement(&self, request: &TransferRequest) -> String {
-        let mut by = request.operator.as_ref().map_or_else(String::new, |name| format!(" by {}", escape(name)));
-        if let Some(note) = &request.note {
-            by.push_str(&format!(" ({})", escape(note)));
-        }
+        let by = by(request.operator.as_deref().unwrap_or_default(), request.note.as_deref().unwrap_or_default());
         let drain = exact(request.drain);
         let then = match self.on_transfer {
             OnTransfer::Stop => "stopping the command",
@@ -344,6 +341,15 @@ pub fn label(names: &[String]) -> String {
 /// The time until `end`. None: no limit.
 fn time_left(end: Option<Instant>) -> Option<Duration> {
     end.map(|end| end.saturating_duration_since(Instant::now()))
+}
+
+/// Whether another attempt to lead or to join may succeed: servers are unavailable, or only this attempt has ended.
+pub fn may_retry(error: &Error) -> bool {
+    use Reason::{ClaimEnded, NotMember, SessionEnded, SessionNotFound};
+
+    error.is_transient()
+        || matches!(error, Error::Lost(_))
+        || matches!(error.reason(), Some(ClaimEnded | SessionEnded | SessionNotFound | NotMember))
 }
 
 /// Whether another program uses the session's id.
@@ -381,12 +387,10 @@ pub async fn failure(context: &Context, error: &Error) -> Failure {
         Error::Unavailable(why) => {
             let mut tried = Vec::new();
             for endpoint in &context.global.endpoints {
-                let why = context
-                    .rpc
-                    .connect(endpoint, rpc::CONNECT_TIMEOUT)
-                    .await
-                    .err()
-                    .unwrap_or_else(|| format!("reachable, but the call failed: {why}"));
+                let why = match context.rpc.connect(endpoint, rpc::CONNECT_TIMEOUT).await {
+                    Ok(_) => format!("reachable, but the call failed: {why}"),
+                    Err(why) => why,
+                };
                 tried.push((endpoint.as_str(), why));
             }
             rpc::unavailable(&tried)

@@ -92,11 +92,8 @@ pub async fn blocked(context: &Context, deadlocked_only: bool) -> Result<u8, Fai
 /// The settings after the command line is applied; those that it does not name keep their values.
 fn changed(found: GetLockResponse, args: &SetArgs) -> Result<LockSettings, Failure> {
     let mut settings = found.lock.and_then(|lock| lock.settings).unwrap_or_default();
-    if let Some(limit) = args.limit {
+    if let Some(limit) = args.limit.or(args.no_limit.then_some(0)) {
         settings.limit = limit;
-    }
-    if args.no_limit {
-        settings.limit = 0;
     }
     if args.preempt {
         let before = settings.preempt.unwrap_or_default();

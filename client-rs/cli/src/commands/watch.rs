@@ -53,11 +53,8 @@ pub(super) async fn follow(
                 context.output.streamed(&response, &lines)?;
                 continue;
             }
-            Ok(None) => {}
-            Err(status) => match rejection::no_reply(&status) {
-                Some(_) => {}
-                None => return Err(rejection::failure(&status)),
-            },
+            Err(status) if rejection::no_reply(&status).is_none() => return Err(rejection::failure(&status)),
+            Ok(None) | Err(_) => {}
         }
         stream = loop {
             sleep(pause).await;
@@ -103,9 +100,8 @@ fn lock_line(lock: &Lock, revision: u64) -> String {
             text.push_str(&format!(", token {} is {asked}", holder.token));
         }
     }
-    match lock.waiter_count {
-        0 => {}
-        count => text.push_str(&format!(", {count} waiting")),
+    if lock.waiter_count > 0 {
+        text.push_str(&format!(", {} waiting", lock.waiter_count));
     }
     if lock.waiters.iter().any(|waiter| !waiter.deadlock.is_empty()) {
         text.push_str(" (deadlock)");
