@@ -206,12 +206,10 @@ pub struct HealthArgs {
 pub struct HelperCli {
     #[command(flatten)]
     pub global: Global,
-    /// The helper.
     #[command(subcommand)]
     pub helper: Helper,
 }
 
-/// One of the helpers.
 #[derive(Debug, Subcommand)]
 pub enum Helper {
     /// Executes CMD, which dies with its parent.

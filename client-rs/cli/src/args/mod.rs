@@ -25,7 +25,6 @@ pub use root::{command, wants_json};
 
 use crate::exit::{self, Failure};
 
-/// The command line.
 #[derive(Debug, Parser)]
 #[command(name = "tenure", version, about = "Tenure's command line: locks, leaders, and their holders",
           long_about = root::ABOUT, after_help = root::SEE_ALSO,
@@ -33,12 +32,10 @@ use crate::exit::{self, Failure};
 pub struct Cli {
     #[command(flatten)]
     pub global: Global,
-    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// Options of every command.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub struct Global {
@@ -130,7 +127,6 @@ pub enum FenceDialect {
     Sqlite,
 }
 
-/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a command while holding a lock

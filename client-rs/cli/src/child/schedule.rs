@@ -76,11 +76,6 @@ impl Schedule {
         let kill_at = end.saturating_sub(self.kill_before).min(stop_by);
         if now >= kill_at { Action::Kill } else { Action::Term(kill_at) }
     }
-
-    /// The end of validity that makes SIGTERM due at `now`: for a hold that has already ended.
-    pub fn end_if_lost(&self, now: Duration) -> Duration {
-        now.saturating_add(self.term_before)
-    }
 }
 
 #[cfg(test)]
@@ -123,7 +118,7 @@ mod tests {
     #[test]
     fn a_lost_hold_is_stopped_now_and_killed_after_the_grace() {
         let schedule = Schedule { term_before: 250 * MS, kill_before: 50 * MS };
-        let end = schedule.end_if_lost(1000 * MS);
+        let end = 1000 * MS + schedule.term_before;
         assert_eq!(schedule.due(1000 * MS, end), Action::Term(1200 * MS));
         assert_eq!(schedule.due(1200 * MS, end), Action::Kill);
     }

@@ -164,7 +164,8 @@ impl<'a> Running<'a> {
         match validity {
             Validity::Lost(why) => {
                 if self.lost.is_none() {
-                    self.end = self.task.schedule.end_if_lost(since_boot()).min(self.end);
+                    // SIGTERM is due now.
+                    self.end = self.end.min(since_boot() + self.task.schedule.term_before);
                     self.lost = Some(why);
                 }
             }

@@ -3,7 +3,7 @@
 use tenure_client::Client;
 use tokio::time::sleep;
 
-use super::hold::{AcquireResult, Acquisition, PAUSES, client, close, failure, may_retry};
+use super::hold::{AcquireResult, Acquisition, PAUSES, client, close, failure, label, may_retry};
 use crate::Context;
 use crate::args::ElectArgs;
 use crate::child::{Outcome, Signals};
@@ -19,9 +19,11 @@ pub async fn elect(context: &Context, args: ElectArgs) -> Result<u8, Failure> {
 }
 
 async fn campaign(context: &Context, args: &ElectArgs, client: &Client, signals: &mut Signals) -> Result<u8, Failure> {
-    let names = [args.name.clone()];
-    let request =
-        Acquisition { priority: args.priority, on_transfer: args.on_transfer, ..Acquisition::new(&names, &args.run) };
+    let request = Acquisition {
+        priority: args.priority,
+        on_transfer: args.on_transfer,
+        ..Acquisition::new(std::slice::from_ref(&args.name), &args.run)
+    };
     let mut pause = PAUSES.0;
     loop {
         let guard = match request.acquire(context, client, None, signals).await {
@@ -43,7 +45,7 @@ async fn campaign(context: &Context, args: &ElectArgs, client: &Client, signals:
         };
         pause = PAUSES.0;
         if !args.run.quiet {
-            say(&format!("tenure: leading {}, token {}", request.label(), guard.token()));
+            say(&format!("tenure: leading {}, token {}", label(request.names), guard.token()));
         }
         let ended = match request.run(context, guard, signals).await? {
             Outcome::Ended(code) => return Ok(code),
@@ -51,12 +53,12 @@ async fn campaign(context: &Context, args: &ElectArgs, client: &Client, signals:
             Outcome::Stopped => "was handed over".to_owned(),
         };
         if args.once {
-            let message = format!("the lead of {} {ended}, so the command was stopped", request.label());
+            let message = format!("the lead of {} {ended}, so the command was stopped", label(request.names));
             return Err(Failure::new(exit::HOLD_LOST, message));
         }
         if let Some(signal) = signals.termination() {
             return Ok(exit::of_signal(signal.as_raw()));
         }
-        say(&format!("tenure: the lead of {} {ended}; campaigning again", request.label()));
+        say(&format!("tenure: the lead of {} {ended}; campaigning again", label(request.names)));
     }
 }

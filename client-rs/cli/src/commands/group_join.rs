@@ -11,7 +11,7 @@ use tokio::time::{sleep, timeout};
 
 use super::hold::{PAUSES, close, connect, failure, host_name, may_retry};
 use crate::Context;
-use crate::args::GroupJoinArgs;
+use crate::args::{Format, GroupJoinArgs};
 use crate::child::Signals;
 use crate::exit::{self, Failure};
 use crate::output::{escape, exact, say};
@@ -184,11 +184,11 @@ fn parse(text: &str) -> Result<Assignments, String> {
     Ok(assignments)
 }
 
-/// The values that were printed last.
+/// What was printed already.
 #[derive(Default)]
 struct Shown {
-    assignment: Option<String>,
-    whole: Option<serde_json::Value>,
+    /// The last line.
+    line: Option<String>,
     warned: bool,
 }
 
@@ -202,15 +202,14 @@ impl Shown {
             "current": standing.is_current(),
             "lost": standing.lost.as_ref().map(ToString::to_string),
         });
-        let assignment = standing.assignment().map(escape);
-        let is_news = match context.global.output {
-            crate::args::Format::Json => self.whole.as_ref() != Some(&whole),
-            crate::args::Format::Table => self.assignment != assignment,
+        let line = match context.global.output {
+            Format::Json => Some(whole.to_string()),
+            Format::Table => standing.assignment().map(escape),
         };
-        if is_news {
-            context.output.streamed_value(&whole, || assignment.clone().unwrap_or_default())?;
+        if self.line != line {
+            context.output.streamed_value(&whole, || line.clone().unwrap_or_default())?;
+            self.line = line;
         }
-        (self.assignment, self.whole) = (assignment, Some(whole));
         Ok(())
     }
 }

@@ -104,11 +104,6 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    /// The locks, for messages.
-    pub fn label(&self) -> String {
-        label(self.names)
-    }
-
     /// Acquires, and waits until `end`, if it is set. A session that is lost while waiting is replaced.
     pub async fn acquire(
         &self,
@@ -147,7 +142,7 @@ impl<'a> Acquisition<'a> {
                 }
                 Err(Error::Lost(why)) => say(&format!(
                     "tenure: lost the position in the queue for {} ({why}); acquiring again",
-                    self.label()
+                    label(self.names)
                 )),
                 Err(error) => return Err(error),
             }
@@ -226,7 +221,7 @@ impl<'a> Acquisition<'a> {
                 ("TENURE_SESSION_ID".to_owned(), session.id().to_owned()),
             ],
             as_json: context.global.output == Format::Json,
-            lock: self.label(),
+            lock: label(self.names),
             session: Some((session.id().to_owned(), context.global.clone())),
             schedule,
             health: self.health_check(),
@@ -240,7 +235,7 @@ impl<'a> Acquisition<'a> {
         if let Ok(Outcome::Ended(_) | Outcome::Stopped) = outcome
             && let Err(error) = guard.release().await
         {
-            say(&format!("tenure: {} could not be released; it expires after its TTL: {error}", self.label()));
+            say(&format!("tenure: {} could not be released; it expires after its TTL: {error}", label(self.names)));
         }
         outcome
     }
@@ -320,7 +315,7 @@ impl<'a> Acquisition<'a> {
             OnTransfer::Stop => "stopping the command",
             OnTransfer::Ignore => "the command runs on (see --on-transfer)",
         };
-        format!("tenure: asked{by} to hand over {} within {drain}: {then}", self.label())
+        format!("tenure: asked{by} to hand over {} within {drain}: {then}", label(self.names))
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::hold::{AcquireResult, Acquisition, client, close, failure};
+use super::hold::{AcquireResult, Acquisition, client, close, failure, label};
 use crate::Context;
 use crate::args::LockArgs;
 use crate::child::{Outcome, Signals};
@@ -29,18 +29,17 @@ pub async fn lock(context: &Context, args: LockArgs) -> Result<u8, Failure> {
         Ok(AcquireResult::Granted(guard)) => {
             if request.reported.get() {
                 let after = human(begun.elapsed());
-                say(&format!("tenure: acquired {} after {after}, token {}", request.label(), guard.token()));
+                say(&format!("tenure: acquired {} after {after}, token {}", label(request.names), guard.token()));
             }
-            match request.run(context, guard, &mut signals).await {
-                Ok(Outcome::Ended(code)) => Ok(code),
-                Ok(Outcome::Lost(why)) => Err(stopped(&request, &format!("was lost while the command ran ({why})"))),
-                Ok(Outcome::Stopped) => Err(stopped(&request, "was handed over while the command ran")),
-                Err(failure) => Err(failure),
-            }
+            request.run(context, guard, &mut signals).await.and_then(|outcome| match outcome {
+                Outcome::Ended(code) => Ok(code),
+                Outcome::Lost(why) => Err(stopped(&request, &format!("was lost while the command ran ({why})"))),
+                Outcome::Stopped => Err(stopped(&request, "was handed over while the command ran")),
+            })
         }
         Ok(AcquireResult::Busy(obstacle)) => {
             if !args.run.quiet {
-                say(&format!("tenure: {} not acquired: {obstacle}", request.label()));
+                say(&format!("tenure: {} not acquired: {obstacle}", label(request.names)));
             }
             Ok(args.conflict_exit_code)
         }
@@ -52,5 +51,5 @@ pub async fn lock(context: &Context, args: LockArgs) -> Result<u8, Failure> {
 }
 
 fn stopped(request: &Acquisition<'_>, why: &str) -> Failure {
-    Failure::new(exit::HOLD_LOST, format!("{} {why}, so it was stopped", request.label()))
+    Failure::new(exit::HOLD_LOST, format!("{} {why}, so it was stopped", label(request.names)))
 }

@@ -1,7 +1,6 @@
 //! `cheat`, `exit-codes`, `json`, `fence-sql`, `completions`, `man`: prints static material without calling a server.
 
 use std::fs;
-use std::io;
 use std::path::Path;
 
 use clap_complete::Shell;
@@ -91,7 +90,8 @@ pub fn man(output: Output, words: &[String], dir: Option<&Path>) -> Result<u8, F
         return output.file(&json!({"pages": [value(&page)]}), &page.text);
     };
     let pages = pages::pages(&command)?;
-    write_all(dir, &pages)
+    fs::create_dir_all(dir)
+        .and_then(|()| pages.iter().try_for_each(|page| fs::write(dir.join(&page.name), &page.text)))
         .map_err(|error| Failure::new(exit::REFUSED, format!("cannot write to {}: {error}", dir.display())))?;
     let value = json!({"pages": pages.iter().map(value).collect::<Vec<_>>()});
     output.value(&value, || format!("{} pages in {}", pages.len(), dir.display()))
@@ -99,11 +99,6 @@ pub fn man(output: Output, words: &[String], dir: Option<&Path>) -> Result<u8, F
 
 fn value(page: &Page) -> Value {
     json!({"name": page.name, "text": page.text})
-}
-
-fn write_all(dir: &Path, pages: &[Page]) -> io::Result<()> {
-    fs::create_dir_all(dir)?;
-    pages.iter().try_for_each(|page| fs::write(dir.join(&page.name), &page.text))
 }
 
 #[cfg(test)]

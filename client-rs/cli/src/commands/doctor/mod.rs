@@ -16,9 +16,9 @@ pub async fn doctor(context: &Context) -> Result<u8, Failure> {
     }
     report.compare();
     context.output.value(&report.json(), || report.text())?;
-    Ok(match (report.failed(), report.reached()) {
-        (false, _) => exit::OK,
-        (true, true) => exit::CONFLICT,
-        (true, false) => exit::UNAVAILABLE,
+    Ok(match report.failed() {
+        0 => exit::OK,
+        _ if report.reached() => exit::CONFLICT,
+        _ => exit::UNAVAILABLE,
     })
 }

@@ -44,11 +44,10 @@ impl WaitState {
         // If the lock has no holder, the first waiter may still wait for another of its names.
         let first = lock.waiters.first().filter(|_| at.is_none_or(|at| at > 0));
         let claim = lock.holders.first().or(first)?;
-        let session_given = session.is_some();
-        let session = escape(&claim.session_id);
-        let (owner, session) = match claim.owner.as_str() {
-            "" => (format!("session {session}"), None),
-            owner => (escape(owner), Some(session)),
+        let id = escape(&claim.session_id);
+        let (owner, shown_session) = match claim.owner.as_str() {
+            "" => (format!("session {id}"), None),
+            owner => (escape(owner), Some(id)),
         };
         let others = match lock.holder_count {
             0 | 1 => String::new(),
@@ -59,15 +58,14 @@ impl WaitState {
             (_, Some(_)) => ("held", format!(" by {owner}{others}"), mode_of(claim.mode)),
             (_, None) => ("", format!("{owner} waits ahead"), String::new()),
         };
-        let token = claim.token.filter(|_| claim.state == ClaimState::Held);
         Some(Self {
             name: lock.name.clone(),
-            token,
+            token: claim.token.filter(|_| claim.state == ClaimState::Held),
             obstacle,
             holder_text,
             mode,
-            session,
-            position: position(lock, at, session_given),
+            session: shown_session,
+            position: position(lock, at, session.is_some()),
         })
     }
 
@@ -78,30 +76,28 @@ impl WaitState {
 
     /// The text for a line that is redrawn each second.
     pub fn now(&self, since: Option<&HoldStart>) -> String {
-        let since =
-            self.known(since).map(|since| format!(" for {}", human(seconds(since.held + since.seen.elapsed()))));
-        self.with(&since.unwrap_or_default(), ID_WIDTH)
+        self.with(since, ID_WIDTH, |since| {
+            // Truncated to full seconds, because the line is redrawn once a second.
+            let seconds = (since.held + since.seen.elapsed()).as_secs();
+            format!(" for {}", human(Duration::from_secs(seconds)))
+        })
     }
 
     /// The text for a permanent line.
     pub fn for_a_log(&self, since: Option<&HoldStart>) -> String {
-        let since = self.known(since).map(|since| match since.granted {
+        self.with(since, usize::MAX, |since| match since.granted {
             Some(granted) => format!(" since {}", timestamp(granted)),
             None => format!(" for {}", human(since.held)),
-        });
-        self.with(&since.unwrap_or_default(), usize::MAX)
+        })
     }
 
-    fn with(&self, since: &str, id_width: usize) -> String {
+    fn with(&self, since: Option<&HoldStart>, id_width: usize, held: impl Fn(&HoldStart) -> String) -> String {
         let Self { name, position, obstacle, holder_text, mode, .. } = self;
+        let since = since.filter(|since| Some(since.token) == self.token).map(held).unwrap_or_default();
         let session = self.session.as_ref().map(|id| format!(", session {}", truncate_middle(id, id_width)));
         let token = self.token.map(|token| format!(", token {token}"));
         let (session, token) = (session.unwrap_or_default(), token.unwrap_or_default());
         format!("waiting for {}{position}: {obstacle}{since}{holder_text}{mode}{session}{token}", escape(name))
-    }
-
-    fn known<'a>(&self, since: Option<&'a HoldStart>) -> Option<&'a HoldStart> {
-        since.filter(|since| Some(since.token) == self.token)
     }
 }
 
@@ -131,11 +127,6 @@ fn ordinal(number: usize) -> String {
         _ => "th",
     };
     format!("{number}{ending}")
-}
-
-/// Truncates to full seconds, because the line is redrawn once a second.
-fn seconds(duration: Duration) -> Duration {
-    Duration::from_secs(duration.as_secs())
 }
 
 #[cfg(test)]
