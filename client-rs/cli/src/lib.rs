@@ -26,6 +26,13 @@ struct Context {
     rpc: Rpc,
 }
 
+impl Context {
+    /// The namespace, for a request.
+    fn namespace(&self) -> String {
+        self.global.namespace.clone()
+    }
+}
+
 /// Runs the program.
 pub fn main() -> ExitCode {
     if HelperCli::is_requested() {
@@ -85,7 +92,9 @@ async fn dispatch(global: Global, command: Command) -> Result<u8, Failure> {
     match command {
         Command::Lock(args) => commands::lock(&context()?, args).await,
         Command::Elect(args) => commands::elect(&context()?, args).await,
-        Command::Watch(args) => commands::watch(&context()?, args).await,
+        Command::Watch { names, prefix, after_revision } => {
+            commands::watch(&context()?, names, prefix, after_revision).await
+        }
         Command::Ls { prefix } => commands::ls(&context()?, &prefix).await,
         Command::Get { name } => commands::get(&context()?, &name).await,
         Command::History { name, limit } => commands::history(&context()?, &name, limit).await,
@@ -94,14 +103,14 @@ async fn dispatch(global: Global, command: Command) -> Result<u8, Failure> {
         Command::Sessions { id } => commands::sessions(&context()?, id).await,
         Command::Acquire(args) => commands::acquire(&context()?, args).await,
         Command::Renew { id } => commands::renew(&context()?, id).await,
-        Command::Release(args) => commands::release(&context()?, args).await,
+        Command::Release { name, session, token } => commands::release(&context()?, name, session, token).await,
         Command::Close { id } => commands::close(&context()?, id).await,
         Command::Transfer(args) => commands::transfer(&context()?, args).await,
         Command::Evict(args) => commands::evict(&context()?, args).await,
         Command::Set(args) => commands::set(&context()?, args).await,
         Command::Blocked { deadlocks } => commands::blocked(&context()?, deadlocks).await,
         Command::Servers => commands::servers(&context()?).await,
-        Command::Top(args) => commands::top(&context()?, args).await,
+        Command::Top { interval, rows, once } => commands::top(&context()?, interval, rows, once).await,
         Command::Doctor => commands::doctor(&context()?).await,
         Command::FenceSql { dialect } => commands::fence_sql(output, dialect),
         Command::Cheat => commands::cheat(output),

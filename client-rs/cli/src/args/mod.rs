@@ -1,9 +1,8 @@
 //! The command-line arguments and their help texts.
 
+mod acquire;
 mod child;
 mod groups;
-mod locks;
-mod mode;
 mod operate;
 mod root;
 mod values;
@@ -16,10 +15,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use tenure_client::transport::{Secret, Security};
 use tonic::transport::Uri;
 
+pub use acquire::{AcquireArgs, ModeArgs};
 pub use child::{ElectArgs, ExecArgs, GuardArgs, Helper, HelperCli, LockArgs, OnTransfer, RunArgs};
 pub use groups::{GroupCommand, GroupJoinArgs};
-pub use locks::{AcquireArgs, ReleaseArgs, TopArgs, WatchArgs};
-pub use mode::ModeArgs;
 pub use operate::{EvictArgs, SetArgs, TransferArgs};
 pub use root::{command, wants_json};
 
@@ -134,7 +132,25 @@ pub enum Command {
     /// Run a command while leading; stand by while another leads
     Elect(ElectArgs),
     /// Print the events of locks as they happen
-    Watch(WatchArgs),
+    #[command(after_help = "\
+Examples:
+  tenure watch                          # everything
+  tenure watch service_leader --prefix jobs/
+  tenure watch -o json | jq -c '.events.events[]?'
+  tenure watch --after-revision 4711    # resume after the last seen revision
+
+If a server becomes unavailable, the watch resumes at another one, without gaps or duplicates.")]
+    Watch {
+        /// The locks to watch [default: all]
+        #[arg(value_name = "NAME")]
+        names: Vec<String>,
+        /// Watch all locks whose names start with this prefix; may be repeated
+        #[arg(long, value_name = "PREFIX")]
+        prefix: Vec<String>,
+        /// Resume after this revision, instead of starting with the current state
+        #[arg(long, value_name = "REVISION", default_value_t = 0)]
+        after_revision: u64,
+    },
     /// List the locks that are held or waited for
     #[command(after_help = "\
 Examples:
@@ -215,7 +231,24 @@ A renewal extends the session, with all its claims and memberships, by the TTL."
         id: String,
     },
     /// Release a hold
-    Release(ReleaseArgs),
+    #[command(after_help = "\
+Examples:
+  tenure release nightly --session $(hostname) --token 42
+  # With the token that `acquire` printed
+  token=$(tenure acquire job --session me --ttl 1m -o json | jq -r .token)
+  tenure release job --session me --token \"$token\"
+
+Only the holder can release a hold; others use `tenure close` and `tenure evict`.")]
+    Release {
+        /// The lock, or one of the names of the hold
+        name: String,
+        /// The session that holds it
+        #[arg(long = "session", visible_alias = "session-id", value_name = "ID")]
+        session: String,
+        /// The fencing token of the hold
+        #[arg(long)]
+        token: u64,
+    },
     /// End a session, with all its claims
     #[command(after_help = "\
 Examples:
@@ -253,7 +286,24 @@ Examples:
   tenure servers -o json | jq -r '.servers[] | select(.dead) | .label'")]
     Servers,
     /// Watch the namespace: holders, waiters, late renewals
-    Top(TopArgs),
+    #[command(after_help = "\
+Examples:
+  tenure top
+  tenure top --interval 5 --rows 40
+  tenure top --once -o json | jq .servers
+
+Only a session's home server knows its renewals: pass all servers in --endpoints to see all of them.")]
+    Top {
+        /// The refresh interval: 2, 500ms (at least 100ms)
+        #[arg(long, value_parser = values::duration, default_value = "1s", value_name = "DURATION")]
+        interval: Duration,
+        /// The maximum number of rows of each table
+        #[arg(long, default_value_t = 15)]
+        rows: usize,
+        /// Print the state once and exit, as in a pipe
+        #[arg(long)]
+        once: bool,
+    },
     /// Check connections, health, the write path and clocks
     #[command(after_help = "\
 Examples:

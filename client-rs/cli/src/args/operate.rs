@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{mode, values};
+use super::{acquire, values};
 
 /// The operator and the reason, for history.
 #[derive(Debug, Args)]
@@ -92,7 +92,7 @@ pub struct SetArgs {
     /// The lock
     pub name: String,
     /// The number of permits, which overrides that of claims: 1 to 1000000
-    #[arg(long, value_name = "N", value_parser = mode::limit())]
+    #[arg(long, value_name = "N", value_parser = acquire::limit())]
     pub limit: Option<u32>,
     /// Use the limit of the first claim
     #[arg(long, conflicts_with = "limit")]

@@ -8,7 +8,7 @@ use super::hold::{self, connect, label};
 use super::proto_duration;
 use super::waiting::Waiting;
 use crate::Context;
-use crate::args::{AcquireArgs, ReleaseArgs};
+use crate::args::AcquireArgs;
 use crate::exit::{self, Failure};
 use crate::output::{describe_claim, duration, escape, in_mode};
 use crate::rpc::{Repeat, locks, sessions};
@@ -17,7 +17,7 @@ pub async fn acquire(context: &Context, args: AcquireArgs) -> Result<u8, Failure
     // Without a session id, each endpoint that is tried would create another session.
     let repeat = if args.session.is_some() { Repeat::Safe } else { Repeat::Unsafe };
     let request = AcquireRequest {
-        namespace: context.global.namespace.clone(),
+        namespace: context.namespace(),
         names: args.names,
         session_id: args.session.unwrap_or_default(),
         ttl: args.ttl.map(proto_duration).transpose()?,
@@ -50,7 +50,7 @@ pub async fn acquire(context: &Context, args: AcquireArgs) -> Result<u8, Failure
 }
 
 pub async fn renew(context: &Context, session_id: String) -> Result<u8, Failure> {
-    let request = RenewRequest { namespace: context.global.namespace.clone(), session_id };
+    let request = RenewRequest { namespace: context.namespace(), session_id };
     let response =
         context.rpc.call(Repeat::Safe, &request, async |wire, request| sessions(wire).renew(request).await).await?;
     context.output.message(&response, |response| {
@@ -58,21 +58,15 @@ pub async fn renew(context: &Context, session_id: String) -> Result<u8, Failure>
     })
 }
 
-pub async fn release(context: &Context, args: ReleaseArgs) -> Result<u8, Failure> {
-    let request = ReleaseRequest {
-        namespace: context.global.namespace.clone(),
-        name: args.name,
-        session_id: args.session,
-        token: args.token,
-    };
+pub async fn release(context: &Context, name: String, session_id: String, token: u64) -> Result<u8, Failure> {
+    let request = ReleaseRequest { namespace: context.namespace(), name, session_id, token };
     let response =
         context.rpc.call(Repeat::Safe, &request, async |wire, request| locks(wire).release(request).await).await?;
     context.output.message(&response, |_| format!("{}: released", escape(&request.name)))
 }
 
 pub async fn close(context: &Context, session_id: String) -> Result<u8, Failure> {
-    let (namespace, client_id) = (context.global.namespace.clone(), String::new());
-    let request = CloseSessionRequest { namespace, session_id, client_id };
+    let request = CloseSessionRequest { namespace: context.namespace(), session_id, client_id: String::new() };
     let response = context
         .rpc
         .call(Repeat::Safe, &request, async |wire, request| sessions(wire).close_session(request).await)

@@ -25,7 +25,7 @@ pub async fn group(context: &Context, command: GroupCommand) -> Result<u8, Failu
         GroupCommand::Clear { name, expect } => configure(context, name, None, expect).await,
         GroupCommand::Join(args) => join(context, args).await,
         GroupCommand::Watch { names, after_revision } => {
-            let namespace = context.global.namespace.clone();
+            let namespace = context.namespace();
             let request = WatchRequest { namespace, groups: names, after_revision, ..WatchRequest::default() };
             follow(context, request, lines).await
         }
@@ -33,7 +33,7 @@ pub async fn group(context: &Context, command: GroupCommand) -> Result<u8, Failu
 }
 
 async fn ls(context: &Context, prefix: String) -> Result<u8, Failure> {
-    let (namespace, page_token) = (context.global.namespace.clone(), String::new());
+    let (namespace, page_token) = (context.namespace(), String::new());
     let request = ListGroupsRequest { namespace, prefix, page_size: PAGE, page_token };
     let all: ListGroupsResponse =
         all_pages!(context.rpc, request, groups, async |wire, request| groups(wire).list_groups(request).await);
@@ -41,7 +41,7 @@ async fn ls(context: &Context, prefix: String) -> Result<u8, Failure> {
 }
 
 async fn get(context: &Context, group: String) -> Result<u8, Failure> {
-    let request = GetGroupRequest { namespace: context.global.namespace.clone(), group };
+    let request = GetGroupRequest { namespace: context.namespace(), group };
     let response =
         context.rpc.call(Repeat::Safe, &request, async |wire, request| groups(wire).get_group(request).await).await?;
     context.output.message(&response, output::group)
@@ -60,8 +60,7 @@ async fn configure(
 ) -> Result<u8, Failure> {
     // A repeated call would see the config that the first one has set, and conflict with the expected revision.
     let repeat = if expected_revision.is_none() { Repeat::Safe } else { Repeat::Unsafe };
-    let request =
-        ConfigureGroupRequest { namespace: context.global.namespace.clone(), group, config, expected_revision };
+    let request = ConfigureGroupRequest { namespace: context.namespace(), group, config, expected_revision };
     let response =
         context.rpc.call(repeat, &request, async |wire, request| groups(wire).configure_group(request).await).await?;
     context.output.message(&response, |response: &ConfigureGroupResponse| match response.config_revision {

@@ -35,7 +35,7 @@ pub(super) async fn read(
     let mut left = limit;
     loop {
         let request = ListHistoryRequest {
-            namespace: context.global.namespace.clone(),
+            namespace: context.namespace(),
             name: name.to_owned(),
             page_size: i32::try_from(left.min(PAGE)).unwrap_or_default(),
             page_token: std::mem::take(&mut all.next_page_token),

@@ -79,7 +79,7 @@ pub async fn client(context: &Context, run: &RunArgs) -> Result<Client, Failure>
 pub async fn connect(context: &Context) -> Result<Client, Failure> {
     let options = ClientOptions::new()
         .endpoints(context.global.endpoints.iter().cloned())
-        .namespace(context.global.namespace.clone())
+        .namespace(context.namespace())
         .call_timeout(context.global.timeout)
         .security(context.rpc.security.clone());
     match Client::connect(options) {

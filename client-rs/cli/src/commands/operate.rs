@@ -23,7 +23,7 @@ pub async fn transfer(context: &Context, args: TransferArgs) -> Result<u8, Failu
     // Without a token, a retry could transfer the lock from the next holder.
     let repeat = if args.token.is_some() { Repeat::Safe } else { Repeat::Unsafe };
     let request = TransferRequest {
-        namespace: context.global.namespace.clone(),
+        namespace: context.namespace(),
         operator: args.by.name(),
         note: args.by.note,
         name: args.name,
@@ -47,7 +47,7 @@ pub async fn evict(context: &Context, args: EvictArgs) -> Result<u8, Failure> {
     // Without a token, a retry could evict the next holder.
     let repeat = if args.token == 0 { Repeat::Unsafe } else { Repeat::Safe };
     let request = EvictRequest {
-        namespace: context.global.namespace.clone(),
+        namespace: context.namespace(),
         name: args.name,
         token: args.token,
         operator: args.by.name(),
@@ -63,7 +63,7 @@ pub async fn set(context: &Context, args: SetArgs) -> Result<u8, Failure> {
         return context.output.message(&found, |found| describe_settings(found.lock.as_ref()));
     }
     let request = ConfigureLockRequest {
-        namespace: context.global.namespace.clone(),
+        namespace: context.namespace(),
         settings: Some(changed(found, &args)?),
         operator: args.by.name(),
         note: args.by.note,
@@ -77,12 +77,8 @@ pub async fn set(context: &Context, args: SetArgs) -> Result<u8, Failure> {
 }
 
 pub async fn blocked(context: &Context, deadlocked_only: bool) -> Result<u8, Failure> {
-    let request = ListBlockedRequest {
-        namespace: context.global.namespace.clone(),
-        deadlocked_only,
-        page_size: PAGE,
-        page_token: String::new(),
-    };
+    let (namespace, page_token) = (context.namespace(), String::new());
+    let request = ListBlockedRequest { namespace, deadlocked_only, page_size: PAGE, page_token };
     let all: ListBlockedResponse =
         all_pages!(context.rpc, request, blocked, async |wire, request| locks(wire).list_blocked(request).await);
     context.output.message(&all, |all| output::blocked(all, deadlocked_only))?;

@@ -33,7 +33,7 @@ pub async fn get(context: &Context, name: &str) -> Result<u8, Failure> {
 
 /// One lock with its queue.
 pub(super) async fn get_lock(context: &Context, name: &str) -> Result<GetLockResponse, Failure> {
-    let request = GetLockRequest { namespace: context.global.namespace.clone(), name: name.to_owned() };
+    let request = GetLockRequest { namespace: context.namespace(), name: name.to_owned() };
     context.rpc.call(Repeat::Safe, &request, async |wire, request| locks(wire).get_lock(request).await).await
 }
 
@@ -52,8 +52,7 @@ pub async fn sessions(context: &Context, id: Option<String>) -> Result<u8, Failu
 
 /// One session with all its claims, merged from as many pages as needed.
 async fn get_session(context: &Context, session_id: String) -> Result<GetSessionResponse, Failure> {
-    let mut request =
-        GetSessionRequest { namespace: context.global.namespace.clone(), session_id, ..GetSessionRequest::default() };
+    let mut request = GetSessionRequest { namespace: context.namespace(), session_id, ..GetSessionRequest::default() };
     let mut claims = Vec::new();
     loop {
         let mut response = context

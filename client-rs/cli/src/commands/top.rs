@@ -8,7 +8,6 @@ use tenure_proto::v1::ListSessionsResponse;
 
 use super::read::{list_locks, list_servers, list_sessions};
 use crate::Context;
-use crate::args::TopArgs;
 use crate::exit::{self, Failure};
 use crate::output::{self, State, Style};
 
@@ -20,19 +19,19 @@ const HOME: &str = "\x1b[H";
 const REST_OF_LINE: &str = "\x1b[K";
 const BELOW: &str = "\x1b[J";
 
-pub async fn top(context: &Context, args: TopArgs) -> Result<u8, Failure> {
-    if args.interval < SHORTEST {
+pub async fn top(context: &Context, interval: Duration, rows: usize, once: bool) -> Result<u8, Failure> {
+    if interval < SHORTEST {
         return Err(Failure::new(exit::USAGE, format!("--interval: at least {}", output::exact(SHORTEST))));
     }
-    let screen = |before: Option<&State>, now: &State| output::top(&context.global.namespace, args.rows, before, now);
+    let screen = |before: Option<&State>, now: &State| output::top(&context.global.namespace, rows, before, now);
     let mut last = read_state(context).await?;
-    if args.once || !Style::of_stdout().can_redraw() {
+    if once || !Style::of_stdout().can_redraw() {
         return context.output.value(&summary(&last)?, || screen(None, &last));
     }
     draw(&screen(None, &last))?;
     loop {
         tokio::select! {
-            () = tokio::time::sleep(args.interval) => {}
+            () = tokio::time::sleep(interval) => {}
             interrupted = tokio::signal::ctrl_c() => return interrupted.map(|()| exit::OK).map_err(Failure::from),
         }
         match read_state(context).await {

@@ -8,7 +8,6 @@ use tokio::time::sleep;
 use tonic::Streaming;
 
 use crate::Context;
-use crate::args::WatchArgs;
 use crate::exit::Failure;
 use crate::output::{
     by, describe_claim, describe_holders, end_reason, escape, event_time, exact, handoff, history_gone, in_mode,
@@ -20,14 +19,14 @@ use crate::rpc::Repeat;
 /// The pauses before a reconnection attempt: the first, and the maximum.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
-pub async fn watch(context: &Context, args: WatchArgs) -> Result<u8, Failure> {
-    let request = WatchRequest {
-        namespace: context.global.namespace.clone(),
-        names: args.names,
-        prefixes: args.prefix,
-        after_revision: args.after_revision,
-        ..WatchRequest::default()
-    };
+pub async fn watch(
+    context: &Context,
+    names: Vec<String>,
+    prefixes: Vec<String>,
+    after_revision: u64,
+) -> Result<u8, Failure> {
+    let namespace = context.namespace();
+    let request = WatchRequest { namespace, names, prefixes, after_revision, ..WatchRequest::default() };
     follow(context, request, lines).await
 }
 

@@ -37,7 +37,7 @@ pub async fn why(context: &Context, name: &str) -> Result<u8, Failure> {
 /// The holder's session as its home server sees it, with an `Rpc` to that server: only it knows the renewals. If that
 /// server is not among the endpoints, the session as any of them sees it. None if the session has just ended.
 async fn at_home(context: &Context, session_id: &str) -> (Rpc, Option<Session>) {
-    let (namespace, session_id) = (context.global.namespace.clone(), session_id.to_owned());
+    let (namespace, session_id) = (context.namespace(), session_id.to_owned());
     let request = GetSessionRequest { namespace, session_id, ..GetSessionRequest::default() };
     let mut asked = JoinSet::new();
     for endpoint in &context.rpc.endpoints {

@@ -47,42 +47,43 @@ pub struct Waiting<'a> {
 
 /// Reports that another program uses the session's id, until dropped. Sets `reported` if that was in a log.
 pub async fn for_a_session(quiet: bool, id: &str, reported: &Cell<bool>) -> Infallible {
-    if quiet {
-        return pending().await;
-    }
     let begun = Instant::now();
     let text = format!("session {} is in use by another program; waiting until it ends", escape(id));
-    if !Style::of_stderr().can_redraw() {
-        sleep(LOG_DELAY).await;
+    let log_line = || {
         reported.set(true);
-        say(&format!("tenure: {text}"));
-        return pending().await;
-    }
-    sleep(TERMINAL_DELAY).await;
-    let mut status_line = StatusLine::default();
-    loop {
-        status_line.show(&format!("{text} (for {})", human(begun.elapsed())));
-        sleep(REDRAW_INTERVAL).await;
-    }
+        text.clone()
+    };
+    report(quiet, TERMINAL_DELAY, || format!("{text} (for {})", human(begun.elapsed())), log_line).await
 }
 
-/// Reports the remaining time, as phrased by `text`, until dropped: each second on a terminal, once in a log.
+/// Reports the remaining time, as phrased by `text`, until dropped.
 pub async fn count_down(quiet: bool, limit: Duration, text: impl Fn(&str) -> String) -> Infallible {
+    let end = Instant::now().checked_add(limit);
+    let left = || end.map_or(limit, |end| end.saturating_duration_since(Instant::now()));
+    // Rounds up to full seconds.
+    let seconds = || Duration::from_secs(left().as_millis().div_ceil(1000).try_into().unwrap_or(u64::MAX));
+    report(quiet, LOG_DELAY, || text(&human(seconds())), || text(&human(left()))).await
+}
+
+/// Shows `line` each second on a terminal, after `delay`, and `log_line` once in a log, until dropped.
+async fn report(
+    quiet: bool,
+    delay: Duration,
+    line: impl Fn() -> String,
+    log_line: impl FnOnce() -> String,
+) -> Infallible {
     if quiet {
         return pending().await;
     }
-    let end = Instant::now().checked_add(limit);
-    let left = || end.map_or(limit, |end| end.saturating_duration_since(Instant::now()));
-    sleep(LOG_DELAY).await;
     if !Style::of_stderr().can_redraw() {
-        say(&format!("tenure: {}", text(&human(left()))));
+        sleep(LOG_DELAY).await;
+        say(&format!("tenure: {}", log_line()));
         return pending().await;
     }
+    sleep(delay).await;
     let mut status_line = StatusLine::default();
     loop {
-        // Rounds up to full seconds.
-        let seconds = left().as_millis().div_ceil(1000).try_into().unwrap_or(u64::MAX);
-        status_line.show(&text(&human(Duration::from_secs(seconds))));
+        status_line.show(&line());
         sleep(REDRAW_INTERVAL).await;
     }
 }

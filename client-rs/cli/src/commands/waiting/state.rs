@@ -16,7 +16,6 @@ pub struct WaitState {
     /// The obstacle. The holder is printed after the duration, because an owner label may be long.
     obstacle: &'static str,
     holder_text: String,
-    mode: String,
     /// The holder's session, if an owner label is shown too.
     session: Option<String>,
     position: String,
@@ -53,17 +52,16 @@ impl WaitState {
             0 | 1 => String::new(),
             count => format!(" and {} more", count - 1),
         };
-        let (obstacle, holder_text, mode) = match (claim.state, claim.token) {
-            (ClaimState::Lingering, _) => ("free", format!(" once the minimum hold of {owner} is over"), String::new()),
-            (_, Some(_)) => ("held", format!(" by {owner}{others}"), mode_of(claim.mode)),
-            (_, None) => ("", format!("{owner} waits ahead"), String::new()),
+        let (obstacle, holder_text) = match (claim.state, claim.token) {
+            (ClaimState::Lingering, _) => ("free", format!(" once the minimum hold of {owner} is over")),
+            (_, Some(_)) => ("held", format!(" by {owner}{others}{}", mode_of(claim.mode))),
+            (_, None) => ("", format!("{owner} waits ahead")),
         };
         Some(Self {
             name: lock.name.clone(),
             token: claim.token.filter(|_| claim.state == ClaimState::Held),
             obstacle,
             holder_text,
-            mode,
             session: shown_session,
             position: position(lock, at, session.is_some()),
         })
@@ -92,12 +90,12 @@ impl WaitState {
     }
 
     fn with(&self, since: Option<&HoldStart>, id_width: usize, held: impl Fn(&HoldStart) -> String) -> String {
-        let Self { name, position, obstacle, holder_text, mode, .. } = self;
+        let Self { name, position, obstacle, holder_text, .. } = self;
         let since = since.filter(|since| Some(since.token) == self.token).map(held).unwrap_or_default();
         let session = self.session.as_ref().map(|id| format!(", session {}", truncate_middle(id, id_width)));
         let token = self.token.map(|token| format!(", token {token}"));
         let (session, token) = (session.unwrap_or_default(), token.unwrap_or_default());
-        format!("waiting for {}{position}: {obstacle}{since}{holder_text}{mode}{session}{token}", escape(name))
+        format!("waiting for {}{position}: {obstacle}{since}{holder_text}{session}{token}", escape(name))
     }
 }
 
