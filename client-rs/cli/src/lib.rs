@@ -106,7 +106,7 @@ async fn dispatch(global: Global, command: Command) -> Result<u8, Failure> {
         Command::Release { name, session, token } => commands::release(&context()?, name, session, token).await,
         Command::Close { id } => commands::close(&context()?, id).await,
         Command::Transfer(args) => commands::transfer(&context()?, args).await,
-        Command::Evict(args) => commands::evict(&context()?, args).await,
+        Command::Evict { name, token, by } => commands::evict(&context()?, name, token, by).await,
         Command::Set(args) => commands::set(&context()?, args).await,
         Command::Blocked { deadlocks } => commands::blocked(&context()?, deadlocks).await,
         Command::Servers => commands::servers(&context()?).await,

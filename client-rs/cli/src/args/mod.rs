@@ -18,7 +18,7 @@ use tonic::transport::Uri;
 pub use acquire::{AcquireArgs, ModeArgs};
 pub use child::{ElectArgs, ExecArgs, GuardArgs, Helper, HelperCli, LockArgs, OnTransfer, RunArgs};
 pub use groups::{GroupCommand, GroupJoinArgs};
-pub use operate::{EvictArgs, SetArgs, TransferArgs};
+pub use operate::{OperatorArgs, SetArgs, TransferArgs};
 pub use root::{command, wants_json};
 
 use crate::exit::{self, Failure};
@@ -263,7 +263,23 @@ Examples:
     /// Hand a lock over to a waiter, without a gap
     Transfer(TransferArgs),
     /// End a hold without waiting for its holder
-    Evict(EvictArgs),
+    #[command(after_help = "\
+Examples:
+  tenure evict nightly --note 'host is dead'
+  # Only this hold, and not a later one
+  tenure evict nightly --token 42 --note 'host is dead'
+
+The holder is notified at once, but may still be running: make sure that it has ended, or that the resource checks \
+the fencing token. Prefer `tenure close` for a dead session, and `tenure transfer` for a healthy holder.")]
+    Evict {
+        /// The lock
+        name: String,
+        /// Evict only the hold with this fencing token [default: any]
+        #[arg(long, default_value_t = 0)]
+        token: u64,
+        #[command(flatten)]
+        by: OperatorArgs,
+    },
     /// Set a lock's limit of permits, and whether waiters preempt
     Set(SetArgs),
     /// List the waiters, their blockers, and deadlocks

@@ -27,25 +27,6 @@ impl OperatorArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tenure evict nightly --note 'host is dead'
-  # Only this hold, and not a later one
-  tenure evict nightly --token 42 --note 'host is dead'
-
-The holder is notified at once, but may still be running: make sure that it has ended, or that the resource checks \
-the fencing token. Prefer `tenure close` for a dead session, and `tenure transfer` for a healthy holder.")]
-pub struct EvictArgs {
-    /// The lock
-    pub name: String,
-    /// Evict only the hold with this fencing token [default: any]
-    #[arg(long, default_value_t = 0)]
-    pub token: u64,
-    #[command(flatten)]
-    pub by: OperatorArgs,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
   # To the first waiter in the queue
   tenure transfer service_leader
   tenure transfer service_leader --to worker-8 --drain 30s --note 'maintenance'

@@ -7,9 +7,8 @@ pub fn endpoint(text: &str) -> Result<String, String> {
     let text = text.trim();
     let url = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     let uri: tonic::transport::Uri = url.parse().map_err(|_| "expected http://host:port".to_owned())?;
-    match uri.scheme_str() {
-        Some("http" | "https") => {}
-        _ => return Err("expected http://host:port or https://host:port".to_owned()),
+    if !matches!(uri.scheme_str(), Some("http" | "https")) {
+        return Err("expected http://host:port or https://host:port".to_owned());
     }
     if uri.host().is_none_or(str::is_empty) || uri.port().is_none() {
         return Err("expected a host and a port, such as http://127.0.0.1:7420".to_owned());

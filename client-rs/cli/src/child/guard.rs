@@ -63,8 +63,7 @@ fn supervise(tree: &Tree, schedule: Schedule, lock: &str) -> bool {
         for line in lines.lines() {
             match line.split_once(' ') {
                 Some(("until", nanos)) => {
-                    let Ok(nanos) = nanos.parse() else { continue };
-                    let at = Duration::from_nanos(nanos);
+                    let Ok(at) = nanos.parse().map(Duration::from_nanos) else { continue };
                     end = Some(at);
                     termed = termed && !matches!(schedule.due(since_boot(), at), Action::Wait(_));
                 }

@@ -26,10 +26,8 @@ use crate::{rejection, rpc};
 /// The number of checks for a renewal per window; a session is renewed three times per window.
 const CHECKS_PER_WINDOW: u32 = 24;
 
-/// The pause between checks whether the session of another program has ended: starts at this, doubles ...
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// ... up to this.
-const MAX_PAUSE: Duration = Duration::from_secs(1);
+/// The pauses between checks whether the session of another program has ended: the first, and the maximum.
+const CHECK_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
 /// The pauses after a failed attempt to lead or to join: the first, and the maximum.
 pub const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
@@ -168,7 +166,7 @@ impl<'a> Acquisition<'a> {
     }
 
     async fn open_when_free(&self, client: &Client, end: Option<Instant>) -> Result<Option<Session>, Error> {
-        let mut pause = FIRST_PAUSE;
+        let mut pause = CHECK_PAUSES.0;
         loop {
             let left = time_left(end).unwrap_or(Duration::MAX);
             if left.is_zero() {
@@ -176,7 +174,7 @@ impl<'a> Acquisition<'a> {
             }
             sleep(pause.min(left)).await;
             match client.session(self.session()).await {
-                Err(error) if is_in_use(&error) => pause = (pause * 2).min(MAX_PAUSE),
+                Err(error) if is_in_use(&error) => pause = (pause * 2).min(CHECK_PAUSES.1),
                 opened => return opened.map(Some),
             }
         }

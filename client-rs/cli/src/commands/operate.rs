@@ -11,7 +11,7 @@ use super::proto_duration;
 use super::read::{PAGE, get_lock};
 use super::waiting;
 use crate::Context;
-use crate::args::{EvictArgs, SetArgs, TransferArgs};
+use crate::args::{OperatorArgs, SetArgs, TransferArgs};
 use crate::exit::{self, Failure};
 use crate::output::{self, claims, describe_claim, escape, settings};
 use crate::rpc::{Repeat, all_pages, locks};
@@ -43,16 +43,10 @@ pub async fn transfer(context: &Context, args: TransferArgs) -> Result<u8, Failu
     context.output.message(&response, |response| describe_transfer(&request.name, response))
 }
 
-pub async fn evict(context: &Context, args: EvictArgs) -> Result<u8, Failure> {
+pub async fn evict(context: &Context, name: String, token: u64, by: OperatorArgs) -> Result<u8, Failure> {
     // Without a token, a retry could evict the next holder.
-    let repeat = if args.token == 0 { Repeat::Unsafe } else { Repeat::Safe };
-    let request = EvictRequest {
-        namespace: context.namespace(),
-        name: args.name,
-        token: args.token,
-        operator: args.by.name(),
-        note: args.by.note,
-    };
+    let repeat = if token == 0 { Repeat::Unsafe } else { Repeat::Safe };
+    let request = EvictRequest { namespace: context.namespace(), name, token, operator: by.name(), note: by.note };
     let response = context.rpc.call(repeat, &request, async |wire, request| locks(wire).evict(request).await).await?;
     context.output.message(&response, |response| describe_eviction(&request.name, response))
 }

@@ -27,8 +27,7 @@ pub(super) async fn list_locks(rpc: &Rpc, namespace: &str, prefix: &str) -> Resu
 }
 
 pub async fn get(context: &Context, name: &str) -> Result<u8, Failure> {
-    let response = get_lock(context, name).await?;
-    context.output.message(&response, output::lock)
+    context.output.message(&get_lock(context, name).await?, output::lock)
 }
 
 /// One lock with its queue.
@@ -39,10 +38,7 @@ pub(super) async fn get_lock(context: &Context, name: &str) -> Result<GetLockRes
 
 pub async fn sessions(context: &Context, id: Option<String>) -> Result<u8, Failure> {
     match id {
-        Some(id) => {
-            let session = get_session(context, id).await?;
-            context.output.message(&session, output::session)
-        }
+        Some(id) => context.output.message(&get_session(context, id).await?, output::session),
         None => {
             let all = list_sessions(&context.rpc, &context.global.namespace).await?;
             context.output.message(&all, output::sessions)

@@ -86,11 +86,8 @@ fn summary(state: &State) -> Result<serde_json::Value, Failure> {
 
 fn draw(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    write!(out, "{HOME}")?;
-    for line in text.lines() {
-        writeln!(out, "{line}{REST_OF_LINE}")?;
-    }
-    write!(out, "{BELOW}")?;
+    let lines: Vec<String> = text.lines().map(|line| format!("{line}{REST_OF_LINE}\n")).collect();
+    write!(out, "{HOME}{}{BELOW}", lines.concat())?;
     Ok(out.flush()?)
 }
 

@@ -104,10 +104,6 @@ impl Probe<'_> {
         let request = ListServersRequest { namespace: self.namespace.to_owned() };
         match self.within(client.list_servers(request)).await {
             Ok(response) => [database(response.get_ref()), servers(&response.get_ref().servers)],
-            // An earlier version of the server.
-            Err(status) if status.code() == Code::Unimplemented => {
-                ["database", "servers"].map(|name| Check::note(name, "not reported by this server"))
-            }
             Err(status) => ["database", "servers"].map(|name| rejected(name, &status)),
         }
     }
@@ -118,10 +114,13 @@ impl Probe<'_> {
         let unique = format!("{}-{}", std::process::id(), crate::child::since_boot().as_nanos());
         let name = format!("tenure-doctor/{unique}");
         let session_id = format!("tenure-doctor-{unique}");
-        let watch = self.watch(&name).await;
-
         let (mut locks, mut sessions) = (locks(self.channel.clone()), sessions(self.channel.clone()));
+        let mut watches = WatchServiceClient::new(self.channel.clone());
         let namespace = self.namespace.to_owned();
+
+        let names = vec![name.clone()];
+        let watch = WatchRequest { namespace: namespace.clone(), names, ..WatchRequest::default() };
+        let watched = self.within(watches.watch(watch)).await;
         let acquire = AcquireRequest {
             namespace: namespace.clone(),
             names: vec![name.clone()],
@@ -145,9 +144,9 @@ impl Probe<'_> {
         let release = ReleaseRequest { namespace: namespace.clone(), name, session_id: session_id.clone(), token };
         checks.push(self.timed("release", locks.release(release)).await);
 
-        match watch {
-            Ok(mut stream) => {
-                let granted = timeout(self.limit, granted_at(&mut stream, token)).await;
+        match watched {
+            Ok(stream) => {
+                let granted = timeout(self.limit, granted_at(stream.into_inner(), token)).await;
                 match granted.unwrap_or_else(|_| Err(format!("silent for {}", exact(self.limit)))) {
                     Ok(time) => {
                         checks.push(Check::ok("watch", "reported the grant"));
@@ -164,13 +163,6 @@ impl Probe<'_> {
         // Without this call, the session ends by its TTL.
         let close = CloseSessionRequest { namespace, session_id, client_id: String::new() };
         let _ = self.within(sessions.close_session(close)).await;
-    }
-
-    async fn watch(&self, name: &str) -> Result<Streaming<WatchResponse>, Status> {
-        let mut client = WatchServiceClient::new(self.channel.clone());
-        let (namespace, names) = (self.namespace.to_owned(), vec![name.to_owned()]);
-        let request = WatchRequest { namespace, names, ..WatchRequest::default() };
-        Ok(self.within(client.watch(request)).await?.into_inner())
     }
 
     /// Makes a call, and reports its duration.
@@ -238,7 +230,7 @@ fn lost(server: &Server) -> String {
 }
 
 /// The timestamp of the event that granted `token`.
-async fn granted_at(stream: &mut Streaming<WatchResponse>, token: u64) -> Result<SystemTime, String> {
+async fn granted_at(mut stream: Streaming<WatchResponse>, token: u64) -> Result<SystemTime, String> {
     loop {
         let response = match stream.message().await {
             Ok(Some(response)) => response,

@@ -12,7 +12,7 @@ use std::convert::Infallible;
 use std::future::pending;
 use std::time::Duration;
 
-use tenure_client::{Client, Event, EventKind, Watch, WatchEvent, WatchOptions};
+use tenure_client::{Client, Event, EventKind, WatchEvent, WatchOptions};
 use tenure_proto::v1::history_entry::Kind;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
 
@@ -102,13 +102,9 @@ impl Waiting<'_> {
         }
     }
 
-    fn watch(&self) -> Watch {
-        self.client.watch(WatchOptions::names(self.names))
-    }
-
     async fn show_on_terminal(&self) -> Infallible {
         let mut status_line = StatusLine::default();
-        let mut changes = self.watch();
+        let mut changes = self.client.watch(WatchOptions::names(self.names));
         let mut tick = interval(REDRAW_INTERVAL);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut known, mut since) = (None, None);
@@ -131,13 +127,13 @@ impl Waiting<'_> {
             }
             match &known {
                 Some(state) => status_line.show(&state.now(since.as_ref())),
-                None => status_line.clear(),
+                None => status_line.show(""),
             }
         }
     }
 
     async fn show_in_log(&self, reported: &Cell<bool>) -> Infallible {
-        let mut changes = self.watch();
+        let mut changes = self.client.watch(WatchOptions::names(self.names));
         let mut throttle = LogThrottle::new(Instant::now());
         let (mut last, mut since) = (None, None);
         let mut is_stale = true;

@@ -11,7 +11,8 @@ pub struct StatusLine {
 }
 
 impl StatusLine {
-    /// Shows the text, truncated to the width of the terminal: a wrapped line could not be cleared.
+    /// Shows the text, truncated to the width of the terminal: a wrapped line could not be cleared. An empty text clears
+    /// the line.
     pub fn show(&mut self, text: &str) {
         let width = Style::of_stderr().width.map_or(usize::MAX, |width| width.saturating_sub(1));
         let text = truncate(text, width);
@@ -21,17 +22,10 @@ impl StatusLine {
             self.shown = text;
         }
     }
-
-    /// Clears the line.
-    pub fn clear(&mut self) {
-        if !self.shown.is_empty() {
-            self.show("");
-        }
-    }
 }
 
 impl Drop for StatusLine {
     fn drop(&mut self) {
-        self.clear();
+        self.show("");
     }
 }
