@@ -87,20 +87,13 @@ fn describe_answer(request: &AcquireRequest, response: &AcquireResponse) -> Stri
         let token = response.token;
         return format!("{names}: acquired, token {token}{mode}, session {session}{time}");
     }
-    match &response.holder {
-        Some(holder) => {
-            let who = describe_claim(holder);
-            let others = if holder.names == request.names {
-                String::new()
-            } else {
-                format!(", which has {}", label(&holder.names))
-            };
-            match holder.token {
-                0 => format!("{names}: not acquired: {who} waits ahead{others}"),
-                token => format!("{names}: not acquired: held by {who}, token {token}{}{others}", in_mode(holder)),
-            }
-        }
-        None => format!("{names}: not acquired"),
+    let Some(holder) = &response.holder else { return format!("{names}: not acquired") };
+    let who = describe_claim(holder);
+    let others =
+        if holder.names == request.names { String::new() } else { format!(", which has {}", label(&holder.names)) };
+    match holder.token {
+        0 => format!("{names}: not acquired: {who} waits ahead{others}"),
+        token => format!("{names}: not acquired: held by {who}, token {token}{}{others}", in_mode(holder)),
     }
 }
 

@@ -40,8 +40,7 @@ pub async fn sessions(context: &Context, id: Option<String>) -> Result<u8, Failu
     match id {
         Some(id) => context.output.message(&get_session(context, id).await?, output::session),
         None => {
-            let all = list_sessions(&context.rpc, &context.global.namespace).await?;
-            context.output.message(&all, output::sessions)
+            context.output.message(&list_sessions(&context.rpc, &context.global.namespace).await?, output::sessions)
         }
     }
 }
