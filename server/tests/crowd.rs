@@ -5,8 +5,9 @@ use crate::lab;
 use std::time::Duration;
 
 use lab::{Server, held, reply, settle, within};
+use tenure_core::Rejection;
 use tenure_core::testing::{attach, release};
-use tenure_server::sequencer::{PendingGrant, Refusal};
+use tenure_server::sequencer::PendingGrant;
 use tenure_server::store::Fault;
 
 /// Enough commands for several full batches.
@@ -54,7 +55,7 @@ async fn acquire_at_a_full_server_is_rejected_at_once_while_renewals_and_release
     }
     let acquire = server.acquire("bob", "too much");
     let refused = within(Duration::ZERO, namespace.decide(acquire.clone())).await;
-    assert!(matches!(refused, Err(Refusal::Overloaded)), "{:?}", refused.map(|decided| decided.outcome));
+    assert!(matches!(refused, Err(Rejection::Overloaded)), "{:?}", refused.map(|decided| decided.outcome));
     assert_eq!(namespace.renew("ann"), Ok(Some(lab::TTL)));
     let released = server.send(release("ann", "a", token)).await;
     drop(hold);
@@ -76,7 +77,7 @@ async fn command_rejected_while_an_append_is_unknown_is_not_counted_in_the_queue
     database.set_available(false);
     for _ in 0..2 * CROWD {
         let refused = namespace.decide(server.acquire("cid", "c")).await;
-        assert!(matches!(refused, Err(Refusal::Unavailable(_))), "{:?}", refused.map(|decided| decided.outcome));
+        assert!(matches!(refused, Err(Rejection::Unavailable(_))), "{:?}", refused.map(|decided| decided.outcome));
     }
     database.set_available(true);
     held(reply(bob).await);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lab::{LEASE, SOON, Server, TTL, eventually, pass, settle, within};
 use tenure_core::testing::{Build, acquire, close, open};
 use tenure_core::{EndReason, Rejection, RenewError, Revision, StreamId};
-use tenure_server::sequencer::{Notice, NoticeSender, Refusal, StreamEnd, WaitEnd};
+use tenure_server::sequencer::{Notice, NoticeSender, StreamEnd, WaitEnd};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -67,7 +67,7 @@ async fn lock_of_a_disconnected_holder_is_granted_to_the_waiter_after_its_grace(
     bob.acknowledge();
     let late = server.attach("ann").await;
     let disconnected = Rejection::SessionEnded { session: "ann".into(), reason: EndReason::Disconnected };
-    assert_eq!(late.map(|_| ()), Err(Refusal::Rejected(disconnected)));
+    assert_eq!(late.map(|_| ()), Err(disconnected));
 }
 
 #[tokio::test(start_paused = true)]
@@ -181,7 +181,7 @@ async fn grace_does_not_pass_while_the_server_has_no_lease() {
     let namespace = server.namespace().await;
     let kept = async {
         loop {
-            if namespace.keep_alive(["ann"], stream.id) == Err(Refusal::LeaseLost) {
+            if namespace.keep_alive(["ann"], stream.id) == Err(Rejection::LeaseLost) {
                 return;
             }
             tokio::time::sleep(TTL / 4).await;

@@ -5,8 +5,8 @@ use crate::lab;
 
 use lab::{SOON, Server, eventually, granted, grants, reply, settle, within};
 use tenure_core::testing::{cancel, release};
-use tenure_core::{Command, EndReason, Outcome, Revision};
-use tenure_server::sequencer::{CommandResult, PendingGrant, Refusal, WaitEnd};
+use tenure_core::{Command, EndReason, Outcome, Rejection, Revision};
+use tenure_server::sequencer::{CommandResult, PendingGrant, WaitEnd};
 use tenure_server::store::{Fault, MemoryDatabase};
 
 /// ann holds the lock; bob and cid wait in this order.
@@ -38,7 +38,7 @@ impl Queue {
     }
 
     /// Has these commands decided in one batch, in this order.
-    async fn in_one_batch(&self, commands: Vec<Command>) -> Vec<Result<CommandResult, Refusal>> {
+    async fn in_one_batch(&self, commands: Vec<Command>) -> Vec<Result<CommandResult, Rejection>> {
         let hold = self.database.hold_appends();
         let other = self.server.send(self.server.acquire("other", "z")).await;
         hold.reached().await;
@@ -109,7 +109,7 @@ async fn grant_of_unknown_outcome_is_made_once_whatever_its_caller_does_meanwhil
             settle().await;
             // The outcome is being looked up, and until then nothing else is decided.
             let refused = reply(queue.server.send(giving_up.clone()).await).await;
-            assert!(matches!(refused, Err(Refusal::Unavailable(_))), "{fault:?}");
+            assert!(matches!(refused, Err(Rejection::Unavailable(_))), "{fault:?}");
             reply(released).await.expect("released");
             let token = granted(queue.bob).await;
             assert_eq!(grants(&queue.database, "bob"), [token], "{fault:?}");

@@ -9,7 +9,6 @@ use lab::peers::LabPeers;
 use lab::{Sent, Server, assert_no_gaps, eventually, pass, settle, within};
 use tenure_core::testing::{Build, cancel, release};
 use tenure_core::{Command, Event, Outcome, Rejection, Revision, ServerId};
-use tenure_server::sequencer::Refusal;
 use tenure_server::store::{Fault, MemoryDatabase};
 
 /// Longer than the timeout of a pass, and shorter than the wait of any call.
@@ -188,7 +187,7 @@ async fn forwarded_command_has_an_unknown_outcome_while_the_store_is_unavailable
     let asked = pair.ask(pair.giver.acquire("ann", "a")).await;
     pair.database.set_available(false);
     let refused = within(GIVES_UP, asked).await.expect("ran").map(drop);
-    assert_eq!(refused, Err(Refusal::OutcomeUnknown));
+    assert_eq!(refused, Err(Rejection::OutcomeUnknown));
     pair.database.set_available(true);
     // A command that appends nothing.
     let nothing = Command::EndWait { claim: Revision(1), home: pair.giver.node.id };
@@ -226,7 +225,7 @@ async fn call_that_is_overtaken_by_its_cancel_is_rejected() {
     pair.writer.ask(cancel("ann", "a")).await.expect("cancelled");
     pair.peers.hold_passes(false);
     let rejected = within(GIVES_UP, asked).await.expect("ran").map(drop);
-    assert_eq!(rejected, Err(Refusal::Rejected(Rejection::AcquireCancelled { session: "ann".into() })));
+    assert_eq!(rejected, Err(Rejection::AcquireCancelled { session: "ann".into() }));
     assert_eq!(pair.writer.holder("a").await, None, "no ghost");
     assert_eq!(pair.writer.holder("b").await, Some(("ann".to_owned(), held)), "nothing else is cancelled");
     // Requests that the server receives from now on are newer than the cancel.

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use lab::{SOON, Server, assert_no_gaps, eventually, granted, grants, held, reply, settle, within};
 use tenure_core::testing::release;
-use tenure_core::{Event, Outcome, Revision};
-use tenure_server::sequencer::Refusal;
+use tenure_core::{Event, Outcome, Rejection, Revision};
 use tenure_server::store::{Fault, MemoryDatabase, Store};
 
 #[tokio::test(start_paused = true)]
@@ -58,7 +57,7 @@ async fn commit_of_unknown_outcome_stays_unknown_if_its_part_of_the_log_was_trim
     assert!(trimmed >= bob, "{trimmed}");
     one.store.set_connected(true);
     let refused = reply(asked).await;
-    assert_eq!(refused.map(|decided| decided.outcome), Err(Refusal::OutcomeUnknown));
+    assert_eq!(refused.map(|decided| decided.outcome), Err(Rejection::OutcomeUnknown));
     assert_eq!(one.holder("a").await, None);
     assert_eq!(one.holder("b").await, Some(("bob".to_owned(), bob)));
 }
@@ -165,7 +164,7 @@ async fn load_that_fails_leaves_no_state() {
         server.store.set_connected(true);
         database.fail_read_after(others);
         while let Err(refusal) = server.namespace().await.read(|_| ()).await {
-            assert!(matches!(refusal, Refusal::Unavailable(_)), "{refusal}");
+            assert!(matches!(refusal, Rejection::Unavailable(_)), "{refusal}");
         }
         let told = hub.after(kept, &BTreeSet::new(), 1_000);
         let told = told.iter().flat_map(|since| &since.batches).map(|batch| batch.revision());
@@ -297,9 +296,9 @@ async fn commands_and_reads_are_rejected_at_once_while_the_store_is_unavailable(
     server.hold("ann", "a").await;
     database.set_available(false);
     let refused = within(SOON, server.ask(server.acquire("bob", "b"))).await;
-    assert!(matches!(refused, Err(Refusal::Unavailable(_))));
+    assert!(matches!(refused, Err(Rejection::Unavailable(_))));
     let refused = within(SOON, server.namespace().await.read(tenure_core::Table::revision)).await;
-    assert!(matches!(refused, Err(Refusal::Unavailable(_))));
+    assert!(matches!(refused, Err(Rejection::Unavailable(_))));
     database.set_available(true);
     server.hold("bob", "b").await;
 }
@@ -330,6 +329,6 @@ async fn command_that_was_not_begun_is_rejected_when_the_server_stops() {
     let begun = within(SOON, begun).await.expect("ran").expect("committed");
     std::mem::forget(begun.pending);
     let refused = within(SOON, queued).await.expect("ran").err();
-    assert_eq!(refused, Some(Refusal::Draining));
+    assert_eq!(refused, Some(Rejection::Draining));
     assert_eq!(database.log("default").len(), 1);
 }

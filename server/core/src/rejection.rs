@@ -1,4 +1,4 @@
-//! Rejections: the reasons why a command changes nothing.
+//! Rejections: the reasons why a request is not carried out.
 
 use std::fmt;
 
@@ -7,7 +7,8 @@ use crate::group::Basis;
 use crate::model::Revision;
 use crate::names::Text;
 
-/// The reason why a command changes nothing.
+/// The reason why a request is not carried out. The last five are not decided by the table, but by the server that has
+/// it. Nothing was changed, except with [`OutcomeUnknown`](Self::OutcomeUnknown).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rejection {
     /// No session of this id is open, and none is remembered.
@@ -176,6 +177,16 @@ pub enum Rejection {
         /// The bound.
         bound: usize,
     },
+    /// It is not known whether the change was made, or may yet be.
+    OutcomeUnknown,
+    /// The store cannot be reached. The reason is not for callers: it may show where the store is.
+    Unavailable(String),
+    /// The queue is full.
+    Overloaded,
+    /// This server's lease has lapsed.
+    LeaseLost,
+    /// This server is shutting down.
+    Draining,
 }
 
 /// The reason why a hold cannot be handed over.
@@ -303,6 +314,13 @@ impl fmt::Display for Rejection {
                 write!(formatter, "session \"{session}\" is not a member of group \"{group}\"")
             }
             Self::LimitReached { limit, bound } => write!(formatter, "{limit}: the limit of {bound} is reached"),
+            Self::OutcomeUnknown => {
+                formatter.write_str("no reply from the database in time: it is not known whether the change was made")
+            }
+            Self::Unavailable(why) => write!(formatter, "the database cannot be reached: {why}"),
+            Self::Overloaded => formatter.write_str("server overloaded, retry later"),
+            Self::LeaseLost => formatter.write_str("this server's lease has expired: use another server"),
+            Self::Draining => formatter.write_str("this server is shutting down"),
         }
     }
 }

@@ -197,13 +197,13 @@ impl Allowance {
     ///
     /// # Errors
     /// The limit, if it is reached.
-    pub(crate) fn watch(&self, namespace: &str) -> Result<Option<Watching>, u32> {
+    pub(crate) fn watch(&self, namespace: &str) -> Result<Option<Watching>, usize> {
         let Some(bound) = self.lowest(namespace, |limit| limit.watches) else { return Ok(None) };
         let key = (self.identity.clone(), namespace.into());
         let mut watches = self.watches.lock();
         let count = watches.get(&key).copied().unwrap_or_default();
         if count >= bound {
-            return Err(bound);
+            return Err(usize::try_from(bound).unwrap_or(usize::MAX));
         }
         watches.insert(key.clone(), count + 1);
         Ok(Some(Watching(self.watches.clone(), key)))

@@ -22,8 +22,8 @@ impl MetricSet for AuditLines {
 /// Counts rejected calls and stream commands.
 #[derive(Clone, Default)]
 pub(crate) struct Refusals {
-    refused: Family<[(&'static str, &'static str); 1], Counter>,
-    limits: Family<[(&'static str, &'static str); 1], Counter>,
+    refused: Family<[(&'static str, String); 1], Counter>,
+    limits: Family<[(&'static str, String); 1], Counter>,
 }
 
 impl MetricSet for Refusals {
@@ -35,7 +35,7 @@ impl MetricSet for Refusals {
 
 impl Refusals {
     /// Counts a rejection, and the limit that caused it, if any.
-    pub(crate) fn count(&self, reason: &'static str, limit: Option<&'static str>) {
+    pub(crate) fn count(&self, reason: String, limit: Option<String>) {
         self.refused.get_or_create(&[("reason", reason)]).inc();
         if let Some(limit) = limit {
             self.limits.get_or_create(&[("limit", limit)]).inc();

@@ -10,8 +10,9 @@ use tonic::Status;
 use tonic::body::Body;
 use tower::{Layer, Service};
 
-use super::{forbidden_entirely, invalid_header, unidentified};
-use crate::auth::{Access, Act, Caller, Unidentified};
+use super::authorize::not_allowed;
+use super::status::{self, invalid};
+use crate::auth::{Access, Act, Caller, Identity, Unidentified, Verb};
 use crate::transport::{Peer, grpc_only};
 
 /// Open without credentials, because health checks have none.
@@ -62,7 +63,10 @@ impl<S> Identify<S> {
             Err(_) if request.uri().path().starts_with(OPEN) => Ok(self.access.anonymous(peer)),
             Ok(caller) if request.uri().path().starts_with(REFLECTION) && caller.rights().are_none() => {
                 caller.note_refused("policy", || Act::called(request.uri().path()));
-                Err(forbidden_entirely(&caller))
+                let identity = caller.identity.as_ref().map_or("", Identity::as_str);
+                let status = not_allowed(identity, Verb::Read, "", "");
+                status::count(&status, caller.refusals());
+                Err(status)
             }
             identified => identified.map_err(|why| refuse(&self.access, request.uri().path(), peer, why)),
         }
@@ -75,7 +79,7 @@ impl<S> Identify<S> {
 /// If there are more.
 fn check_once(headers: &HeaderMap) -> Result<(), Status> {
     if headers.get_all(AUTHORIZATION).iter().nth(1).is_some() {
-        return Err(invalid_header(AUTHORIZATION.as_str(), "at most once"));
+        return Err(invalid(AUTHORIZATION, "at most once"));
     }
     Ok(())
 }
@@ -91,7 +95,9 @@ pub(crate) fn check_identified(access: &Access, path: &str, headers: &HeaderMap,
 
 fn refuse(access: &Access, path: &str, peer: &Peer, why: Unidentified) -> Status {
     access.note_unidentified(path, peer, why);
-    unidentified(why, &access.refusals)
+    let status = Status::from(why);
+    status::count(&status, &access.refusals);
+    status
 }
 
 impl<S> Service<Request<Body>> for Identify<S>

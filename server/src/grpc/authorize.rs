@@ -6,13 +6,15 @@ mod table;
 use std::sync::Arc;
 
 use tenure_core::{Command, Limits, Rejection, Request, Text};
+use tenure_proto::v1::ErrorReason;
 use tokio::sync::watch;
+use tonic::{Code, Status};
 
 use super::pieces::{Piece, pieces};
-use super::status::Problem;
+use super::status::{self, fact, rejected};
 use super::validate;
-use crate::auth::{Act, Allowance, Caller, HISTORY_BYTES, Identity, RateLimited, Rights, Verb, Watching, Weight};
-use crate::sequencer::{Namespace, Refusal};
+use crate::auth::{Act, Allowance, Caller, HISTORY_BYTES, Identity, Rights, Verb, Watching, Weight};
+use crate::sequencer::Namespace;
 
 /// The rule that only the identity that opened a session may use it.
 pub(super) const SESSION_OWNER: &str = "session-owner";
@@ -61,7 +63,7 @@ pub(crate) trait Requirement {
     ///
     /// # Errors
     /// The missing right.
-    fn check(&self, rights: &NamespaceRights<'_>) -> Result<(), Problem>;
+    fn check(&self, rights: &NamespaceRights<'_>) -> Result<(), Status>;
 }
 
 /// The rights of a caller in a namespace.
@@ -71,32 +73,43 @@ pub(crate) struct NamespaceRights<'a> {
 }
 
 impl NamespaceRights<'_> {
-    fn name(&self, verb: Verb, name: &str) -> Result<(), Problem> {
+    fn name(&self, verb: Verb, name: &str) -> Result<(), Status> {
         let is_allowed = self.principal.rights.allow(verb, self.namespace, name);
         self.require(is_allowed, verb, || validate::shortened(name))
     }
 
-    fn names(&self, verb: Verb, names: &[String]) -> Result<(), Problem> {
+    fn names(&self, verb: Verb, names: &[String]) -> Result<(), Status> {
         names.iter().try_for_each(|name| self.name(verb, name))
     }
 
-    fn prefix(&self, verb: Verb, prefix: &str) -> Result<(), Problem> {
+    fn prefix(&self, verb: Verb, prefix: &str) -> Result<(), Status> {
         let is_allowed = self.principal.rights.allow_prefix(verb, self.namespace, prefix);
         self.require(is_allowed, verb, || format!("{}*", validate::shortened(prefix)))
     }
 
     /// Requires the right on at least one name; the name itself is checked later, or does not matter.
-    fn some(&self, verb: Verb) -> Result<(), Problem> {
+    fn some(&self, verb: Verb) -> Result<(), Status> {
         self.require(self.principal.rights.allow_some(verb, self.namespace), verb, String::new)
     }
 
-    fn require(&self, is_allowed: bool, verb: Verb, name: impl FnOnce() -> String) -> Result<(), Problem> {
+    fn require(&self, is_allowed: bool, verb: Verb, name: impl FnOnce() -> String) -> Result<(), Status> {
         if is_allowed {
             return Ok(());
         }
-        let identity = self.principal.identity.clone().unwrap_or_else(|| "".into());
-        Err(Problem::NotAllowed { identity, verb, name: name(), namespace: self.namespace.to_owned() })
+        let identity = self.principal.identity.as_deref().unwrap_or_default();
+        Err(not_allowed(identity, verb, &name(), self.namespace))
     }
+}
+
+/// The status for a caller that no role allows this. Without a name: on no name; without a namespace: in none.
+pub(super) fn not_allowed(identity: &str, verb: Verb, name: &str, namespace: &str) -> Status {
+    let what = match (namespace, name) {
+        ("", _) => "anything".to_owned(),
+        (_, "") => format!("to {verb} anything in namespace \"{namespace}\""),
+        _ => format!("to {verb} \"{name}\" in namespace \"{namespace}\""),
+    };
+    let facts = vec![fact("rule", "policy"), fact("verb", verb), fact("name", name), fact("namespace", namespace)];
+    status::status(ErrorReason::PermissionDenied, format!("no role of \"{identity}\" allows {what}"), facts)
 }
 
 /// The caller that opened a stream, for all requests on it.
@@ -112,20 +125,20 @@ impl Speaker {
         Self { principal: Principal::of(&caller), caller, changes }
     }
 
-    fn principal(&mut self) -> &Principal {
+    /// Applies the current policy.
+    fn refresh(&mut self) {
         if self.changes.has_changed().unwrap_or_default() {
             self.changes.mark_unchanged();
             self.principal = Principal::of(&self.caller);
         }
-        &self.principal
     }
 
     /// Admits a request under the current policy.
     ///
     /// # Errors
     /// If the policy does not allow it.
-    pub(crate) fn admit<R: Requirement>(&mut self, request: R) -> Result<Admitted<R>, Problem> {
-        self.principal();
+    pub(crate) fn admit<R: Requirement>(&mut self, request: R) -> Result<Admitted<R>, Status> {
+        self.refresh();
         self.principal.admit(&self.caller, request)
     }
 
@@ -133,15 +146,10 @@ impl Speaker {
     ///
     /// # Errors
     /// If the policy does not allow it.
-    pub(crate) fn check<R: Requirement>(&mut self, request: &R) -> Result<Principal, Problem> {
-        let principal = self.principal();
-        match principal.check(request) {
-            Ok(()) => Ok(Principal { may_fill: R::MAY_FILL, ..principal.clone() }),
-            Err(problem) => {
-                problem.note(&self.caller, request);
-                Err(problem)
-            }
-        }
+    pub(crate) fn check<R: Requirement>(&mut self, request: &R) -> Result<Principal, Status> {
+        self.refresh();
+        self.principal.check(&self.caller, request)?;
+        Ok(Principal { may_fill: R::MAY_FILL, ..self.principal.clone() })
     }
 
     pub(crate) fn caller(&self) -> &Arc<Caller> {
@@ -156,33 +164,33 @@ impl Principal {
     }
 
     /// Admits a request, and writes the decision to the audit log.
-    fn admit<R: Requirement>(&self, caller: &Caller, request: R) -> Result<Admitted<R>, Problem> {
-        let limits = match self.check(&request).and_then(|()| self.meter(&request)) {
-            Ok(limits) => limits,
-            Err(problem) => {
-                problem.note(caller, &request);
-                return Err(problem);
-            }
-        };
+    fn admit<R: Requirement>(&self, caller: &Caller, request: R) -> Result<Admitted<R>, Status> {
+        self.check(caller, &request)?;
+        let limits = self.meter(caller, &request)?;
         caller.note_allowed(request.weight(), || request.act());
         Ok(Admitted { principal: Self { limits, may_fill: R::MAY_FILL, ..self.clone() }, request })
     }
 
-    /// Checks whether a request would be admitted.
-    fn check(&self, request: &impl Requirement) -> Result<(), Problem> {
+    /// Checks whether a request would be admitted. A rejection is written to the audit log.
+    fn check(&self, caller: &Caller, request: &impl Requirement) -> Result<(), Status> {
         if self.rights.are_all() {
             return Ok(());
         }
         let namespace = validate::namespace(request.namespace())?;
-        request.check(&NamespaceRights { principal: self, namespace })
+        let denied = |_: &Status| caller.note_refused("policy", || request.act());
+        request.check(&NamespaceRights { principal: self, namespace }).inspect_err(denied)
     }
 
-    /// Counts a request, and returns its caller's limits in its namespace.
-    fn meter<R: Requirement>(&self, request: &R) -> Result<Limits, Problem> {
+    /// Counts a request, and returns its caller's limits in its namespace. A rejection is written to the audit log.
+    fn meter<R: Requirement>(&self, caller: &Caller, request: &R) -> Result<Limits, Status> {
         let Some(allowance) = &self.allowance else { return Ok(Limits::NONE) };
         let namespace = validate::namespace(request.namespace())?;
         if R::IS_METERED {
-            allowance.ask(namespace, request.history_bytes()).map_err(Problem::RateLimited)?;
+            allowance.ask(namespace, request.history_bytes()).inspect_err(|limited| {
+                let is_history = limited.limit == HISTORY_BYTES;
+                let rule = if is_history { "history-bytes-per-second" } else { "requests-per-second" };
+                caller.note_refused(rule, || request.act());
+            })?;
         }
         Ok(allowance.limits(namespace))
     }
@@ -197,12 +205,11 @@ impl Principal {
     }
 
     /// Counts a watch, until the returned guard is dropped.
-    pub(crate) fn watch(&self, namespace: &str) -> Result<Option<Watching>, Problem> {
+    pub(crate) fn watch(&self, namespace: &str) -> Result<Option<Watching>, Status> {
         let Some(allowance) = &self.allowance else { return Ok(None) };
-        allowance.watch(validate::namespace(namespace)?).map_err(|bound| Problem::LimitReached {
-            limit: "watches of this identity in the namespace at this server",
-            bound: bound.to_string(),
-        })
+        let limit = "watches of this identity in the namespace at this server";
+        let reached = |bound| rejected(Rejection::LimitReached { limit, bound });
+        allowance.watch(validate::namespace(namespace)?).map_err(reached)
     }
 
     /// The command as a request of this principal.
@@ -229,29 +236,12 @@ impl Principal {
     ///
     /// # Errors
     /// If the session is of another identity.
-    pub(crate) fn check_owner(&self, namespace: &Namespace, session: &Text) -> Result<(), Problem> {
+    pub(crate) fn check_owner(&self, namespace: &Namespace, session: &Text) -> Result<(), Status> {
         match &self.identity {
-            Some(identity) if namespace.is_of_another(session, identity) => Err(of_another(session)),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// The error for a session of another identity.
-pub(crate) fn of_another(session: &Text) -> Problem {
-    Problem::Refused(Refusal::Rejected(Rejection::SessionOfAnother { session: session.clone() }))
-}
-
-impl Problem {
-    /// Writes to the audit log that the policy or a rate limit rejected a request, if that is the reason.
-    fn note(&self, caller: &Caller, request: &impl Requirement) {
-        match self {
-            Self::NotAllowed { .. } => caller.note_refused("policy", || request.act()),
-            Self::RateLimited(RateLimited { limit: HISTORY_BYTES, .. }) => {
-                caller.note_refused("history-bytes-per-second", || request.act());
+            Some(identity) if namespace.is_of_another(session, identity) => {
+                Err(rejected(Rejection::SessionOfAnother { session: session.clone() }))
             }
-            Self::RateLimited(_) => caller.note_refused("requests-per-second", || request.act()),
-            _ => {}
+            _ => Ok(()),
         }
     }
 }
@@ -268,7 +258,7 @@ impl Caller {
     ///
     /// # Errors
     /// If the policy does not allow it.
-    pub(crate) fn admit<R: Requirement>(&self, request: R) -> Result<Admitted<R>, Problem> {
+    pub(crate) fn admit<R: Requirement>(&self, request: R) -> Result<Admitted<R>, Status> {
         Principal::of(self).admit(self, request)
     }
 
@@ -281,29 +271,26 @@ impl Caller {
         &self,
         request: R,
         work: impl FnOnce(Admitted<R>) -> F,
-    ) -> Result<T, Problem>
+    ) -> Result<T, Status>
     where
-        F: Future<Output = Result<T, Problem>>,
+        F: Future<Output = Result<T, Status>>,
     {
         let act = self.is_audited().then(|| request.act());
         let done = match self.admit(request) {
-            Ok(admitted) => work(admitted).await,
-            Err(problem) => Err(problem),
+            Ok(admitted) => work(admitted).await.inspect_err(|status| {
+                // What an admitted request is denied is a session of another identity.
+                if let (Code::PermissionDenied, Some(act)) = (status.code(), act) {
+                    self.note_refused(SESSION_OWNER, || act);
+                }
+            }),
+            Err(status) => Err(status),
         };
-        if let Err(problem) = &done {
-            problem.count(self.refusals());
-            if let Some(act) = act
-                && problem.session_of_another().is_some()
-            {
-                self.note_refused(SESSION_OWNER, || act);
-            }
-        }
-        done
+        done.inspect_err(|status| status::count(status, self.refusals()))
     }
 
     /// Writes to the audit log that a command of a stream was rejected due to a session of another identity, if it was.
-    pub(crate) fn note_refusal(&self, problem: &Problem) {
-        if let Some(session) = problem.session_of_another() {
+    pub(crate) fn note_rejection(&self, rejection: &Rejection) {
+        if let Rejection::SessionOfAnother { session } = rejection {
             self.note_refused(SESSION_OWNER, || Act::new("tenure.v1.ClientService/Stream").by(session));
         }
     }
@@ -314,20 +301,19 @@ impl Caller {
     }
 
     /// Waits until the caller may no longer make this request: its credentials became invalid, or the policy changed.
-    pub(crate) async fn dismissed(&self, request: Option<impl Requirement>) -> Problem {
+    pub(crate) async fn dismissed(&self, request: Option<impl Requirement>) -> Status {
         let Some(request) = request else { return std::future::pending().await };
         tokio::select! {
-            why = self.clone().revoked() => Problem::Unidentified(why),
-            problem = self.forbidden(request) => problem,
+            why = self.clone().revoked() => Status::from(why),
+            status = self.forbidden(request) => status,
         }
     }
 
-    async fn forbidden(&self, request: impl Requirement) -> Problem {
+    async fn forbidden(&self, request: impl Requirement) -> Status {
         let mut changes = self.changes();
         loop {
-            if let Err(problem) = Principal::of(self).check(&request) {
-                problem.note(self, &request);
-                return problem;
+            if let Err(status) = Principal::of(self).check(self, &request) {
+                return status;
             }
             // Cannot fail: the sender belongs to `self`.
             let _ = changes.changed().await;

@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 
 use tenure_core::{Claim, ClaimState, DeadlockSearch, Revision};
 use tenure_proto::v1;
+use tonic::Status;
 
 use super::authorize::Admitted;
-use super::status::Problem;
 use super::views::ClaimView;
 use super::{Api, convert, in_time, page_token, validate};
 use crate::limits;
@@ -19,7 +19,7 @@ impl Api {
     pub(super) async fn list_blocked(
         &self,
         asked: Admitted<v1::ListBlockedRequest>,
-    ) -> Result<v1::ListBlockedResponse, Problem> {
+    ) -> Result<v1::ListBlockedResponse, Status> {
         let (request, principal) = asked.into_parts();
         let size = validate::page_size(request.page_size)?;
         let only = request.deadlocked_only;
@@ -46,7 +46,7 @@ impl Api {
                 });
             (blocked, last.map(|last| last.id), table.revision().0)
         });
-        let (blocked, last, revision) = in_time(async { Ok(read.await?) }).await?;
+        let (blocked, last, revision) = in_time(read).await?;
         let next_page_token = last.map_or_else(String::new, |last| page_token::token(&scope, &last.to_string()));
         Ok(v1::ListBlockedResponse { blocked, next_page_token, revision })
     }

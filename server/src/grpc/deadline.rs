@@ -14,8 +14,8 @@ use tonic::Status;
 use tonic::body::Body;
 use tower::{Layer, Service};
 
+use super::status;
 use crate::auth::Refusals;
-use crate::grpc;
 
 const HEADER: &str = "grpc-timeout";
 
@@ -82,7 +82,7 @@ fn read(headers: &HeaderMap) -> Result<Option<Duration>, Status> {
     let Some(value) = values.next() else { return Ok(None) };
     let timeout = value.to_str().ok().and_then(parse).filter(|_| values.next().is_none());
     let bound = format!("once, and 1 to {DIGITS} digits with a unit: H, M, S, m, u or n");
-    timeout.map(Some).ok_or_else(|| grpc::invalid_header(HEADER, &bound))
+    timeout.map(Some).ok_or_else(|| status::invalid(HEADER, bound))
 }
 
 fn parse(header: &str) -> Option<Duration> {
@@ -134,7 +134,9 @@ where
         if deadline.sleep.as_mut().poll(context).is_pending() && Instant::now() < deadline.until {
             return Poll::Pending;
         }
-        Poll::Ready(Ok(grpc::overdue(&deadline.refusals).into_http()))
+        let status = status::overdue("the call's deadline passed before its response: it may have taken effect");
+        status::count(&status, &deadline.refusals);
+        Poll::Ready(Ok(status.into_http()))
     }
 }
 

@@ -15,7 +15,7 @@ use tenure_proto::codec;
 use tonic::Status;
 use tonic::body::Body;
 
-use super::status::Problem;
+use super::status::invalid;
 use crate::limits::MESSAGE;
 
 /// Size of the prefix of each message: whether it is compressed, and its length.
@@ -195,10 +195,10 @@ impl<M: Message + Default> Requests<M> {
             each_field(command, |request| each_field(request, |_| fields += 1));
         });
         if commands > self.commands {
-            return Err(Problem::field("commands", format!("1 to {} commands, not {commands}", self.commands)).into());
+            return Err(invalid("commands", format!("1 to {} commands, not {commands}", self.commands)));
         }
         if fields > FIELDS {
-            return Err(Problem::field("commands", format!("at most {FIELDS} fields in all, not {fields}")).into());
+            return Err(invalid("commands", format!("at most {FIELDS} fields in all, not {fields}")));
         }
         Ok(())
     }

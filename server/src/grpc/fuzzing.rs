@@ -4,7 +4,7 @@ use tenure_core::{Names, Text};
 use tenure_proto::v1::Refusal;
 
 use super::pieces::{self, Piece};
-use super::status::Problem;
+use super::status::refusal;
 use super::{page_token, validate};
 
 /// Validates a namespace; empty is the default one.
@@ -12,7 +12,7 @@ use super::{page_token, validate};
 /// # Errors
 /// If it is invalid.
 pub fn namespace(value: &str) -> Result<&str, Refusal> {
-    validate::namespace(value).map_err(refusal)
+    validate::namespace(value).map_err(|status| refusal(&status))
 }
 
 /// Validates the name of a lock or a group.
@@ -20,7 +20,7 @@ pub fn namespace(value: &str) -> Result<&str, Refusal> {
 /// # Errors
 /// If it is invalid.
 pub fn name(value: &str) -> Result<Text, Refusal> {
-    validate::name("name", value).map_err(refusal)
+    validate::name("name", value).map_err(|status| refusal(&status))
 }
 
 /// Validates the names of a claim.
@@ -28,7 +28,7 @@ pub fn name(value: &str) -> Result<Text, Refusal> {
 /// # Errors
 /// If they are invalid.
 pub fn names(values: &[String]) -> Result<Names, Refusal> {
-    validate::names(values).map_err(refusal)
+    validate::names(values).map_err(|status| refusal(&status))
 }
 
 /// Validates a prefix of names.
@@ -36,7 +36,7 @@ pub fn names(values: &[String]) -> Result<Names, Refusal> {
 /// # Errors
 /// If no name can start with it.
 pub fn prefix(value: &str) -> Result<(), Refusal> {
-    validate::prefix(value).map_err(refusal)
+    validate::prefix(value).map_err(|status| refusal(&status))
 }
 
 /// Validates the id of a session.
@@ -44,7 +44,7 @@ pub fn prefix(value: &str) -> Result<(), Refusal> {
 /// # Errors
 /// If it is invalid.
 pub fn session_id(value: &str) -> Result<Text, Refusal> {
-    validate::session_id("session_id", value).map_err(refusal)
+    validate::session_id("session_id", value).map_err(|status| refusal(&status))
 }
 
 /// The ranges of a list of names that start with `prefix`, if these names and everything below them may be read: in
@@ -66,10 +66,5 @@ pub fn page_token(scope: &str, last: &str) -> String {
 /// # Errors
 /// If no list with this scope returned it.
 pub fn page_after(scope: &str, token: &str) -> Result<Option<String>, Refusal> {
-    page_token::after(scope, token).map_err(refusal)
-}
-
-#[allow(clippy::needless_pass_by_value, reason = "as an error is mapped")]
-fn refusal(problem: Problem) -> Refusal {
-    problem.to_refusal()
+    page_token::after(scope, token).map_err(|status| refusal(&status))
 }

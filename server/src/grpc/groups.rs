@@ -1,29 +1,30 @@
 //! Implements the group calls: join, leave, configure, assign, get and list.
 
 use prost::Message;
-use tenure_core::{Basis, Command, GroupCommand, GroupOutcome, Opening, Outcome, Revision, Text, no_labels};
+use tenure_core::{Basis, Command, GroupCommand, GroupOutcome, Opening, Outcome, Rejection, Revision, Text, no_labels};
 use tenure_proto::v1;
+use tonic::Status;
 
 use super::authorize::{Admitted, Principal};
 use super::pieces::Piece;
 use super::sessions::renew_if_here;
-use super::status::Problem;
+use super::status::{invalid, rejected};
 use super::{Api, Via, convert, fresh_session_id, in_time, page_token, validate};
 use crate::limits;
-use crate::sequencer::{Namespace, Refusal};
+use crate::sequencer::Namespace;
 
 impl Api {
     pub(super) async fn join_group(
         &self,
         asked: Admitted<v1::JoinGroupRequest>,
         via: Via,
-    ) -> Result<v1::JoinGroupResponse, Problem> {
+    ) -> Result<v1::JoinGroupResponse, Status> {
         let (request, principal) = asked.into_parts();
         let group = validate::name("group", &request.group)?;
-        let ttl = validate::ttl(request.ttl, self.ttl())?;
+        let ttl = validate::ttl(request.ttl, self.0.ttl)?;
         let session: Text = match request.session_id.as_str() {
             "" if ttl.is_none() => {
-                return Err(Problem::field("session_id", "required unless a ttl is set, which opens a new session"));
+                return Err(invalid("session_id", "required unless a ttl is set, which opens a new session"));
             }
             "" => fresh_session_id(),
             id => validate::session_id("session_id", id)?,
@@ -61,7 +62,7 @@ impl Api {
     pub(super) async fn leave_group(
         &self,
         asked: Admitted<v1::LeaveGroupRequest>,
-    ) -> Result<v1::LeaveGroupResponse, Problem> {
+    ) -> Result<v1::LeaveGroupResponse, Status> {
         let (request, principal) = asked.into_parts();
         let group = validate::name("group", &request.group)?;
         let session = validate::session_id("session_id", &request.session_id)?;
@@ -75,7 +76,7 @@ impl Api {
     pub(super) async fn configure_group(
         &self,
         asked: Admitted<v1::ConfigureGroupRequest>,
-    ) -> Result<v1::ConfigureGroupResponse, Problem> {
+    ) -> Result<v1::ConfigureGroupResponse, Status> {
         let (request, principal) = asked.into_parts();
         let group = validate::name("group", &request.group)?;
         let config = validate::config(request.config)?;
@@ -94,7 +95,7 @@ impl Api {
     pub(super) async fn assign_group(
         &self,
         asked: Admitted<v1::AssignGroupRequest>,
-    ) -> Result<v1::AssignGroupResponse, Problem> {
+    ) -> Result<v1::AssignGroupResponse, Status> {
         let (request, principal) = asked.into_parts();
         let group = validate::name("group", &request.group)?;
         let session = validate::session_id("session_id", &request.session_id)?;
@@ -113,16 +114,13 @@ impl Api {
         Ok(v1::AssignGroupResponse { assignments_revision: assigned.0, revision: revision.0 })
     }
 
-    pub(super) async fn get_group(
-        &self,
-        asked: Admitted<v1::GetGroupRequest>,
-    ) -> Result<v1::GetGroupResponse, Problem> {
+    pub(super) async fn get_group(&self, asked: Admitted<v1::GetGroupRequest>) -> Result<v1::GetGroupResponse, Status> {
         let (request, principal) = asked.into_parts();
         let name = validate::name("group", &request.group)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let asked = name.clone();
         let read = namespace.read(move |table| (table.group(&asked).cloned(), table.revision()));
-        let (group, revision) = in_time(async { Ok(read.await?) }).await?;
+        let (group, revision) = in_time(read).await?;
         let group = convert::group(&name, group.as_deref());
         Ok(v1::GetGroupResponse { group: Some(group), revision: revision.0 })
     }
@@ -130,7 +128,7 @@ impl Api {
     pub(super) async fn list_groups(
         &self,
         asked: Admitted<v1::ListGroupsRequest>,
-    ) -> Result<v1::ListGroupsResponse, Problem> {
+    ) -> Result<v1::ListGroupsResponse, Status> {
         let (request, principal) = asked.into_parts();
         validate::prefix(&request.prefix)?;
         let size = validate::page_size(request.page_size)?;
@@ -145,7 +143,7 @@ impl Api {
             let groups = pieces.iter().flat_map(of).take(size + 1);
             (groups.cloned().collect::<Vec<_>>(), table.revision().0)
         });
-        let (found, revision) = in_time(async { Ok(read.await?) }).await?;
+        let (found, revision) = in_time(read).await?;
         let (mut groups, mut bytes) = (Vec::new(), 0);
         for group in &found {
             if groups.len() == size || bytes >= limits::PAGE {
@@ -165,9 +163,9 @@ async fn decide(
     namespace: &Namespace,
     principal: &Principal,
     command: GroupCommand,
-) -> Result<(GroupOutcome, Revision), Problem> {
+) -> Result<(GroupOutcome, Revision), Status> {
     let command = principal.request(Command::Group(command));
-    let decided = in_time(async { Ok(namespace.decide(command).await?) }).await?;
+    let decided = in_time(namespace.decide(command)).await?;
     match decided.outcome {
         Outcome::Group(outcome) => Ok((outcome, decided.revision)),
         _ => Err(unknown()),
@@ -175,6 +173,6 @@ async fn decide(
 }
 
 /// The error for an outcome that does not match the command.
-fn unknown() -> Problem {
-    Problem::Refused(Refusal::OutcomeUnknown)
+fn unknown() -> Status {
+    rejected(Rejection::OutcomeUnknown)
 }

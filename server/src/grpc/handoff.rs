@@ -4,28 +4,27 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tenure_core::{
-    Claim, ClaimState, Command, DeadlockSearch, Event, Eviction, Handoff, Outcome, Recorded, Revision, Table, Text,
+    Claim, ClaimState, Command, DeadlockSearch, Event, Eviction, Handoff, Outcome, Recorded, Rejection, Revision,
+    Table, Text,
 };
 use tenure_proto::v1;
 use tokio::time::{Instant, timeout_at};
+use tonic::Status;
 
 use super::authorize::Admitted;
-use super::status::Problem;
+use super::status::{fact, rejected, status};
 use super::views::LockView;
 use super::{Api, convert, in_time, validate};
-use crate::sequencer::{Namespace, Refusal, View};
+use crate::sequencer::{Namespace, View};
 
 /// How long to wait for a handoff after its drain: the holder's home starts counting a little later.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The result of a handoff.
-enum Handed {
-    To(Claim, Revision),
-    NotConfirmed,
-}
+/// The result of a handoff: the claim that it was handed over to, and when. `None`: the holder did not stop in time.
+type Handed = Option<(Claim, Revision)>;
 
 impl Api {
-    pub(super) async fn transfer(&self, asked: Admitted<v1::TransferRequest>) -> Result<v1::TransferResponse, Problem> {
+    pub(super) async fn transfer(&self, asked: Admitted<v1::TransferRequest>) -> Result<v1::TransferResponse, Status> {
         let (request, principal) = asked.into_parts();
         let name = validate::name("name", &request.name)?;
         let to = (!request.to_session_id.is_empty())
@@ -43,29 +42,29 @@ impl Api {
         };
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = Command::Transfer { name: name.clone(), token, to, by };
-        let decided = in_time(async { Ok(namespace.decide(principal.request(command)).await?) }).await?;
+        let decided = in_time(namespace.decide(principal.request(command))).await?;
         match decided.outcome {
             Outcome::Transferred { from, to } => Ok(response(&from, &to, decided.revision)),
             Outcome::Transferring { claim } => {
                 let drain = claim.transfer.as_ref().map_or(drain, |transfer| transfer.drain);
-                match handed(&namespace, &claim, Instant::now() + drain + PATIENCE)
-                    .await
-                    .map_err(Problem::after_change)?
-                {
-                    Handed::To(to, revision) => Ok(response(&claim, &to, revision)),
-                    Handed::NotConfirmed => {
-                        Err(Problem::TransferNotConfirmed { name, token: claim.token().unwrap_or_default() })
+                match handed(&namespace, &claim, Instant::now() + drain + PATIENCE).await? {
+                    Some((to, revision)) => Ok(response(&claim, &to, revision)),
+                    None => {
+                        let token = claim.token().unwrap_or_default();
+                        let message = format!("the holder of \"{name}\" with token {token} did not hand over in time");
+                        let facts = vec![fact("name", name), fact("token", token)];
+                        Err(status(v1::ErrorReason::TransferNotConfirmed, message, facts))
                     }
                 }
             }
-            _ => Err(Problem::Refused(Refusal::OutcomeUnknown)),
+            _ => Err(rejected(Rejection::OutcomeUnknown)),
         }
     }
 
     pub(super) async fn update_claim(
         &self,
         asked: Admitted<v1::UpdateClaimRequest>,
-    ) -> Result<v1::UpdateClaimResponse, Problem> {
+    ) -> Result<v1::UpdateClaimResponse, Status> {
         let (request, principal) = asked.into_parts();
         let name = validate::name("name", &request.name)?;
         let session = validate::session_id("session_id", &request.session_id)?;
@@ -73,7 +72,7 @@ impl Api {
         let metadata = validate::metadata(request.metadata)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = Command::UpdateClaim { session, name, token, metadata };
-        let decided = in_time(async { Ok(namespace.decide(principal.request(command)).await?) }).await?;
+        let decided = in_time(namespace.decide(principal.request(command))).await?;
         let claim = match decided.outcome {
             Outcome::Updated(claim) => Some(convert::claim(&claim)),
             _ => None,
@@ -84,7 +83,7 @@ impl Api {
     pub(super) async fn configure_lock(
         &self,
         asked: Admitted<v1::ConfigureLockRequest>,
-    ) -> Result<v1::ConfigureLockResponse, Problem> {
+    ) -> Result<v1::ConfigureLockResponse, Status> {
         let (request, principal) = asked.into_parts();
         let name = validate::name("name", &request.name)?;
         let settings = validate::settings(request.settings)?;
@@ -97,7 +96,8 @@ impl Api {
         };
         let configured = in_time(async {
             namespace.decide(principal.request(command)).await?;
-            namespace.view(read).await.map_err(|refusal| Problem::from(refusal).after_change())
+            // Any failure to read does not undo the change.
+            namespace.view(read).await.map_err(|_| Rejection::OutcomeUnknown)
         });
         let (lock, revision) = configured.await?;
         Ok(v1::ConfigureLockResponse { lock: Some(lock.into()), revision })
@@ -114,8 +114,9 @@ fn response(from: &Claim, to: &Claim, revision: Revision) -> v1::TransferRespons
     }
 }
 
-/// Waits until the hold has been handed over, or will not be. Reads the events from the log, so that none is missed.
-async fn handed(namespace: &Namespace, holder: &Claim, deadline: Instant) -> Result<Handed, Problem> {
+/// Waits until the hold has been handed over, or will not be. Reads the events from the log, so that none is missed. Any
+/// failure leaves the outcome unknown: the holder has been asked to hand over.
+async fn handed(namespace: &Namespace, holder: &Claim, deadline: Instant) -> Result<Handed, Status> {
     let mut head = namespace.hub().head();
     let started = holder.transfer.as_ref().map(|transfer| transfer.started).unwrap_or_default();
     let mut cursor = started;
@@ -134,10 +135,10 @@ async fn handed(namespace: &Namespace, holder: &Claim, deadline: Instant) -> Res
         tokio::select! {
             changed = timeout_at(deadline, head.changed()) => match changed {
                 Ok(Ok(())) => {}
-                Ok(Err(_)) => return Err(Refusal::Draining.into()),
-                Err(_) => return Ok(Handed::NotConfirmed),
+                Ok(Err(_)) => return Err(rejected(Rejection::OutcomeUnknown)),
+                Err(_) => return Ok(None),
             },
-            () = namespace.ended() => return Err(Refusal::Draining.into()),
+            () = namespace.ended() => return Err(rejected(Rejection::OutcomeUnknown)),
         }
     }
 }
@@ -147,21 +148,21 @@ fn outcome(recorded: &Recorded, holder: &Claim) -> Option<Handed> {
     match &recorded.event {
         Event::ClaimTransferred { from, claim, spec, .. } if *from == holder.id => {
             let to = Claim::new(*claim, spec.clone(), ClaimState::Held { token: recorded.revision });
-            Some(Handed::To(to, recorded.revision))
+            Some(Some((to, recorded.revision)))
         }
         Event::TransferCancelled { claim, .. }
         | Event::ClaimEnded { claim, .. }
         | Event::ClaimLingering { claim, .. }
             if *claim == holder.id =>
         {
-            Some(Handed::NotConfirmed)
+            Some(None)
         }
         _ => None,
     }
 }
 
 /// The log in memory starts after the cursor: only the current state is left, which does not show which claim was next.
-async fn ended_unseen(namespace: &Namespace, holder: &Claim) -> Result<Handed, Problem> {
+async fn ended_unseen(namespace: &Namespace, holder: &Claim) -> Result<Handed, Status> {
     let name: Text = holder.spec.names.first().cloned().unwrap_or_else(|| "".into());
     let id = holder.id;
     let read = namespace.read(move |table: &Table| {
@@ -170,8 +171,5 @@ async fn ended_unseen(namespace: &Namespace, holder: &Claim) -> Result<Handed, P
         let next = table.claim(*lock.holders().first()?)?.clone();
         (has_ended && matches!(next.state, ClaimState::Held { .. })).then(|| (next, table.revision()))
     });
-    match in_time(async { Ok(read.await?) }).await? {
-        Some((next, revision)) => Ok(Handed::To(next, revision)),
-        None => Ok(Handed::NotConfirmed),
-    }
+    in_time(async { read.await.map_err(|_| Rejection::OutcomeUnknown) }).await
 }

@@ -4,9 +4,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tenure_proto::v1;
 use tenure_proto::v1::history_entry::Kind;
+use tonic::Status;
 
 use super::authorize::Admitted;
-use super::status::Problem;
 use super::{Api, convert, in_time, page_token, validate};
 use crate::history::{self, Entry, HoldRecord};
 use crate::sequencer::Namespace;
@@ -15,7 +15,7 @@ impl Api {
     pub(super) async fn list_history(
         &self,
         asked: Admitted<v1::ListHistoryRequest>,
-    ) -> Result<v1::ListHistoryResponse, Problem> {
+    ) -> Result<v1::ListHistoryResponse, Status> {
         let (request, principal) = asked.into_parts();
         let name = validate::name("name", &request.name)?;
         let size = validate::page_size(request.page_size)?;
@@ -23,7 +23,7 @@ impl Api {
         let cursor = page_token::after(&scope, &request.page_token)?;
         let cursor = cursor.map(|cursor| cursor.parse()).transpose().map_err(|_| page_token::forged())?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
-        let read = in_time(async { Ok(history::read(&namespace, &name, size, cursor).await?) }).await?;
+        let read = in_time(history::read(&namespace, &name, size, cursor)).await?;
         let entries = read.entries.into_iter().map(|entry| v1::HistoryEntry { kind: Some(kind(entry, &namespace)) });
         Ok(v1::ListHistoryResponse {
             entries: entries.collect(),

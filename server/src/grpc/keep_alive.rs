@@ -11,6 +11,7 @@ use futures::{StreamExt, stream};
 use http::{Request, Response};
 use http_body::Frame;
 use http_body_util::StreamBody;
+use tenure_core::Rejection;
 use tenure_proto::v1;
 use tenure_proto::v1::session_service_server::SessionServiceServer;
 use tokio::sync::mpsc;
@@ -23,9 +24,8 @@ use tower::Service;
 use super::Api;
 use super::authorize::Speaker;
 use super::framing::{self, Requests};
-use super::status::Problem;
+use super::status::{self, rejected};
 use crate::auth::Caller;
-use crate::sequencer::Refusal;
 
 const METHOD: &str = "/tenure.v1.SessionService/KeepAlive";
 
@@ -101,12 +101,9 @@ async fn run(
             let answer = match request {
                 Ok(request) => match speaker.admit(request) {
                     Ok(asked) => Api::keep_alive(&api, asked).await,
-                    Err(problem) => Err(problem),
+                    Err(status) => Err(status),
                 }
-                .map_err(|problem| {
-                    problem.count(speaker.caller().refusals());
-                    Status::from(problem)
-                }),
+                .inspect_err(|status| status::count(status, caller.refusals())),
                 Err(status) => Err(status),
             };
             let refused = answer.is_err();
@@ -119,10 +116,10 @@ async fn run(
         () = answer_all => {}
         () = api.draining().cancelled() => {
             // A reader that has disconnected needs no advice; one that does not read gets none.
-            let _ = sender.try_send(Err(Problem::Refused(Refusal::Draining).into()));
+            let _ = sender.try_send(Err(rejected(Rejection::Draining)));
         }
         why = caller.clone().revoked(), if caller.is_identified() => {
-            let _ = sender.try_send(Err(Problem::Unidentified(why).into()));
+            let _ = sender.try_send(Err(why.into()));
         }
     }
 }

@@ -4,40 +4,40 @@ use std::ops::ControlFlow;
 
 use tenure_core::{Command, DeadlockSearch, Eviction, Outcome};
 use tenure_proto::v1;
+use tonic::Status;
 
 use super::authorize::Admitted;
 use super::pieces::Piece;
-use super::status::Problem;
 use super::views::LockView;
 use super::{Api, convert, in_time, page_token, validate};
 use crate::limits;
 
 impl Api {
-    pub(super) async fn release(&self, asked: Admitted<v1::ReleaseRequest>) -> Result<v1::ReleaseResponse, Problem> {
+    pub(super) async fn release(&self, asked: Admitted<v1::ReleaseRequest>) -> Result<v1::ReleaseResponse, Status> {
         let (request, principal) = asked.into_parts();
         let name = validate::name("name", &request.name)?;
         let session = validate::session_id("session_id", &request.session_id)?;
         let token = validate::token(request.token)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = Command::Release { session, name, token };
-        let decided = in_time(async { Ok(namespace.decide(principal.request(command)).await?) }).await?;
+        let decided = in_time(namespace.decide(principal.request(command))).await?;
         Ok(v1::ReleaseResponse { revision: decided.revision.0 })
     }
 
     pub(super) async fn cancel_acquire(
         &self,
         asked: Admitted<v1::CancelAcquireRequest>,
-    ) -> Result<v1::CancelAcquireResponse, Problem> {
+    ) -> Result<v1::CancelAcquireResponse, Status> {
         let (request, principal) = asked.into_parts();
         let names = validate::names(&request.names)?;
         let session = validate::session_id("session_id", &request.session_id)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = Command::CancelAcquire { session, attached: None, names };
-        let decided = in_time(async { Ok(namespace.decide(principal.request(command)).await?) }).await?;
+        let decided = in_time(namespace.decide(principal.request(command))).await?;
         Ok(v1::CancelAcquireResponse { revision: decided.revision.0 })
     }
 
-    pub(super) async fn evict(&self, asked: Admitted<v1::EvictRequest>) -> Result<v1::EvictResponse, Problem> {
+    pub(super) async fn evict(&self, asked: Admitted<v1::EvictRequest>) -> Result<v1::EvictResponse, Status> {
         let (request, principal) = asked.into_parts();
         let name = validate::name("name", &request.name)?;
         let token = if request.token == 0 { None } else { Some(validate::token(request.token)?) };
@@ -45,7 +45,7 @@ impl Api {
         let note = validate::label("note", &request.note)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = Command::Evict { name, token, eviction: Eviction { operator, note } };
-        let decided = in_time(async { Ok(namespace.decide(principal.request(command)).await?) }).await?;
+        let decided = in_time(namespace.decide(principal.request(command))).await?;
         let evicted = match decided.outcome {
             Outcome::Evicted(claims) => claims,
             _ => Vec::new(),
@@ -62,20 +62,20 @@ impl Api {
         })
     }
 
-    pub(super) async fn get_lock(&self, asked: Admitted<v1::GetLockRequest>) -> Result<v1::GetLockResponse, Problem> {
+    pub(super) async fn get_lock(&self, asked: Admitted<v1::GetLockRequest>) -> Result<v1::GetLockResponse, Status> {
         let (request, principal) = asked.into_parts();
         let name = validate::name("name", &request.name)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let read = namespace
             .view(move |view| (LockView::named(&name, view, &mut DeadlockSearch::default()), view.table.revision().0));
-        let (lock, revision) = in_time(async { Ok(read.await?) }).await?;
+        let (lock, revision) = in_time(read).await?;
         Ok(v1::GetLockResponse { lock: Some(lock.into()), revision })
     }
 
     pub(super) async fn list_locks(
         &self,
         asked: Admitted<v1::ListLocksRequest>,
-    ) -> Result<v1::ListLocksResponse, Problem> {
+    ) -> Result<v1::ListLocksResponse, Status> {
         let (request, principal) = asked.into_parts();
         validate::prefix(&request.prefix)?;
         let size = validate::page_size(request.page_size)?;
@@ -95,7 +95,7 @@ impl Api {
             });
             (locks, last.map(|(name, _)| name.clone()), table.revision().0)
         });
-        let (locks, last, revision) = in_time(async { Ok(read.await?) }).await?;
+        let (locks, last, revision) = in_time(read).await?;
         let next_page_token = last.map_or_else(String::new, |last| page_token::token(&scope, &last));
         let locks = locks.into_iter().map(v1::Lock::from).collect();
         Ok(v1::ListLocksResponse { locks, next_page_token, revision })

@@ -33,18 +33,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use tenure_core::{Attached, StreamId, Text};
+use tenure_core::{Attached, Rejection, StreamId, Text};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use tonic::Status;
 
-use crate::auth::Refusals;
-use crate::auth::{Caller, Identity, Unidentified, Verb};
 use crate::limits;
 use crate::node::Node;
-use crate::sequencer::{Namespace, Refusal};
+use crate::sequencer::Namespace;
 use authorize::Principal;
-pub(crate) use methods::{Method, method};
-use status::Problem;
+use status::rejected;
 pub use validate::TtlBounds;
 
 /// Time limit of a call that does not wait for a lock.
@@ -86,9 +84,13 @@ impl Api {
     /// Services without a node yet: every call is rejected until there is one. `draining` ends their streams.
     #[must_use]
     pub fn new(ttl: TtlBounds, draining: CancellationToken) -> Self {
-        let (snapshot_permits, session_permits) =
-            (watch::SnapshotPermits::default(), Semaphore::new(limits::SESSION_READS));
-        Self(Arc::new(Shared { node: ArcSwapOption::empty(), ttl, draining, snapshot_permits, session_permits }))
+        Self(Arc::new(Shared {
+            node: ArcSwapOption::empty(),
+            ttl,
+            draining,
+            snapshot_permits: watch::SnapshotPermits::default(),
+            session_permits: Semaphore::new(limits::SESSION_READS),
+        }))
     }
 
     /// Sets the node that serves calls: the first one, a new one after the previous one was marked dead, or none.
@@ -96,18 +98,14 @@ impl Api {
         self.0.node.store(node);
     }
 
-    fn node(&self) -> Result<Arc<Node>, Problem> {
-        let starting = || Problem::Refused(Refusal::Unavailable("this server has not registered yet".to_owned()));
-        self.0.node.load_full().ok_or_else(starting)
+    fn node(&self) -> Result<Arc<Node>, Status> {
+        let starting = || rejected(Rejection::Unavailable("this server has not registered yet".to_owned()));
+        self.current_node().ok_or_else(starting)
     }
 
     /// The node, if there is one.
     pub(crate) fn current_node(&self) -> Option<Arc<Node>> {
         self.0.node.load_full()
-    }
-
-    fn ttl(&self) -> TtlBounds {
-        self.0.ttl
     }
 
     fn draining(&self) -> &CancellationToken {
@@ -119,77 +117,29 @@ impl Api {
     ///
     /// # Errors
     /// If this server is draining.
-    fn check_stays(&self) -> Result<(), Problem> {
-        if self.draining().is_cancelled() { Err(Problem::Refused(Refusal::Draining)) } else { Ok(()) }
-    }
-
-    fn snapshot_permits(&self) -> &watch::SnapshotPermits {
-        &self.0.snapshot_permits
+    fn check_stays(&self) -> Result<(), Status> {
+        if self.draining().is_cancelled() { Err(rejected(Rejection::Draining)) } else { Ok(()) }
     }
 
     /// Opens the namespace of an admitted request.
-    async fn namespace(&self, principal: &Principal, name: &str) -> Result<Namespace, Problem> {
+    async fn namespace(&self, principal: &Principal, name: &str) -> Result<Namespace, Status> {
         let name = validate::namespace(name)?;
         let node = self.node()?;
-        let unavailable = |why: String| Problem::Refused(Refusal::Unavailable(why));
-        let late = |_| unavailable("the namespace could not be read in time".to_owned());
         let opening = async {
             if principal.may_fill() {
-                node.namespaces.get_to_fill(name).await.map_err(Problem::from)
+                node.namespaces.get_to_fill(name).await
             } else {
-                node.namespaces.get(name).await.map_err(|error| unavailable(error.to_string()))
+                node.namespaces.get(name).await.map_err(Rejection::from)
             }
         };
-        tokio::time::timeout(CALL, opening).await.map_err(late)?
+        let late = |_| Err(Rejection::Unavailable("the namespace could not be read in time".to_owned()));
+        tokio::time::timeout(CALL, opening).await.unwrap_or_else(late).map_err(rejected)
     }
 }
 
-/// The status of a call by an unidentified caller.
-pub(crate) fn unidentified(why: Unidentified, refusals: &Refusals) -> tonic::Status {
-    let problem = Problem::Unidentified(why);
-    problem.count(refusals);
-    problem.into()
-}
-
-/// The status of a call by a caller without any right.
-pub(crate) fn forbidden_entirely(caller: &Caller) -> tonic::Status {
-    let identity = caller.identity.as_ref().map_or_else(|| "".into(), Identity::text);
-    let problem = Problem::NotAllowed { identity, verb: Verb::Read, name: String::new(), namespace: String::new() };
-    problem.count(caller.refusals());
-    problem.into()
-}
-
-/// The status of a call whose own deadline has passed.
-pub(crate) fn overdue(refusals: &Refusals) -> tonic::Status {
-    let what = "the call's deadline passed before its response: it may have taken effect";
-    let problem = Problem::Overdue(what.to_owned());
-    problem.count(refusals);
-    problem.into()
-}
-
-/// The status of a call with an invalid header.
-pub(crate) fn invalid_header(header: &str, bound: &str) -> tonic::Status {
-    Problem::field(header, bound).into()
-}
-
-/// The status of a message that is too large.
-pub(crate) fn large_message(bytes: usize, largest: usize) -> tonic::Status {
-    Problem::field("message", format!("at most {largest} bytes, not {bytes}")).into()
-}
-
-/// The status of a message that exceeds a memory limit.
-pub(crate) fn no_room(limit: &'static str, bound: usize) -> tonic::Status {
-    Problem::LimitReached { limit, bound: bound.to_string() }.into()
-}
-
-/// The status of a call whose message did not arrive in time.
-pub(crate) fn late_message(limit: Duration) -> tonic::Status {
-    Problem::Overdue(format!("request message not received within {limit:?}: nothing was changed")).into()
-}
-
 /// Limits a call to [`CALL`]: no call hangs, a late one fails with a named error.
-async fn in_time<T>(call: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
-    tokio::time::timeout(CALL, call).await.unwrap_or(Err(Problem::Refused(Refusal::OutcomeUnknown)))
+async fn in_time<T>(call: impl Future<Output = Result<T, Rejection>>) -> Result<T, Status> {
+    tokio::time::timeout(CALL, call).await.unwrap_or(Err(Rejection::OutcomeUnknown)).map_err(rejected)
 }
 
 fn fresh_session_id() -> Text {

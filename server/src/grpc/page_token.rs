@@ -5,8 +5,9 @@ use std::ops::ControlFlow;
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use tonic::Status;
 
-use super::status::Problem;
+use super::status::invalid;
 use crate::limits;
 
 /// Separates the scope of a list from the position of its next page; neither contains this character.
@@ -47,12 +48,12 @@ pub(crate) fn token(scope: &str, last: &str) -> String {
 }
 
 /// The error for a token that no list returned.
-pub(crate) fn forged() -> Problem {
-    Problem::field("page_token", "the next_page_token of the same list: with the same namespace, prefix or name")
+pub(crate) fn forged() -> Status {
+    invalid("page_token", "the next_page_token of the same list: with the same namespace, prefix or name")
 }
 
 /// Decodes a token: its page starts after the returned position. `None` for the first page.
-pub(crate) fn after(scope: &str, token: &str) -> Result<Option<String>, Problem> {
+pub(crate) fn after(scope: &str, token: &str) -> Result<Option<String>, Status> {
     if token.is_empty() {
         return Ok(None);
     }

@@ -13,7 +13,8 @@ use tokio_util::task::AbortOnDropHandle;
 use tonic::Status;
 use tonic::body::Body;
 
-use crate::grpc::{self, Method};
+use super::methods::{self, Method};
+use super::status::{invalid, overdue, rejected};
 use crate::limits::MESSAGE_TIME;
 use crate::transport::frames::Frames;
 use crate::transport::{Account, Incomplete, Peer};
@@ -23,7 +24,7 @@ pub(crate) fn bounded(request: Request<Body>) -> Request<Body> {
     if request.body().is_end_stream() {
         return request;
     }
-    let method = grpc::method(request.uri().path());
+    let method = methods::method(request.uri().path());
     let account = Peer::account_of(request.extensions());
     let incomplete = account.as_ref().map(Account::incomplete);
     let until = (!method.is_stream).then(|| Instant::now() + MESSAGE_TIME);
@@ -56,11 +57,11 @@ impl RequestBody {
         self.frames.count(data);
         let (longest, largest) = (self.frames.longest(), self.method.largest);
         if longest > largest {
-            return Err(grpc::large_message(longest, largest));
+            return Err(invalid("message", format_args!("at most {largest} bytes, not {longest}")));
         }
         let held = self.frames.incomplete();
         if let Some(incomplete) = &mut self.incomplete {
-            incomplete.hold(held).map_err(|full| grpc::no_room(full.limit, full.bound))?;
+            incomplete.hold(held).map_err(rejected)?;
         }
         if self.method.is_stream {
             if held == 0 {
@@ -111,7 +112,8 @@ impl http_body::Body for RequestBody {
             Poll::Ready(ended) => return Poll::Ready(ended),
             Poll::Pending => ready!(this.poll_late(context)),
         }
-        Poll::Ready(Some(Err(grpc::late_message(MESSAGE_TIME))))
+        let status = overdue(format!("request message not received within {MESSAGE_TIME:?}: nothing was changed"));
+        Poll::Ready(Some(Err(status)))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tenure_core::ServerId;
 use tenure_proto::v1;
+use tonic::Status;
 
 use super::authorize::Admitted;
-use super::status::Problem;
 use super::{Api, convert, in_time};
 use crate::node::Node;
 use crate::store::ServerRecord;
@@ -17,11 +17,11 @@ impl Api {
     pub(super) async fn list_servers(
         &self,
         asked: Admitted<v1::ListServersRequest>,
-    ) -> Result<v1::ListServersResponse, Problem> {
+    ) -> Result<v1::ListServersResponse, Status> {
         let (request, principal) = asked.into_parts();
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let read = namespace.read(|table| (table.homes().collect::<BTreeMap<_, _>>(), table.revision().0));
-        let (homes, revision) = in_time(async { Ok(read.await?) }).await?;
+        let (homes, revision) = in_time(read).await?;
         let node = self.node()?;
         Ok(v1::ListServersResponse {
             revision,

@@ -1,5 +1,6 @@
 //! Implements tonic's service traits for the plain calls, on top of [`Api`].
 
+use tenure_core::Rejection;
 use tenure_proto::v1;
 use tenure_proto::v1::group_service_server::{GroupService, GroupServiceServer};
 use tenure_proto::v1::lock_service_server::{LockService, LockServiceServer};
@@ -10,13 +11,12 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::authorize::{Admitted, Requirement};
 use super::keep_alive::KeepAliveCalls;
-use super::status::Problem;
+use super::status::rejected;
 use super::stream::StreamCalls;
 use super::watch::WatchCalls;
 use super::{Api, Via};
 use crate::auth::Caller;
 use crate::limits::MESSAGE;
-use crate::sequencer::Refusal;
 
 impl Api {
     /// All services of the contract.
@@ -51,8 +51,8 @@ impl LockService for Api {
             biased;
             answer = acquire => Ok(Response::new(answer?)),
             // The queue position is kept for a while, for the client's next call to another server.
-            () = self.draining().cancelled() => Err(Problem::Refused(Refusal::Draining).into()),
-            problem = caller.dismissed(watched) => Err(problem.into()),
+            () = self.draining().cancelled() => Err(rejected(Rejection::Draining)),
+            status = caller.dismissed(watched) => Err(status),
         }
     }
 
@@ -225,7 +225,7 @@ async fn carry_out<R: Requirement, T, F>(
     work: impl FnOnce(Admitted<R>) -> F,
 ) -> Result<Response<T>, Status>
 where
-    F: Future<Output = Result<T, Problem>>,
+    F: Future<Output = Result<T, Status>>,
 {
     let caller = caller(&request);
     Ok(Response::new(caller.carry_out(request.into_inner(), work).await?))

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use tenure_core::{AskedMode, Assignments, LockSettings, Metadata, Names, Preempt, Revision, Text, no_labels};
 use tenure_proto::v1;
+use tonic::Status;
 
-use super::status::Problem;
+use super::status::invalid;
 
 /// The namespace of requests without one.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -57,7 +58,7 @@ pub(crate) enum Wait {
     Forever,
 }
 
-pub(crate) fn namespace(value: &str) -> Result<&str, Problem> {
+pub(crate) fn namespace(value: &str) -> Result<&str, Status> {
     if value.is_empty() {
         return Ok(DEFAULT_NAMESPACE);
     }
@@ -65,7 +66,7 @@ pub(crate) fn namespace(value: &str) -> Result<&str, Problem> {
     if value.len() <= NAMESPACE_BYTES && value.bytes().all(allowed) {
         Ok(value)
     } else {
-        Err(Problem::field("namespace", format!("1 to {NAMESPACE_BYTES} of a-z, 0-9 and '-'")))
+        Err(invalid("namespace", format!("1 to {NAMESPACE_BYTES} of a-z, 0-9 and '-'")))
     }
 }
 
@@ -74,28 +75,28 @@ pub(crate) fn shortened(name: &str) -> String {
     name.chars().filter(|letter| !letter.is_control()).take(NAME_BYTES).collect()
 }
 
-fn text(field: impl Display, value: &str, min: usize, max: usize) -> Result<(), Problem> {
+fn text(field: impl Display, value: &str, min: usize, max: usize) -> Result<(), Status> {
     if value.len() < min || value.len() > max {
-        return Err(Problem::field(field, format!("{min} to {max} bytes, not {}", value.len())));
+        return Err(invalid(field, format!("{min} to {max} bytes, not {}", value.len())));
     }
     match value.char_indices().find(|(_, letter)| letter.is_control()) {
         Some((at, letter)) => {
             let code = u32::from(letter);
-            Err(Problem::field(field, format!("no control characters (U+{code:04X} at byte {at})")))
+            Err(invalid(field, format!("no control characters (U+{code:04X} at byte {at})")))
         }
         None => Ok(()),
     }
 }
 
-pub(crate) fn name(field: impl Display, value: &str) -> Result<Text, Problem> {
+pub(crate) fn name(field: impl Display, value: &str) -> Result<Text, Status> {
     text(field, value, 1, NAME_BYTES)?;
     Ok(value.into())
 }
 
 /// The names of one claim, sorted.
-pub(crate) fn names(values: &[String]) -> Result<Names, Problem> {
+pub(crate) fn names(values: &[String]) -> Result<Names, Status> {
     if values.is_empty() || values.len() > NAMES {
-        return Err(Problem::field("names", format!("1 to {NAMES} names, not {}", values.len())));
+        return Err(invalid("names", format!("1 to {NAMES} names, not {}", values.len())));
     }
     let mut names = values
         .iter()
@@ -104,60 +105,60 @@ pub(crate) fn names(values: &[String]) -> Result<Names, Problem> {
         .collect::<Result<Vec<_>, _>>()?;
     names.sort_unstable();
     match names.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(Problem::field("names", format!("no name twice, as \"{}\" is", pair[0]))),
+        Some(pair) => Err(invalid("names", format!("no name twice, as \"{}\" is", pair[0]))),
         None => Ok(names.into()),
     }
 }
 
-pub(crate) fn session_id(field: impl Display, value: &str) -> Result<Text, Problem> {
+pub(crate) fn session_id(field: impl Display, value: &str) -> Result<Text, Status> {
     text(field, value, 1, SESSION_ID_BYTES)?;
     Ok(value.into())
 }
 
-pub(crate) fn session_ids(values: &[String]) -> Result<(), Problem> {
+pub(crate) fn session_ids(values: &[String]) -> Result<(), Status> {
     if values.is_empty() || values.len() > KEPT_AT_ONCE {
-        return Err(Problem::field("session_ids", format!("1 to {KEPT_AT_ONCE} ids, not {}", values.len())));
+        return Err(invalid("session_ids", format!("1 to {KEPT_AT_ONCE} ids, not {}", values.len())));
     }
     let mut values = values.iter().enumerate();
     values.try_for_each(|(at, value)| text(format_args!("session_ids[{at}]"), value, 1, SESSION_ID_BYTES))
 }
 
-pub(crate) fn label(field: impl Display, value: &str) -> Result<Text, Problem> {
+pub(crate) fn label(field: impl Display, value: &str) -> Result<Text, Status> {
     static NONE: LazyLock<Text> = LazyLock::new(|| "".into());
     text(field, value, 0, LABEL_BYTES)?;
     Ok(if value.is_empty() { NONE.clone() } else { value.into() })
 }
 
-pub(crate) fn operator(value: &str) -> Result<Text, Problem> {
+pub(crate) fn operator(value: &str) -> Result<Text, Status> {
     text("operator", value, 1, LABEL_BYTES)?;
     Ok(value.into())
 }
 
-pub(crate) fn metadata(values: BTreeMap<String, String>) -> Result<Metadata, Problem> {
+pub(crate) fn metadata(values: BTreeMap<String, String>) -> Result<Metadata, Status> {
     if values.is_empty() {
         return Ok(no_labels());
     }
     let bytes: usize = values.iter().map(|(key, value)| key.len() + value.len()).sum();
     if bytes > METADATA_BYTES {
         let bound = format!("at most {METADATA_BYTES} bytes, keys and values together, not {bytes}");
-        return Err(Problem::field("metadata", bound));
+        return Err(invalid("metadata", bound));
     }
     for (key, value) in &values {
         text("metadata", key, 1, METADATA_BYTES)?;
         let unprintable = |letter: char| letter.is_control() && letter != '\n' && letter != '\t';
         if value.contains(unprintable) {
-            return Err(Problem::field("metadata", "no control characters but line feed and tab in values"));
+            return Err(invalid("metadata", "no control characters but line feed and tab in values"));
         }
     }
     Ok(Arc::new(values))
 }
 
-fn duration(field: &str, value: prost_types::Duration, bound: &str) -> Result<Duration, Problem> {
+fn duration(field: &str, value: prost_types::Duration, bound: &str) -> Result<Duration, Status> {
     let (Ok(seconds), Ok(nanos)) = (u64::try_from(value.seconds), u32::try_from(value.nanos)) else {
-        return Err(Problem::field(field, format!("{bound}; it is negative")));
+        return Err(invalid(field, format!("{bound}; it is negative")));
     };
     if nanos > 999_999_999 {
-        return Err(Problem::field(field, format!("{bound}; its nanos are out of range")));
+        return Err(invalid(field, format!("{bound}; its nanos are out of range")));
     }
     Ok(Duration::new(seconds, nanos))
 }
@@ -169,18 +170,18 @@ pub(crate) fn whole_ms(duration: Duration) -> Duration {
     Duration::from_millis(ms)
 }
 
-pub(crate) fn ttl(value: Option<prost_types::Duration>, bounds: TtlBounds) -> Result<Option<Duration>, Problem> {
+pub(crate) fn ttl(value: Option<prost_types::Duration>, bounds: TtlBounds) -> Result<Option<Duration>, Status> {
     let Some(value) = value else { return Ok(None) };
     let bound = format!("{:?} to {:?}", bounds.min, bounds.max);
     let ttl = duration("ttl", value, &bound)?;
     if ttl < bounds.min || ttl > bounds.max {
-        return Err(Problem::field("ttl", format!("{bound}, not {ttl:?}")));
+        return Err(invalid("ttl", format!("{bound}, not {ttl:?}")));
     }
     Ok(Some(whole_ms(ttl)))
 }
 
-pub(crate) fn required_ttl(value: Option<prost_types::Duration>, bounds: TtlBounds) -> Result<Duration, Problem> {
-    let missing = || Problem::field("ttl", format!("required: {:?} to {:?}", bounds.min, bounds.max));
+pub(crate) fn required_ttl(value: Option<prost_types::Duration>, bounds: TtlBounds) -> Result<Duration, Status> {
+    let missing = || invalid("ttl", format!("required: {:?} to {:?}", bounds.min, bounds.max));
     ttl(value, bounds)?.ok_or_else(missing)
 }
 
@@ -188,55 +189,55 @@ pub(crate) fn required_ttl(value: Option<prost_types::Duration>, bounds: TtlBoun
 pub(crate) fn disconnect_grace(
     value: Option<prost_types::Duration>,
     ttl: Option<Duration>,
-) -> Result<Option<Duration>, Problem> {
+) -> Result<Option<Duration>, Status> {
     let Some(value) = value else { return Ok(None) };
-    let Some(ttl) = ttl else { return Err(Problem::field("disconnect_grace", "only together with a ttl")) };
+    let Some(ttl) = ttl else { return Err(invalid("disconnect_grace", "only together with a ttl")) };
     let bound = format!("{SHORTEST_DISCONNECT_GRACE:?} to the ttl ({ttl:?})");
     let grace = duration("disconnect_grace", value, &bound)?;
     if grace < SHORTEST_DISCONNECT_GRACE || grace > ttl {
-        return Err(Problem::field("disconnect_grace", format!("{bound}, not {grace:?}")));
+        return Err(invalid("disconnect_grace", format!("{bound}, not {grace:?}")));
     }
     Ok(Some(whole_ms(grace)))
 }
 
-pub(crate) fn wait(value: Option<prost_types::Duration>) -> Result<Wait, Problem> {
+pub(crate) fn wait(value: Option<prost_types::Duration>) -> Result<Wait, Status> {
     let bound = "0 (try once) to 365 days, or unset (wait for ever)";
     let Some(value) = value else { return Ok(Wait::Forever) };
     let wait = duration("wait", value, bound)?;
     if wait > LONGEST_WAIT {
-        return Err(Problem::field("wait", format!("{bound}, not {wait:?}")));
+        return Err(invalid("wait", format!("{bound}, not {wait:?}")));
     }
     Ok(if wait.is_zero() { Wait::Try } else { Wait::For(wait) })
 }
 
-pub(crate) fn min_hold(value: Option<prost_types::Duration>) -> Result<Duration, Problem> {
+pub(crate) fn min_hold(value: Option<prost_types::Duration>) -> Result<Duration, Status> {
     let bound = "0 to 24 hours";
     let Some(value) = value else { return Ok(Duration::ZERO) };
     let min_hold = duration("min_hold", value, bound)?;
     if min_hold > LONGEST_MIN_HOLD {
-        return Err(Problem::field("min_hold", format!("{bound}, not {min_hold:?}")));
+        return Err(invalid("min_hold", format!("{bound}, not {min_hold:?}")));
     }
     Ok(whole_ms(min_hold))
 }
 
-pub(crate) fn mode(mode: i32, permits: u32, limit: u32) -> Result<AskedMode, Problem> {
+pub(crate) fn mode(mode: i32, permits: u32, limit: u32) -> Result<AskedMode, Status> {
     let known = v1::Mode::try_from(mode)
-        .map_err(|_| Problem::field("mode", format!("MODE_EXCLUSIVE, MODE_SHARED or MODE_PERMITS, not {mode}")))?;
+        .map_err(|_| invalid("mode", format!("MODE_EXCLUSIVE, MODE_SHARED or MODE_PERMITS, not {mode}")))?;
     if known != v1::Mode::Permits {
         return match (permits, limit) {
             (0, 0) if known == v1::Mode::Shared => Ok(AskedMode::Shared),
             (0, 0) => Ok(AskedMode::Exclusive),
-            (0, _) => Err(Problem::field("limit", "only with MODE_PERMITS")),
-            _ => Err(Problem::field("permits", "only with MODE_PERMITS")),
+            (0, _) => Err(invalid("limit", "only with MODE_PERMITS")),
+            _ => Err(invalid("permits", "only with MODE_PERMITS")),
         };
     }
     if limit > PERMITS {
-        return Err(Problem::field("limit", format!("0 to {PERMITS}, not {limit}")));
+        return Err(invalid("limit", format!("0 to {PERMITS}, not {limit}")));
     }
     let permits = permits.max(1);
     let most = if limit == 0 { PERMITS } else { limit };
     if permits > most {
-        return Err(Problem::field("permits", format!("0 to {most}, not {permits}")));
+        return Err(invalid("permits", format!("0 to {most}, not {permits}")));
     }
     Ok(AskedMode::Permits { permits, limit: (limit > 0).then_some(limit) })
 }
@@ -247,24 +248,24 @@ fn between(
     value: Option<prost_types::Duration>,
     default: Duration,
     (min, max): (Duration, Duration),
-) -> Result<Duration, Problem> {
+) -> Result<Duration, Status> {
     let Some(value) = value else { return Ok(default) };
     let bound = format!("{min:?} to {max:?}");
     let value = duration(field, value, &bound)?;
     if value < min || value > max {
-        return Err(Problem::field(field, format!("{bound}, not {value:?}")));
+        return Err(invalid(field, format!("{bound}, not {value:?}")));
     }
     Ok(whole_ms(value))
 }
 
-pub(crate) fn drain(field: &str, value: Option<prost_types::Duration>) -> Result<Duration, Problem> {
+pub(crate) fn drain(field: &str, value: Option<prost_types::Duration>) -> Result<Duration, Status> {
     between(field, value, DEFAULT_DRAIN, (SHORTEST_DRAIN, LONGEST_DRAIN))
 }
 
-pub(crate) fn settings(value: Option<v1::LockSettings>) -> Result<LockSettings, Problem> {
+pub(crate) fn settings(value: Option<v1::LockSettings>) -> Result<LockSettings, Status> {
     let value = value.unwrap_or_default();
     if value.limit > PERMITS {
-        return Err(Problem::field("settings.limit", format!("0 to {PERMITS}, not {}", value.limit)));
+        return Err(invalid("settings.limit", format!("0 to {PERMITS}, not {}", value.limit)));
     }
     let settling = (Duration::ZERO, LONGEST_SETTLING);
     let preempt = match value.preempt {
@@ -277,60 +278,60 @@ pub(crate) fn settings(value: Option<v1::LockSettings>) -> Result<LockSettings, 
     Ok(LockSettings { limit: (value.limit > 0).then_some(value.limit), preempt })
 }
 
-pub(crate) fn priority(value: i32) -> Result<i32, Problem> {
+pub(crate) fn priority(value: i32) -> Result<i32, Status> {
     if (-PRIORITY..=PRIORITY).contains(&value) {
         Ok(value)
     } else {
-        Err(Problem::field("priority", format!("-{PRIORITY} to {PRIORITY}, not {value}")))
+        Err(invalid("priority", format!("-{PRIORITY} to {PRIORITY}, not {value}")))
     }
 }
 
-pub(crate) fn token(value: u64) -> Result<Revision, Problem> {
+pub(crate) fn token(value: u64) -> Result<Revision, Status> {
     if value == 0 || value > Revision::MAX.0 {
-        return Err(Problem::field("token", format!("1 to {}, not {value}", Revision::MAX)));
+        return Err(invalid("token", format!("1 to {}, not {value}", Revision::MAX)));
     }
     Ok(Revision(value))
 }
 
 /// The revision that opened the session that the caller means, if given.
-pub(crate) fn opened_revision(value: u64) -> Result<Option<Revision>, Problem> {
+pub(crate) fn opened_revision(value: u64) -> Result<Option<Revision>, Status> {
     let opened = revision("opened_revision", value, 0)?;
     Ok((opened != Revision(0)).then_some(opened))
 }
 
 /// The id of the program that opens a session, if given.
-pub(crate) fn client_id(value: &str) -> Result<Option<Text>, Problem> {
+pub(crate) fn client_id(value: &str) -> Result<Option<Text>, Status> {
     text("client_id", value, 0, SESSION_ID_BYTES)?;
     Ok((!value.is_empty()).then(|| value.into()))
 }
 
 /// A client's count of its attachments of a session.
-pub(crate) fn attachment(value: u64) -> Result<u64, Problem> {
+pub(crate) fn attachment(value: u64) -> Result<u64, Status> {
     let most = i64::MAX.unsigned_abs();
     if value > most {
-        return Err(Problem::field("attachment", format!("0 to {most}, not {value}")));
+        return Err(invalid("attachment", format!("0 to {most}, not {value}")));
     }
     Ok(value)
 }
 
-pub(crate) fn page_size(value: i32) -> Result<usize, Problem> {
+pub(crate) fn page_size(value: i32) -> Result<usize, Status> {
     match usize::try_from(value) {
         Ok(0) => Ok(DEFAULT_PAGE),
         Ok(size) if value <= PAGE => Ok(size),
-        _ => Err(Problem::field("page_size", format!("0 to {PAGE}, not {value}"))),
+        _ => Err(invalid("page_size", format!("0 to {PAGE}, not {value}"))),
     }
 }
 
-pub(crate) fn prefix(value: &str) -> Result<(), Problem> {
+pub(crate) fn prefix(value: &str) -> Result<(), Status> {
     text("prefix", value, 0, NAME_BYTES)
 }
 
 /// Validates the names, prefixes and groups of a watch.
-pub(crate) fn watched(request: &v1::WatchRequest) -> Result<(), Problem> {
+pub(crate) fn watched(request: &v1::WatchRequest) -> Result<(), Status> {
     let v1::WatchRequest { names, prefixes, groups, .. } = request;
     for (field, values, min) in [("names", names, 1), ("prefixes", prefixes, 0), ("groups", groups, 1)] {
         if values.len() > WATCHED {
-            return Err(Problem::field(field, format!("0 to {WATCHED} of them, not {}", values.len())));
+            return Err(invalid(field, format!("0 to {WATCHED} of them, not {}", values.len())));
         }
         for (at, value) in values.iter().enumerate() {
             text(format_args!("{field}[{at}]"), value, min, NAME_BYTES)?;
@@ -340,35 +341,35 @@ pub(crate) fn watched(request: &v1::WatchRequest) -> Result<(), Problem> {
 }
 
 /// A revision of the log, or 0.
-pub(crate) fn revision(field: &str, value: u64, min: u64) -> Result<Revision, Problem> {
+pub(crate) fn revision(field: &str, value: u64, min: u64) -> Result<Revision, Status> {
     if value < min || value > Revision::MAX.0 {
-        return Err(Problem::field(field, format!("{min} to {}, not {value}", Revision::MAX)));
+        return Err(invalid(field, format!("{min} to {}, not {value}", Revision::MAX)));
     }
     Ok(Revision(value))
 }
 
 /// Validates a text that programs attach to a group; it may have several lines.
-fn content(field: &str, value: &str, max: usize) -> Result<(), Problem> {
+fn content(field: &str, value: &str, max: usize) -> Result<(), Status> {
     if value.len() > max {
-        return Err(Problem::field(field, format!("0 to {max} bytes, not {}", value.len())));
+        return Err(invalid(field, format!("0 to {max} bytes, not {}", value.len())));
     }
     let unprintable = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\r' | '\t');
     if value.contains(unprintable) {
-        return Err(Problem::field(field, "no control characters but line feed, carriage return and tab"));
+        return Err(invalid(field, "no control characters but line feed, carriage return and tab"));
     }
     Ok(())
 }
 
-pub(crate) fn config(value: Option<String>) -> Result<Option<Text>, Problem> {
+pub(crate) fn config(value: Option<String>) -> Result<Option<Text>, Status> {
     value.map(|value| content("config", &value, CONFIG_BYTES).map(|()| value.into())).transpose()
 }
 
 /// Validates the assignments to the members of a group.
-pub(crate) fn assignments(values: BTreeMap<u64, String>) -> Result<Assignments, Problem> {
+pub(crate) fn assignments(values: BTreeMap<u64, String>) -> Result<Assignments, Status> {
     let bytes: usize = values.values().map(String::len).sum();
     if bytes > ASSIGNMENTS_BYTES {
         let bound = format!("together at most {ASSIGNMENTS_BYTES} bytes, not {bytes}");
-        return Err(Problem::field("assignments", bound));
+        return Err(invalid("assignments", bound));
     }
     let mut assignments = BTreeMap::new();
     for (member, assignment) in values {

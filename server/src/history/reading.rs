@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use tenure_core::{Claim, ClaimState, Revision, Text};
+use tenure_core::{Claim, ClaimState, Rejection, Revision, Text};
 use tokio::time::Instant;
 
 use super::assembly::Assembly;
 use super::{Cursor, Entry};
-use crate::sequencer::{Namespace, Refusal, View};
+use crate::sequencer::{Namespace, View};
 use crate::store::log_reader::LogError;
 use crate::store::{Older, StoreError};
 
@@ -43,7 +43,7 @@ pub struct Page {
 ///
 /// # Errors
 /// If the store cannot be read.
-pub async fn read(namespace: &Namespace, name: &Text, size: usize, cursor: Option<Cursor>) -> Result<Page, Refusal> {
+pub async fn read(namespace: &Namespace, name: &Text, size: usize, cursor: Option<Cursor>) -> Result<Page, Rejection> {
     let first = cursor.is_none();
     let held = name.clone();
     let now = move |view: &View<'_>| (if first { holders(view, &held) } else { Vec::new() }, view.table.revision());
@@ -56,7 +56,7 @@ pub async fn read(namespace: &Namespace, name: &Text, size: usize, cursor: Optio
     let mut step = STEPS.0;
     let started = Instant::now();
     let further = loop {
-        let found = namespace.search_log(name, until, step).await.map_err(refusal)?;
+        let found = namespace.search_log(name, until, step).await?;
         found.batches.iter().for_each(|batch| page.look_back(batch));
         let enough = page.ended_count() >= size || started.elapsed() >= LOOK_BACK;
         match found.older {
@@ -78,7 +78,7 @@ pub async fn read(namespace: &Namespace, name: &Text, size: usize, cursor: Optio
 
 /// Looks up how the holds of the page began, one batch at a time. Returns how many entries the page can have: those not
 /// completed in time are left to the next page.
-async fn look_up(namespace: &Namespace, page: &mut Assembly, size: usize) -> Result<usize, Refusal> {
+async fn look_up(namespace: &Namespace, page: &mut Assembly, size: usize) -> Result<usize, Rejection> {
     let started = Instant::now();
     while let Some(wanted) = page.wanted(size) {
         if started.elapsed() >= LOOK_UP {
@@ -91,7 +91,7 @@ async fn look_up(namespace: &Namespace, page: &mut Assembly, size: usize) -> Res
                 page.dropped(wanted, wanted);
             }
             Err(LogError::Store(StoreError::Compacted(dropped))) => page.dropped(Revision(0), dropped.max(wanted)),
-            Err(error) => return Err(refusal(error)),
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(size)
@@ -104,11 +104,4 @@ fn holders(view: &View<'_>, name: &str) -> Vec<(Claim, Option<i64>)> {
     let holders = table.lock(name).into_iter().flat_map(|lock| lock.holders().iter().rev());
     let held = holders.filter_map(|id| table.claim(*id)).filter(held).take(LASTING);
     held.map(|claim| (claim.clone(), view.granted_ms(claim))).collect()
-}
-
-fn refusal(error: LogError) -> Refusal {
-    match error {
-        LogError::Busy => Refusal::Overloaded,
-        LogError::Store(error) => Refusal::Unavailable(error.to_string()),
-    }
 }

@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::{Command, ServerId};
+use tenure_core::{Command, Rejection, ServerId};
 use tokio::time::Instant;
 
 use crate::node::Node;
 use crate::node::heartbeat::{HeartbeatReport, HeartbeatReports};
-use crate::sequencer::Refusal;
 use crate::telemetry::log_throttle::LogThrottle;
 
 /// The pause before a failed adoption is retried.
@@ -51,7 +50,7 @@ async fn mark_dead(node: &Node, report: &HeartbeatReport, throttle: &mut LogThro
     }
 }
 
-async fn adopt(node: &Node, report: &HeartbeatReport, heartbeats: &mut HeartbeatReports) -> Result<(), Refusal> {
+async fn adopt(node: &Node, report: &HeartbeatReport, heartbeats: &mut HeartbeatReports) -> Result<(), Rejection> {
     let asked = node.lease.now();
     let mut homes = BTreeSet::new();
     for namespace in node.namespaces.all() {

@@ -10,7 +10,7 @@ use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 use super::tasks::Tasks;
-use crate::sequencer::{self, Namespace, Refusal, Settings};
+use crate::sequencer::{self, Namespace, Settings};
 use crate::store::{Store, StoreError};
 use crate::telemetry::log_throttle::LogThrottle;
 
@@ -97,14 +97,13 @@ impl Namespaces {
     ///
     /// # Errors
     /// If it is new and the limit is reached, or if the store cannot be read.
-    pub async fn get_to_fill(&self, name: &str) -> Result<Namespace, Refusal> {
-        let unavailable = |error: StoreError| Refusal::Unavailable(error.to_string());
+    pub async fn get_to_fill(&self, name: &str) -> Result<Namespace, Rejection> {
         if let Some(slot) = self.slot_to_fill(name) {
-            return self.open(name, slot).await.map_err(unavailable);
+            return Ok(self.open(name, slot).await?);
         }
         // Another server may have created it, or this one has not opened it yet.
-        if self.store.heads().await.map_err(unavailable)?.iter().any(|(known, _)| **known == *name) {
-            return self.get(name).await.map_err(unavailable);
+        if self.store.heads().await?.iter().any(|(known, _)| **known == *name) {
+            return Ok(self.get(name).await?);
         }
         if self.full.lock().unwrap_or_else(PoisonError::into_inner).on_error(Instant::now()) {
             tracing::warn!(
@@ -112,7 +111,7 @@ impl Namespaces {
                 "new namespaces are rejected: raise max_namespaces, or restrict who may create them"
             );
         }
-        Err(Refusal::Rejected(Rejection::LimitReached { limit: "namespaces", bound: self.max }))
+        Err(Rejection::LimitReached { limit: "namespaces", bound: self.max })
     }
 
     /// The open namespaces.

@@ -14,7 +14,7 @@ use super::run::{Sequencer, next};
 use super::spans;
 use super::waiters::{PendingGrant, Registration};
 use super::work::{Source, Work};
-use super::{CommandResult, Reader, Refusal};
+use super::{CommandResult, Reader};
 use crate::limits;
 use crate::store::{Batch, Store, StoreError};
 
@@ -49,7 +49,7 @@ impl Sequencer {
                 work = self.take_back_before(work).await;
             }
             if let Err(error) = self.admit(&mut work).await {
-                return self.reject(work, &error);
+                return self.reject(work, error);
             }
             self.drop_stale_due_commands(&mut work);
             work.put_due_first();
@@ -61,7 +61,7 @@ impl Sequencer {
                 if self.passing.unsettled {
                     match self.append_voided().await {
                         Ok(()) => continue,
-                        Err(error) => return self.reject(work, &error),
+                        Err(error) => return self.reject(work, error),
                     }
                 }
                 match self.confirm().await {
@@ -69,14 +69,14 @@ impl Sequencer {
                         return self.reply_without_events(work, decisions);
                     }
                     Ok(()) => continue,
-                    Err(error) => return self.reject(work, &error),
+                    Err(error) => return self.reject(work, error),
                 }
             }
             self.replica.local.record_pauses(&mut events);
             record_pauses(&work, &mut events);
             if let Err(error) = self.needs_lease() {
                 self.replica.table.undo();
-                return self.reject(work, &error);
+                return self.reject(work, error);
             }
             let batch = Arc::new(self.batch(previous, events));
             let spans = work.requests.iter().map(|(_, source)| source.span());
@@ -96,12 +96,12 @@ impl Sequencer {
                 Err(StoreError::Conflict) => {
                     self.replica.table.undo();
                     if let Err(error) = self.catch_up().await {
-                        return self.reject(work, &error);
+                        return self.reject(work, error);
                     }
                 }
                 Err(error) => {
                     self.replica.table.undo();
-                    return self.reject(work, &error);
+                    return self.reject(work, error);
                 }
             }
         }
@@ -216,7 +216,7 @@ impl Sequencer {
     /// Fails what was forwarded without waiting for it, because this server stops.
     pub(super) fn forsake(&mut self) {
         while let Some(work) = self.passing.forsaken() {
-            self.reject(work, &StoreError::OutcomeUnknown("stopping".to_owned()));
+            self.reject(work, StoreError::OutcomeUnknown("stopping".to_owned()));
         }
     }
 
@@ -294,8 +294,7 @@ impl Sequencer {
                 request = next(&mut self.urgent, &mut self.requests) => match request {
                     Some(request) => {
                         self.backpressure.remove(request.load());
-                        let refusal = Refusal::Unavailable("no reply".to_owned());
-                        request.reject(&self.replica.name, &refusal);
+                        request.reject(&self.replica.name, &Rejection::Unavailable("no reply".to_owned()));
                     }
                     None => return,
                 },
@@ -317,8 +316,8 @@ impl Sequencer {
         let Work { requests, readers, mut replies, .. } = work;
         let decided = decisions.into_iter().zip(pending);
         for ((_, source), (decision, pending)) in requests.into_iter().zip(decided) {
-            let outcome = decision.outcome.map_err(Refusal::Rejected);
-            replies.reply(source, outcome.map(|outcome| CommandResult { outcome, revision: decision.after, pending }));
+            let result = |outcome| CommandResult { outcome, revision: decision.after, pending };
+            replies.reply(source, decision.outcome.map(result));
         }
         replies.send(&self.replica.name);
         self.read(readers);
@@ -344,25 +343,22 @@ impl Sequencer {
         self.passing.followers.notify(batch, &taken, at, rows);
     }
 
-    fn reject(&mut self, mut work: Work, error: &StoreError) {
-        let refusal = match error {
-            StoreError::OutcomeUnknown(_) => Refusal::OutcomeUnknown,
-            // The server that it was forwarded to may have decided it.
-            _ if work.passed_after.is_some() => Refusal::OutcomeUnknown,
-            error => Refusal::Unavailable(error.to_string()),
-        };
+    fn reject(&mut self, mut work: Work, error: StoreError) {
+        // The server that it was forwarded to may have decided it.
+        let is_unknown = work.passed_after.is_some();
+        let rejection = if is_unknown { Rejection::OutcomeUnknown } else { error.into() };
         work.taken.iter_mut().for_each(Taken::refuse);
         self.notify_followers(None, std::mem::take(&mut work.taken));
         let Work { requests, readers, mut replies, .. } = work;
         for (request, source) in requests {
             match source {
                 Source::Home => self.retry(&request.command),
-                source => replies.reply(source, Err(refusal.clone())),
+                source => replies.reply(source, Err(rejection.clone())),
             }
         }
         replies.send(&self.replica.name);
         for reader in readers {
-            reader(Err(refusal.clone()));
+            reader(Err(rejection.clone()));
         }
     }
 }

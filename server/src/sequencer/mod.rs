@@ -25,7 +25,7 @@ mod work;
 
 use futures::channel::mpsc::UnboundedSender;
 use opentelemetry::Context;
-use tenure_core::{Command, EndReason, Outcome, Rejection, Request, Revision, ServerId, Table, Text};
+use tenure_core::{Command, Outcome, Rejection, Request, Revision, ServerId, Table, Text};
 use tokio::sync::{mpsc, oneshot};
 
 use backpressure::Load;
@@ -36,29 +36,6 @@ pub use notices::{Notice, NoticeSender, StreamEnd};
 use passing::{News, Pass};
 pub use run::{Settings, start};
 pub use waiters::{PendingGrant, WaitEnd};
-
-/// Why a namespace does not carry out a request.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// The command was rejected.
-    #[error("{0}")]
-    Rejected(Rejection),
-    /// It is not known whether the change was made.
-    #[error("no reply from the database in time: it is not known whether the change was made")]
-    OutcomeUnknown,
-    /// The store cannot be reached; nothing was changed.
-    #[error("the database cannot be reached: {0}")]
-    Unavailable(String),
-    /// The queue is full; nothing was changed.
-    #[error("server overloaded, retry later")]
-    Overloaded,
-    /// This server's lease has lapsed.
-    #[error("this server's lease has expired: use another server")]
-    LeaseLost,
-    /// This server is shutting down.
-    #[error("this server is shutting down")]
-    Draining,
-}
 
 /// The committed outcome of a command.
 pub struct CommandResult {
@@ -72,7 +49,7 @@ pub struct CommandResult {
 }
 
 /// The reply to a command.
-pub type Reply = Result<CommandResult, Refusal>;
+pub type Reply = Result<CommandResult, Rejection>;
 
 /// Identifies a command of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +73,7 @@ pub struct StreamReplies {
 pub type StreamReplySender = UnboundedSender<StreamReplies>;
 
 type ReplySender = oneshot::Sender<Reply>;
-type Reader = Box<dyn FnOnce(Result<&Table, Refusal>) + Send>;
+type Reader = Box<dyn FnOnce(Result<&Table, Rejection>) + Send>;
 
 /// A message to a sequencer.
 enum Message {
@@ -131,16 +108,8 @@ impl Message {
 }
 
 /// The reply to a command that is rejected before it is decided.
-fn reject(span: &Context, refusal: Refusal) -> Reply {
-    let reply = Err(refusal);
+fn reject(span: &Context, rejection: Rejection) -> Reply {
+    let reply = Err(rejection);
     spans::replied(span, &reply);
     reply
-}
-
-impl Refusal {
-    /// For a session that is over, though its end may not be in the log yet.
-    #[must_use]
-    pub fn session_ended(session: &str, reason: EndReason) -> Self {
-        Self::Rejected(Rejection::SessionEnded { session: session.into(), reason })
-    }
 }

@@ -18,8 +18,7 @@ use super::passing::{News, Pass};
 use super::spans;
 use super::tally::SharedTotals;
 use super::{
-    Message, NoticeSender, PendingGrant, Reader, Refusal, Reply, StreamEnd, StreamReplies, StreamReplySender, Tag,
-    reject,
+    Message, NoticeSender, PendingGrant, Reader, Reply, StreamEnd, StreamReplies, StreamReplySender, Tag, reject,
 };
 use crate::cluster::lease::Lease;
 use crate::store::log_reader::{LogError, LogReader, PieceStart};
@@ -95,18 +94,18 @@ impl Namespace {
     /// Decides a request. It takes effect even if the caller disconnects meanwhile.
     ///
     /// # Errors
-    /// A [`Refusal`]: nothing was changed, except with [`Refusal::OutcomeUnknown`], where a change may have been made,
-    /// or may yet be.
+    /// A [`Rejection`]: nothing was changed, except with [`Rejection::OutcomeUnknown`], where a change may have been
+    /// made, or may yet be.
     pub async fn decide(&self, request: impl Into<Request>) -> Reply {
         let request = request.into();
         if !self.backpressure.admits(&request.command) {
-            return Err(Refusal::Overloaded);
+            return Err(Rejection::Overloaded);
         }
         let span = self.command_span(&Context::current(), &request.command);
         let (reply, answer) = oneshot::channel();
         self.enqueue(Message::Decide { request, reply, span }).await?;
         // Rejected callers still receive a reply. A sequencer that broke off, possibly after a commit, sends none.
-        answer.await.map_err(|_| Refusal::OutcomeUnknown)?
+        answer.await.map_err(|_| Rejection::OutcomeUnknown)?
     }
 
     /// The span of a command in the sequencer, as a child of the call that requested it.
@@ -118,15 +117,15 @@ impl Namespace {
     /// results are not received.
     ///
     /// # Errors
-    /// A [`Refusal`] of all of them; then nothing was changed.
+    /// A [`Rejection`] of all of them; then nothing was changed.
     pub async fn decide_all(
         &self,
         mut requests: Vec<(Tag, Request, Context)>,
         sender: &StreamReplySender,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Rejection> {
         if self.backpressure.is_full() {
             let refused = requests.extract_if(.., |(_, request, _)| !self.backpressure.admits(&request.command));
-            let replies = refused.map(|(tag, _, span)| (tag, reject(&span, Refusal::Overloaded))).collect();
+            let replies = refused.map(|(tag, _, span)| (tag, reject(&span, Rejection::Overloaded))).collect();
             // If the receiver is gone, the results are not needed.
             let _ = sender.unbounded_send(StreamReplies { namespace: self.name.clone(), replies });
         }
@@ -134,9 +133,9 @@ impl Namespace {
     }
 
     /// Queues a message for the sequencer. A caller that cancels before that takes no capacity.
-    async fn enqueue(&self, message: Message) -> Result<(), Refusal> {
+    async fn enqueue(&self, message: Message) -> Result<(), Rejection> {
         let queue = if message.is_urgent() { &self.urgent } else { &self.requests };
-        let permit = queue.reserve().await.map_err(|_| Refusal::Draining)?;
+        let permit = queue.reserve().await.map_err(|_| Rejection::Draining)?;
         self.backpressure.add(message.load());
         permit.send(message);
         Ok(())
@@ -146,7 +145,7 @@ impl Namespace {
     ///
     /// # Errors
     /// If the head cannot be read from the store.
-    pub async fn read<T, F>(&self, read: F) -> Result<T, Refusal>
+    pub async fn read<T, F>(&self, read: F) -> Result<T, Rejection>
     where
         T: Send + 'static,
         F: FnOnce(&Table) -> T + Send + 'static,
@@ -156,15 +155,15 @@ impl Namespace {
             // A caller that is gone needs no reply.
             let _ = reply.send(table.map(read));
         });
-        self.requests.send(Message::Read(reader)).await.map_err(|_| Refusal::Draining)?;
-        answer.await.map_err(|_| Refusal::Draining)?
+        self.requests.send(Message::Read(reader)).await.map_err(|_| Rejection::Draining)?;
+        answer.await.map_err(|_| Rejection::Draining)?
     }
 
     /// Like [`Self::read`], with the display data kept beside the table.
     ///
     /// # Errors
     /// If the head cannot be read from the store.
-    pub async fn view<T, F>(&self, view: F) -> Result<T, Refusal>
+    pub async fn view<T, F>(&self, view: F) -> Result<T, Rejection>
     where
         T: Send + 'static,
         F: FnOnce(&View<'_>) -> T + Send + 'static,
@@ -177,18 +176,18 @@ impl Namespace {
     ///
     /// # Errors
     /// If this server is shutting down.
-    pub async fn follow(&self, server: ServerId) -> Result<mpsc::Receiver<News>, Refusal> {
+    pub async fn follow(&self, server: ServerId) -> Result<mpsc::Receiver<News>, Rejection> {
         let (reply, answer) = oneshot::channel();
-        self.requests.send(Message::Follow { server, reply }).await.map_err(|_| Refusal::Draining)?;
-        answer.await.map_err(|_| Refusal::Draining)
+        self.requests.send(Message::Follow { server, reply }).await.map_err(|_| Rejection::Draining)?;
+        answer.await.map_err(|_| Rejection::Draining)
     }
 
     /// Decides what another server forwarded, if permitted. The verdict is sent to that server as a follower.
     ///
     /// # Errors
     /// If this server is shutting down.
-    pub async fn take(&self, server: ServerId, pass: Pass) -> Result<(), Refusal> {
-        self.requests.send(Message::Take { server, pass }).await.map_err(|_| Refusal::Draining)
+    pub async fn take(&self, server: ServerId, pass: Pass) -> Result<(), Rejection> {
+        self.requests.send(Message::Take { server, pass }).await.map_err(|_| Rejection::Draining)
     }
 
     /// Lets the sequencer apply what another server has appended: the head was seen at this revision.
@@ -203,7 +202,7 @@ impl Namespace {
     ///
     /// # Errors
     /// If the session is over, or this server may not answer renewals.
-    pub fn renew(&self, session: &str) -> Result<Option<std::time::Duration>, Refusal> {
+    pub fn renew(&self, session: &str) -> Result<Option<std::time::Duration>, Rejection> {
         self.renew_as(session, None)
     }
 
@@ -211,20 +210,20 @@ impl Namespace {
     ///
     /// # Errors
     /// As [`Self::renew`], or if another identity opened the session.
-    pub fn renew_as(&self, session: &str, identity: Option<&Text>) -> Result<Option<std::time::Duration>, Refusal> {
+    pub fn renew_as(&self, session: &str, identity: Option<&Text>) -> Result<Option<std::time::Duration>, Rejection> {
         let now = self.lease.tick();
         let mut local = self.local.lock();
         if identity.is_some_and(|identity| local.home.is_of_another(session, identity)) {
-            return Err(Refusal::Rejected(Rejection::SessionOfAnother { session: session.into() }));
+            return Err(Rejection::SessionOfAnother { session: session.into() });
         }
-        let now = now.ok_or(Refusal::LeaseLost)?;
+        let now = now.ok_or(Rejection::LeaseLost)?;
         let pause = local.home.since_renewed(session, now).unwrap_or_default();
         match local.home.renew(session, now) {
             Ok(ttl) => {
                 self.sessions.renewed(pause, ttl);
                 Ok(Some(ttl))
             }
-            Err(RenewError::Ended(reason)) => Err(Refusal::session_ended(session, reason)),
+            Err(RenewError::Ended(reason)) => Err(Rejection::SessionEnded { session: session.into(), reason }),
             Err(RenewError::NotHome | RenewError::NotAttached) => Ok(None),
         }
     }
@@ -237,8 +236,8 @@ impl Namespace {
         &self,
         sessions: impl IntoIterator<Item = &'a str>,
         stream: StreamId,
-    ) -> Result<Vec<Result<std::time::Duration, RenewError>>, Refusal> {
-        let now = self.lease.tick().ok_or(Refusal::LeaseLost)?;
+    ) -> Result<Vec<Result<std::time::Duration, RenewError>>, Rejection> {
+        let now = self.lease.tick().ok_or(Rejection::LeaseLost)?;
         let mut local = self.local.lock();
         let keep_alive = |session: &str| {
             let pause = local.home.since_renewed(session, now).unwrap_or_default();

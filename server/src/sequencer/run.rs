@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::{Command, Revision, ServerId, Text};
+use tenure_core::{Command, Rejection, Revision, ServerId, Text};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -17,7 +17,7 @@ use super::passing::{Passing, Peers};
 use super::replica::Replica;
 use super::tally::Tally;
 use super::work::Work;
-use super::{Message, Namespace, Reader, Refusal};
+use super::{Message, Namespace, Reader};
 use crate::cluster::lease::Lease;
 use crate::cluster::membership::Membership;
 use crate::limits::Budget;
@@ -152,7 +152,7 @@ impl Sequencer {
         self.requests.close();
         while let Some(request) = next(&mut self.urgent, &mut self.requests).await {
             self.backpressure.remove(request.load());
-            request.reject(&self.replica.name, &Refusal::Draining);
+            request.reject(&self.replica.name, &Rejection::Draining);
         }
     }
 

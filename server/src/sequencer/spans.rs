@@ -56,8 +56,8 @@ pub(super) fn replied(span: &Context, reply: &Reply) {
             }
             attributes
         }
-        Err(refusal) => {
-            vec![KeyValue::new("tenure.outcome", "refused"), KeyValue::new("tenure.refusal", refusal.to_string())]
+        Err(rejection) => {
+            vec![KeyValue::new("tenure.outcome", "refused"), KeyValue::new("tenure.refusal", rejection.to_string())]
         }
     });
 }

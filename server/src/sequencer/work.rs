@@ -1,12 +1,12 @@
 //! Work: the requests that are carried out in one batch, and the replies to them.
 
 use opentelemetry::Context;
-use tenure_core::{Command, Request, Revision, Text};
+use tenure_core::{Command, Rejection, Request, Revision, Text};
 
 use super::backpressure::text_bytes;
 use super::passing::Taken;
 use super::spans;
-use super::{Message, Reader, Refusal, Reply, ReplySender, StreamReplies, StreamReplySender, Tag, reject};
+use super::{Message, Reader, Reply, ReplySender, StreamReplies, StreamReplySender, Tag, reject};
 
 /// Maximum commands in one batch, except for the last request added to it.
 const COMMANDS: usize = 4_096;
@@ -158,16 +158,16 @@ impl Work {
 
 impl Message {
     /// Rejects the request.
-    pub(super) fn reject(self, namespace: &Text, refusal: &Refusal) {
+    pub(super) fn reject(self, namespace: &Text, rejection: &Rejection) {
         match self {
             // A caller that is gone needs no reply.
-            Self::Decide { reply, span, .. } => drop(reply.send(reject(&span, refusal.clone()))),
+            Self::Decide { reply, span, .. } => drop(reply.send(reject(&span, rejection.clone()))),
             Self::DecideAll { requests, replies: sender } => {
-                let replies = requests.into_iter().map(|(tag, _, span)| (tag, reject(&span, refusal.clone())));
+                let replies = requests.into_iter().map(|(tag, _, span)| (tag, reject(&span, rejection.clone())));
                 let replies = StreamReplies { namespace: namespace.clone(), replies: replies.collect() };
                 drop(sender.unbounded_send(replies));
             }
-            Self::Read(reader) => reader(Err(refusal.clone())),
+            Self::Read(reader) => reader(Err(rejection.clone())),
             // The server that forwarded it sees that it no longer follows.
             Self::Take { .. } | Self::Follow { .. } | Self::CatchUp(_) => {}
         }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::num::NonZero;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tenure_core::{Revision, Text};
+use tenure_core::{Rejection, Revision, Text};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
@@ -48,6 +48,15 @@ pub(crate) enum LogError {
     /// The store returned an error.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<LogError> for Rejection {
+    fn from(error: LogError) -> Self {
+        match error {
+            LogError::Busy => Self::Overloaded,
+            LogError::Store(error) => error.into(),
+        }
+    }
 }
 
 /// Cached pieces of the log, newest last.

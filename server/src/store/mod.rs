@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tenure_core::{Claim, Event, Group, LockSettings, Recorded, Revision, ServerId, Session, Text};
+use tenure_core::{Claim, Event, Group, LockSettings, Recorded, Rejection, Revision, ServerId, Session, Text};
 
 pub use codec::{CodecError, decode_events, encode_events};
 pub(crate) use instrumented::counted;
@@ -46,6 +46,15 @@ pub enum StoreError {
     /// The store may have committed, or may still commit. Only a retry of the identical append shows which.
     #[error("it is not known whether the store committed: {0}")]
     OutcomeUnknown(String),
+}
+
+impl From<StoreError> for Rejection {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::OutcomeUnknown(_) => Self::OutcomeUnknown,
+            error => Self::Unavailable(error.to_string()),
+        }
+    }
 }
 
 /// The events of one commit.

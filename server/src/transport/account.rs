@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use futures::task::AtomicWaker;
+use tenure_core::Rejection;
 
 use crate::limits::{
     Budget, Buffer, Buffers, INCOMPLETE, INCOMPLETE_OF_CONNECTION, Share, UNSENT, UNSENT_OF_CONNECTION, WATCHES_UNSENT,
@@ -56,13 +57,6 @@ struct Sending {
 pub(crate) struct Incomplete {
     account: Arc<Account>,
     share: Option<Share>,
-}
-
-/// A message exceeds a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Full {
-    pub(crate) limit: &'static str,
-    pub(crate) bound: usize,
 }
 
 /// An answer, or part of one, counted until it is sent or dropped.
@@ -235,7 +229,7 @@ impl Incomplete {
     ///
     /// # Errors
     /// If the connection or the server has no room for them.
-    pub(crate) fn hold(&mut self, bytes: usize) -> Result<(), Full> {
+    pub(crate) fn hold(&mut self, bytes: usize) -> Result<(), Rejection> {
         let Account { shared, incomplete, .. } = &*self.account;
         let held = self.share.as_ref().map_or(0, Share::bytes);
         let Some(more) = bytes.checked_sub(held) else {
@@ -249,7 +243,8 @@ impl Incomplete {
         if incomplete.fetch_add(more, Ordering::Relaxed) + more > INCOMPLETE_OF_CONNECTION {
             incomplete.fetch_sub(more, Ordering::Relaxed);
             shared.incomplete_counts.refused.inc();
-            return Err(Full { limit: "incomplete message bytes of a connection", bound: INCOMPLETE_OF_CONNECTION });
+            let (limit, bound) = ("incomplete message bytes of a connection", INCOMPLETE_OF_CONNECTION);
+            return Err(Rejection::LimitReached { limit, bound });
         }
         let has_room = match &mut self.share {
             Some(share) => share.try_grow(&shared.incomplete, more),
@@ -260,7 +255,10 @@ impl Incomplete {
         };
         if !has_room {
             incomplete.fetch_sub(more, Ordering::Relaxed);
-            return Err(Full { limit: "incomplete message bytes of this server", bound: INCOMPLETE });
+            return Err(Rejection::LimitReached {
+                limit: "incomplete message bytes of this server",
+                bound: INCOMPLETE,
+            });
         }
         Ok(())
     }
@@ -282,7 +280,10 @@ mod tests {
     #[test]
     fn incomplete_messages_are_bounded_for_each_connection_and_for_all() {
         let accounts = Accounts::new(&Buffers::default());
-        let full = |limit: &Result<(), Full>| limit.err().map(|full| full.limit);
+        let full = |held: Result<(), Rejection>| match held {
+            Err(Rejection::LimitReached { limit, .. }) => Some(limit),
+            _ => None,
+        };
         let open = || accounts.open(None);
         let (connection, mut held) = (open(), Vec::new());
         for _ in 0..INCOMPLETE_OF_CONNECTION / MIB {
@@ -291,14 +292,14 @@ mod tests {
             held.push(message);
         }
         let mut more = connection.incomplete();
-        assert_eq!(full(&more.hold(1)), Some("incomplete message bytes of a connection"));
+        assert_eq!(full(more.hold(1)), Some("incomplete message bytes of a connection"));
         held.pop();
         assert_eq!(more.hold(MIB), Ok(()));
         assert_eq!(more.hold(0).and_then(|()| more.hold(1)), Ok(()), "what is complete makes room");
         drop((held, more));
         let mut held: Vec<_> = (0..INCOMPLETE / MIB).map(|_| open().incomplete()).collect();
         held.iter_mut().for_each(|message| assert_eq!(message.hold(MIB), Ok(())));
-        assert_eq!(full(&open().incomplete().hold(1)), Some("incomplete message bytes of this server"));
+        assert_eq!(full(open().incomplete().hold(1)), Some("incomplete message bytes of this server"));
         held.clear();
         assert_eq!(open().incomplete().hold(1), Ok(()));
         assert_eq!(accounts.0.incomplete_counts.bytes.get(), 0);

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use peers::LabPeers;
 use tenure_core::testing::{self, Build, attach, release};
-use tenure_core::{Command, Event, Outcome, Revision};
+use tenure_core::{Command, Event, Outcome, Rejection, Revision};
 use tenure_server::cluster::clock::Clock;
 use tenure_server::node::follow;
 use tenure_server::node::heartbeat::{Heartbeats, HeartbeatsEnd};
 use tenure_server::node::{Node, NodeOptions};
-use tenure_server::sequencer::{CommandResult, Namespace, PendingGrant, Refusal, WaitEnd};
+use tenure_server::sequencer::{CommandResult, Namespace, PendingGrant, WaitEnd};
 use tenure_server::store::{MemoryDatabase, MemoryStore};
 use tenure_server::telemetry::metrics::Metrics;
 use tokio::task::JoinHandle;
@@ -79,7 +79,7 @@ pub struct Server {
 }
 
 /// A command that was sent, and its reply.
-pub type Sent = JoinHandle<Result<CommandResult, Refusal>>;
+pub type Sent = JoinHandle<Result<CommandResult, Rejection>>;
 
 impl Server {
     /// Starts a server on a database of its own.
@@ -137,7 +137,7 @@ impl Server {
         self.node.namespaces.get("default").await.expect("open")
     }
 
-    pub async fn ask(&self, command: Command) -> Result<CommandResult, Refusal> {
+    pub async fn ask(&self, command: Command) -> Result<CommandResult, Rejection> {
         within(Duration::from_secs(30), self.namespace().await.decide(command)).await
     }
 
@@ -159,7 +159,7 @@ impl Server {
     }
 
     /// Makes this server the home of a session.
-    pub async fn attach(&self, session: &str) -> Result<CommandResult, Refusal> {
+    pub async fn attach(&self, session: &str) -> Result<CommandResult, Rejection> {
         self.ask(attach(session, self.node.id)).await
     }
 
@@ -180,7 +180,7 @@ impl Server {
         held(self.ask(acquire).await)
     }
 
-    pub async fn release(&self, session: &str, name: &str, token: Revision) -> Result<CommandResult, Refusal> {
+    pub async fn release(&self, session: &str, name: &str, token: Revision) -> Result<CommandResult, Rejection> {
         self.ask(release(session, name, token)).await
     }
 
@@ -218,7 +218,7 @@ impl Server {
 }
 
 /// Asserts that a lock was granted at once, and acknowledges that. Returns the token.
-pub fn held(decided: Result<CommandResult, Refusal>) -> Revision {
+pub fn held(decided: Result<CommandResult, Rejection>) -> Revision {
     let decided = decided.expect("decided");
     decided.pending.into_iter().for_each(PendingGrant::acknowledge);
     match decided.outcome {
@@ -236,7 +236,7 @@ pub async fn granted(mut pending: PendingGrant) -> Revision {
 }
 
 /// Returns the reply to a command.
-pub async fn reply(sent: Sent) -> Result<CommandResult, Refusal> {
+pub async fn reply(sent: Sent) -> Result<CommandResult, Rejection> {
     within(Duration::from_secs(30), sent).await.expect("ran")
 }
 

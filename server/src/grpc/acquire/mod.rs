@@ -5,19 +5,20 @@ mod wait;
 use std::time::Duration;
 
 use tenure_core::{
-    AskedMode, Attached, Claim, Command, Metadata, Names, Opening, Origin, Outcome, Request, Revision, ServerId, Text,
-    no_labels,
+    AskedMode, Attached, Claim, Command, Metadata, Names, Opening, Origin, Outcome, Rejection, Request, Revision,
+    ServerId, Text, no_labels,
 };
 use tenure_proto::v1::{AcquireRequest, AcquireResponse};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tonic::Status;
 
 use crate::grpc::authorize::{Admitted, Principal};
-use crate::grpc::status::Problem;
+use crate::grpc::status::{invalid, not_attached, rejected};
 use crate::grpc::validate::{self, Wait};
 use crate::grpc::{Api, Via, convert, fresh_session_id, in_time};
 use crate::limits::{self, Share};
-use crate::sequencer::{CommandResult, Namespace, PendingGrant, Refusal};
+use crate::sequencer::{CommandResult, Namespace, PendingGrant};
 
 /// An Acquire whose fields have been validated.
 pub(in crate::grpc) struct Acquiring {
@@ -72,7 +73,7 @@ impl Acquiring {
     }
 
     /// The response, if it is ready.
-    pub(in crate::grpc) fn state(&self, decided: CommandResult) -> Result<AcquireState, Problem> {
+    pub(in crate::grpc) fn state(&self, decided: CommandResult) -> Result<AcquireState, Status> {
         let CommandResult { outcome, revision, pending } = decided;
         match (outcome, pending) {
             (Outcome::Held { claim, ttl }, pending) => {
@@ -84,7 +85,7 @@ impl Acquiring {
             (Outcome::Waiting { claim, ttl, .. }, Some(pending)) => {
                 Ok(AcquireState::Waits(Queued { claim, ttl, revision, pending }))
             }
-            _ => Err(Problem::Refused(Refusal::OutcomeUnknown)),
+            _ => Err(rejected(Rejection::OutcomeUnknown)),
         }
     }
 
@@ -107,9 +108,9 @@ impl Acquiring {
     ///
     /// # Errors
     /// If the session had to be attached to that stream and no longer is.
-    pub(in crate::grpc) fn request(&self, home: ServerId, attached: Option<Attached>) -> Result<Request, Problem> {
+    pub(in crate::grpc) fn request(&self, home: ServerId, attached: Option<Attached>) -> Result<Request, Status> {
         if self.attached && attached.is_none() {
-            return Err(Problem::NotAttached { session: self.session.clone() });
+            return Err(not_attached(&self.session));
         }
         Ok(self.principal.request(Command::Acquire {
             session: self.session.clone(),
@@ -137,7 +138,7 @@ impl Api {
         admitted: Admitted<AcquireRequest>,
         via: Via,
         cancel: &CancellationToken,
-    ) -> Result<AcquireResponse, Problem> {
+    ) -> Result<AcquireResponse, Status> {
         let (mut request, principal) = admitted.into_parts();
         let name = std::mem::take(&mut request.namespace);
         let mut acquiring = self.acquiring(request, principal, via)?;
@@ -155,12 +156,12 @@ impl Api {
         namespace: &Namespace,
         acquiring: &Acquiring,
         via: Via,
-    ) -> Result<AcquireState, Problem> {
+    ) -> Result<AcquireState, Status> {
         let attached = via.attached(namespace, &acquiring.session);
         // Before the decision: afterwards a server that is stopping must not report as unavailable what was granted.
         let home = self.node()?.id;
         let request = acquiring.request(home, attached)?;
-        let decided = in_time(async { Ok(namespace.decide(request).await?) }).await?;
+        let decided = in_time(namespace.decide(request)).await?;
         if let Via::Stream(stream) = via
             && leaves_open(&decided.outcome)
         {
@@ -179,12 +180,12 @@ impl Api {
         request: AcquireRequest,
         principal: Principal,
         via: Via,
-    ) -> Result<Acquiring, Problem> {
+    ) -> Result<Acquiring, Status> {
         let wait = validate::wait(request.wait)?;
-        let ttl = validate::ttl(request.ttl, self.ttl())?;
+        let ttl = validate::ttl(request.ttl, self.0.ttl)?;
         let session = if request.session_id.is_empty() {
             if ttl.is_none() {
-                return Err(Problem::field("session_id", "required unless a ttl is set, which opens a new session"));
+                return Err(invalid("session_id", "required unless a ttl is set, which opens a new session"));
             }
             fresh_session_id()
         } else {
@@ -219,16 +220,14 @@ impl Api {
     }
 
     /// Reserves memory for an Acquire that may wait.
-    pub(in crate::grpc) fn reserve_memory(&self, acquiring: &mut Acquiring, via: Via) -> Result<(), Problem> {
+    pub(in crate::grpc) fn reserve_memory(&self, acquiring: &mut Acquiring, via: Via) -> Result<(), Status> {
         let bytes = match via {
             Via::Call => limits::WAIT,
             Via::Stream(_) => limits::WAIT_ON_STREAM,
         };
         if acquiring.queue {
-            let full = || Problem::LimitReached {
-                limit: "bytes of Acquires that may wait at this server",
-                bound: limits::WAITS.to_string(),
-            };
+            let limit = "bytes of Acquires that may wait at this server";
+            let full = || rejected(Rejection::LimitReached { limit, bound: limits::WAITS });
             acquiring.share = Some(self.node()?.waits.try_take(bytes).ok_or_else(full)?);
         }
         Ok(())

@@ -4,16 +4,17 @@ use std::time::Duration;
 
 use opentelemetry::trace::TraceContextExt;
 use opentelemetry::{Context, KeyValue};
-use tenure_core::{Claim, ClaimState, Command, EndReason, Outcome, Revision, ServerId, Table};
-use tenure_proto::v1::AcquireResponse;
+use tenure_core::{Claim, ClaimState, Command, EndReason, Outcome, Rejection, Revision, ServerId, Table};
+use tenure_proto::v1::{AcquireResponse, ErrorReason};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
+use tonic::Status;
 
 use super::{AcquireState, Acquiring, Queued, busy};
 use crate::grpc::sessions::acknowledge;
-use crate::grpc::status::Problem;
+use crate::grpc::status::{fact, has_reason, rejected, status};
 use crate::grpc::{Api, Via, in_time};
-use crate::sequencer::{Namespace, PendingGrant, Refusal, WaitEnd};
+use crate::sequencer::{Namespace, PendingGrant, WaitEnd};
 
 /// How many times per TTL a waiting call renews its session.
 const RENEWALS: u32 = 3;
@@ -39,7 +40,7 @@ impl Api {
         mut state: AcquireState,
         via: Via,
         cancel: &CancellationToken,
-    ) -> Result<AcquireResponse, Problem> {
+    ) -> Result<AcquireResponse, Status> {
         let concluded = async {
             loop {
                 let queued = match state {
@@ -56,11 +57,7 @@ impl Api {
                 state = Box::pin(self.decide_acquire(namespace, acquiring, via)).await?;
             }
         };
-        concluded.await.map_err(|problem| match problem {
-            // `Unavailable` means that nothing was changed, but the claim is queued or may be held by now.
-            Problem::Refused(Refusal::Unavailable(_)) => Problem::Refused(Refusal::OutcomeUnknown),
-            problem => problem,
-        })
+        concluded.await.map_err(maybe_changed)
     }
 
     /// Waits for the queued claim. `None`: request it again. Everything but the wait is boxed, so that it takes memory
@@ -70,7 +67,7 @@ impl Api {
         caller: &Caller<'_>,
         queued: Queued,
         cancel: &CancellationToken,
-    ) -> Result<Option<AcquireResponse>, Problem> {
+    ) -> Result<Option<AcquireResponse>, Status> {
         let Queued { claim, ttl, revision, mut pending } = queued;
         Context::map_current(|call| call.span().add_event("waiting", Vec::new()));
         match caller.wait_for(&mut pending, ttl, cancel).await {
@@ -85,10 +82,10 @@ impl Api {
                 });
                 Ok(Some(caller.acquiring.held(&claim, None, revision)))
             }
-            End::Notified(WaitEnd::Ended(reason)) => Err(caller.ended(reason)),
+            End::Notified(WaitEnd::Ended(reason)) => Err(caller.acquiring.ended(reason)),
             End::TimedOut => Box::pin(self.end_wait(caller, &claim, ttl, pending)).await,
             End::Cancelled => Ok(None),
-            End::NodeEnded => Err(Refusal::Draining.into()),
+            End::NodeEnded => Err(rejected(Rejection::Draining)),
         }
     }
 
@@ -100,19 +97,12 @@ impl Api {
         acquiring: &Acquiring,
         claim: &Claim,
         home: ServerId,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), Status> {
         if acquiring.received.is_none() || claim.spec.awaited_at.is_none_or(|at| at == home) {
             return Ok(());
         }
-        match in_time(acknowledge(namespace, claim)).await {
-            Ok(true) => Ok(()),
-            Ok(false) => {
-                Err(Problem::ClaimEnded { session: acquiring.session.clone(), reason: EndReason::Disconnected })
-            }
-            // The claim is still held.
-            Err(Problem::Refused(Refusal::Unavailable(_))) => Err(Problem::Refused(Refusal::OutcomeUnknown)),
-            Err(problem) => Err(problem),
-        }
+        let is_held = in_time(acknowledge(namespace, claim)).await.map_err(maybe_changed)?;
+        if is_held { Ok(()) } else { Err(acquiring.ended(EndReason::Disconnected)) }
     }
 
     /// Ends a wait that timed out or was cancelled, unless the grant came first. `None`: request the claim again.
@@ -122,16 +112,16 @@ impl Api {
         claim: &Claim,
         ttl: Duration,
         mut pending: PendingGrant,
-    ) -> Result<Option<AcquireResponse>, Problem> {
+    ) -> Result<Option<AcquireResponse>, Status> {
         let id = claim.id;
         let (outcome, revision) = if pending.cancel() {
             let command = Command::EndWait { claim: id, home: caller.home };
-            let decided = in_time(async { Ok(caller.namespace.decide(command).await?) }).await?;
+            let decided = in_time(caller.namespace.decide(command)).await?;
             (decided.outcome, decided.revision)
         } else {
             // A later caller still waits for the claim.
             let read = caller.namespace.read(move |table| (outcome_of(table, id), table.revision()));
-            in_time(async { Ok(read.await?) }).await?
+            in_time(read).await?
         };
         let answer = match outcome {
             Outcome::Held { claim, .. } => {
@@ -151,8 +141,8 @@ impl Api {
                     let blocker = caller.holder().await?.unwrap_or_else(|| claim.clone());
                     busy(&caller.acquiring.session, &blocker, Some(ttl), Some(claim.spec.opened), revision)
                 }
-                Some(WaitEnd::Ended(reason)) => return Err(caller.ended(reason)),
-                Some(WaitEnd::Granted(_)) => return Err(caller.ended(EndReason::Released)),
+                Some(WaitEnd::Ended(reason)) => return Err(caller.acquiring.ended(reason)),
+                Some(WaitEnd::Granted(_)) => return Err(caller.acquiring.ended(EndReason::Released)),
                 None => return Ok(None),
             },
         };
@@ -202,18 +192,28 @@ impl Caller<'_> {
     }
 
     /// The holder of the first requested name that is held.
-    async fn holder(&self) -> Result<Option<Claim>, Problem> {
+    async fn holder(&self) -> Result<Option<Claim>, Status> {
         let names = self.acquiring.names.clone();
         let read = self.namespace.read(move |table| {
             let first = names.iter().find_map(|name| table.lock(name)?.holders().first().copied())?;
             table.claim(first).cloned()
         });
-        in_time(async { Ok(read.await?) }).await
+        in_time(read).await
     }
+}
 
-    fn ended(&self, reason: EndReason) -> Problem {
-        Problem::ClaimEnded { session: self.acquiring.session.clone(), reason }
+impl Acquiring {
+    fn ended(&self, reason: EndReason) -> Status {
+        let (session, reason) = (&self.session, reason.as_str());
+        let message = format!("the claim of session \"{session}\" ended while it was waiting: {reason}");
+        status(ErrorReason::ClaimEnded, message, vec![fact("session_id", session), fact("end_reason", reason)])
     }
+}
+
+/// The status of a failure once the claim is queued, and may be held by now: "unavailable" would mean that nothing was
+/// changed.
+fn maybe_changed(status: Status) -> Status {
+    if has_reason(&status, ErrorReason::StoreUnavailable) { rejected(Rejection::OutcomeUnknown) } else { status }
 }
 
 /// The current state of a claim, as the outcome of an Acquire.

@@ -1,8 +1,9 @@
 //! Declares the rights that each request requires, and its audit log entry.
 
 use tenure_proto::v1;
+use tonic::Status;
 
-use super::{NamespaceRights, Problem, Requirement};
+use super::{NamespaceRights, Requirement};
 use crate::auth::{Act, Verb, Weight};
 
 /// Whether a request is metered, and whether it then adds to history.
@@ -29,8 +30,8 @@ macro_rules! requirements {
                 &self.namespace
             }
 
-            fn check(&self, rights: &NamespaceRights<'_>) -> Result<(), Problem> {
-                let check: fn(&Self, &NamespaceRights<'_>) -> Result<(), Problem> = $check;
+            fn check(&self, rights: &NamespaceRights<'_>) -> Result<(), Status> {
+                let check: fn(&Self, &NamespaceRights<'_>) -> Result<(), Status> = $check;
                 check(self, rights)
             }
 

@@ -21,6 +21,7 @@ use super::{COMMANDS, Connection};
 use crate::auth::Caller;
 use crate::grpc::Api;
 use crate::grpc::framing::{self, Requests};
+use crate::grpc::status;
 use crate::transport::Peer;
 
 const METHOD: &str = "/tenure.v1.ClientService/Stream";
@@ -57,7 +58,7 @@ fn begin(api: &Api, request: Request<Body>) -> Result<Conversation, Status> {
     framing::check(&request, METHOD)?;
     let outbox = Outbox::default();
     let caller = Arc::new(request.extensions().get::<Caller>().cloned().unwrap_or_default());
-    api.check_stays().inspect_err(|problem| problem.count(caller.refusals()))?;
+    api.check_stays().inspect_err(|status| status::count(status, caller.refusals()))?;
     let account = Peer::account_of(request.extensions());
     let connection = Connection::new(api.clone(), &*api.node()?, outbox.clone(), caller, account);
     let run = connection.run(Requests::of_commands(request.into_body(), COMMANDS));

@@ -3,11 +3,11 @@
 //! comes of those of one batch goes back together.
 
 use opentelemetry::Context;
-use tenure_core::{Command, Request, Text};
+use tenure_core::{Command, Rejection, Request, Text};
 use tenure_proto::v1;
 use tenure_proto::v1::answer::Kind as Answered;
 use tokio::time::Instant;
-use tonic::Code;
+use tonic::{Code, Status};
 
 use super::task::{Job, Waiting};
 use super::{Connection, Doing, code, twice};
@@ -15,9 +15,9 @@ use crate::grpc::acquire::{AcquireState, Acquiring, leaves_open};
 use crate::grpc::authorize::{Admitted, Principal};
 use crate::grpc::sessions::not_renewed;
 use crate::grpc::spans;
-use crate::grpc::status::Problem;
+use crate::grpc::status::{self, rejected};
 use crate::grpc::{CALL, Via, validate};
-use crate::sequencer::{Refusal, Reply, StreamReplies, Tag};
+use crate::sequencer::{Reply, StreamReplies, Tag};
 
 /// Commands of one message, all in one namespace.
 #[derive(Default)]
@@ -74,7 +74,7 @@ impl Connection {
         id: u64,
         asked: Admitted<v1::AcquireRequest>,
         call: &Context,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), Status> {
         let (request, principal) = asked.into_parts();
         let name = validate::namespace(&request.namespace)?;
         self.turn_to(round, &principal, name).await?;
@@ -98,7 +98,7 @@ impl Connection {
         id: u64,
         asked: Admitted<v1::ReleaseRequest>,
         call: &Context,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), Status> {
         let (request, principal) = asked.into_parts();
         self.turn_to(round, &principal, validate::namespace(&request.namespace)?).await?;
         let command = Command::Release {
@@ -118,7 +118,7 @@ impl Connection {
         id: u64,
         asked: Admitted<v1::CancelAcquireRequest>,
         call: &Context,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), Status> {
         let (request, principal) = asked.into_parts();
         let name = validate::namespace(&request.namespace)?;
         self.turn_to(round, &principal, name).await?;
@@ -138,7 +138,7 @@ impl Connection {
     }
 
     /// Makes sure that the round is for this namespace.
-    async fn turn_to(&mut self, round: &mut Round, principal: &Principal, namespace: &str) -> Result<(), Problem> {
+    async fn turn_to(&mut self, round: &mut Round, principal: &Principal, namespace: &str) -> Result<(), Status> {
         if round.namespace.as_deref() == Some(namespace) {
             return Ok(());
         }
@@ -171,10 +171,10 @@ impl Connection {
     ///
     /// # Errors
     /// If this server goes on no longer.
-    pub(super) async fn submit(&mut self, round: Round) -> Result<(), Problem> {
+    pub(super) async fn submit(&mut self, round: Round) -> Result<(), Status> {
         let Round { namespace, acquires, mut requests, shed, .. } = round;
         if !shed.is_empty() {
-            let overloaded = Problem::Refused(Refusal::Overloaded);
+            let overloaded = rejected(Rejection::Overloaded);
             self.outbox.put(shed.into_iter().map(|id| self.refusal(id, &overloaded)).collect());
         }
         let Some(namespace) = namespace.and_then(|name| self.namespaces.get(&*name)).cloned() else { return Ok(()) };
@@ -199,9 +199,9 @@ impl Connection {
                         requests.push((tag, request, span));
                         self.begin(tag, Asked::Acquire(acquiring), call);
                     }
-                    Err(problem) => {
-                        spans::answered(&call, problem.code());
-                        refused.push(self.refusal(tag.id, &problem));
+                    Err(status) => {
+                        spans::answered(&call, status.code());
+                        refused.push(self.refusal(tag.id, &status));
                     }
                 }
             }
@@ -209,7 +209,10 @@ impl Connection {
                 self.outbox.put(refused);
             }
         }
-        if requests.is_empty() { Ok(()) } else { Ok(namespace.decide_all(requests, &self.outcomes.0).await?) }
+        if requests.is_empty() {
+            return Ok(());
+        }
+        namespace.decide_all(requests, &self.outcomes.0).await.map_err(rejected)
     }
 
     /// Answers what the sequencer has decided.
@@ -229,10 +232,9 @@ impl Connection {
         let mut granted = Vec::new();
         for (id, direct, told) in told {
             let answer = match (told, direct.asked) {
-                (Err(why), _) => {
-                    let problem = Problem::Refused(why);
-                    self.speaker.caller().note_refusal(&problem);
-                    self.refusal(id, &problem)
+                (Err(rejection), _) => {
+                    self.speaker.caller().note_rejection(&rejection);
+                    self.refusal(id, &rejected(rejection))
                 }
                 (Ok(decided), Asked::Release) => {
                     answer(id, Answered::Release(v1::ReleaseResponse { revision: decided.revision.0 }))
@@ -255,7 +257,7 @@ impl Connection {
                         self.spawn(id, cancel, Job::Wait(waiting), direct.call);
                         continue;
                     }
-                    Err(problem) => self.refusal(id, &problem),
+                    Err(status) => self.refusal(id, &status),
                 },
             };
             spans::answered(&direct.call, answer.kind.as_ref().map_or(Code::Ok, code));
@@ -267,9 +269,9 @@ impl Connection {
         namespace.acknowledge(granted);
     }
 
-    fn refusal(&self, id: u64, problem: &Problem) -> v1::Answer {
-        problem.count(self.speaker.caller().refusals());
-        answer(id, Answered::Refusal(problem.to_refusal()))
+    fn refusal(&self, id: u64, status: &Status) -> v1::Answer {
+        status::count(status, self.speaker.caller().refusals());
+        answer(id, Answered::Refusal(status::refusal(status)))
     }
 
     /// The command that this tag was given to; none if it was answered already, as overdue: what was granted by it is undone.
@@ -291,13 +293,13 @@ impl Connection {
         if overdue.is_empty() {
             return;
         }
-        let problem = Problem::Refused(Refusal::OutcomeUnknown);
+        let status = rejected(Rejection::OutcomeUnknown);
         for id in &overdue {
             if let Some(Doing::Direct(direct)) = self.under_way.remove(id) {
-                spans::answered(&direct.call, problem.code());
+                spans::answered(&direct.call, status.code());
             }
         }
-        self.outbox.put(overdue.into_iter().map(|id| self.refusal(id, &problem)).collect());
+        self.outbox.put(overdue.into_iter().map(|id| self.refusal(id, &status)).collect());
     }
 }
 

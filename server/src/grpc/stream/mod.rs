@@ -15,7 +15,7 @@ use foldhash::HashMap;
 use futures::StreamExt;
 use futures::channel::mpsc::{UnboundedReceiver, unbounded};
 use opentelemetry::Context;
-use tenure_core::StreamId;
+use tenure_core::{Rejection, StreamId};
 use tenure_proto::v1;
 use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::command::Kind as Commanded;
@@ -34,12 +34,12 @@ use self::task::{Job, LargeAnswers, Replies, Reply, Task};
 use super::authorize::{Principal, Speaker};
 use super::framing::Requests;
 use super::sessions::keep_all;
-use super::status::Problem;
+use super::status::{self, invalid, not_now, rejected};
 use super::{Api, convert, validate};
 use crate::auth::Caller;
 use crate::grpc::spans;
 use crate::node::Node;
-use crate::sequencer::{Namespace, Notice, NoticeSender, Refusal, StreamEnd, StreamReplies, StreamReplySender};
+use crate::sequencer::{Namespace, Notice, NoticeSender, StreamEnd, StreamReplies, StreamReplySender};
 use crate::transport::Account;
 
 /// How many replies of tasks wait for the reader before the tasks are held back.
@@ -137,7 +137,7 @@ impl Connection {
                 biased;
                 Some(ending) = ending.next() => {
                     self.end = StreamEnd::Closed;
-                    return Box::pin(self.leave(ending, &mut requests)).await.into();
+                    return Box::pin(self.leave(ending, &mut requests)).await;
                 }
                 Some(reply) = self.replies.1.recv() => self.pass_on(reply),
                 Some(decided) = self.outcomes.1.next() => self.tell(decided),
@@ -146,9 +146,9 @@ impl Connection {
                 request = requests.next() => match request {
                     Some(Ok(request)) => {
                         // In memory of its own, which nothing takes while the stream is quiet.
-                        if let Err(problem) = Box::pin(self.take(request)).await {
+                        if let Err(status) = Box::pin(self.take(request)).await {
                             self.end = StreamEnd::Closed;
-                            return problem.into();
+                            return status;
                         }
                         // So that a client that never pauses is told something, too.
                         if let Some(Ok(reply)) = self.watched.as_mut().map(|(_, left)| left.try_recv()) {
@@ -167,12 +167,12 @@ impl Connection {
     }
 
     /// Ends by this server's doing.
-    async fn leave(&mut self, ending: Ending, requests: &mut Requests<v1::StreamRequest>) -> Problem {
+    async fn leave(&mut self, ending: Ending, requests: &mut Requests<v1::StreamRequest>) -> Status {
         match ending {
-            Ending::Node => Problem::Refused(Refusal::Draining),
+            Ending::Node => rejected(Rejection::Draining),
             Ending::Draining => self.go_away(requests).await,
-            Ending::Unidentified(why) => Problem::Unidentified(why),
-            Ending::Closed => Problem::NotNow("the state was reloaded: attach again"),
+            Ending::Unidentified(why) => why.into(),
+            Ending::Closed => not_now("the state was reloaded: attach again"),
         }
     }
 
@@ -203,7 +203,7 @@ impl Connection {
     }
 
     /// Tells the client to go elsewhere, and still takes what it sends for a while.
-    async fn go_away(&mut self, requests: &mut Requests<v1::StreamRequest>) -> Problem {
+    async fn go_away(&mut self, requests: &mut Requests<v1::StreamRequest>) -> Status {
         let until = tokio::time::Instant::now() + GRACE;
         self.send(0, Answered::GoingAway(v1::GoingAway { grace: Some(convert::duration(GRACE)) }));
         loop {
@@ -221,7 +221,7 @@ impl Connection {
             }
             self.outbox.has_room().await;
         }
-        Problem::Refused(Refusal::Draining)
+        rejected(Rejection::Draining)
     }
 
     /// Takes no more notices. That the client's side ended counts only if it does not leave a server that has told it to go
@@ -236,10 +236,10 @@ impl Connection {
         }
     }
 
-    async fn take(&mut self, request: v1::StreamRequest) -> Result<(), Problem> {
+    async fn take(&mut self, request: v1::StreamRequest) -> Result<(), Status> {
         if request.commands.is_empty() || request.commands.len() > COMMANDS {
             let bound = format!("1 to {COMMANDS} commands, not {}", request.commands.len());
-            return Err(Problem::field("commands", bound));
+            return Err(invalid("commands", bound));
         }
         self.received = Instant::now();
         let mut round = Round::of(request.commands.len());
@@ -252,13 +252,13 @@ impl Connection {
         self.submit(round).await
     }
 
-    async fn command(&mut self, command: v1::Command, round: &mut Round) -> Result<(), Problem> {
+    async fn command(&mut self, command: v1::Command, round: &mut Round) -> Result<(), Status> {
         let id = command.id;
         if id == 0 || self.under_way.contains_key(&id) {
             return Err(twice());
         }
         let Some(kind) = command.kind else {
-            self.refuse(id, &Problem::field("commands.kind", "one of the kinds that this server supports"));
+            self.refuse(id, &invalid("commands.kind", "one of the kinds that this server supports"));
             return Ok(());
         };
         if let Commanded::Cancel(cancel) = &kind {
@@ -273,25 +273,24 @@ impl Connection {
             return Ok(());
         }
         if self.under_way.len() >= UNDER_WAY {
-            let problem =
-                Problem::LimitReached { limit: "commands in progress on one stream", bound: UNDER_WAY.to_string() };
-            self.refuse(id, &problem);
+            let limit = "commands in progress on one stream";
+            self.refuse(id, &rejected(Rejection::LimitReached { limit, bound: UNDER_WAY }));
             return Ok(());
         }
         let call = spans::command(&kind, &command.traceparent);
         let added = match kind {
             Commanded::Acquire(request) if request.ttl.is_none() => match self.speaker.admit(request) {
                 Ok(asked) => self.add_acquire(round, id, asked, &call).await,
-                Err(problem) => Err(problem),
+                Err(status) => Err(status),
             },
             Commanded::Release(request) if self.listens(&request.namespace) => match self.speaker.admit(request) {
                 Ok(asked) => self.add_release(round, id, asked, &call).await,
-                Err(problem) => Err(problem),
+                Err(status) => Err(status),
             },
             Commanded::CancelAcquire(request) if self.listens(&request.namespace) => {
                 match self.speaker.admit(request) {
                     Ok(asked) => self.add_cancel(round, id, asked, &call).await,
-                    Err(problem) => Err(problem),
+                    Err(status) => Err(status),
                 }
             }
             // From memory, so it is answered before anything that came later.
@@ -304,15 +303,15 @@ impl Connection {
                 self.spawn(id, cancel, Job::Command(kind), call.clone());
             }),
         };
-        if let Err(problem) = added {
-            spans::answered(&call, problem.code());
-            self.refuse(id, &problem);
+        if let Err(status) = added {
+            spans::answered(&call, status.code());
+            self.refuse(id, &status);
         }
         Ok(())
     }
 
     /// Renews sessions that are attached to this stream.
-    async fn keep_alive(&mut self, request: v1::KeepAliveRequest) -> Result<v1::KeepAliveResponse, Problem> {
+    async fn keep_alive(&mut self, request: v1::KeepAliveRequest) -> Result<v1::KeepAliveResponse, Status> {
         let (request, principal) = self.speaker.admit(request)?.into_parts();
         validate::session_ids(&request.session_ids)?;
         let name = validate::namespace(&request.namespace)?;
@@ -360,7 +359,7 @@ impl Connection {
     }
 
     /// Takes notices in the namespace of a command that attaches a session.
-    async fn listen_for(&mut self, kind: &Commanded) -> Result<(), Problem> {
+    async fn listen_for(&mut self, kind: &Commanded) -> Result<(), Status> {
         let (asked, namespace) = match kind {
             Commanded::OpenSession(request) => (self.speaker.check(request), &request.namespace),
             Commanded::AttachSession(request) => (self.speaker.check(request), &request.namespace),
@@ -378,22 +377,22 @@ impl Connection {
     }
 
     /// Takes notices in a namespace.
-    async fn listen(&mut self, principal: &Principal, name: &str) -> Result<&Arc<Namespace>, Problem> {
+    async fn listen(&mut self, principal: &Principal, name: &str) -> Result<&Arc<Namespace>, Status> {
         if !self.namespaces.contains_key(name) {
             let namespace = self.api.namespace(principal, name).await?;
             namespace.open_stream(self.id, self.notices.clone());
             self.namespaces.insert(name.to_owned(), Arc::new(namespace));
         }
-        self.namespaces.get(name).ok_or(Problem::Refused(Refusal::Draining))
+        self.namespaces.get(name).ok_or_else(|| rejected(Rejection::Draining))
     }
 
     fn send(&self, id: u64, kind: Answered) {
         self.outbox.put(vec![v1::Answer { id, kind: Some(kind) }]);
     }
 
-    fn refuse(&self, id: u64, problem: &Problem) {
-        problem.count(self.speaker.caller().refusals());
-        self.send(id, Answered::Refusal(problem.to_refusal()));
+    fn refuse(&self, id: u64, status: &Status) {
+        status::count(status, self.speaker.caller().refusals());
+        self.send(id, Answered::Refusal(status::refusal(status)));
     }
 }
 
@@ -417,6 +416,6 @@ fn code(answer: &Answered) -> Code {
 }
 
 /// The refusal of a command whose number is in use.
-fn twice() -> Problem {
-    Problem::field("commands.id", "not 0, and no id twice at once")
+fn twice() -> Status {
+    invalid("commands.id", "not 0, and no id twice at once")
 }

@@ -12,12 +12,12 @@ use tenure_proto::v1::command::Kind as Commanded;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_stream::StreamExt;
 use tokio_util::sync::CancellationToken;
-use tonic::Code;
+use tonic::{Code, Status};
 
 use super::code;
 use crate::auth::Caller;
 use crate::grpc::acquire::{AcquireState, Acquiring};
-use crate::grpc::status::Problem;
+use crate::grpc::status;
 use crate::grpc::watch::Watch;
 use crate::grpc::{Api, Via, framing, spans};
 use crate::limits::{LARGE_ANSWER, STREAM_ANSWERS};
@@ -120,7 +120,7 @@ impl Task {
                         }
                     }
                     let answer = Box::pin(self.answer(command, &mut turn)).await;
-                    (answer.unwrap_or_else(|problem| Some(Answered::Refusal(problem.to_refusal()))), turn)
+                    (answer.unwrap_or_else(|status| Some(Answered::Refusal(status::refusal(&status)))), turn)
                 }
                 Job::Wait(waiting) => (Box::pin(self.wait(waiting)).await, None),
             }
@@ -138,7 +138,7 @@ impl Task {
         &self,
         kind: Commanded,
         turn: &mut Option<OwnedSemaphorePermit>,
-    ) -> Result<Option<Answered>, Problem> {
+    ) -> Result<Option<Answered>, Status> {
         let (api, caller, via) = (&self.api, &self.caller, Via::Stream(self.stream));
         Ok(Some(match kind {
             Commanded::OpenSession(request) => {
@@ -167,7 +167,7 @@ impl Task {
                     answer = acquire => Answered::Acquire(answer?),
                     // Dropped while it waits: the place in the queue is kept for a while.
                     () = self.replies.closed() => return Ok(None),
-                    problem = caller.dismissed(watched) => return Err(problem),
+                    status = caller.dismissed(watched) => return Err(status),
                 }
             }
             Commanded::Watch(request) => {
@@ -175,7 +175,7 @@ impl Task {
                 let watch = caller.carry_out(request, |asked| api.watch(asked, self.stream.0)).await?;
                 tokio::select! {
                     () = self.relay(watch) => return Ok(None),
-                    problem = caller.dismissed(watched) => return Err(problem),
+                    status = caller.dismissed(watched) => return Err(status),
                 }
             }
             Commanded::Transfer(request) => tokio::select! {
@@ -236,12 +236,12 @@ impl Task {
             answer = self.api.conclude(&namespace, &acquiring, state, via, &self.cancel) => answer,
             // Dropped while it waits: the place in the queue is kept for a while.
             () = self.replies.closed() => return None,
-            problem = self.caller.dismissed(watched) => Err(problem),
+            status = self.caller.dismissed(watched) => Err(status),
         };
         Some(answer.map_or_else(
-            |problem| {
-                problem.count(self.caller.refusals());
-                Answered::Refusal(problem.to_refusal())
+            |status| {
+                status::count(&status, self.caller.refusals());
+                Answered::Refusal(status::refusal(&status))
             },
             Answered::Acquire,
         ))

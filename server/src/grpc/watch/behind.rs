@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use prost::Message;
-use tenure_core::{Event, Revision};
+use tenure_core::{Event, Rejection, Revision};
 use tenure_proto::v1;
 use tenure_proto::v1::watch_response::Kind;
 
 use super::encode::{PendingGroups, events_after, message, put, take_groups};
 use super::snapshot::{EncodedPart, Missed, Snapshot, SnapshotPermits};
 use crate::limits;
-use crate::sequencer::{Namespace, Refusal};
+use crate::sequencer::Namespace;
 use crate::store::log_reader::LogError;
 use crate::store::{Batch, StoreError};
 use crate::watch::{Filter, Groups, Since, last_changes};
@@ -232,7 +232,7 @@ impl Behind {
             }
             Ok(Ok(Err(Missed::Behind))) => Ok(self.catch_up().await),
             Ok(Ok(Err(Missed::Gone(cause)))) => Ok(Some(self.begin_anew(cause))),
-            Ok(Err(Refusal::Draining)) | Err(_) => Err(Over),
+            Ok(Err(Rejection::Draining)) | Err(_) => Err(Over),
             Ok(Err(error)) => {
                 tracing::debug!(%error, "a watch cannot read a snapshot");
                 tokio::time::sleep(RETRY).await;

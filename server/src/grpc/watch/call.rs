@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Frame;
+use tenure_core::Rejection;
 use tenure_proto::v1;
 use tokio_stream::Stream;
 use tonic::Status;
@@ -19,8 +20,7 @@ use super::Watch;
 use crate::auth::Caller;
 use crate::grpc::Api;
 use crate::grpc::framing::{self, Requests};
-use crate::grpc::status::Problem;
-use crate::sequencer::Refusal;
+use crate::grpc::status::rejected;
 use crate::transport::Peer;
 
 const METHOD: &str = "/tenure.v1.WatchService/Watch";
@@ -79,7 +79,7 @@ struct WatchBody {
 }
 
 /// Completes when the caller may no longer watch this.
-type Dismissed = Pin<Box<dyn Future<Output = Problem> + Send>>;
+type Dismissed = Pin<Box<dyn Future<Output = Status> + Send>>;
 
 impl http_body::Body for WatchBody {
     type Data = Bytes;
@@ -89,13 +89,13 @@ impl http_body::Body for WatchBody {
         let body = &mut *self;
         let Some(watch) = &mut body.watch else { return Poll::Ready(None) };
         let dismissed = body.dismissed.as_mut().map_or(Poll::Pending, |dismissed| dismissed.as_mut().poll(context));
-        if let Poll::Ready(problem) = dismissed {
+        if let Poll::Ready(status) = dismissed {
             self.watch = None;
-            return Poll::Ready(Some(framing::trailers(&problem.into())));
+            return Poll::Ready(Some(framing::trailers(&status)));
         }
         let status = match Pin::new(&mut *watch).poll_next(context) {
             // Advises the client to resume at another server.
-            _ if watch.is_draining() => Problem::Refused(Refusal::Draining).into(),
+            _ if watch.is_draining() => rejected(Rejection::Draining),
             Poll::Ready(Some(message)) => return Poll::Ready(Some(Ok(Frame::data(message)))),
             Poll::Ready(None) => Status::ok(""),
             Poll::Pending => return Poll::Pending,

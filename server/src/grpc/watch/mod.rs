@@ -13,12 +13,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use tenure_core::{Revision, Table};
+use tenure_core::{Rejection, Revision, Table};
 use tenure_proto::v1;
 use tokio_stream::Stream;
+use tonic::Status;
 
 use super::authorize::Admitted;
-use super::status::Problem;
+use super::status::{invalid, rejected};
 use super::{Api, in_time, validate};
 use crate::auth::Watching;
 use crate::limits;
@@ -57,28 +58,26 @@ enum State {
 
 impl Api {
     /// Starts a watch, or rejects it. Watches of one connection are woken together.
-    pub(super) async fn watch(&self, asked: Admitted<v1::WatchRequest>, connection: u64) -> Result<Watch, Problem> {
+    pub(super) async fn watch(&self, asked: Admitted<v1::WatchRequest>, connection: u64) -> Result<Watch, Status> {
         let (request, principal) = asked.into_parts();
         validate::watched(&request)?;
         let counted = principal.watch(&request.namespace)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
-        let head = in_time(async { Ok(namespace.read(Table::revision).await?) }).await?;
+        let head = in_time(namespace.read(Table::revision)).await?;
         if request.after_revision > head.0 {
             let bound = format!("at most {head}, the namespace's revision, not {}", request.after_revision);
-            return Err(Problem::field("after_revision", bound));
+            return Err(invalid("after_revision", bound));
         }
         let cursor = Revision(request.after_revision);
         let filter = Arc::new(filter(request));
-        let limit = || Problem::LimitReached {
-            limit: "bytes of names and prefixes of all watches",
-            bound: limits::WATCHED.to_string(),
-        };
-        let watched = self.node()?.watched.try_take(filter.bytes()).ok_or_else(limit)?;
+        let limit = "bytes of names and prefixes of all watches";
+        let full = || rejected(Rejection::LimitReached { limit, bound: limits::WATCHED });
+        let watched = self.node()?.watched.try_take(filter.bytes()).ok_or_else(full)?;
         let (reader, fan_out) = Reader::new(namespace.hub(), (*filter).clone(), connection);
         if let Some(fan_out) = fan_out {
             tokio::spawn(self.clone().fan_out(fan_out, namespace.clone()));
         }
-        let behind = Behind::new(namespace, filter, self.snapshot_permits().clone(), cursor);
+        let behind = Behind::new(namespace, filter, self.0.snapshot_permits.clone(), cursor);
         Ok(Watch { reader, cursor, state: State::Idle(Box::new(behind)), _counted: counted, _watched: watched })
     }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use prost::Message;
-use tenure_core::{DeadlockSearch, Revision, Text};
+use tenure_core::{DeadlockSearch, Rejection, Revision, Text};
 use tenure_proto::v1;
 use tenure_proto::v1::watch_response::Kind;
 use tokio::sync::Semaphore;
@@ -19,7 +19,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::encode::{PendingGroups, message, take_groups};
 use crate::grpc::views::LockView;
 use crate::limits;
-use crate::sequencer::{Namespace, Refusal, View};
+use crate::sequencer::{Namespace, View};
 use crate::store::Batch;
 use crate::watch::{Filter, Hub};
 
@@ -45,7 +45,7 @@ impl SnapshotPermits {
         namespace: Namespace,
         filter: Arc<Filter>,
         snapshot: Snapshot,
-    ) -> AbortOnDropHandle<Result<Result<EncodedPart, Missed>, Refusal>> {
+    ) -> AbortOnDropHandle<Result<Result<EncodedPart, Missed>, Rejection>> {
         let permits = self.0.clone();
         AbortOnDropHandle::new(tokio::spawn(async move {
             // The semaphore is never closed.
