@@ -24,10 +24,7 @@ impl Api {
         let size = validate::page_size(request.page_size)?;
         let only = request.deadlocked_only;
         let scope = format!("blocked/{}/{only}", validate::namespace(&request.namespace)?);
-        let after = match page_token::after(&scope, &request.page_token)? {
-            Some(last) => Revision(last.parse().map_err(|_| page_token::forged())?),
-            None => Revision(0),
-        };
+        let after = Revision(page_token::after(&scope, &request.page_token)?.unwrap_or_default());
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let name = namespace.name().clone();
         let read = namespace.view(move |view| {
@@ -47,8 +44,7 @@ impl Api {
             (blocked, last.map(|last| last.id), table.revision().0)
         });
         let (blocked, last, revision) = in_time(read).await?;
-        let next_page_token = last.map_or_else(String::new, |last| page_token::token(&scope, &last.to_string()));
-        Ok(v1::ListBlockedResponse { blocked, next_page_token, revision })
+        Ok(v1::ListBlockedResponse { blocked, next_page_token: page_token::token(&scope, last), revision })
     }
 }
 

@@ -58,7 +58,7 @@ pub fn readable(tops: Vec<String>, prefix: &str) -> Vec<(String, bool)> {
 /// The token of the page after `last`, for the list with this scope.
 #[must_use]
 pub fn page_token(scope: &str, last: &str) -> String {
-    page_token::token(scope, last)
+    page_token::token(scope, Some(last))
 }
 
 /// The position after which the page of a token starts.

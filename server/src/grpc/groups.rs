@@ -1,5 +1,7 @@
 //! Implements the group calls: join, leave, configure, assign, get and list.
 
+use std::ops::ControlFlow;
+
 use prost::Message;
 use tenure_core::{Basis, Command, GroupCommand, GroupOutcome, Opening, Outcome, Rejection, Revision, Text, no_labels};
 use tenure_proto::v1;
@@ -10,7 +12,6 @@ use super::pieces::Piece;
 use super::sessions::renew_if_here;
 use super::status::{invalid, rejected};
 use super::{Api, Via, convert, fresh_session_id, in_time, page_token, validate};
-use crate::limits;
 use crate::sequencer::Namespace;
 
 impl Api {
@@ -133,7 +134,7 @@ impl Api {
         validate::prefix(&request.prefix)?;
         let size = validate::page_size(request.page_size)?;
         let scope = format!("groups/{}/{}", validate::namespace(&request.namespace)?, request.prefix);
-        let after = page_token::after(&scope, &request.page_token)?;
+        let after: Option<String> = page_token::after(&scope, &request.page_token)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let pieces = principal.readable(namespace.name(), &request.prefix);
         let read = namespace.read(move |table| {
@@ -144,17 +145,10 @@ impl Api {
             (groups.cloned().collect::<Vec<_>>(), table.revision().0)
         });
         let (found, revision) = in_time(read).await?;
-        let (mut groups, mut bytes) = (Vec::new(), 0);
-        for group in &found {
-            if groups.len() == size || bytes >= limits::PAGE {
-                break;
-            }
-            let group = convert::group(&group.name, Some(group));
-            bytes += group.encoded_len();
-            groups.push(group);
-        }
-        let last = groups.last().filter(|_| found.len() > groups.len());
-        let next_page_token = last.map_or_else(String::new, |last| page_token::token(&scope, &last.name));
+        let (groups, last) = page_token::fill(found.iter(), size, v1::Group::encoded_len, |group| {
+            ControlFlow::Continue(Some(convert::group(&group.name, Some(group))))
+        });
+        let next_page_token = page_token::token(&scope, last.map(|last| &last.name));
         Ok(v1::ListGroupsResponse { groups, next_page_token, revision })
     }
 }

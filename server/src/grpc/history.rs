@@ -21,13 +21,12 @@ impl Api {
         let size = validate::page_size(request.page_size)?;
         let scope = format!("history/{}/{name}", validate::namespace(&request.namespace)?);
         let cursor = page_token::after(&scope, &request.page_token)?;
-        let cursor = cursor.map(|cursor| cursor.parse()).transpose().map_err(|_| page_token::forged())?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let read = in_time(history::read(&namespace, &name, size, cursor)).await?;
         let entries = read.entries.into_iter().map(|entry| v1::HistoryEntry { kind: Some(kind(entry, &namespace)) });
         Ok(v1::ListHistoryResponse {
             entries: entries.collect(),
-            next_page_token: read.next.map_or_else(String::new, |next| page_token::token(&scope, &next.to_string())),
+            next_page_token: page_token::token(&scope, read.next),
             revision: read.revision.0,
             kept_since: read.since_ms.map(convert::timestamp),
         })

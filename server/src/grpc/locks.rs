@@ -80,7 +80,7 @@ impl Api {
         validate::prefix(&request.prefix)?;
         let size = validate::page_size(request.page_size)?;
         let scope = format!("locks/{}/{}", validate::namespace(&request.namespace)?, request.prefix);
-        let after = page_token::after(&scope, &request.page_token)?;
+        let after: Option<String> = page_token::after(&scope, &request.page_token)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let pieces = principal.readable(namespace.name(), &request.prefix);
         let read = namespace.view(move |view| {
@@ -96,8 +96,7 @@ impl Api {
             (locks, last.map(|(name, _)| name.clone()), table.revision().0)
         });
         let (locks, last, revision) = in_time(read).await?;
-        let next_page_token = last.map_or_else(String::new, |last| page_token::token(&scope, &last));
         let locks = locks.into_iter().map(v1::Lock::from).collect();
-        Ok(v1::ListLocksResponse { locks, next_page_token, revision })
+        Ok(v1::ListLocksResponse { locks, next_page_token: page_token::token(&scope, last), revision })
     }
 }

@@ -1,7 +1,9 @@
 //! Fills pages of lists, and encodes page tokens: the scope of a list and the position after which its next page
 //! starts.
 
+use std::fmt::Display;
 use std::ops::ControlFlow;
+use std::str::FromStr;
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -42,25 +44,27 @@ pub(crate) fn fill<T: Copy, R>(
     (page, None)
 }
 
-/// The token of the page after `last`, for the list with this scope.
-pub(crate) fn token(scope: &str, last: &str) -> String {
-    BASE64_URL_SAFE_NO_PAD.encode(format!("{scope}{SEPARATOR}{last}"))
-}
-
-/// The error for a token that no list returned.
-pub(crate) fn forged() -> Status {
-    invalid("page_token", "the next_page_token of the same list: with the same namespace, prefix or name")
+/// The token of the page after `last`, for the list with this scope. Empty if no page follows.
+pub(crate) fn token(scope: &str, last: Option<impl Display>) -> String {
+    last.map(|last| BASE64_URL_SAFE_NO_PAD.encode(format!("{scope}{SEPARATOR}{last}"))).unwrap_or_default()
 }
 
 /// Decodes a token: its page starts after the returned position. `None` for the first page.
-pub(crate) fn after(scope: &str, token: &str) -> Result<Option<String>, Status> {
+///
+/// # Errors
+/// If no list with this scope returned it.
+pub(crate) fn after<T: FromStr>(scope: &str, token: &str) -> Result<Option<T>, Status> {
     if token.is_empty() {
         return Ok(None);
     }
-    let bytes = BASE64_URL_SAFE_NO_PAD.decode(token).map_err(|_| forged())?;
-    let text = String::from_utf8(bytes).map_err(|_| forged())?;
-    let (of, last) = text.split_once(SEPARATOR).ok_or_else(forged)?;
-    if of == scope && !last.is_empty() { Ok(Some(last.to_owned())) } else { Err(forged()) }
+    let bound = "the next_page_token of the same list: with the same namespace, prefix or name";
+    decode(scope, token).map(Some).ok_or_else(|| invalid("page_token", bound))
+}
+
+fn decode<T: FromStr>(scope: &str, token: &str) -> Option<T> {
+    let text = String::from_utf8(BASE64_URL_SAFE_NO_PAD.decode(token).ok()?).ok()?;
+    let (of, last) = text.split_once(SEPARATOR)?;
+    if of == scope && !last.is_empty() { last.parse().ok() } else { None }
 }
 
 #[cfg(test)]

@@ -37,111 +37,61 @@ impl Api {
     }
 }
 
-#[tonic::async_trait]
-impl LockService for Api {
-    async fn acquire(&self, request: Request<v1::AcquireRequest>) -> Result<Response<v1::AcquireResponse>, Status> {
-        let never = &CancellationToken::new();
-        let (caller, request) = (caller(&request), request.into_inner());
-        let watched = caller.if_identified(|| request.clone());
-        let acquire = caller.carry_out(request, |asked| async move {
-            self.check_stays()?;
-            Self::acquire(self, asked, Via::Call, never).await
-        });
-        tokio::select! {
-            biased;
-            answer = acquire => Ok(Response::new(answer?)),
-            // The queue position is kept for a while, for the client's next call to another server.
-            () = self.draining().cancelled() => Err(rejected(Rejection::Draining)),
-            status = caller.dismissed(watched) => Err(status),
+/// Implements a service. Requests of the listed calls are admitted, and then executed by the method of [`Api`] with the
+/// same name. The other calls follow the list.
+macro_rules! service {
+    ($service:ident { $($call:ident($request:ident) -> $response:ident;)* } $($others:tt)*) => {
+        #[tonic::async_trait]
+        impl $service for Api {
+            $($others)*
+
+            $(async fn $call(&self, request: Request<v1::$request>) -> Result<Response<v1::$response>, Status> {
+                carry_out(request, |asked| Self::$call(self, asked)).await
+            })*
         }
+    };
+}
+
+service! {
+    LockService {
+        release(ReleaseRequest) -> ReleaseResponse;
+        cancel_acquire(CancelAcquireRequest) -> CancelAcquireResponse;
+        get_lock(GetLockRequest) -> GetLockResponse;
+        list_locks(ListLocksRequest) -> ListLocksResponse;
+        evict(EvictRequest) -> EvictResponse;
+        transfer(TransferRequest) -> TransferResponse;
+        update_claim(UpdateClaimRequest) -> UpdateClaimResponse;
+        configure_lock(ConfigureLockRequest) -> ConfigureLockResponse;
+        list_blocked(ListBlockedRequest) -> ListBlockedResponse;
+        list_history(ListHistoryRequest) -> ListHistoryResponse;
     }
 
-    async fn release(&self, request: Request<v1::ReleaseRequest>) -> Result<Response<v1::ReleaseResponse>, Status> {
-        carry_out(request, |asked| Self::release(self, asked)).await
-    }
-
-    async fn cancel_acquire(
-        &self,
-        request: Request<v1::CancelAcquireRequest>,
-    ) -> Result<Response<v1::CancelAcquireResponse>, Status> {
-        carry_out(request, |asked| Self::cancel_acquire(self, asked)).await
-    }
-
-    async fn get_lock(&self, request: Request<v1::GetLockRequest>) -> Result<Response<v1::GetLockResponse>, Status> {
-        carry_out(request, |asked| Self::get_lock(self, asked)).await
-    }
-
-    async fn list_locks(
-        &self,
-        request: Request<v1::ListLocksRequest>,
-    ) -> Result<Response<v1::ListLocksResponse>, Status> {
-        carry_out(request, |asked| Self::list_locks(self, asked)).await
-    }
-
-    async fn evict(&self, request: Request<v1::EvictRequest>) -> Result<Response<v1::EvictResponse>, Status> {
-        carry_out(request, |asked| Self::evict(self, asked)).await
-    }
-
-    async fn transfer(&self, request: Request<v1::TransferRequest>) -> Result<Response<v1::TransferResponse>, Status> {
-        carry_out(request, |asked| Self::transfer(self, asked)).await
-    }
-
-    async fn update_claim(
-        &self,
-        request: Request<v1::UpdateClaimRequest>,
-    ) -> Result<Response<v1::UpdateClaimResponse>, Status> {
-        carry_out(request, |asked| Self::update_claim(self, asked)).await
-    }
-
-    async fn configure_lock(
-        &self,
-        request: Request<v1::ConfigureLockRequest>,
-    ) -> Result<Response<v1::ConfigureLockResponse>, Status> {
-        carry_out(request, |asked| Self::configure_lock(self, asked)).await
-    }
-
-    async fn list_blocked(
-        &self,
-        request: Request<v1::ListBlockedRequest>,
-    ) -> Result<Response<v1::ListBlockedResponse>, Status> {
-        carry_out(request, |asked| Self::list_blocked(self, asked)).await
-    }
-
-    async fn list_history(
-        &self,
-        request: Request<v1::ListHistoryRequest>,
-    ) -> Result<Response<v1::ListHistoryResponse>, Status> {
-        carry_out(request, |asked| Self::list_history(self, asked)).await
+    async fn acquire(&self, request: Request<v1::AcquireRequest>) -> Result<Response<v1::AcquireResponse>, Status> {
+        acquire(self, request).await
     }
 }
 
-#[tonic::async_trait]
-impl ServerService for Api {
-    async fn list_servers(
-        &self,
-        request: Request<v1::ListServersRequest>,
-    ) -> Result<Response<v1::ListServersResponse>, Status> {
-        carry_out(request, |asked| Self::list_servers(self, asked)).await
+service! {
+    ServerService {
+        list_servers(ListServersRequest) -> ListServersResponse;
     }
 }
 
-#[tonic::async_trait]
-impl SessionService for Api {
+service! {
+    SessionService {
+        renew(RenewRequest) -> RenewResponse;
+        close_session(CloseSessionRequest) -> CloseSessionResponse;
+        get_session(GetSessionRequest) -> GetSessionResponse;
+        list_sessions(ListSessionsRequest) -> ListSessionsResponse;
+    }
+
     type KeepAliveStream = tokio_stream::Empty<Result<v1::KeepAliveResponse, Status>>;
 
     async fn open_session(
         &self,
         request: Request<v1::OpenSessionRequest>,
     ) -> Result<Response<v1::OpenSessionResponse>, Status> {
-        let open = async |asked| {
-            let (session, _) = Self::open_session(self, asked, Via::Call).await?.read(self).await?;
-            Ok(v1::OpenSessionResponse { session: Some(session) })
-        };
-        carry_out(request, open).await
-    }
-
-    async fn renew(&self, request: Request<v1::RenewRequest>) -> Result<Response<v1::RenewResponse>, Status> {
-        carry_out(request, |asked| Self::renew(self, asked)).await
+        open_session(self, request).await
     }
 
     async fn keep_alive(
@@ -150,69 +100,51 @@ impl SessionService for Api {
     ) -> Result<Response<Self::KeepAliveStream>, Status> {
         Err(Status::unimplemented("served by KeepAliveCalls"))
     }
-
-    async fn close_session(
-        &self,
-        request: Request<v1::CloseSessionRequest>,
-    ) -> Result<Response<v1::CloseSessionResponse>, Status> {
-        carry_out(request, |asked| Self::close_session(self, asked)).await
-    }
-
-    async fn get_session(
-        &self,
-        request: Request<v1::GetSessionRequest>,
-    ) -> Result<Response<v1::GetSessionResponse>, Status> {
-        carry_out(request, |asked| Self::get_session(self, asked)).await
-    }
-
-    async fn list_sessions(
-        &self,
-        request: Request<v1::ListSessionsRequest>,
-    ) -> Result<Response<v1::ListSessionsResponse>, Status> {
-        carry_out(request, |asked| Self::list_sessions(self, asked)).await
-    }
 }
 
-#[tonic::async_trait]
-impl GroupService for Api {
+service! {
+    GroupService {
+        leave_group(LeaveGroupRequest) -> LeaveGroupResponse;
+        configure_group(ConfigureGroupRequest) -> ConfigureGroupResponse;
+        assign_group(AssignGroupRequest) -> AssignGroupResponse;
+        get_group(GetGroupRequest) -> GetGroupResponse;
+        list_groups(ListGroupsRequest) -> ListGroupsResponse;
+    }
+
     async fn join_group(
         &self,
         request: Request<v1::JoinGroupRequest>,
     ) -> Result<Response<v1::JoinGroupResponse>, Status> {
         carry_out(request, |asked| Self::join_group(self, asked, Via::Call)).await
     }
+}
 
-    async fn leave_group(
-        &self,
-        request: Request<v1::LeaveGroupRequest>,
-    ) -> Result<Response<v1::LeaveGroupResponse>, Status> {
-        carry_out(request, |asked| Self::leave_group(self, asked)).await
+async fn acquire(api: &Api, request: Request<v1::AcquireRequest>) -> Result<Response<v1::AcquireResponse>, Status> {
+    let never = &CancellationToken::new();
+    let (caller, request) = (caller(&request), request.into_inner());
+    let watched = caller.if_identified(|| request.clone());
+    let acquire = caller.carry_out(request, |asked| async move {
+        api.check_stays()?;
+        Api::acquire(api, asked, Via::Call, never).await
+    });
+    tokio::select! {
+        biased;
+        answer = acquire => Ok(Response::new(answer?)),
+        // The queue position is kept for a while, for the client's next call to another server.
+        () = api.draining().cancelled() => Err(rejected(Rejection::Draining)),
+        status = caller.dismissed(watched) => Err(status),
     }
+}
 
-    async fn configure_group(
-        &self,
-        request: Request<v1::ConfigureGroupRequest>,
-    ) -> Result<Response<v1::ConfigureGroupResponse>, Status> {
-        carry_out(request, |asked| Self::configure_group(self, asked)).await
-    }
-
-    async fn assign_group(
-        &self,
-        request: Request<v1::AssignGroupRequest>,
-    ) -> Result<Response<v1::AssignGroupResponse>, Status> {
-        carry_out(request, |asked| Self::assign_group(self, asked)).await
-    }
-
-    async fn get_group(&self, request: Request<v1::GetGroupRequest>) -> Result<Response<v1::GetGroupResponse>, Status> {
-        carry_out(request, |asked| Self::get_group(self, asked)).await
-    }
-
-    async fn list_groups(
-        &self,
-        request: Request<v1::ListGroupsRequest>,
-    ) -> Result<Response<v1::ListGroupsResponse>, Status> {
-        carry_out(request, |asked| Self::list_groups(self, asked)).await
-    }
+async fn open_session(
+    api: &Api,
+    request: Request<v1::OpenSessionRequest>,
+) -> Result<Response<v1::OpenSessionResponse>, Status> {
+    let open = async |asked| {
+        let (session, _) = Api::open_session(api, asked, Via::Call).await?.read(api).await?;
+        Ok(v1::OpenSessionResponse { session: Some(session) })
+    };
+    carry_out(request, open).await
 }
 
 fn caller<T>(request: &Request<T>) -> Caller {

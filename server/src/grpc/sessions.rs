@@ -180,10 +180,7 @@ impl Api {
         let (request, principal) = asked.into_parts();
         let size = validate::page_size(request.page_size)?;
         let scope = format!("sessions/{}", validate::namespace(&request.namespace)?);
-        let after = match page_token::after(&scope, &request.page_token)? {
-            Some(last) => Revision(last.parse().map_err(|_| page_token::forged())?),
-            None => Revision(0),
-        };
+        let after = Revision(page_token::after(&scope, &request.page_token)?.unwrap_or_default());
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let name = namespace.name().clone();
         let read = namespace.view(move |view| {
@@ -200,8 +197,7 @@ impl Api {
         for session in &mut sessions {
             session.remaining = namespace.remaining(&session.id).map(convert::duration);
         }
-        let next_page_token = next.map_or_else(String::new, |next| page_token::token(&scope, &next.to_string()));
-        Ok(v1::ListSessionsResponse { sessions, next_page_token, revision })
+        Ok(v1::ListSessionsResponse { sessions, next_page_token: page_token::token(&scope, next), revision })
     }
 }
 
