@@ -3,15 +3,15 @@
 use std::ops::ControlFlow;
 
 use prost::Message;
-use tenure_core::{Basis, Command, GroupCommand, GroupOutcome, Opening, Outcome, Rejection, Revision, Text, no_labels};
+use tenure_core::{Basis, Command, GroupCommand, GroupOutcome, Opening, Outcome, Rejection, Revision, no_labels};
 use tenure_proto::v1;
 use tonic::Status;
 
 use super::authorize::{Admitted, Principal};
 use super::pieces::Piece;
 use super::sessions::renew_if_here;
-use super::status::{invalid, rejected};
-use super::{Api, Via, convert, fresh_session_id, in_time, page_token, validate};
+use super::status::rejected;
+use super::{Api, Via, convert, in_time, page_token, session_or_new, validate};
 use crate::sequencer::Namespace;
 
 impl Api {
@@ -23,16 +23,10 @@ impl Api {
         let (request, principal) = asked.into_parts();
         let group = validate::name("group", &request.group)?;
         let ttl = validate::ttl(request.ttl, self.0.ttl)?;
-        let session: Text = match request.session_id.as_str() {
-            "" if ttl.is_none() => {
-                return Err(invalid("session_id", "required unless a ttl is set, which opens a new session"));
-            }
-            "" => fresh_session_id(),
-            id => validate::session_id("session_id", id)?,
-        };
+        let session = session_or_new(&request.session_id, ttl.is_some())?;
         let owner = validate::label("owner", &request.owner)?;
         let metadata = validate::metadata(request.metadata)?;
-        let opened = validate::opened_revision(request.opened_revision)?;
+        let opened = validate::optional_revision("opened_revision", request.opened_revision)?;
         let opening =
             ttl.map(|ttl| Opening { ttl, disconnect_grace: None, owner, metadata: no_labels(), identity: None });
         let namespace = self.namespace(&principal, &request.namespace).await?;
@@ -67,8 +61,7 @@ impl Api {
         let (request, principal) = asked.into_parts();
         let group = validate::name("group", &request.group)?;
         let session = validate::session_id("session_id", &request.session_id)?;
-        let member = validate::revision("member", request.member, 0)?;
-        let member = (member != Revision(0)).then_some(member);
+        let member = validate::optional_revision("member", request.member)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let (_, revision) = decide(&namespace, &principal, GroupCommand::Leave { group, session, member }).await?;
         Ok(v1::LeaveGroupResponse { revision: revision.0 })

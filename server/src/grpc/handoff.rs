@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tenure_core::{
-    Claim, ClaimState, Command, DeadlockSearch, Event, Eviction, Handoff, Outcome, Recorded, Rejection, Revision,
-    Table, Text,
+    Claim, ClaimState, Command, DeadlockSearch, Event, Handoff, Outcome, Recorded, Rejection, Revision, Table, Text,
 };
 use tenure_proto::v1;
 use tokio::time::{Instant, timeout_at};
@@ -36,9 +35,7 @@ impl Api {
         let by = if by_holder {
             Handoff::ByHolder { session: validate::session_id("session_id", &request.session_id)? }
         } else {
-            let operator = validate::operator(&request.operator)?;
-            let note = validate::label("note", &request.note)?;
-            Handoff::ByOperator { by: Eviction { operator, note }, drain }
+            Handoff::ByOperator { by: validate::eviction(&request.operator, &request.note)?, drain }
         };
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = Command::Transfer { name: name.clone(), token, to, by };
@@ -87,10 +84,9 @@ impl Api {
         let (request, principal) = asked.into_parts();
         let name = validate::name("name", &request.name)?;
         let settings = validate::settings(request.settings)?;
-        let operator = validate::operator(&request.operator)?;
-        let note = validate::label("note", &request.note)?;
+        let by = validate::eviction(&request.operator, &request.note)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
-        let command = Command::ConfigureLock { name: name.clone(), settings, by: Eviction { operator, note } };
+        let command = Command::ConfigureLock { name: name.clone(), settings, by };
         let read = move |view: &View<'_>| {
             (LockView::named(&name, view, &mut DeadlockSearch::default()), view.table.revision().0)
         };
@@ -114,8 +110,8 @@ fn response(from: &Claim, to: &Claim, revision: Revision) -> v1::TransferRespons
     }
 }
 
-/// Waits until the hold has been handed over, or will not be. Reads the events from the log, so that none is missed. Any
-/// failure leaves the outcome unknown: the holder has been asked to hand over.
+/// Waits until the hold has been handed over, or will not be. Reads the events from the log, so that none is missed.
+/// Any failure leaves the outcome unknown: the holder has been asked to hand over.
 async fn handed(namespace: &Namespace, holder: &Claim, deadline: Instant) -> Result<Handed, Status> {
     let mut head = namespace.hub().head();
     let started = holder.transfer.as_ref().map(|transfer| transfer.started).unwrap_or_default();

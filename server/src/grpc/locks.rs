@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use tenure_core::{Command, DeadlockSearch, Eviction, Outcome};
+use tenure_core::{Command, DeadlockSearch, Outcome};
 use tenure_proto::v1;
 use tonic::Status;
 
@@ -41,10 +41,9 @@ impl Api {
         let (request, principal) = asked.into_parts();
         let name = validate::name("name", &request.name)?;
         let token = if request.token == 0 { None } else { Some(validate::token(request.token)?) };
-        let operator = validate::operator(&request.operator)?;
-        let note = validate::label("note", &request.note)?;
+        let eviction = validate::eviction(&request.operator, &request.note)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
-        let command = Command::Evict { name, token, eviction: Eviction { operator, note } };
+        let command = Command::Evict { name, token, eviction };
         let decided = in_time(namespace.decide(principal.request(command))).await?;
         let evicted = match decided.outcome {
             Outcome::Evicted(claims) => claims,

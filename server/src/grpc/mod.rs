@@ -42,7 +42,7 @@ use crate::limits;
 use crate::node::Node;
 use crate::sequencer::Namespace;
 use authorize::Principal;
-use status::rejected;
+use status::{invalid, rejected};
 pub use validate::TtlBounds;
 
 /// Time limit of a call that does not wait for a lock.
@@ -142,6 +142,11 @@ async fn in_time<T>(call: impl Future<Output = Result<T, Rejection>>) -> Result<
     tokio::time::timeout(CALL, call).await.unwrap_or(Err(Rejection::OutcomeUnknown)).map_err(rejected)
 }
 
-fn fresh_session_id() -> Text {
-    uuid::Uuid::now_v7().to_string().into()
+/// The id of the session that a request names; a new one if it names none and opens a session.
+fn session_or_new(id: &str, opens: bool) -> Result<Text, Status> {
+    match id {
+        "" if opens => Ok(uuid::Uuid::now_v7().to_string().into()),
+        "" => Err(invalid("session_id", "required unless a ttl is set, which opens a new session")),
+        id => validate::session_id("session_id", id),
+    }
 }

@@ -14,7 +14,7 @@ use tonic::Status;
 use super::authorize::{Admitted, Principal};
 use super::status::{not_attached, not_now, refusal, rejected};
 use super::views::SessionView;
-use super::{Api, Via, convert, fresh_session_id, in_time, page_token, validate};
+use super::{Api, Via, convert, in_time, page_token, session_or_new, validate};
 use crate::limits;
 use crate::sequencer::Namespace;
 
@@ -28,10 +28,7 @@ impl Api {
         let (request, principal) = asked.into_parts();
         let ttl = validate::required_ttl(request.ttl, self.0.ttl)?;
         let disconnect_grace = validate::disconnect_grace(request.disconnect_grace, Some(ttl))?;
-        let session = match request.session_id.as_str() {
-            "" => fresh_session_id(),
-            id => validate::session_id("session_id", id)?,
-        };
+        let session = session_or_new(&request.session_id, true)?;
         let owner = validate::label("owner", &request.owner)?;
         let metadata = validate::metadata(request.metadata)?;
         let attachment = validate::attachment(request.attachment)?;

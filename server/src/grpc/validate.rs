@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use tenure_core::{AskedMode, Assignments, LockSettings, Metadata, Names, Preempt, Revision, Text, no_labels};
+use tenure_core::{
+    AskedMode, Assignments, Eviction, LockSettings, Metadata, Names, Preempt, Revision, Text, no_labels,
+};
 use tenure_proto::v1;
 use tonic::Status;
 
@@ -129,9 +132,10 @@ pub(crate) fn label(field: impl Display, value: &str) -> Result<Text, Status> {
     Ok(if value.is_empty() { NONE.clone() } else { value.into() })
 }
 
-pub(crate) fn operator(value: &str) -> Result<Text, Status> {
-    text("operator", value, 1, LABEL_BYTES)?;
-    Ok(value.into())
+/// The operator behind an action, and its note.
+pub(crate) fn eviction(operator: &str, note: &str) -> Result<Eviction, Status> {
+    text("operator", operator, 1, LABEL_BYTES)?;
+    Ok(Eviction { operator: operator.into(), note: label("note", note)? })
 }
 
 pub(crate) fn metadata(values: BTreeMap<String, String>) -> Result<Metadata, Status> {
@@ -153,14 +157,34 @@ pub(crate) fn metadata(values: BTreeMap<String, String>) -> Result<Metadata, Sta
     Ok(Arc::new(values))
 }
 
-fn duration(field: &str, value: prost_types::Duration, bound: &str) -> Result<Duration, Status> {
+fn number<T: PartialOrd + Display>(field: &str, value: T, range: RangeInclusive<T>) -> Result<T, Status> {
+    if range.contains(&value) {
+        Ok(value)
+    } else {
+        Err(invalid(field, format_args!("{} to {}, not {value}", range.start(), range.end())))
+    }
+}
+
+/// A duration in a range, which `bound` describes.
+fn duration(
+    field: &str,
+    value: prost_types::Duration,
+    range: RangeInclusive<Duration>,
+    bound: &str,
+) -> Result<Duration, Status> {
     let (Ok(seconds), Ok(nanos)) = (u64::try_from(value.seconds), u32::try_from(value.nanos)) else {
-        return Err(invalid(field, format!("{bound}; it is negative")));
+        return Err(invalid(field, format_args!("{bound}; it is negative")));
     };
     if nanos > 999_999_999 {
-        return Err(invalid(field, format!("{bound}; its nanos are out of range")));
+        return Err(invalid(field, format_args!("{bound}; its nanos are out of range")));
     }
-    Ok(Duration::new(seconds, nanos))
+    let value = Duration::new(seconds, nanos);
+    if range.contains(&value) { Ok(value) } else { Err(invalid(field, format_args!("{bound}, not {value:?}"))) }
+}
+
+fn duration_in(field: &str, value: prost_types::Duration, range: RangeInclusive<Duration>) -> Result<Duration, Status> {
+    let bound = format!("{:?} to {:?}", range.start(), range.end());
+    duration(field, value, range, &bound).map(whole_ms)
 }
 
 /// Rounds up to whole ms, which is the stored unit, so that nothing lasts shorter than requested.
@@ -171,17 +195,11 @@ pub(crate) fn whole_ms(duration: Duration) -> Duration {
 }
 
 pub(crate) fn ttl(value: Option<prost_types::Duration>, bounds: TtlBounds) -> Result<Option<Duration>, Status> {
-    let Some(value) = value else { return Ok(None) };
-    let bound = format!("{:?} to {:?}", bounds.min, bounds.max);
-    let ttl = duration("ttl", value, &bound)?;
-    if ttl < bounds.min || ttl > bounds.max {
-        return Err(invalid("ttl", format!("{bound}, not {ttl:?}")));
-    }
-    Ok(Some(whole_ms(ttl)))
+    value.map(|value| duration_in("ttl", value, bounds.min..=bounds.max)).transpose()
 }
 
 pub(crate) fn required_ttl(value: Option<prost_types::Duration>, bounds: TtlBounds) -> Result<Duration, Status> {
-    let missing = || invalid("ttl", format!("required: {:?} to {:?}", bounds.min, bounds.max));
+    let missing = || invalid("ttl", format_args!("required: {:?} to {:?}", bounds.min, bounds.max));
     ttl(value, bounds)?.ok_or_else(missing)
 }
 
@@ -193,31 +211,19 @@ pub(crate) fn disconnect_grace(
     let Some(value) = value else { return Ok(None) };
     let Some(ttl) = ttl else { return Err(invalid("disconnect_grace", "only together with a ttl")) };
     let bound = format!("{SHORTEST_DISCONNECT_GRACE:?} to the ttl ({ttl:?})");
-    let grace = duration("disconnect_grace", value, &bound)?;
-    if grace < SHORTEST_DISCONNECT_GRACE || grace > ttl {
-        return Err(invalid("disconnect_grace", format!("{bound}, not {grace:?}")));
-    }
-    Ok(Some(whole_ms(grace)))
+    duration("disconnect_grace", value, SHORTEST_DISCONNECT_GRACE..=ttl, &bound).map(whole_ms).map(Some)
 }
 
 pub(crate) fn wait(value: Option<prost_types::Duration>) -> Result<Wait, Status> {
     let bound = "0 (try once) to 365 days, or unset (wait for ever)";
     let Some(value) = value else { return Ok(Wait::Forever) };
-    let wait = duration("wait", value, bound)?;
-    if wait > LONGEST_WAIT {
-        return Err(invalid("wait", format!("{bound}, not {wait:?}")));
-    }
+    let wait = duration("wait", value, Duration::ZERO..=LONGEST_WAIT, bound)?;
     Ok(if wait.is_zero() { Wait::Try } else { Wait::For(wait) })
 }
 
 pub(crate) fn min_hold(value: Option<prost_types::Duration>) -> Result<Duration, Status> {
-    let bound = "0 to 24 hours";
     let Some(value) = value else { return Ok(Duration::ZERO) };
-    let min_hold = duration("min_hold", value, bound)?;
-    if min_hold > LONGEST_MIN_HOLD {
-        return Err(invalid("min_hold", format!("{bound}, not {min_hold:?}")));
-    }
-    Ok(whole_ms(min_hold))
+    duration("min_hold", value, Duration::ZERO..=LONGEST_MIN_HOLD, "0 to 24 hours").map(whole_ms)
 }
 
 pub(crate) fn mode(mode: i32, permits: u32, limit: u32) -> Result<AskedMode, Status> {
@@ -231,72 +237,40 @@ pub(crate) fn mode(mode: i32, permits: u32, limit: u32) -> Result<AskedMode, Sta
             _ => Err(invalid("permits", "only with MODE_PERMITS")),
         };
     }
-    if limit > PERMITS {
-        return Err(invalid("limit", format!("0 to {PERMITS}, not {limit}")));
-    }
-    let permits = permits.max(1);
+    number("limit", limit, 0..=PERMITS)?;
     let most = if limit == 0 { PERMITS } else { limit };
-    if permits > most {
-        return Err(invalid("permits", format!("0 to {most}, not {permits}")));
-    }
+    let permits = number("permits", permits.max(1), 0..=most)?;
     Ok(AskedMode::Permits { permits, limit: (limit > 0).then_some(limit) })
 }
 
-/// Validates a duration with a default.
-fn between(
-    field: &str,
-    value: Option<prost_types::Duration>,
-    default: Duration,
-    (min, max): (Duration, Duration),
-) -> Result<Duration, Status> {
-    let Some(value) = value else { return Ok(default) };
-    let bound = format!("{min:?} to {max:?}");
-    let value = duration(field, value, &bound)?;
-    if value < min || value > max {
-        return Err(invalid(field, format!("{bound}, not {value:?}")));
-    }
-    Ok(whole_ms(value))
-}
-
 pub(crate) fn drain(field: &str, value: Option<prost_types::Duration>) -> Result<Duration, Status> {
-    between(field, value, DEFAULT_DRAIN, (SHORTEST_DRAIN, LONGEST_DRAIN))
+    value.map_or(Ok(DEFAULT_DRAIN), |value| duration_in(field, value, SHORTEST_DRAIN..=LONGEST_DRAIN))
 }
 
 pub(crate) fn settings(value: Option<v1::LockSettings>) -> Result<LockSettings, Status> {
     let value = value.unwrap_or_default();
-    if value.limit > PERMITS {
-        return Err(invalid("settings.limit", format!("0 to {PERMITS}, not {}", value.limit)));
-    }
-    let settling = (Duration::ZERO, LONGEST_SETTLING);
-    let preempt = match value.preempt {
-        None => None,
-        Some(preempt) => Some(Preempt {
-            settling: between("settings.preempt.settling", preempt.settling, DEFAULT_SETTLING, settling)?,
+    let limit = number("settings.limit", value.limit, 0..=PERMITS)?;
+    let settling = |value| duration_in("settings.preempt.settling", value, Duration::ZERO..=LONGEST_SETTLING);
+    let preempt = |preempt: v1::Preempt| -> Result<Preempt, Status> {
+        Ok(Preempt {
+            settling: preempt.settling.map_or(Ok(DEFAULT_SETTLING), settling)?,
             drain: drain("settings.preempt.drain", preempt.drain)?,
-        }),
+        })
     };
-    Ok(LockSettings { limit: (value.limit > 0).then_some(value.limit), preempt })
+    Ok(LockSettings { limit: (limit > 0).then_some(limit), preempt: value.preempt.map(preempt).transpose()? })
 }
 
 pub(crate) fn priority(value: i32) -> Result<i32, Status> {
-    if (-PRIORITY..=PRIORITY).contains(&value) {
-        Ok(value)
-    } else {
-        Err(invalid("priority", format!("-{PRIORITY} to {PRIORITY}, not {value}")))
-    }
+    number("priority", value, -PRIORITY..=PRIORITY)
 }
 
 pub(crate) fn token(value: u64) -> Result<Revision, Status> {
-    if value == 0 || value > Revision::MAX.0 {
-        return Err(invalid("token", format!("1 to {}, not {value}", Revision::MAX)));
-    }
-    Ok(Revision(value))
+    revision("token", value, 1)
 }
 
-/// The revision that opened the session that the caller means, if given.
-pub(crate) fn opened_revision(value: u64) -> Result<Option<Revision>, Status> {
-    let opened = revision("opened_revision", value, 0)?;
-    Ok((opened != Revision(0)).then_some(opened))
+/// A revision, if given: not 0.
+pub(crate) fn optional_revision(field: &str, value: u64) -> Result<Option<Revision>, Status> {
+    if value == 0 { Ok(None) } else { revision(field, value, 0).map(Some) }
 }
 
 /// The id of the program that opens a session, if given.
@@ -307,19 +281,12 @@ pub(crate) fn client_id(value: &str) -> Result<Option<Text>, Status> {
 
 /// A client's count of its attachments of a session.
 pub(crate) fn attachment(value: u64) -> Result<u64, Status> {
-    let most = i64::MAX.unsigned_abs();
-    if value > most {
-        return Err(invalid("attachment", format!("0 to {most}, not {value}")));
-    }
-    Ok(value)
+    number("attachment", value, 0..=i64::MAX.unsigned_abs())
 }
 
 pub(crate) fn page_size(value: i32) -> Result<usize, Status> {
-    match usize::try_from(value) {
-        Ok(0) => Ok(DEFAULT_PAGE),
-        Ok(size) if value <= PAGE => Ok(size),
-        _ => Err(invalid("page_size", format!("0 to {PAGE}, not {value}"))),
-    }
+    let size = usize::try_from(number("page_size", value, 0..=PAGE)?).unwrap_or_default();
+    Ok(if size == 0 { DEFAULT_PAGE } else { size })
 }
 
 pub(crate) fn prefix(value: &str) -> Result<(), Status> {
@@ -342,10 +309,7 @@ pub(crate) fn watched(request: &v1::WatchRequest) -> Result<(), Status> {
 
 /// A revision of the log, or 0.
 pub(crate) fn revision(field: &str, value: u64, min: u64) -> Result<Revision, Status> {
-    if value < min || value > Revision::MAX.0 {
-        return Err(invalid(field, format!("{min} to {}, not {value}", Revision::MAX)));
-    }
-    Ok(Revision(value))
+    number(field, value, min..=Revision::MAX.0).map(Revision)
 }
 
 /// Validates a text that programs attach to a group; it may have several lines.

@@ -162,7 +162,7 @@ fn asked(kind: Kind, home: ServerId) -> Option<Command> {
                     Some(received) => Origin::Call { received: Revision(received) },
                     None => Origin::Stream { attached: acquire.attached.map(attached) },
                 },
-                opened: validate::opened_revision(acquire.opened).ok()?,
+                opened: validate::optional_revision("opened", acquire.opened).ok()?,
                 names: names(&acquire.names)?,
                 mode,
                 queue: acquire.queue,

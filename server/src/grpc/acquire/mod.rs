@@ -14,9 +14,9 @@ use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
 use crate::grpc::authorize::{Admitted, Principal};
-use crate::grpc::status::{invalid, not_attached, rejected};
+use crate::grpc::status::{not_attached, rejected};
 use crate::grpc::validate::{self, Wait};
-use crate::grpc::{Api, Via, convert, fresh_session_id, in_time};
+use crate::grpc::{Api, Via, convert, in_time, session_or_new};
 use crate::limits::{self, Share};
 use crate::sequencer::{CommandResult, Namespace, PendingGrant};
 
@@ -183,14 +183,7 @@ impl Api {
     ) -> Result<Acquiring, Status> {
         let wait = validate::wait(request.wait)?;
         let ttl = validate::ttl(request.ttl, self.0.ttl)?;
-        let session = if request.session_id.is_empty() {
-            if ttl.is_none() {
-                return Err(invalid("session_id", "required unless a ttl is set, which opens a new session"));
-            }
-            fresh_session_id()
-        } else {
-            validate::session_id("session_id", &request.session_id)?
-        };
+        let session = session_or_new(&request.session_id, ttl.is_some())?;
         let owner = validate::label("owner", &request.owner)?;
         let disconnect_grace = validate::disconnect_grace(request.disconnect_grace, ttl)?;
         let metadata = no_labels();
@@ -199,7 +192,7 @@ impl Api {
         Ok(Acquiring {
             session,
             opening,
-            opened: validate::opened_revision(request.opened_revision)?,
+            opened: validate::optional_revision("opened_revision", request.opened_revision)?,
             names: validate::names(&request.names)?,
             mode: validate::mode(request.mode, request.permits, request.limit)?,
             queue: wait != Wait::Try,
