@@ -22,13 +22,13 @@ pub(super) const SESSION_OWNER: &str = "session-owner";
 /// The caller of a request, with its rights and limits.
 #[derive(Clone)]
 pub(crate) struct Principal {
-    identity: Option<Text>,
+    pub(super) identity: Option<Text>,
     rights: Rights,
     allowance: Option<Allowance>,
     /// Its limits in the namespace of its request.
     limits: Limits,
     /// Whether its request may fill a new namespace.
-    may_fill: bool,
+    pub(super) may_fill: bool,
 }
 
 /// A request that has been authorized.
@@ -195,15 +195,6 @@ impl Principal {
         Ok(allowance.limits(namespace))
     }
 
-    pub(super) fn identity(&self) -> Option<&Text> {
-        self.identity.as_ref()
-    }
-
-    /// Whether its request may fill a new namespace.
-    pub(super) fn may_fill(&self) -> bool {
-        self.may_fill
-    }
-
     /// Counts a watch, until the returned guard is dropped.
     pub(crate) fn watch(&self, namespace: &str) -> Result<Option<Watching>, Status> {
         let Some(allowance) = &self.allowance else { return Ok(None) };
@@ -254,14 +245,6 @@ impl<R> Admitted<R> {
 }
 
 impl Caller {
-    /// Admits a request of this caller, and writes the decision to the audit log.
-    ///
-    /// # Errors
-    /// If the policy does not allow it.
-    pub(crate) fn admit<R: Requirement>(&self, request: R) -> Result<Admitted<R>, Status> {
-        Principal::of(self).admit(self, request)
-    }
-
     /// Executes a request of this caller, if it is admitted. A rejection due to a session of another identity is
     /// written to the audit log.
     ///
@@ -276,7 +259,7 @@ impl Caller {
         F: Future<Output = Result<T, Status>>,
     {
         let act = self.is_audited().then(|| request.act());
-        let done = match self.admit(request) {
+        let done = match Principal::of(self).admit(self, request) {
             Ok(admitted) => work(admitted).await.inspect_err(|status| {
                 // What an admitted request is denied is a session of another identity.
                 if let (Code::PermissionDenied, Some(act)) = (status.code(), act) {
@@ -295,12 +278,8 @@ impl Caller {
         }
     }
 
-    /// The request to pass to [dismissed](Self::dismissed); `None` if the caller has no credentials.
-    pub(crate) fn if_identified<R>(&self, request: impl FnOnce() -> R) -> Option<R> {
-        self.is_identified().then(request)
-    }
-
     /// Waits until the caller may no longer make this request: its credentials became invalid, or the policy changed.
+    /// `None`: the caller has no credentials.
     pub(crate) async fn dismissed(&self, request: Option<impl Requirement>) -> Status {
         let Some(request) = request else { return std::future::pending().await };
         tokio::select! {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_core::{Claim, ClaimState, EndReason, Group, LockSettings, Member, Mode, Revision, SessionSpec};
+use tenure_core::{Claim, ClaimState, EndReason, Group, LockSettings, Member, MemberSpec, Mode, Revision, SessionSpec};
 use tenure_proto::v1;
 
 pub(crate) fn duration(value: Duration) -> prost_types::Duration {
@@ -113,7 +113,7 @@ pub(crate) fn group(name: &str, group: Option<&Group>) -> v1::Group {
     v1::Group {
         name: name.to_owned(),
         leader,
-        members: group.members.values().map(member).collect(),
+        members: group.members.values().map(assigned).collect(),
         membership_revision: group.membership.0,
         config: group.config.as_ref().map(|config| config.value.to_string()),
         config_revision: group.config_revision().0,
@@ -124,12 +124,18 @@ pub(crate) fn group(name: &str, group: Option<&Group>) -> v1::Group {
     }
 }
 
-fn member(member: &Member) -> v1::GroupMember {
+fn assigned(member: &Member) -> v1::GroupMember {
+    let assignment = member.assignment.as_ref().map(ToString::to_string);
+    v1::GroupMember { assignment, ..self::member(member.number, &member.spec) }
+}
+
+/// Converts a member without its assignment.
+pub(crate) fn member(number: Revision, spec: &MemberSpec) -> v1::GroupMember {
     v1::GroupMember {
-        number: member.number.0,
-        session_id: member.spec.session.to_string(),
-        owner: member.spec.owner.to_string(),
-        metadata: (*member.spec.metadata).clone(),
-        assignment: member.assignment.as_ref().map(ToString::to_string),
+        number: number.0,
+        session_id: spec.session.to_string(),
+        owner: spec.owner.to_string(),
+        metadata: (*spec.metadata).clone(),
+        assignment: None,
     }
 }

@@ -126,7 +126,7 @@ impl Api {
         let name = validate::namespace(name)?;
         let node = self.node()?;
         let opening = async {
-            if principal.may_fill() {
+            if principal.may_fill {
                 node.namespaces.get_to_fill(name).await
             } else {
                 node.namespaces.get(name).await.map_err(Rejection::from)

@@ -122,7 +122,7 @@ service! {
 async fn acquire(api: &Api, request: Request<v1::AcquireRequest>) -> Result<Response<v1::AcquireResponse>, Status> {
     let never = &CancellationToken::new();
     let (caller, request) = (caller(&request), request.into_inner());
-    let watched = caller.if_identified(|| request.clone());
+    let watched = caller.is_identified().then(|| request.clone());
     let acquire = caller.carry_out(request, |asked| async move {
         api.check_stays()?;
         Api::acquire(api, asked, Via::Call, never).await

@@ -73,7 +73,7 @@ impl Api {
         principal: &Principal,
     ) -> Result<Duration, Status> {
         // Renewed first, so that the time of the call counts; the caller gets a reply only if this is still the home.
-        let renewed = match namespace.renew_as(session, principal.identity()) {
+        let renewed = match namespace.renew_as(session, principal.identity.as_ref()) {
             Err(rejection @ (Rejection::LeaseLost | Rejection::SessionOfAnother { .. })) => {
                 return Err(rejected(rejection));
             }
@@ -113,7 +113,7 @@ impl Api {
             return principal.check_owner(namespace, session);
         }
         let over = match via {
-            Via::Call => match namespace.renew_as(session, principal.identity()) {
+            Via::Call => match namespace.renew_as(session, principal.identity.as_ref()) {
                 Ok(_) | Err(Rejection::LeaseLost) => return Ok(()),
                 Err(rejection @ Rejection::SessionOfAnother { .. }) => return Err(rejected(rejection)),
                 Err(rejection) => rejection,

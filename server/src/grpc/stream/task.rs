@@ -157,7 +157,7 @@ impl Task {
                 Answered::CloseSession(caller.carry_out(request, |asked| api.close_session(asked)).await?)
             }
             Commanded::Acquire(request) => {
-                let watched = caller.if_identified(|| request.clone());
+                let watched = caller.is_identified().then(|| request.clone());
                 let acquire = caller.carry_out(request, |asked| async move {
                     // It opens its session: what comes in one that is open does not come here.
                     api.check_stays()?;
@@ -171,7 +171,7 @@ impl Task {
                 }
             }
             Commanded::Watch(request) => {
-                let watched = caller.if_identified(|| request.clone());
+                let watched = caller.is_identified().then(|| request.clone());
                 let watch = caller.carry_out(request, |asked| api.watch(asked, self.stream.0)).await?;
                 tokio::select! {
                     () = self.relay(watch) => return Ok(None),
@@ -231,7 +231,7 @@ impl Task {
     async fn wait(&self, waiting: Waiting) -> Option<Answered> {
         let Waiting { namespace, acquiring, state } = waiting;
         let via = Via::Stream(self.stream);
-        let watched = self.caller.if_identified(|| acquiring.wanted(namespace.name()));
+        let watched = self.caller.is_identified().then(|| acquiring.wanted(namespace.name()));
         let answer = tokio::select! {
             answer = self.api.conclude(&namespace, &acquiring, state, via, &self.cancel) => answer,
             // Dropped while it waits: the place in the queue is kept for a while.

@@ -65,7 +65,7 @@ async fn begin(api: &Api, request: Request<Body>) -> Result<WatchBody, Status> {
     let mut requests = Requests::new(request.into_body());
     let request: v1::WatchRequest =
         requests.next().await.ok_or_else(|| Status::internal("Missing request message."))??;
-    let watched = caller.if_identified(|| request.clone());
+    let watched = caller.is_identified().then(|| request.clone());
     let watch = caller.carry_out(request, |asked| api.watch(asked, connection)).await?;
     let dismissed =
         watched.map(|watched| -> Dismissed { Box::pin(async move { caller.dismissed(Some(watched)).await }) });

@@ -23,13 +23,7 @@ fn change_event(revision: Revision, change: &GroupChange) -> v1::GroupEvent {
     let event = match change {
         GroupChange::Joined { spec, lead } => v1::GroupEvent {
             r#type: v1::GroupEventType::Joined.into(),
-            member: Some(v1::GroupMember {
-                number: revision.0,
-                session_id: spec.session.to_string(),
-                owner: spec.owner.to_string(),
-                metadata: (*spec.metadata).clone(),
-                assignment: None,
-            }),
+            member: Some(convert::member(revision, spec)),
             ..of_lead(Some(*lead))
         },
         GroupChange::Left { member, session, owner, reason, lead, .. } => v1::GroupEvent {
