@@ -226,7 +226,7 @@ pub(crate) fn has_reason(status: &Status, reason: Reason) -> bool {
 }
 
 /// The status as part of a response.
-pub(crate) fn refusal(status: &Status) -> v1::Refusal {
+pub fn refusal(status: &Status) -> v1::Refusal {
     let info = status.get_details_error_info().map(|info| (info.reason, info.metadata));
     let (reason, metadata) = info.unwrap_or_default();
     v1::Refusal {

@@ -61,7 +61,8 @@ pub(crate) enum Wait {
     Forever,
 }
 
-pub(crate) fn namespace(value: &str) -> Result<&str, Status> {
+/// A namespace; if empty, the default one.
+pub fn namespace(value: &str) -> Result<&str, Status> {
     if value.is_empty() {
         return Ok(DEFAULT_NAMESPACE);
     }
@@ -91,13 +92,14 @@ fn text(field: impl Display, value: &str, min: usize, max: usize) -> Result<(), 
     }
 }
 
-pub(crate) fn name(field: impl Display, value: &str) -> Result<Text, Status> {
+/// The name of a lock or a group.
+pub fn name(field: impl Display, value: &str) -> Result<Text, Status> {
     text(field, value, 1, NAME_BYTES)?;
     Ok(value.into())
 }
 
 /// The names of one claim, sorted.
-pub(crate) fn names(values: &[String]) -> Result<Names, Status> {
+pub fn names(values: &[String]) -> Result<Names, Status> {
     if values.is_empty() || values.len() > NAMES {
         return Err(invalid("names", format!("1 to {NAMES} names, not {}", values.len())));
     }
@@ -113,7 +115,8 @@ pub(crate) fn names(values: &[String]) -> Result<Names, Status> {
     }
 }
 
-pub(crate) fn session_id(field: impl Display, value: &str) -> Result<Text, Status> {
+/// The id of a session.
+pub fn session_id(field: impl Display, value: &str) -> Result<Text, Status> {
     text(field, value, 1, SESSION_ID_BYTES)?;
     Ok(value.into())
 }
@@ -289,7 +292,8 @@ pub(crate) fn page_size(value: i32) -> Result<usize, Status> {
     Ok(if size == 0 { DEFAULT_PAGE } else { size })
 }
 
-pub(crate) fn prefix(value: &str) -> Result<(), Status> {
+/// Validates a prefix of names.
+pub fn prefix(value: &str) -> Result<(), Status> {
     text("prefix", value, 0, NAME_BYTES)
 }
 

@@ -1,9 +1,9 @@
 //! Names of locks, groups, sessions and namespaces, and the rules that cover them.
 
-use tenure_proto::v1::Refusal;
 use tenure_server::auth::fuzzing::Policy;
 use tenure_server::auth::{Identity, Rights, Verb};
 use tenure_server::grpc::fuzzing as bounds;
+use tonic::Status;
 
 /// Accepted names are within the bounds; others are rejected with their field. A rule for a name covers it and all
 /// names below it, but no other name with the same prefix; and a list visits exactly the names that a rule covers.
@@ -29,19 +29,19 @@ fn check_bounds(text: &str) {
     let namespace = check(bounds::namespace(text), "namespace");
     assert_eq!(namespace.is_some(), text.len() <= 63 && text.bytes().all(is_namespace), "{text:?}");
     assert!(namespace.is_none_or(|namespace| namespace == if text.is_empty() { "default" } else { text }));
-    let name = check(bounds::name(text), "name");
+    let name = check(bounds::name("name", text), "name");
     assert_eq!(name.is_some(), !text.is_empty() && fits(255), "{text:?}");
     assert!(name.is_none_or(|name| *name == *text));
     assert_eq!(check(bounds::prefix(text), "prefix").is_some(), fits(255), "{text:?}");
-    let session = check(bounds::session_id(text), "session_id");
+    let session = check(bounds::session_id("session_id", text), "session_id");
     assert_eq!(session.is_some(), !text.is_empty() && fits(128), "{text:?}");
 }
 
 /// The accepted value; a rejection names its field and is short.
-fn check<T>(outcome: Result<T, Refusal>, field: &str) -> Option<T> {
+fn check<T>(outcome: Result<T, Status>, field: &str) -> Option<T> {
     let refusal = match outcome {
         Ok(taken) => return Some(taken),
-        Err(refusal) => refusal,
+        Err(status) => bounds::refusal(&status),
     };
     assert_eq!(refusal.reason, "INVALID_FIELD");
     let (named, bound) = (&refusal.metadata["field"], &refusal.metadata["bound"]);
