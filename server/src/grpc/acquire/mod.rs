@@ -240,13 +240,11 @@ fn busy(
     revision: Revision,
 ) -> AcquireResponse {
     AcquireResponse {
-        acquired: false,
-        token: 0,
         session_id: session.to_string(),
         ttl: ttl.map(convert::duration),
-        claim: None,
         holder: Some(Box::new(convert::claim(blocker))),
         revision: revision.0,
         opened_revision: opened.unwrap_or_default().0,
+        ..AcquireResponse::default()
     }
 }

@@ -46,7 +46,7 @@ impl Api {
                 let queued = match state {
                     AcquireState::Answered(answer, pending) => {
                         pending.into_iter().for_each(PendingGrant::acknowledge);
-                        return Ok(answer);
+                        return Ok::<_, Status>(answer);
                     }
                     AcquireState::Waits(queued) => queued,
                 };

@@ -6,6 +6,7 @@ use tenure_core::{
     Claim, ClaimSpec, ClaimState, EndReason, Event, Eviction, LockSettings, Recorded, Revision, Text, Transfer,
 };
 use tenure_proto::v1;
+use tenure_proto::v1::EventType;
 
 use crate::grpc::convert;
 use crate::store::Batch;
@@ -27,56 +28,45 @@ impl Converter<'_> {
         let held = |claim: &Revision, token: &Revision, spec: &Arc<ClaimSpec>| {
             Claim::new(*claim, spec.clone(), ClaimState::Held { token: *token })
         };
-        let mut event = LockEvent::default();
-        match &recorded.event {
+        let event = match &recorded.event {
             Event::ClaimQueued(spec) => {
-                event.kind = v1::EventType::Queued;
-                event.claim = Some(Claim::new(revision, spec.clone(), ClaimState::Waiting));
+                LockEvent::of(EventType::Queued, Claim::new(revision, spec.clone(), ClaimState::Waiting))
             }
-            Event::ClaimGranted { claim, spec } => {
-                event.kind = v1::EventType::Granted;
-                event.claim = Some(held(claim, &revision, spec));
-            }
+            Event::ClaimGranted { claim, spec } => LockEvent::of(EventType::Granted, held(claim, &revision, spec)),
+            Event::ClaimUpdated { claim, token, spec } => LockEvent::of(EventType::Updated, held(claim, token, spec)),
             Event::ClaimLingering { claim, token, spec, reason, home, still_held, .. } => {
-                event.still_held = still_held;
-                event.kind = v1::EventType::Lingering;
                 let state = ClaimState::Lingering { token: *token, home: *home };
-                event.claim = Some(Claim::new(*claim, spec.clone(), state));
-                event.reason = Some(*reason);
+                let lingering = LockEvent::of(EventType::Lingering, Claim::new(*claim, spec.clone(), state));
+                LockEvent { reason: Some(*reason), still_held, ..lingering }
             }
             Event::ClaimEnded { claim, token, spec, reason, eviction, still_held, .. } => {
-                event.still_held = still_held;
-                event.kind = v1::EventType::Ended;
                 let state = token.map_or(ClaimState::Waiting, |token| ClaimState::Held { token });
-                event.claim = Some(Claim::new(*claim, spec.clone(), state));
-                event.reason = Some(*reason);
-                // A release with a minimum hold makes the claim linger first; this event ends that.
-                event.has_lingered = *reason == EndReason::Released && !spec.min_hold.is_zero();
-                event.by = eviction.as_ref();
-            }
-            Event::ClaimUpdated { claim, token, spec } => {
-                event.kind = v1::EventType::Updated;
-                event.claim = Some(held(claim, token, spec));
+                LockEvent {
+                    reason: Some(*reason),
+                    by: eviction.as_ref(),
+                    still_held,
+                    // A release with a minimum hold makes the claim linger first; this event ends that.
+                    has_lingered: *reason == EndReason::Released && !spec.min_hold.is_zero(),
+                    ..LockEvent::of(EventType::Ended, Claim::new(*claim, spec.clone(), state))
+                }
             }
             Event::TransferStarted { claim, token, spec, to, to_session, drain, by } => {
-                event.to_session = to_session.as_ref();
-                event.kind = v1::EventType::TransferStarted;
                 let transfer = Some(Box::new(Transfer { to: *to, started: revision, drain: *drain }));
-                event.claim = Some(Claim { transfer, ..held(claim, token, spec) });
-                event.by = by.as_ref();
+                let started = Claim { transfer, ..held(claim, token, spec) };
+                let event = LockEvent::of(EventType::TransferStarted, started);
+                LockEvent { by: by.as_ref(), to_session: to_session.as_ref(), ..event }
             }
             Event::TransferCancelled { claim, token, spec } => {
-                event.kind = v1::EventType::TransferCancelled;
-                event.claim = Some(held(claim, token, spec));
+                LockEvent::of(EventType::TransferCancelled, held(claim, token, spec))
             }
             Event::ClaimTransferred { from, from_token, from_spec, still_held, claim, spec, .. } => {
                 let (from, to) = (held(from, from_token, from_spec), held(claim, &revision, spec));
                 return self.transfer_events(revision, &from, &to, still_held);
             }
             Event::LockConfigured { name, settings, by } => {
-                event.kind = v1::EventType::Configured;
-                event.by = Some(by);
-                event.settings = Some(settings).filter(|settings| !settings.is_default());
+                let settings = Some(settings).filter(|settings| !settings.is_default());
+                let kind = EventType::Configured;
+                let event = LockEvent { kind, by: Some(by), settings, ..LockEvent::default() };
                 return self.encode([name], revision, &event).into_iter().collect();
             }
             Event::SessionOpened(_)
@@ -88,7 +78,7 @@ impl Converter<'_> {
             | Event::AcquireCancelled { .. }
             | Event::PassesVoided { .. }
             | Event::HistoryLost { .. } => return Vec::new(),
-        }
+        };
         let spec = event.claim.as_ref().map(|claim| claim.spec.clone());
         spec.and_then(|spec| self.encode(spec.names.iter(), revision, &event)).into_iter().collect()
     }
@@ -99,21 +89,10 @@ impl Converter<'_> {
         let (kept, given): (Vec<&Text>, Vec<&Text>) =
             from.spec.names.iter().partition(|name| to.spec.names.contains(name));
         let taken = to.spec.names.iter().filter(|name| !from.spec.names.contains(name));
-        let transferred = LockEvent {
-            kind: v1::EventType::Transferred,
-            claim: Some(to.clone()),
-            previous: Some(from.clone()),
-            reason,
-            ..LockEvent::default()
-        };
-        let ended = LockEvent {
-            kind: v1::EventType::Ended,
-            claim: Some(from.clone()),
-            reason,
-            still_held,
-            ..LockEvent::default()
-        };
-        let granted = LockEvent { kind: v1::EventType::Granted, claim: Some(to.clone()), ..LockEvent::default() };
+        let previous = Some(from.clone());
+        let transferred = LockEvent { previous, reason, ..LockEvent::of(EventType::Transferred, to.clone()) };
+        let ended = LockEvent { reason, still_held, ..LockEvent::of(EventType::Ended, from.clone()) };
+        let granted = LockEvent::of(EventType::Granted, to.clone());
         let events = [
             self.encode(kept, revision, &transferred),
             self.encode(given, revision, &ended),
@@ -138,7 +117,7 @@ impl Converter<'_> {
         if names.is_empty() {
             return None;
         }
-        let ended = matches!(event.kind, v1::EventType::Ended | v1::EventType::Lingering);
+        let ended = matches!(event.kind, EventType::Ended | EventType::Lingering);
         let over = ended && !event.has_lingered && event.claim.as_ref().is_some_and(|claim| claim.token().is_some());
         let vacant =
             |name: &&&Text| over && !event.still_held.contains(name) && !held_after(name, revision, self.batch);
@@ -161,7 +140,7 @@ impl Converter<'_> {
 /// A lock event in core types.
 #[derive(Default)]
 struct LockEvent<'a> {
-    kind: v1::EventType,
+    kind: EventType,
     claim: Option<Claim>,
     previous: Option<Claim>,
     reason: Option<EndReason>,
@@ -175,6 +154,10 @@ struct LockEvent<'a> {
 }
 
 impl LockEvent<'_> {
+    fn of(kind: EventType, claim: Claim) -> Self {
+        Self { kind, claim: Some(claim), ..Self::default() }
+    }
+
     fn convert(&self, claim: &Claim, granted_ms: Option<i64>) -> v1::Claim {
         let mut converted = convert::claim_since(claim, granted_ms);
         if let (Some(transfer), Some(to)) = (&mut converted.transfer, self.to_session) {
