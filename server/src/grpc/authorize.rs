@@ -39,12 +39,9 @@ pub(crate) struct Admitted<R> {
 
 /// The requirements of a request, declared by each request type.
 pub(crate) trait Requirement {
-    /// Whether the request counts against the limit of requests per second. One that only keeps or releases something
-    /// does not.
-    const IS_METERED: bool;
-
-    /// About how many bytes a metered request adds to history: its own size, if it changes anything.
-    fn history_bytes(&self) -> usize;
+    /// About how many bytes the request adds to history: its own size, if it changes anything. `None`: it only keeps or
+    /// releases something, and does not count against the limits per second.
+    fn metered_bytes(&self) -> Option<usize>;
 
     /// Whether the request may create state in a new namespace, or keeps one open. One that only reads or releases
     /// opens none.
@@ -182,11 +179,11 @@ impl Principal {
     }
 
     /// Counts a request, and returns its caller's limits in its namespace. A rejection is written to the audit log.
-    fn meter<R: Requirement>(&self, caller: &Caller, request: &R) -> Result<Limits, Status> {
+    fn meter(&self, caller: &Caller, request: &impl Requirement) -> Result<Limits, Status> {
         let Some(allowance) = &self.allowance else { return Ok(Limits::NONE) };
         let namespace = validate::namespace(request.namespace())?;
-        if R::IS_METERED {
-            allowance.ask(namespace, request.history_bytes()).inspect_err(|limited| {
+        if let Some(bytes) = request.metered_bytes() {
+            allowance.ask(namespace, bytes).inspect_err(|limited| {
                 let is_history = limited.limit == HISTORY_BYTES;
                 let rule = if is_history { "history-bytes-per-second" } else { "requests-per-second" };
                 caller.note_refused(rule, || request.act());

@@ -26,6 +26,7 @@ use super::authorize::Speaker;
 use super::framing::{self, Requests};
 use super::status::{self, rejected};
 use crate::auth::Caller;
+use crate::limits::MESSAGE;
 
 const METHOD: &str = "/tenure.v1.SessionService/KeepAlive";
 
@@ -43,8 +44,8 @@ pub(super) struct KeepAliveCalls {
 
 impl KeepAliveCalls {
     /// Serves KeepAlive, and passes the other calls to the generated code.
-    pub(super) fn new(api: Api, others: Generated) -> Self {
-        Self { api, others }
+    pub(super) fn new(api: Api) -> Self {
+        Self { others: Generated::new(api.clone()).max_decoding_message_size(MESSAGE), api }
     }
 }
 

@@ -5,7 +5,7 @@ use tenure_proto::v1;
 use tenure_proto::v1::group_service_server::{GroupService, GroupServiceServer};
 use tenure_proto::v1::lock_service_server::{LockService, LockServiceServer};
 use tenure_proto::v1::server_service_server::{ServerService, ServerServiceServer};
-use tenure_proto::v1::session_service_server::{SessionService, SessionServiceServer};
+use tenure_proto::v1::session_service_server::SessionService;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
@@ -25,10 +25,7 @@ impl Api {
         let mut routes = tonic::service::RoutesBuilder::default();
         routes
             .add_service(LockServiceServer::new(self.clone()).max_decoding_message_size(MESSAGE))
-            .add_service(KeepAliveCalls::new(
-                self.clone(),
-                SessionServiceServer::new(self.clone()).max_decoding_message_size(MESSAGE),
-            ))
+            .add_service(KeepAliveCalls::new(self.clone()))
             .add_service(GroupServiceServer::new(self.clone()).max_decoding_message_size(MESSAGE))
             .add_service(ServerServiceServer::new(self.clone()).max_decoding_message_size(MESSAGE))
             .add_service(WatchCalls::new(self.clone()))

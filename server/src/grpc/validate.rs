@@ -50,17 +50,6 @@ pub struct TtlBounds {
     pub max: Duration,
 }
 
-/// How long an Acquire may wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wait {
-    /// Does not wait.
-    Try,
-    /// Waits this long.
-    For(Duration),
-    /// Waits forever.
-    Forever,
-}
-
 /// A namespace; if empty, the default one.
 pub fn namespace(value: &str) -> Result<&str, Status> {
     if value.is_empty() {
@@ -217,11 +206,10 @@ pub(crate) fn disconnect_grace(
     duration("disconnect_grace", value, SHORTEST_DISCONNECT_GRACE..=ttl, &bound).map(whole_ms).map(Some)
 }
 
-pub(crate) fn wait(value: Option<prost_types::Duration>) -> Result<Wait, Status> {
+/// How long an Acquire may wait. `None`: forever.
+pub(crate) fn wait(value: Option<prost_types::Duration>) -> Result<Option<Duration>, Status> {
     let bound = "0 (try once) to 365 days, or unset (wait for ever)";
-    let Some(value) = value else { return Ok(Wait::Forever) };
-    let wait = duration("wait", value, Duration::ZERO..=LONGEST_WAIT, bound)?;
-    Ok(if wait.is_zero() { Wait::Try } else { Wait::For(wait) })
+    value.map(|value| duration("wait", value, Duration::ZERO..=LONGEST_WAIT, bound)).transpose()
 }
 
 pub(crate) fn min_hold(value: Option<prost_types::Duration>) -> Result<Duration, Status> {

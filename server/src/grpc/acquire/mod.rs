@@ -15,8 +15,7 @@ use tonic::Status;
 
 use crate::grpc::authorize::{Admitted, Principal};
 use crate::grpc::status::{not_attached, rejected};
-use crate::grpc::validate::{self, Wait};
-use crate::grpc::{Api, Via, convert, in_time, session_or_new};
+use crate::grpc::{Api, Via, convert, in_time, session_or_new, validate};
 use crate::limits::{self, Share};
 use crate::sequencer::{CommandResult, Namespace, PendingGrant};
 
@@ -195,16 +194,12 @@ impl Api {
             opened: validate::optional_revision("opened_revision", request.opened_revision)?,
             names: validate::names(&request.names)?,
             mode: validate::mode(request.mode, request.permits, request.limit)?,
-            queue: wait != Wait::Try,
+            queue: wait != Some(Duration::ZERO),
             priority: validate::priority(request.priority)?,
             metadata: validate::metadata(request.metadata)?,
             min_hold: validate::min_hold(request.min_hold)?,
-            deadline: match wait {
-                Wait::For(wait) => Some(Instant::now() + wait),
-                // Applies to a claim that is already queued.
-                Wait::Try => Some(Instant::now()),
-                Wait::Forever => None,
-            },
+            // Without a wait, it applies to a claim that is already queued.
+            deadline: wait.map(|wait| Instant::now() + wait),
             attached,
             received: None,
             principal,

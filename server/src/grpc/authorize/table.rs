@@ -19,11 +19,11 @@ const OPENS_NONE: bool = false;
 macro_rules! requirements {
     ($($request:ident $call:literal $metered:ident $fills:ident $weight:expr, $check:expr, $line:expr;)*) => {$(
         impl Requirement for v1::$request {
-            const IS_METERED: bool = $metered.0;
             const MAY_FILL: bool = $fills;
 
-            fn history_bytes(&self) -> usize {
-                if $metered.1 { prost::Message::encoded_len(self) } else { 0 }
+            fn metered_bytes(&self) -> Option<usize> {
+                let (is_metered, writes) = $metered;
+                is_metered.then(|| if writes { prost::Message::encoded_len(self) } else { 0 })
             }
 
             fn namespace(&self) -> &str {
