@@ -1,13 +1,14 @@
 //! The reasons for the end of claims and sessions, and the operators behind them.
 
-#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::names::Text;
 
 /// Why a claim or a session ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(Deserialize, Serialize), serde(rename_all = "snake_case"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize, IntoStaticStr)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum EndReason {
     /// The holder released it, or the waiter cancelled.
     Released,
@@ -31,20 +32,12 @@ impl EndReason {
     /// The canonical name, used everywhere.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Released => "released",
-            Self::Expired => "expired",
-            Self::Disconnected => "disconnected",
-            Self::Closed => "closed",
-            Self::Evicted => "evicted",
-            Self::Transferred => "transferred",
-        }
+        self.into()
     }
 }
 
 /// The operator behind an action, and the reason.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Deserialize, Serialize))]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Eviction {
     /// The operator's name.
     pub operator: Text,

@@ -3,10 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "serde")]
 use crate::encoding::{is_default, millis, one, optional_millis};
 use crate::end::{EndReason, Eviction};
 use crate::group::GroupChange;
@@ -14,8 +12,8 @@ use crate::model::{ClaimSpec, LockSettings, Revision, ServerId, SessionSpec, met
 use crate::names::{Names, Text};
 
 /// A change of a namespace. Each event contains all that a reader of history needs, without the table of its time.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Deserialize, Serialize), serde(tag = "event", rename_all = "snake_case"))]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
     /// A session was opened; it is `opened` at this event's revision.
     SessionOpened(Arc<SessionSpec>),
@@ -28,21 +26,14 @@ pub enum Event {
         /// Its home from now on.
         home: ServerId,
         /// Its TTL from now on.
-        #[cfg_attr(feature = "serde", serde(rename = "ttl_ms", with = "millis"))]
+        #[serde(rename = "ttl_ms", with = "millis")]
         ttl: Duration,
         /// Its disconnect grace from now on.
-        #[cfg_attr(
-            feature = "serde",
-            serde(
-                rename = "disconnect_grace_ms",
-                default,
-                with = "optional_millis",
-                skip_serializing_if = "Option::is_none"
-            )
-        )]
+        #[serde(rename = "disconnect_grace_ms", with = "optional_millis")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         disconnect_grace: Option<Duration>,
         /// Its client's attachment count from now on.
-        #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "is_default"))]
+        #[serde(default, skip_serializing_if = "is_default")]
         attachment: u64,
     },
     /// A session ended. The ends of its claims and memberships come before, in the same batch.
@@ -61,7 +52,7 @@ pub enum Event {
         /// The claim's id: this event's own revision if it never waited.
         claim: Revision,
         /// Its parameters.
-        #[cfg_attr(feature = "serde", serde(flatten))]
+        #[serde(flatten)]
         spec: Arc<ClaimSpec>,
     },
     /// A hold ended before its minimum hold has passed.
@@ -71,25 +62,18 @@ pub enum Event {
         /// The fencing token it was held with.
         token: Revision,
         /// Its parameters.
-        #[cfg_attr(feature = "serde", serde(flatten))]
+        #[serde(flatten)]
         spec: Arc<ClaimSpec>,
         /// The reason for the end of the hold.
         reason: EndReason,
         /// The server that counts the minimum hold.
         home: ServerId,
         /// Those of its names that other claims still hold.
-        #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         still_held: Vec<Text>,
         /// How late the renewals were: see [`Home::record_pauses`](crate::Home::record_pauses).
-        #[cfg_attr(
-            feature = "serde",
-            serde(
-                rename = "longest_pause_ms",
-                default,
-                with = "optional_millis",
-                skip_serializing_if = "Option::is_none"
-            )
-        )]
+        #[serde(rename = "longest_pause_ms", with = "optional_millis")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         longest_pause: Option<Duration>,
     },
     /// A claim ended, and its locks are free for the next waiter.
@@ -97,29 +81,22 @@ pub enum Event {
         /// The claim's id.
         claim: Revision,
         /// The fencing token it was held with; none if it was never granted.
-        #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+        #[serde(skip_serializing_if = "Option::is_none")]
         token: Option<Revision>,
         /// Its parameters.
-        #[cfg_attr(feature = "serde", serde(flatten))]
+        #[serde(flatten)]
         spec: Arc<ClaimSpec>,
         /// Why it ended.
         reason: EndReason,
         /// The operator who evicted it, if that is the reason.
-        #[cfg_attr(feature = "serde", serde(rename = "by", skip_serializing_if = "Option::is_none"))]
+        #[serde(rename = "by", skip_serializing_if = "Option::is_none")]
         eviction: Option<Eviction>,
         /// Those of its names that other claims still hold, if it was held.
-        #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         still_held: Vec<Text>,
         /// How late the renewals were: see [`Home::record_pauses`](crate::Home::record_pauses).
-        #[cfg_attr(
-            feature = "serde",
-            serde(
-                rename = "longest_pause_ms",
-                default,
-                with = "optional_millis",
-                skip_serializing_if = "Option::is_none"
-            )
-        )]
+        #[serde(rename = "longest_pause_ms", with = "optional_millis")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         longest_pause: Option<Duration>,
     },
     /// The labels of a hold were replaced.
@@ -129,17 +106,17 @@ pub enum Event {
         /// Its fencing token.
         token: Revision,
         /// Its parameters, with the new labels.
-        #[cfg_attr(feature = "serde", serde(flatten))]
+        #[serde(flatten)]
         spec: Arc<ClaimSpec>,
     },
     /// A claim is awaited at another server from now on, or no server has to return its grant any more. For servers
     /// only.
     ClaimAwaited {
         /// The claim's id.
-        #[cfg_attr(feature = "serde", serde(rename = "awaited"))]
+        #[serde(rename = "awaited")]
         claim: Revision,
         /// See [`ClaimSpec::awaited_at`].
-        #[cfg_attr(feature = "serde", serde(rename = "awaited_at", skip_serializing_if = "Option::is_none"))]
+        #[serde(rename = "awaited_at", skip_serializing_if = "Option::is_none")]
         at: Option<ServerId>,
     },
     /// A session cancelled its plain calls for these names: those that a server received before have no effect any
@@ -157,19 +134,19 @@ pub enum Event {
         /// Its fencing token.
         token: Revision,
         /// Its parameters.
-        #[cfg_attr(feature = "serde", serde(flatten))]
+        #[serde(flatten)]
         spec: Arc<ClaimSpec>,
         /// The waiting claim that is to hold next. `None`: the first waiter at that time.
-        #[cfg_attr(feature = "serde", serde(rename = "transfer_to", skip_serializing_if = "Option::is_none"))]
+        #[serde(rename = "transfer_to", skip_serializing_if = "Option::is_none")]
         to: Option<Revision>,
         /// The session of that claim.
-        #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+        #[serde(skip_serializing_if = "Option::is_none")]
         to_session: Option<Text>,
         /// How long the holder may keep the lock.
-        #[cfg_attr(feature = "serde", serde(rename = "drain_ms", with = "millis"))]
+        #[serde(rename = "drain_ms", with = "millis")]
         drain: Duration,
         /// The operator who asked. `None`: a waiter of higher priority, by the lock's settings.
-        #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+        #[serde(skip_serializing_if = "Option::is_none")]
         by: Option<Eviction>,
     },
     /// A holder did not confirm in time: it keeps the lock, and the transfer is cancelled.
@@ -179,13 +156,13 @@ pub enum Event {
         /// Its fencing token.
         token: Revision,
         /// Its parameters.
-        #[cfg_attr(feature = "serde", serde(flatten))]
+        #[serde(flatten)]
         spec: Arc<ClaimSpec>,
     },
     /// A hold was handed over: one claim ended and another was granted, with this event's revision as its fencing
     /// token. Both belong to the same session if it requested a hold that it has had since before the database lost
     /// history.
-    #[cfg_attr(feature = "serde", serde(skip))]
+    #[serde(skip)]
     ClaimTransferred {
         /// The claim that ended.
         from: Revision,
@@ -205,10 +182,10 @@ pub enum Event {
     /// An operator changed the settings of a lock.
     LockConfigured {
         /// The lock.
-        #[cfg_attr(feature = "serde", serde(rename = "names", with = "one"))]
+        #[serde(rename = "names", with = "one")]
         name: Text,
         /// The new settings.
-        #[cfg_attr(feature = "serde", serde(flatten))]
+        #[serde(flatten)]
         settings: LockSettings,
         /// The operator and the reason.
         by: Eviction,
@@ -216,12 +193,12 @@ pub enum Event {
     /// A group changed.
     Group {
         /// The revision of the event that created the group: this event's own if this one did.
-        #[cfg_attr(feature = "serde", serde(rename = "group_id"))]
+        #[serde(rename = "group_id")]
         id: Revision,
         /// The group.
         group: Text,
         /// The change.
-        #[cfg_attr(feature = "serde", serde(flatten))]
+        #[serde(flatten)]
         change: GroupChange,
     },
     /// Everything that had a dead server as home has a new home. Each such session lives on for at least a full TTL.
@@ -307,13 +284,12 @@ impl Event {
 }
 
 /// An event and its revision.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Deserialize, Serialize))]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Recorded {
     /// The revision.
     pub revision: Revision,
     /// The event.
-    #[cfg_attr(feature = "serde", serde(flatten))]
+    #[serde(flatten)]
     pub event: Event,
 }
 

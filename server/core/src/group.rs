@@ -4,15 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "serde")]
 use crate::encoding::pairs;
 use crate::end::EndReason;
-#[cfg(feature = "serde")]
-use crate::model::no_labels;
-use crate::model::{Attached, Metadata, Opening, Revision, ServerId, metadata_bytes};
+use crate::model::{Attached, Metadata, Opening, Revision, ServerId, metadata_bytes, no_labels};
 use crate::names::Text;
 
 /// The maximum number of members of one group. With this limit, a group fits into one message with its metadata and
@@ -29,8 +25,7 @@ pub const MEMBERSHIPS: usize = 100;
 pub const GROUPS: usize = 10_000;
 
 /// The parameters of a membership.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Deserialize, Serialize))]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct MemberSpec {
     /// The id of the session that joined.
     pub session: Text,
@@ -39,7 +34,7 @@ pub struct MemberSpec {
     /// The owner label of that session.
     pub owner: Text,
     /// Arbitrary labels.
-    #[cfg_attr(feature = "serde", serde(default = "no_labels", skip_serializing_if = "BTreeMap::is_empty"))]
+    #[serde(default = "no_labels", skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: Metadata,
 }
 
@@ -55,11 +50,10 @@ pub struct Member {
 }
 
 /// The leadership of a group: the member that joined first leads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Deserialize, Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Lead {
     /// The leader's number.
-    #[cfg_attr(feature = "serde", serde(rename = "leader"))]
+    #[serde(rename = "leader")]
     pub member: Revision,
     /// The revision of the event that made it the leader: greater than the token of every previous leader.
     pub token: Revision,
@@ -75,13 +69,12 @@ pub struct Config {
 }
 
 /// The revisions that assignments are computed from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Deserialize, Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Basis {
     /// The group's membership revision.
     pub membership: Revision,
     /// The group's config revision; 0 without a config.
-    #[cfg_attr(feature = "serde", serde(rename = "config_revision"))]
+    #[serde(rename = "config_revision")]
     pub config: Revision,
 }
 
@@ -189,16 +182,16 @@ impl Group {
 }
 
 /// A change of a group.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Deserialize, Serialize), serde(tag = "change", rename_all = "snake_case"))]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(tag = "change", rename_all = "snake_case")]
 pub enum GroupChange {
     /// A session became a member; its number is this event's revision.
     Joined {
         /// The parameters of the membership.
-        #[cfg_attr(feature = "serde", serde(flatten))]
+        #[serde(flatten)]
         spec: Arc<MemberSpec>,
         /// The leadership from now on.
-        #[cfg_attr(feature = "serde", serde(flatten))]
+        #[serde(flatten)]
         lead: Lead,
     },
     /// A member left.
@@ -214,31 +207,30 @@ pub enum GroupChange {
         /// The reason: released, or the reason for the end of its session.
         reason: EndReason,
         /// The leadership from now on; none if no member is left.
-        #[cfg_attr(feature = "serde", serde(flatten, deserialize_with = "optional_lead"))]
+        #[serde(flatten, deserialize_with = "optional_lead")]
         lead: Option<Lead>,
     },
     /// The config was set, or cleared.
     Configured {
         /// The value; none if it was cleared.
-        #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+        #[serde(skip_serializing_if = "Option::is_none")]
         config: Option<Text>,
     },
     /// The leader made an assignment to every member.
     Assigned {
         /// The leadership.
-        #[cfg_attr(feature = "serde", serde(flatten))]
+        #[serde(flatten)]
         lead: Lead,
         /// The revisions that the assignments were computed from.
-        #[cfg_attr(feature = "serde", serde(flatten))]
+        #[serde(flatten)]
         basis: Basis,
         /// The assignments, by the members' numbers.
-        #[cfg_attr(feature = "serde", serde(with = "pairs"))]
+        #[serde(with = "pairs")]
         assignments: Assignments,
     },
 }
 
 /// Decodes the leadership, if there is one. serde alone takes damaged fields of a flattened `Option` for none.
-#[cfg(feature = "serde")]
 fn optional_lead<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Lead>, D::Error> {
     use serde::de::Error;
 

@@ -9,7 +9,6 @@
 
 mod by_revision;
 mod command;
-#[cfg(feature = "serde")]
 mod encoding;
 mod end;
 mod event;
@@ -24,7 +23,6 @@ mod rejection;
 mod table;
 
 pub use command::{Actor, AskedMode, Command, FEW_CLAIM_BYTES, Handoff, Limits, Origin, Outcome, Request};
-#[cfg(feature = "serde")]
 pub use encoding::whole_millis;
 pub use end::{EndReason, Eviction};
 pub use event::{Event, Recorded};

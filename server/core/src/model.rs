@@ -6,10 +6,8 @@ use std::fmt;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "serde")]
 use crate::encoding::{is_default, millis, optional_millis};
 use crate::few::Few;
 use crate::names::{Names, Text};
@@ -36,8 +34,7 @@ pub fn metadata_bytes(metadata: &Metadata) -> usize {
 pub const CLAIM_BYTES: usize = 2 * 1024 * 1024;
 
 /// The event counter of a namespace: each event has the next value. 0 is the namespace before its first event.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(Deserialize, Serialize))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 pub struct Revision(pub u64);
 
 impl Revision {
@@ -58,8 +55,7 @@ impl fmt::Display for Revision {
 }
 
 /// One run of a server, as a number drawn at its start: 1 to 2^63 - 1. A server marked dead never uses it again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(Deserialize, Serialize))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 pub struct ServerId(pub u64);
 
 impl fmt::Display for ServerId {
@@ -94,42 +90,34 @@ pub struct Attached {
 }
 
 /// The parameters of a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Deserialize, Serialize))]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct SessionSpec {
     /// The session's id, unique among open sessions.
-    #[cfg_attr(feature = "serde", serde(rename = "session"))]
+    #[serde(rename = "session")]
     pub id: Text,
     /// How long it lives without a renewal.
-    #[cfg_attr(feature = "serde", serde(rename = "ttl_ms", with = "millis"))]
+    #[serde(rename = "ttl_ms", with = "millis")]
     pub ttl: Duration,
     /// How long it outlives its stream; `None`: until its TTL has passed.
-    #[cfg_attr(
-        feature = "serde",
-        serde(
-            rename = "disconnect_grace_ms",
-            default,
-            with = "optional_millis",
-            skip_serializing_if = "Option::is_none"
-        )
-    )]
+    #[serde(rename = "disconnect_grace_ms", with = "optional_millis")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disconnect_grace: Option<Duration>,
     /// The owner, for human readers.
     pub owner: Text,
     /// Arbitrary labels.
-    #[cfg_attr(feature = "serde", serde(default = "no_labels", skip_serializing_if = "BTreeMap::is_empty"))]
+    #[serde(default = "no_labels", skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: Metadata,
     /// The server that takes its renewals.
     pub home: ServerId,
     /// The highest attachment count that its client has reported; 0: none.
-    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "is_default"))]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub attachment: u64,
     /// The authenticated identity that opened it; `None`: no authentication was required.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub identity: Option<Text>,
     /// The program that opened it, by the id that it has drawn: no other program may attach it. `None`: programs are
     /// not compared.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<Text>,
 }
 
@@ -167,8 +155,7 @@ impl Session {
 }
 
 /// The parameters of a claim.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Deserialize, Serialize))]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct ClaimSpec {
     /// The id of the session that made it.
     pub session: Text,
@@ -179,24 +166,21 @@ pub struct ClaimSpec {
     /// The claimed locks: at least one, sorted, without duplicates.
     pub names: Names,
     /// The mode, the same for each lock.
-    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "is_default"))]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub mode: Mode,
     /// Waiters of higher priority are served first.
-    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "is_default"))]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub priority: i32,
     /// Arbitrary labels.
-    #[cfg_attr(feature = "serde", serde(default = "no_labels", skip_serializing_if = "BTreeMap::is_empty"))]
+    #[serde(default = "no_labels", skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: Metadata,
     /// For this long after the grant, the locks are not granted to others, even if released earlier. Zero: no minimum.
-    #[cfg_attr(
-        feature = "serde",
-        serde(rename = "min_hold_ms", default, with = "millis", skip_serializing_if = "Duration::is_zero")
-    )]
+    #[serde(rename = "min_hold_ms", default, with = "millis", skip_serializing_if = "Duration::is_zero")]
     pub min_hold: Duration,
     /// The server that received the last plain call for the claim. Only that server ends its wait, or cancels a grant
     /// that the call did not return. `None`: the request came by a client's stream, or the session has acknowledged the
     /// grant; then its home is responsible.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub awaited_at: Option<ServerId>,
 }
 
@@ -224,8 +208,8 @@ pub(crate) fn claim_bytes(session: [&Text; 2], names: &[Text], metadata: &Metada
 }
 
 /// How a claim shares its locks with other claims.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Deserialize, Serialize), serde(rename_all = "snake_case"))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// Not shared.
     #[default]
@@ -253,14 +237,13 @@ impl Mode {
 }
 
 /// The settings that an operator has made on a lock. They outlive claims.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Deserialize, Serialize))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct LockSettings {
     /// The number of permits, overriding the claims; at least 1. `None`: the limit of the existing claims.
-    #[cfg_attr(feature = "serde", serde(rename = "permit_limit", skip_serializing_if = "Option::is_none"))]
+    #[serde(rename = "permit_limit", skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// Whether and how a waiter of higher priority preempts the holder. `None`: it waits for its turn.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub preempt: Option<Preempt>,
 }
 
@@ -273,14 +256,13 @@ impl LockSettings {
 }
 
 /// The terms on which a better candidate preempts the holder of a lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Deserialize, Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Preempt {
     /// How long the candidate must have waited, as counted by its home.
-    #[cfg_attr(feature = "serde", serde(rename = "settling_ms", with = "millis"))]
+    #[serde(rename = "settling_ms", with = "millis")]
     pub settling: Duration,
     /// How long the holder may keep the lock while it stops its work.
-    #[cfg_attr(feature = "serde", serde(rename = "drain_ms", with = "millis"))]
+    #[serde(rename = "drain_ms", with = "millis")]
     pub drain: Duration,
 }
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 pub type Text = Arc<str>;
 
 /// Names of locks: nearly always one, which takes no memory besides its text.
-#[derive(Clone)]
-#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(from = "Vec<Text>"))]
+#[derive(Clone, serde::Deserialize)]
+#[serde(from = "Vec<Text>")]
 pub struct Names(Inner);
 
 #[derive(Clone)]
@@ -97,7 +97,6 @@ impl fmt::Debug for Names {
     }
 }
 
-#[cfg(feature = "serde")]
 impl serde::Serialize for Names {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         (**self).serialize(serializer)
