@@ -203,7 +203,7 @@ impl Table {
 
     /// Adds a session.
     fn admit(&mut self, session: Session) {
-        self.move_home(None, Some(session.spec.home));
+        count(&mut self.homes, None, Some(session.spec.home));
         self.census.add(session.spec.identity.as_ref(), Counted::Session);
         self.opened.insert(session.opened, session.spec.id.clone());
         self.sessions.insert(session.spec.id.clone(), session);
@@ -213,23 +213,20 @@ impl Table {
     fn dismiss(&mut self, id: &str) -> Option<Session> {
         let session = self.sessions.swap_remove(id)?;
         self.opened.remove(&session.opened);
-        self.move_home(Some(session.spec.home), None);
+        count(&mut self.homes, Some(session.spec.home), None);
         self.census.remove(session.spec.identity.as_ref(), Counted::Session);
         Some(session)
     }
 
-    /// Counts an item that moves from one home to another, is added, or is removed.
-    fn move_home(&mut self, from: Option<ServerId>, to: Option<ServerId>) {
-        count(&mut self.homes, from, to);
-    }
-
     /// Adds a claim, also to its session and its locks.
     fn enter(&mut self, mut claim: Claim) {
-        self.count_in(&claim);
+        if let Some(count) = self.counted.of(&claim) {
+            *count += 1;
+        }
         self.locks.enter(&claim, |id| self.claims.get(&id));
         count(&mut self.awaited, None, waits_at(&claim));
         if let ClaimState::Lingering { home, .. } = claim.state {
-            self.move_home(None, Some(home));
+            count(&mut self.homes, None, Some(home));
         } else if let Some(session) = self.sessions.get_mut(&claim.spec.session) {
             session.claims.insert(claim.id);
             session.claim_bytes += claim.spec.message_bytes();
@@ -242,11 +239,13 @@ impl Table {
     /// The reverse of [`Self::enter`].
     fn leave(&mut self, id: Revision) -> Option<Claim> {
         let claim = self.claims.remove(&id)?;
-        self.count_out(&claim);
+        if let Some(count) = self.counted.of(&claim) {
+            *count -= 1;
+        }
         self.locks.leave(&claim);
         count(&mut self.awaited, waits_at(&claim), None);
         if let ClaimState::Lingering { home, .. } = claim.state {
-            self.move_home(Some(home), None);
+            count(&mut self.homes, Some(home), None);
         } else if let Some(session) = self.sessions.get_mut(&claim.spec.session) {
             session.claims.remove(&id);
             session.claim_bytes -= claim.spec.message_bytes();

@@ -1,15 +1,16 @@
 //! Applying events: the only way to change a table.
 
+use std::mem::replace;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::end::EndReason;
 use crate::event::{Event, Recorded};
 use crate::group::{GroupChange, Lead};
-use crate::model::{Claim, ClaimSpec, ClaimState, Revision, ServerId, Session, SessionSpec, Transfer};
+use crate::model::{Claim, ClaimState, Revision, ServerId, Session, SessionSpec, Transfer};
 use crate::names::Text;
 use crate::table::journal::Undo;
-use crate::table::{Table, lingers_at};
+use crate::table::{Table, count, lingers_at, waits_at};
 
 impl Table {
     /// Applies a committed event. Events are applied in order of revision, without gaps; no decision made here may be
@@ -70,19 +71,16 @@ impl Table {
             }
             Event::ClaimEnded { claim, .. } => self.take(*claim),
             Event::ClaimUpdated { claim, spec, .. } => {
-                let spec = spec.clone();
-                self.alter(*claim, |found| Claim { spec, ..found });
+                self.alter(*claim, |found| found.spec = spec.clone());
             }
             Event::ClaimAwaited { claim, at } => {
-                let awaited = |spec: &Arc<ClaimSpec>| Arc::new(ClaimSpec { awaited_at: *at, ..(**spec).clone() });
-                self.alter(*claim, |found| Claim { spec: awaited(&found.spec), ..found });
+                self.alter(*claim, |found| Arc::make_mut(&mut found.spec).awaited_at = *at);
             }
-            Event::AcquireCancelled { .. } => {}
             Event::TransferStarted { claim, to, drain, .. } => {
                 let transfer = Some(Box::new(Transfer { to: *to, started: revision, drain: *drain }));
-                self.alter(*claim, |found| Claim { transfer, ..found });
+                self.alter(*claim, |found| found.transfer = transfer);
             }
-            Event::TransferCancelled { claim, .. } => self.alter(*claim, |found| Claim { transfer: None, ..found }),
+            Event::TransferCancelled { claim, .. } => self.alter(*claim, |found| found.transfer = None),
             Event::ClaimTransferred { from, claim, spec, .. } => {
                 self.take(*from);
                 self.take(*claim);
@@ -91,8 +89,8 @@ impl Table {
             Event::LockConfigured { name, settings, .. } => self.set(name, settings.clone()),
             Event::Group { id, group, change } => self.change_group(*id, group, revision, change),
             Event::ServerAdopted { dead, by } => self.adopt(*dead, *by),
-            Event::PassesVoided { .. } => {}
             Event::HistoryLost { .. } => self.lose(revision),
+            Event::AcquireCancelled { .. } | Event::PassesVoided { .. } => {}
         }
     }
 
@@ -116,14 +114,15 @@ impl Table {
         }
     }
 
-    fn alter(&mut self, id: Revision, change: impl FnOnce(Claim) -> Claim) {
-        if let Some(claim) = self.claims.get(&id).cloned() {
+    fn alter(&mut self, id: Revision, change: impl FnOnce(&mut Claim)) {
+        if let Some(mut claim) = self.claims.get(&id).cloned() {
+            change(&mut claim);
             self.take(id);
-            self.put(change(claim));
+            self.put(claim);
         }
     }
 
-    fn attach(
+    pub(super) fn attach(
         &mut self,
         session: &Text,
         home: ServerId,
@@ -131,22 +130,17 @@ impl Table {
         disconnect_grace: Option<Duration>,
         attachment: u64,
     ) {
-        if let Some(found) = self.sessions.get_mut(session) {
-            let from = found.spec.home;
-            let undo = Undo::SessionAttached {
-                session: session.clone(),
-                home: from,
-                ttl: found.spec.ttl,
-                disconnect_grace: found.spec.disconnect_grace,
-                attachment: found.spec.attachment,
-            };
-            found.spec.attachment = attachment;
-            found.spec.home = home;
-            found.spec.ttl = ttl;
-            found.spec.disconnect_grace = disconnect_grace;
-            self.move_home(Some(from), Some(home));
-            self.note(undo);
-        }
+        let Some(found) = self.sessions.get_mut(session) else { return };
+        let from = replace(&mut found.spec.home, home);
+        let undo = Undo::SessionAttached {
+            session: session.clone(),
+            home: from,
+            ttl: replace(&mut found.spec.ttl, ttl),
+            disconnect_grace: replace(&mut found.spec.disconnect_grace, disconnect_grace),
+            attachment: replace(&mut found.spec.attachment, attachment),
+        };
+        count(&mut self.homes, Some(from), Some(home));
+        self.note(undo);
     }
 
     fn adopt(&mut self, dead: ServerId, by: ServerId) {
@@ -158,18 +152,13 @@ impl Table {
         for orphan in orphans {
             self.attach(&orphan.id, by, orphan.ttl, orphan.disconnect_grace, orphan.attachment);
         }
-        let lingering: Vec<Claim> = self.claims.iter().filter(|claim| lingers_at(claim, dead)).cloned().collect();
-        for claim in lingering {
-            self.take(claim.id);
-            if let ClaimState::Lingering { token, .. } = claim.state {
-                self.put(Claim { state: ClaimState::Lingering { token, home: by }, ..claim });
-            }
-        }
-        let awaited = |claim: &&Claim| claim.state == ClaimState::Waiting && claim.spec.awaited_at == Some(dead);
-        let awaited: Vec<Revision> = self.claims.iter().filter(awaited).map(|claim| claim.id).collect();
-        for claim in awaited {
-            let awaited_here = |spec: &Arc<ClaimSpec>| Arc::new(ClaimSpec { awaited_at: Some(by), ..(**spec).clone() });
-            self.alter(claim, |found| Claim { spec: awaited_here(&found.spec), ..found });
+        let left = |claim: &&Claim| lingers_at(claim, dead) || waits_at(claim) == Some(dead);
+        let left: Vec<Revision> = self.claims.iter().filter(left).map(|claim| claim.id).collect();
+        for claim in left {
+            self.alter(claim, |found| match &mut found.state {
+                ClaimState::Lingering { home, .. } => *home = by,
+                _ => Arc::make_mut(&mut found.spec).awaited_at = Some(by),
+            });
         }
     }
 

@@ -18,48 +18,29 @@ pub(super) enum Counted {
     Membership,
 }
 
+/// The number of resources of each kind, by [`Counted`].
+type Resources = [usize; 4];
+
 /// The resources of each identity. Identities without any are absent.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Census(BTreeMap<Text, Belongings>);
-
-/// The resources of an identity: its open sessions, and their claims and memberships.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Belongings {
-    sessions: usize,
-    claims: usize,
-    waiters: usize,
-    memberships: usize,
-}
-
-impl Belongings {
-    fn of(&mut self, counted: Counted) -> &mut usize {
-        match counted {
-            Counted::Session => &mut self.sessions,
-            Counted::Claim => &mut self.claims,
-            Counted::Waiter => &mut self.waiters,
-            Counted::Membership => &mut self.memberships,
-        }
-    }
-}
+pub(super) struct Census(BTreeMap<Text, Resources>);
 
 impl Census {
     /// Counts a new resource. Resources without an authenticated identity are not counted.
     pub(super) fn add(&mut self, identity: Option<&Text>, counted: Counted) {
         let Some(identity) = identity else { return };
-        if let Some(belongings) = self.0.get_mut(identity) {
-            *belongings.of(counted) += 1;
-        } else {
-            *self.0.entry(identity.clone()).or_default().of(counted) += 1;
+        match self.0.get_mut(identity) {
+            Some(has) => has[counted as usize] += 1,
+            None => self.0.entry(identity.clone()).or_default()[counted as usize] += 1,
         }
     }
 
     /// The reverse of [`Self::add`].
     pub(super) fn remove(&mut self, identity: Option<&Text>, counted: Counted) {
         let Some(identity) = identity else { return };
-        let Some(belongings) = self.0.get_mut(identity) else { return };
-        let count = belongings.of(counted);
-        *count = count.saturating_sub(1);
-        if *belongings == Belongings::default() {
+        let Some(has) = self.0.get_mut(identity) else { return };
+        has[counted as usize] = has[counted as usize].saturating_sub(1);
+        if *has == Resources::default() {
             self.0.remove(identity);
         }
     }
@@ -88,16 +69,16 @@ impl Table {
             return Ok(());
         }
         let has = self.census.0.get(identity).copied().unwrap_or_default();
-        let full = |limit: Option<u32>, has: usize| limit.filter(|limit| has >= *limit as usize);
+        let full = |limit: Option<u32>, of: Counted| limit.filter(|limit| has[of as usize] >= *limit as usize);
         let refuse = |limit, bound: u32| Err(Rejection::LimitReached { limit, bound: bound as usize });
-        if let Some(bound) = full(limits.sessions, has.sessions)
+        if let Some(bound) = full(limits.sessions, Counted::Session)
             && self.would_open(command)
         {
             return refuse("sessions of this identity in the namespace", bound);
         }
         match command {
             Command::Acquire { session, names, mode, queue, priority, .. } => {
-                let (claims, waiters) = (full(limits.claims, has.claims), full(limits.waiters, has.waiters));
+                let (claims, waiters) = (full(limits.claims, Counted::Claim), full(limits.waiters, Counted::Waiter));
                 if claims.or(waiters).is_none() || self.has_claim(session, names) {
                     return Ok(());
                 }
@@ -112,7 +93,7 @@ impl Table {
                 }
             }
             Command::Group(GroupCommand::Join { group, session, .. }) => {
-                match full(limits.memberships, has.memberships) {
+                match full(limits.memberships, Counted::Membership) {
                     Some(bound) if self.membership(session, group).is_none() => {
                         refuse("memberships of this identity in the namespace", bound)
                     }

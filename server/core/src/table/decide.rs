@@ -41,25 +41,23 @@ impl Table {
                 } else {
                     self.open(&session, opening, home, attachment, client, decided);
                 }
-                self.open_session(&session)
+                return self.open_session(&session);
             }
             Command::AttachSession { session, home, attachment, client } => {
                 self.check_client(&session, client.as_ref())?;
                 self.attach_session(&session, home, None, attachment, decided)?;
-                self.open_session(&session)
+                return self.open_session(&session);
             }
             Command::CloseSession { session, client } => {
                 // If not, the session that the program means has already ended.
                 if self.check_client(&session, client.as_ref()).is_ok() {
                     self.end_session(&session, EndReason::Closed, decided);
                 }
-                Ok(Outcome::Done)
             }
             Command::EndSession { session, opened, home, reason } => {
                 if self.sessions.get(&session).is_some_and(|found| found.opened == opened && found.spec.home == home) {
                     self.end_session(&session, reason, decided);
                 }
-                Ok(Outcome::Done)
             }
             Command::Acquire {
                 session,
@@ -75,52 +73,39 @@ impl Table {
                 min_hold,
             } => {
                 let request = Acquire { origin, opened, names, mode, queue, priority, metadata, min_hold };
-                self.acquire(&session, opening, home, request, decided)
+                return self.acquire(&session, opening, home, request, decided);
             }
-            Command::CancelAcquire { session, attached, names } => self.cancel(&session, attached, &names, decided),
-            Command::EndWait { claim, home } => Ok(self.end_wait(claim, home, decided)),
-            Command::Abandon { claim, home } => {
-                self.abandon(claim, home, decided);
-                Ok(Outcome::Done)
-            }
+            Command::CancelAcquire { session, attached, names } => self.cancel(&session, attached, &names, decided)?,
+            Command::EndWait { claim, home } => return Ok(self.end_wait(claim, home, decided)),
+            Command::Abandon { claim, home } => self.abandon(claim, home, decided),
             Command::Acknowledge { claim } => {
-                match self.claims.get(&claim).filter(|found| matches!(found.state, ClaimState::Held { .. })).cloned() {
-                    Some(claim) => Ok(Outcome::Updated(self.await_at(claim, None, decided))),
-                    None => Ok(Outcome::Done),
+                let held = |found: &&Claim| matches!(found.state, ClaimState::Held { .. });
+                if let Some(claim) = self.claims.get(&claim).filter(held).cloned() {
+                    return Ok(Outcome::Updated(self.await_at(claim, None, decided)));
                 }
             }
-            Command::Release { session, name, token } => self.release(session, name, token, decided),
+            Command::Release { session, name, token } => self.release(session, name, token, decided)?,
             Command::EndLingering { claim, home } => {
                 if self.claims.get(&claim).is_some_and(|found| lingers_at(found, home)) {
                     self.end_claim(claim, EndReason::Released, None, decided);
                 }
-                Ok(Outcome::Done)
             }
-            Command::Group(command) => self.decide_group(command, decided),
-            Command::Evict { name, token, eviction } => Ok(self.evict(&name, token, eviction, decided)),
+            Command::Group(command) => return self.decide_group(command, decided),
+            Command::Evict { name, token, eviction } => return Ok(self.evict(&name, token, eviction, decided)),
             Command::UpdateClaim { session, name, token, metadata } => {
-                self.update(session, name, token, metadata, decided)
+                return self.update(session, name, token, metadata, decided);
             }
-            Command::Transfer { name, token, to, by } => self.transfer(name, token, to, by, decided),
-            Command::Preempt { claim, home } => {
-                self.preempt(claim, home, decided);
-                Ok(Outcome::Done)
-            }
-            Command::EndTransfer { claim, started, home } => {
-                self.end_transfer(claim, started, home, decided);
-                Ok(Outcome::Done)
-            }
-            Command::ConfigureLock { name, settings, by } => {
-                self.configure_lock(name, settings, by, decided);
-                Ok(Outcome::Done)
-            }
+            Command::Transfer { name, token, to, by } => return self.transfer(name, token, to, by, decided),
+            Command::Preempt { claim, home } => self.preempt(claim, home, decided),
+            Command::EndTransfer { claim, started, home } => self.end_transfer(claim, started, home, decided),
+            Command::ConfigureLock { name, settings, by } => self.configure_lock(name, settings, by, decided),
             Command::Adopt { dead, by } => {
                 if dead != by && self.servers().any(|server| server == dead) {
                     self.emit(Event::ServerAdopted { dead, by }, decided);
                 }
-                Ok(Outcome::Done)
             }
         }
+        Ok(Outcome::Done)
     }
 
     pub(super) fn open(
@@ -219,7 +204,13 @@ impl Table {
         Ok(())
     }
 
-    fn cancel(&mut self, session: &Text, attached: Option<Attached>, names: &Names, decided: &mut Events) -> Decision {
+    fn cancel(
+        &mut self,
+        session: &Text,
+        attached: Option<Attached>,
+        names: &Names,
+        decided: &mut Events,
+    ) -> Result<(), Rejection> {
         let found = self.find_session(session)?;
         self.check_attached(found, attached)?;
         if let Some(claim) = self.claim_of(found, names).cloned() {
@@ -229,10 +220,10 @@ impl Table {
         if attached.is_none() {
             self.emit(Event::AcquireCancelled { session: session.clone(), names: names.clone() }, decided);
         }
-        Ok(Outcome::Done)
+        Ok(())
     }
 
-    /// Whether this server is responsible for ending a claim's wait, or for cancelling it when it is unattended.
+    /// Whether this server is responsible for ending a claim's wait, or for cancelling it once it is abandoned.
     fn waits_at(&self, claim: &Claim, server: ServerId) -> bool {
         match claim.spec.awaited_at {
             Some(at) => at == server,
@@ -241,12 +232,13 @@ impl Table {
     }
 
     /// Makes the claim awaited at `at` from now on.
-    pub(super) fn await_at(&mut self, claim: Claim, at: Option<ServerId>, decided: &mut Events) -> Claim {
+    pub(super) fn await_at(&mut self, mut claim: Claim, at: Option<ServerId>, decided: &mut Events) -> Claim {
         if claim.spec.awaited_at == at {
             return claim;
         }
         self.emit(Event::ClaimAwaited { claim: claim.id, at }, decided);
-        Claim { spec: Arc::new(ClaimSpec { awaited_at: at, ..(*claim.spec).clone() }), ..claim }
+        Arc::make_mut(&mut claim.spec).awaited_at = at;
+        claim
     }
 
     fn end_wait(&mut self, claim: Revision, home: ServerId, decided: &mut Events) -> Outcome {
@@ -273,12 +265,12 @@ impl Table {
         }
     }
 
-    fn release(&mut self, session: Text, name: Text, token: Revision, decided: &mut Events) -> Decision {
+    fn release(&mut self, session: Text, name: Text, token: Revision, decided: &mut Events) -> Result<(), Rejection> {
         let claim = match self.held(&session, &name, token) {
             Ok(claim) => claim.clone(),
             // A repeated release, which has already taken effect.
             Err(Rejection::HoldEnded { reason: EndReason::Released | EndReason::Transferred, .. }) => {
-                return Ok(Outcome::Done);
+                return Ok(());
             }
             Err(rejection) => return Err(rejection),
         };
@@ -286,7 +278,7 @@ impl Table {
             Some(ref transfer) => drop(self.hand_over(&claim, transfer.to, decided)),
             None => self.give_back(&claim, decided),
         }
-        Ok(Outcome::Done)
+        Ok(())
     }
 
     fn update(

@@ -54,13 +54,7 @@ impl Table {
                 }
                 Undo::SessionRemoved(session) => self.admit(session),
                 Undo::SessionAttached { session, home, ttl, disconnect_grace, attachment } => {
-                    if let Some(session) = self.sessions.get_mut(&session) {
-                        let from = std::mem::replace(&mut session.spec.home, home);
-                        session.spec.ttl = ttl;
-                        session.spec.disconnect_grace = disconnect_grace;
-                        session.spec.attachment = attachment;
-                        self.move_home(Some(from), Some(home));
-                    }
+                    self.attach(&session, home, ttl, disconnect_grace, attachment);
                 }
                 Undo::ClaimEntered(id) => {
                     self.leave(id);

@@ -176,16 +176,12 @@ impl Memory {
         past.cancelled.push_back((names.clone(), at));
     }
 
-    /// When the session last cancelled its claim to these names, as far as that is remembered.
-    fn last_cancel(&self, session: &str, names: &Names) -> Option<Revision> {
-        let past = self.sessions.get(session)?;
-        past.cancelled.iter().find(|(cancelled, _)| cancelled == names).map(|(_, at)| *at)
-    }
-
     /// Whether the session may have cancelled its claim to these names after this revision.
     pub(super) fn cancelled_after(&self, session: &str, names: &Names, revision: Revision) -> bool {
-        let before = self.sessions.get(session).map(|past| past.cancelled_before);
-        before.max(self.last_cancel(session, names)).max(Some(self.cancels_since)) > Some(revision)
+        let may_have = |past: &Past| {
+            past.cancelled_before > revision || past.cancelled.iter().any(|(of, at)| of == names && *at > revision)
+        };
+        self.cancels_since > revision || self.sessions.get(session).is_some_and(may_have)
     }
 
     /// Whether the client closed the session after this revision.

@@ -84,14 +84,9 @@ impl Table {
         eviction: Option<Eviction>,
         decided: &mut Events,
     ) {
-        let Some(claim) = self.claims.get(&id) else { return };
-        let (token, freed, still_held) = (claim.token(), claim.spec.clone(), self.still_held(claim));
-        let spec = freed.clone();
-        self.emit(
-            Event::ClaimEnded { claim: id, token, spec, reason, eviction, still_held, longest_pause: None },
-            decided,
-        );
-        self.serve(&freed.names, decided);
+        let Some(claim) = self.claims.get(&id).cloned() else { return };
+        self.emit_ended(&claim, reason, eviction, decided);
+        self.serve(&claim.spec.names, decided);
     }
 
     /// Ends a claim on behalf of its session, and serves the waiters for its locks.
@@ -104,19 +99,24 @@ impl Table {
     /// Ends a claim, or lets it linger if it is held with a minimum. Returns whether others may be granted its locks
     /// now.
     pub(super) fn end_or_linger(&mut self, claim: &Claim, reason: EndReason, decided: &mut Events) -> bool {
-        let (id, spec, still_held, longest_pause) = (claim.id, claim.spec.clone(), self.still_held(claim), None);
         if let ClaimState::Held { token } = claim.state
-            && !spec.min_hold.is_zero()
-            && let Some(home) = self.sessions.get(&spec.session).map(|session| session.spec.home)
+            && !claim.spec.min_hold.is_zero()
+            && let Some(home) = self.sessions.get(&claim.spec.session).map(|session| session.spec.home)
         {
+            let (id, spec, still_held, longest_pause) = (claim.id, claim.spec.clone(), self.still_held(claim), None);
             let lingering = Event::ClaimLingering { claim: id, token, spec, reason, home, still_held, longest_pause };
             self.emit(lingering, decided);
             return false;
         }
-        let (token, eviction) = (claim.token(), None);
-        let ended = Event::ClaimEnded { claim: id, token, spec, reason, eviction, still_held, longest_pause };
-        self.emit(ended, decided);
+        self.emit_ended(claim, reason, None, decided);
         true
+    }
+
+    fn emit_ended(&mut self, claim: &Claim, reason: EndReason, eviction: Option<Eviction>, decided: &mut Events) {
+        let (token, spec, still_held, longest_pause) =
+            (claim.token(), claim.spec.clone(), self.still_held(claim), None);
+        let ended = Event::ClaimEnded { claim: claim.id, token, spec, reason, eviction, still_held, longest_pause };
+        self.emit(ended, decided);
     }
 
     /// Grants names whose queues have changed to the claims that are first in all their queues, until none can be

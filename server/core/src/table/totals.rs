@@ -27,25 +27,14 @@ impl Table {
         let (sessions, locks, groups) = (self.sessions.len(), self.locks.taken(), self.groups.len());
         Totals { sessions, locks, groups, ..self.counted }
     }
+}
 
-    /// Counts a new claim.
-    pub(super) fn count_in(&mut self, claim: &Claim) {
-        if let Some(count) = self.count_of(claim) {
-            *count += 1;
-        }
-    }
-
-    /// The reverse of [`Self::count_in`].
-    pub(super) fn count_out(&mut self, claim: &Claim) {
-        if let Some(count) = self.count_of(claim) {
-            *count -= 1;
-        }
-    }
-
-    fn count_of(&mut self, claim: &Claim) -> Option<&mut usize> {
+impl Totals {
+    /// The total that includes a claim.
+    pub(super) fn of(&mut self, claim: &Claim) -> Option<&mut usize> {
         match claim.state {
-            ClaimState::Waiting => Some(&mut self.counted.waiters),
-            ClaimState::Held { .. } => Some(&mut self.counted.holds),
+            ClaimState::Waiting => Some(&mut self.waiters),
+            ClaimState::Held { .. } => Some(&mut self.holds),
             ClaimState::Lingering { .. } => None,
         }
     }
