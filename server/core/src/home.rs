@@ -105,37 +105,34 @@ impl Home {
             Event::HistoryLost { .. } => self.observe_loss(recorded.revision, now),
             Event::SessionOpened(spec) if spec.home == self.me => {
                 self.insert_session(&spec.id, recorded.revision, spec.ttl, spec.disconnect_grace, now);
-                self.set_attachment(&spec.id, spec.attachment);
-                self.set_opener(spec);
+                self.set_client(spec);
             }
-            Event::SessionAttached { session, opened, home, ttl, disconnect_grace, attachment } => {
-                if *home != self.me {
-                    self.remove_session(session);
-                    for claim in table.session(session).iter().flat_map(|session| session.claims.iter()) {
-                        if table.claim(*claim).is_some_and(|found| self.is_cancelled_by_home(found)) {
-                            self.clear_abandoned(*claim);
-                        }
-                        self.handoffs.drains.swap_remove(claim);
+            Event::SessionAttached { session, home, .. } if *home != self.me => {
+                self.remove_session(session);
+                for claim in table.session(session).into_iter().flat_map(|found| table.claims_of(found)) {
+                    if is_cancelled_by_home(claim) {
+                        self.clear_abandoned(claim.id);
                     }
-                } else {
-                    let comes = !self.sessions.contains_key(session);
-                    self.insert_session(session, *opened, *ttl, *disconnect_grace, now);
-                    self.set_attachment(session, *attachment);
-                    if let Some(session) = table.session(session).filter(|found| found.opened == *opened) {
-                        self.set_opener(&session.spec);
-                    }
-                    if let Some(session) = table.session(session).filter(|_| !comes && *attachment > 0) {
-                        // A client that counts attachments learns from the reply to each of them what it holds.
-                        self.clear_abandoned_holds(session, table);
-                    }
-                    if let Some(session) = table.session(session).filter(|_| comes) {
-                        self.abandon_waits(session, table, now);
-                        for claim in session.claims.iter().filter_map(|id| table.claim(*id)) {
+                    self.handoffs.drains.swap_remove(&claim.id);
+                }
+            }
+            Event::SessionAttached { session, opened, ttl, disconnect_grace, attachment, .. } => {
+                let comes = !self.sessions.contains_key(session);
+                self.insert_session(session, *opened, *ttl, *disconnect_grace, now);
+                // If the table shows none, or a later one of this id, this session ends later in the batch.
+                if let Some(found) = table.session(session) {
+                    self.set_client(&found.spec);
+                    if comes {
+                        self.abandon_waits(found, table, now);
+                        for claim in table.claims_of(found) {
                             if claim.token().is_some() {
                                 self.record_hold(claim.id, &claim.spec.session, now);
                             }
                             self.start_handoff_timers(claim, table, now);
                         }
+                    } else if *attachment > 0 {
+                        // A client that counts attachments learns from the reply to each of them what it holds.
+                        self.clear_abandoned_holds(found, table);
                     }
                 }
             }
@@ -187,8 +184,7 @@ impl Home {
             if before != Some((ttl, grace)) {
                 self.insert_session(&session.spec.id, session.opened, ttl, grace, now);
             }
-            self.set_attachment(&session.spec.id, session.spec.attachment);
-            self.set_opener(&session.spec);
+            self.set_client(&session.spec);
             if before.is_none() {
                 self.abandon_waits(session, table, now);
             }
@@ -237,12 +233,6 @@ impl Home {
         for claim in settled {
             self.clear_abandoned(claim);
         }
-    }
-
-    /// How long an abandoned claim, whose grant no caller is present to receive, is kept.
-    #[must_use]
-    pub fn reattach(&self) -> Duration {
-        self.reattach
     }
 
     /// Renews a session for a caller without a stream: it lives for a full TTL from now, whatever happens to its
@@ -310,8 +300,8 @@ impl Home {
         }
     }
 
-    /// No caller is left to receive the grant of this claim: it is cancelled after [`Self::reattach`], even if granted
-    /// meanwhile, unless a caller reconnects for it.
+    /// No caller is left to receive the grant of this claim: it is cancelled after a while, even if granted meanwhile,
+    /// unless a caller reconnects for it.
     pub fn mark_abandoned(&mut self, claim: Revision, now: Tick) {
         self.clear_abandoned(claim);
         let at = (now + self.reattach).into();
@@ -382,23 +372,18 @@ impl Home {
     /// The waits of a session that has just moved here are cancelled unless a caller requests them here.
     fn abandon_waits(&mut self, session: &Session, table: &Table, now: Tick) {
         self.clear_abandoned_holds(session, table);
-        for claim in session.claims.iter().filter_map(|id| table.claim(*id)) {
-            if claim.state == ClaimState::Waiting && self.is_cancelled_by_home(claim) {
+        for claim in table.claims_of(session) {
+            if claim.state == ClaimState::Waiting && is_cancelled_by_home(claim) {
                 self.mark_abandoned(claim.id, now);
             }
         }
     }
 
-    /// Whether the home of its session is responsible for cancelling an abandoned claim.
-    fn is_cancelled_by_home(&self, claim: &Claim) -> bool {
-        claim.spec.awaited_at.is_none()
-    }
-
     /// A session keeps its holds, even those that were to be cancelled here: its client may have learned of the grant
     /// from another server.
     fn clear_abandoned_holds(&mut self, session: &Session, table: &Table) {
-        for claim in session.claims.iter().filter_map(|id| table.claim(*id)) {
-            if claim.state != ClaimState::Waiting && self.is_cancelled_by_home(claim) {
+        for claim in table.claims_of(session) {
+            if claim.state != ClaimState::Waiting && is_cancelled_by_home(claim) {
                 self.clear_abandoned(claim.id);
             }
         }
@@ -416,4 +401,9 @@ impl Home {
         self.lingering.insert(claim, at);
         self.timers.set(at, Timer::Lingering(claim));
     }
+}
+
+/// Whether the home of its session is responsible for cancelling an abandoned claim.
+fn is_cancelled_by_home(claim: &Claim) -> bool {
+    claim.spec.awaited_at.is_none()
 }

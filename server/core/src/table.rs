@@ -164,6 +164,11 @@ impl Table {
         self.claims.after(id)
     }
 
+    /// The claims of an open session, in the order of the requests.
+    pub fn claims_of(&self, session: &Session) -> impl Iterator<Item = &Claim> {
+        session.claims.iter().filter_map(|id| self.claims.get(id))
+    }
+
     /// A lock, unless it is idle.
     #[must_use]
     pub fn lock(&self, name: &str) -> Option<&Lock> {

@@ -232,8 +232,7 @@ impl LocalState {
                     self.streams.notify(stream, Notice::SessionMoved { session: session.clone() });
                 }
                 // The reply reports what the session was granted here, whichever stream was to return the grant.
-                let claims = table.session(session).into_iter().flat_map(|session| session.claims.iter());
-                let claims = claims.filter_map(|claim| table.claim(*claim));
+                let claims = table.session(session).into_iter().flat_map(|found| table.claims_of(found));
                 let by_stream = |claim: &&Claim| claim.id < recorded.revision && claim.spec.awaited_at.is_none();
                 claims.filter(by_stream).for_each(|claim| self.waiters.acknowledge(claim.id));
             }

@@ -305,12 +305,6 @@ impl Namespace {
         self.local.lock().attach(session, stream)
     }
 
-    /// How long a claim is kept that no caller waits for.
-    #[must_use]
-    pub fn reattach(&self) -> std::time::Duration {
-        self.local.lock().home.reattach()
-    }
-
     /// Registers where a stream receives notices.
     pub fn open_stream(&self, stream: StreamId, notices: NoticeSender) {
         self.local.lock().streams.insert(stream, notices);

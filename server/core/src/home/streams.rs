@@ -49,14 +49,10 @@ impl Home {
         self.sessions.get(session)?.stream()
     }
 
-    pub(super) fn set_attachment(&mut self, session: &str, attachment: u64) {
-        if let Some(timer) = self.sessions.get_mut(session) {
-            timer.attachment = attachment;
-        }
-    }
-
-    pub(super) fn set_opener(&mut self, spec: &SessionSpec) {
+    /// Records the attachment count and the opener of a session.
+    pub(super) fn set_client(&mut self, spec: &SessionSpec) {
         if let Some(timer) = self.sessions.get_mut(&spec.id) {
+            timer.attachment = spec.attachment;
             timer.identity = spec.identity.clone();
             timer.client = spec.client.clone();
         }

@@ -56,7 +56,7 @@ impl DeadlockSearch {
         self.sessions.entry(session.opened).or_insert_with(|| {
             *left = left.saturating_sub(session.claims.len() / CLAIMS_PER_WAIT);
             let mut stakes = Stakes::default();
-            for claim in session.claims.iter().filter_map(|id| table.claims.get(id)) {
+            for claim in table.claims_of(session) {
                 match claim.state {
                     ClaimState::Waiting => stakes.waiting.push(claim.id),
                     ClaimState::Held { .. } => stakes.holds_anything = true,

@@ -125,8 +125,7 @@ impl Table {
 
     pub(super) fn open_session(&self, session: &Text) -> Decision {
         let found = self.find_session(session)?;
-        let claims = found.claims.iter().filter_map(|id| self.claims.get(id).cloned());
-        let claims = (found.claim_bytes <= FEW_CLAIM_BYTES).then(|| claims.collect());
+        let claims = (found.claim_bytes <= FEW_CLAIM_BYTES).then(|| self.claims_of(found).cloned().collect());
         Ok(Outcome::Open { spec: found.spec.clone(), opened: found.opened, claims })
     }
 
@@ -152,7 +151,7 @@ impl Table {
     fn end_session(&mut self, session: &Text, reason: EndReason, decided: &mut Events) {
         let Some(found) = self.sessions.get(session) else { return };
         let opened = found.opened;
-        let claims: Vec<Claim> = found.claims.iter().filter_map(|id| self.claims.get(id).cloned()).collect();
+        let claims: Vec<Claim> = self.claims_of(found).cloned().collect();
         let mut freed = Vec::new();
         for claim in &claims {
             if self.end_or_linger(claim, reason, decided) {

@@ -30,8 +30,8 @@ impl Sequencer {
                     pauses.extend(held.and_then(known));
                 }
                 Command::CloseSession { session, .. } => {
-                    let claims = table.session(session).into_iter().flat_map(|session| session.claims.iter());
-                    pauses.extend(claims.filter_map(|id| table.claim(*id)).filter_map(known));
+                    let claims = table.session(session).into_iter().flat_map(|found| table.claims_of(found));
+                    pauses.extend(claims.filter_map(known));
                 }
                 _ => {}
             }
