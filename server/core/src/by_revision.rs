@@ -13,7 +13,7 @@ type Block<T> = Vec<(Revision, T)>;
 /// A sorted map in blocks, which are filled one after the other, and completely. (A `BTreeMap` that grows at its end
 /// leaves half of each node empty, and the path to the newest entries is as long as to the oldest.)
 #[derive(Debug)]
-pub(crate) struct ByRevision<T> {
+pub struct ByRevision<T> {
     /// The blocks, each by the revision from which its entries start. A block is seldom empty.
     blocks: BTreeMap<Revision, Block<T>>,
     newest: Block<T>,
@@ -34,7 +34,9 @@ impl<T: PartialEq> PartialEq for ByRevision<T> {
 }
 
 impl<T> ByRevision<T> {
-    pub(crate) fn get(&self, revision: &Revision) -> Option<&T> {
+    /// The value of an entry.
+    #[must_use]
+    pub fn get(&self, revision: &Revision) -> Option<&T> {
         let block = if *revision < self.from { self.blocks.range(..=revision).next_back()?.1 } else { &self.newest };
         index(block, revision).ok().map(|index| &block[index].1)
     }
@@ -52,7 +54,7 @@ impl<T> ByRevision<T> {
     }
 
     /// Inserts an entry, which must not be present.
-    pub(crate) fn insert(&mut self, revision: Revision, value: T) {
+    pub fn insert(&mut self, revision: Revision, value: T) {
         let block = match revision < self.from {
             true => match self.blocks.range_mut(..=revision).next_back() {
                 Some((_, block)) => block,
@@ -78,7 +80,7 @@ impl<T> ByRevision<T> {
     }
 
     /// Removes an entry, if present.
-    pub(crate) fn remove(&mut self, revision: &Revision) -> Option<T> {
+    pub fn remove(&mut self, revision: &Revision) -> Option<T> {
         if *revision >= self.from {
             let index = index(&self.newest, revision).ok()?;
             return Some(self.newest.remove(index).1);
@@ -88,8 +90,8 @@ impl<T> ByRevision<T> {
         let (_, value) = block.remove(index);
         if block.is_empty() {
             self.blocks.remove(&from);
-        } else if block.len() < block.capacity() / 4 {
-            block.shrink_to(block.len() * 2);
+        } else if block.len() <= block.capacity() / 2 {
+            block.shrink_to_fit();
         }
         Some(value)
     }
@@ -210,6 +212,16 @@ mod tests {
         let map = filled(1..=10_000);
         let room: usize = map.blocks.values().map(Vec::capacity).sum();
         assert!(room <= 10_000, "{room}");
+    }
+
+    #[test]
+    fn blocks_shrink_with_their_entries() {
+        let mut map = filled(1..=10_000);
+        (1..=10_000)
+            .filter(|number| number % 4 != 0)
+            .for_each(|number| assert!(map.remove(&Revision(number)).is_some()));
+        let room: usize = map.blocks.values().map(Vec::capacity).sum();
+        assert!(room <= 10_000 / 2, "{room}");
     }
 
     #[test]

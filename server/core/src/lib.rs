@@ -19,9 +19,11 @@ mod lock;
 mod map;
 mod model;
 mod names;
+mod recent;
 mod rejection;
 mod table;
 
+pub use by_revision::ByRevision;
 pub use command::{Actor, AskedMode, Command, FEW_CLAIM_BYTES, Handoff, Limits, Origin, Outcome, Request};
 pub use encoding::whole_millis;
 pub use end::{EndReason, Eviction};
@@ -41,5 +43,6 @@ pub use model::{
     Revision, ServerId, Session, SessionSpec, Transfer, metadata_bytes, no_labels,
 };
 pub use names::{Names, Text};
+pub use recent::Recent;
 pub use rejection::{Obstacle, Rejection};
 pub use table::{DeadlockSearch, Table, Totals};

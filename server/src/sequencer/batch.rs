@@ -243,8 +243,10 @@ impl Sequencer {
         let begun = Instant::now();
         let appended = self.append_until_known(batch, traced).await;
         match &appended {
-            Ok(()) => self.settings.counts.appends.committed(batch.events.len(), begun.elapsed()),
-            Err(StoreError::Conflict) => self.settings.counts.appends.lost(),
+            Ok(()) => self.settings.counts.appended(batch.events.len(), begun.elapsed()),
+            Err(StoreError::Conflict) => {
+                self.settings.counts.append_conflicts.inc();
+            }
             Err(_) => {}
         }
         appended

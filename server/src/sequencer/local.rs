@@ -41,7 +41,7 @@ impl SharedLocalState {
             membership: settings.membership.clone(),
             waiters: WaiterRegistry::default(),
             streams: Streams::default(),
-            wait_times: WaitTimes::new(settings.counts.locks.clone()),
+            wait_times: WaitTimes::new(settings.counts.waits.clone()),
             is_behind: false,
         })))
     }

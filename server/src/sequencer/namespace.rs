@@ -7,16 +7,15 @@ use tenure_core::{
     Attached, ClaimSpec, Command, Rejection, RenewError, Renewals, Request, Revision, ServerId, StreamId, Table, Text,
     Totals,
 };
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::backpressure::Backpressure;
 use super::grant_times::{SharedGrantTimes, View};
 use super::local::SharedLocalState;
-use super::metrics::Sessions;
+use super::metrics::Lateness;
 use super::passing::{News, Pass};
 use super::spans;
-use super::tally::SharedTotals;
 use super::{
     Message, NoticeSender, PendingGrant, Reader, Reply, StreamEnd, StreamReplies, StreamReplySender, Tag, reject,
 };
@@ -33,8 +32,8 @@ pub struct Namespace {
     /// Urgent requests, whose callers lose something that they already have if they wait.
     pub(super) urgent: mpsc::Sender<Message>,
     pub(super) backpressure: Backpressure,
-    pub(super) totals: SharedTotals,
-    pub(super) sessions: Sessions,
+    pub(super) totals: watch::Receiver<(Totals, Revision)>,
+    pub(super) lateness: Lateness,
     pub(super) local: SharedLocalState,
     pub(super) granted: SharedGrantTimes,
     pub(super) lease: Arc<Lease>,
@@ -220,7 +219,7 @@ impl Namespace {
         let pause = local.home.since_renewed(session, now).unwrap_or_default();
         match local.home.renew(session, now) {
             Ok(ttl) => {
-                self.sessions.renewed(pause, ttl);
+                self.lateness.renewed(pause, ttl);
                 Ok(Some(ttl))
             }
             Err(RenewError::Ended(reason)) => Err(Rejection::SessionEnded { session: session.into(), reason }),
@@ -243,7 +242,7 @@ impl Namespace {
             let pause = local.home.since_renewed(session, now).unwrap_or_default();
             let renewed = local.home.keep_alive(session, stream, now);
             if let Ok(ttl) = renewed {
-                self.sessions.renewed(pause, ttl);
+                self.lateness.renewed(pause, ttl);
             }
             renewed
         };
@@ -345,12 +344,12 @@ impl Namespace {
     /// The revision up to which this server has followed the log.
     #[must_use]
     pub fn revision(&self) -> Revision {
-        self.totals.revision()
+        self.totals.borrow().1
     }
 
     /// The totals of the namespace, as far as this server has followed the log.
     pub(crate) fn totals(&self) -> Totals {
-        self.totals.get()
+        self.totals.borrow().0
     }
 
     /// Number of commands that wait to be decided.

@@ -105,7 +105,7 @@ pub async fn start(
         urgent,
         backpressure: Backpressure::default(),
         totals: tally.totals(),
-        sessions: settings.counts.sessions.clone(),
+        lateness: settings.counts.lateness.clone(),
         local: SharedLocalState::new(&settings),
         granted: SharedGrantTimes::default(),
         lease: settings.lease.clone(),

@@ -2,21 +2,21 @@
 
 use std::collections::HashMap;
 
+use prometheus_client::metrics::histogram::Histogram;
 use tenure_core::{ClaimState, Event, Home, Recorded, Revision, Table};
 use tokio::time::Instant;
-
-use super::metrics::Locks;
 
 /// Since when claims wait, as far as this server knows. It has all claims, since their sessions may move here
 /// meanwhile.
 pub(super) struct WaitTimes {
     since: HashMap<Revision, Instant>,
-    locks: Locks,
+    /// The metric of how long they waited.
+    waits: Histogram,
 }
 
 impl WaitTimes {
-    pub(super) fn new(locks: Locks) -> Self {
-        Self { since: HashMap::new(), locks }
+    pub(super) fn new(waits: Histogram) -> Self {
+        Self { since: HashMap::new(), waits }
     }
 
     /// Applies a committed event. `home` is the state before it.
@@ -40,7 +40,7 @@ impl WaitTimes {
         if let Some(since) = self.since.remove(&claim)
             && home.has_session(session)
         {
-            self.locks.waited(since.elapsed());
+            self.waits.observe(since.elapsed().as_secs_f64());
         }
     }
 

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use crate::end::EndReason;
 use crate::map::Map;
 use crate::model::{Claim, Revision};
-use crate::names::Names;
-use crate::names::Text;
+use crate::names::{Names, Text};
+use crate::recent::Recent;
 
 /// The number of ended sessions that are remembered.
 const SESSIONS: usize = 10_000;
@@ -37,7 +37,8 @@ pub(super) struct Memory {
     cancels_since: Revision,
     /// The last event that was recalled.
     recalled: Revision,
-    handoffs: Recent<(Claim, Claim)>,
+    /// The handoffs, by the tokens of the holds that ended.
+    handoffs: Recent<Revision, (Claim, Claim), HANDOFFS>,
 }
 
 #[derive(Debug, Default)]
@@ -53,14 +54,6 @@ struct Past {
     cancelled_before: Revision,
     /// The groups that it left, and its numbers there.
     left: VecDeque<(Text, Revision)>,
-}
-
-/// Data on holds, by their tokens; the oldest entries are dropped.
-#[derive(Debug)]
-struct Recent<T> {
-    known: Map<Revision, T>,
-    /// The index of the oldest entry, once the set is full.
-    oldest: usize,
 }
 
 /// Ended holds, each in the slot that its token gives, where it stays until a hold ends whose token gives the same
@@ -96,25 +89,6 @@ impl OlderHolds {
         for (token, session, reason) in std::mem::replace(&mut self.0, wider).into_iter().flatten() {
             let slot = self.slot(token);
             self.0[slot] = Some((token, session, reason));
-        }
-    }
-}
-
-impl<T> Default for Recent<T> {
-    fn default() -> Self {
-        Self { known: Map::default(), oldest: 0 }
-    }
-}
-
-impl<T> Recent<T> {
-    fn remember(&mut self, token: Revision, what: T, most: usize) {
-        if self.known.len() < most {
-            self.known.insert(token, what);
-        } else if let Some(known) = self.known.get_mut(&token) {
-            *known = what;
-        } else if self.known.replace_index(self.oldest, token).is_ok() {
-            self.known[self.oldest] = what;
-            self.oldest = (self.oldest + 1) % most;
         }
     }
 }
@@ -199,7 +173,7 @@ impl Memory {
     /// Records a handoff: the hold that ended, and the hold that began.
     pub(super) fn handed_over(&mut self, token: Revision, from: Claim, to: Claim) {
         self.claim_ended(&from.spec.session.clone(), token, EndReason::Transferred);
-        self.handoffs.remember(token, (from, to), HANDOFFS);
+        self.handoffs.insert(&token, (from, to));
     }
 
     pub(super) fn left(&mut self, session: &Text, group: &Text, number: Revision) {
@@ -231,7 +205,7 @@ impl Memory {
 
     /// The handoff of the hold with this token, if it is remembered: the hold that ended, and the hold that began.
     pub(super) fn handoff(&self, token: Revision) -> Option<&(Claim, Claim)> {
-        let handoff = self.handoffs.known.get(&token)?;
+        let handoff = self.handoffs.get(&token)?;
         // A handoff that was undone because the hold had ended otherwise does not count.
         let ended = self.end_of_hold(&handoff.0.spec.session, token);
         ended.is_none_or(|reason| reason == EndReason::Transferred).then_some(handoff)
@@ -293,21 +267,5 @@ mod tests {
         assert_eq!(memory.end_of_session("ann"), Some(EndReason::Expired));
         memory.session_ended(&"one more".into(), EndReason::Closed, Revision(1));
         assert_eq!(memory.end_of_session("ann"), None);
-    }
-
-    #[test]
-    fn of_what_is_recent_the_oldest_goes_first() {
-        let mut recent = Recent::default();
-        for token in 1..=5 {
-            recent.remember(Revision(token), token, 3);
-        }
-        let known =
-            |recent: &Recent<u64>| (1..=6).filter(|token| recent.known.contains_key(&Revision(*token))).collect();
-        let first: Vec<u64> = known(&recent);
-        assert_eq!(first, [3, 4, 5]);
-        recent.remember(Revision(6), 6, 3);
-        recent.remember(Revision(6), 7, 3);
-        let then: Vec<u64> = known(&recent);
-        assert_eq!((then, recent.known[&Revision(6)]), (vec![4, 5, 6], 7));
     }
 }
