@@ -27,13 +27,6 @@ pub enum Origin {
     },
 }
 
-impl Default for Origin {
-    /// A stream that the session is not attached to.
-    fn default() -> Self {
-        Self::Stream { attached: None }
-    }
-}
-
 /// The mode that an Acquire requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AskedMode {

@@ -313,7 +313,7 @@ impl Home {
     /// full disconnect grace. Sessions whose time was up before are excepted: their end may be in progress, and nothing
     /// revives them.
     pub fn refresh(&mut self, now: Tick) {
-        self.floors.raise(now);
+        self.floors.all = now;
     }
 
     /// Records a server's lease. The longest lease is how long another server, cut off from the database, may go on

@@ -8,11 +8,11 @@ use std::sync::Arc;
 pub type Text = Arc<str>;
 
 /// Names of locks: nearly always one, which takes no memory besides its text.
-#[derive(Clone, serde::Deserialize)]
+#[derive(Clone, PartialEq, Eq, serde::Deserialize)]
 #[serde(from = "Vec<Text>")]
 pub struct Names(Inner);
 
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 #[expect(clippy::box_collection, reason = "a thin pointer leaves the whole as small as one text")]
 enum Inner {
     One(Text),
@@ -21,12 +21,6 @@ enum Inner {
 }
 
 const _: () = assert!(size_of::<Names>() == size_of::<Text>());
-
-impl Default for Names {
-    fn default() -> Self {
-        Self::from(Vec::new())
-    }
-}
 
 impl Deref for Names {
     type Target = [Text];
@@ -57,13 +51,6 @@ impl From<Text> for Names {
     }
 }
 
-impl Extend<Text> for Names {
-    fn extend<I: IntoIterator<Item = Text>>(&mut self, names: I) {
-        let before = std::mem::take(self);
-        *self = before.iter().cloned().chain(names).collect();
-    }
-}
-
 impl FromIterator<Text> for Names {
     fn from_iter<I: IntoIterator<Item = Text>>(names: I) -> Self {
         let mut names = names.into_iter();
@@ -82,14 +69,6 @@ impl<'a> IntoIterator for &'a Names {
         self.iter()
     }
 }
-
-impl PartialEq for Names {
-    fn eq(&self, other: &Self) -> bool {
-        **self == **other
-    }
-}
-
-impl Eq for Names {}
 
 impl fmt::Debug for Names {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -117,9 +96,6 @@ mod tests {
             assert_eq!(*made, *texts);
             assert_eq!(made, collected);
             assert!(made.into_iter().eq(&texts));
-            let mut extended = Names::default();
-            extended.extend(texts.iter().cloned());
-            assert_eq!(made, extended);
         }
     }
 

@@ -208,6 +208,7 @@ impl Table {
 
     /// Adds a session.
     fn admit(&mut self, session: Session) {
+        self.note(Undo::SessionInserted(session.spec.id.clone()));
         count(&mut self.homes, None, Some(session.spec.home));
         self.census.add(session.spec.identity.as_ref(), Counted::Session);
         self.opened.insert(session.opened, session.spec.id.clone());
@@ -215,16 +216,17 @@ impl Table {
     }
 
     /// The reverse of [`Self::admit`].
-    fn dismiss(&mut self, id: &str) -> Option<Session> {
-        let session = self.sessions.swap_remove(id)?;
+    fn dismiss(&mut self, id: &str) {
+        let Some(session) = self.sessions.swap_remove(id) else { return };
         self.opened.remove(&session.opened);
         count(&mut self.homes, Some(session.spec.home), None);
         self.census.remove(session.spec.identity.as_ref(), Counted::Session);
-        Some(session)
+        self.note(Undo::SessionRemoved(session));
     }
 
     /// Adds a claim, also to its session and its locks.
     fn enter(&mut self, mut claim: Claim) {
+        self.note(Undo::ClaimEntered(claim.id));
         if let Some(count) = self.counted.of(&claim) {
             *count += 1;
         }
@@ -242,8 +244,8 @@ impl Table {
     }
 
     /// The reverse of [`Self::enter`].
-    fn leave(&mut self, id: Revision) -> Option<Claim> {
-        let claim = self.claims.remove(&id)?;
+    fn leave(&mut self, id: Revision) {
+        let Some(claim) = self.claims.remove(&id) else { return };
         if let Some(count) = self.counted.of(&claim) {
             *count -= 1;
         }
@@ -256,7 +258,7 @@ impl Table {
             session.claim_bytes -= claim.spec.message_bytes();
             self.census.remove_claim(session.spec.identity.as_ref(), &claim);
         }
-        Some(claim)
+        self.note(Undo::ClaimLeft(claim));
     }
 }
 

@@ -150,7 +150,7 @@ pub fn acquire(session: impl Into<Text>, names: impl IntoNames) -> Command {
         session: session.into(),
         opening: Some(opening()),
         home: HOME,
-        origin: Origin::default(),
+        origin: Origin::Stream { attached: None },
         opened: None,
         names: names.into_names(),
         mode: AskedMode::Exclusive,

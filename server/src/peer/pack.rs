@@ -310,7 +310,7 @@ mod tests {
                 _ => AskedMode::Permits { permits: 2, limit: Some(5) },
             };
             let received = Revision(self.below(9));
-            let origin = if self.below(2) == 0 { Origin::Call { received } } else { Origin::default() };
+            let origin = if self.below(2) == 0 { Origin::Call { received } } else { Origin::Stream { attached: None } };
             let command = testing::acquire(session, Names::from(names)).opening(Some(opening)).origin(origin);
             let command = command.at(ServerId(7 + self.below(2))).mode(mode);
             let command = command.queue(self.below(4) > 0).priority(1 - self.below(3) as i32).labels(self.labels());

@@ -6,9 +6,10 @@ use crate::model::Revision;
 /// The earliest moments from which TTLs count.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Floors {
-    all: Tick,
+    /// The floor of all sessions.
+    pub(super) all: Tick,
     /// The last history loss of the database that is known to this home.
-    lost: Revision,
+    pub(super) lost: Revision,
     /// The floor of sessions opened before that.
     older: Tick,
 }
@@ -17,16 +18,6 @@ impl Floors {
     /// The floor of a session that was opened at this revision.
     pub(super) fn of(&self, opened: Revision) -> Tick {
         if opened < self.lost { self.all.max(self.older) } else { self.all }
-    }
-
-    /// The last history loss of the database that is known to this home.
-    pub(super) fn lost(&self) -> Revision {
-        self.lost
-    }
-
-    /// Makes `now` the floor of all sessions.
-    pub(super) fn raise(&mut self, now: Tick) {
-        self.all = now;
     }
 
     /// Makes `floor` the floor of sessions opened before a history loss. Returns whether the loss is new.

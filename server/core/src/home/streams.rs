@@ -76,7 +76,7 @@ impl Home {
     #[must_use]
     pub fn attached_by(&self, session: &str, stream: StreamId) -> Option<Attached> {
         let timer = self.sessions.get(session).filter(|timer| timer.stream() == Some(stream))?;
-        Some(Attached { count: timer.attachment, lost: self.floors.lost() })
+        Some(Attached { count: timer.attachment, lost: self.floors.lost })
     }
 
     pub(super) fn detach(&mut self, session: &Text, stream: StreamId) {

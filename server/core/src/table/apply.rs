@@ -43,33 +43,24 @@ impl Table {
         self.revision = revision;
         self.remember(revision, event);
         match event {
-            Event::SessionOpened(spec) => {
-                self.note(Undo::SessionInserted(spec.id.clone()));
-                self.admit(Session::new((**spec).clone(), revision));
-            }
+            Event::SessionOpened(spec) => self.admit(Session::new((**spec).clone(), revision)),
             Event::SessionAttached { session, home, ttl, disconnect_grace, attachment, .. } => {
                 self.attach(session, *home, *ttl, *disconnect_grace, *attachment);
             }
-            Event::SessionEnded { session, .. } => {
-                if let Some(session) = self.dismiss(session) {
-                    self.note(Undo::SessionRemoved(session));
-                }
-            }
-            Event::ClaimQueued(spec) => {
-                self.put(Claim::new(revision, spec.clone(), ClaimState::Waiting));
-            }
+            Event::SessionEnded { session, .. } => self.dismiss(session),
+            Event::ClaimQueued(spec) => self.enter(Claim::new(revision, spec.clone(), ClaimState::Waiting)),
             Event::ClaimGranted { claim, spec } => {
                 if *claim != revision {
-                    self.take(*claim);
+                    self.leave(*claim);
                 }
-                self.put(Claim::new(*claim, spec.clone(), ClaimState::Held { token: revision }));
+                self.enter(Claim::new(*claim, spec.clone(), ClaimState::Held { token: revision }));
             }
             Event::ClaimLingering { claim, token, spec, home, .. } => {
-                self.take(*claim);
+                self.leave(*claim);
                 let state = ClaimState::Lingering { token: *token, home: *home };
-                self.put(Claim::new(*claim, spec.clone(), state));
+                self.enter(Claim::new(*claim, spec.clone(), state));
             }
-            Event::ClaimEnded { claim, .. } => self.take(*claim),
+            Event::ClaimEnded { claim, .. } => self.leave(*claim),
             Event::ClaimUpdated { claim, spec, .. } => {
                 self.alter(*claim, |found| found.spec = spec.clone());
             }
@@ -82,9 +73,9 @@ impl Table {
             }
             Event::TransferCancelled { claim, .. } => self.alter(*claim, |found| found.transfer = None),
             Event::ClaimTransferred { from, claim, spec, .. } => {
-                self.take(*from);
-                self.take(*claim);
-                self.put(Claim::new(*claim, spec.clone(), ClaimState::Held { token: revision }));
+                self.leave(*from);
+                self.leave(*claim);
+                self.enter(Claim::new(*claim, spec.clone(), ClaimState::Held { token: revision }));
             }
             Event::LockConfigured { name, settings, .. } => self.set(name, settings.clone()),
             Event::Group { id, group, change } => self.change_group(*id, group, revision, change),
@@ -103,22 +94,11 @@ impl Table {
         }
     }
 
-    fn put(&mut self, claim: Claim) {
-        self.note(Undo::ClaimEntered(claim.id));
-        self.enter(claim);
-    }
-
-    fn take(&mut self, id: Revision) {
-        if let Some(claim) = self.leave(id) {
-            self.note(Undo::ClaimLeft(claim));
-        }
-    }
-
     fn alter(&mut self, id: Revision, change: impl FnOnce(&mut Claim)) {
         if let Some(mut claim) = self.claims.get(&id).cloned() {
             change(&mut claim);
-            self.take(id);
-            self.put(claim);
+            self.leave(id);
+            self.enter(claim);
         }
     }
 

@@ -257,13 +257,8 @@ impl Table {
         };
     }
 
-    /// Sets or removes a membership, in a way that can be undone.
-    fn set_membership(&mut self, session: &Text, name: &Text, number: Option<Revision>) {
-        let before = self.put_membership(session, name, number);
-        self.note(Undo::Membership { session: session.clone(), group: name.clone(), number: before });
-    }
-
-    pub(super) fn put_membership(&mut self, session: &Text, name: &Text, number: Option<Revision>) -> Option<Revision> {
+    /// Sets or removes a membership.
+    pub(super) fn set_membership(&mut self, session: &Text, name: &Text, number: Option<Revision>) {
         let groups = self.memberships.entry(session.clone()).or_default();
         let before = match number {
             Some(number) => groups.insert(name.clone(), number),
@@ -284,13 +279,13 @@ impl Table {
             }
             _ => {}
         }
-        before
+        self.note(Undo::Membership { session: session.clone(), group: name.clone(), number: before });
     }
 
     /// Adds a group and its memberships to a table that is restored.
     pub(super) fn settle_group(&mut self, group: Arc<Group>) {
         for member in group.members.values() {
-            self.put_membership(&member.spec.session, &group.name, Some(member.number));
+            self.set_membership(&member.spec.session, &group.name, Some(member.number));
         }
         self.groups.insert(group.name.clone(), group);
     }

@@ -49,26 +49,21 @@ impl Table {
         while let Some(undo) = self.journal.pop() {
             match undo {
                 Undo::Revision(revision) => self.revision = revision,
-                Undo::SessionInserted(id) => {
-                    self.dismiss(&id);
-                }
+                Undo::SessionInserted(id) => self.dismiss(&id),
                 Undo::SessionRemoved(session) => self.admit(session),
                 Undo::SessionAttached { session, home, ttl, disconnect_grace, attachment } => {
                     self.attach(&session, home, ttl, disconnect_grace, attachment);
                 }
-                Undo::ClaimEntered(id) => {
-                    self.leave(id);
-                }
+                Undo::ClaimEntered(id) => self.leave(id),
                 Undo::ClaimLeft(claim) => self.enter(claim),
                 Undo::Configured { name, before } => self.set(&name, before),
                 Undo::Group { name, group } => self.put_group(&name, group),
-                Undo::Membership { session, group, number } => {
-                    self.put_membership(&session, &group, number);
-                }
+                Undo::Membership { session, group, number } => self.set_membership(&session, &group, number),
             }
         }
     }
 
+    /// Records how to undo a change of a decision. Changes by committed events are final.
     pub(super) fn note(&mut self, undo: Undo) {
         if self.journaling {
             self.journal.push(undo);

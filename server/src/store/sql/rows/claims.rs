@@ -102,7 +102,8 @@ pub(crate) fn add_claim(
     let name = text(row, 2)?;
     if let Some(last) = claims.last_mut().filter(|last| last.id == id) {
         // The claim is not shared yet, so `make_mut` copies nothing.
-        Arc::make_mut(&mut last.spec).names.extend([name]);
+        let spec = Arc::make_mut(&mut last.spec);
+        spec.names = spec.names.iter().cloned().chain([name]).collect();
         return Ok(());
     }
     let state = match row.text(3)? {
