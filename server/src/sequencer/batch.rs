@@ -82,7 +82,7 @@ impl Sequencer {
             let spans = work.requests.iter().map(|(_, source)| source.span());
             let traced = spans::append(spans, &batch);
             let appended = self.append(&batch, &traced).await;
-            record_end(&traced, &appended);
+            spans::appended(&traced, &appended);
             drop(traced);
             match appended {
                 Ok(()) => {
@@ -147,6 +147,13 @@ impl Sequencer {
         Ok(())
     }
 
+    /// Like [`Self::catch_up`], when no request waits for that.
+    pub(super) async fn try_catch_up(&mut self) {
+        if let Err(error) = self.catch_up().await {
+            tracing::debug!(namespace = %self.replica.name, %error, "cannot follow the log");
+        }
+    }
+
     fn jump(&mut self, Loss { after, revision }: Loss) -> Batch {
         tracing::error!(namespace = %self.replica.name, %after, %revision, "the database may have lost history: the revision jumps");
         self.batch(after, vec![Recorded { revision, event: Event::HistoryLost { after } }])
@@ -208,9 +215,7 @@ impl Sequencer {
             }
         }
         self.announced = None;
-        if let Err(error) = self.catch_up().await {
-            tracing::debug!(namespace = %self.replica.name, %error, "cannot follow the log");
-        }
+        self.try_catch_up().await;
     }
 
     /// Fails what was forwarded without waiting for it, because this server stops.
@@ -279,7 +284,7 @@ impl Sequencer {
                     self.passing.followers.let_go();
                 }
             }
-            if self.cancel.is_cancelled() {
+            if self.settings.cancel.is_cancelled() {
                 return Err(StoreError::OutcomeUnknown("stopping".to_owned()));
             }
             self.reject_requests_until(Instant::now() + pause).await;
@@ -292,12 +297,9 @@ impl Sequencer {
         loop {
             tokio::select! {
                 () = sleep_until(until) => return,
-                () = self.cancel.cancelled() => return,
+                () = self.settings.cancel.cancelled() => return,
                 request = next(&mut self.urgent, &mut self.requests) => match request {
-                    Some(request) => {
-                        self.backpressure.remove(request.load());
-                        request.reject(&self.replica.name, &Rejection::Unavailable("no reply".to_owned()));
-                    }
+                    Some(request) => self.reject_request(request, &Rejection::Unavailable("no reply".to_owned())),
                     None => return,
                 },
             }
@@ -331,7 +333,7 @@ impl Sequencer {
         let until = Instant::now() + limits::READING;
         let mut readers = readers.into_iter();
         for reader in readers.by_ref() {
-            reader(Ok(&self.replica.table));
+            reader(Ok(&self.replica.view()));
             if Instant::now() >= until {
                 break;
             }
@@ -383,16 +385,6 @@ pub(super) fn registrations(work: &Work, decisions: &[Decision]) -> impl Iterato
             _ => None,
         }
     })
-}
-
-/// Records the outcome of an append in its span.
-fn record_end(span: &Context, appended: &Result<(), StoreError>) {
-    match appended {
-        Ok(()) => spans::appended(span, "committed", false),
-        Err(StoreError::Conflict) => spans::appended(span, "lost", false),
-        Err(StoreError::Unavailable(_)) => spans::appended(span, "unavailable", true),
-        Err(_) => spans::appended(span, "unknown", true),
-    }
 }
 
 /// Records in the forwarded work at which revision each of its commands was decided.

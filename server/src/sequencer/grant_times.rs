@@ -1,8 +1,6 @@
 //! When each hold was granted, which the log may drop while the hold lasts. For display only: the table contains no
 //! time, and no decision depends on it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
 use tenure_core::{ByRevision, Claim, Event, Revision, Table};
 
 use crate::store::Batch;
@@ -42,26 +40,8 @@ impl GrantTimes {
     }
 
     /// When the claim was granted, if it was and that is known.
-    fn of(&self, claim: &Claim) -> Option<i64> {
+    pub(super) fn of(&self, claim: &Claim) -> Option<i64> {
         self.0.get(&claim.token()?).copied()
-    }
-}
-
-/// Grant times shared with readers, which the sequencer runs only while it does nothing else, so the lock is never held
-/// for long.
-#[derive(Clone, Default)]
-pub(super) struct SharedGrantTimes(Arc<Mutex<GrantTimes>>);
-
-impl SharedGrantTimes {
-    pub(super) fn lock(&self) -> MutexGuard<'_, GrantTimes> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The grant timestamps of these claims, as far as known.
-    pub(super) fn of<'a>(&self, claims: impl IntoIterator<Item = &'a Claim>) -> Vec<Granted> {
-        let times = self.lock();
-        let granted = |claim: &Claim| Some((claim.token()?, times.of(claim)?));
-        claims.into_iter().filter_map(granted).collect()
     }
 }
 
@@ -69,14 +49,10 @@ impl SharedGrantTimes {
 pub struct View<'a> {
     /// The table.
     pub table: &'a Table,
-    granted: MutexGuard<'a, GrantTimes>,
+    pub(super) granted: &'a GrantTimes,
 }
 
-impl<'a> View<'a> {
-    pub(super) fn new(table: &'a Table, granted: &'a SharedGrantTimes) -> Self {
-        Self { table, granted: granted.lock() }
-    }
-
+impl View<'_> {
     /// When a claim was granted, in ms since 1970, by the clock of the server that appended the grant. `None` while it
     /// waits, or if unknown.
     #[must_use]

@@ -25,7 +25,7 @@ mod work;
 
 use futures::channel::mpsc::UnboundedSender;
 use opentelemetry::Context;
-use tenure_core::{Command, Outcome, Rejection, Request, Revision, ServerId, Table, Text};
+use tenure_core::{Command, EndReason, Outcome, Rejection, Request, Revision, ServerId, Text};
 use tokio::sync::{mpsc, oneshot};
 
 use backpressure::Load;
@@ -73,7 +73,7 @@ pub struct StreamReplies {
 pub type StreamReplySender = UnboundedSender<StreamReplies>;
 
 type ReplySender = oneshot::Sender<Reply>;
-type Reader = Box<dyn FnOnce(Result<&Table, Rejection>) + Send>;
+type Reader = Box<dyn FnOnce(Result<&View<'_>, Rejection>) + Send>;
 
 /// A message to a sequencer.
 enum Message {

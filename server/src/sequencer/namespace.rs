@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::backpressure::Backpressure;
-use super::grant_times::{SharedGrantTimes, View};
+use super::grant_times::View;
 use super::local::SharedLocalState;
 use super::metrics::Lateness;
 use super::passing::{News, Pass};
@@ -35,7 +35,6 @@ pub struct Namespace {
     pub(super) totals: watch::Receiver<(Totals, Revision)>,
     pub(super) lateness: Lateness,
     pub(super) local: SharedLocalState,
-    pub(super) granted: SharedGrantTimes,
     pub(super) lease: Arc<Lease>,
     pub(super) hub: Arc<Hub>,
     pub(super) log_reader: Arc<LogReader>,
@@ -149,26 +148,25 @@ impl Namespace {
         T: Send + 'static,
         F: FnOnce(&Table) -> T + Send + 'static,
     {
-        let (reply, answer) = oneshot::channel();
-        let reader: Reader = Box::new(move |table| {
-            // A caller that is gone needs no reply.
-            let _ = reply.send(table.map(read));
-        });
-        self.requests.send(Message::Read(reader)).await.map_err(|_| Rejection::Draining)?;
-        answer.await.map_err(|_| Rejection::Draining)?
+        self.view(move |view| read(view.table)).await
     }
 
     /// Like [`Self::read`], with the display data kept beside the table.
     ///
     /// # Errors
     /// If the head cannot be read from the store.
-    pub async fn view<T, F>(&self, view: F) -> Result<T, Rejection>
+    pub async fn view<T, F>(&self, read: F) -> Result<T, Rejection>
     where
         T: Send + 'static,
         F: FnOnce(&View<'_>) -> T + Send + 'static,
     {
-        let granted = self.granted.clone();
-        self.read(move |table| view(&View::new(table, &granted))).await
+        let (reply, answer) = oneshot::channel();
+        let reader: Reader = Box::new(move |view| {
+            // A caller that is gone needs no reply.
+            let _ = reply.send(view.map(read));
+        });
+        self.requests.send(Message::Read(reader)).await.map_err(|_| Refusal::Draining)?;
+        answer.await.map_err(|_| Refusal::Draining)?
     }
 
     /// Sends all that is committed here from now on to another server, until it drops the receiver or does not keep up.

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::iter;
 use std::sync::Arc;
 
-use tenure_core::{Event, Recorded, Revision, ServerId, Table, Text};
+use tenure_core::{Claim, Event, Recorded, Revision, ServerId, Table, Text};
 use tokio::time::Instant;
 
-use super::grant_times::{GrantTimes, SharedGrantTimes};
+use super::grant_times::{GrantTimes, View};
 use super::local::SharedLocalState;
 use super::namespace::Namespace;
 use super::rows::RowsBehind;
@@ -47,7 +47,7 @@ pub(super) struct Replica {
     pub(super) local: SharedLocalState,
     pub(super) hub: Arc<Hub>,
     pub(super) rows: RowsBehind,
-    granted: SharedGrantTimes,
+    granted: GrantTimes,
     tally: Tally,
     /// The highest revision that this server has ever seen in this namespace.
     seen: Revision,
@@ -79,7 +79,7 @@ impl Replica {
             local: namespace.local.clone(),
             hub: namespace.hub.clone(),
             rows: RowsBehind::default(),
-            granted: namespace.granted.clone(),
+            granted: GrantTimes::default(),
             tally,
             seen: Revision(0),
             lost_whole: None,
@@ -106,7 +106,7 @@ impl Replica {
     ) -> Vec<Option<PendingGrant>> {
         self.seen = self.seen.max(batch.revision());
         self.record_writer(&batch);
-        self.granted.lock().apply(&batch);
+        self.granted.apply(&batch);
         self.rows.touched(&batch.events, &self.table);
         let pending = self.local.commit(registrations, &batch.events, &self.table);
         self.tally.apply(&batch, &self.table);
@@ -117,8 +117,14 @@ impl Replica {
     /// The changes that bring the rows to the table's revision.
     pub(super) fn row_changes(&self) -> RowChanges {
         let mut changes = self.rows.changes(&self.table);
-        changes.granted = self.granted.of(&changes.claims);
+        let granted = |claim: &Claim| Some((claim.token()?, self.granted.of(claim)?));
+        changes.granted = changes.claims.iter().filter_map(granted).collect();
         changes
+    }
+
+    /// What readers see.
+    pub(super) fn view(&self) -> View<'_> {
+        View { table: &self.table, granted: &self.granted }
     }
 
     fn record_writer(&mut self, batch: &Batch) {
@@ -166,7 +172,7 @@ impl Replica {
         self.seen = self.seen.max(self.table.revision());
         self.rows = RowsBehind::at(revision);
         self.table = restored;
-        *self.granted.lock() = GrantTimes::loaded(granted);
+        self.granted = GrantTimes::loaded(granted);
         self.last_of.clear();
         self.last_of_since = revision;
         self.tally.reset(&self.table);

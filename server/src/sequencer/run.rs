@@ -10,7 +10,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::backpressure::Backpressure;
-use super::grant_times::SharedGrantTimes;
 use super::local::SharedLocalState;
 use super::metrics::Counts;
 use super::passing::{Passing, Peers};
@@ -75,7 +74,6 @@ pub(super) struct Sequencer {
     pub(super) backpressure: Backpressure,
     /// Readers deferred to a later batch.
     pub(super) readers: Vec<Reader>,
-    pub(super) cancel: CancellationToken,
     /// The number of the last batch of this server in this namespace.
     pub(super) number: u64,
     pub(super) passing: Passing,
@@ -107,7 +105,6 @@ pub async fn start(
         totals: tally.totals(),
         lateness: settings.counts.lateness.clone(),
         local: SharedLocalState::new(&settings),
-        granted: SharedGrantTimes::default(),
         lease: settings.lease.clone(),
         hub: Arc::new(Hub::new(settings.watch_budget.clone())),
         log_reader: settings.log_reader.clone(),
@@ -119,7 +116,6 @@ pub async fn start(
         urgent: urgent_queue,
         backpressure: namespace.backpressure.clone(),
         readers: Vec::new(),
-        cancel: settings.cancel.clone(),
         number: settings.first_number,
         passing: Passing::default(),
         announced: None,
@@ -151,9 +147,13 @@ impl Sequencer {
         self.urgent.close();
         self.requests.close();
         while let Some(request) = next(&mut self.urgent, &mut self.requests).await {
-            self.backpressure.remove(request.load());
-            request.reject(&self.replica.name, &Rejection::Draining);
+            self.reject_request(request, &Rejection::Draining);
         }
+    }
+
+    pub(super) fn reject_request(&self, request: Message, refusal: &Refusal) {
+        self.backpressure.remove(request.load());
+        request.reject(&self.replica.name, refusal);
     }
 
     /// Waits for a request or for the next check of the clock; then takes the due commands and all that has arrived.
@@ -164,7 +164,7 @@ impl Sequencer {
         let has_room = self.has_room();
         let first = tokio::select! {
             biased;
-            () = self.cancel.cancelled() => return None,
+            () = self.settings.cancel.cancelled() => return None,
             Some(heard) = self.passing.word() => {
                 self.hear(heard).await;
                 None
@@ -253,12 +253,8 @@ impl Sequencer {
         let Some((to, saving)) = self.saving.take() else { return };
         match saving.await {
             Ok(Ok(())) => self.replica.rows.saved(to),
-            Ok(Err(StoreError::Conflict)) => {
-                // Another server wrote first; the head shows how far it got.
-                if let Err(error) = self.catch_up().await {
-                    tracing::debug!(namespace = %self.replica.name, %error, "cannot follow the log");
-                }
-            }
+            // Another server wrote first; the head shows how far it got.
+            Ok(Err(StoreError::Conflict)) => self.try_catch_up().await,
             Ok(Err(error)) => tracing::debug!(namespace = %self.replica.name, %error, "rows are behind the log"),
             Err(error) => tracing::error!(namespace = %self.replica.name, %error, "writing rows failed"),
         }

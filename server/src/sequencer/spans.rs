@@ -8,7 +8,7 @@ use opentelemetry::{Array, Context, KeyValue, StringValue, Value};
 use tenure_core::{Command, Outcome, ServerId, Text};
 
 use super::Reply;
-use crate::store::Batch;
+use crate::store::{Batch, StoreError};
 use crate::telemetry::traces::{child, note, parent, start};
 
 /// Maximum bytes of names that a span records.
@@ -86,7 +86,13 @@ pub(super) fn append<'a>(spans: impl ExactSizeIterator<Item = Option<&'a Context
 }
 
 /// Records the outcome of the append.
-pub(super) fn appended(append: &Context, end: &'static str, is_failure: bool) {
+pub(super) fn appended(append: &Context, result: &Result<(), StoreError>) {
+    let (end, is_failure) = match result {
+        Ok(()) => ("committed", false),
+        Err(StoreError::Conflict) => ("lost", false),
+        Err(StoreError::Unavailable(_)) => ("unavailable", true),
+        Err(_) => ("unknown", true),
+    };
     append.span().set_attribute(KeyValue::new("tenure.append.outcome", end));
     if is_failure {
         append.span().set_status(Status::error(end));

@@ -61,10 +61,8 @@ impl Sequencer {
     /// Comes to an end with what was decided by a batch that cannot be followed event by event.
     async fn conclude_late(&mut self, told: Option<Revision>, due: Vec<Due>) {
         let wanted = told.max(due.iter().map(|due| due.at).max()).unwrap_or(Revision(0));
-        if wanted > self.replica.table.revision()
-            && let Err(error) = self.catch_up().await
-        {
-            tracing::debug!(namespace = %self.replica.name, %error, "cannot follow the log");
+        if wanted > self.replica.table.revision() {
+            self.try_catch_up().await;
         }
         let shown = self.replica.table.revision() >= wanted;
         for due in due {
