@@ -16,8 +16,8 @@ pub(super) struct RowsBehind {
     claims: Vec<(Revision, Revision)>,
     /// The revision at which the settings of a lock were last touched.
     settings: Option<Revision>,
-    /// Groups (by id), their names, and the revision at which each was touched.
-    groups: Vec<(Revision, Text, Revision)>,
+    /// Groups (by id and name) and the revision at which each was touched.
+    groups: Vec<((Revision, Text), Revision)>,
 }
 
 impl RowsBehind {
@@ -39,10 +39,10 @@ impl RowsBehind {
     pub(super) fn saved(&mut self, revision: Revision) {
         if revision > self.saved {
             self.saved = revision;
-            retain(&mut self.sessions, |(_, at)| *at > revision);
-            retain(&mut self.claims, |(_, at)| *at > revision);
+            retain_after(revision, &mut self.sessions);
+            retain_after(revision, &mut self.claims);
             self.settings = self.settings.filter(|at| *at > revision);
-            retain(&mut self.groups, |(.., at)| *at > revision);
+            retain_after(revision, &mut self.groups);
         }
     }
 
@@ -78,7 +78,7 @@ impl RowsBehind {
                     self.claims.extend(adopted.map(|claim| (claim.id, at)));
                 }
                 Event::HistoryLost { .. } => {
-                    self.groups.extend(table.groups_after("", None).map(|group| (group.id, group.name.clone(), at)));
+                    self.groups.extend(table.groups_after("", None).map(|group| ((group.id, group.name.clone()), at)));
                 }
                 Event::AcquireCancelled { .. } | Event::PassesVoided { .. } => {}
             }
@@ -89,7 +89,7 @@ impl RowsBehind {
     pub(super) fn changes(&self, table: &Table) -> RowChanges {
         let (from, to, lost) = (self.saved, table.revision(), table.lost());
         let mut changes = RowChanges { from, to, lost, ..RowChanges::default() };
-        for opened in distinct(&self.sessions) {
+        for opened in distinct(self.sessions.iter().map(|(opened, _)| *opened)) {
             match table.session_opened_at(opened) {
                 Some(session) => {
                     changes.sessions.push(Session::new(session.spec.clone(), opened));
@@ -99,7 +99,7 @@ impl RowsBehind {
                 None => {}
             }
         }
-        for id in distinct(&self.claims) {
+        for id in distinct(self.claims.iter().map(|(id, _)| *id)) {
             match table.claim(id) {
                 Some(claim) => changes.claims.push(claim.clone()),
                 None if id <= self.saved => changes.ended_claims.push(id),
@@ -110,13 +110,10 @@ impl RowsBehind {
             let all = table.all_settings().map(|(name, settings)| (name.clone(), settings.clone()));
             changes.settings = Some(all.collect());
         }
-        let mut groups: Vec<(Revision, &Text)> = self.groups.iter().map(|(id, name, _)| (*id, name)).collect();
-        groups.sort_unstable();
-        groups.dedup();
-        for (id, name) in groups {
-            match table.group(name).filter(|group| group.id == id) {
+        for (id, name) in distinct(self.groups.iter().map(|(key, _)| key)) {
+            match table.group(name).filter(|group| group.id == *id) {
                 Some(group) => changes.groups.push(group.clone()),
-                None if id <= self.saved => changes.ended_groups.push(id),
+                None if *id <= self.saved => changes.ended_groups.push(*id),
                 None => {}
             }
         }
@@ -126,22 +123,22 @@ impl RowsBehind {
     /// Repeated changes of a group are recorded once: only that it was touched after the rows were written matters.
     fn touch_group(&mut self, id: Revision, name: &Text, at: Revision) {
         match self.groups.last_mut() {
-            Some((last, _, touched)) if *last == id => *touched = at,
-            _ => self.groups.push((id, name.clone(), at)),
+            Some(((last, _), touched)) if *last == id => *touched = at,
+            _ => self.groups.push(((id, name.clone()), at)),
         }
     }
 }
 
-/// Keeps the entries that are still wanted, and frees memory from a time when there were many more.
-fn retain<T>(touched: &mut Vec<T>, wanted: impl FnMut(&T) -> bool) {
-    touched.retain(wanted);
+/// Keeps what was touched after a revision, and frees memory from a time when there was much more.
+fn retain_after<K>(revision: Revision, touched: &mut Vec<(K, Revision)>) {
+    touched.retain(|(_, at)| *at > revision);
     if touched.len() < touched.capacity() / 4 {
         touched.shrink_to(touched.len() * 2);
     }
 }
 
-fn distinct(touched: &[(Revision, Revision)]) -> Vec<Revision> {
-    let mut keys: Vec<Revision> = touched.iter().map(|(key, _)| *key).collect();
+fn distinct<K: Ord>(keys: impl Iterator<Item = K>) -> Vec<K> {
+    let mut keys: Vec<K> = keys.collect();
     keys.sort_unstable();
     keys.dedup();
     keys
