@@ -55,6 +55,34 @@ impl AskedMode {
     }
 }
 
+/// The parameters of [`Command::Acquire`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Acquire {
+    /// The requesting session.
+    pub session: Text,
+    /// Opens the session with this if it is not open; otherwise sets its TTL and disconnect grace.
+    pub opening: Option<Opening>,
+    /// The session's home from now on.
+    pub home: ServerId,
+    /// How the request reached the server.
+    pub origin: Origin,
+    /// The intended session, by the revision that opened it; the command then opens none. `None`: any session with
+    /// this id.
+    pub opened: Option<Revision>,
+    /// The locks: at least one, sorted, without duplicates.
+    pub names: Names,
+    /// The mode in which to claim them.
+    pub mode: AskedMode,
+    /// Whether to queue if they are not free.
+    pub queue: bool,
+    /// Waiters of higher priority are served first.
+    pub priority: i32,
+    /// Arbitrary labels.
+    pub metadata: Metadata,
+    /// The minimum hold; zero for none.
+    pub min_hold: Duration,
+}
+
 /// The initiator of a handoff.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Handoff {
@@ -140,31 +168,7 @@ pub enum Command {
         reason: EndReason,
     },
     /// Requests locks.
-    Acquire {
-        /// The requesting session.
-        session: Text,
-        /// Opens the session with this if it is not open; otherwise sets its TTL and disconnect grace.
-        opening: Option<Opening>,
-        /// The session's home from now on.
-        home: ServerId,
-        /// How the request reached the server.
-        origin: Origin,
-        /// The intended session, by the revision that opened it; the command then opens none. `None`: any session with
-        /// this id.
-        opened: Option<Revision>,
-        /// The locks: at least one, sorted, without duplicates.
-        names: Names,
-        /// The mode in which to claim them.
-        mode: AskedMode,
-        /// Whether to queue if they are not free.
-        queue: bool,
-        /// Waiters of higher priority are served first.
-        priority: i32,
-        /// Arbitrary labels.
-        metadata: Metadata,
-        /// The minimum hold; zero for none.
-        min_hold: Duration,
-    },
+    Acquire(Acquire),
     /// Cancels an Acquire, whether waiting or granted. Idempotent.
     CancelAcquire {
         /// The session that requested the locks.
@@ -301,7 +305,7 @@ impl Command {
             Self::OpenSession { session, .. }
             | Self::AttachSession { session, .. }
             | Self::CloseSession { session, .. }
-            | Self::Acquire { session, .. }
+            | Self::Acquire(Acquire { session, .. })
             | Self::CancelAcquire { session, .. }
             | Self::Release { session, .. }
             | Self::UpdateClaim { session, .. }
@@ -324,7 +328,9 @@ impl Command {
     fn opening_mut(&mut self) -> Option<&mut Opening> {
         match self {
             Self::OpenSession { opening, .. } => Some(opening),
-            Self::Acquire { opening, .. } | Self::Group(GroupCommand::Join { opening, .. }) => opening.as_mut(),
+            Self::Acquire(Acquire { opening, .. }) | Self::Group(GroupCommand::Join { opening, .. }) => {
+                opening.as_mut()
+            }
             _ => None,
         }
     }

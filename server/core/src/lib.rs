@@ -24,7 +24,7 @@ mod rejection;
 mod table;
 
 pub use by_revision::ByRevision;
-pub use command::{Actor, AskedMode, Command, FEW_CLAIM_BYTES, Handoff, Limits, Origin, Outcome, Request};
+pub use command::{Acquire, Actor, AskedMode, Command, FEW_CLAIM_BYTES, Handoff, Limits, Origin, Outcome, Request};
 pub use encoding::whole_millis;
 pub use end::{EndReason, Eviction};
 pub use event::{Event, Recorded};

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::command::{AskedMode, Command, Handoff, Origin};
+use crate::command::{Acquire, AskedMode, Command, Handoff, Origin};
 use crate::end::{EndReason, Eviction};
 use crate::event::{Event, Recorded};
 use crate::group::{Assignments, Basis, Group, GroupCommand};
@@ -146,7 +146,7 @@ pub fn close(session: impl Into<Text>) -> Command {
 /// Acquires locks exclusively, and waits for them if they are not free.
 #[must_use]
 pub fn acquire(session: impl Into<Text>, names: impl IntoNames) -> Command {
-    Command::Acquire {
+    Command::Acquire(Acquire {
         session: session.into(),
         opening: Some(opening()),
         home: HOME,
@@ -158,7 +158,7 @@ pub fn acquire(session: impl Into<Text>, names: impl IntoNames) -> Command {
         priority: 0,
         metadata: no_labels(),
         min_hold: Duration::ZERO,
-    }
+    })
 }
 
 /// Cancels an Acquire by a plain call.
@@ -263,29 +263,29 @@ pub trait Build: Sized {
         /// Issued by this server.
         at(ServerId) sets home in Command::OpenSession { home, .. }
             | Command::AttachSession { home, .. }
-            | Command::Acquire { home, .. }
+            | Command::Acquire(Acquire { home, .. })
             | Command::Group(GroupCommand::Join { home, .. }),
         /// Opens the session with these parameters; with `None`, requires it to be open.
-        opening(Option<Opening>) sets opening in Command::Acquire { opening, .. }
+        opening(Option<Opening>) sets opening in Command::Acquire(Acquire { opening, .. })
             | Command::Group(GroupCommand::Join { opening, .. }),
         /// In the session that was opened at this revision.
-        opened(Revision) sets opened in Command::Acquire { opened, .. }
+        opened(Revision) sets opened in Command::Acquire(Acquire { opened, .. })
             | Command::Group(GroupCommand::Join { opened, .. }),
         /// With this attachment count of the session's client.
         attachment(u64) sets attachment in Command::OpenSession { attachment, .. }
             | Command::AttachSession { attachment, .. },
         /// By this way to the server.
-        origin(Origin) sets origin in Command::Acquire { origin, .. },
+        origin(Origin) sets origin in Command::Acquire(Acquire { origin, .. }),
         /// In this mode.
-        mode(AskedMode) sets mode in Command::Acquire { mode, .. },
+        mode(AskedMode) sets mode in Command::Acquire(Acquire { mode, .. }),
         /// Waits if the locks are not free, or does not.
-        queue(bool) sets queue in Command::Acquire { queue, .. },
+        queue(bool) sets queue in Command::Acquire(Acquire { queue, .. }),
         /// With this priority among the waiters.
-        priority(i32) sets priority in Command::Acquire { priority, .. },
+        priority(i32) sets priority in Command::Acquire(Acquire { priority, .. }),
         /// With this minimum hold.
-        min_hold(Duration) sets min_hold in Command::Acquire { min_hold, .. },
+        min_hold(Duration) sets min_hold in Command::Acquire(Acquire { min_hold, .. }),
         /// With these labels of the claim or membership.
-        labels(Metadata) sets metadata in Command::Acquire { metadata, .. }
+        labels(Metadata) sets metadata in Command::Acquire(Acquire { metadata, .. })
             | Command::Group(GroupCommand::Join { metadata, .. }),
         /// Restricted to the hold with this token.
         token(Revision) sets token in Command::Evict { token, .. },
@@ -311,7 +311,7 @@ pub trait Build: Sized {
         let mut command = self.command();
         match &mut command {
             Command::OpenSession { opening, .. }
-            | Command::Acquire { opening: Some(opening), .. }
+            | Command::Acquire(Acquire { opening: Some(opening), .. })
             | Command::Group(GroupCommand::Join { opening: Some(opening), .. }) => change(opening),
             other => panic!("no opening in {other:?}"),
         }
@@ -335,7 +335,7 @@ pub trait Build: Sized {
     fn attached(self, by: Attached) -> Command {
         let mut command = self.command();
         match &mut command {
-            Command::Acquire { origin, .. } => *origin = Origin::Stream { attached: Some(by) },
+            Command::Acquire(Acquire { origin, .. }) => *origin = Origin::Stream { attached: Some(by) },
             Command::CancelAcquire { attached, .. } | Command::Group(GroupCommand::Join { attached, .. }) => {
                 *attached = Some(by);
             }

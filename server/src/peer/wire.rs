@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prost::bytes::Bytes;
-use tenure_core::{AskedMode, Attached, Command, Limits, Names, Opening, Origin, Request, Revision, ServerId, Text};
+use tenure_core::{
+    Acquire, AskedMode, Attached, Command, Limits, Names, Opening, Origin, Request, Revision, ServerId, Text,
+};
 use tenure_proto::internal::command::Kind;
 use tenure_proto::internal::{self as proto};
 use tenure_proto::v1;
@@ -55,7 +57,7 @@ fn command(request: &Request) -> Option<proto::Command> {
     let (identity, limits) =
         actor.map(|actor| (actor.identity.to_string(), told_limits(actor.limits))).unwrap_or_default();
     let kind = match &request.command {
-        Command::Acquire {
+        Command::Acquire(Acquire {
             session,
             opening: asked,
             origin,
@@ -67,7 +69,7 @@ fn command(request: &Request) -> Option<proto::Command> {
             metadata,
             min_hold,
             ..
-        } => {
+        }) => {
             let (mode, permits, limit) = match *mode {
                 AskedMode::Exclusive => (proto::Mode::Unspecified, 0, None),
                 AskedMode::Shared => (proto::Mode::Shared, 0, None),
@@ -151,7 +153,7 @@ fn asked(kind: Kind, home: ServerId) -> Option<Command> {
                 proto::Mode::Shared => AskedMode::Shared,
                 proto::Mode::Permits => permits(acquire.permits, acquire.limit)?,
             };
-            Command::Acquire {
+            Command::Acquire(Acquire {
                 session: session(&acquire.session)?,
                 opening: match acquire.opening {
                     Some(asked) => Some(opened(asked)?),
@@ -169,7 +171,7 @@ fn asked(kind: Kind, home: ServerId) -> Option<Command> {
                 priority: validate::priority(acquire.priority).ok()?,
                 metadata: validate::metadata(acquire.metadata).ok()?,
                 min_hold: duration(acquire.min_hold.unwrap_or_default())?,
-            }
+            })
         }
         Kind::Release(release) => Command::Release {
             session: session(&release.session)?,

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tenure_core::{Command, GroupCommand, metadata_bytes};
+use tenure_core::{Acquire, Command, GroupCommand, metadata_bytes};
 
 use crate::limits;
 
@@ -72,7 +72,7 @@ impl Backpressure {
 pub(super) fn text_bytes(command: &Command) -> usize {
     let (names, metadata, opening) = match command {
         Command::Group(command) => return command.bytes(),
-        Command::Acquire { names, metadata, opening, .. } => (Some(names), Some(metadata), opening.as_ref()),
+        Command::Acquire(Acquire { names, metadata, opening, .. }) => (Some(names), Some(metadata), opening.as_ref()),
         Command::CancelAcquire { names, .. } => (Some(names), None, None),
         Command::UpdateClaim { metadata, .. } => (None, Some(metadata), None),
         Command::OpenSession { opening, .. } => (None, None, Some(opening)),

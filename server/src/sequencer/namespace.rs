@@ -165,8 +165,8 @@ impl Namespace {
             // A caller that is gone needs no reply.
             let _ = reply.send(view.map(read));
         });
-        self.requests.send(Message::Read(reader)).await.map_err(|_| Refusal::Draining)?;
-        answer.await.map_err(|_| Refusal::Draining)?
+        self.requests.send(Message::Read(reader)).await.map_err(|_| Rejection::Draining)?;
+        answer.await.map_err(|_| Rejection::Draining)?
     }
 
     /// Sends all that is committed here from now on to another server, until it drops the receiver or does not keep up.

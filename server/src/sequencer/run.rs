@@ -151,7 +151,7 @@ impl Sequencer {
         }
     }
 
-    pub(super) fn reject_request(&self, request: Message, refusal: &Refusal) {
+    pub(super) fn reject_request(&self, request: Message, rejection: &Rejection) {
         self.backpressure.remove(request.load());
         request.reject(&self.replica.name, refusal);
     }

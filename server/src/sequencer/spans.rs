@@ -5,7 +5,7 @@
 
 use opentelemetry::trace::{SpanKind, Status, TraceContextExt};
 use opentelemetry::{Array, Context, KeyValue, StringValue, Value};
-use tenure_core::{Command, Outcome, ServerId, Text};
+use tenure_core::{Acquire, Command, Outcome, ServerId, Text};
 
 use super::Reply;
 use crate::store::{Batch, StoreError};
@@ -102,7 +102,7 @@ pub(super) fn appended(append: &Context, result: &Result<(), StoreError>) {
 /// The subject of a command.
 fn subject(command: &Command) -> Vec<KeyValue> {
     let names = match command {
-        Command::Acquire { names, .. } | Command::CancelAcquire { names, .. } => &names[..],
+        Command::Acquire(Acquire { names, .. }) | Command::CancelAcquire { names, .. } => &names[..],
         Command::Release { name, .. }
         | Command::Evict { name, .. }
         | Command::UpdateClaim { name, .. }
@@ -117,7 +117,7 @@ fn subject(command: &Command) -> Vec<KeyValue> {
     if let Some(session) = command.session() {
         subject.push(KeyValue::new("tenure.session.id", session.to_string()));
     }
-    if let Command::OpenSession { opening, .. } | Command::Acquire { opening: Some(opening), .. } = command {
+    if let Command::OpenSession { opening, .. } | Command::Acquire(Acquire { opening: Some(opening), .. }) = command {
         subject.push(KeyValue::new("tenure.session.owner", opening.owner.to_string()));
     }
     subject

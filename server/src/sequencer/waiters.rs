@@ -198,7 +198,7 @@ impl WaiterRegistry {
     }
 
     /// Removes a caller that no longer waits. Returns whether none is left.
-    pub(super) fn remove_waiter(&mut self, claim: Revision, number: u64) -> bool {
+    fn remove_waiter(&mut self, claim: Revision, number: u64) -> bool {
         let Some(waiters) = self.waiting.get_mut(&claim) else { return true };
         waiters.retain(|waiter| waiter.number != number);
         let is_empty = waiters.is_empty();
@@ -214,7 +214,7 @@ impl WaiterRegistry {
     }
 
     /// Records that a caller cannot return the grant. Returns whether none has done so, and none will.
-    pub(super) fn remove_grant(&mut self, claim: Revision) -> bool {
+    fn remove_grant(&mut self, claim: Revision) -> bool {
         let Some(count) = self.granted.get_mut(&claim) else { return false };
         *count -= 1;
         let is_lost = *count == 0;

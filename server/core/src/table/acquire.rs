@@ -3,28 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::command::{AskedMode, Origin, Outcome};
+use crate::command::{Acquire, AskedMode, Origin, Outcome};
 use crate::event::Event;
 use crate::model::{
-    Attached, CLAIM_BYTES, Claim, ClaimSpec, ClaimState, Metadata, Mode, Opening, Rank, Revision, ServerId, Session,
-    claim_bytes, no_labels,
+    Attached, CLAIM_BYTES, Claim, ClaimSpec, ClaimState, Mode, Rank, ServerId, Session, claim_bytes, no_labels,
 };
-use crate::names::{Names, Text};
+use crate::names::Text;
 use crate::rejection::Rejection;
 use crate::table::Table;
 use crate::table::decide::{Decision, Events, attached};
-
-/// The parameters of an Acquire, without the session.
-pub(super) struct Acquire {
-    pub(super) origin: Origin,
-    pub(super) opened: Option<Revision>,
-    pub(super) names: Names,
-    pub(super) mode: AskedMode,
-    pub(super) queue: bool,
-    pub(super) priority: i32,
-    pub(super) metadata: Metadata,
-    pub(super) min_hold: Duration,
-}
 
 impl Acquire {
     /// The parameters of this session's claim. Texts that are equal to existing ones are shared.
@@ -67,14 +54,9 @@ pub(super) fn check_room(session: &Session, more: usize) -> Result<(), Rejection
 }
 
 impl Table {
-    pub(super) fn acquire(
-        &mut self,
-        session: &Text,
-        opening: Option<Opening>,
-        home: ServerId,
-        request: Acquire,
-        decided: &mut Events,
-    ) -> Decision {
+    pub(super) fn acquire(&mut self, mut request: Acquire, decided: &mut Events) -> Decision {
+        let opening = request.opening.take();
+        let (session, home) = (&request.session, request.home);
         let rank = Rank::of_new(request.priority);
         let mut comes = false;
         if self.was_cancelled(session, opening.is_some(), &request) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::command::{Command, Limits};
+use crate::command::{Acquire, Command, Limits};
 use crate::group::GroupCommand;
 use crate::model::{Claim, ClaimState, Rank};
 use crate::names::Text;
@@ -77,7 +77,7 @@ impl Table {
             return refuse("sessions of this identity in the namespace", bound);
         }
         match command {
-            Command::Acquire { session, names, mode, queue, priority, .. } => {
+            Command::Acquire(Acquire { session, names, mode, queue, priority, .. }) => {
                 let (claims, waiters) = (full(limits.claims, Counted::Claim), full(limits.waiters, Counted::Waiter));
                 if claims.or(waiters).is_none() || self.has_claim(session, names) {
                     return Ok(());
@@ -108,7 +108,7 @@ impl Table {
     fn would_open(&self, command: &Command) -> bool {
         let session = match command {
             Command::OpenSession { session, .. }
-            | Command::Acquire { session, opening: Some(_), .. }
+            | Command::Acquire(Acquire { session, opening: Some(_), .. })
             | Command::Group(GroupCommand::Join { session, opening: Some(_), .. }) => session,
             _ => return false,
         };

@@ -10,7 +10,7 @@ use crate::model::{
 };
 use crate::names::{Names, Text};
 use crate::rejection::Rejection;
-use crate::table::acquire::{Acquire, check_room};
+use crate::table::acquire::check_room;
 use crate::table::{Table, lingers_at};
 
 pub(super) type Events = Vec<Recorded>;
@@ -59,22 +59,7 @@ impl Table {
                     self.end_session(&session, reason, decided);
                 }
             }
-            Command::Acquire {
-                session,
-                opening,
-                home,
-                origin,
-                opened,
-                names,
-                mode,
-                queue,
-                priority,
-                metadata,
-                min_hold,
-            } => {
-                let request = Acquire { origin, opened, names, mode, queue, priority, metadata, min_hold };
-                return self.acquire(&session, opening, home, request, decided);
-            }
+            Command::Acquire(request) => return self.acquire(request, decided),
             Command::CancelAcquire { session, attached, names } => self.cancel(&session, attached, &names, decided)?,
             Command::EndWait { claim, home } => return Ok(self.end_wait(claim, home, decided)),
             Command::Abandon { claim, home } => self.abandon(claim, home, decided),

@@ -6,7 +6,7 @@ mod view;
 
 use std::collections::BTreeMap;
 
-use tenure_core::{AskedMode, Claim, Command, Mode, Origin, Revision};
+use tenure_core::{Acquire, AskedMode, Claim, Command, Mode, Origin, Revision};
 pub use view::{holders_of, kind_of, pending_of, waiters_of};
 
 /// The kind of a reply.
@@ -86,7 +86,18 @@ impl Naive {
                 }
                 Kind::Done
             }
-            Command::Acquire { session, opening, home, names, mode, queue, priority, min_hold, origin, .. } => {
+            Command::Acquire(Acquire {
+                session,
+                opening,
+                home,
+                names,
+                mode,
+                queue,
+                priority,
+                min_hold,
+                origin,
+                ..
+            }) => {
                 let names_asked: Vec<String> = names.iter().map(ToString::to_string).collect();
                 let awaited = match origin {
                     Origin::Call { received: Revision(0) }

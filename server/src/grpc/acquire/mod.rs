@@ -5,7 +5,7 @@ mod wait;
 use std::time::Duration;
 
 use tenure_core::{
-    AskedMode, Attached, Claim, Command, Metadata, Names, Opening, Origin, Outcome, Rejection, Request, Revision,
+    Acquire, AskedMode, Attached, Claim, Command, Metadata, Names, Opening, Origin, Outcome, Rejection, Request, Revision,
     ServerId, Text, no_labels,
 };
 use tenure_proto::v1::{AcquireRequest, AcquireResponse};
@@ -111,7 +111,7 @@ impl Acquiring {
         if self.attached && attached.is_none() {
             return Err(not_attached(&self.session));
         }
-        Ok(self.principal.request(Command::Acquire {
+        Ok(self.principal.request(Command::Acquire(Acquire {
             session: self.session.clone(),
             opening: self.opening.clone(),
             home,
@@ -126,7 +126,7 @@ impl Acquiring {
             priority: self.priority,
             metadata: self.metadata.clone(),
             min_hold: self.min_hold,
-        }))
+        })))
     }
 }
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    AskedMode, Attached, Basis, Claim, Command, EndReason, Eviction, GroupCommand, Handoff, Limits, LockSettings,
-    Metadata, Names, Opening, Origin, Preempt, Recorded, Request, Revision, ServerId, Table, Text, no_labels,
+    Acquire, AskedMode, Attached, Basis, Claim, Command, EndReason, Eviction, GroupCommand, Handoff, Limits,
+    LockSettings, Metadata, Names, Opening, Origin, Preempt, Recorded, Request, Revision, ServerId, Table, Text,
+    no_labels,
 };
 
 use crate::draw::Draw;
@@ -106,7 +107,7 @@ fn asked(draw: &mut Draw<'_>, table: &Table) -> Command {
         },
         20 => Command::Adopt { dead: home(draw), by: home(draw) },
         21..25 => Command::Group(group(draw, table)),
-        _ => Command::Acquire {
+        _ => Command::Acquire(Acquire {
             session: session(draw),
             opening: draw.maybe(opening),
             home: home(draw),
@@ -118,7 +119,7 @@ fn asked(draw: &mut Draw<'_>, table: &Table) -> Command {
             priority: draw.of(&[0, 1, -1]),
             metadata: labels(draw),
             min_hold: draw.maybe(Draw::millis).unwrap_or_default(),
-        },
+        }),
     }
 }
 

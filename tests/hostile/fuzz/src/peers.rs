@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use prost::Message;
-use tenure_core::{AskedMode, Command, ServerId, Table, Text};
+use tenure_core::{Acquire, AskedMode, Command, ServerId, Table, Text};
 use tenure_proto::internal as proto;
 use tenure_server::peer::fuzzing;
 use tenure_server::sequencer::passing::{News, Pass, Report};
@@ -43,7 +43,7 @@ fn check_pass(message: proto::Pass) {
 /// Asserts the bounds that the service enforces, too.
 fn check_command(command: &Command) {
     match command {
-        Command::Acquire { session, names, mode, priority, .. } => {
+        Command::Acquire(Acquire { session, names, mode, priority, .. }) => {
             check_text(session, 128);
             names.iter().for_each(|name| check_text(name, 255));
             assert!(names.len() <= 16 && names.windows(2).all(|pair| pair[0] < pair[1]), "{names:?}");

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    AskedMode, Command, EndReason, Event, Mode, Origin, Recorded, Revision, ServerId, Session, Table, Text, no_labels,
+    Acquire, AskedMode, Command, EndReason, Event, Mode, Origin, Recorded, Revision, ServerId, Session, Table, Text,
+    no_labels,
 };
 use tenure_server::store::Batch;
 
@@ -176,7 +177,7 @@ fn after(defect: Defect, table: &Table, batch: &Batch, recorded: &Recorded) -> V
         }
         (Defect::CancelOvertaken, Event::AcquireCancelled { session, names }) => {
             let Some(found) = table.session(session) else { return Vec::new() };
-            let acquire = Command::Acquire {
+            let acquire = Command::Acquire(Acquire {
                 session: session.clone(),
                 opening: None,
                 home: found.spec.home,
@@ -188,7 +189,7 @@ fn after(defect: Defect, table: &Table, batch: &Batch, recorded: &Recorded) -> V
                 priority: 0,
                 metadata: no_labels(),
                 min_hold: Duration::ZERO,
-            };
+            });
             vec![acquire]
         }
         (Defect::ReleaseOfAnyHold, Event::ClaimGranted { claim, spec }) if *claim != recorded.revision => {
