@@ -88,7 +88,7 @@ pub struct Assigned {
 }
 
 /// A group with members, a config, or both. A group with neither is not kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Group {
     /// The revision of the event that created it.
     pub id: Revision,
@@ -107,11 +107,6 @@ pub struct Group {
 }
 
 impl Group {
-    fn new(id: Revision, name: Text) -> Self {
-        let (members, membership) = (BTreeMap::new(), Revision(0));
-        Self { id, name, members, lead: None, membership, config: None, assigned: None }
-    }
-
     /// The group after a change; none if it has neither members nor a config left.
     #[must_use]
     pub fn after(
@@ -121,7 +116,7 @@ impl Group {
         revision: Revision,
         change: &GroupChange,
     ) -> Option<Arc<Self>> {
-        let mut after = before.unwrap_or_else(|| Arc::new(Self::new(id, name.clone())));
+        let mut after = before.unwrap_or_else(|| Arc::new(Self { id, name: name.clone(), ..Self::default() }));
         Arc::make_mut(&mut after).change(revision, change);
         (!after.members.is_empty() || after.config.is_some()).then_some(after)
     }

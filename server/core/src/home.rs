@@ -12,7 +12,7 @@ mod streams;
 mod tests;
 mod timers;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::mem::replace;
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ pub struct Home {
     floors: Floors,
     sessions: Map<Text, SessionTimer>,
     /// The sessions with a disconnect grace, by the stream they are attached to.
-    by_stream: BTreeMap<StreamId, BTreeSet<Text>>,
+    by_stream: BTreeSet<(StreamId, Text)>,
     /// Since when held claims are known here: since their grant, or since their session moved to this home.
     held: ByRevision<Nanos>,
     /// When claims that linger here may end.
@@ -83,7 +83,7 @@ impl Home {
             longest_lease: Duration::ZERO,
             floors: Floors::default(),
             sessions: Map::default(),
-            by_stream: BTreeMap::new(),
+            by_stream: BTreeSet::new(),
             held: ByRevision::default(),
             lingering: Map::default(),
             abandoned: Map::default(),
@@ -330,7 +330,7 @@ impl Home {
             return;
         }
         for (id, timer) in &mut self.sessions {
-            if timer.revive() {
+            if timer.ended.take().is_some() {
                 timer.due = timer.deadline(self.floors.of(timer.opened));
                 self.timers.set(timer.due, Timer::Session(id.clone()));
             }
@@ -365,7 +365,7 @@ impl Home {
         let Some(timer) = self.sessions.swap_remove(session) else { return };
         self.timers.unset(timer.due, Timer::Session(session.clone()));
         if let Some(stream) = timer.stream() {
-            self.detach(session, stream);
+            self.by_stream.remove(&(stream, session.clone()));
         }
     }
 

@@ -26,7 +26,7 @@ use crate::map::Map;
 use crate::model::{Claim, ClaimSpec, ClaimState, LockSettings, Revision, ServerId, Session, SessionSpec};
 use crate::names::Text;
 use crate::rejection::Rejection;
-use census::{Census, Counted};
+use census::{Census, Counted, counted_as};
 pub use deadlock::DeadlockSearch;
 use groups::Memberships;
 use journal::Undo;
@@ -237,7 +237,7 @@ impl Table {
         } else if let Some(session) = self.sessions.get_mut(&claim.spec.session) {
             session.claims.insert(claim.id);
             session.claim_bytes += claim.spec.message_bytes();
-            self.census.add_claim(session.spec.identity.as_ref(), &claim);
+            counted_as(&claim).for_each(|counted| self.census.add(session.spec.identity.as_ref(), counted));
             share_texts(&mut claim.spec, &session.spec);
         }
         self.claims.insert(claim.id, claim);
@@ -256,7 +256,7 @@ impl Table {
         } else if let Some(session) = self.sessions.get_mut(&claim.spec.session) {
             session.claims.remove(&id);
             session.claim_bytes -= claim.spec.message_bytes();
-            self.census.remove_claim(session.spec.identity.as_ref(), &claim);
+            counted_as(&claim).for_each(|counted| self.census.remove(session.spec.identity.as_ref(), counted));
         }
         self.note(Undo::ClaimLeft(claim));
     }

@@ -57,7 +57,7 @@ impl Home {
     pub fn is_still_due(&self, command: &Command) -> bool {
         match command {
             Command::EndSession { session, opened, .. } => {
-                self.sessions.get(session).is_some_and(|timer| timer.opened == *opened && timer.has_ended())
+                self.sessions.get(session).is_some_and(|timer| timer.opened == *opened && timer.ended.is_some())
             }
             Command::Abandon { claim, .. } => self.cancelling.contains(claim),
             _ => true,

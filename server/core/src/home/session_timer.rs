@@ -29,7 +29,7 @@ pub(super) struct SessionTimer {
     call_expiry: Nanos,
     stream: StreamState,
     /// The reason for its end, once its time was up. From then on nothing renews it.
-    ended: Option<EndReason>,
+    pub(super) ended: Option<EndReason>,
     pub(super) pauses: Pauses,
     /// When the only current timer of this session expires, or expired.
     pub(super) due: Nanos,
@@ -145,15 +145,6 @@ impl SessionTimer {
             StreamState::Disconnected { since, grace } => expiry.min(since.max(floor) + grace).max(self.call_expiry),
             StreamState::None | StreamState::Attached { .. } => expiry.max(self.call_expiry),
         }
-    }
-
-    pub(super) fn has_ended(&self) -> bool {
-        self.ended.is_some()
-    }
-
-    /// Revives it if its time was up. Returns whether it was.
-    pub(super) fn revive(&mut self) -> bool {
-        self.ended.take().is_some()
     }
 
     /// Checks whether its time is up, and if so makes that final.

@@ -16,10 +16,10 @@ impl Home {
         let before = timer.stream().filter(|before| *before != stream);
         let has_grace = timer.attach(stream);
         if let Some(before) = before {
-            self.detach(session, before);
+            self.by_stream.remove(&(before, session.clone()));
         }
         if has_grace {
-            self.by_stream.entry(stream).or_default().insert(session.clone());
+            self.by_stream.insert((stream, session.clone()));
         }
         Ok(before)
     }
@@ -27,8 +27,10 @@ impl Home {
     /// The client's side of a stream has ended, and not because of this server: the sessions attached to it end after
     /// their disconnect grace, unless they are attached to another stream before.
     pub fn disconnected(&mut self, stream: StreamId, now: Tick) {
-        for session in self.by_stream.remove(&stream).unwrap_or_default() {
-            self.disconnect(&session, Some(stream), now);
+        let attached = self.by_stream.range((stream, Text::default())..).take_while(|(of, _)| *of == stream);
+        for entry in attached.cloned().collect::<Vec<_>>() {
+            self.by_stream.remove(&entry);
+            self.disconnect(&entry.1, Some(stream), now);
         }
     }
 
@@ -77,14 +79,5 @@ impl Home {
     pub fn attached_by(&self, session: &str, stream: StreamId) -> Option<Attached> {
         let timer = self.sessions.get(session).filter(|timer| timer.stream() == Some(stream))?;
         Some(Attached { count: timer.attachment, lost: self.floors.lost })
-    }
-
-    pub(super) fn detach(&mut self, session: &Text, stream: StreamId) {
-        if let Some(sessions) = self.by_stream.get_mut(&stream) {
-            sessions.remove(session);
-            if sessions.is_empty() {
-                self.by_stream.remove(&stream);
-            }
-        }
     }
 }

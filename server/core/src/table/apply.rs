@@ -1,8 +1,6 @@
 //! Applying events: the only way to change a table.
 
-use std::mem::replace;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::end::EndReason;
 use crate::event::{Event, Recorded};
@@ -45,7 +43,10 @@ impl Table {
         match event {
             Event::SessionOpened(spec) => self.admit(Session::new((**spec).clone(), revision)),
             Event::SessionAttached { session, home, ttl, disconnect_grace, attachment, .. } => {
-                self.attach(session, *home, *ttl, *disconnect_grace, *attachment);
+                self.alter_session(session, |spec| {
+                    (spec.home, spec.attachment) = (*home, *attachment);
+                    (spec.ttl, spec.disconnect_grace) = (*ttl, *disconnect_grace);
+                });
             }
             Event::SessionEnded { session, .. } => self.dismiss(session),
             Event::ClaimQueued(spec) => self.enter(Claim::new(revision, spec.clone(), ClaimState::Waiting)),
@@ -102,35 +103,19 @@ impl Table {
         }
     }
 
-    pub(super) fn attach(
-        &mut self,
-        session: &Text,
-        home: ServerId,
-        ttl: Duration,
-        disconnect_grace: Option<Duration>,
-        attachment: u64,
-    ) {
-        let Some(found) = self.sessions.get_mut(session) else { return };
-        let from = replace(&mut found.spec.home, home);
-        let undo = Undo::SessionAttached {
-            session: session.clone(),
-            home: from,
-            ttl: replace(&mut found.spec.ttl, ttl),
-            disconnect_grace: replace(&mut found.spec.disconnect_grace, disconnect_grace),
-            attachment: replace(&mut found.spec.attachment, attachment),
-        };
-        count(&mut self.homes, Some(from), Some(home));
-        self.note(undo);
+    pub(super) fn alter_session(&mut self, id: &Text, change: impl FnOnce(&mut SessionSpec)) {
+        let Some(found) = self.sessions.get_mut(id) else { return };
+        let before = found.spec.clone();
+        change(&mut found.spec);
+        count(&mut self.homes, Some(before.home), Some(found.spec.home));
+        self.note(Undo::SessionAltered(before));
     }
 
     fn adopt(&mut self, dead: ServerId, by: ServerId) {
-        let orphans: Vec<SessionSpec> = self
-            .sessions_after(Revision(0))
-            .filter(|session| session.spec.home == dead)
-            .map(|session| session.spec.clone())
-            .collect();
+        let orphans = self.sessions_after(Revision(0)).filter(|session| session.spec.home == dead);
+        let orphans: Vec<Text> = orphans.map(|session| session.spec.id.clone()).collect();
         for orphan in orphans {
-            self.attach(&orphan.id, by, orphan.ttl, orphan.disconnect_grace, orphan.attachment);
+            self.alter_session(&orphan, |spec| spec.home = by);
         }
         let left = |claim: &&Claim| lingers_at(claim, dead) || waits_at(claim) == Some(dead);
         let left: Vec<Revision> = self.claims.iter().filter(left).map(|claim| claim.id).collect();

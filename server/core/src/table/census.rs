@@ -44,19 +44,10 @@ impl Census {
             self.0.remove(identity);
         }
     }
-
-    /// Counts a new claim.
-    pub(super) fn add_claim(&mut self, identity: Option<&Text>, claim: &Claim) {
-        counted_as(claim).for_each(|counted| self.add(identity, counted));
-    }
-
-    /// The reverse of [`Self::add_claim`].
-    pub(super) fn remove_claim(&mut self, identity: Option<&Text>, claim: &Claim) {
-        counted_as(claim).for_each(|counted| self.remove(identity, counted));
-    }
 }
 
-fn counted_as(claim: &Claim) -> impl Iterator<Item = Counted> {
+/// What a claim counts as.
+pub(super) fn counted_as(claim: &Claim) -> impl Iterator<Item = Counted> {
     let waits = claim.state == ClaimState::Waiting;
     [Counted::Claim].into_iter().chain(waits.then_some(Counted::Waiter))
 }

@@ -1,10 +1,9 @@
 //! The journal: how to undo decisions that were not committed.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::group::Group;
-use crate::model::{Claim, LockSettings, Revision, ServerId, Session};
+use crate::model::{Claim, LockSettings, Revision, Session, SessionSpec};
 use crate::names::Text;
 use crate::table::Table;
 
@@ -17,14 +16,8 @@ pub(super) enum Undo {
     SessionInserted(Text),
     /// Restore this session.
     SessionRemoved(Session),
-    /// Restore the session's home, TTL, disconnect grace and attachment count.
-    SessionAttached {
-        session: Text,
-        home: ServerId,
-        ttl: Duration,
-        disconnect_grace: Option<Duration>,
-        attachment: u64,
-    },
+    /// Restore these parameters of the session.
+    SessionAltered(SessionSpec),
     /// Remove this claim.
     ClaimEntered(Revision),
     /// Restore this claim.
@@ -51,9 +44,7 @@ impl Table {
                 Undo::Revision(revision) => self.revision = revision,
                 Undo::SessionInserted(id) => self.dismiss(&id),
                 Undo::SessionRemoved(session) => self.admit(session),
-                Undo::SessionAttached { session, home, ttl, disconnect_grace, attachment } => {
-                    self.attach(&session, home, ttl, disconnect_grace, attachment);
-                }
+                Undo::SessionAltered(spec) => self.alter_session(&spec.id.clone(), |altered| *altered = spec),
                 Undo::ClaimEntered(id) => self.leave(id),
                 Undo::ClaimLeft(claim) => self.enter(claim),
                 Undo::Configured { name, before } => self.set(&name, before),
