@@ -24,7 +24,6 @@ use crate::model::{Claim, ClaimState, Revision, ServerId, Session};
 use crate::names::Text;
 use crate::table::Table;
 use floors::Floors;
-use handoff::Handoffs;
 use nanos::Nanos;
 pub use renewals::Renewals;
 use session_timer::SessionTimer;
@@ -50,7 +49,7 @@ pub enum RenewError {
 }
 
 /// One server's timers for one namespace.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Home {
     me: ServerId,
     /// How long an abandoned claim, whose grant no caller is present to receive, is kept.
@@ -69,7 +68,10 @@ pub struct Home {
     abandoned: Map<Revision, Nanos>,
     /// The claims that are being cancelled.
     cancelling: BTreeSet<Revision>,
-    handoffs: Handoffs,
+    /// Until when holders that were asked to hand over may keep the lock, and the revision of the request.
+    drains: Map<Revision, (Revision, Nanos)>,
+    /// When waiters are settled, on locks that allow preemption.
+    settled: Map<Revision, Nanos>,
     timers: Timers,
 }
 
@@ -77,20 +79,7 @@ impl Home {
     /// A home without sessions. An abandoned claim is cancelled after `reattach`.
     #[must_use]
     pub fn new(me: ServerId, reattach: Duration) -> Self {
-        Self {
-            me,
-            reattach,
-            longest_lease: Duration::ZERO,
-            floors: Floors::default(),
-            sessions: Map::default(),
-            by_stream: BTreeSet::new(),
-            held: ByRevision::default(),
-            lingering: Map::default(),
-            abandoned: Map::default(),
-            cancelling: BTreeSet::new(),
-            handoffs: Handoffs::default(),
-            timers: Timers::default(),
-        }
+        Self { me, reattach, ..Self::default() }
     }
 
     /// The server whose home this is.
@@ -113,7 +102,7 @@ impl Home {
                     if is_cancelled_by_home(claim) {
                         self.clear_abandoned(claim.id);
                     }
-                    self.handoffs.drains.swap_remove(&claim.id);
+                    self.drains.swap_remove(&claim.id);
                 }
             }
             Event::SessionAttached { session, opened, ttl, disconnect_grace, attachment, .. } => {

@@ -133,7 +133,10 @@ impl Sequencer {
         while let Some(loss) = self.replica.follow().await? {
             let batch = Arc::new(self.jump(loss));
             match self.append_counted(&batch, &Context::new()).await {
-                Ok(()) => self.replica.jumped(batch),
+                Ok(()) => {
+                    self.replica.apply(batch);
+                    self.replica.local.lock().streams.close_all();
+                }
                 Err(StoreError::Conflict) => {}
                 // No command was appended, whatever became of the jump.
                 Err(StoreError::OutcomeUnknown(reason)) => return Err(StoreError::Unavailable(reason)),

@@ -103,7 +103,7 @@ impl LocalState {
     }
 
     pub(crate) fn close_stream(&mut self, stream: StreamId, end: StreamEnd) {
-        self.streams.remove(stream);
+        self.streams.0.remove(&stream);
         if end == StreamEnd::Disconnect {
             self.home.disconnected(stream, self.lease.standing_tick());
         }
@@ -111,7 +111,7 @@ impl LocalState {
 
     pub(crate) fn attach(&mut self, session: &Text, stream: StreamId) -> Result<(), RenewError> {
         let now = self.lease.standing_tick();
-        if !self.streams.contains(stream) {
+        if !self.streams.0.contains_key(&stream) {
             // The stream ended while the command was in progress.
             self.home.attach_failed(session, now);
             return Err(RenewError::NotAttached);

@@ -304,20 +304,20 @@ impl Namespace {
 
     /// Registers where a stream receives notices.
     pub fn open_stream(&self, stream: StreamId, notices: NoticeSender) {
-        self.local.lock().streams.insert(stream, notices);
+        self.local.lock().streams.0.insert(stream, Some(notices));
     }
 
     /// Whether the stream still receives notices here. A stream that does not read them is closed, and all are when the
     /// state had to be reloaded: the client must then attach again and check what it still holds.
     #[must_use]
     pub fn has_stream(&self, stream: StreamId) -> bool {
-        self.local.lock().streams.is_open(stream)
+        self.local.lock().streams.0.get(&stream).is_some_and(Option::is_some)
     }
 
     /// Number of streams that receive notices here.
     #[must_use]
     pub fn stream_count(&self) -> usize {
-        self.local.lock().streams.open_count()
+        self.local.lock().streams.0.values().flatten().count()
     }
 
     /// Removes a stream that has ended.

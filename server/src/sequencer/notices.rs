@@ -72,33 +72,9 @@ impl NoticeSender {
 
 /// The open streams; `None` for those that were closed here, but have not ended yet.
 #[derive(Default)]
-pub(super) struct Streams(HashMap<StreamId, Option<NoticeSender>>);
+pub(super) struct Streams(pub(super) HashMap<StreamId, Option<NoticeSender>>);
 
 impl Streams {
-    pub(super) fn insert(&mut self, stream: StreamId, notices: NoticeSender) {
-        self.0.insert(stream, Some(notices));
-    }
-
-    /// Removes a stream that has ended.
-    pub(super) fn remove(&mut self, stream: StreamId) {
-        self.0.remove(&stream);
-    }
-
-    /// Whether the stream has not ended.
-    pub(super) fn contains(&self, stream: StreamId) -> bool {
-        self.0.contains_key(&stream)
-    }
-
-    /// Whether the stream receives notices.
-    pub(super) fn is_open(&self, stream: StreamId) -> bool {
-        self.0.get(&stream).is_some_and(Option::is_some)
-    }
-
-    /// Number of streams that receive notices.
-    pub(super) fn open_count(&self) -> usize {
-        self.0.values().flatten().count()
-    }
-
     /// Closes every stream: the clients reconnect and check what they still hold.
     pub(super) fn close_all(&mut self) {
         for notices in self.0.values_mut().filter_map(Option::take) {

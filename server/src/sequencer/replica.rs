@@ -263,10 +263,4 @@ impl Replica {
         let revision = if clock < known + CLEARLY { known + FARTHEST } else { clock };
         Some(Loss { after: head.revision, revision: Revision(revision) })
     }
-
-    /// Applies the committed jump.
-    pub(super) fn jumped(&mut self, batch: Arc<Batch>) {
-        self.apply(batch);
-        self.local.lock().streams.close_all();
-    }
 }

@@ -25,22 +25,19 @@ impl WaitTimes {
             Event::ClaimQueued(_) => {
                 self.since.insert(recorded.revision, Instant::now());
             }
-            Event::ClaimGranted { claim, spec } if *claim != recorded.revision => {
-                self.granted(*claim, &spec.session, home)
+            Event::ClaimGranted { claim, spec } | Event::ClaimTransferred { claim, spec, .. }
+                if *claim != recorded.revision =>
+            {
+                if let Some(since) = self.since.remove(claim)
+                    && home.has_session(&spec.session)
+                {
+                    self.waits.observe(since.elapsed().as_secs_f64());
+                }
             }
-            Event::ClaimTransferred { claim, spec, .. } => self.granted(*claim, &spec.session, home),
             Event::ClaimEnded { claim, token: None, .. } => {
                 self.since.remove(claim);
             }
             _ => {}
-        }
-    }
-
-    fn granted(&mut self, claim: Revision, session: &str, home: &Home) {
-        if let Some(since) = self.since.remove(&claim)
-            && home.has_session(session)
-        {
-            self.waits.observe(since.elapsed().as_secs_f64());
         }
     }
 

@@ -87,7 +87,7 @@ impl Home {
                 Timer::Abandoned(*claim)
             }
             Command::EndTransfer { claim, started, .. } => {
-                let drain = self.handoffs.drains.get_mut(claim).filter(|(known, _)| known == started);
+                let drain = self.drains.get_mut(claim).filter(|(known, _)| known == started);
                 let Some((_, due)) = drain else { return };
                 *due = at;
                 Timer::Transfer(*claim)
@@ -104,8 +104,8 @@ impl Home {
             Timer::Session(session) => self.sessions.get(session).is_some_and(|timer| timer.due == at),
             Timer::Lingering(claim) => self.lingering.get(claim) == Some(&at),
             Timer::Abandoned(claim) => self.abandoned.get(claim) == Some(&at),
-            Timer::Transfer(claim) => self.handoffs.drains.get(claim).is_some_and(|(_, due)| *due == at),
-            Timer::Preempt(claim) => self.handoffs.settled.get(claim).is_some_and(|settled| *settled <= at),
+            Timer::Transfer(claim) => self.drains.get(claim).is_some_and(|(_, due)| *due == at),
+            Timer::Preempt(claim) => self.settled.get(claim).is_some_and(|settled| *settled <= at),
         }
     }
 }

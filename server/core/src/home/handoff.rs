@@ -5,21 +5,12 @@ use std::time::Duration;
 use super::{Home, Nanos, Tick, Timer};
 use crate::command::Command;
 use crate::event::{Event, Recorded};
-use crate::map::Map;
 use crate::model::{Claim, ClaimState, Revision, Transfer};
 use crate::names::Text;
 use crate::table::Table;
 
 /// A preemption that the holder did not confirm is retried after the settling time, but not sooner than this.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
-
-#[derive(Debug, Default)]
-pub(super) struct Handoffs {
-    /// Until when holders that were asked to hand over may keep the lock, and the revision of the request.
-    pub(super) drains: Map<Revision, (Revision, Nanos)>,
-    /// When waiters are settled, on locks that allow preemption.
-    pub(super) settled: Map<Revision, Nanos>,
-}
 
 impl Home {
     pub(super) fn observe_handoffs(&mut self, recorded: &Recorded, table: &Table, now: Tick) {
@@ -28,7 +19,7 @@ impl Home {
                 self.start_drain(*claim, recorded.revision, *drain, now);
             }
             Event::TransferCancelled { claim, spec, .. } => {
-                self.handoffs.drains.swap_remove(claim);
+                self.drains.swap_remove(claim);
                 for name in &spec.names {
                     self.restart_settling(name, table, now);
                 }
@@ -42,16 +33,16 @@ impl Home {
             }
             // It was first in all its queues, so no waiter behind it is better.
             Event::ClaimGranted { claim, .. } => {
-                self.handoffs.settled.swap_remove(claim);
+                self.settled.swap_remove(claim);
             }
             Event::ClaimLingering { claim, spec, .. } | Event::ClaimEnded { claim, spec, .. } => {
-                self.handoffs.settled.swap_remove(claim);
-                self.handoffs.drains.swap_remove(claim);
+                self.settled.swap_remove(claim);
+                self.drains.swap_remove(claim);
                 self.schedule_preemptions(&spec.names, table, now);
             }
             Event::ClaimTransferred { from, claim, spec, .. } => {
-                self.handoffs.drains.swap_remove(from);
-                self.handoffs.settled.swap_remove(claim);
+                self.drains.swap_remove(from);
+                self.settled.swap_remove(claim);
                 self.schedule_preemptions(&spec.names, table, now);
             }
             Event::LockConfigured { name, .. } => {
@@ -68,8 +59,8 @@ impl Home {
     pub(super) fn rebuild_handoffs(&mut self, table: &Table, now: Tick) {
         let sessions = &self.sessions;
         let is_here = |claim: &Claim| sessions.contains_key(&claim.spec.session);
-        self.handoffs.drains.retain(|claim, _| table.claim(*claim).is_some_and(is_here));
-        self.handoffs.settled.retain(|claim, _| table.claim(*claim).is_some());
+        self.drains.retain(|claim, _| table.claim(*claim).is_some_and(is_here));
+        self.settled.retain(|claim, _| table.claim(*claim).is_some());
         for claim in table.claims() {
             self.start_handoff_timers(claim, table, now);
         }
@@ -87,11 +78,11 @@ impl Home {
             (ClaimState::Waiting, _) => {
                 let settings = claim.spec.names.iter().find_map(|name| table.settings(name)?.preempt);
                 if let Some(preempt) = settings {
-                    self.handoffs.settled.entry(claim.id).or_insert((now + preempt.settling).into());
+                    self.settled.entry(claim.id).or_insert((now + preempt.settling).into());
                 }
             }
             (_, Some(Transfer { started, drain, .. }))
-                if self.handoffs.drains.get(&claim.id).is_none_or(|(known, _)| known != started) =>
+                if self.drains.get(&claim.id).is_none_or(|(known, _)| known != started) =>
             {
                 self.start_drain(claim.id, *started, *drain, now);
             }
@@ -101,7 +92,7 @@ impl Home {
 
     fn start_drain(&mut self, claim: Revision, started: Revision, drain: Duration, now: Tick) {
         let at = (now + drain).into();
-        self.handoffs.drains.insert(claim, (started, at));
+        self.drains.insert(claim, (started, at));
         self.timers.set(at, Timer::Transfer(claim));
     }
 
@@ -117,7 +108,7 @@ impl Home {
         let first = table.lock(name).and_then(|lock| table.claim(lock.waiters().first()?.1));
         let Some(first) = first.filter(|first| self.sessions.contains_key(&first.spec.session)) else { return };
         if table.preemptible(first).is_some() {
-            let settled = *self.handoffs.settled.entry(first.id).or_insert((now + preempt.settling).into());
+            let settled = *self.settled.entry(first.id).or_insert((now + preempt.settling).into());
             self.timers.set(settled, Timer::Preempt(first.id));
         }
     }
@@ -126,20 +117,20 @@ impl Home {
     fn restart_settling(&mut self, name: &str, table: &Table, now: Tick) {
         let Some(preempt) = table.settings(name).and_then(|settings| settings.preempt) else { return };
         let first = table.lock(name).and_then(|lock| lock.waiters().first());
-        if let Some(settled) = first.and_then(|first| self.handoffs.settled.get_mut(&first.1)) {
+        if let Some(settled) = first.and_then(|first| self.settled.get_mut(&first.1)) {
             *settled = (now + preempt.settling.max(TRY_AGAIN)).into();
         }
     }
 
     /// A caller has reconnected for a waiter, which may have settled meanwhile.
     pub(super) fn reschedule_preemption(&mut self, claim: Revision) {
-        if let Some(settled) = self.handoffs.settled.get(&claim) {
+        if let Some(settled) = self.settled.get(&claim) {
             self.timers.set(*settled, Timer::Preempt(claim));
         }
     }
 
     pub(super) fn transfer_due(&self, claim: Revision) -> Option<Command> {
-        let (started, _) = *self.handoffs.drains.get(&claim)?;
+        let (started, _) = *self.drains.get(&claim)?;
         Some(Command::EndTransfer { claim, started, home: self.me })
     }
 

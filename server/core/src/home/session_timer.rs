@@ -10,7 +10,7 @@ use crate::model::Revision;
 use crate::names::Text;
 
 /// The timer of a session at home here.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct SessionTimer {
     pub(super) opened: Revision,
     /// The highest attachment count that its client has reported.
@@ -36,9 +36,10 @@ pub(super) struct SessionTimer {
 }
 
 /// The link between a session and its client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum StreamState {
     /// No stream of it is known here: only the TTL counts.
+    #[default]
     None,
     /// A stream, and the grace in force when it was attached: its client relies on that one.
     Attached { stream: StreamId, grace: Option<Nanos> },
@@ -49,21 +50,8 @@ enum StreamState {
 impl SessionTimer {
     /// A session that arrived here at `now`.
     pub(super) fn new(opened: Revision, ttl: Duration, disconnect_grace: Option<Duration>, now: Tick) -> Self {
-        Self {
-            opened,
-            attachment: 0,
-            identity: None,
-            client: None,
-            ttl: ttl.into(),
-            disconnect_grace: disconnect_grace.map(Nanos::from),
-            renewed: now.into(),
-            promised_expiry: Nanos::default(),
-            call_expiry: Nanos::default(),
-            stream: StreamState::None,
-            ended: None,
-            pauses: Pauses::default(),
-            due: Nanos::default(),
-        }
+        let disconnect_grace = disconnect_grace.map(Nanos::from);
+        Self { opened, ttl: ttl.into(), disconnect_grace, renewed: now.into(), ..Self::default() }
     }
 
     /// Attaches it anew, with this TTL and disconnect grace from now on.

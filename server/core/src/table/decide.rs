@@ -211,8 +211,13 @@ impl Table {
     fn waits_at(&self, claim: &Claim, server: ServerId) -> bool {
         match claim.spec.awaited_at {
             Some(at) => at == server,
-            None => self.sessions.get(&claim.spec.session).is_some_and(|session| session.spec.home == server),
+            None => self.is_home_of(claim, server),
         }
+    }
+
+    /// Whether this server is the home of the claim's session.
+    pub(super) fn is_home_of(&self, claim: &Claim, server: ServerId) -> bool {
+        self.sessions.get(&claim.spec.session).is_some_and(|session| session.spec.home == server)
     }
 
     /// Makes the claim awaited at `at` from now on.

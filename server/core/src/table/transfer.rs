@@ -133,7 +133,7 @@ impl Table {
     /// Lets the best waiter of a lock that allows preemption ask the holder to hand over.
     pub(super) fn preempt(&mut self, claim: Revision, home: ServerId, decided: &mut Events) {
         let Some(next) = self.claims.get(&claim) else { return };
-        let at_home = self.sessions.get(&next.spec.session).is_some_and(|session| session.spec.home == home);
+        let at_home = self.is_home_of(next, home);
         let Some((holder, drain)) = self.preemptible(next).filter(|_| at_home) else { return };
         let Some(token) = holder.token() else { return };
         let (id, spec) = (holder.id, holder.spec.clone());
@@ -159,9 +159,8 @@ impl Table {
 
     pub(super) fn end_transfer(&mut self, claim: Revision, started: Revision, home: ServerId, decided: &mut Events) {
         let Some(holder) = self.claims.get(&claim) else { return };
-        let at_home = self.sessions.get(&holder.spec.session).is_some_and(|session| session.spec.home == home);
         let pending = holder.transfer.as_ref().is_some_and(|transfer| transfer.started == started);
-        if let (true, true, Some(token)) = (at_home, pending, holder.token()) {
+        if let (true, true, Some(token)) = (self.is_home_of(holder, home), pending, holder.token()) {
             let spec = holder.spec.clone();
             self.emit(Event::TransferCancelled { claim, token, spec }, decided);
         }
