@@ -225,7 +225,7 @@ async fn call_that_is_overtaken_by_its_cancel_is_rejected() {
     pair.writer.ask(cancel("ann", "a")).await.expect("cancelled");
     pair.peers.hold_passes(false);
     let rejected = within(GIVES_UP, asked).await.expect("ran").map(drop);
-    assert_eq!(rejected, Err(Rejection::AcquireCancelled { session: "ann".into() }));
+    assert_eq!(rejected, Err(Rejection::AcquireCancelled("ann".into())));
     assert_eq!(pair.writer.holder("a").await, None, "no ghost");
     assert_eq!(pair.writer.holder("b").await, Some(("ann".to_owned(), held)), "nothing else is cancelled");
     // Requests that the server receives from now on are newer than the cancel.

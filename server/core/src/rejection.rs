@@ -14,11 +14,8 @@ use crate::names::Text;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Rejection {
     /// No session of this id is open, and none is remembered.
-    #[error("session \"{session}\" not found: it was never opened, or it ended long ago")]
-    SessionNotFound {
-        /// The id.
-        session: Text,
-    },
+    #[error("session \"{0}\" not found: it was never opened, or it ended long ago")]
+    SessionNotFound(Text),
     /// The session has ended.
     #[error("session \"{session}\" has ended: {}", .reason.as_str())]
     SessionEnded {
@@ -28,19 +25,13 @@ pub enum Rejection {
         reason: EndReason,
     },
     /// The session was attached elsewhere meanwhile.
-    #[error("session \"{session}\" has been attached to another server")]
-    SessionMoved {
-        /// The id.
-        session: Text,
-    },
+    #[error("session \"{0}\" has been attached to another server")]
+    SessionMoved(Text),
     /// The session was opened by another program, and has not ended yet.
     #[error(
-        "session \"{session}\" is in use by another program: use another session id, or wait until that session has ended"
+        "session \"{0}\" is in use by another program: use another session id, or wait until that session has ended"
     )]
-    SessionInUse {
-        /// The id.
-        session: Text,
-    },
+    SessionInUse(Text),
     /// The intended session has ended, and another of the same id is open.
     #[error("session \"{session}\" has ended: another session of this id was opened at revision {opened}")]
     SessionReopened {
@@ -50,17 +41,11 @@ pub enum Rejection {
         opened: Revision,
     },
     /// A cancel of the call was committed after a server had received the call.
-    #[error("session \"{session}\" has cancelled this acquire: acquire again if still needed")]
-    AcquireCancelled {
-        /// The requesting session.
-        session: Text,
-    },
+    #[error("session \"{0}\" has cancelled this acquire: acquire again if still needed")]
+    AcquireCancelled(Text),
     /// The session was opened by another identity.
-    #[error("session \"{session}\" was opened by another identity")]
-    SessionOfAnother {
-        /// The id.
-        session: Text,
-    },
+    #[error("session \"{0}\" was opened by another identity")]
+    SessionOfAnother(Text),
     /// Its client has reported a later attachment of the session.
     #[error("session \"{session}\" has a later attachment: {attachment}")]
     LateAttachment {
@@ -120,11 +105,8 @@ pub enum Rejection {
         asked: u32,
     },
     /// Permits were requested without a limit, of a lock that has none.
-    #[error("lock \"{name}\" has no limit: set limit, or have an operator configure one")]
-    LimitUnknown {
-        /// The lock.
-        name: Text,
-    },
+    #[error("lock \"{0}\" has no limit: set limit, or have an operator configure one")]
+    LimitUnknown(Text),
     /// The hold cannot be handed over.
     #[error("lock \"{name}\" cannot be handed over: {obstacle}")]
     TransferImpossible {
@@ -174,17 +156,11 @@ pub enum Rejection {
         basis: Basis,
     },
     /// A member of the group has no assignment.
-    #[error("every member exactly once: {member} is missing")]
-    MemberUnassigned {
-        /// Its number.
-        member: Revision,
-    },
+    #[error("every member exactly once: {0} is missing")]
+    MemberUnassigned(Revision),
     /// An assignment is for a number that no member of the group has.
-    #[error("every member exactly once: {member} is not a member")]
-    AssignedToStranger {
-        /// The number.
-        member: Revision,
-    },
+    #[error("every member exactly once: {0} is not a member")]
+    AssignedToStranger(Revision),
     /// The group's config is not the expected one.
     #[error(fmt = config_conflict)]
     ConfigConflict {

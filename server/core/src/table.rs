@@ -133,7 +133,7 @@ impl Table {
     pub fn find_session(&self, id: &Text) -> Result<&Session, Rejection> {
         self.sessions.get(id).ok_or_else(|| match self.memory.end_of_session(id) {
             Some(reason) => Rejection::SessionEnded { session: id.clone(), reason },
-            None => Rejection::SessionNotFound { session: id.clone() },
+            None => Rejection::SessionNotFound(id.clone()),
         })
     }
 

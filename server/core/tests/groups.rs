@@ -116,7 +116,7 @@ fn leave_ends_only_the_named_membership() {
     let second = lab.join("ann", "g");
     lab.accept(leave("ann", "g").member(first));
     assert_eq!(lab.group("g").members.keys().copied().collect::<Vec<_>>(), [second], "a late one ends no later one");
-    assert_eq!(lab.reject(leave("bob", "g")), Rejection::SessionNotFound { session: "bob".into() });
+    assert_eq!(lab.reject(leave("bob", "g")), Rejection::SessionNotFound("bob".into()));
 }
 
 /// Leaders in the lost part of the history may have had higher tokens.

@@ -38,7 +38,7 @@ fn all(token: Revision) -> Vec<Command> {
 
 #[test]
 fn session_rejects_all_commands_of_another_identity() {
-    let foreign = Rejection::SessionOfAnother { session: SESSION.into() };
+    let foreign = Rejection::SessionOfAnother(SESSION.into());
     for opens in [open(SESSION), acquire(SESSION, "a"), join(SESSION, "g")] {
         let mut lab = Lab::default();
         lab.accept(ann(opens));

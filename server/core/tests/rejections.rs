@@ -71,7 +71,7 @@ fn release_is_explained_by_a_restored_table_that_recalls_past_events() {
     lab.accept(release("ann", "a", token));
     end(&mut lab, "ann");
     lab.table = Table::restore(lab.table.revision(), Revision(0), Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let unknown = Rejection::SessionNotFound { session: "bob".into() };
+    let unknown = Rejection::SessionNotFound("bob".into());
     assert_eq!(lab.reject(release("bob", "a", token)), unknown);
     lab.events.iter().for_each(|recorded| lab.table.recall(recorded));
     assert_eq!(lab.accept(release("ann", "a", token)), Outcome::Done, "it had been released");
@@ -109,7 +109,7 @@ fn history_of_a_lock_consists_of_the_events_of_claims_to_it() {
 #[test]
 fn attach_distinguishes_an_unknown_session_from_one_that_ended() {
     let mut lab = Lab::default();
-    assert_eq!(lab.reject(attach("ann", HOME)), Rejection::SessionNotFound { session: "ann".into() });
+    assert_eq!(lab.reject(attach("ann", HOME)), Rejection::SessionNotFound("ann".into()));
     lab.hold("ann", "a");
     lab.close("ann");
     assert_eq!(lab.reject(attach("ann", HOME)), ended("ann", EndReason::Closed));
@@ -226,7 +226,7 @@ fn request_by_a_stream_is_rejected_after_the_session_has_moved() {
     let by_stream = Attached { count: 0, lost: Revision(0) };
     let requests = [acquire("ann", "a").in_open_session(), join("ann", "g").in_open_session()];
     for late in requests.clone().map(|request| request.attached(by_stream)) {
-        assert_eq!(lab.reject(late.clone()), Rejection::SessionMoved { session: "ann".into() }, "{late:?}");
+        assert_eq!(lab.reject(late.clone()), Rejection::SessionMoved("ann".into()), "{late:?}");
     }
     for plain in requests {
         lab.accept(plain);
@@ -246,7 +246,7 @@ fn request_by_a_stream_is_rejected_after_a_later_attachment() {
     let join = |count| join("ann", "g").in_open_session().attached(by(count));
     let held = lab.accept(acquire(2));
     for late in [acquire(1), cancel(1), join(1)] {
-        assert_eq!(lab.reject(late.clone()), Rejection::SessionMoved { session: "ann".into() }, "{late:?}");
+        assert_eq!(lab.reject(late.clone()), Rejection::SessionMoved("ann".into()), "{late:?}");
     }
     assert_eq!(lab.accept(acquire(2)), held, "it is still held");
     lab.accept(join(2));
@@ -261,7 +261,7 @@ fn request_by_a_stream_is_rejected_after_a_loss_of_history() {
     let token = lab.hold("ann", "a");
     let lost = lab.lose();
     let acquire = |lost| acquire("ann", "a").in_open_session().attached(Attached { count: 0, lost });
-    assert_eq!(lab.reject(acquire(Revision(0))), Rejection::SessionMoved { session: "ann".into() });
+    assert_eq!(lab.reject(acquire(Revision(0))), Rejection::SessionMoved("ann".into()));
     assert_eq!(lab.table.lock("a").map(|lock| lock.holders().len()), Some(1), "still held with {token}");
     assert!(lab.grant(acquire(lost)).token() > Some(lost), "a request from after the loss is granted anew");
 }

@@ -159,7 +159,7 @@ fn cancel_that_is_repeated_rejects_calls_received_after_the_first() {
     let received = acquire("ann", "a").at(OTHER).received(lab.table.revision());
     assert_eq!(lab.accept(cancel("ann", "a")), Outcome::Done);
     let late = repeat(&mut lab, &received);
-    assert!(matches!(late, Err(Rejection::AcquireCancelled { .. })), "{late:?}");
+    assert!(matches!(late, Err(Rejection::AcquireCancelled(_))), "{late:?}");
 }
 
 #[test]

@@ -227,7 +227,7 @@ impl Principal {
     pub(crate) fn check_owner(&self, namespace: &Namespace, session: &Text) -> Result<(), Status> {
         match &self.identity {
             Some(identity) if namespace.is_of_another(session, identity) => {
-                Err(rejected(Rejection::SessionOfAnother { session: session.clone() }))
+                Err(rejected(Rejection::SessionOfAnother(session.clone())))
             }
             _ => Ok(()),
         }
@@ -270,7 +270,7 @@ impl Caller {
 
     /// Writes to the audit log that a command of a stream was rejected due to a session of another identity, if it was.
     pub(crate) fn note_rejection(&self, rejection: &Rejection) {
-        if let Rejection::SessionOfAnother { session } = rejection {
+        if let Rejection::SessionOfAnother(session) = rejection {
             self.note_refused(SESSION_OWNER, || Act::new("tenure.v1.ClientService/Stream").by(session));
         }
     }

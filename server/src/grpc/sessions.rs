@@ -74,7 +74,7 @@ impl Api {
     ) -> Result<Duration, Status> {
         // Renewed first, so that the time of the call counts; the caller gets a reply only if this is still the home.
         let renewed = match namespace.renew_as(session, principal.identity.as_ref()) {
-            Err(rejection @ (Rejection::LeaseLost | Rejection::SessionOfAnother { .. })) => {
+            Err(rejection @ (Rejection::LeaseLost | Rejection::SessionOfAnother(_))) => {
                 return Err(rejected(rejection));
             }
             // Any other result counts only if this is still the home: the session may have moved.
@@ -115,7 +115,7 @@ impl Api {
         let over = match via {
             Via::Call => match namespace.renew_as(session, principal.identity.as_ref()) {
                 Ok(_) | Err(Rejection::LeaseLost) => return Ok(()),
-                Err(rejection @ Rejection::SessionOfAnother { .. }) => return Err(rejected(rejection)),
+                Err(rejection @ Rejection::SessionOfAnother(_)) => return Err(rejected(rejection)),
                 Err(rejection) => rejection,
             },
             Via::Stream(stream) => {
@@ -322,7 +322,7 @@ async fn read_session(
         let table = view.table;
         let found = table.find_session(&session)?;
         if !principal.may_see(&name, &found.spec) {
-            return Err(Rejection::SessionOfAnother { session });
+            return Err(Rejection::SessionOfAnother(session));
         }
         Ok((SessionView::after(after, found, view), table.revision().0))
     });

@@ -117,17 +117,17 @@ impl From<RateLimited> for Status {
 /// The status of a rejection. Details of the database, which callers are not shown, are logged.
 pub(crate) fn rejected(rejection: Rejection) -> Status {
     let (reason, facts) = match &rejection {
-        Rejection::SessionNotFound { session } => (Reason::SessionNotFound, vec![fact("session_id", session)]),
-        Rejection::SessionMoved { session } => (Reason::NotAttached, vec![fact("session_id", session)]),
-        Rejection::SessionInUse { session } => (Reason::SessionInUse, vec![fact("session_id", session)]),
-        Rejection::AcquireCancelled { session } => (Reason::AcquireCancelled, vec![fact("session_id", session)]),
+        Rejection::SessionNotFound(session) => (Reason::SessionNotFound, vec![fact("session_id", session)]),
+        Rejection::SessionMoved(session) => (Reason::NotAttached, vec![fact("session_id", session)]),
+        Rejection::SessionInUse(session) => (Reason::SessionInUse, vec![fact("session_id", session)]),
+        Rejection::AcquireCancelled(session) => (Reason::AcquireCancelled, vec![fact("session_id", session)]),
         Rejection::SessionEnded { session, reason } => {
             (Reason::SessionEnded, vec![fact("session_id", session), fact("end_reason", reason.as_str())])
         }
         Rejection::SessionReopened { session, opened } => {
             (Reason::SessionReopened, vec![fact("session_id", session), fact("opened_revision", opened)])
         }
-        Rejection::SessionOfAnother { session } => {
+        Rejection::SessionOfAnother(session) => {
             (Reason::PermissionDenied, vec![fact("rule", SESSION_OWNER), fact("session_id", session)])
         }
         Rejection::LateAttachment { session, attachment } => {
@@ -156,7 +156,7 @@ pub(crate) fn rejected(rejection: Rejection) -> Status {
         Rejection::LimitMismatch { name, limit, asked } => {
             (Reason::LimitMismatch, vec![fact("name", name), fact("limit", limit), fact("asked", asked)])
         }
-        Rejection::LimitUnknown { name } => (Reason::LimitUnknown, vec![fact("name", name)]),
+        Rejection::LimitUnknown(name) => (Reason::LimitUnknown, vec![fact("name", name)]),
         Rejection::TransferImpossible { name, obstacle } => {
             (Reason::TransferImpossible, vec![fact("name", name), fact("obstacle", obstacle_name(obstacle))])
         }
@@ -173,7 +173,7 @@ pub(crate) fn rejected(rejection: Rejection) -> Status {
                 (fact("membership_revision", basis.membership), fact("config_revision", basis.config));
             (Reason::StaleAssignment, vec![fact("group", group), membership, config])
         }
-        Rejection::MemberUnassigned { .. } | Rejection::AssignedToStranger { .. } => {
+        Rejection::MemberUnassigned(_) | Rejection::AssignedToStranger(_) => {
             return invalid("assignments", &rejection);
         }
         Rejection::ConfigConflict { group, revision } => {

@@ -211,7 +211,7 @@ impl Namespace {
         let now = self.lease.tick();
         let mut local = self.local.lock();
         if identity.is_some_and(|identity| local.home.is_of_another(session, identity)) {
-            return Err(Rejection::SessionOfAnother { session: session.into() });
+            return Err(Rejection::SessionOfAnother(session.into()));
         }
         let now = now.ok_or(Rejection::LeaseLost)?;
         let pause = local.home.since_renewed(session, now).unwrap_or_default();

@@ -60,7 +60,7 @@ impl Table {
         let rank = Rank::of_new(request.priority);
         let mut comes = false;
         if self.was_cancelled(session, opening.is_some(), &request) {
-            return Err(Rejection::AcquireCancelled { session: session.clone() });
+            return Err(Rejection::AcquireCancelled(session.clone()));
         }
         self.check_opened(session, request.opened)?;
         let (own, mode) = match (self.sessions.get(session), opening) {
@@ -77,7 +77,7 @@ impl Table {
                 (None, mode)
             }
             (Some(found), _) if request.attached().is_some() && found.spec.home != home => {
-                return Err(Rejection::SessionMoved { session: session.clone() });
+                return Err(Rejection::SessionMoved(session.clone()));
             }
             (Some(found), opening) => {
                 self.check_attached(found, request.attached())?;
@@ -165,7 +165,7 @@ impl Table {
         for name in names {
             let mismatch = |limit, asked| Rejection::LimitMismatch { name: name.clone(), limit, asked };
             let Some(limit) = self.limit(name).or(asked) else {
-                return Err(Rejection::LimitUnknown { name: name.clone() });
+                return Err(Rejection::LimitUnknown(name.clone()));
             };
             if let Some(asked) = asked.filter(|asked| *asked != limit) {
                 return Err(mismatch(limit, asked));

@@ -162,7 +162,7 @@ impl Table {
     fn check_client(&self, session: &Text, client: Option<&Text>) -> Result<(), Rejection> {
         let opener = self.sessions.get(session).and_then(|found| found.spec.client.as_ref());
         match opener.zip(client) {
-            Some((opener, client)) if opener != client => Err(Rejection::SessionInUse { session: session.clone() }),
+            Some((opener, client)) if opener != client => Err(Rejection::SessionInUse(session.clone())),
             _ => Ok(()),
         }
     }
@@ -171,9 +171,7 @@ impl Table {
     fn check_owner(&self, identity: &Text, command: &Command) -> Result<(), Rejection> {
         let session = command.session().and_then(|session| self.sessions.get(session));
         match session {
-            Some(found) if !found.spec.is_of(Some(identity)) => {
-                Err(Rejection::SessionOfAnother { session: found.spec.id.clone() })
-            }
+            Some(found) if !found.spec.is_of(Some(identity)) => Err(Rejection::SessionOfAnother(found.spec.id.clone())),
             _ => Ok(()),
         }
     }
@@ -183,7 +181,7 @@ impl Table {
     pub(super) fn check_attached(&self, found: &Session, attached: Option<Attached>) -> Result<(), Rejection> {
         let now = Attached { count: found.spec.attachment, lost: self.lost };
         if attached.is_some_and(|then| then != now) {
-            return Err(Rejection::SessionMoved { session: found.spec.id.clone() });
+            return Err(Rejection::SessionMoved(found.spec.id.clone()));
         }
         Ok(())
     }

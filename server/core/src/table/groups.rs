@@ -49,7 +49,7 @@ impl Table {
                 self.check_opened(&session, opened)?;
                 if let Some(found) = self.sessions.get(&session) {
                     if attached.is_some() && found.spec.home != home {
-                        return Err(Rejection::SessionMoved { session });
+                        return Err(Rejection::SessionMoved(session));
                     }
                     self.check_attached(found, attached)?;
                 }
@@ -208,10 +208,10 @@ impl Table {
             return Err(Rejection::StaleAssignment { group: name, basis: group.basis() });
         }
         if let Some(missing) = group.members.keys().find(|number| !assignments.contains_key(*number)) {
-            return Err(Rejection::MemberUnassigned { member: *missing });
+            return Err(Rejection::MemberUnassigned(*missing));
         }
         if let Some(stranger) = assignments.keys().find(|number| !group.members.contains_key(*number)) {
-            return Err(Rejection::AssignedToStranger { member: *stranger });
+            return Err(Rejection::AssignedToStranger(*stranger));
         }
         let is_there = |(number, assignment): (&Revision, &Text)| {
             group.members.get(number).and_then(|member| member.assignment.as_ref()) == Some(assignment)

@@ -225,14 +225,12 @@ pub fn answer_of(outcome: &Result<Outcome, Rejection>) -> Answer {
         Ok(Outcome::Group(GroupOutcome::Configured { config })) => Answer::Config(config.0),
         Ok(Outcome::Group(GroupOutcome::Assigned { revision })) => Answer::Assigned(revision.0),
         Ok(_) => Answer::Done,
-        Err(Rejection::SessionNotFound { .. } | Rejection::SessionEnded { .. }) => Answer::Refused("session"),
+        Err(Rejection::SessionNotFound(_) | Rejection::SessionEnded { .. }) => Answer::Refused("session"),
         Err(Rejection::NotMember { .. }) => Answer::Refused("member"),
         Err(Rejection::ConfigConflict { .. }) => Answer::Refused("config"),
         Err(Rejection::NotLeader { .. }) => Answer::Refused("leader"),
         Err(Rejection::StaleAssignment { .. }) => Answer::Refused("stale"),
-        Err(Rejection::MemberUnassigned { .. } | Rejection::AssignedToStranger { .. }) => {
-            Answer::Refused("assignments")
-        }
+        Err(Rejection::MemberUnassigned(_) | Rejection::AssignedToStranger(_)) => Answer::Refused("assignments"),
         Err(Rejection::TokenFromFuture { .. }) => Answer::Refused("future"),
         Err(_) => Answer::Refused("otherwise"),
     }
