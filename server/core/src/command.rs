@@ -114,11 +114,6 @@ pub struct Limits {
     pub memberships: Option<u32>,
 }
 
-impl Limits {
-    /// No limits.
-    pub const NONE: Self = Self { sessions: None, claims: None, waiters: None, memberships: None };
-}
-
 /// A command on a namespace. `home` is always the server that issues it.
 #[derive(Clone, Debug, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]

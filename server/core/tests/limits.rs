@@ -15,7 +15,7 @@ fn assert_limited(lab: &mut Lab, request: Request, what: &str, bound: usize) {
 
 #[test]
 fn sessions_are_counted_however_they_are_opened() {
-    let [ann, bob] = callers(Limits { sessions: Some(2), ..Limits::NONE });
+    let [ann, bob] = callers(Limits { sessions: Some(2), ..Limits::default() });
     for third in [open("s3"), acquire("s3", "a"), join("s3", "g")] {
         let mut lab = Lab::default();
         lab.accept(ann(open("s1")));
@@ -31,7 +31,7 @@ fn sessions_are_counted_however_they_are_opened() {
 
 #[test]
 fn claims_are_counted_held_or_waiting() {
-    let [ann, bob] = callers(Limits { claims: Some(2), ..Limits::NONE });
+    let [ann, bob] = callers(Limits { claims: Some(2), ..Limits::default() });
     let mut lab = Lab::default();
     lab.grant(bob(acquire("b", "y")));
     lab.grant(ann(acquire("a", "x")));
@@ -50,7 +50,7 @@ fn claims_are_counted_held_or_waiting() {
 
 #[test]
 fn waiters_are_counted_until_they_hold() {
-    let [ann, bob] = callers(Limits { waiters: Some(1), ..Limits::NONE });
+    let [ann, bob] = callers(Limits { waiters: Some(1), ..Limits::default() });
     let mut lab = Lab::default();
     lab.grant(bob(acquire("b", "x")));
     lab.grant(bob(acquire("b", "y")));
@@ -63,7 +63,7 @@ fn waiters_are_counted_until_they_hold() {
 
 #[test]
 fn memberships_are_counted() {
-    let [ann, bob] = callers(Limits { memberships: Some(1), ..Limits::NONE });
+    let [ann, bob] = callers(Limits { memberships: Some(1), ..Limits::default() });
     let mut lab = Lab::default();
     lab.accept(ann(join("a", "g")));
     lab.accept(ann(join("a", "g")));
@@ -110,11 +110,11 @@ fn command_that_is_undone_was_never_counted() {
 #[test]
 fn limit_that_is_lowered_removes_nothing() {
     let mut lab = Lab::default();
-    let [ann, _] = callers(Limits::NONE);
+    let [ann, _] = callers(Limits::default());
     for name in ["x", "y", "z"] {
         lab.grant(ann(acquire("a", name)));
     }
-    let [ann, _] = callers(Limits { claims: Some(1), ..Limits::NONE });
+    let [ann, _] = callers(Limits { claims: Some(1), ..Limits::default() });
     assert_limited(&mut lab, ann(acquire("a", "w")), "claims", 1);
     lab.grant(ann(acquire("a", "y")));
     assert_eq!(lab.table.claims().count(), 3);
@@ -122,14 +122,14 @@ fn limit_that_is_lowered_removes_nothing() {
 
 #[test]
 fn limit_of_zero_allows_nothing() {
-    let [ann, _] = callers(Limits { sessions: Some(0), ..Limits::NONE });
+    let [ann, _] = callers(Limits { sessions: Some(0), ..Limits::default() });
     assert_limited(&mut Lab::default(), ann(open("a")), "sessions", 0);
 }
 
 /// Names, labels and claims each count with their size in a reply.
 #[test]
 fn claims_of_a_session_are_bounded_in_bytes() {
-    let [ann, _] = callers(Limits::NONE);
+    let [ann, _] = callers(Limits::default());
     let labels = |size: usize| label("label", &"x".repeat(size));
     let claim =
         |number: usize, size: usize| ann(acquire("s", format!("name {number}")).in_open_session().labels(labels(size)));

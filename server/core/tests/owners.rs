@@ -8,11 +8,11 @@ use tenure_core::{Basis, Command, Limits, Outcome, Rejection, Request, Revision,
 const SESSION: &str = "host-1";
 
 fn ann(command: Command) -> Request {
-    command.by(Some(&"token:ann".into()), Limits::NONE)
+    command.by(Some(&"token:ann".into()), Limits::default())
 }
 
 fn bob(command: Command) -> Request {
-    command.by(Some(&"token:bob".into()), Limits::NONE)
+    command.by(Some(&"token:bob".into()), Limits::default())
 }
 
 /// All commands that a session can issue.

@@ -157,7 +157,13 @@ impl Speaker {
 impl Principal {
     fn of(caller: &Caller) -> Self {
         let identity = caller.identity.as_ref().map(Identity::text);
-        Self { identity, rights: caller.rights(), allowance: caller.allowance(), limits: Limits::NONE, may_fill: false }
+        Self {
+            identity,
+            rights: caller.rights(),
+            allowance: caller.allowance(),
+            limits: Limits::default(),
+            may_fill: false,
+        }
     }
 
     /// Admits a request, and writes the decision to the audit log.
@@ -180,7 +186,7 @@ impl Principal {
 
     /// Counts a request, and returns its caller's limits in its namespace. A rejection is written to the audit log.
     fn meter(&self, caller: &Caller, request: &impl Requirement) -> Result<Limits, Status> {
-        let Some(allowance) = &self.allowance else { return Ok(Limits::NONE) };
+        let Some(allowance) = &self.allowance else { return Ok(Limits::default()) };
         let namespace = validate::namespace(request.namespace())?;
         if let Some(bytes) = request.metered_bytes() {
             allowance.ask(namespace, bytes).inspect_err(|limited| {

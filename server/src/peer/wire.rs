@@ -129,7 +129,7 @@ fn command(request: &Request) -> Option<proto::Command> {
 
 fn told_limits(limits: Limits) -> Option<proto::Limits> {
     let Limits { sessions, claims, waiters, memberships } = limits;
-    (limits != Limits::NONE).then_some(proto::Limits { sessions, claims, waiters, memberships })
+    (limits != Limits::default()).then_some(proto::Limits { sessions, claims, waiters, memberships })
 }
 
 fn taken_limits(limits: proto::Limits) -> Limits {
@@ -327,7 +327,7 @@ mod tests {
         .into();
         requests.extend([
             by_stream(Some(opening)).by(Some(&"token:ann".into()), limits),
-            testing::close("s").by(Some(&"token:ann".into()), Limits::NONE),
+            testing::close("s").by(Some(&"token:ann".into()), Limits::default()),
         ]);
         requests
     }

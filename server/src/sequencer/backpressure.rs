@@ -20,7 +20,6 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// The load of these commands.
     pub(super) fn of<'a>(commands: impl IntoIterator<Item = &'a Command>) -> Self {
         commands.into_iter().fold(Self::default(), |load, command| Self {
             commands: load.commands + 1,
@@ -40,7 +39,6 @@ struct Queued {
 }
 
 impl Backpressure {
-    /// Whether the queue is full.
     pub(super) fn is_full(&self) -> bool {
         self.commands() >= QUEUE_LIMIT || self.0.bytes.load(Ordering::Relaxed) >= limits::QUEUE_BYTES
     }
@@ -50,18 +48,15 @@ impl Backpressure {
         !self.is_full() || !makes_work(command)
     }
 
-    /// Number of queued commands.
     pub(super) fn commands(&self) -> usize {
         self.0.commands.load(Ordering::Relaxed)
     }
 
-    /// Adds a queued load.
     pub(super) fn add(&self, load: Load) {
         self.0.commands.fetch_add(load.commands, Ordering::Relaxed);
         self.0.bytes.fetch_add(load.bytes, Ordering::Relaxed);
     }
 
-    /// Removes a load that is no longer queued.
     pub(super) fn remove(&self, load: Load) {
         self.0.commands.fetch_sub(load.commands, Ordering::Relaxed);
         self.0.bytes.fetch_sub(load.bytes, Ordering::Relaxed);

@@ -10,7 +10,7 @@ use tenure_core::{
     Text, Transfer,
 };
 
-use super::notices::{Notice, StreamEnd, Streams};
+use super::notices::{Notice, Streams};
 use super::run::Settings;
 use super::wait_times::WaitTimes;
 use super::waiters::{PendingGrant, Registration, WaiterRegistry};
@@ -99,13 +99,6 @@ impl LocalState {
                 self.home.register_caller(claim);
                 is_pending.then(|| self.waiters.register_granted(shared.clone(), claim))
             }
-        }
-    }
-
-    pub(crate) fn close_stream(&mut self, stream: StreamId, end: StreamEnd) {
-        self.streams.0.remove(&stream);
-        if end == StreamEnd::Disconnect {
-            self.home.disconnected(stream, self.lease.standing_tick());
         }
     }
 

@@ -75,7 +75,6 @@ pub type StreamReplySender = UnboundedSender<StreamReplies>;
 type ReplySender = oneshot::Sender<Reply>;
 type Reader = Box<dyn FnOnce(Result<&View<'_>, Rejection>) + Send>;
 
-/// A message to a sequencer.
 enum Message {
     /// Decide a request and make it durable.
     Decide { request: Request, reply: ReplySender, span: Context },

@@ -322,7 +322,11 @@ impl Namespace {
 
     /// Removes a stream that has ended.
     pub fn close_stream(&self, stream: StreamId, end: StreamEnd) {
-        self.local.lock().close_stream(stream, end);
+        let mut local = self.local.lock();
+        local.streams.0.remove(&stream);
+        if end == StreamEnd::Disconnect {
+            local.home.disconnected(stream, self.lease.standing_tick());
+        }
     }
 
     /// Minimum remaining life of a session, if its home is here.

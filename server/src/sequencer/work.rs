@@ -77,7 +77,6 @@ impl BatchReplies {
         }
     }
 
-    /// Sends the replies to the streams.
     pub(super) fn send(self, namespace: &Text) {
         for (sender, replies) in self.0 {
             let _ = sender.unbounded_send(StreamReplies { namespace: namespace.clone(), replies });
@@ -109,7 +108,6 @@ impl Work {
         }
     }
 
-    /// Adds a command that is due.
     pub(super) fn push_due(&mut self, command: Command) {
         self.add(command.into(), Source::Home);
     }
@@ -157,7 +155,6 @@ impl Work {
 }
 
 impl Message {
-    /// Rejects the request.
     pub(super) fn reject(self, namespace: &Text, rejection: &Rejection) {
         match self {
             // A caller that is gone needs no reply.

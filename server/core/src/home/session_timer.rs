@@ -71,12 +71,10 @@ impl SessionTimer {
         self.disconnect_grace.map(Duration::from)
     }
 
-    /// When it was renewed last.
     pub(super) fn renewed(&self) -> Tick {
         self.renewed.into()
     }
 
-    /// The stream that it is attached to.
     pub(super) fn stream(&self) -> Option<StreamId> {
         match self.stream {
             StreamState::Attached { stream, .. } => Some(stream),

@@ -18,7 +18,6 @@ pub(super) enum Timer {
     Preempt(Revision),
 }
 
-/// The pending timers.
 #[derive(Debug, Default)]
 pub(super) struct Timers(BTreeSet<(Nanos, Timer)>);
 
@@ -37,7 +36,6 @@ impl Timers {
         self.0.len()
     }
 
-    /// When the next timer expires.
     pub(super) fn next(&self) -> Option<Nanos> {
         self.0.first().map(|(at, _)| *at)
     }

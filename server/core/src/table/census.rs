@@ -56,7 +56,7 @@ impl Table {
     /// Rejects a command that would exceed an identity's limits. Existing resources may be requested again, even beyond
     /// the limits.
     pub(super) fn check_limits(&self, identity: &Text, limits: Limits, command: &Command) -> Result<(), Rejection> {
-        if limits == Limits::NONE {
+        if limits == Limits::default() {
             return Ok(());
         }
         let has = self.census.0.get(identity).copied().unwrap_or_default();
@@ -95,7 +95,6 @@ impl Table {
         }
     }
 
-    /// Whether a command would open a session.
     fn would_open(&self, command: &Command) -> bool {
         let session = match command {
             Command::OpenSession { session, .. }

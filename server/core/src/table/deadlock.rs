@@ -24,9 +24,10 @@ const CLAIMS_PER_WAIT: usize = 16;
 
 /// The search for deadlocks among many claims. It is bounded, however many claims wait for each other: the remainder is
 /// not searched.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct DeadlockSearch {
-    left: usize,
+    /// The waits visited so far.
+    visited: usize,
     /// The stakes of the sessions met, by the revisions that opened them: looked up once, not for each of their claims.
     sessions: Map<Revision, Stakes>,
 }
@@ -38,23 +39,17 @@ struct Stakes {
     waiting: Vec<Revision>,
 }
 
-impl Default for DeadlockSearch {
-    fn default() -> Self {
-        Self { left: SEARCHED, sessions: Map::default() }
-    }
-}
-
 impl DeadlockSearch {
     /// Whether the search has reached its bound.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.left == 0
+        self.visited >= SEARCHED
     }
 
     fn stakes(&mut self, session: &Session, table: &Table) -> &Stakes {
-        let left = &mut self.left;
+        let visited = &mut self.visited;
         self.sessions.entry(session.opened).or_insert_with(|| {
-            *left = left.saturating_sub(session.claims.len() / CLAIMS_PER_WAIT);
+            *visited += session.claims.len() / CLAIMS_PER_WAIT;
             let mut stakes = Stakes::default();
             for claim in table.claims_of(session) {
                 match claim.state {
@@ -111,7 +106,7 @@ impl Table {
             && !search.is_over()
         {
             let successors = self.successors(at, &mut sessions, search);
-            search.left = search.left.saturating_sub(1 + successors.len());
+            search.visited += 1 + successors.len();
             for next in successors {
                 if next == claim {
                     return Some(self.circle(claim, at, &came_from));

@@ -158,7 +158,6 @@ impl Table {
         if opened == meant { Ok(()) } else { Err(Rejection::SessionReopened { session: session.clone(), opened }) }
     }
 
-    /// Rejects the session of another program.
     fn check_client(&self, session: &Text, client: Option<&Text>) -> Result<(), Rejection> {
         let opener = self.sessions.get(session).and_then(|found| found.spec.client.as_ref());
         match opener.zip(client) {
@@ -167,7 +166,6 @@ impl Table {
         }
     }
 
-    /// Rejects the session of another identity.
     fn check_owner(&self, identity: &Text, command: &Command) -> Result<(), Rejection> {
         let session = command.session().and_then(|session| self.sessions.get(session));
         match session {
@@ -229,19 +227,17 @@ impl Table {
     }
 
     fn end_wait(&mut self, claim: Revision, home: ServerId, decided: &mut Events) -> Outcome {
-        let Some(found) = self.claims.get(&claim).cloned() else { return Outcome::Done };
-        if found.lingers() {
+        let Some(found) = self.claims.get(&claim).filter(|found| !found.lingers()).cloned() else {
             return Outcome::Done;
-        }
-        let session = self.sessions.get(&found.spec.session);
-        let (ttl, opened) = (session.map(|session| session.spec.ttl), session.map(|session| session.opened));
-        let waits_here = self.waits_at(&found, home);
-        match (self.outcome_of(found, ttl.unwrap_or_default()), ttl) {
-            (Outcome::Waiting { blocker, .. }, ttl) if waits_here => {
+        };
+        let Some(session) = self.sessions.get(&found.spec.session) else { return Outcome::Done };
+        let (ttl, opened, waits_here) = (session.spec.ttl, session.opened, self.waits_at(&found, home));
+        match self.outcome_of(found, ttl) {
+            Outcome::Waiting { blocker, .. } if waits_here => {
                 self.end_claim(claim, EndReason::Released, None, decided);
-                Outcome::Busy { blocker, ttl, opened }
+                Outcome::Busy { blocker, ttl: Some(ttl), opened: Some(opened) }
             }
-            (outcome, _) => outcome,
+            outcome => outcome,
         }
     }
 

@@ -234,7 +234,6 @@ impl Table {
         self.memberships.get(session)?.get(name).copied()
     }
 
-    /// Applies a change of a group.
     pub(super) fn change_group(&mut self, id: Revision, name: &Text, revision: Revision, change: &GroupChange) {
         let before = self.groups.get(name).cloned();
         match change {
@@ -249,7 +248,6 @@ impl Table {
         self.put_group(name, after);
     }
 
-    /// Sets or removes a group.
     pub(super) fn put_group(&mut self, name: &Text, group: Option<Arc<Group>>) {
         match group {
             Some(group) => self.groups.insert(name.clone(), group),
@@ -257,7 +255,6 @@ impl Table {
         };
     }
 
-    /// Sets or removes a membership.
     pub(super) fn set_membership(&mut self, session: &Text, name: &Text, number: Option<Revision>) {
         let groups = self.memberships.entry(session.clone()).or_default();
         let before = match number {

@@ -30,8 +30,8 @@ const HANDOFFS: usize = 1_000;
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     sessions: Map<Text, Past>,
-    ended: VecDeque<(Text, u64)>,
-    count: u64,
+    /// The ends of sessions that are remembered, in order.
+    ended: VecDeque<(Text, Revision)>,
     older_holds: OlderHolds,
     /// Cancels up to this revision are not known.
     cancels_since: Revision,
@@ -43,8 +43,8 @@ pub(super) struct Memory {
 
 #[derive(Debug, Default)]
 struct Past {
-    /// The reason for its end, and the number of that end (an id may be opened and ended again).
-    end: Option<(EndReason, u64)>,
+    /// Why and when it ended. It may have been opened and have ended before.
+    end: Option<(EndReason, Revision)>,
     holds: VecDeque<(Revision, EndReason)>,
     /// When its client closed it last.
     closed: Option<Revision>,
@@ -83,7 +83,6 @@ impl OlderHolds {
         usize::try_from(token.0 % self.0.len().max(1) as u64).unwrap_or_default()
     }
 
-    /// Doubles the number of slots.
     fn widen(&mut self) {
         let wider = vec![None; (self.0.len() * 2).max(16)];
         for (token, session, reason) in std::mem::replace(&mut self.0, wider).into_iter().flatten() {
@@ -101,15 +100,13 @@ impl Memory {
     }
 
     pub(super) fn session_ended(&mut self, id: &Text, reason: EndReason, at: Revision) {
-        self.count += 1;
-        let count = self.count;
         let past = self.past(id);
-        past.end = Some((reason, count));
+        past.end = Some((reason, at));
         past.closed = if reason == EndReason::Closed { Some(at) } else { past.closed };
-        self.ended.push_back((id.clone(), self.count));
+        self.ended.push_back((id.clone(), at));
         if self.ended.len() > SESSIONS
-            && let Some((oldest, count)) = self.ended.pop_front()
-            && self.sessions.get(&oldest).is_some_and(|past| past.end.is_some_and(|(_, end)| end == count))
+            && let Some((oldest, at)) = self.ended.pop_front()
+            && self.sessions.get(&oldest).is_some_and(|past| past.end.is_some_and(|(_, end)| end == at))
         {
             self.sessions.swap_remove(&oldest);
         }
@@ -261,7 +258,7 @@ mod tests {
         let ann = Text::from("ann");
         memory.session_ended(&ann, EndReason::Closed, Revision(1));
         memory.session_opened(&ann);
-        memory.session_ended(&ann, EndReason::Expired, Revision(1));
+        memory.session_ended(&ann, EndReason::Expired, Revision(2));
         (2..=SESSIONS)
             .for_each(|number| memory.session_ended(&format!("{number}").into(), EndReason::Closed, Revision(1)));
         assert_eq!(memory.end_of_session("ann"), Some(EndReason::Expired));

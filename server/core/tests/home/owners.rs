@@ -6,7 +6,7 @@ use tenure_core::{Limits, Request, ServerId, Text};
 use super::OTHER;
 
 fn open(identity: &str, home: ServerId) -> Request {
-    testing::open("s").at(home).by(Some(&identity.into()), Limits::NONE)
+    testing::open("s").at(home).by(Some(&identity.into()), Limits::default())
 }
 
 /// Whether the session is attributed to ann, and to no other identity.
