@@ -261,7 +261,7 @@ pub enum GroupCommand {
         home: ServerId,
         /// The attachment as known when the request arrived, if it came by a stream that the session was attached to.
         attached: Option<Attached>,
-        /// See [`Command::Acquire`](crate::Command::Acquire).
+        /// See [`Acquire::opened`](crate::Acquire::opened).
         opened: Option<Revision>,
         /// Arbitrary labels.
         metadata: Metadata,

@@ -62,9 +62,7 @@ impl Table {
                 self.enter(Claim::new(*claim, spec.clone(), state));
             }
             Event::ClaimEnded { claim, .. } => self.leave(*claim),
-            Event::ClaimUpdated { claim, spec, .. } => {
-                self.alter(*claim, |found| found.spec = spec.clone());
-            }
+            Event::ClaimUpdated { claim, spec, .. } => self.alter(*claim, |found| found.spec = spec.clone()),
             Event::ClaimAwaited { claim, at } => {
                 self.alter(*claim, |found| Arc::make_mut(&mut found.spec).awaited_at = *at);
             }
