@@ -219,8 +219,8 @@ mod tests {
         let mut map = filled(1..=10_000);
         let removed = (1..=10_000_u64).filter(|number| !number.is_multiple_of(4));
         removed.for_each(|number| assert_eq!(map.remove(&Revision(number)), Some(number)));
-        let room: usize = map.blocks.values().map(Vec::capacity).sum();
-        assert!(room <= 10_000 / 2, "{room}");
+        let capacity: usize = map.blocks.values().map(Vec::capacity).sum();
+        assert!(capacity <= 10_000 / 2, "{capacity}");
     }
 
     #[test]

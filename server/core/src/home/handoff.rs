@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Home, Nanos, Tick, Timer};
+use super::{Home, Tick, Timer};
 use crate::command::Command;
 use crate::event::{Event, Recorded};
 use crate::model::{Claim, ClaimState, Revision, Transfer};
