@@ -130,7 +130,8 @@ pub struct BlockedClaim {
 }
 
 /// Where a claim stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Display)]
+#[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum ClaimState {
     /// In the queue.

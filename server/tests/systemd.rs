@@ -72,7 +72,7 @@ fn it_hears_of_a_server_for_as_long_as_its_runtime_turns() {
         let _inside = runtime.enter();
         ear.supervisor()
     };
-    runtime.spawn(notifier.run_watchdog(server.watchdog.clone()));
+    runtime.spawn(notifier.run_watchdog(server.watchdog));
     for _ in 0..3 {
         assert_eq!(ear.hear().as_deref(), Some("WATCHDOG=1"));
     }

@@ -201,13 +201,13 @@ impl Task {
                 self.connected_at = Some(now);
                 self.requests = Some(dialled.requests);
                 self.responses = Some(dialled.responses);
-                self.line.send_replace(Ok(dialled.wire));
+                drop(self.line.send_replace(Ok(dialled.wire)));
                 self.engine.connected(now);
             }
             Err(error) => {
                 tracing::warn!(%error, "no server can be reached");
                 if self.requests.is_none() {
-                    self.line.send_replace(Err(error.clone()));
+                    drop(self.line.send_replace(Err(error.clone())));
                     self.engine.trouble(error, now);
                 }
                 let pause = self.backoff.next_pause();
@@ -228,7 +228,7 @@ impl Task {
         tracing::warn!(problem, "the stream broke");
         self.requests = None;
         self.responses = None;
-        self.line.send_replace(Err(Error::Unavailable(problem.clone())));
+        drop(self.line.send_replace(Err(Error::Unavailable(problem.clone()))));
         self.engine.disconnected(problem);
         self.start_dialling();
     }

@@ -94,6 +94,11 @@ pub(crate) fn not_attached(session: &str) -> Status {
     status(Reason::NotAttached, message, vec![fact("session_id", session)])
 }
 
+/// A deadline has passed: the call's own, or that of its message.
+pub(crate) fn overdue(message: impl Into<String>) -> Status {
+    status(Reason::DeadlineExceeded, message, Vec::new())
+}
+
 /// Temporarily unavailable; nothing was changed.
 pub(crate) fn not_now(message: &str) -> Status {
     status(Reason::StoreUnavailable, message, Vec::new())

@@ -25,7 +25,7 @@ mod work;
 
 use futures::channel::mpsc::UnboundedSender;
 use opentelemetry::Context;
-use tenure_core::{Command, EndReason, Outcome, Rejection, Request, Revision, ServerId, Text};
+use tenure_core::{Command, Outcome, Rejection, Request, Revision, ServerId, Text};
 use tokio::sync::{mpsc, oneshot};
 
 use backpressure::Load;

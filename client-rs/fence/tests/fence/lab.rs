@@ -7,7 +7,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions};
 use sqlx::{Executor, MySql, Pool, Postgres, Row, Sqlite, Transaction};
-use tenure_fence::{FenceDatabase, FenceError, check, install};
+use tenure_fence::{FenceDatabase, FenceError, check, install, scripts};
 use tenure_harness::{MariaDb, wait_until};
 
 /// The limit of each wait in the tests.
@@ -21,6 +21,9 @@ const CONNECTIONS: u32 = 20;
 /// A kind of database under test, with statements that are the same for all kinds.
 #[allow(async_fn_in_trait, reason = "tests join futures; they send none")]
 pub trait Lab: FenceDatabase {
+    /// The script that installs the fence.
+    const SCRIPT: &'static str;
+
     /// Whether transactions of the same token run concurrently.
     const SHARES: bool;
 
@@ -127,6 +130,7 @@ macro_rules! speak {
 }
 
 impl Lab for Postgres {
+    const SCRIPT: &'static str = scripts::POSTGRES;
     const SHARES: bool = true;
     const BEGIN: &'static str = "BEGIN";
 
@@ -148,6 +152,7 @@ impl Lab for Postgres {
 }
 
 impl Lab for MySql {
+    const SCRIPT: &'static str = scripts::MYSQL;
     const SHARES: bool = true;
     const BEGIN: &'static str = "START TRANSACTION";
 
@@ -172,6 +177,7 @@ impl Lab for MySql {
 }
 
 impl Lab for Sqlite {
+    const SCRIPT: &'static str = scripts::SQLITE;
     const SHARES: bool = false;
     const BEGIN: &'static str = "BEGIN IMMEDIATE";
 

@@ -20,7 +20,7 @@ async fn installing_again_keeps_the_tokens<DB: Lab>() {
 async fn what_uninstalls_it_leaves_nothing<DB: Lab>() {
     let database = Database::<DB>::fresh().await;
     database.attempt(34).await.unwrap();
-    let uninstall = DB::SQL.lines().find_map(|line| line.strip_prefix("-- Uninstall:")).unwrap();
+    let uninstall = DB::SCRIPT.lines().find_map(|line| line.strip_prefix("-- Uninstall:")).unwrap();
     DB::run(&mut *database.connection().await, uninstall).await.unwrap();
     assert!(matches!(database.attempt(35).await, Err(FenceError::NotInstalled(_))));
     install(&mut *database.connection().await).await.unwrap();

@@ -5,8 +5,8 @@ mod wait;
 use std::time::Duration;
 
 use tenure_core::{
-    Acquire, AskedMode, Attached, Claim, Command, Metadata, Names, Opening, Origin, Outcome, Rejection, Request, Revision,
-    ServerId, Text, no_labels,
+    Acquire, AskedMode, Attached, Claim, Command, Metadata, Names, Opening, Origin, Outcome, Rejection, Request,
+    Revision, ServerId, Text, no_labels,
 };
 use tenure_proto::v1::{AcquireRequest, AcquireResponse};
 use tokio::time::Instant;

@@ -1,12 +1,13 @@
 //! Stores whose database fails and recovers.
 
+use std::ops::DerefMut;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tenure_core::testing::filler;
 use tenure_core::{Recorded, Revision, ServerId};
-use tenure_harness::{MariaDb, Postgres, wait_until};
+use tenure_harness::{MariaDb, Postgres, Process, wait_until};
 use tenure_server::store::{Batch, ServerRecord, Store, StoreError, StoreOptions, migrate, open};
 
 const NAMESPACE: &str = "default";
@@ -111,31 +112,16 @@ async fn check_whole(store: &Arc<dyn Store>) {
     }
 }
 
-/// Stops and restarts a database.
-trait Database {
-    async fn kill(&mut self) -> anyhow::Result<()>;
+/// A database that can be stopped and restarted.
+trait Database: DerefMut<Target = Process> {
     async fn start_again(&mut self) -> anyhow::Result<()>;
-    fn pause(&mut self) -> anyhow::Result<()>;
-    fn resume(&mut self) -> anyhow::Result<()>;
 }
 
 macro_rules! database {
     ($type:ty) => {
         impl Database for $type {
-            async fn kill(&mut self) -> anyhow::Result<()> {
-                self.kill().await
-            }
-
             async fn start_again(&mut self) -> anyhow::Result<()> {
                 self.start_again().await
-            }
-
-            fn pause(&mut self) -> anyhow::Result<()> {
-                self.pause()
-            }
-
-            fn resume(&mut self) -> anyhow::Result<()> {
-                self.resume()
             }
         }
     };

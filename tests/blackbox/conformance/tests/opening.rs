@@ -265,32 +265,32 @@ async fn mariadb_that_forgets_commits_or_takes_none_is_refused() {
 /// The store finds the writable one of several hosts: at the start, and when the roles change.
 #[tokio::test]
 async fn the_writable_host_is_found() {
-    let (postgres, one, one_name) = postgres().await;
-    let (_, two, two_name) = self::postgres().await;
-    for url in [&one, &two] {
-        migrate(&StoreOptions::new(url)).await.expect("the tables are made");
+    let (one, two) = (Postgres::start().await.expect("it starts"), Postgres::start().await.expect("it starts"));
+    for host in [&one, &two] {
+        host.execute("CREATE DATABASE tenure").await.expect("it is created");
+        migrate(&StoreOptions::new(host.url("tenure"))).await.expect("the tables are made");
     }
-    let read_only = async |name: &str, setting: &str| {
-        let sql = format!("ALTER DATABASE {name} SET default_transaction_read_only = {setting}");
-        postgres.execute(&sql).await.expect("it is set");
-        let sql = format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'");
-        postgres.execute(&sql).await.expect("its connections end");
+    let read_only = async |host: &Postgres, setting: &str| {
+        let sql = format!("ALTER DATABASE tenure SET default_transaction_read_only = {setting}");
+        host.execute(&sql).await.expect("it is set");
+        let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'tenure'";
+        host.execute(sql).await.expect("its connections end");
     };
-    read_only(&one_name, "on").await;
-    let nobody = "postgres://tenure@127.0.0.1:1/nobody".to_owned();
-    let options = StoreOptions { urls: vec![nobody, one.clone(), two.clone()], ..StoreOptions::new("") };
+    read_only(&one, "on").await;
+    let hosts = format!("127.0.0.1:1,127.0.0.1:{},127.0.0.1:{}", one.port(), two.port());
+    let options = StoreOptions::new(format!("postgres://tenure@{hosts}/tenure"));
     let store = open(&options).await.expect("one of them takes writes");
     store.append(&batch(0), false).await.expect("the append is accepted");
 
     // The other host takes writes from now on. It is a separate database, as if all data had been lost.
-    read_only(&one_name, "off").await;
-    read_only(&two_name, "on").await;
+    read_only(&one, "off").await;
+    read_only(&two, "on").await;
     let moved = async || matches!(store.append(&batch(0), false).await, Ok(()) | Err(StoreError::Conflict));
     wait_until(DEADLINE, "the other host", moved).await;
-    let there = open(&StoreOptions::new(&one)).await.expect("it opens");
+    let there = open(&StoreOptions::new(one.url("tenure"))).await.expect("it opens");
     assert_eq!(there.heads().await, Ok(vec![("default".into(), Revision(1))]));
 
-    read_only(&one_name, "on").await;
+    read_only(&one, "on").await;
     let refusal = error(open(&options).await).to_string();
     assert!(refusal.contains("127.0.0.1:1: ") && refusal.contains("rejects writes"), "{refusal}");
 }

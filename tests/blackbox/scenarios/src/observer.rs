@@ -90,7 +90,7 @@ fn claim(claim: &Claim) -> Value {
         "session_id": claim.session_id,
         "owner": claim.owner,
         "token": claim.token,
-        "state": claim.state.as_str(),
+        "state": claim.state.to_string(),
         "priority": claim.priority,
         "metadata": claim.metadata,
     })
