@@ -140,7 +140,9 @@ mod tests {
     fn damaged_leader_of_a_group_is_an_error() {
         let decode = |lead: &str| {
             let left = r#""member":2,"session":"s","opened":1,"owner":"","reason":"released""#;
-            decode_events(&format!(r#"[{{"revision":3,"event":"group","group":"g","change":"left",{left}{lead}}}]"#))
+            decode_events(&format!(
+                r#"[{{"revision":3,"event":"group","group_id":1,"group":"g","change":"left",{left}{lead}}}]"#
+            ))
         };
         assert!(decode("").is_ok() && decode(r#","leader":1,"token":3"#).is_ok(), "{:?}", decode(""));
         for damaged in [r#","leader":"x","token":3"#, r#","leader":1"#, r#","token":3"#] {

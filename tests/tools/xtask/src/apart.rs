@@ -1,5 +1,4 @@
-//! Tests of a package that run apart from the others, one at a time, because they load the machine or measure
-//! durations.
+//! Tests of a package that run apart from the others, because they load the machine or measure durations.
 
 use std::path::{Path, PathBuf};
 
@@ -28,14 +27,15 @@ impl Apart {
         Ok(Self { folder, tests })
     }
 
-    /// Runs all tests with these arguments and this environment, and fails at the end if one failed.
+    /// Runs all tests with these arguments and this environment, one at a time unless that says otherwise, and fails at
+    /// the end if one failed.
     pub fn run(&self, arguments: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<()> {
         let mut failed = Vec::new();
         for test in &self.tests {
             println!("\n     Running {}", test.display());
             let mut run = program(test);
-            run.args(["--test-threads=1"]).args(arguments).folder(&self.folder);
-            run.env("CARGO_MANIFEST_DIR", &self.folder.display().to_string());
+            run.args(arguments).folder(&self.folder);
+            run.env("CARGO_MANIFEST_DIR", &self.folder.display().to_string()).env("RUST_TEST_THREADS", "1");
             for (name, value) in environment {
                 run.env(name, value);
             }

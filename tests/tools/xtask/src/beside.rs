@@ -1,4 +1,4 @@
-//! Tasks that run beside other stages, because those leave most of the processor time to them.
+//! Stages that run beside others, as processes of their own.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -6,26 +6,34 @@ use std::process::{Child, Command};
 
 use anyhow::{Context, bail};
 
+use crate::Stage;
 use crate::excerpt::Excerpt;
 use crate::programs::root;
 
-/// A task of this program that runs beside others with low priority. Its output is shown when it is awaited.
+/// A program that runs beside others. Its output is shown when it is awaited.
 pub struct Beside {
-    name: &'static str,
+    name: String,
     child: Child,
     log: PathBuf,
 }
 
 impl Beside {
-    /// Starts a task with these arguments under a name. A higher niceness yields more.
-    pub fn start(name: &'static str, arguments: &[&str], niceness: u8) -> anyhow::Result<Self> {
-        let log = root().join("target").join(format!("{name}.log"));
-        let out = File::create(&log).with_context(|| log.display().to_string())?;
+    /// Starts `cargo xtask test` for these stages. A higher niceness yields more.
+    pub fn test(stages: &[Stage], niceness: u8) -> anyhow::Result<Self> {
+        let names: Vec<String> = stages.iter().map(|stage| stage.name()).collect();
+        let mut command = Command::new("nice");
         // Through cargo, since this program may have been rebuilt while it ran.
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut command = Command::new("nice");
-        command.args(["-n", &niceness.to_string()]).arg(cargo).arg("xtask").args(arguments).current_dir(root());
-        let child = command.stdout(out.try_clone()?).stderr(out).spawn().with_context(|| format!("starting {name}"))?;
+        command.args(["-n", &niceness.to_string()]).arg(cargo).args(["xtask", "test"]);
+        command.args(names.iter().flat_map(|name| ["--only", name]));
+        Self::start(names.join("-"), command)
+    }
+
+    fn start(name: String, mut command: Command) -> anyhow::Result<Self> {
+        let log = root().join("target").join(format!("{name}.log"));
+        let out = File::create(&log).with_context(|| log.display().to_string())?;
+        command.current_dir(root()).stdout(out.try_clone()?).stderr(out);
+        let child = command.spawn().with_context(|| format!("starting {name}"))?;
         Ok(Self { name, child, log })
     }
 
@@ -48,8 +56,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_is_waited_for_and_its_failure_told() {
-        Beside::start("help", &["help"], 10).expect("it starts").finish().expect("there is help");
-        Beside::start("nothing", &["no-such-task"], 10).expect("it starts").finish().expect_err("there is none");
+    fn a_program_is_awaited_and_its_failure_reported() {
+        let start = |name: &str, script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            Beside::start(name.to_owned(), command).expect("it starts")
+        };
+        start("succeeds", "echo fine").finish().expect("it succeeds");
+        let failure = start("fails", "echo 'error: no such thing'; exit 3").finish().expect_err("it fails").to_string();
+        assert!(failure.contains("exit status: 3") && failure.contains("no such thing"), "{failure}");
     }
 }

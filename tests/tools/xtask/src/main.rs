@@ -128,7 +128,7 @@ struct Passed {
     arguments: Vec<String>,
 }
 
-/// A part of `cargo xtask test`, in the order in which they run.
+/// A part of `cargo xtask test`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Stage {
     /// The databases that the tests start, from Debian's packages where they are missing.
@@ -144,7 +144,7 @@ enum Stage {
     Modules,
     /// Comments, identifiers, texts and pages are in plain technical English: without banned words.
     Words,
-    /// clippy, without a warning. Not in a run of all stages, where it checks what it builds.
+    /// clippy, without a warning. Not in a run of all stages, where it compiles.
     Clippy,
     /// The programs and the tests.
     Build,
@@ -154,10 +154,9 @@ enum Stage {
     Readme,
     /// Tests of real processes.
     E2e,
-    /// The clients in other languages: their forms, tests and packages. In a run of all stages beside the one before.
+    /// The clients in other languages: their forms, tests and packages.
     Clients,
-    /// Nothing is depended on that must not be. This and the next four: in a run of all stages beside the tests of real
-    /// processes, too.
+    /// Nothing is depended on that must not be.
     Deny,
     /// The rules for alerts, and their tests.
     Monitoring,
@@ -211,6 +210,8 @@ impl Stage {
                 for apart in ["tenure-e2e", "tenure-chaos", "tenure-abuse", "tenure-load"] {
                     command.args(["--exclude", apart]);
                 }
+                // More than there are cores, since most tests wait for processes or time.
+                command.env("RUST_TEST_THREADS", "6");
                 command.run()
             }
             Self::Readme => readme::check(),
@@ -229,7 +230,9 @@ const LANGUAGES: (&str, &str) = ("TENURE_CHAOS_LANGUAGES", "go,python,typescript
 
 fn e2e(tries: Option<u32>, name: Option<&str>) -> anyhow::Result<()> {
     let tries = tries.map(|tries| tries.to_string());
-    let environment: Vec<(&str, &str)> = tries.iter().map(|tries| ("TENURE_E2E_TRIES", tries.as_str())).collect();
+    // Most of their time, they wait for what a server does after a time.
+    let mut environment = vec![("RUST_TEST_THREADS", "4")];
+    environment.extend(tries.iter().map(|tries| ("TENURE_E2E_TRIES", tries.as_str())));
     Apart::build("tests/blackbox/e2e")?.run(name.as_slice(), &environment)
 }
 
@@ -319,29 +322,48 @@ fn run() -> anyhow::Result<()> {
     }
 }
 
-/// Runs all stages. The tests of real processes wait most of their time, so the checks of the clients and the
-/// deployment files run beside them.
+/// Stages that run one after the other, and a niceness: a higher one yields more.
+type Group = (&'static [Stage], u8);
+
+/// The stages of a whole run, in steps. The groups of a step run at the same time, since most tests wait most of their
+/// time; the output of the first one is shown as it comes.
+const STEPS: [(&[Stage], &[Group]); 4] = [
+    (
+        &[
+            Stage::Packages,
+            Stage::Format,
+            Stage::Generated,
+            Stage::Contract,
+            Stage::Modules,
+            Stage::Words,
+            Stage::Build,
+        ],
+        &[],
+    ),
+    (
+        &[Stage::Unit],
+        &[
+            (&[Stage::Readme, Stage::E2e], 0),
+            (&[Stage::Clients], 0),
+            (&[Stage::Deny, Stage::Monitoring, Stage::Deploy, Stage::Chart, Stage::Dialects, Stage::Console], 15),
+        ],
+    ),
+    (&[Stage::Scenarios], &[(&[Stage::Chaos], 0)]),
+    (&[Stage::Abuse, Stage::Load], &[]),
+];
+
 fn test() -> anyhow::Result<()> {
-    const SHIPPED: [Stage; 5] = [Stage::Deny, Stage::Monitoring, Stage::Deploy, Stage::Chart, Stage::Dialects];
     let mut run = Stages::default();
-    let (mut clients, mut shipped) = (None, None);
-    for stage in Stage::value_variants() {
-        if *stage == Stage::E2e {
-            let names = SHIPPED.map(Stage::name);
-            let only: Vec<&str> = names.iter().flat_map(|name| ["--only", name]).collect();
-            clients = Some(Beside::start("clients", &["clients"], 0));
-            shipped = Some(Beside::start("shipped", &[&["test"], only.as_slice()].concat(), 15));
+    for (shown, others) in STEPS {
+        let others: Vec<_> =
+            others.iter().map(|(stages, niceness)| (stages, Beside::test(stages, *niceness))).collect();
+        for stage in shown {
+            run.stage(&stage.name(), || stage.run());
         }
-        if let Some(shipped) = shipped.take_if(|_| *stage == SHIPPED[0]) {
-            run.stage("shipped", || shipped?.finish());
+        for (stages, started) in others {
+            let names: Vec<String> = stages.iter().map(|stage| stage.name()).collect();
+            run.stage(&names.join(", "), || started?.finish());
         }
-        if SHIPPED.contains(stage) || *stage == Stage::Clippy {
-            continue;
-        }
-        run.stage(&stage.name(), || match clients.take_if(|_| *stage == Stage::Clients) {
-            Some(clients) => clients?.finish(),
-            None => stage.run(),
-        });
     }
     run.finish()
 }
@@ -361,4 +383,18 @@ fn stages_of(stages: impl IntoIterator<Item = Stage>) -> anyhow::Result<()> {
         run.stage(&stage.name(), || stage.run());
     }
     run.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_run_has_every_stage_once() {
+        let beside = STEPS.iter().flat_map(|(_, groups)| *groups).flat_map(|(stages, _)| *stages);
+        let mut run: Vec<Stage> = STEPS.iter().flat_map(|(shown, _)| *shown).chain(beside).copied().collect();
+        run.push(Stage::Clippy);
+        run.sort_by_key(|stage| *stage as u8);
+        assert_eq!(run, Stage::value_variants());
+    }
 }
