@@ -262,7 +262,9 @@ impl Caller {
         F: Future<Output = Result<T, Status>>,
     {
         let act = self.is_audited().then(|| request.act());
-        let done = match Principal::of(self).admit(self, request) {
+        // Not within the match: a second principal would live as long as the call.
+        let admitted = Principal::of(self).admit(self, request);
+        let done = match admitted {
             Ok(admitted) => work(admitted).await.inspect_err(|status| {
                 // What an admitted request is denied is a session of another identity.
                 if let (Code::PermissionDenied, Some(act)) = (status.code(), act) {

@@ -289,11 +289,17 @@ fn attach(namespace: &Namespace, session: &Text, via: Via) -> Result<(), Status>
 
 /// Renews sessions on the stream that they are attached to.
 pub(super) fn keep_all(namespace: &Namespace, ids: Vec<String>, stream: StreamId) -> v1::KeepAliveResponse {
-    let kept: Vec<_> = match namespace.keep_alive(ids.iter().map(String::as_str), stream) {
-        Ok(kept) => ids.iter().zip(kept).map(|(id, kept)| kept.map_err(|why| not_renewed(id, why))).collect(),
-        Err(rejection) => vec![Err(rejected(rejection)); ids.len()],
-    };
-    kept_sessions(ids, kept)
+    match namespace.keep_alive(ids.iter().map(String::as_str), stream) {
+        Ok(kept) => {
+            let kept = ids.iter().zip(kept).map(|(id, kept)| kept.map_err(|why| not_renewed(id, why))).collect();
+            kept_sessions(ids, kept)
+        }
+        Err(rejection) => {
+            let refusal = Some(refusal(&rejected(rejection)));
+            let kept = |session_id| v1::KeptSession { session_id, ttl: None, refusal: refusal.clone() };
+            v1::KeepAliveResponse { sessions: ids.into_iter().map(kept).collect() }
+        }
+    }
 }
 
 fn kept_sessions(ids: Vec<String>, kept: Vec<Result<Duration, Status>>) -> v1::KeepAliveResponse {

@@ -242,6 +242,16 @@ pub fn refusal(status: &Status) -> v1::Refusal {
     }
 }
 
+/// The status as part of a response, counted like [`count`] does.
+pub(crate) fn counted(status: &Status, refusals: &Refusals) -> v1::Refusal {
+    let refusal = refusal(status);
+    if !refusal.reason.is_empty() {
+        let limit = refusal.metadata.get("limit").filter(|_| refusal.code == Code::ResourceExhausted as i32).cloned();
+        refusals.count(refusal.reason.clone(), limit);
+    }
+    refusal
+}
+
 /// Counts that a status is returned to a caller, and the limit that is reached, if that is the reason.
 pub(crate) fn count(status: &Status, refusals: &Refusals) {
     let Some(mut info) = status.get_details_error_info() else { return };

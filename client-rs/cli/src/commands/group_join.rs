@@ -80,7 +80,10 @@ async fn follow(context: &Context, args: &GroupJoinArgs, membership: &Membership
                     again = tokio::select! {
                         biased;
                         // The assignments that are being computed are out of date.
-                        _ = standings.changed() => continue,
+                        changed = standings.changed() => match changed {
+                            Ok(()) => continue,
+                            Err(_) => return Ok(LostReason::Closed),
+                        },
                         again = assigning => again,
                     };
                 }

@@ -174,8 +174,14 @@ impl Connection {
     pub(super) async fn submit(&mut self, round: Round) -> Result<(), Status> {
         let Round { namespace, acquires, mut requests, shed, .. } = round;
         if !shed.is_empty() {
-            let overloaded = rejected(Rejection::Overloaded);
-            self.outbox.put(shed.into_iter().map(|id| self.refusal(id, &overloaded)).collect());
+            // Thousands may be in one message: the refusal is made once.
+            let overloaded = status::refusal(&rejected(Rejection::Overloaded));
+            let refusals = self.speaker.caller().refusals();
+            let shed = shed.into_iter().map(|id| {
+                refusals.count(overloaded.reason.clone(), None);
+                answer(id, Answered::Refusal(overloaded.clone()))
+            });
+            self.outbox.put(shed.collect());
         }
         let Some(namespace) = namespace.and_then(|name| self.namespaces.get(&*name)).cloned() else { return Ok(()) };
         if !acquires.is_empty() {
@@ -270,8 +276,7 @@ impl Connection {
     }
 
     fn refusal(&self, id: u64, status: &Status) -> v1::Answer {
-        status::count(status, self.speaker.caller().refusals());
-        answer(id, Answered::Refusal(status::refusal(status)))
+        answer(id, Answered::Refusal(status::counted(status, self.speaker.caller().refusals())))
     }
 
     /// The command that this tag was given to; none if it was answered already, as overdue: what was granted by it is undone.

@@ -391,8 +391,7 @@ impl Connection {
     }
 
     fn refuse(&self, id: u64, status: &Status) {
-        status::count(status, self.speaker.caller().refusals());
-        self.send(id, Answered::Refusal(status::refusal(status)));
+        self.send(id, Answered::Refusal(status::counted(status, self.speaker.caller().refusals())));
     }
 }
 

@@ -239,10 +239,7 @@ impl Task {
             status = self.caller.dismissed(watched) => Err(status),
         };
         Some(answer.map_or_else(
-            |status| {
-                status::count(&status, self.caller.refusals());
-                Answered::Refusal(status::refusal(&status))
-            },
+            |status| Answered::Refusal(status::counted(&status, self.caller.refusals())),
             Answered::Acquire,
         ))
     }

@@ -50,8 +50,8 @@ enum Task {
         #[arg(long, value_enum, value_name = "STAGE")]
         only: Vec<Stage>,
     },
-    /// Checks the form (format, lints, generated code and contract), and runs the tests of what has changed: for daily
-    /// work.
+    /// Checks the form (format, generated code, contract, imports and words), and lints and runs the tests of what has
+    /// changed: for daily work.
     Check,
     /// Tests real Tenure processes against real databases, in the long form.
     E2e {
@@ -144,9 +144,7 @@ enum Stage {
     Modules,
     /// Comments, identifiers, texts and pages are in plain technical English: without banned words.
     Words,
-    /// clippy, without a warning. Not in a run of all stages, where it compiles.
-    Clippy,
-    /// The programs and the tests.
+    /// The programs and the tests, with clippy and without a warning.
     Build,
     /// The tests of each part, with real databases.
     Unit,
@@ -179,7 +177,7 @@ enum Stage {
 }
 
 impl Stage {
-    const FORM: [Self; 6] = [Self::Format, Self::Generated, Self::Contract, Self::Modules, Self::Words, Self::Clippy];
+    const FORM: [Self; 5] = [Self::Format, Self::Generated, Self::Contract, Self::Modules, Self::Words];
 
     fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_string())
@@ -193,9 +191,6 @@ impl Stage {
             Self::Contract => contract::check(),
             Self::Modules => modules::check(),
             Self::Words => words::check(),
-            Self::Clippy => {
-                cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()
-            }
             Self::Deny => deny::check(),
             // Built all at once, whichever parts are needed: for single packages cargo would select other features, and
             // rebuild most of it.
@@ -393,7 +388,6 @@ mod tests {
     fn a_whole_run_has_every_stage_once() {
         let beside = STEPS.iter().flat_map(|(_, groups)| *groups).flat_map(|(stages, _)| *stages);
         let mut run: Vec<Stage> = STEPS.iter().flat_map(|(shown, _)| *shown).chain(beside).copied().collect();
-        run.push(Stage::Clippy);
         run.sort_by_key(|stage| *stage as u8);
         assert_eq!(run, Stage::value_variants());
     }
