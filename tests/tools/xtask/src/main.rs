@@ -205,8 +205,6 @@ impl Stage {
                 for apart in ["tenure-e2e", "tenure-chaos", "tenure-abuse", "tenure-load"] {
                     command.args(["--exclude", apart]);
                 }
-                // More than there are cores, since most tests wait for processes or time.
-                command.env("RUST_TEST_THREADS", "6");
                 command.run()
             }
             Self::Readme => readme::check(),
