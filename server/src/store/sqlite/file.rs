@@ -56,7 +56,7 @@ pub(crate) struct SqliteConnector {
     /// disk they could not be created again, not even to read.
     anchor: Mutex<Option<SqliteConnection>>,
     /// Locked until all connections are closed.
-    lock: Arc<File>,
+    lock: Arc<Possession>,
 }
 
 impl SqliteConnector {
@@ -102,13 +102,24 @@ pub(crate) fn beside(path: &Path, added: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// The lock on a file that this process owns. It is released explicitly: a child process that another thread has just
+/// forked shares it until it executes its program.
+pub(crate) struct Possession(File);
+
+impl Drop for Possession {
+    fn drop(&mut self) {
+        // If it fails, closing the file releases the lock.
+        let _ = self.0.unlock();
+    }
+}
+
 /// Locks the file for this process, until the returned lock is dropped.
-pub(crate) fn take_possession(path: &Path) -> Result<File, OpenError> {
+pub(crate) fn take_possession(path: &Path) -> Result<Possession, OpenError> {
     let lock_path = beside(path, ".lock");
     let failed = |error: std::io::Error| OpenError::Unavailable(format!("{}: {error}", lock_path.display()));
     let lock = File::options().create(true).truncate(false).write(true).open(&lock_path).map_err(failed)?;
     match lock.try_lock() {
-        Ok(()) => Ok(lock),
+        Ok(()) => Ok(Possession(lock)),
         Err(TryLockError::WouldBlock) => Err(OpenError::InUse(path.to_owned())),
         Err(TryLockError::Error(error)) => Err(failed(error)),
     }
@@ -128,7 +139,7 @@ impl Connector for SqliteConnector {
 /// A connection to the file.
 struct SqliteDatabase {
     inner: SqliteConnection,
-    _lock: Arc<File>,
+    _lock: Arc<Possession>,
 }
 
 #[async_trait]
@@ -191,4 +202,21 @@ impl Connection for SqliteDatabase {
 fn insert(table: &Table, rows: usize) -> String {
     let row = format!("({})", vec!["?"; table.columns.len()].join(", "));
     format!("INSERT INTO {} ({}) VALUES {}", table.name, table.columns.join(", "), vec![row; rows].join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn possession_ends_although_a_forked_process_shares_the_lock() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("tenure.db");
+        let possession = take_possession(&path).expect("it is not locked");
+        let shared = possession.0.try_clone().expect("as a fork has it");
+        assert!(matches!(take_possession(&path), Err(OpenError::InUse(_))));
+        drop(possession);
+        take_possession(&path).expect("it was released");
+        drop(shared);
+    }
 }
