@@ -34,7 +34,7 @@ pub struct EvictOptions {
 }
 
 impl EvictOptions {
-    /// Whoever holds the lock, on behalf of `operator` (1 to 255 bytes, for history).
+    /// Every holder of the lock, on behalf of `operator` (1 to 255 bytes, for history).
     #[must_use]
     pub fn by(operator: impl Into<String>) -> Self {
         Self { operator: operator.into(), ..Self::default() }
@@ -63,7 +63,7 @@ pub(crate) enum Retry {
 }
 
 impl Client {
-    /// Reads one lock. A lock that nobody ever asked for is an idle lock, not an error.
+    /// Reads one lock. A lock that was never asked for is an idle lock, not an error.
     ///
     /// # Errors
     /// `Unavailable`, `Refused`.
@@ -188,10 +188,10 @@ impl Client {
     }
 
     /// Hands a lock over to a waiter: the holder is asked to stop, and confirms by releasing. Returns when it is done, with
-    /// the new hold. For operators; recorded in history. There is no moment at which nobody holds the lock.
+    /// the new hold. For operators; recorded in history. The lock is never without a holder in between.
     ///
     /// # Errors
-    /// `Refused` with `TransferImpossible` (nobody holds it, nobody waits, ...), `TransferPending`, or `TransferNotConfirmed` if
+    /// `Refused` with `TransferImpossible` (no holder, no waiter, ...), `TransferPending`, or `TransferNotConfirmed` if
     /// the holder did not stop in time, and holds on; `Unavailable`, after which it may or may not have taken effect.
     pub async fn transfer(&self, name: &str, options: TransferOptions) -> Result<Claim> {
         let wait = options.drain.unwrap_or(Preempt::default().drain);

@@ -86,7 +86,7 @@ impl Client {
         GroupRequest::new(self.clone(), name.into())
     }
 
-    /// Watches locks and groups. What cannot be watched is told by the first item.
+    /// Watches locks and groups. If it cannot be watched, the first item is the error.
     #[must_use]
     pub fn watch(&self, options: WatchOptions) -> Watch {
         self.remote.watch(options)

@@ -16,12 +16,12 @@ use crate::model::{Claim, Event, EventKind, Metadata};
 use crate::progress::Progress;
 use crate::watch::{WatchEvent, WatchOptions};
 
-/// A loop that waits for its next body tells that it goes on, so many times before it would count as stalled.
+/// A loop that waits for its next body reports progress so many times before it would count as stalled.
 const TICKS_WHILE_WAITING: u32 = 3;
 /// ... but not oftener than this.
 const SHORTEST_TICK: Duration = Duration::from_millis(1);
 
-/// One candidate's part in an election. The leader is whoever holds the lock of the election's name.
+/// One candidate's part in an election. The leader is the holder of the lock of the election's name.
 ///
 /// ```no_run
 /// # async fn example(client: tenure_client::Client) -> tenure_client::Result<()> {
@@ -124,9 +124,9 @@ impl Election {
     /// The leadership is renewed only while the leader's work makes progress; a leader that hangs is lost within this and the
     /// TTL, cancelled if it can be, and another leads. More than zero. Default: renewed while the client runs.
     ///
-    /// In [`lead_every`](Self::lead_every) the loop tells by itself: this is how long one body may take. In
-    /// [`lead`](Self::lead), and after [`campaign`](Self::campaign), the work tells by [`Hold::tick`], at least this often. A
-    /// long body of `lead_every` may do that, too.
+    /// In [`lead_every`](Self::lead_every) the loop reports progress itself: this is how long one body may take. In
+    /// [`lead`](Self::lead), and after [`campaign`](Self::campaign), the work reports it by [`Hold::tick`], at least
+    /// this often. A long body of `lead_every` may do that, too.
     #[must_use]
     pub fn stall_after(mut self, within: Duration) -> Self {
         self.request = self.request.stall_after(within);
@@ -250,9 +250,9 @@ impl Election {
         Ok(self.client.get_lock(&self.name).await?.holder().and_then(Leader::of))
     }
 
-    /// Who leads, now and after each change; `None` while nobody does. Goes on by itself after failures.
+    /// Who leads, now and after each change; `None` while there is no leader. Goes on by itself after failures.
     pub fn observe(&self) -> impl Stream<Item = Result<Option<Leader>>> + Send + Unpin + 'static {
-        let mut told: Option<Option<Leader>> = None;
+        let mut last: Option<Option<Leader>> = None;
         let name = self.name.clone();
         let watch = self.client.watch(WatchOptions::names([self.name.as_str()]));
         Box::pin(watch.filter_map(move |item| {
@@ -260,12 +260,12 @@ impl Election {
                 Ok(WatchEvent::Snapshot { locks, .. }) => {
                     locks.iter().find(|lock| lock.name == name).and_then(|lock| lock.holder()).and_then(Leader::of)
                 }
-                Ok(WatchEvent::Events { events, .. }) => leader_after(&events, told.clone().flatten()),
+                Ok(WatchEvent::Events { events, .. }) => leader_after(&events, last.clone().flatten()),
                 Ok(WatchEvent::Progress { .. } | WatchEvent::HistoryGone { .. }) => return None,
                 Err(error) => return Some(Err(error)),
             };
-            let changed = told.as_ref() != Some(&leader);
-            told = Some(leader.clone());
+            let changed = last.as_ref() != Some(&leader);
+            last = Some(leader.clone());
             changed.then_some(Ok(leader))
         }))
     }
@@ -311,8 +311,8 @@ impl Leadership {
         self.guard.transfer_requested().await.drained().await;
     }
 
-    /// Steps down in favour of a candidate that waits, by its session's id (`None`: of whoever is first), without a gap in which
-    /// nobody leads. Answers its token. See [`Guard::transfer_to`].
+    /// Steps down in favour of a candidate that waits, by its session's id (`None`: of the first in the queue), without
+    /// a gap in which there is no leader. Answers its token. See [`Guard::transfer_to`].
     ///
     /// # Errors
     /// As [`Guard::transfer_to`].

@@ -12,7 +12,7 @@ use crate::model::EndReason;
 /// What a call of this library returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a call did not do what it was asked. That somebody else holds a lock is no error: see
+/// Why a call did not do what it was asked. A lock held by another claim is no error: see
 /// [`Attempt::Busy`](crate::Attempt::Busy).
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -210,7 +210,7 @@ pub enum Reason {
     LimitUnknown,
     /// The hold cannot be handed over. Facts: `name`, `obstacle`.
     TransferImpossible,
-    /// The holder has already been asked to hand over to somebody else. Facts: `name`, `token`.
+    /// The holder has already been asked to hand over to another session. Facts: `name`, `token`.
     TransferPending,
     /// The holder did not hand over in time. Facts: `name`, `token`.
     TransferNotConfirmed,
@@ -228,8 +228,8 @@ pub enum Reason {
     LateAttachment,
     /// The server does not know who this client is. Facts: `rule`.
     Unauthenticated,
-    /// This client may not do it. Facts: `rule`; of the policy also `verb`, `name`, `namespace`, of a session of somebody else
-    /// `session_id`.
+    /// This client may not do it. Facts: `rule`; of the policy also `verb`, `name`, `namespace`, of another caller's
+    /// session `session_id`.
     PermissionDenied,
     /// Another program has opened the session, and it has not ended yet. Facts: `session_id`.
     SessionInUse,

@@ -13,7 +13,7 @@ use crate::presence::HoldPresence;
 use crate::session::Session;
 use crate::trace;
 
-/// A view of what is held, to hand around: it tells whether the hold is valid but does not keep it.
+/// A view of what is held, to hand around: it shows whether the hold is valid but does not keep it.
 #[derive(Clone, Debug)]
 pub struct Hold {
     pub(crate) presence: Arc<HoldPresence>,
@@ -102,12 +102,12 @@ impl Guard {
         &self.session
     }
 
-    /// Hands the locks over to a session that waits for them (`None`: to whoever is first in the queue), in one step and
-    /// without a gap in which nobody holds them. Answers the next holder's token. The work must have stopped: from the call on this
-    /// hold is not valid any more, and if nothing comes of the handoff the locks are given back.
+    /// Hands the locks over to a session that waits for them (`None`: to the first in the queue), in one step and
+    /// without a gap in which they have no holder. Answers the next holder's token. The work must have stopped: from
+    /// the call on this hold is not valid any more, and if nothing comes of the handoff the locks are given back.
     ///
     /// # Errors
-    /// `Lost` or `Refused` (with `TransferImpossible` if nobody waits who could hold next); `Unavailable`.
+    /// `Lost` or `Refused` (with `TransferImpossible` if no waiter could hold next); `Unavailable`.
     pub async fn transfer_to(self, session_id: Option<&str>) -> Result<u64> {
         if let Some(reason) = self.lost_reason() {
             return Err(Error::Lost(reason));
@@ -136,7 +136,7 @@ impl Guard {
         let span = tracing::info_span!(
             "tenure.release",
             otel.kind = "client",
-            tenure.lock.names = trace::told(self.names()),
+            tenure.lock.names = trace::joined(self.names()),
             tenure.fencing_token = self.token()
         );
         self.give_back().instrument(span).await

@@ -53,7 +53,7 @@ fn stop_at(drain: Duration, now: Moment) -> Moment {
     now.after(drain.saturating_sub(margin))
 }
 
-/// How to hand over a lock that somebody else holds.
+/// How to hand over a lock that another session holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TransferOptions {
     pub(crate) token: Option<u64>,
@@ -64,7 +64,7 @@ pub struct TransferOptions {
 }
 
 impl TransferOptions {
-    /// To whoever is first in the queue, on behalf of `operator` (1 to 255 bytes, for history).
+    /// To the first in the queue, on behalf of `operator` (1 to 255 bytes, for history).
     #[must_use]
     pub fn by(operator: impl Into<String>) -> Self {
         Self { operator: operator.into(), ..Self::default() }

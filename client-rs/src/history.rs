@@ -13,7 +13,7 @@ use crate::model::{EndReason, Metadata};
 #[non_exhaustive]
 #[allow(clippy::large_enum_variant, reason = "nearly all entries are holds")]
 pub enum HistoryEntry {
-    /// Somebody held the lock, or does.
+    /// A hold of the lock, ended or not.
     Hold(HoldRecord),
     /// The database lost a part of the history, as by a failover to a copy that was behind. Holds of that time are missing,
     /// and one that lasted over it may have ended earlier than it says.
@@ -54,9 +54,10 @@ pub struct HoldRecord {
     /// How long it was held, or has been held until now.
     pub held: Option<Duration>,
     /// The longest time without a renewal of the session during the hold. Close to the TTL: the holder was about to lose
-    /// its locks. Told only by the server that takes the session's renewals.
+    /// its locks. Returned only by the server that takes the session's renewals.
     pub longest_pause: Option<Duration>,
-    /// For a hold that lasts: how long ago the session was renewed. Told only by the server that takes its renewals.
+    /// For a hold that lasts: how long ago the session was renewed. Returned only by the server that takes its
+    /// renewals.
     pub since_renewal: Option<Duration>,
     /// The TTL that the session was opened with.
     pub ttl: Option<Duration>,

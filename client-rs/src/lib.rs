@@ -13,7 +13,7 @@
 //! println!("token {}", guard.token());
 //! guard.release().await?;
 //!
-//! // Try: that somebody else has it is no error.
+//! // Try: a lock that another session holds is no error.
 //! match client.lock("nightly-report").try_acquire().await? {
 //!     Attempt::Acquired(guard) => guard.release().await?,
 //!     Attempt::Busy(busy) => println!("held by {:?}", busy.holder.map(|holder| holder.owner)),
@@ -36,9 +36,9 @@
 //! moment of asking. A program that is paused right after asking cannot know: the resource that a lock protects should check
 //! the fencing token.
 //!
-//! A session is renewed while the client runs, also if the program around it hangs. Whoever wants that to cost the locks
-//! ties renewal to progress: [`Election::stall_after`] and [`LockRequest::stall_after`] for the work under a lock,
-//! [`SessionOptions::renew_while`] for a whole program.
+//! A session is renewed while the client runs, also if the program around it hangs. For a hung program to lose its
+//! locks, tie renewal to progress: [`Election::stall_after`] and [`LockRequest::stall_after`] for the work under a
+//! lock, [`SessionOptions::renew_while`] for a whole program.
 //!
 //! One client is one connection with one stream; sessions, locks and watches share it. When the server fails, is drained, or
 //! is not heard of for a part of the TTL, the client goes on with the next one, with its sessions, holds, tokens and places in

@@ -16,7 +16,7 @@ use crate::trace;
 ///
 /// Nothing is asked before one of [`acquire`](Self::acquire), [`try_acquire`](Self::try_acquire),
 /// [`acquire_within`](Self::acquire_within), [`run`](Self::run) and [`try_run`](Self::try_run) is awaited. Dropping
-/// such a future gives up: what was or is being granted is given back in the background.
+/// such a future cancels the request: what was or is being granted is released in the background.
 ///
 /// Tasks that ask for the same name in the same session queue up in the client, in order of arrival.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ pub struct LockRequest {
 pub enum Attempt {
     /// The locks are held.
     Acquired(Guard),
-    /// Somebody else has them.
+    /// Another claim holds them, or is ahead in the queue.
     Busy(Busy),
 }
 
@@ -49,7 +49,7 @@ impl Attempt {
     }
 }
 
-/// Somebody else has the locks.
+/// Another claim holds the locks, or is ahead in the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Busy {
     /// Who holds, lingers on, or waits ahead for the first of the names that was not free.
@@ -62,7 +62,7 @@ pub struct Busy {
 pub enum Ran<T> {
     /// The body ran to its end.
     Done(T),
-    /// Somebody else has the locks; the body did not run.
+    /// Another claim holds the locks, or is ahead in the queue; the body did not run.
     Busy(Busy),
 }
 
@@ -138,8 +138,8 @@ impl LockRequest {
         self
     }
 
-    /// For at least this long after the grant nobody is granted these locks again, even if they are released earlier. For
-    /// jobs that are shorter than the clock skew of those who start them. At most 24 h. Default: 0.
+    /// For at least this long after the grant no claim is granted these locks again, even if they are released earlier.
+    /// For jobs that are shorter than the clock skew of those who start them. At most 24 h. Default: 0.
     pub fn min_hold(mut self, min_hold: Duration) -> Self {
         self.spec.min_hold = min_hold;
         self
@@ -170,7 +170,7 @@ impl LockRequest {
     /// Tries once.
     ///
     /// # Errors
-    /// `Lost`, `Refused` and `Unavailable`. That somebody else holds the locks is no error.
+    /// `Lost`, `Refused` and `Unavailable`. Locks held by another claim are no error.
     pub async fn try_acquire(self) -> Result<Attempt> {
         self.ask(Wait::No).await
     }
@@ -178,7 +178,7 @@ impl LockRequest {
     /// Waits for the locks, at most this long (at most 365 days).
     ///
     /// # Errors
-    /// `Lost`, `Refused` and `Unavailable`. That somebody else still holds the locks then is no error.
+    /// `Lost`, `Refused` and `Unavailable`. Locks that another claim still holds then are no error.
     pub async fn acquire_within(self, wait: Duration) -> Result<Attempt> {
         self.ask(Wait::AtMost(wait)).await
     }
@@ -190,8 +190,8 @@ impl LockRequest {
     /// [`Hold::lost`] there.
     ///
     /// # Errors
-    /// `Lost` if the body was cancelled; and as [`acquire`](Self::acquire). An error in giving back what was held is told in
-    /// the log only: the body did run under the lock.
+    /// `Lost` if the body was cancelled; and as [`acquire`](Self::acquire). An error of the release is only
+    /// logged: the body did run under the lock.
     pub async fn run<T, F: Future<Output = T>>(self, body: impl FnOnce(Hold) -> F) -> Result<T> {
         let guard = self.acquire().await?;
         run_under(guard, body).await
@@ -200,7 +200,7 @@ impl LockRequest {
     /// Tries once; if the locks are free, runs `body` as [`run`](Self::run) does.
     ///
     /// # Errors
-    /// As [`run`](Self::run). That somebody else holds the locks is no error.
+    /// As [`run`](Self::run). Locks held by another claim are no error.
     pub async fn try_run<T, F: Future<Output = T>>(self, body: impl FnOnce(Hold) -> F) -> Result<Ran<T>> {
         match self.try_acquire().await? {
             Attempt::Acquired(guard) => run_under(guard, body).await.map(Ran::Done),
@@ -212,7 +212,7 @@ impl LockRequest {
         let span = tracing::info_span!(
             "tenure.acquire",
             otel.kind = "client",
-            tenure.lock.names = trace::told(&self.spec.names),
+            tenure.lock.names = trace::joined(&self.spec.names),
             tenure.fencing_token = tracing::field::Empty
         );
         let asking = async {

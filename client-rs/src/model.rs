@@ -14,7 +14,7 @@ pub type Metadata = BTreeMap<String, String>;
 pub struct Lock {
     /// Its name.
     pub name: String,
-    /// Who holds it, or lingers on it. Empty: nobody holds it.
+    /// Who holds it, or lingers on it. Empty: it has no holder.
     pub holders: Vec<Claim>,
     /// Who waits, in the order in which they will be served. At most the first 100.
     pub waiters: Vec<Claim>,
@@ -32,7 +32,7 @@ pub struct Lock {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mode {
-    /// With nobody.
+    /// With no other claim.
     #[default]
     Exclusive,
     /// With other shared claims. One that waits for exclusive use lets no later shared one pass.
@@ -76,7 +76,7 @@ impl Default for Preempt {
 /// A handoff that a holder has been asked for and has not confirmed yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingTransfer {
-    /// The session that is to hold next. `None`: whoever is first in the queue then.
+    /// The session that is to hold next. `None`: the first in the queue then.
     pub to: Option<String>,
     /// For how long the holder may go on, counted from when it was asked.
     pub drain: Duration,
@@ -109,7 +109,7 @@ pub struct Claim {
     pub metadata: Metadata,
     /// Higher goes first among waiters.
     pub priority: i32,
-    /// For this long after the grant nobody is granted these locks again. Zero: no minimum.
+    /// For this long after the grant no claim is granted these locks again. Zero: no minimum.
     pub min_hold: Duration,
     /// With whom the locks can be shared.
     pub mode: Mode,
@@ -123,7 +123,7 @@ pub struct Claim {
 /// A claim that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockedClaim {
-    /// The claim; its `deadlock` says whether it waits in vain.
+    /// The claim; its `deadlock` says whether it is in a deadlock.
     pub claim: Claim,
     /// Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first.
     pub blocked_by: Vec<Claim>,
@@ -138,7 +138,7 @@ pub enum ClaimState {
     Waiting,
     /// Granted: its session holds the locks.
     Held,
-    /// Released before its minimum hold was over: nobody holds the locks, and nobody is granted them yet.
+    /// Released before its minimum hold was over: the locks have no holder, and no claim is granted them yet.
     Lingering,
     /// A state that this version does not know.
     Unknown,
@@ -149,11 +149,11 @@ pub enum ClaimState {
 #[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 pub enum EndReason {
-    /// The holder released it, or the waiter gave up.
+    /// The holder released it, or the waiter cancelled.
     Released,
     /// The session's TTL passed without a renewal.
     Expired,
-    /// The session's stream broke, or nobody was there to receive a grant.
+    /// The session's stream broke, or there was no client to receive a grant.
     Disconnected,
     /// The client closed the session.
     Closed,
@@ -221,7 +221,7 @@ pub struct Event {
     pub operator: Option<String>,
     /// The operator's note.
     pub note: Option<String>,
-    /// Whether nobody holds the lock any more.
+    /// Whether the lock has no holder any more.
     pub vacant: bool,
     /// The wall clock of the server that wrote it, for people.
     pub time: Option<SystemTime>,

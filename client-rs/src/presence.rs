@@ -25,7 +25,8 @@ pub enum SessionState {
     Lost(LostReason),
 }
 
-/// Timers of the runtime stop while the machine is suspended, so nobody sleeps longer than this without a look at the clock.
+/// Timers of the runtime stop while the machine is suspended, so no task sleeps longer than this without a look at the
+/// clock.
 const LONGEST_NAP: Duration = Duration::from_secs(1);
 
 /// One session's validity, decided by the clock at the moment of asking.
@@ -46,7 +47,7 @@ impl SessionPresence {
         }
     }
 
-    /// Where the session stands. Whoever sees first that its time is over, makes it so for everyone.
+    /// Where the session stands. The first caller to see that its time is over records the loss for all handles.
     pub(crate) fn check(&self, now: Moment) -> SessionState {
         let phase = self.validity().phase(now);
         // What nearly every look finds is read without keeping other readers out.
@@ -123,7 +124,7 @@ impl SessionPresence {
         self.state.subscribe()
     }
 
-    /// Waits until the session is lost. Looks at the clock itself, so that it needs nobody else to be on time.
+    /// Waits until the session is lost. Looks at the clock itself, so that it depends on no other task to be on time.
     pub(crate) async fn lost(&self) -> LostReason {
         let mut state = self.state.subscribe();
         loop {

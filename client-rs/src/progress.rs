@@ -7,15 +7,16 @@ use std::time::Duration;
 use crate::clock::{self, Moment};
 use crate::error::{Error, Result};
 
-/// The progress of a program, as the program tells it: by a [`tick`](Self::tick) each time that it gets on with its work.
+/// The progress of a program, as the program reports it: by a [`tick`](Self::tick) each time that it gets on with its
+/// work.
 ///
 /// A session that is [renewed while](crate::SessionOptions::renew_while) there is progress ends like that of a program that
 /// died, if the last tick is too long ago: it is not renewed any more, is at risk, and then lost, with
 /// [`LostReason::Stalled`](crate::LostReason::Stalled), before the server gives its locks to others. They have them within
 /// the time between ticks and the TTL together. If the program ticks again before that, renewal goes on as if nothing had been.
 ///
-/// Clones tell of the same progress. Ticking costs a look at the clock and takes no lock, so that any thread may do it, and a
-/// tight loop too.
+/// Clones share the same progress. Ticking costs a look at the clock and takes no lock, so that any thread may do it,
+/// and a tight loop too.
 ///
 /// ```no_run
 /// # async fn example(client: tenure_client::Client) -> tenure_client::Result<()> {
@@ -35,8 +36,8 @@ use crate::error::{Error, Result};
 #[derive(Clone, Debug)]
 pub struct Progress {
     within: Duration,
-    /// When the program said something last, in nanoseconds, times two; and one more if it said that it is stalled.
-    told: Arc<AtomicU64>,
+    /// When the program reported last, in nanoseconds, times two; and one more if it reported that it is stalled.
+    reported: Arc<AtomicU64>,
 }
 
 impl Progress {
@@ -49,7 +50,7 @@ impl Progress {
 
     /// Progress whose first tick was at `now`.
     pub(crate) fn begun(within: Duration, now: Moment) -> Self {
-        let progress = Self { within, told: Arc::default() };
+        let progress = Self { within, reported: Arc::default() };
         progress.tick_at(now);
         progress
     }
@@ -60,12 +61,12 @@ impl Progress {
     }
 
     pub(crate) fn tick_at(&self, now: Moment) {
-        self.tell(now, false);
+        self.report(now, false);
     }
 
     /// The program knows that it does not get on: it counts as stalled from now to the next tick.
     pub fn stall(&self) {
-        self.tell(clock::now(), true);
+        self.report(clock::now(), true);
     }
 
     /// Whether the last tick is too long ago, or the program said so.
@@ -74,11 +75,12 @@ impl Progress {
         self.is_stalled_at(Moment::default(), clock::now())
     }
 
-    /// Whether it is stalled at `now`, for something that began at `since`: what was told before that does not count.
+    /// Whether it is stalled at `now`, for something that began at `since`: what was reported before that does not
+    /// count.
     pub(crate) fn is_stalled_at(&self, since: Moment, now: Moment) -> bool {
-        let told = self.told.load(Ordering::Relaxed);
-        let at = Moment(Duration::from_nanos(told >> 1));
-        let says_so = told & 1 == 1 && at >= since;
+        let reported = self.reported.load(Ordering::Relaxed);
+        let at = Moment(Duration::from_nanos(reported >> 1));
+        let says_so = reported & 1 == 1 && at >= since;
         says_so || now.since(at.max(since)) >= self.within
     }
 
@@ -91,10 +93,10 @@ impl Progress {
         Ok(())
     }
 
-    fn tell(&self, now: Moment, is_stalled: bool) {
+    fn report(&self, now: Moment, is_stalled: bool) {
         // Two hundred years after the machine's start all ticks are the same.
         let nanoseconds = u64::try_from(now.0.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX >> 1);
-        self.told.store(nanoseconds << 1 | u64::from(is_stalled), Ordering::Relaxed);
+        self.reported.store(nanoseconds << 1 | u64::from(is_stalled), Ordering::Relaxed);
     }
 }
 
@@ -128,7 +130,7 @@ mod tests {
     #[test]
     fn what_the_program_says_holds_until_the_next_tick() {
         let progress = Progress::begun(Duration::MAX, at(0));
-        progress.tell(at(1_000), true);
+        progress.report(at(1_000), true);
         assert!(progress.is_stalled_at(at(0), at(1_000)));
         assert!(progress.is_stalled_at(at(0), at(100_000)));
         assert!(!progress.is_stalled_at(at(2_000), at(100_000)), "what was said of an earlier session is over");
@@ -137,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn handles_tell_by_the_clock() {
+    fn handles_go_by_the_clock() {
         let progress = Progress::within(WITHIN);
         assert!(!progress.is_stalled());
         progress.stall();

@@ -62,9 +62,10 @@ impl SessionOptions {
     /// lost to it for good, with all that it holds. Whatever happens to connections and servers, a client that reaches any of
     /// them within the grace keeps session, holds, tokens and places in queues.
     ///
-    /// Servers are more patient: one that drains or dies ends no session before its TTL. But a client that hears nothing cannot
-    /// tell that from a broken network, so it does not count on it. What it has lost stays lost, even if a server still has it:
-    /// the session is closed as soon as that can be said, so that nobody waits for it in vain.
+    /// Servers are more patient: one that drains or dies ends no session before its TTL. But a client that hears
+    /// nothing cannot distinguish that from a broken network, so it does not count on it. What it has lost stays lost,
+    /// even if a server still has it: the session is closed as soon as a server is reached, so that no waiter waits for
+    /// it needlessly.
     ///
     /// So choose it longer than it takes to reach another server, or, if there is only one, than that takes to start. A program
     /// that is frozen, whose connection stays open, is replaced after its TTL.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 
 /// A session's id. Each command and each answer is about one, and is looked up by it several times: so it is hashed once, and
-/// clones are told to be equal without a look at the text.
+/// clones compare equal without a look at the text.
 #[derive(Clone)]
 pub(crate) struct SessionId {
     text: Arc<str>,
@@ -71,7 +71,7 @@ mod tests {
     fn ids_are_what_their_texts_are() {
         let id = SessionId::from("a");
         assert_eq!(id, id.clone());
-        assert_eq!(id, SessionId::from("a".to_owned()), "whoever made it");
+        assert_eq!(id, SessionId::from("a".to_owned()), "equal texts make equal ids");
         assert_ne!(id, SessionId::from("b"));
         let ids: foldhash::HashMap<SessionId, u32> = [(id, 1)].into_iter().collect();
         assert_eq!(ids.get(&SessionId::from("a")), Some(&1));

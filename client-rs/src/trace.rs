@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-/// The most bytes of names that a span tells.
+/// The most bytes of names that a span records.
 const NAMES: usize = 512;
 
-/// What the server is told of a trace.
+/// What is sent to the server about a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Trace {
     /// As the header of that name has it.
@@ -32,7 +32,7 @@ impl Trace {
     }
 }
 
-/// Adds the trace that goes on here to the headers of a call, unless whoever calls has done so.
+/// Adds the trace that goes on here to the headers of a call, unless the caller has done so.
 #[cfg(feature = "otel")]
 pub(crate) fn send_along(headers: &mut http::HeaderMap) {
     otel::current(|span| {
@@ -55,20 +55,20 @@ pub(crate) fn send_along(headers: &mut http::HeaderMap) {
 #[cfg(not(feature = "otel"))]
 pub(crate) fn send_along(_: &mut http::HeaderMap) {}
 
-/// Names, as a span tells them.
-pub(crate) fn told(names: &[String]) -> String {
-    let mut told = String::new();
+/// Names, as a span records them.
+pub(crate) fn joined(names: &[String]) -> String {
+    let mut text = String::new();
     for (place, name) in names.iter().enumerate() {
-        if told.len() + name.len() > NAMES {
-            told.push_str(&format!(" and {} more", names.len() - place));
+        if text.len() + name.len() > NAMES {
+            text.push_str(&format!(" and {} more", names.len() - place));
             break;
         }
         if place > 0 {
-            told.push(' ');
+            text.push(' ');
         }
-        told.push_str(name);
+        text.push_str(name);
     }
-    told
+    text
 }
 
 #[cfg(feature = "otel")]
@@ -98,8 +98,8 @@ mod tests {
     #[test]
     fn names_are_bounded() {
         let names = |len: usize, count: usize| vec!["n".repeat(len); count];
-        assert_eq!(told(&names(1, 2)), "n n");
-        let long = told(&names(255, 4));
+        assert_eq!(joined(&names(1, 2)), "n n");
+        let long = joined(&names(255, 4));
         assert!(long.ends_with(" and 2 more") && long.len() < NAMES + 40, "{long}");
     }
 
@@ -119,14 +119,14 @@ mod tests {
         let state = TraceState::from_key_value([("vendor", "1")]).unwrap();
         let span = SpanContext::new(TraceId::from(1), SpanId::from(2), TraceFlags::SAMPLED, false, state);
         let guard = Context::new().with_remote_span_context(span).attach();
-        let told = format!("00-{}1-{}2-01", "0".repeat(31), "0".repeat(15));
-        assert_eq!(Trace::current().to_wire(), told);
+        let traceparent = format!("00-{}1-{}2-01", "0".repeat(31), "0".repeat(15));
+        assert_eq!(Trace::current().to_wire(), traceparent);
         let mut headers = http::HeaderMap::new();
         send_along(&mut headers);
         drop(guard);
         assert_eq!(
             (&headers["traceparent"], &headers["tracestate"]),
-            (&told.parse().unwrap(), &"vendor=1".parse().unwrap())
+            (&traceparent.parse().unwrap(), &"vendor=1".parse().unwrap())
         );
         headers.insert("traceparent", "given".parse().unwrap());
         send_along(&mut headers);

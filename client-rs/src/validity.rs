@@ -10,7 +10,7 @@ use crate::clock::Moment;
 
 /// By how much the clocks of this machine and of the server may differ in rate: one part in a hundred.
 const DRIFT_DIVISOR: u32 = 100;
-/// What is taken off besides, so that the program is told before the deadline and not at it: a twentieth of it ...
+/// What is taken off besides, so that the program is notified before the deadline and not at it: a twentieth of it ...
 const MARGIN_DIVISOR: u32 = 20;
 /// ... but at least this (timers are not sharper than a few milliseconds) ...
 const MARGIN_MIN: Duration = Duration::from_millis(10);
@@ -66,7 +66,7 @@ impl Validity {
         }
         self.ttl = ttl;
         self.disconnect_grace = disconnect_grace;
-        // Answers may overtake each other; the one that was asked for last tells most.
+        // Answers may overtake each other; the one that was asked for last counts.
         self.heard = self.heard.max(sent);
         // A TTL that was promised before stands. A grace does not: with the new stream the new one is in force.
         self.expires = self.expires.max(deadline(ttl, sent));

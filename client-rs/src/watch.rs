@@ -63,14 +63,15 @@ impl WatchOptions {
         self
     }
 
-    /// Begin with the events after this revision instead of a snapshot: the last revision that an earlier watch told.
+    /// Begin with the events after this revision instead of a snapshot: the last revision that an earlier watch
+    /// delivered.
     #[must_use]
     pub fn after_revision(self, revision: u64) -> Self {
         Self { after_revision: revision, ..self }
     }
 }
 
-/// What a watch tells.
+/// An item of a watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WatchEvent {
@@ -81,7 +82,7 @@ pub enum WatchEvent {
         locks: Vec<Lock>,
         /// The groups that are watched, even if they are empty.
         groups: Vec<Group>,
-        /// All up to this revision has been told.
+        /// All up to this revision has been delivered.
         revision: u64,
     },
     /// What happened in one commit, and how groups are after it.
@@ -90,17 +91,18 @@ pub enum WatchEvent {
         events: Vec<Event>,
         /// What happened to groups, in order of revision.
         group_events: Vec<GroupEvent>,
-        /// The watched groups that changed, as they are now. Of what is told late, only the last tells how a group is.
+        /// The watched groups that changed, as they are now. Of events delivered late, only the last
+        /// has the state of a group.
         groups: Vec<Group>,
-        /// All up to this revision has been told.
+        /// All up to this revision has been delivered.
         revision: u64,
     },
     /// Nothing happened to what is watched, up to this revision.
     Progress {
-        /// All up to this revision has been told.
+        /// All up to this revision has been delivered.
         revision: u64,
     },
-    /// The history after the last revision that was told is not there any more. A snapshot follows.
+    /// The history after the last delivered revision is not there any more. A snapshot follows.
     HistoryGone {
         /// Why.
         cause: HistoryGoneCause,
@@ -122,7 +124,7 @@ pub enum HistoryGoneCause {
 same_variants!(HistoryGoneCause => HistoryGoneCause: Compacted, Lost);
 
 /// A stream of what happens: each revision once and in order, across reconnects. It ends when the client is closed, and with
-/// an error that trying again cannot cure, after that has been told.
+/// an error that trying again cannot cure, after the error has been delivered.
 ///
 /// A reader that is slow loses nothing: the server is asked again from where the reader is.
 #[derive(Debug)]

@@ -60,7 +60,7 @@ pub(super) enum ClaimStage {
 pub(super) struct Acquiring {
     pub(super) session: Session,
     pub(super) wait_until: Option<Moment>,
-    pub(super) give_up: Option<Moment>,
+    pub(super) deadline: Option<Moment>,
     pub(super) reply: oneshot::Sender<Result<Attempt>>,
 }
 
@@ -140,16 +140,16 @@ impl Engine {
             Wait::AtMost(wait) => Some(asked.after(wait)),
             Wait::Forever => None,
         };
-        let give_up = wait_until.map(|until| until.after(session.remote().call_timeout()));
+        let deadline = wait_until.map(|until| until.after(session.remote().call_timeout()));
         let timer = || Timer::ClaimGiveUp(id.clone(), key);
         let (wait_timer, answer_timer) = if wait == Wait::No {
             // Who tries once does not wait in the local queue.
-            (None, give_up.map(|at| self.timers.set_in_line(at, timer())))
+            (None, deadline.map(|at| self.timers.set_in_line(at, timer())))
         } else {
-            (wait_until.map(|at| self.timers.set(at, timer())), give_up.map(|at| self.timers.set(at, timer())))
+            (wait_until.map(|at| self.timers.set(at, timer())), deadline.map(|at| self.timers.set(at, timer())))
         };
         let is_first = live.turns.join(key, &spec.names);
-        let acquiring = Acquiring { session, wait_until, give_up, reply };
+        let acquiring = Acquiring { session, wait_until, deadline, reply };
         let stage = if is_first { ClaimStage::Asking(acquiring) } else { ClaimStage::Queued(acquiring) };
         let claim = ClaimEntry {
             spec,
@@ -258,8 +258,8 @@ impl Engine {
         };
         if let ClaimStage::Held(presence) = &claim.stage {
             presence.end(LostReason::Released);
-            if let Some((_, give_up)) = &reply {
-                let timer = self.timers.set_in_line(*give_up, Timer::ClaimGiveUp(id.clone(), key));
+            if let Some((_, deadline)) = &reply {
+                let timer = self.timers.set_in_line(*deadline, Timer::ClaimGiveUp(id.clone(), key));
                 if let Some(before) = claim.answer_timer.replace(timer) {
                     self.timers.clear(before);
                 }
@@ -305,13 +305,13 @@ impl Engine {
                     let _ = acquiring.reply.send(Ok(Attempt::Busy(Busy { holder })));
                 }
             }
-            ClaimStage::Asking(acquiring) if acquiring.give_up.is_some_and(|give_up| give_up <= now) => {
+            ClaimStage::Asking(acquiring) if acquiring.deadline.is_some_and(|deadline| deadline <= now) => {
                 let error = self.in_vain(refusal);
                 if let Some(acquiring) = self.withdraw(id, key, now) {
                     let _ = acquiring.reply.send(Err(error));
                 }
             }
-            ClaimStage::Releasing { reply, .. } if reply.as_ref().is_some_and(|(_, give_up)| *give_up <= now) => {
+            ClaimStage::Releasing { reply, .. } if reply.as_ref().is_some_and(|(_, deadline)| *deadline <= now) => {
                 // It is tried further, only nobody waits for it.
                 if let Some((reply, _)) = reply.take() {
                     let _ = reply.send(Err(self.in_vain(refusal)));

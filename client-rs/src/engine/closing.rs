@@ -23,9 +23,9 @@ pub(super) struct Closing {
 
 impl Engine {
     /// Closes a session for somebody who waits for it.
-    pub(super) fn close(&mut self, id: &SessionId, give_up: Moment, reply: oneshot::Sender<Result<()>>, now: Moment) {
-        let reply = (reply, give_up);
-        self.timers.set(give_up, Timer::CloseGiveUp(id.clone()));
+    pub(super) fn close(&mut self, id: &SessionId, deadline: Moment, reply: oneshot::Sender<Result<()>>, now: Moment) {
+        let reply = (reply, deadline);
+        self.timers.set(deadline, Timer::CloseGiveUp(id.clone()));
         if let Some(live) = self.sessions.get(id) {
             let until = now.after(live.presence.ttl());
             self.lose_session(id, &LostReason::Closed, now);
@@ -107,7 +107,7 @@ impl Engine {
         let Some(closing) = self.closings.get_mut(id) else { return };
         let refusal = closing.refusal.clone();
         let replies = std::mem::take(&mut closing.replies);
-        let (late, early): (Vec<_>, Vec<_>) = replies.into_iter().partition(|(_, give_up)| *give_up <= now);
+        let (late, early): (Vec<_>, Vec<_>) = replies.into_iter().partition(|(_, deadline)| *deadline <= now);
         closing.replies = early;
         self.timers.set(closing.until.max(now), Timer::CloseForget(id.clone()));
         let error = self.in_vain(refusal);

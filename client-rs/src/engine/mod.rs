@@ -86,7 +86,7 @@ pub(crate) struct Engine {
 
 #[derive(Debug)]
 struct ShutDown {
-    give_up: Moment,
+    deadline: Moment,
     reply: Option<oneshot::Sender<Result<()>>>,
 }
 
@@ -115,12 +115,12 @@ impl Engine {
             return;
         }
         match request {
-            Request::Open { id, options, remote, trace, give_up, reply } => {
-                self.open(id, Opening::new(*options, remote, trace, give_up, reply), now);
+            Request::Open { id, options, remote, trace, deadline, reply } => {
+                self.open(id, Opening::new(*options, remote, trace, deadline, reply), now);
             }
-            Request::Close { session, presence, give_up, reply } => {
+            Request::Close { session, presence, deadline, reply } => {
                 if self.sessions.get(&session).is_none_or(|live| Arc::ptr_eq(&live.presence, &presence)) {
-                    self.close(&session, give_up, reply, now);
+                    self.close(&session, deadline, reply, now);
                 } else {
                     // It ended long ago, and another one has its id now.
                     let _ = reply.send(Ok(()));
@@ -132,13 +132,13 @@ impl Engine {
                     self.acquire(claim, session, spec, wait, asked, reply, now);
                 }
             }
-            Request::Release { session, claim, trace, give_up, reply } => {
+            Request::Release { session, claim, trace, deadline, reply } => {
                 if let Some(claim) = self.sessions.get_mut(&session).and_then(|live| live.claims.get_mut(&claim)) {
                     claim.spec.trace = trace;
                 }
-                self.release(&session, claim, Some((reply, give_up)), now);
+                self.release(&session, claim, Some((reply, deadline)), now);
             }
-            Request::ShutDown { give_up, reply } => self.shut_down(give_up, Some(reply), now),
+            Request::ShutDown { deadline, reply } => self.shut_down(deadline, Some(reply), now),
         }
     }
 
@@ -261,9 +261,9 @@ impl Engine {
     }
 
     /// Closes all sessions and ends all watches.
-    pub(crate) fn shut_down(&mut self, give_up: Moment, reply: Option<oneshot::Sender<Result<()>>>, now: Moment) {
-        self.shutting_down = Some(ShutDown { give_up, reply });
-        self.timers.set(give_up, Timer::ShutDown);
+    pub(crate) fn shut_down(&mut self, deadline: Moment, reply: Option<oneshot::Sender<Result<()>>>, now: Moment) {
+        self.shutting_down = Some(ShutDown { deadline, reply });
+        self.timers.set(deadline, Timer::ShutDown);
         self.watches.clear();
         for (id, opening) in std::mem::take(&mut self.openings) {
             self.abandon_opening(id, opening, Error::Closed, now);
@@ -288,7 +288,7 @@ impl Engine {
 
     fn give_up_shutting_down(&mut self, now: Moment) {
         if let Some(shut_down) = &mut self.shutting_down
-            && shut_down.give_up <= now
+            && shut_down.deadline <= now
         {
             if let Some(reply) = shut_down.reply.take() {
                 let _ = reply.send(Err(Error::Unavailable(self.problem.clone())));

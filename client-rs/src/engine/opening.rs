@@ -30,7 +30,7 @@ pub(super) struct Opening {
     options: SessionOptions,
     remote: Remote,
     trace: Trace,
-    give_up: Moment,
+    deadline: Moment,
     reply: oneshot::Sender<Result<Session>>,
     pub(super) command: Option<u64>,
     /// How often the session was asked to be attached.
@@ -45,14 +45,14 @@ impl Opening {
         options: SessionOptions,
         remote: Remote,
         trace: Trace,
-        give_up: Moment,
+        deadline: Moment,
         reply: oneshot::Sender<Result<Session>>,
     ) -> Self {
         Self {
             options,
             remote,
             trace,
-            give_up,
+            deadline,
             reply,
             command: None,
             attachment: 0,
@@ -75,7 +75,7 @@ impl Engine {
             let _ = opening.reply.send(Err(Error::invalid("id", problem)));
             return;
         }
-        self.timers.set(opening.give_up, Timer::OpenGiveUp(id.clone()));
+        self.timers.set(opening.deadline, Timer::OpenGiveUp(id.clone()));
         self.openings.insert(id.clone(), opening);
         self.send_open(&id, now);
     }
@@ -149,7 +149,7 @@ impl Engine {
     }
 
     pub(super) fn give_up_opening(&mut self, id: &SessionId, now: Moment) {
-        if self.openings.get(id).is_some_and(|opening| opening.give_up <= now)
+        if self.openings.get(id).is_some_and(|opening| opening.deadline <= now)
             && let Some(mut opening) = self.openings.swap_remove(id)
         {
             let error = self.in_vain(opening.refusal.take());

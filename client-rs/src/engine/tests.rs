@@ -114,7 +114,7 @@ impl Bench {
             options: Box::new(options),
             remote: self.remote.clone(),
             trace: Trace::default(),
-            give_up: self.now.after(CALL),
+            deadline: self.now.after(CALL),
             reply,
         };
         self.engine.request(request, self.now);
@@ -417,7 +417,7 @@ fn shutting_down_closes_what_is_open() {
     let session = bench.session("a");
     let guard = bench.hold(&session, 7);
     let (reply, mut answer) = oneshot::channel();
-    bench.engine.request(Request::ShutDown { give_up: bench.now.after(CALL), reply }, bench.now);
+    bench.engine.request(Request::ShutDown { deadline: bench.now.after(CALL), reply }, bench.now);
     assert!(!guard.is_valid() && !bench.engine.take_shut_down());
     let (command, _) = bench.said_once();
     bench.hear(command, Answered::CloseSession(v1::CloseSessionResponse {}));

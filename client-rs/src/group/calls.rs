@@ -14,7 +14,7 @@ use crate::link::Wire;
 use crate::model::Metadata;
 
 impl Client {
-    /// Reads one group. A group that nobody ever joined is an empty group, not an error.
+    /// Reads one group. A group that was never joined is an empty group, not an error.
     ///
     /// # Errors
     /// `Unavailable`, `Refused`.

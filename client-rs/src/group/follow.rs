@@ -12,7 +12,7 @@ use crate::link::backoff::Backoff;
 use crate::presence::SessionPresence;
 use crate::watch::{WatchEvent, WatchOptions};
 
-/// Keeps where a member stands up to date, until the membership is lost or nobody wants to know any more.
+/// Keeps where a member stands up to date, until the membership is lost or all receivers are dropped.
 pub(super) async fn follow(client: Client, presence: Arc<SessionPresence>, standing: watch::Sender<Standing>) {
     let lost = tokio::select! {
         biased;

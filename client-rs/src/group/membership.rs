@@ -58,7 +58,7 @@ impl Membership {
     }
 
     /// Where this member stands. That the membership is lost because its time is over is decided by the clock at this very
-    /// moment: a process that was paused for too long is told so on waking.
+    /// moment: a process that was paused for too long sees the loss on waking.
     #[must_use]
     pub fn standing(&self) -> Standing {
         let mut standing = self.standings.borrow().clone();
@@ -77,19 +77,20 @@ impl Membership {
 
     /// What is assigned to this member, now and after each change; `None` while nothing is. Ends with the membership.
     pub fn assignments(&self) -> impl Stream<Item = Option<String>> + Send + Unpin + 'static {
-        let mut told: Option<Option<String>> = None;
+        let mut last: Option<Option<String>> = None;
         let standings = WatchStream::new(self.standings.clone()).take_while(|standing| standing.lost.is_none());
         Box::pin(standings.filter_map(move |standing| {
             let assignment = Some(standing.assignment().map(ToOwned::to_owned));
-            if told == assignment {
+            if last == assignment {
                 return None;
             }
-            told.clone_from(&assignment);
+            last.clone_from(&assignment);
             assignment
         }))
     }
 
-    /// Waits until the membership is lost: before the others could be told so, or as soon as the server says it.
+    /// Waits until the membership is lost: before the others could be notified of it, or as soon as the server reports
+    /// it.
     pub async fn lost(&self) -> LostReason {
         let mut standings = self.standings.clone();
         let gone = standings.wait_for(|standing| standing.lost.is_some()).await;
@@ -136,7 +137,7 @@ impl Membership {
                 };
                 match assigned {
                     Ok(()) => backoff.reset(),
-                    // What has changed is told next.
+                    // The next standing has the change.
                     Err(error) if is_overtaken(&error) => {
                         tracing::debug!(group = self.name, %error, "the group has changed meanwhile");
                     }
@@ -169,7 +170,7 @@ impl Membership {
     /// session's TTL, or with the session that it was made in.
     pub async fn leave(mut self) -> Result<()> {
         let answer = self.session.client().leave_group(&self.name, self.session.id(), self.number).await;
-        // Not before: if this is given up half way, dropping it leaves.
+        // Not before: if this future is dropped half way, dropping the membership leaves the group.
         self.left = true;
         answer?;
         if self.is_own { self.session.close().await } else { Ok(()) }

@@ -24,7 +24,7 @@ use crate::session::{Session, SessionOptions};
 /// # async fn example(client: tenure_client::Client) -> tenure_client::Result<()> {
 /// use std::time::Duration;
 ///
-/// // Whoever leads divides the group's config, a number, among the members; each uses its share.
+/// // The leader divides the group's config, a number, among the members; each uses its share.
 /// let group = client.group("throughput").ttl(Duration::from_secs(2)).owner("worker-1");
 /// group
 ///     .take_part(
@@ -107,9 +107,10 @@ impl GroupRequest {
         Membership::join(session, is_own, self.name.clone(), self.metadata.clone()).await
     }
 
-    /// Joins the group and stays in it: leads whenever it is this member's turn, which is computing with `divide` what each
-    /// member is assigned, each time that members or config have changed; and calls `told` with where this member stands, at
-    /// once and after each change. When the membership is lost, `told` is told so, and joins again, as a new member.
+    /// Joins the group and stays in it: leads whenever it is this member's turn, which is computing with `divide` what
+    /// each member is assigned, each time that members or config have changed; and calls `on_change` with where this
+    /// member stands, at once and after each change. When the membership is lost, calls `on_change` with the loss, and
+    /// joins again, as a new member.
     ///
     /// Never returns `Ok`: drop the future to leave and stop. Both closures should be quick.
     ///
@@ -119,7 +120,7 @@ impl GroupRequest {
     pub async fn take_part(
         &self,
         mut divide: impl FnMut(&Group) -> Assignments,
-        mut told: impl FnMut(&Standing),
+        mut on_change: impl FnMut(&Standing),
     ) -> Result<Infallible> {
         let mut backoff = Backoff::of_roles();
         loop {
@@ -138,7 +139,7 @@ impl GroupRequest {
                 let mut standings = membership.standings();
                 loop {
                     let standing = standings.borrow_and_update().clone();
-                    told(&standing);
+                    on_change(&standing);
                     if standing.lost.is_some() || standings.changed().await.is_err() {
                         return;
                     }
@@ -146,7 +147,7 @@ impl GroupRequest {
             };
             let leading = async {
                 match membership.lead(&mut divide).await {
-                    // That is told by the other half.
+                    // `following` reports the loss.
                     Err(Error::Lost(_)) => std::future::pending().await,
                     Err(error) => error,
                     Ok(never) => match never {},

@@ -95,9 +95,9 @@ pub struct GroupEvent {
     pub member: Option<GroupMember>,
     /// Why the member left, if it did.
     pub end_reason: Option<EndReason>,
-    /// The number of the member that leads after this event. Not told of a config.
+    /// The number of the member that leads after this event. Not set for a config event.
     pub leader: Option<u64>,
-    /// The leader's token. Not told of a config.
+    /// The leader's token. Not set for a config event.
     pub token: Option<u64>,
     /// The config that was set. None if it was cleared.
     pub config: Option<String>,

@@ -24,7 +24,7 @@ pub type Wire = BoxCloneSyncService<http::Request<Body>, http::Response<Body>, S
 
 /// Makes connections.
 pub trait Connector: Send + Sync + 'static {
-    /// Connects to a server. Whoever waits bounds the time.
+    /// Connects to a server. The caller bounds the time.
     ///
     /// # Errors
     /// Why it cannot be reached, for people.

@@ -59,7 +59,7 @@ pub(crate) async fn dial(
         tokio::select! {
             Some(tried) = tries.next() => match tried {
                 Ok(dialled) => return Ok(dialled),
-                // That the credentials are refused is what can be mended; the others may only be away.
+                // Refused credentials are what the user can fix; the other servers may only be unreachable for now.
                 Err(_) if problem.is_unauthenticated() => {}
                 Err(error) => problem = error,
             },
@@ -72,7 +72,7 @@ async fn open(connector: &dyn Connector, server: &Uri, index: usize, limit: Dura
     let connecting = async {
         let wire = connector.connect(server).await.map_err(Error::Unavailable)?;
         let (requests, outgoing) = mpsc::channel(MESSAGES_IN_QUEUE);
-        // A server that is frozen still accepts connections; only its answer tells that it lives.
+        // A server that is frozen still accepts connections; only its answer shows that it is alive.
         let responses = ClientServiceClient::new(wire.clone())
             .max_decoding_message_size(LARGEST_ANSWER)
             .stream(ReceiverStream::new(outgoing))

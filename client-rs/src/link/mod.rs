@@ -41,7 +41,7 @@ pub(crate) struct Remote {
 #[derive(Debug)]
 struct Shared {
     requests: mpsc::Sender<Request>,
-    /// From `drop`, where nobody can wait. Unbounded, but at most two from each session, claim or watch that was let in
+    /// From `drop`, which cannot wait. Unbounded, but at most two from each session, claim or watch that was let in
     /// through the bounded queue.
     notes: mpsc::UnboundedSender<Note>,
     /// The connection as it is now, or why there is none.
@@ -93,7 +93,7 @@ impl Remote {
         self.shared.call_timeout
     }
 
-    /// Tells the task something from a place that cannot wait.
+    /// Sends the task a note from a place that cannot wait.
     pub(crate) fn note(&self, note: Note) {
         // Without the task there is no stream, and the server ends the session by its TTL.
         let _ = self.shared.notes.send(note);
@@ -105,18 +105,18 @@ impl Remote {
         let span = tracing::info_span!("tenure.open_session", otel.kind = "client", tenure.session.id = id);
         let asking = async {
             let (options, remote, trace) = (Box::new(options), self.clone(), Trace::current());
-            self.ask(|give_up, reply| Request::Open { id: id.into(), options, remote, trace, give_up, reply }).await
+            self.ask(|deadline, reply| Request::Open { id: id.into(), options, remote, trace, deadline, reply }).await
         };
         asking.instrument(span).await
     }
 
     pub(crate) async fn close_session(&self, session: SessionId, presence: Arc<SessionPresence>) -> Result<()> {
-        self.ask(|give_up, reply| Request::Close { session, presence, give_up, reply }).await
+        self.ask(|deadline, reply| Request::Close { session, presence, deadline, reply }).await
     }
 
     /// Closes all sessions and ends all watches; nothing can be asked afterwards.
     pub(crate) async fn shut_down(&self) -> Result<()> {
-        self.ask(|give_up, reply| Request::ShutDown { give_up, reply }).await
+        self.ask(|deadline, reply| Request::ShutDown { deadline, reply }).await
     }
 
     /// Asks for locks in a session of this connection.
@@ -124,7 +124,7 @@ impl Remote {
         spec.check()?;
         let (reply, answer) = oneshot::channel();
         let claim = ClaimKey(self.key());
-        // Made before the request is sent: from then on a dropped future must be told of.
+        // Made before the request is sent: from then on the task must be notified of a dropped future.
         let mut pending = PendingAcquire { session, claim, answer: Some(answer) };
         let spec = AcquireSpec { trace: Trace::current(), ..spec };
         let request = Request::Acquire { claim, session: session.clone(), spec, wait, asked: clock::now(), reply };
@@ -134,7 +134,7 @@ impl Remote {
 
     pub(crate) async fn release(&self, session: SessionId, claim: ClaimKey) -> Result<()> {
         let trace = Trace::current();
-        self.ask(|give_up, reply| Request::Release { session, claim, trace, give_up, reply }).await
+        self.ask(|deadline, reply| Request::Release { session, claim, trace, deadline, reply }).await
     }
 
     /// Starts a watch. It is asked for in the background, so that this needs no waiting.
@@ -146,16 +146,16 @@ impl Remote {
         watch
     }
 
-    /// The connection to the server that the stream is connected to, and what tells when that changes. Waits for one until
-    /// `deadline`, unless the credentials are refused.
+    /// The connection to the server that the stream is connected to, and a receiver that is notified when that changes.
+    /// Waits for one until `deadline`, unless the credentials are refused.
     pub(crate) async fn wire(&self, deadline: tokio::time::Instant) -> Result<(Wire, watch::Receiver<Result<Wire>>)> {
-        // A line stays as it was told last when nobody tells any more.
+        // Once the task has ended, the line keeps its last value.
         if self.is_closed() {
             return Err(Error::Closed);
         }
         let mut line = self.shared.line.clone();
-        let is_told = |line: &Result<Wire>| matches!(line, Ok(_) | Err(Error::Refused(_)));
-        let up = async { line.wait_for(is_told).await.map(|line| line.clone()) };
+        let is_known = |line: &Result<Wire>| matches!(line, Ok(_) | Err(Error::Refused(_)));
+        let up = async { line.wait_for(is_known).await.map(|line| line.clone()) };
         let found = match tokio::time::timeout_at(deadline, up).await {
             Ok(Ok(line)) => line,
             Ok(Err(_)) => return Err(Error::Closed),
@@ -190,7 +190,7 @@ impl Remote {
     }
 }
 
-/// An acquire that was asked for. Dropped before its answer, it is given up.
+/// An acquire that was asked for. Dropped before its answer, it is cancelled.
 struct PendingAcquire<'a> {
     session: &'a Session,
     claim: ClaimKey,

@@ -80,11 +80,11 @@ pub(crate) enum Request {
         options: Box<SessionOptions>,
         remote: Remote,
         trace: Trace,
-        give_up: Moment,
+        deadline: Moment,
         reply: oneshot::Sender<Result<Session>>,
     },
-    /// Close a session. Its presence tells it apart from a later one of the same id.
-    Close { session: SessionId, presence: Arc<SessionPresence>, give_up: Moment, reply: oneshot::Sender<Result<()>> },
+    /// Close a session. Its presence distinguishes it from a later one of the same id.
+    Close { session: SessionId, presence: Arc<SessionPresence>, deadline: Moment, reply: oneshot::Sender<Result<()>> },
     /// Acquire locks. The session is kept alive by this until it is answered.
     Acquire {
         claim: ClaimKey,
@@ -95,17 +95,17 @@ pub(crate) enum Request {
         reply: oneshot::Sender<Result<Attempt>>,
     },
     /// Release what is held.
-    Release { session: SessionId, claim: ClaimKey, trace: Trace, give_up: Moment, reply: oneshot::Sender<Result<()>> },
+    Release { session: SessionId, claim: ClaimKey, trace: Trace, deadline: Moment, reply: oneshot::Sender<Result<()>> },
     /// Close all sessions, end all watches, and stop.
-    ShutDown { give_up: Moment, reply: oneshot::Sender<Result<()>> },
+    ShutDown { deadline: Moment, reply: oneshot::Sender<Result<()>> },
 }
 
-/// What the task is told without an answer.
+/// What the task is notified of, without an answer.
 #[derive(Debug)]
 pub(crate) enum Note {
-    /// Nobody has a handle to the session any more.
+    /// The last handle to the session is gone.
     SessionDropped { session: SessionId, presence: Arc<SessionPresence> },
-    /// Nobody wants the claim any more, wherever it stands.
+    /// The claim is not wanted any more, wherever it stands.
     ClaimDropped { session: SessionId, claim: ClaimKey },
     /// A watch begins.
     WatchStarted {
@@ -116,6 +116,6 @@ pub(crate) enum Note {
     },
     /// The reader of a watch that was stopped has caught up.
     WatchDrained { watch: WatchKey },
-    /// Nobody reads the watch any more.
+    /// The reader of the watch is gone.
     WatchDropped { watch: WatchKey },
 }

@@ -22,7 +22,7 @@ use crate::link::dial::{Dialled, dial};
 use crate::link::{Inbox, Wire};
 use crate::options::ClientOptions;
 
-/// Pauses between rounds of connecting in vain: from this ...
+/// Pauses between failed rounds of connecting: from this ...
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// ... to this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -61,7 +61,7 @@ struct Task {
     line: watch::Sender<Result<Wire>>,
 }
 
-/// Runs until the client is shut down or nobody has a handle to it.
+/// Runs until the client is shut down or the last handle to it is gone.
 pub(crate) async fn run(connector: Arc<dyn Connector>, servers: Vec<Uri>, options: ClientOptions, inbox: Inbox) {
     let Inbox { mut requests, mut notes, line } = inbox;
     let mut task = Task {
@@ -182,7 +182,8 @@ impl Task {
     /// The endpoints in the order in which to try them.
     fn order(&self) -> Vec<usize> {
         let count = self.servers.len();
-        // The one that the stream is connected to comes last; while that is only to be left, others do or nobody does.
+        // The one that the stream is connected to comes last; while that stream is only to be left, it is not
+        // tried, unless there is no other.
         let others = if self.requests.is_some() && count > 1 { count - 1 } else { count };
         (0..others).map(|step| (self.next_endpoint + step) % count).collect()
     }
