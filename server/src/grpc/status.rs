@@ -242,21 +242,19 @@ pub fn refusal(status: &Status) -> v1::Refusal {
     }
 }
 
-/// The status as part of a response, counted like [`count`] does.
+/// The status as part of a response. Counts that it is returned, and the limit that is reached, if that is the reason.
 pub(crate) fn counted(status: &Status, refusals: &Refusals) -> v1::Refusal {
     let refusal = refusal(status);
     if !refusal.reason.is_empty() {
-        let limit = refusal.metadata.get("limit").filter(|_| refusal.code == Code::ResourceExhausted as i32).cloned();
+        let limit = refusal.metadata.get("limit").filter(|_| status.code() == Code::ResourceExhausted).cloned();
         refusals.count(refusal.reason.clone(), limit);
     }
     refusal
 }
 
-/// Counts that a status is returned to a caller, and the limit that is reached, if that is the reason.
+/// Counts a status that a call ends with.
 pub(crate) fn count(status: &Status, refusals: &Refusals) {
-    let Some(mut info) = status.get_details_error_info() else { return };
-    let limit = info.metadata.remove("limit").filter(|_| status.code() == Code::ResourceExhausted);
-    refusals.count(info.reason, limit);
+    drop(counted(status, refusals));
 }
 
 #[cfg(test)]
