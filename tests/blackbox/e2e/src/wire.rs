@@ -59,7 +59,7 @@ impl Wire {
     }
 
     /// Forwards everything again, on new connections.
-    pub fn mend(&self) {
+    pub fn heal(&self) {
         self.state.send_replace(State::Whole);
     }
 

@@ -226,7 +226,7 @@ async fn in_doubt(store: Store, fate: Fate) {
                     !committed || log.contains("checking whether a batch was committed")
                 })
                 .await;
-                wire.mend();
+                wire.heal();
             }
         }
         scene.check(&calls, released).await;

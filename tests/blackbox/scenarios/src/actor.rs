@@ -94,7 +94,7 @@ impl Actor {
         if self.driver.is_harmed {
             return Ok(());
         }
-        self.mend();
+        self.heal();
         for client in std::mem::take(&mut self.connected) {
             let fields = Map::from_iter([("client".to_owned(), json!(client))]);
             let Ok((_, answer)) = self.driver.conversation.ask("close", &fields).await else { return Ok(()) };
@@ -115,8 +115,8 @@ impl Actor {
         self.relays.iter().for_each(|relay| relay.cut(how));
     }
 
-    pub(crate) fn mend(&self) {
-        self.relays.iter().for_each(Relay::mend);
+    pub(crate) fn heal(&self) {
+        self.relays.iter().for_each(Relay::heal);
     }
 
     /// The server that it is connected to, from 0: the one with the latest traffic.

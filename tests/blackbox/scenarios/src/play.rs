@@ -272,7 +272,7 @@ impl Play<'_> {
             (FaultKind::FreezeClient, Some(actor)) => actor.driver.freeze().await?,
             (FaultKind::ThawClient, Some(actor)) => actor.driver.thaw(),
             (FaultKind::Cut, Some(actor)) => actor.cut(fault.how),
-            (FaultKind::Mend, Some(actor)) => actor.mend(),
+            (FaultKind::Heal, Some(actor)) => actor.heal(),
             (kind, actor) if kind.is_of_a_server() => {
                 let server = match (fault.server, actor) {
                     (Some(server), _) => server.checked_sub(1).context("servers are counted from 1")?,

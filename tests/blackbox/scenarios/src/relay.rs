@@ -67,7 +67,7 @@ impl Relay {
     }
 
     /// Lets all traffic pass from now on, including the held back data.
-    pub fn mend(&self) {
+    pub fn heal(&self) {
         self.disruption.send_replace(None);
     }
 
@@ -201,19 +201,19 @@ mod tests {
         connection.write_u8(2).await.unwrap();
         let early = tokio::time::timeout(Duration::from_millis(100), connection.read_u8()).await;
         assert!(early.is_err(), "it passed: {early:?}");
-        relay.mend();
+        relay.heal();
         assert_eq!(answer(&mut connection).await, Some(2));
     }
 
     #[tokio::test]
-    async fn what_is_closed_ends_and_takes_nobody_until_it_is_mended() {
+    async fn closed_relay_ends_connections_and_accepts_none_until_healed() {
         let (relay, mut connection) = echo().await;
         connection.write_u8(1).await.unwrap();
         assert_eq!(answer(&mut connection).await, Some(1));
         relay.cut(Cut::Close);
         assert_eq!(answer(&mut connection).await, None);
         assert_eq!(answer(&mut connect(&relay).await).await, None);
-        relay.mend();
+        relay.heal();
         let mut other = connect(&relay).await;
         other.write_u8(3).await.unwrap();
         assert_eq!(answer(&mut other).await, Some(3));

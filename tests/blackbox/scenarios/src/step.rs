@@ -189,7 +189,7 @@ pub enum FaultKind {
     /// Cuts the network between a client and all servers.
     Cut,
     /// Restores the network.
-    Mend,
+    Heal,
     /// Stops the database.
     StopDatabase,
     /// Starts the database.

@@ -18,12 +18,12 @@ const LIMIT: Duration = Duration::from_secs(60);
 const LONGEST: Duration = Duration::from_secs(3_600);
 
 /// Maximum length of a reported violation, in bytes. A whole report must fit into a pipe.
-const TOLD: usize = 4_000;
+const REPORTED: usize = 4_000;
 
 /// Maximum number of reported violations per seed.
 const VIOLATIONS: usize = 8;
 
-/// Runs seeds, with a defect or without, in up to `jobs` processes and passes each report to `tell`, which returns whether
+/// Runs seeds, with a defect or without, in up to `jobs` processes and passes each report to `report`, which returns whether
 /// to go on. The calling process must have no other threads.
 ///
 /// # Panics
@@ -32,7 +32,7 @@ pub fn run(
     mut seeds: impl Iterator<Item = u64>,
     defect: Option<Defect>,
     jobs: usize,
-    mut tell: impl FnMut(Report) -> bool,
+    mut report: impl FnMut(Report) -> bool,
 ) {
     let mut goes_on = true;
     let mut running: Vec<Running> = Vec::new();
@@ -51,7 +51,7 @@ pub fn run(
         let ended = unsafe { libc::wait(&raw mut status) };
         let place = running.iter().position(|running| running.process == ended);
         let running = running.swap_remove(place.expect("one of these"));
-        goes_on &= tell(running.finish(status));
+        goes_on &= report(running.finish(status));
     }
 }
 
@@ -59,7 +59,7 @@ pub fn run(
 struct Running {
     seed: u64,
     process: libc::pid_t,
-    told: OwnedFd,
+    output: OwnedFd,
 }
 
 impl Running {
@@ -68,7 +68,7 @@ impl Running {
         // SAFETY: `ends` has space for both descriptors.
         assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0, "a pipe");
         // SAFETY: the descriptors were just created and have no other owner.
-        let (told, tells) = unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) };
+        let (reads, writes) = unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) };
         // SAFETY: the process has no other threads, so no lock is held in the child.
         match unsafe { libc::fork() } {
             -1 => panic!("no process for another seed"),
@@ -81,17 +81,17 @@ impl Running {
                     libc::alarm(u32::try_from(LONGEST.as_secs()).unwrap_or(u32::MAX));
                 }
                 let report = run::run(seed, defect, false);
-                let written = File::from(tells).write_all(write(&report).as_bytes());
+                let written = File::from(writes).write_all(write(&report).as_bytes());
                 // SAFETY: the child has nothing left to clean up.
                 unsafe { libc::_exit(i32::from(written.is_err())) }
             }
-            process => Self { seed, process, told },
+            process => Self { seed, process, output: reads },
         }
     }
 
     fn finish(self, status: libc::c_int) -> Report {
         let mut text = String::new();
-        let read = File::from(self.told).read_to_string(&mut text);
+        let read = File::from(self.output).read_to_string(&mut text);
         let report = read.ok().filter(|_| status == 0).and_then(|_| parse(self.seed, &text));
         report.unwrap_or_else(|| {
             let seen = format!("its process ended with status {status}: {text}");
@@ -104,7 +104,8 @@ impl Running {
 fn write(report: &Report) -> String {
     let mut text = format!("{} {} {}\n", report.steps, report.trace, report.acquired);
     for Violation { rule, seen } in report.violations.iter().take(VIOLATIONS) {
-        let seen: String = seen.chars().take(TOLD).map(|letter| if letter == '\n' { ' ' } else { letter }).collect();
+        let seen: String =
+            seen.chars().take(REPORTED).map(|letter| if letter == '\n' { ' ' } else { letter }).collect();
         text.push_str(&format!("{rule}\t{seen}\n"));
     }
     text
