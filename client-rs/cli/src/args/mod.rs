@@ -20,7 +20,7 @@ pub use groups::{GroupCommand, GroupJoinArgs};
 pub use operate::{OperatorArgs, SetArgs, TransferArgs};
 pub use root::{command, wants_json};
 
-use crate::exit::{self, Failure};
+use crate::exit;
 
 #[derive(Debug, Parser)]
 #[command(name = "tenure", version, about = "Tenure's command line: locks, leaders, and their holders",

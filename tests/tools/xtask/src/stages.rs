@@ -21,19 +21,21 @@ struct Done {
 const CAUSES: usize = 30;
 
 impl Stages {
-    /// Runs a stage under a heading.
-    pub fn stage(&mut self, name: &str, work: impl FnOnce() -> anyhow::Result<()>) {
+    /// Runs a stage under a heading, and returns whether it passed.
+    pub fn stage(&mut self, name: &str, work: impl FnOnce() -> anyhow::Result<()>) -> bool {
         println!("\n== {name}");
         let start = Instant::now();
         let failure = work().err().map(|error| format!("{error:#}"));
         let time = start.elapsed();
-        let word = if failure.is_none() { "passed" } else { "FAILED" };
+        let passed = failure.is_none();
+        let word = if passed { "passed" } else { "FAILED" };
         println!(
             "== {name}: {word} in {:.1} s{}",
             time.as_secs_f64(),
             failure.as_ref().map_or_else(String::new, |text| format!(": {text}"))
         );
         self.done.push(Done { name: name.to_string(), time, failure });
+        passed
     }
 
     /// Summarizes the results, and ends with the causes of failures.
