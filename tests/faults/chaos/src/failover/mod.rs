@@ -46,9 +46,6 @@ const LOAD: std::ops::Range<u64> = 1_000..3_000;
 /// How long an asynchronous standby has received nothing when its primary is killed, in ms.
 const BEHIND: std::ops::Range<u64> = 50..1_000;
 
-/// The deadline of the first grant, from when commits complete after a promotion.
-const FIRST_GRANT: Duration = Duration::from_secs(2);
-
 /// What fails over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Engine {
@@ -76,6 +73,10 @@ pub struct FailoverArguments {
     /// PostgreSQL is promoted while that one goes on, and believes to be the primary.
     #[arg(long, conflicts_with = "asynchronous")]
     pub orphaned: bool,
+    /// The deadline of the first grant in seconds, from when commits complete after a promotion. The default is for an
+    /// idle machine.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2)]
+    pub first_grant: u64,
     /// What is drawn follows from it. Default: a fresh one, which is told.
     #[arg(long)]
     pub seed: Option<u64>,
@@ -129,8 +130,11 @@ pub async fn failover(arguments: FailoverArguments) -> anyhow::Result<Report> {
     report.figures.push(("batches lost".to_owned(), listed(lost.iter().map(|lost: &Lost| lost.batches.len()))));
     let url = cluster.url_of(cluster.writer());
     let left = Left { clients: clients.iter().collect(), url: &url, lost, promotions: promotions.len(), logs };
-    judge(left, &mut workplace, &mut report, |collected, past, report| tell(&promotions, collected, past, report))
-        .await?;
+    let deadline = Duration::from_secs(arguments.first_grant);
+    judge(left, &mut workplace, &mut report, |collected, past, report| {
+        check(&promotions, deadline, collected, past, report);
+    })
+    .await?;
     report.time = begun.elapsed();
     Ok(report)
 }
@@ -199,7 +203,7 @@ async fn take_over(cluster: &mut dyn Cluster, servers: &[Server], report: &mut R
 }
 
 /// Reports all durations, and checks them.
-fn tell(promotions: &[Promotion], collected: &Collected, past: &Past, report: &mut Report) {
+fn check(promotions: &[Promotion], deadline: Duration, collected: &Collected, past: &Past, report: &mut Report) {
     let is_jump = |event: &Event| matches!(event, Event::HistoryLost { .. });
     let jumps = past.left().filter(|recorded| is_jump(&recorded.event)).map(|recorded| recorded.revision.0);
     let mut first = Vec::new();
@@ -210,8 +214,8 @@ fn tell(promotions: &[Promotion], collected: &Collected, past: &Past, report: &m
             continue;
         };
         let took = grant.saturating_sub(promotion.done);
-        if grant > promotion.open + FIRST_GRANT {
-            let rule = "the first grant comes within 2 s of the promotion, when commits get through";
+        if grant > promotion.open + deadline {
+            let rule = "the first grant comes by its deadline after the promotion, when commits get through";
             report.violate(rule, format!("{:?}", grant - promotion.open));
         }
         first.push((took, grant.saturating_sub(promotion.killed)));
