@@ -9,8 +9,8 @@ use super::append::{at_once, one_by_one};
 use super::error::{driver_error, understood, unreached};
 use super::flavours::{FACTS, FLAVOURS, Flavour, READ_COMMITTED_BY_ALL, settings};
 use crate::store::sql::{
-    Append, Arg, Connection, Connector, DriverError, Each, HeadMove, Host, OpenError, Row, Statements, StoreOptions,
-    Table, literal, prepared,
+    Append, Arg, Connection, Connector, DriverError, Each, HeadMove, Host, OpenError, RowReader, Statements,
+    StoreOptions, Table, literal, prepared,
 };
 
 /// The names of the types of integers in results.
@@ -92,10 +92,11 @@ impl Connection for MySqlDatabase {
 
     async fn rows(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), DriverError> {
         let mut rows = prepared(sql, args).fetch(&mut self.inner);
-        while let Some(found) = rows.try_next().await.map_err(driver_error)? {
-            each(&Row::read(&found, INT_TYPES).map_err(driver_error)?)?;
+        let mut reader = RowReader::new(INT_TYPES, each);
+        while let Some(row) = rows.try_next().await.map_err(driver_error)? {
+            reader.read(&row);
         }
-        Ok(())
+        reader.end()
     }
 
     async fn insert(&mut self, table: &'static Table, cells: &[Arg<'_>]) -> Result<(), DriverError> {

@@ -12,7 +12,7 @@ use super::probe::{UNCONFIRMED, answer, probe};
 use super::warnings::with_warnings;
 use crate::store::sql::literal::with_literals;
 use crate::store::sql::{
-    Append, Arg, Connection, Connector, DriverError, Each, Host, OpenError, Row, Statements, StoreOptions, Table,
+    Append, Arg, Connection, Connector, DriverError, Each, Host, OpenError, RowReader, Statements, StoreOptions, Table,
     prepared,
 };
 
@@ -120,10 +120,11 @@ impl Connection for PostgresDatabase {
             literal = with_literals(sql, args, "E'");
             self.inner.fetch(&*literal)
         };
-        while let Some(found) = rows.try_next().await.map_err(driver_error)? {
-            each(&Row::read(&found, INT_TYPES).map_err(driver_error)?)?;
+        let mut reader = RowReader::new(INT_TYPES, each);
+        while let Some(row) = rows.try_next().await.map_err(driver_error)? {
+            reader.read(&row);
         }
-        Ok(())
+        reader.end()
     }
 
     /// `COPY` takes the database about a quarter of the time of a statement with the rows as JSON.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use async_trait::async_trait;
-use sqlx::{ColumnIndex, Decode, TypeInfo, ValueRef};
+use sqlx::{Column, ColumnIndex, Decode, TypeInfo, ValueRef};
 
 use super::statements::{HeadMove, Statements, Table};
 use crate::store::Batch;
@@ -24,13 +24,13 @@ pub(crate) enum Cell<'a> {
     Text(Cow<'a, str>),
 }
 
-/// A row returned by a statement. A column of an unexpected type is a [`DriverError::Rejected`].
+/// A row returned by a statement. A column of an unexpected type is a [`DriverError::Unreadable`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Row<'a>(pub(crate) Vec<Cell<'a>>);
 
 impl<'a> Row<'a> {
-    /// Reads a row of a driver whose integers have one of these types.
-    pub(crate) fn read<R>(row: &'a R, int_types: &[&str]) -> Result<Self, sqlx::Error>
+    /// Reads a row, the `number`th of its result, of a driver whose integers have one of these types.
+    fn read<R>(row: &'a R, number: usize, int_types: &[&str]) -> Result<Self, DriverError>
     where
         R: sqlx::Row,
         usize: ColumnIndex<R>,
@@ -39,13 +39,16 @@ impl<'a> Row<'a> {
     {
         let mut cells = Vec::with_capacity(row.len());
         for column in 0..row.len() {
-            let value = row.try_get_raw(column)?;
+            let unreadable = |error: sqlx::Error| {
+                DriverError::Unreadable(format!("row {number}, column {}: {error}", row.column(column).name()))
+            };
+            let value = row.try_get_raw(column).map_err(unreadable)?;
             cells.push(if value.is_null() {
                 Cell::Null
             } else if int_types.contains(&value.type_info().name()) {
-                Cell::Int(row.try_get_unchecked(column)?)
+                Cell::Int(row.try_get_unchecked(column).map_err(unreadable)?)
             } else {
-                Cell::Text(Cow::Borrowed(row.try_get_unchecked(column)?))
+                Cell::Text(Cow::Borrowed(row.try_get_unchecked(column).map_err(unreadable)?))
             });
         }
         Ok(Self(cells))
@@ -68,15 +71,50 @@ impl<'a> Row<'a> {
     pub(crate) fn int(&self, column: usize) -> Result<i64, DriverError> {
         match self.0.get(column) {
             Some(Cell::Int(value)) => Ok(*value),
-            other => Err(DriverError::Rejected(format!("column {column} must be a number, not {other:?}"))),
+            other => Err(DriverError::Unreadable(format!("column {column} must be a number, not {other:?}"))),
         }
     }
 
     pub(crate) fn text(&self, column: usize) -> Result<&str, DriverError> {
         match self.0.get(column) {
             Some(Cell::Text(value)) => Ok(value),
-            other => Err(DriverError::Rejected(format!("column {column} must be a text, not {other:?}"))),
+            other => Err(DriverError::Unreadable(format!("column {column} must be a text, not {other:?}"))),
         }
+    }
+}
+
+/// Passes the rows of a result to a callback, up to the first one that cannot be decoded.
+pub(crate) struct RowReader<'r, 'e> {
+    int_types: &'static [&'static str],
+    each: &'r mut Each<'e>,
+    number: usize,
+    outcome: Result<(), DriverError>,
+}
+
+impl<'r, 'e> RowReader<'r, 'e> {
+    /// Creates a reader of a driver whose integers have one of these types.
+    pub(crate) fn new(int_types: &'static [&'static str], each: &'r mut Each<'e>) -> Self {
+        Self { int_types, each, number: 0, outcome: Ok(()) }
+    }
+
+    /// Reads the next row. A failure does not end the result: [`Self::end`] returns it once the result is complete, so
+    /// that the connection can be used again.
+    pub(crate) fn read<'a, R>(&mut self, row: &'a R)
+    where
+        R: sqlx::Row,
+        usize: ColumnIndex<R>,
+        i64: Decode<'a, R::Database>,
+        &'a str: Decode<'a, R::Database>,
+    {
+        self.number += 1;
+        if self.outcome.is_ok() {
+            self.outcome = Row::read(row, self.number, self.int_types).and_then(|row| (self.each)(&row));
+        }
+    }
+
+    /// Whether all rows were decoded.
+    pub(crate) fn end(self) -> Result<(), DriverError> {
+        self.outcome
     }
 }
 
@@ -92,6 +130,8 @@ pub(crate) enum DriverError {
     ReadOnly(String),
     /// Not connected, because the commits of this database are not durable.
     Unsafe(String),
+    /// The statement was completed, but a returned row cannot be decoded. The connection can be used again.
+    Unreadable(String),
     /// The connection is lost, or silent for too long. The statements sent may have taken effect, or still may.
     Lost(String),
 }
@@ -101,7 +141,11 @@ impl DriverError {
     pub(crate) fn reason(self) -> String {
         match self {
             Self::Conflict => "rolled back because of other transactions".to_owned(),
-            Self::Rejected(reason) | Self::ReadOnly(reason) | Self::Unsafe(reason) | Self::Lost(reason) => reason,
+            Self::Rejected(reason)
+            | Self::ReadOnly(reason)
+            | Self::Unsafe(reason)
+            | Self::Unreadable(reason)
+            | Self::Lost(reason) => reason,
         }
     }
 }

@@ -132,9 +132,11 @@ impl From<DriverError> for OpenError {
     fn from(error: DriverError) -> Self {
         match error {
             DriverError::Unsafe(reason) => Self::UnsafeDurability(reason),
-            DriverError::Conflict | DriverError::Rejected(_) | DriverError::ReadOnly(_) | DriverError::Lost(_) => {
-                Self::Unavailable(error.reason())
-            }
+            DriverError::Conflict
+            | DriverError::Rejected(_)
+            | DriverError::ReadOnly(_)
+            | DriverError::Unreadable(_)
+            | DriverError::Lost(_) => Self::Unavailable(error.reason()),
         }
     }
 }

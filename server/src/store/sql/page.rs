@@ -11,7 +11,7 @@ use super::connection::{Cell, DriverError, Each, Row};
 /// escapes.
 pub(crate) fn read(json: &str, each: &mut Each<'_>) -> Result<(), DriverError> {
     let mut reader = serde_json::Deserializer::from_str(json);
-    reader.deserialize_seq(Page(each)).map_err(|error| DriverError::Rejected(error.to_string()))
+    reader.deserialize_seq(Page(each)).map_err(|error| DriverError::Unreadable(error.to_string()))
 }
 
 struct Page<'p, 'e>(&'p mut Each<'e>);
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn what_is_no_page_is_refused() {
         for json in ["", "[[1]", "[[1.5]]", "[[9223372036854775808]]", "[[[1]]]", "[1]", "null"] {
-            assert!(matches!(rows(json), Err(DriverError::Rejected(_))), "{json}");
+            assert!(matches!(rows(json), Err(DriverError::Unreadable(_))), "{json}");
         }
     }
 
@@ -101,9 +101,9 @@ mod tests {
         let mut met = 0;
         let outcome = read("[[1],[2],[3]]", &mut |row| {
             met += 1;
-            if row.int(0)? == 2 { Err(DriverError::Rejected("two".to_owned())) } else { Ok(()) }
+            if row.int(0)? == 2 { Err(DriverError::Unreadable("two".to_owned())) } else { Ok(()) }
         });
-        assert!(matches!(outcome, Err(DriverError::Rejected(reason)) if reason.starts_with("two")));
+        assert!(matches!(outcome, Err(DriverError::Unreadable(reason)) if reason.starts_with("two")));
         assert_eq!(met, 2);
     }
 }

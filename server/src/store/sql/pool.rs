@@ -115,8 +115,8 @@ impl Drop for Taken {
     }
 }
 
-/// Performs an exchange over the connection, and records whether the connection can be used again: not after a failure,
-/// and not if the caller was cancelled in the meantime.
+/// Performs an exchange over the connection, and records whether the connection can be used again: not after a failure
+/// to complete the exchange, and not if the caller was cancelled in the meantime.
 macro_rules! exchange {
     ($taken:ident, $connection:ident => $call:expr) => {{
         let bound = $taken.pool.statement_timeout;
@@ -129,7 +129,7 @@ macro_rules! exchange {
             Err(_) => Err(DriverError::Lost(format!("no reply within {bound:?}"))),
         };
         match &outcome {
-            Ok(_) => $taken.clean = true,
+            Ok(_) | Err(DriverError::Unreadable(_)) => $taken.clean = true,
             Err(DriverError::Lost(_) | DriverError::ReadOnly(_)) => {
                 $taken.pool.generation.fetch_add(1, Ordering::SeqCst);
             }

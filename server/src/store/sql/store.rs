@@ -62,7 +62,7 @@ fn unavailable(error: DriverError) -> StoreError {
 fn uncertain(error: DriverError) -> StoreError {
     match error {
         DriverError::Conflict => StoreError::Conflict,
-        DriverError::Lost(reason) => StoreError::OutcomeUnknown(reason),
+        DriverError::Lost(reason) | DriverError::Unreadable(reason) => StoreError::OutcomeUnknown(reason),
         DriverError::Rejected(_) | DriverError::ReadOnly(_) | DriverError::Unsafe(_) => unavailable(error),
     }
 }
@@ -82,7 +82,7 @@ fn failed_by(appended: &Result<bool, DriverError>) -> Option<&'static str> {
         Ok(false) | Err(DriverError::Conflict) => Some("conflict"),
         Err(DriverError::Lost(_)) => Some("connection lost"),
         Err(DriverError::ReadOnly(_)) => Some("away"),
-        Err(DriverError::Rejected(_) | DriverError::Unsafe(_)) => Some("refused"),
+        Err(DriverError::Rejected(_) | DriverError::Unsafe(_) | DriverError::Unreadable(_)) => Some("refused"),
     }
 }
 
@@ -220,9 +220,11 @@ impl Store for SqlStore {
     async fn load(&self, namespace: &str) -> Result<Rows, StoreError> {
         let mut connection = self.readers.take().await.map_err(unavailable)?;
         connection.begin(connection.sql.begin_snapshot).await.map_err(unavailable)?;
-        let loaded = loading::load_rows(&mut connection, namespace).await.map_err(unavailable)?;
-        connection.rollback().await.map_err(unavailable)?;
-        Ok(loaded)
+        let loaded = loading::load_rows(&mut connection, namespace).await;
+        let rolled_back = connection.rollback().await;
+        let rows = loaded.map_err(unavailable)?;
+        rolled_back.map_err(unavailable)?;
+        Ok(rows)
     }
 
     async fn save(&self, namespace: &str, changes: &RowChanges) -> Result<(), StoreError> {

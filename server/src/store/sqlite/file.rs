@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::statements::{APPEND, IS_OURS, STATEMENTS};
 use crate::store::sql::{
-    Append, Arg, Connection, Connector, DriverError, Each, OpenError, Row, Statements, StoreOptions, Table,
+    Append, Arg, Connection, Connector, DriverError, Each, OpenError, RowReader, Statements, StoreOptions, Table,
     affected_rows, page, prepared,
 };
 
@@ -155,10 +155,11 @@ impl Connection for SqliteDatabase {
 
     async fn rows(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), DriverError> {
         let mut rows = prepared(sql, args).fetch(&mut self.inner);
-        while let Some(found) = rows.try_next().await.map_err(driver_error)? {
-            each(&Row::read(&found, INT_TYPES).map_err(driver_error)?)?;
+        let mut reader = RowReader::new(INT_TYPES, each);
+        while let Some(row) = rows.try_next().await.map_err(driver_error)? {
+            reader.read(&row);
         }
-        Ok(())
+        reader.end()
     }
 
     async fn load(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), DriverError> {
@@ -206,7 +207,33 @@ fn insert(table: &Table, rows: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use super::*;
+    use crate::store::StoreCounts;
+    use crate::store::sql::Pool;
+
+    #[tokio::test]
+    async fn row_that_cannot_be_decoded_keeps_the_connection() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = StoreOptions::new("sqlite:");
+        let connector = SqliteConnector::new(folder.path().join("tenure.db"), &options).expect("it is not locked");
+        let (generation, counts) = (Arc::<AtomicU64>::default(), StoreCounts::default().pool("reads", 1));
+        let pool = Pool::new(Arc::new(connector), 1, options.statement_timeout, generation.clone(), counts);
+        let mut connection = pool.take().await.expect("a connection");
+        // Only this connection has the table.
+        connection.script("CREATE TEMP TABLE kept (value INTEGER)").await.expect("a table");
+        let sql = "SELECT 'one' AS label UNION ALL SELECT CAST(x'ff' AS TEXT) UNION ALL SELECT 'three'";
+        let outcome = connection.fetch(sql, &[]).await;
+        assert!(
+            matches!(&outcome, Err(DriverError::Unreadable(reason)) if reason.starts_with("row 2, column label: ")),
+            "{outcome:?}"
+        );
+        drop(connection);
+        let mut connection = pool.take().await.expect("a connection");
+        assert_eq!(connection.fetch("SELECT value FROM kept", &[]).await, Ok(vec![]));
+        assert_eq!(generation.load(Ordering::SeqCst), 0);
+    }
 
     #[test]
     fn possession_ends_although_a_forked_process_shares_the_lock() {

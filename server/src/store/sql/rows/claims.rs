@@ -110,7 +110,7 @@ pub(crate) fn add_claim(
         "waiting" => ClaimState::Waiting,
         "held" => ClaimState::Held { token: Revision(number(row, 4)?) },
         "lingering" => ClaimState::Lingering { token: Revision(number(row, 4)?), home: ServerId(number(row, 10)?) },
-        word => return Err(DriverError::Rejected(format!("a claim has the unknown state \"{word}\""))),
+        word => return Err(DriverError::Unreadable(format!("a claim has the unknown state \"{word}\""))),
     };
     let opened = Revision(number(row, 6)?);
     let session = sessions.binary_search_by_key(&opened, |session| session.opened).ok().map(|index| &sessions[index]);
@@ -119,7 +119,7 @@ pub(crate) fn add_claim(
         opened,
         owner: shared(row, 7, session.map(|session| &session.spec.owner))?,
         names: name.into(),
-        priority: i32::try_from(row.int(8)?).map_err(|error| DriverError::Rejected(error.to_string()))?,
+        priority: i32::try_from(row.int(8)?).map_err(|error| DriverError::Unreadable(error.to_string()))?,
         min_hold: Duration::from_millis(number(row, 9)?),
         awaited_at: optional(row, 17)?.map(ServerId),
         metadata: decode_metadata(row.text(18)?).map_err(unreadable)?,
@@ -147,7 +147,7 @@ fn mode(row: &Row<'_>) -> Result<Mode, DriverError> {
         ("shared", ..) => Ok(Mode::Shared),
         ("permits", Some(permits), Some(limit)) => Ok(Mode::Permits { permits, limit }),
         (word, ..) => {
-            Err(DriverError::Rejected(format!("a claim has the unknown mode \"{word}\", or lacks its permits")))
+            Err(DriverError::Unreadable(format!("a claim has the unknown mode \"{word}\", or lacks its permits")))
         }
     }
 }

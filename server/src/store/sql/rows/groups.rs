@@ -105,7 +105,7 @@ pub(crate) fn group(row: &Row<'_>) -> Result<Group, DriverError> {
 /// Adds a row of `load_members` to its group.
 pub(crate) fn add_member(groups: &mut BTreeMap<Revision, Group>, row: &Row<'_>) -> Result<(), DriverError> {
     let (id, number) = (revision(row, 0)?, revision(row, 1)?);
-    let stray = || DriverError::Rejected(format!("member {number} belongs to group {id}, which does not exist"));
+    let stray = || DriverError::Unreadable(format!("member {number} belongs to group {id}, which does not exist"));
     let spec = MemberSpec {
         session: text(row, 2)?,
         opened: revision(row, 3)?,

@@ -66,7 +66,7 @@ fn optional_text(value: Option<&str>) -> Arg<'_> {
 /// Reads a revision, server or other number that is stored as a signed one.
 pub(crate) fn number(row: &Row<'_>, column: usize) -> Result<u64, DriverError> {
     let value = row.int(column)?;
-    u64::try_from(value).map_err(|_| DriverError::Rejected(format!("column {column} is negative: {value}")))
+    u64::try_from(value).map_err(|_| DriverError::Unreadable(format!("column {column} is negative: {value}")))
 }
 
 fn text(row: &Row<'_>, column: usize) -> Result<Text, DriverError> {
@@ -78,12 +78,12 @@ fn optional(row: &Row<'_>, column: usize) -> Result<Option<u64>, DriverError> {
 }
 
 fn small(row: &Row<'_>, column: usize) -> Result<Option<u32>, DriverError> {
-    let too_large = |_| DriverError::Rejected(format!("column {column} is too large"));
+    let too_large = |_| DriverError::Unreadable(format!("column {column} is too large"));
     optional(row, column)?.map(|value| u32::try_from(value).map_err(too_large)).transpose()
 }
 
 pub(crate) fn unreadable(error: CodecError) -> DriverError {
-    DriverError::Rejected(error.to_string())
+    DriverError::Unreadable(error.to_string())
 }
 
 #[cfg(test)]
