@@ -280,6 +280,7 @@ impl Client {
                 let blocked = page.blocked.into_iter().map(|blocked| BlockedClaim {
                     claim: blocked.claim.unwrap_or_default().into(),
                     blocked_by: blocked.blocked_by.into_iter().map(Claim::from).collect(),
+                    truncated: blocked.truncated,
                 });
                 Ok((blocked.collect(), page.next_page_token))
             }

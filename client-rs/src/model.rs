@@ -127,6 +127,8 @@ pub struct BlockedClaim {
     pub claim: Claim,
     /// Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first.
     pub blocked_by: Vec<Claim>,
+    /// Whether it waits for more claims than the server lists.
+    pub truncated: bool,
 }
 
 /// Where a claim stands.

@@ -183,6 +183,7 @@ async fn deadlocks_are_told_by_the_exit_code() {
     assert!(printed(&output).contains("deadlock #1: ann -> bob -> ann"), "{}", printed(&output));
     let blocked = json(&server, 1, &["blocked", "--deadlocks"]).await;
     assert_eq!(blocked["blocked"].as_array().unwrap().len(), 2, "{blocked}");
+    assert_eq!(blocked["blocked"][0]["truncated"], false, "{blocked}");
     json(&server, 0, &["close", "bob"]).await;
     json(&server, 0, &["blocked", "--deadlocks"]).await;
     waiting[0].wait().await.unwrap();

@@ -1752,7 +1752,9 @@ type BlockedClaim struct {
 	Claim *Claim `protobuf:"bytes,1,opt,name=claim,proto3" json:"claim,omitempty"`
 	// The claims that it waits for: for each of its locks, the waiter directly ahead of it, or, if it is first, the
 	// holders that block it. At most the first 100, and of these as many as fit into 64 KiB.
-	BlockedBy     []*Claim `protobuf:"bytes,2,rep,name=blocked_by,json=blockedBy,proto3" json:"blocked_by,omitempty"`
+	BlockedBy []*Claim `protobuf:"bytes,2,rep,name=blocked_by,json=blockedBy,proto3" json:"blocked_by,omitempty"`
+	// Whether it waits for more claims, which `blocked_by` omits because they are beyond these bounds.
+	Truncated     bool `protobuf:"varint,3,opt,name=truncated,proto3" json:"truncated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1799,6 +1801,13 @@ func (x *BlockedClaim) GetBlockedBy() []*Claim {
 		return x.BlockedBy
 	}
 	return nil
+}
+
+func (x *BlockedClaim) GetTruncated() bool {
+	if x != nil {
+		return x.Truncated
+	}
+	return false
 }
 
 var File_tenure_v1_lock_proto protoreflect.FileDescriptor
@@ -1938,11 +1947,12 @@ const file_tenure_v1_lock_proto_rawDesc = "" +
 	"\x13ListBlockedResponse\x121\n" +
 	"\ablocked\x18\x01 \x03(\v2\x17.tenure.v1.BlockedClaimR\ablocked\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1a\n" +
-	"\brevision\x18\x03 \x01(\x04R\brevision\"g\n" +
+	"\brevision\x18\x03 \x01(\x04R\brevision\"\x85\x01\n" +
 	"\fBlockedClaim\x12&\n" +
 	"\x05claim\x18\x01 \x01(\v2\x10.tenure.v1.ClaimR\x05claim\x12/\n" +
 	"\n" +
-	"blocked_by\x18\x02 \x03(\v2\x10.tenure.v1.ClaimR\tblockedBy2\xae\x06\n" +
+	"blocked_by\x18\x02 \x03(\v2\x10.tenure.v1.ClaimR\tblockedBy\x12\x1c\n" +
+	"\ttruncated\x18\x03 \x01(\bR\ttruncated2\xae\x06\n" +
 	"\vLockService\x12@\n" +
 	"\aAcquire\x12\x19.tenure.v1.AcquireRequest\x1a\x1a.tenure.v1.AcquireResponse\x12@\n" +
 	"\aRelease\x12\x19.tenure.v1.ReleaseRequest\x1a\x1a.tenure.v1.ReleaseResponse\x12R\n" +

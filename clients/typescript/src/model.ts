@@ -53,6 +53,8 @@ export interface BlockedClaim {
   claim: Claim;
   /** Those that it waits for. At most the first 100. */
   blockedBy: Claim[];
+  /** Whether it waits for more claims than the server lists. */
+  truncated: boolean;
 }
 
 /** A name that sessions hold or wait for. */

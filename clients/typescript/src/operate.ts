@@ -90,10 +90,14 @@ export abstract class Operations {
   /** The claims that wait, with those that they wait for; or only those in a deadlock. */
   listBlocked(deadlockedOnly = false, options?: Cancellable): AsyncGenerator<BlockedClaim, void, undefined> {
     const items = (page: {
-      blocked: { claim?: Parameters<typeof claimOf>[0] | undefined; blockedBy: Parameters<typeof claimOf>[0][] }[];
+      blocked: {
+        claim?: Parameters<typeof claimOf>[0] | undefined;
+        blockedBy: Parameters<typeof claimOf>[0][];
+        truncated: boolean;
+      }[];
     }) =>
-      page.blocked.flatMap(({ claim, blockedBy }) =>
-        claim === undefined ? [] : [{ claim: claimOf(claim), blockedBy: blockedBy.map(claimOf) }],
+      page.blocked.flatMap(({ claim, blockedBy, truncated }) =>
+        claim === undefined ? [] : [{ claim: claimOf(claim), blockedBy: blockedBy.map(claimOf), truncated }],
       );
     return this.list(locks.listBlocked, { deadlockedOnly }, items, options);
   }

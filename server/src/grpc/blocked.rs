@@ -63,14 +63,14 @@ fn blocked(
         return None;
     }
     let in_the_way = table.waits_for(claim).into_iter().filter_map(|id| table.claim(id));
-    let mut bytes = 0;
-    let in_the_way = in_the_way
-        .filter(|claim| is_readable(claim))
-        .take(NAMED)
-        .take_while(|claim| {
-            bytes += claim.spec.bytes();
-            bytes <= limits::LISTED_CLAIMS
-        })
-        .map(|claim| convert::claim_since(claim, view.granted_ms(claim)));
-    Some(v1::BlockedClaim { claim: Some(found.into()), blocked_by: in_the_way.collect() })
+    let (mut blocked_by, mut bytes, mut truncated) = (Vec::new(), 0, false);
+    for claim in in_the_way.filter(|claim| is_readable(claim)) {
+        bytes += claim.spec.bytes();
+        truncated = blocked_by.len() == NAMED || bytes > limits::LISTED_CLAIMS;
+        if truncated {
+            break;
+        }
+        blocked_by.push(convert::claim_since(claim, view.granted_ms(claim)));
+    }
+    Some(v1::BlockedClaim { claim: Some(found.into()), blocked_by, truncated })
 }

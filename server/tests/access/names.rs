@@ -85,6 +85,7 @@ async fn list_blocked_leaves_out_holders_of_locks_that_the_reader_may_not_read()
     });
     let blocked = async |caller: &Caller| {
         let listed = within(caller.locks().list_blocked(ListBlockedRequest::default())).await.unwrap().into_inner();
+        assert!(listed.blocked.iter().all(|blocked| !blocked.truncated));
         let sessions = listed.blocked.into_iter().flat_map(|blocked| blocked.blocked_by);
         sessions.map(|claim| claim.session_id).collect::<Vec<_>>()
     };

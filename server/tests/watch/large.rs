@@ -1,14 +1,15 @@
 //! Large watches: they are sent in messages of bounded size, with correct content.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
 use prost::Message;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::watch_response::Kind;
 use tenure_proto::v1::{
-    AcquireRequest, EventType, EvictRequest, GetSessionRequest, HistoryGoneCause, ListHistoryRequest, ListLocksRequest,
-    ListSessionsRequest, Mode, Snapshot, WatchRequest,
+    AcquireRequest, EventType, EvictRequest, GetSessionRequest, HistoryGoneCause, ListBlockedRequest,
+    ListHistoryRequest, ListLocksRequest, ListSessionsRequest, Mode, Snapshot, WatchRequest,
 };
 use tonic::Code;
 
@@ -282,4 +283,32 @@ async fn names_of_all_watches_are_bounded() {
     tokio::time::timeout(crate::watch::LIMIT, async { while open(number).await.is_err() {} })
         .await
         .expect("there is room again");
+}
+
+#[tokio::test]
+async fn blockers_that_do_not_fit_are_reported_as_truncated() {
+    let service = Service::start().await;
+    crowd(&service, 20).await;
+    let request = AcquireRequest {
+        names: vec!["shared".to_owned()],
+        session_id: "waiter".to_owned(),
+        ttl: Some(prost_types::Duration { seconds: 600, nanos: 0 }),
+        ..AcquireRequest::default()
+    };
+    let mut locks = LockServiceClient::new(service.channel.clone());
+    let waiting = tokio::spawn({
+        let mut locks = locks.clone();
+        async move { locks.acquire(request).await }
+    });
+    let listed = async {
+        loop {
+            let listed = locks.list_blocked(ListBlockedRequest::default()).await.expect("listed").into_inner();
+            if let Some(blocked) = listed.blocked.into_iter().next() {
+                return blocked;
+            }
+        }
+    };
+    let blocked = tokio::time::timeout(Duration::from_secs(30), listed).await.expect("it waits");
+    assert!(blocked.truncated && (10..20).contains(&blocked.blocked_by.len()), "{}", blocked.blocked_by.len());
+    waiting.abort();
 }

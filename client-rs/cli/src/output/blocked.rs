@@ -8,9 +8,6 @@ use super::style::{Tint, escape};
 use super::table::{Cell, Table, column, ids, tinted};
 use super::terms::{chain, cycle, cycles, mode};
 
-/// The maximum number of blockers listed per claim; the service returns no more.
-const NAMED: usize = 100;
-
 /// The waiting claims with the claims that block them, and the cycles among them.
 pub fn blocked(response: &ListBlockedResponse, deadlocks_only: bool) -> Shown {
     if response.blocked.is_empty() {
@@ -60,11 +57,11 @@ fn behind(blocked: &BlockedClaim) -> String {
             token => format!("{}, token {token}", describe_claim(claim)),
         })
         .collect();
+    if blocked.truncated {
+        names.push("…".to_owned());
+    }
     if names.is_empty() {
         return "-".to_owned();
-    }
-    if names.len() >= NAMED {
-        names.push("…".to_owned());
     }
     names.join("; ")
 }
@@ -91,7 +88,7 @@ mod tests {
 
     #[test]
     fn deadlocks_are_numbered_and_shown_with_their_circle() {
-        let blocked_ = |claim, by| BlockedClaim { claim: Some(claim), blocked_by: vec![by] };
+        let blocked_ = |claim, by| BlockedClaim { claim: Some(claim), blocked_by: vec![by], truncated: false };
         let response = ListBlockedResponse {
             blocked: vec![
                 blocked_(waits("ann", "b", &["ann", "bob"]), holds("bob", 4)),
@@ -109,6 +106,17 @@ mod tests {
         assert_eq!(lines[4..6], ["", "deadlock #1: ann -> bob -> ann"]);
         assert!(lines[6].contains("tenure close SESSION"), "{text}");
         assert_eq!(lines.len(), 7, "{text}");
+    }
+
+    #[test]
+    fn truncated_blockers_end_in_an_ellipsis() {
+        let blocked_by = vec![holds("bob", 4), waits("cid", "b", &[])];
+        let mut claim = BlockedClaim { claim: Some(waits("ann", "b", &[])), blocked_by, truncated: false };
+        assert_eq!(behind(&claim), "session bob, token 4; session cid, waiting");
+        claim.truncated = true;
+        assert_eq!(behind(&claim), "session bob, token 4; session cid, waiting; …");
+        claim.blocked_by.clear();
+        assert_eq!(behind(&claim), "…");
     }
 
     #[test]

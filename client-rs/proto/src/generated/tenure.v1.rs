@@ -2858,6 +2858,9 @@ pub struct BlockedClaim {
     /// holders that block it. At most the first 100, and of these as many as fit into 64 KiB.
     #[prost(message, repeated, tag = "2")]
     pub blocked_by: ::prost::alloc::vec::Vec<Claim>,
+    /// Whether it waits for more claims, which `blocked_by` omits because they are beyond these bounds.
+    #[prost(bool, tag = "3")]
+    pub truncated: bool,
 }
 /// Generated client implementations.
 pub mod lock_service_client {

@@ -162,6 +162,8 @@ class BlockedClaim:
     claim: Claim
     #: Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first.
     blocked_by: tuple[Claim, ...]
+    #: Whether it waits for more claims than the server lists.
+    truncated: bool
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,8 @@ class Calls:
 
         def items(page: lock_pb2.ListBlockedResponse) -> Iterable[model.BlockedClaim]:
             for blocked in page.blocked:
-                yield model.BlockedClaim(convert.claim(blocked.claim), convert.claims(blocked.blocked_by))
+                blockers = convert.claims(blocked.blocked_by)
+                yield model.BlockedClaim(convert.claim(blocked.claim), blockers, blocked.truncated)
 
         return pages(page, items)
 

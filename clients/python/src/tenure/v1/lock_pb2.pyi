@@ -866,6 +866,9 @@ class BlockedClaim(google.protobuf.message.Message):
 
     CLAIM_FIELD_NUMBER: builtins.int
     BLOCKED_BY_FIELD_NUMBER: builtins.int
+    TRUNCATED_FIELD_NUMBER: builtins.int
+    truncated: builtins.bool
+    """Whether it waits for more claims, which `blocked_by` omits because they are beyond these bounds."""
     @property
     def claim(self) -> tenure.v1.session_pb2.Claim:
         """The claim."""
@@ -881,8 +884,9 @@ class BlockedClaim(google.protobuf.message.Message):
         *,
         claim: tenure.v1.session_pb2.Claim | None = ...,
         blocked_by: collections.abc.Iterable[tenure.v1.session_pb2.Claim] | None = ...,
+        truncated: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["claim", b"claim"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["blocked_by", b"blocked_by", "claim", b"claim"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["blocked_by", b"blocked_by", "claim", b"claim", "truncated", b"truncated"]) -> None: ...
 
 global___BlockedClaim = BlockedClaim

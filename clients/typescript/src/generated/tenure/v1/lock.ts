@@ -420,6 +420,8 @@ export interface BlockedClaim {
    * holders that block it. At most the first 100, and of these as many as fit into 64 KiB.
    */
   blockedBy: Claim[];
+  /** Whether it waits for more claims, which `blocked_by` omits because they are beyond these bounds. */
+  truncated: boolean;
 }
 
 function createBaseLock(): Lock {
@@ -2822,7 +2824,7 @@ export const ListBlockedResponse: MessageFns<ListBlockedResponse> = {
 };
 
 function createBaseBlockedClaim(): BlockedClaim {
-  return { claim: undefined, blockedBy: [] };
+  return { claim: undefined, blockedBy: [], truncated: false };
 }
 
 export const BlockedClaim: MessageFns<BlockedClaim> = {
@@ -2832,6 +2834,9 @@ export const BlockedClaim: MessageFns<BlockedClaim> = {
     }
     for (const v of message.blockedBy) {
       Claim.encode(v!, writer.uint32(18).fork()).join();
+    }
+    if (message.truncated !== false) {
+      writer.uint32(24).bool(message.truncated);
     }
     return writer;
   },
@@ -2865,6 +2870,14 @@ export const BlockedClaim: MessageFns<BlockedClaim> = {
             message.blockedBy.push(Claim.decode(reader, reader.uint32()));
             continue;
           }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.truncated = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2884,6 +2897,7 @@ export const BlockedClaim: MessageFns<BlockedClaim> = {
     const message = createBaseBlockedClaim();
     message.claim = (object.claim !== undefined && object.claim !== null) ? Claim.fromPartial(object.claim) : undefined;
     message.blockedBy = object.blockedBy?.map((e) => Claim.fromPartial(e)) || [];
+    message.truncated = object.truncated ?? false;
     return message;
   },
 };

@@ -170,7 +170,8 @@ public final class Convert {
     public static BlockedClaim blocked(io.tenure.client.v1.BlockedClaim blocked) {
         return new BlockedClaim(
                 claim(blocked.getClaim()),
-                blocked.getBlockedByList().stream().map(Convert::claim).toList());
+                blocked.getBlockedByList().stream().map(Convert::claim).toList(),
+                blocked.getTruncated());
     }
 
     public static SessionInfo session(io.tenure.client.v1.Session session) {
