@@ -1,6 +1,6 @@
 //! Converts rejections by the service into failures with advice.
 
-use tenure_client::Reason;
+use tenure_client::{Reason, Refusal};
 use tonic::{Code, Status};
 use tonic_types::{ErrorInfo, StatusExt};
 
@@ -37,11 +37,21 @@ pub fn no_reply(status: &Status) -> Option<NoReply> {
 
 /// Converts a rejection into a failure.
 pub fn failure(status: &Status) -> Failure {
-    let Some(reason) = reason(status) else { return by_code(status) };
+    let Some(reason) = reason(status) else { return by_code(status.code(), status.message()) };
     let failure = by_reason(reason, status.message());
     match detail(status, "obstacle").as_deref().and_then(transfer_advice) {
         Some(next) => failure.next(next),
         None => failure,
+    }
+}
+
+/// Converts a rejection that the client library returned into a failure. Of a status without the service's error reason,
+/// the library returns the name of the code as the reason.
+pub fn refused(refusal: &Refusal) -> Failure {
+    let reason = reason_name(&refusal.reason);
+    match (0_i32..=16).map(Code::from).find(|code| format!("{code:?}") == reason) {
+        Some(code) => by_code(code, &refusal.message),
+        None => by_reason(reason, &refusal.to_string()),
     }
 }
 
@@ -58,7 +68,7 @@ fn transfer_advice(obstacle: &str) -> Option<&'static str> {
 }
 
 /// A failure for `reason`, with the service's own message.
-pub fn by_reason(reason: String, message: &str) -> Failure {
+fn by_reason(reason: String, message: &str) -> Failure {
     let code = match reason.as_str() {
         "INVALID_FIELD" => exit::USAGE,
         "SESSION_IN_USE" | "TRANSFER_NOT_CONFIRMED" | "CONFIG_CONFLICT" => exit::CONFLICT,
@@ -104,8 +114,8 @@ fn advice(reason: &str) -> Option<&'static str> {
 }
 
 /// A rejection that did not come from the service itself: from an intermediary, or another program.
-fn by_code(status: &Status) -> Failure {
-    let (code, next) = match status.code() {
+fn by_code(code: Code, message: &str) -> Failure {
+    let (code, next) = match code {
         Code::Unimplemented => {
             (exit::REFUSED, "is this Tenure's gRPC port (7420 by default), and is the server new enough?")
         }
@@ -114,7 +124,7 @@ fn by_code(status: &Status) -> Failure {
         Code::Unauthenticated | Code::PermissionDenied => (exit::REFUSED, "ask the operator for access"),
         _ => (exit::REFUSED, UNEXPECTED),
     };
-    Failure::new(code, sentence(status.message())).next(next)
+    Failure::new(code, sentence(message)).next(next)
 }
 
 /// A server's message without a full stop.
@@ -141,7 +151,7 @@ pub fn detail(status: &Status, name: &str) -> Option<String> {
 }
 
 /// The name of a reason in the API: the name of its variant, in the API's case.
-pub fn reason_name(reason: &Reason) -> String {
+fn reason_name(reason: &Reason) -> String {
     if let Reason::Other(name) = reason {
         return name.clone();
     }
@@ -219,6 +229,18 @@ mod tests {
         }
         assert!(!no_reply(&Status::unavailable("reset")).unwrap().nothing_changed);
         assert_eq!(no_reply(&rejected(Code::FailedPrecondition, "NOT_HOLDER")), None);
+    }
+
+    #[test]
+    fn status_without_an_error_reason_is_the_same_failure_with_and_without_the_library() {
+        for code in (0_i32..=16).map(Code::from) {
+            let status = Status::new(code, "no.");
+            if let Error::Refused(refusal) = Error::from(status.clone()) {
+                assert_eq!(refused(&refusal), failure(&status), "{code:?}");
+            }
+        }
+        let Error::Refused(refusal) = Error::from(Status::unimplemented("")) else { panic!("not refused") };
+        assert_eq!(refused(&refusal).reason, None);
     }
 
     #[test]

@@ -374,9 +374,7 @@ pub async fn close(client: &Client) {
 /// Converts an error of the client library. If servers are unavailable, connects to each again to report its cause.
 pub async fn failure(context: &Context, error: &Error) -> Failure {
     match error {
-        Error::Refused(rejection) => {
-            rejection::by_reason(rejection::reason_name(&rejection.reason), &rejection.to_string())
-        }
+        Error::Refused(refusal) => rejection::refused(refusal),
         Error::Unavailable(why) => {
             let mut tried = Vec::new();
             for endpoint in &context.global.endpoints {
