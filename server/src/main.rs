@@ -23,6 +23,7 @@ use tenure_server::telemetry::redact::redacted;
 use tenure_server::telemetry::traces::Export;
 use tenure_server::{auth, store};
 use tikv_jemallocator::Jemalloc;
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
@@ -117,32 +118,34 @@ fn run() -> anyhow::Result<()> {
     }
     let config = load(&given, &Surroundings::of_this_process())?;
     logging::start(config.settings.log_format, &config.log_level)?;
-    let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    let runtime = runtime.worker_threads(config.worker_threads).global_queue_interval(GLOBAL_QUEUE_INTERVAL);
-    let runtime = runtime.enable_all().build().context("cannot start the runtime")?;
-    runtime.block_on(async {
-        match task {
-            Task::Serve => serve(config).await?,
-            Task::Migrate { check } => migrate(&config, check).await?,
-            Task::Backup { file } => {
-                store::back_up(&config.store, &file).await?;
-                println!("backed up to {}", file.display());
-            }
-            Task::Restore { file } => match store::restore(&config.store, &file).await? {
-                Some(replaced) => println!("restored; the replaced file is now {}", replaced.display()),
-                None => println!("restored"),
-            },
-            Task::MarkRestored => {
-                let namespaces = store::mark_restored(&config.store).await?;
-                println!("done: new tokens exceed all issued tokens, in {namespaces} namespaces and in all new ones");
-            }
-            Task::Healthcheck => healthcheck::check(config.settings.admin_listen).await?,
-            Task::NewToken { name, add_to } => new_token(&name, add_to.as_deref())?,
-            Task::PrintConfig => print!("{config}"),
-            Task::Man => {}
+    match task {
+        Task::Serve => runtime(&config)?.block_on(serve(config))?,
+        Task::Migrate { check } => runtime(&config)?.block_on(migrate(&config, check))?,
+        Task::Backup { file } => {
+            runtime(&config)?.block_on(store::back_up(&config.store, &file))?;
+            println!("backed up to {}", file.display());
         }
-        anyhow::Ok(())
-    })
+        Task::Restore { file } => match runtime(&config)?.block_on(store::restore(&config.store, &file))? {
+            Some(replaced) => println!("restored; the replaced file is now {}", replaced.display()),
+            None => println!("restored"),
+        },
+        Task::MarkRestored => {
+            let namespaces = runtime(&config)?.block_on(store::mark_restored(&config.store))?;
+            println!("done: new tokens exceed all issued tokens, in {namespaces} namespaces and in all new ones");
+        }
+        Task::Healthcheck => runtime(&config)?.block_on(healthcheck::check(config.settings.admin_listen))?,
+        Task::NewToken { name, add_to } => new_token(&name, add_to.as_deref())?,
+        Task::PrintConfig => print!("{config}"),
+        Task::Man => {}
+    }
+    Ok(())
+}
+
+/// Starts the runtime, for tasks that need it.
+fn runtime(config: &Config) -> anyhow::Result<Runtime> {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(config.worker_threads).global_queue_interval(GLOBAL_QUEUE_INTERVAL).enable_all();
+    builder.build().context("cannot start the runtime")
 }
 
 async fn serve(config: Config) -> anyhow::Result<()> {
