@@ -109,10 +109,10 @@ impl Home {
                 let comes = !self.sessions.contains_key(session);
                 self.insert_session(session, *opened, *ttl, *disconnect_grace, now);
                 // If the table shows none, or a later one of this id, this session ends later in the batch.
-                if let Some(found) = table.session(session) {
+                if let Some(found) = table.session(session).filter(|found| found.opened == *opened) {
                     self.set_client(&found.spec);
                     if comes {
-                        self.abandon_waits(found, table, now);
+                        self.abandon_waits(found, recorded.revision, table, now);
                         for claim in table.claims_of(found) {
                             if claim.token().is_some() {
                                 self.record_hold(claim.id, &claim.spec.session, now);
@@ -175,7 +175,7 @@ impl Home {
             }
             self.set_client(&session.spec);
             if before.is_none() {
-                self.abandon_waits(session, table, now);
+                self.abandon_waits(session, table.revision(), table, now);
             }
         }
         // A claim is no longer cancelled here if its session has moved: the session may return with its client. Nothing
@@ -358,11 +358,12 @@ impl Home {
         }
     }
 
-    /// The waits of a session that has just moved here are cancelled unless a caller requests them here.
-    fn abandon_waits(&mut self, session: &Session, table: &Table, now: Tick) {
+    /// The waits of a session that moved here at revision `moved` are cancelled unless a caller requests them here.
+    /// Later ones of the same batch were requested here.
+    fn abandon_waits(&mut self, session: &Session, moved: Revision, table: &Table, now: Tick) {
         self.clear_abandoned_holds(session, table);
         for claim in table.claims_of(session) {
-            if claim.state == ClaimState::Waiting && is_cancelled_by_home(claim) {
+            if claim.state == ClaimState::Waiting && claim.id <= moved && is_cancelled_by_home(claim) {
                 self.mark_abandoned(claim.id, now);
             }
         }

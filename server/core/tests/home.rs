@@ -305,6 +305,27 @@ fn wait_of_a_session_that_moves_here_is_unattended_until_its_caller_reconnects()
     assert!(!lab.home.is_abandoned(claim.id), "it was here already, and attended");
 }
 
+/// The events are observed with the table after their batch, which has the later wait.
+#[test]
+fn wait_requested_after_its_session_moved_here_in_the_same_batch_has_a_caller() {
+    let batches = [
+        vec![attach("bob", HOME), testing::cancel("bob", "a"), acquire("bob")],
+        vec![attach("bob", HOME), close("bob"), open("bob"), acquire("bob")],
+    ];
+    for batch in batches {
+        let mut lab = Lab::default();
+        lab.accept(open("ann"));
+        lab.accept(open("bob").at(OTHER));
+        lab.grant(acquire("ann"));
+        let before = lab.queue(acquire("bob").at(OTHER));
+        lab.accept_batch(batch);
+        let session = lab.table.session("bob").expect("open");
+        let waits: Vec<_> = lab.table.claims_of(session).map(|claim| claim.id).collect();
+        assert!(waits.len() == 1 && waits[0] > before.id, "{waits:?}");
+        assert!(!lab.home.is_abandoned(waits[0]));
+    }
+}
+
 #[test]
 fn keep_alive_is_accepted_only_from_the_stream_attached_last() {
     let mut lab = Lab::default();

@@ -41,12 +41,26 @@ impl Lab {
     pub fn decide(&mut self, request: impl Into<Request>) -> Result<Outcome, Rejection> {
         let before = self.events.len();
         let outcome = self.table.decide(request, &mut self.events);
-        self.table.commit();
-        for recorded in &self.events[before..] {
-            self.home.observe(recorded, &self.table, self.now);
-        }
+        self.commit(before);
         assert!(outcome.is_ok() || self.events.len() == before, "a rejected request has an effect: {outcome:?}");
         outcome
+    }
+
+    /// Commits the events from this index on. The home observes each with the table after all of them.
+    fn commit(&mut self, begin: usize) {
+        self.table.commit();
+        for recorded in &self.events[begin..] {
+            self.home.observe(recorded, &self.table, self.now);
+        }
+    }
+
+    /// Executes requests that must be accepted in one batch.
+    pub fn accept_batch(&mut self, requests: impl IntoIterator<Item = Command>) {
+        let begin = self.events.len();
+        for request in requests {
+            self.table.decide(request, &mut self.events).expect("accepted");
+        }
+        self.commit(begin);
     }
 
     /// Executes a request that must be accepted.
