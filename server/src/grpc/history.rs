@@ -1,6 +1,6 @@
 //! Lists the history of a lock's holders, page by page.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use tenure_proto::v1;
 use tenure_proto::v1::history_entry::Kind;
@@ -10,6 +10,7 @@ use super::authorize::Admitted;
 use super::{Api, convert, in_time, page_token, validate};
 use crate::history::{self, Entry, HoldRecord};
 use crate::sequencer::Namespace;
+use crate::telemetry::wall_clock::now_ms;
 
 impl Api {
     pub(super) async fn list_history(
@@ -47,8 +48,7 @@ fn kind(entry: Entry, namespace: &Namespace) -> Kind {
 fn record(hold: HoldRecord, namespace: &Namespace) -> v1::HoldRecord {
     let HoldRecord { claim, token, spec, queued_ms, granted_ms, ttl, end } = hold;
     let renewals = if end.is_none() { namespace.renewals(claim, &spec) } else { None };
-    let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-    let until_ms = end.as_ref().map_or(i64::try_from(now_ms).unwrap_or(i64::MAX), |end| end.at_ms);
+    let until_ms = end.as_ref().map_or_else(now_ms, |end| end.at_ms);
     let waited = if claim == token { Some(Duration::ZERO) } else { between(queued_ms, granted_ms) };
     let longest_pause = match &end {
         Some(end) => end.longest_pause,

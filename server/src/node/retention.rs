@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use tenure_core::{Revision, Text};
 use tokio::time::Instant;
@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use super::metrics::History;
 use crate::node::Node;
 use crate::store::{Measured, Store, StoreError};
+use crate::telemetry::wall_clock::now_ms;
 
 /// The interval at which expired history is dropped.
 const TRIM: Duration = Duration::from_secs(60);
@@ -107,8 +108,7 @@ pub async fn retain(node: Arc<Node>) {
 
 /// The cutoff time of this retention, in ms since 1970.
 fn before_ms(retention: Duration) -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(now.saturating_sub(retention).as_millis()).unwrap_or(i64::MAX)
+    now_ms().saturating_sub(i64::try_from(retention.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// Drops history stamped before `before_ms`, and the oldest history beyond `most` bytes.

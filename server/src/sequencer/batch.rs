@@ -1,7 +1,7 @@
 //! Decides a batch and makes it durable.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use opentelemetry::Context;
 use opentelemetry::trace::FutureExt;
@@ -17,6 +17,7 @@ use super::work::{Source, Work};
 use super::{CommandResult, Reader};
 use crate::limits;
 use crate::store::{Batch, Store, StoreError};
+use crate::telemetry::wall_clock::now_ms;
 
 /// Delay between attempts to determine the outcome of an append: initial, and maximum.
 const RETRY: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
@@ -230,10 +231,8 @@ impl Sequencer {
 
     fn batch(&mut self, previous: Revision, events: Vec<Recorded>) -> Batch {
         self.number += 1;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let at_ms = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
         let namespace = self.replica.name.clone();
-        Batch { namespace, previous, events, server: self.settings.me, number: self.number, at_ms }
+        Batch { namespace, previous, events, server: self.settings.me, number: self.number, at_ms: now_ms() }
     }
 
     /// Appends a batch. If the whole namespace may have been lost, the first batch is preceded by a jump, and must be

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use tenure_core::{Claim, Revision, ServerId, Text};
@@ -15,6 +15,7 @@ use super::codec::encode_events;
 use super::{
     Batch, FIRST_HEARTBEAT, Found, Head, Measured, Older, RowChanges, Rows, ServerRecord, Store, StoreError, Tail,
 };
+use crate::telemetry::wall_clock::now_ms;
 
 /// The outcome of an append instead of the normal one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -307,10 +308,7 @@ impl MemoryStore {
 
 impl State {
     fn clock_ms(&self) -> i64 {
-        self.clock_ms.unwrap_or_else(|| {
-            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-        })
+        self.clock_ms.unwrap_or_else(now_ms)
     }
 }
 

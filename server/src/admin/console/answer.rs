@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::future::ready;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -12,6 +11,7 @@ use http::{HeaderName, HeaderValue};
 use tonic::{Status, Streaming};
 
 use super::error::CallError;
+use crate::telemetry::wall_clock::now_ms;
 use crate::transport::Permit;
 
 /// The server's wall clock at the time of the answer, in milliseconds since 1970. Pages use it instead of their own
@@ -19,8 +19,7 @@ use crate::transport::Permit;
 pub(super) const TIME: HeaderName = HeaderName::from_static("tenure-time");
 
 pub(super) fn now() -> HeaderValue {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    HeaderValue::from(u64::try_from(now.as_millis()).unwrap_or(u64::MAX))
+    HeaderValue::from(now_ms())
 }
 
 /// The answer of a unary call.
