@@ -2,28 +2,18 @@
 
 use std::time::Duration;
 
-use futures::TryStreamExt;
-use futures::stream;
 use tenure_proto::v1;
-use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::group_service_client::GroupServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
-use tokio::time::{Instant, timeout_at};
 use tokio_stream::Stream;
-use tonic::{Request, Response, Status};
 
 use crate::client::Client;
+use crate::connection::{LARGEST_ANSWER, Retry, Wire, locks, pages};
 use crate::convert::{from_wire, to_wire};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::handoff::TransferOptions;
 use crate::history::HistoryEntry;
-use crate::link::Wire;
-use crate::link::backoff::Backoff;
-use crate::model::{BlockedClaim, Claim, Lock, LockSettings, Metadata, Preempt, SessionInfo};
-
-/// A call that may take longer ends after this: no clock, and no header of gRPC, counts to the end of time.
-const LONGEST_CALL: Duration = Duration::from_secs(10 * 365 * 86_400);
-/// The largest answer that is taken: a page of 1000 locks with 100 waiters each.
-pub(crate) const LARGEST_ANSWER: usize = 64 << 20;
+use crate::model::{BlockedClaim, Claim, Group, Lock, LockSettings, Metadata, Preempt, SessionInfo};
 
 /// How to evict a holder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,36 +43,25 @@ impl EvictOptions {
     }
 }
 
-/// Whether a call may be tried again when its answer was lost.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Retry {
-    /// Doing it twice is doing it once.
-    Safe,
-    /// Only if it surely had no effect.
-    Unsafe,
-}
-
 impl Client {
     /// Reads one lock. A lock that was never asked for is an idle lock, not an error.
     ///
     /// # Errors
     /// `Unavailable`, `Refused`.
     pub async fn get_lock(&self, name: &str) -> Result<Lock> {
-        let message = v1::GetLockRequest { namespace: self.namespace().to_owned(), name: name.to_owned() };
-        let call = async |wire, request| locks(wire).get_lock(request).await;
-        Ok(self.call(&message, call).await?.lock.unwrap_or_default().into())
+        self.connection.get_lock(name).await
     }
 
     /// The locks that are held or waited for and whose names begin with `prefix` (empty: all), in byte order of their names.
     /// Asked for page by page; each page is true at a revision of its own.
     pub fn list_locks(&self, prefix: impl Into<String>) -> impl Stream<Item = Result<Lock>> + Send + Unpin + 'static {
         let prefix = prefix.into();
-        pages(self.clone(), move |client, page_token| {
-            let (namespace, prefix) = (client.namespace().to_owned(), prefix.clone());
+        pages(self.connection.clone(), move |connection, page_token| {
+            let (namespace, prefix) = (connection.namespace().to_owned(), prefix.clone());
             let message = v1::ListLocksRequest { namespace, prefix, page_size: 0, page_token };
             async move {
                 let call = async |wire, request| locks(wire).list_locks(request).await;
-                let page = client.call(&message, call).await?;
+                let page = connection.call(&message, call).await?;
                 Ok((page.locks.into_iter().map(Lock::from).collect(), page.next_page_token))
             }
         })
@@ -96,12 +75,12 @@ impl Client {
         name: impl Into<String>,
     ) -> impl Stream<Item = Result<HistoryEntry>> + Send + Unpin + 'static {
         let name = name.into();
-        pages(self.clone(), move |client, page_token| {
-            let (namespace, name) = (client.namespace().to_owned(), name.clone());
+        pages(self.connection.clone(), move |connection, page_token| {
+            let (namespace, name) = (connection.namespace().to_owned(), name.clone());
             let message = v1::ListHistoryRequest { namespace, name, page_size: 0, page_token };
             async move {
                 let call = async |wire, request| locks(wire).list_history(request).await;
-                let page = client.call(&message, call).await?;
+                let page = connection.call(&message, call).await?;
                 Ok((page.entries.into_iter().filter_map(HistoryEntry::from_proto).collect(), page.next_page_token))
             }
         })
@@ -115,17 +94,17 @@ impl Client {
         let (namespace, session_id) = (self.namespace().to_owned(), session_id.to_owned());
         let message = v1::GetSessionRequest { namespace, session_id, after_claim: 0 };
         let call = async |wire, request| sessions(wire).get_session(request).await;
-        Ok(self.call(&message, call).await?.session.unwrap_or_default().into())
+        Ok(self.connection.call(&message, call).await?.session.unwrap_or_default().into())
     }
 
     /// The open sessions, oldest first. Asked for page by page.
     pub fn list_sessions(&self) -> impl Stream<Item = Result<SessionInfo>> + Send + Unpin + 'static {
-        pages(self.clone(), |client, page_token| {
-            let namespace = client.namespace().to_owned();
+        pages(self.connection.clone(), |connection, page_token| {
+            let namespace = connection.namespace().to_owned();
             let message = v1::ListSessionsRequest { namespace, page_size: 0, page_token };
             async move {
                 let call = async |wire, request| sessions(wire).list_sessions(request).await;
-                let page = client.call(&message, call).await?;
+                let page = connection.call(&message, call).await?;
                 Ok((page.sessions.into_iter().map(SessionInfo::from).collect(), page.next_page_token))
             }
         })
@@ -139,7 +118,7 @@ impl Client {
     pub async fn renew(&self, session_id: &str) -> Result<Duration> {
         let message = v1::RenewRequest { namespace: self.namespace().to_owned(), session_id: session_id.to_owned() };
         let call = async |wire, request| sessions(wire).renew(request).await;
-        Ok(self.call(&message, call).await?.ttl.map(from_wire).unwrap_or_default())
+        Ok(self.connection.call(&message, call).await?.ttl.map(from_wire).unwrap_or_default())
     }
 
     /// Ends a session, by its id, and all that it holds and waits for. No error if it was closed already.
@@ -150,7 +129,7 @@ impl Client {
         let (namespace, session_id) = (self.namespace().to_owned(), session_id.to_owned());
         let message = v1::CloseSessionRequest { namespace, session_id, client_id: String::new() };
         let call = async |wire, request| sessions(wire).close_session(request).await;
-        self.call(&message, call).await.map(drop)
+        self.connection.call(&message, call).await.map(drop)
     }
 
     /// Gives back what a session holds, by a name and the token of the hold. For holds that no [`Guard`](crate::Guard) keeps.
@@ -165,7 +144,7 @@ impl Client {
             token,
         };
         let call = async |wire, request| locks(wire).release(request).await;
-        self.call(&message, call).await.map(drop)
+        self.connection.call(&message, call).await.map(drop)
     }
 
     /// Ends the hold of a lock against its holder's will, and answers what was ended. For operators; recorded in history.
@@ -183,7 +162,7 @@ impl Client {
         // Without a token a second try could evict the next holder.
         let retry = if message.token == 0 { Retry::Unsafe } else { Retry::Safe };
         let call = async |wire, request| locks(wire).evict(request).await;
-        let answer = self.call_with(retry, Duration::ZERO, &message, call).await?;
+        let answer = self.connection.call_with(retry, Duration::ZERO, &message, call).await?;
         Ok(answer.evicted.into_iter().map(Claim::from).collect())
     }
 
@@ -208,22 +187,8 @@ impl Client {
         // Without a token a second try could make the next holder hand over.
         let retry = if message.token == 0 { Retry::Unsafe } else { Retry::Safe };
         let call = async |wire, request| locks(wire).transfer(request).await;
-        let answer = self.call_with(retry, wait, &message, call).await?;
+        let answer = self.connection.call_with(retry, wait, &message, call).await?;
         Ok(answer.claim.unwrap_or_default().into())
-    }
-
-    /// Hands over what a session of this client holds. Answers the next token.
-    pub(crate) async fn hand_over(&self, name: &str, session_id: &str, token: u64, to: Option<&str>) -> Result<u64> {
-        let message = v1::TransferRequest {
-            namespace: self.namespace().to_owned(),
-            name: name.to_owned(),
-            token,
-            to_session_id: to.unwrap_or_default().to_owned(),
-            session_id: session_id.to_owned(),
-            ..v1::TransferRequest::default()
-        };
-        let call = async |wire, request| locks(wire).transfer(request).await;
-        Ok(self.call(&message, call).await?.token)
     }
 
     /// Replaces the labels of a hold, by a name and the token of the hold.
@@ -231,15 +196,7 @@ impl Client {
     /// # Errors
     /// `Refused` with `NotHolder`, `HoldEnded` or `TokenMismatch`; `Unavailable`.
     pub async fn update_claim(&self, name: &str, session_id: &str, token: u64, metadata: Metadata) -> Result<Claim> {
-        let message = v1::UpdateClaimRequest {
-            namespace: self.namespace().to_owned(),
-            name: name.to_owned(),
-            session_id: session_id.to_owned(),
-            token,
-            metadata,
-        };
-        let call = async |wire, request| locks(wire).update_claim(request).await;
-        Ok(self.call(&message, call).await?.claim.unwrap_or_default().into())
+        self.connection.update_claim(name, session_id, token, metadata).await
     }
 
     /// Sets what claims to a lock have to go by, in place of what was set before, on behalf of `operator` (1 to 255 bytes) with
@@ -262,7 +219,7 @@ impl Client {
             note: note.into(),
         };
         let call = async |wire, request| locks(wire).configure_lock(request).await;
-        Ok(self.call(&message, call).await?.lock.unwrap_or_default().into())
+        Ok(self.connection.call(&message, call).await?.lock.unwrap_or_default().into())
     }
 
     /// The claims that wait, in the order in which they were made, with those that they wait for; or only those in a
@@ -271,12 +228,12 @@ impl Client {
         &self,
         deadlocked_only: bool,
     ) -> impl Stream<Item = Result<BlockedClaim>> + Send + Unpin + 'static {
-        pages(self.clone(), move |client, page_token| {
-            let namespace = client.namespace().to_owned();
+        pages(self.connection.clone(), move |connection, page_token| {
+            let namespace = connection.namespace().to_owned();
             let message = v1::ListBlockedRequest { namespace, deadlocked_only, page_size: 0, page_token };
             async move {
                 let call = async |wire, request| locks(wire).list_blocked(request).await;
-                let page = client.call(&message, call).await?;
+                let page = connection.call(&message, call).await?;
                 let blocked = page.blocked.into_iter().map(|blocked| BlockedClaim {
                     claim: blocked.claim.unwrap_or_default().into(),
                     blocked_by: blocked.blocked_by.into_iter().map(Claim::from).collect(),
@@ -287,72 +244,47 @@ impl Client {
         })
     }
 
-    /// One call to the server that the stream is connected to, tried again elsewhere until the call's deadline. To be safe to
-    /// repeat.
-    pub(crate) async fn call<M, A, F>(&self, message: &M, call: F) -> Result<A>
-    where
-        M: Clone,
-        F: AsyncFn(Wire, Request<M>) -> Result<Response<A>, Status>,
-    {
-        self.call_with(Retry::Safe, Duration::ZERO, message, call).await
+    /// Reads one group. A group that was never joined is an empty group, not an error.
+    ///
+    /// # Errors
+    /// `Unavailable`, `Refused`.
+    pub async fn get_group(&self, name: &str) -> Result<Group> {
+        let message = v1::GetGroupRequest { namespace: self.namespace().to_owned(), group: name.to_owned() };
+        let call = async |wire, request| groups(wire).get_group(request).await;
+        Ok(self.connection.call(&message, call).await?.group.unwrap_or_default().into())
     }
 
-    /// As [`call`](Self::call), for one that may not be safe to repeat, or that the server answers only after some wait.
-    pub(crate) async fn call_with<M, A, F>(&self, retry: Retry, wait: Duration, message: &M, call: F) -> Result<A>
-    where
-        M: Clone,
-        F: AsyncFn(Wire, Request<M>) -> Result<Response<A>, Status>,
-    {
-        let deadline = Instant::now() + wait.saturating_add(self.remote.call_timeout()).min(LONGEST_CALL);
-        let mut backoff = Backoff::of_commands();
-        loop {
-            let (wire, mut line) = self.remote.wire(deadline).await?;
-            let mut request = Request::new(message.clone());
-            request.set_timeout(deadline.saturating_duration_since(Instant::now()));
-            let error = tokio::select! {
-                answer = timeout_at(deadline, call(wire, request)) => match answer {
-                    Ok(Ok(answer)) => return Ok(answer.into_inner()),
-                    Ok(Err(status)) => Error::from(status),
-                    Err(_) => return Err(Error::Unavailable("the server did not answer".to_owned())),
-                },
-                // The stream has noticed that the server is gone: no need to wait for this call's deadline.
-                Ok(()) = line.changed(), if retry == Retry::Safe => continue,
-            };
-            let again = match &error {
-                Error::Unavailable(_) => retry == Retry::Safe,
-                Error::Refused(refusal) => refusal.is_transient(),
-                _ => false,
-            };
-            let pause = backoff.next_pause();
-            if !again || Instant::now() + pause >= deadline {
-                return Err(error);
+    /// The groups that have members or a config and whose names begin with `prefix` (empty: all), in byte order of their
+    /// names. Asked for page by page; each page is true at a revision of its own.
+    pub fn list_groups(&self, prefix: impl Into<String>) -> impl Stream<Item = Result<Group>> + Send + Unpin + 'static {
+        let prefix = prefix.into();
+        pages(self.connection.clone(), move |connection, page_token| {
+            let (namespace, prefix) = (connection.namespace().to_owned(), prefix.clone());
+            let message = v1::ListGroupsRequest { namespace, prefix, page_size: 0, page_token };
+            async move {
+                let call = async |wire, request| groups(wire).list_groups(request).await;
+                let page = connection.call(&message, call).await?;
+                Ok((page.groups.into_iter().map(Group::from).collect(), page.next_page_token))
             }
-            tracing::debug!(%error, "the call is tried again");
-            tokio::time::sleep(pause).await;
-        }
+        })
     }
-}
 
-fn locks(wire: Wire) -> LockServiceClient<Wire> {
-    LockServiceClient::new(wire).max_decoding_message_size(LARGEST_ANSWER)
+    /// Sets the value that a group shares, or clears it with `None`, and answers the revision of the event that set it (0 if
+    /// there is none). If `expected` is given: only if that is the revision of the config that is there; 0: only if there is
+    /// none. Needs neither a session nor members.
+    ///
+    /// # Errors
+    /// `Refused` with `ConfigConflict` if the config is not the expected one; `Unavailable`, after which it may or may not have
+    /// taken effect.
+    pub async fn configure_group(&self, name: &str, config: Option<&str>, expected: Option<u64>) -> Result<u64> {
+        self.connection.configure_group(name, config, expected).await
+    }
 }
 
 fn sessions(wire: Wire) -> SessionServiceClient<Wire> {
     SessionServiceClient::new(wire).max_decoding_message_size(LARGEST_ANSWER)
 }
 
-/// A stream of the items on the pages that `read` reads, each with the token of the next one.
-pub(crate) fn pages<T, F, R>(client: Client, read: R) -> impl Stream<Item = Result<T>> + Send + Unpin + 'static
-where
-    T: Send + 'static,
-    F: Future<Output = Result<(Vec<T>, String)>> + Send + 'static,
-    R: Fn(Client, String) -> F + Send + 'static,
-{
-    let pages = stream::try_unfold((client, read, Some(String::new())), |(client, read, token)| async move {
-        let Some(token) = token else { return Ok(None) };
-        let (items, next) = read(client.clone(), token).await?;
-        let next = (!next.is_empty()).then_some(next);
-        Ok::<_, Error>(Some((stream::iter(items.into_iter().map(Ok::<_, Error>)), (client, read, next))))
-    });
-    Box::pin(pages.try_flatten())
+fn groups(wire: Wire) -> GroupServiceClient<Wire> {
+    GroupServiceClient::new(wire).max_decoding_message_size(LARGEST_ANSWER)
 }

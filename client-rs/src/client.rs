@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use crate::connection::Connection;
 use crate::election::Election;
 use crate::error::Result;
 use crate::group::GroupRequest;
-use crate::link::Remote;
-use crate::link::connector::{Connector, Tcp};
 use crate::lock::LockRequest;
-use crate::options::ClientOptions;
-use crate::session::{Session, SessionOptions};
-use crate::watch::{Watch, WatchOptions};
+use crate::options::{ClientOptions, SessionOptions, WatchOptions};
+use crate::session::Session;
+use crate::transport::{self, Connector, Tcp};
+use crate::watch::Watch;
 
 /// A client of the service, for one namespace. Clones share one connection.
 ///
@@ -18,7 +18,7 @@ use crate::watch::{Watch, WatchOptions};
 /// and their places in queues go along.
 #[derive(Clone, Debug)]
 pub struct Client {
-    pub(crate) remote: Remote,
+    pub(crate) connection: Connection,
 }
 
 impl Client {
@@ -42,7 +42,7 @@ impl Client {
     /// As [`connect`](Self::connect).
     #[doc(hidden)]
     pub fn connect_by(connector: Arc<dyn Connector>, options: impl Into<ClientOptions>) -> Result<Self> {
-        Ok(Self { remote: Remote::start(&options.into(), connector)? })
+        Ok(Self { connection: transport::start(options.into(), connector)? })
     }
 
     /// Options to [`connect`](ClientOptions::connect) with.
@@ -54,7 +54,7 @@ impl Client {
     /// The namespace of all that this client does.
     #[must_use]
     pub fn namespace(&self) -> &str {
-        self.remote.namespace()
+        self.connection.namespace()
     }
 
     /// Opens a session, which then keeps itself alive.
@@ -62,7 +62,7 @@ impl Client {
     /// # Errors
     /// `Refused` (a TTL out of bounds, ...), `Unavailable`.
     pub async fn session(&self, options: SessionOptions) -> Result<Session> {
-        self.remote.open_session(options).await
+        Session::open(&self.connection, options).await
     }
 
     /// Asks for a lock in a session of its own, which ends with the guard: see [`LockRequest`].
@@ -72,24 +72,24 @@ impl Client {
 
     /// Asks for several locks at once, all or nothing, with one token: 1 to 16 different names.
     pub fn locks(&self, names: impl IntoIterator<Item = impl Into<String>>) -> LockRequest {
-        LockRequest::new(self.clone(), None, names.into_iter().map(Into::into).collect())
+        LockRequest::new(self.connection.clone(), None, names.into_iter().map(Into::into).collect())
     }
 
     /// A candidate's part in an election.
     #[must_use]
     pub fn election(&self, name: impl Into<String>) -> Election {
-        Election::new(self.clone(), name.into())
+        Election::new(self.connection.clone(), name.into())
     }
 
     /// Takes part in a group, in a session of its own, which ends with the membership: see [`GroupRequest`].
     pub fn group(&self, name: impl Into<String>) -> GroupRequest {
-        GroupRequest::new(self.clone(), name.into())
+        GroupRequest::new(self.connection.clone(), name.into())
     }
 
     /// Watches locks and groups. If it cannot be watched, the first item is the error.
     #[must_use]
     pub fn watch(&self, options: WatchOptions) -> Watch {
-        self.remote.watch(options)
+        Watch::start(&self.connection, options)
     }
 
     /// Closes all sessions of this client and ends its connection, also for its clones. To be awaited before a program ends,
@@ -98,6 +98,13 @@ impl Client {
     /// # Errors
     /// `Unavailable` if no server answered in time; the sessions then end by their TTLs.
     pub async fn close(&self) -> Result<()> {
-        self.remote.shut_down().await
+        self.connection.shut_down().await
+    }
+}
+
+impl ClientOptions {
+    /// A client with these options. Same as [`Client::connect`].
+    pub fn connect(self) -> Result<Client> {
+        Client::connect(self)
     }
 }

@@ -7,14 +7,15 @@ use std::time::Duration;
 use tokio::time::{self, MissedTickBehavior};
 use tokio_stream::{Stream, StreamExt};
 
-use crate::client::Client;
+use crate::backoff::Backoff;
+use crate::connection::Connection;
 use crate::error::{Error, Result};
 use crate::guard::{Guard, Hold};
-use crate::link::backoff::Backoff;
 use crate::lock::LockRequest;
-use crate::model::{Claim, Event, EventKind, Metadata};
+use crate::model::{Claim, Event, EventKind, Metadata, WatchEvent};
+use crate::options::WatchOptions;
 use crate::progress::Progress;
-use crate::watch::{WatchEvent, WatchOptions};
+use crate::watch::Watch;
 
 /// A loop that waits for its next body reports progress so many times before it would count as stalled.
 const TICKS_WHILE_WAITING: u32 = 3;
@@ -37,7 +38,7 @@ const SHORTEST_TICK: Duration = Duration::from_millis(1);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Election {
-    client: Client,
+    connection: Connection,
     name: String,
     request: LockRequest,
 }
@@ -67,9 +68,9 @@ impl Leader {
 }
 
 impl Election {
-    pub(crate) fn new(client: Client, name: String) -> Self {
-        let request = client.lock(name.as_str());
-        Self { client, name, request }
+    pub(crate) fn new(connection: Connection, name: String) -> Self {
+        let request = LockRequest::new(connection.clone(), None, vec![name.clone()]);
+        Self { connection, name, request }
     }
 
     /// The election's name.
@@ -247,14 +248,14 @@ impl Election {
     /// # Errors
     /// `Unavailable`, `Refused`.
     pub async fn leader(&self) -> Result<Option<Leader>> {
-        Ok(self.client.get_lock(&self.name).await?.holder().and_then(Leader::of))
+        Ok(self.connection.get_lock(&self.name).await?.holder().and_then(Leader::of))
     }
 
     /// Who leads, now and after each change; `None` while there is no leader. Goes on by itself after failures.
     pub fn observe(&self) -> impl Stream<Item = Result<Option<Leader>>> + Send + Unpin + 'static {
         let mut last: Option<Option<Leader>> = None;
         let name = self.name.clone();
-        let watch = self.client.watch(WatchOptions::names([self.name.as_str()]));
+        let watch = Watch::start(&self.connection, WatchOptions::names([self.name.as_str()]));
         Box::pin(watch.filter_map(move |item| {
             let leader = match item {
                 Ok(WatchEvent::Snapshot { locks, .. }) => {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use tracing::Instrument;
 
+use crate::connection::HoldHandle;
 use crate::error::{Error, LostReason, Result};
 use crate::handoff::TransferRequest;
-use crate::link::{ClaimKey, Note};
 use crate::model::Metadata;
 use crate::presence::HoldPresence;
 use crate::session::Session;
@@ -80,14 +80,14 @@ impl Hold {
 #[derive(Debug)]
 pub struct Guard {
     hold: Hold,
-    claim: ClaimKey,
     session: Session,
-    released: bool,
+    handle: HoldHandle,
 }
 
 impl Guard {
-    pub(crate) fn new(session: Session, claim: ClaimKey, presence: Arc<HoldPresence>) -> Self {
-        Self { hold: Hold { presence }, claim, session, released: false }
+    pub(crate) fn new(handle: HoldHandle) -> Self {
+        let hold = Hold { presence: Arc::clone(&handle.presence) };
+        Self { hold, session: Session::of(&handle.session), handle }
     }
 
     /// A view of what is held, to hand to tasks.
@@ -113,9 +113,8 @@ impl Guard {
             return Err(Error::Lost(reason));
         }
         self.hold.presence.end(LostReason::Released);
-        let client = self.session.client();
         let name = self.names().first().cloned().unwrap_or_default();
-        client.hand_over(&name, self.session.id(), self.token(), session_id).await
+        self.session.connection().hand_over(&name, self.session.id(), self.token(), session_id).await
     }
 
     /// Replaces the labels of the claim.
@@ -124,7 +123,7 @@ impl Guard {
     /// `Refused`; `Unavailable`.
     pub async fn update_metadata(&self, metadata: Metadata) -> Result<()> {
         let name = self.names().first().cloned().unwrap_or_default();
-        self.session.client().update_claim(&name, self.session.id(), self.token(), metadata).await.map(drop)
+        self.session.connection().update_claim(&name, self.session.id(), self.token(), metadata).await.map(drop)
     }
 
     /// Gives the locks back, and returns when the server has done so.
@@ -139,18 +138,7 @@ impl Guard {
             tenure.lock.names = trace::joined(self.names()),
             tenure.fencing_token = self.token()
         );
-        self.give_back().instrument(span).await
-    }
-
-    async fn give_back(mut self) -> Result<()> {
-        if let Some(reason) = self.hold.presence.end_as_released() {
-            return Err(Error::Lost(reason));
-        }
-        let answer = self.session.remote().release(self.session.id_shared(), self.claim).await;
-        // After an error the request may not have been sent, so the drop asks again. That does not change a release which is
-        // under way.
-        self.released = answer.is_ok();
-        answer
+        self.handle.release().instrument(span).await
     }
 }
 
@@ -159,15 +147,5 @@ impl Deref for Guard {
 
     fn deref(&self) -> &Hold {
         &self.hold
-    }
-}
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        if !self.released {
-            self.hold.presence.end_as_released();
-            let session = self.session.id_shared();
-            self.session.remote().note(Note::ClaimDropped { session, claim: self.claim });
-        }
     }
 }

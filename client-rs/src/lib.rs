@@ -50,54 +50,49 @@
 //! its trace goes on at the server: the context of OpenTelemetry that is current is sent along, which is the span's own where
 //! `tracing-opentelemetry` exports it, or that of the program around. Renewals of the stream have no spans.
 
+mod backoff;
 mod calls;
 mod client;
 mod clock;
+mod connection;
 mod convert;
 mod election;
-mod engine;
 mod error;
 mod group;
 mod guard;
 mod handoff;
 mod history;
-mod link;
 mod lock;
 mod model;
 mod options;
 mod presence;
 mod progress;
+mod protocol;
 mod security;
 mod session;
 mod session_id;
 mod trace;
+#[doc(hidden)]
+pub mod transport;
 mod validity;
 mod watch;
-
-/// How connections are made, for the command line, and what stands for TCP in tests.
-#[doc(hidden)]
-pub mod transport {
-    pub use crate::link::{Connector, Wire, connect};
-    pub use crate::security::{Secret, Security};
-}
 
 pub use calls::EvictOptions;
 pub use client::Client;
 pub use election::{Election, Leader, Leadership};
 pub use error::{Error, LostReason, Reason, Refusal, Result};
-pub use group::{
-    Assignments, Group, GroupEvent, GroupEventKind, GroupLeader, GroupMember, GroupRequest, Membership, Standing,
-};
+pub use group::{GroupRequest, Membership, Standing};
 pub use guard::{Guard, Hold};
 pub use handoff::{TransferOptions, TransferRequest};
 pub use history::{HistoryEntry, HoldEnd, HoldRecord};
-pub use lock::{Attempt, Busy, LockRequest, Ran};
+pub use lock::{Attempt, LockRequest, Ran};
 pub use model::{
-    BlockedClaim, Claim, ClaimState, EndReason, Event, EventKind, Lock, LockSettings, Metadata, Mode, PendingTransfer,
-    Preempt, SessionInfo,
+    Assignments, BlockedClaim, Busy, Claim, ClaimState, EndReason, Event, EventKind, Group, GroupEvent, GroupEventKind,
+    GroupLeader, GroupMember, HistoryGoneCause, Lock, LockSettings, Metadata, Mode, PendingTransfer, Preempt,
+    SessionInfo, WatchEvent,
 };
-pub use options::ClientOptions;
+pub use options::{ClientOptions, SessionOptions, WatchOptions};
 pub use presence::SessionState;
 pub use progress::Progress;
-pub use session::{Session, SessionOptions};
-pub use watch::{HistoryGoneCause, Watch, WatchEvent, WatchOptions};
+pub use session::Session;
+pub use watch::Watch;

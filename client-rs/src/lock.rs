@@ -4,15 +4,16 @@ use std::time::Duration;
 
 use tracing::Instrument;
 
-use crate::client::Client;
+use crate::connection::{AcquireOutcome, AcquireSpec, Connection, Wait};
 use crate::error::{Error, Result};
 use crate::guard::{Guard, Hold};
-use crate::link::{AcquireSpec, Wait};
-use crate::model::{Claim, Metadata, Mode};
-use crate::session::{Session, SessionOptions};
+use crate::model::{Busy, Metadata, Mode};
+use crate::options::SessionOptions;
+use crate::session::Session;
 use crate::trace;
 
-/// What to ask for, and how. Made by [`Client::lock`] (in a session of its own) or [`Session::lock`] (in that session).
+/// What to ask for, and how. Made by [`Client::lock`](crate::Client::lock) (in a session of its own) or [`Session::lock`]
+/// (in that session).
 ///
 /// Nothing is asked before one of [`acquire`](Self::acquire), [`try_acquire`](Self::try_acquire),
 /// [`acquire_within`](Self::acquire_within), [`run`](Self::run) and [`try_run`](Self::try_run) is awaited. Dropping
@@ -22,7 +23,7 @@ use crate::trace;
 #[derive(Clone, Debug)]
 #[must_use = "nothing is asked until this is awaited by acquire, try_acquire, acquire_within, run or try_run"]
 pub struct LockRequest {
-    client: Client,
+    connection: Connection,
     /// `None`: one is opened with `options`.
     session: Option<Session>,
     pub(crate) options: SessionOptions,
@@ -49,13 +50,6 @@ impl Attempt {
     }
 }
 
-/// Another claim holds the locks, or is ahead in the queue.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Busy {
-    /// Who holds, lingers on, or waits ahead for the first of the names that was not free.
-    pub holder: Option<Claim>,
-}
-
 /// What came of [`LockRequest::try_run`].
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "there is one for each run under a lock, and it is soon taken apart")]
@@ -67,8 +61,8 @@ pub enum Ran<T> {
 }
 
 impl LockRequest {
-    pub(crate) fn new(client: Client, session: Option<Session>, names: Vec<String>) -> Self {
-        Self { client, session, options: SessionOptions::default(), spec: AcquireSpec::new(names) }
+    pub(crate) fn new(connection: Connection, session: Option<Session>, names: Vec<String>) -> Self {
+        Self { connection, session, options: SessionOptions::default(), spec: AcquireSpec::new(names) }
     }
 
     /// The options of the session that is opened for this request. No effect on a request in a session that is there already.
@@ -218,15 +212,31 @@ impl LockRequest {
         let asking = async {
             let session = match self.session {
                 Some(session) => session,
-                None => self.client.session(self.options).await?,
+                None => Session::open(&self.connection, self.options).await?,
             };
-            let attempt = session.remote().acquire(&session, self.spec, wait).await?;
-            if let Attempt::Acquired(guard) = &attempt {
-                tracing::Span::current().record("tenure.fencing_token", guard.token());
-            }
-            Ok::<_, Error>(attempt)
+            let outcome = session.connection().acquire(session.handle(), self.spec, wait).await?;
+            Ok::<_, Error>(match outcome {
+                AcquireOutcome::Held(handle) => {
+                    tracing::Span::current().record("tenure.fencing_token", handle.presence.token);
+                    Attempt::Acquired(Guard::new(handle))
+                }
+                AcquireOutcome::Busy(busy) => Attempt::Busy(busy),
+            })
         };
         asking.instrument(span).await
+    }
+}
+
+impl Session {
+    /// Asks for a lock in this session: see [`LockRequest`].
+    pub fn lock(&self, name: impl Into<String>) -> LockRequest {
+        self.locks([name])
+    }
+
+    /// Asks for several locks at once, all or nothing, with one token: 1 to 16 different names.
+    pub fn locks(&self, names: impl IntoIterator<Item = impl Into<String>>) -> LockRequest {
+        let names = names.into_iter().map(Into::into).collect();
+        LockRequest::new(self.connection().clone(), Some(self.clone()), names)
     }
 }
 

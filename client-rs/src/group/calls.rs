@@ -1,52 +1,17 @@
-//! What is asked of groups, each a call of its own beside the stream.
+//! The calls of members, each beside the stream.
 
 use std::time::Duration;
 
 use tenure_proto::v1;
 use tenure_proto::v1::group_service_client::GroupServiceClient;
-use tokio_stream::Stream;
 
-use super::model::{Assignments, Group, GroupLeader};
-use crate::calls::{LARGEST_ANSWER, Retry, pages};
-use crate::client::Client;
+use crate::connection::{Connection, LARGEST_ANSWER, Retry, Wire};
 use crate::error::Result;
-use crate::link::Wire;
-use crate::model::Metadata;
+use crate::model::{Assignments, Group, GroupLeader, Metadata};
 
-impl Client {
-    /// Reads one group. A group that was never joined is an empty group, not an error.
-    ///
-    /// # Errors
-    /// `Unavailable`, `Refused`.
-    pub async fn get_group(&self, name: &str) -> Result<Group> {
-        let message = v1::GetGroupRequest { namespace: self.namespace().to_owned(), group: name.to_owned() };
-        let call = async |wire, request| groups(wire).get_group(request).await;
-        Ok(self.call(&message, call).await?.group.unwrap_or_default().into())
-    }
-
-    /// The groups that have members or a config and whose names begin with `prefix` (empty: all), in byte order of their
-    /// names. Asked for page by page; each page is true at a revision of its own.
-    pub fn list_groups(&self, prefix: impl Into<String>) -> impl Stream<Item = Result<Group>> + Send + Unpin + 'static {
-        let prefix = prefix.into();
-        pages(self.clone(), move |client, page_token| {
-            let (namespace, prefix) = (client.namespace().to_owned(), prefix.clone());
-            let message = v1::ListGroupsRequest { namespace, prefix, page_size: 0, page_token };
-            async move {
-                let call = async |wire, request| groups(wire).list_groups(request).await;
-                let page = client.call(&message, call).await?;
-                Ok((page.groups.into_iter().map(Group::from).collect(), page.next_page_token))
-            }
-        })
-    }
-
-    /// Sets the value that a group shares, or clears it with `None`, and answers the revision of the event that set it (0 if
-    /// there is none). If `expected` is given: only if that is the revision of the config that is there; 0: only if there is
-    /// none. Needs neither a session nor members.
-    ///
-    /// # Errors
-    /// `Refused` with `ConfigConflict` if the config is not the expected one; `Unavailable`, after which it may or may not have
-    /// taken effect.
-    pub async fn configure_group(&self, name: &str, config: Option<&str>, expected: Option<u64>) -> Result<u64> {
+impl Connection {
+    /// Sets the value that a group shares: see [`Client::configure_group`](crate::Client::configure_group).
+    pub(crate) async fn configure_group(&self, name: &str, config: Option<&str>, expected: Option<u64>) -> Result<u64> {
         // Done twice, the second would find what the first has set, and not what is expected.
         let retry = if expected.is_none() { Retry::Safe } else { Retry::Unsafe };
         let message = v1::ConfigureGroupRequest {

@@ -5,30 +5,32 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time;
 
-use super::model::{GroupEvent, GroupEventKind, Standing};
-use crate::client::Client;
+use super::standing::Standing;
+use crate::backoff::Backoff;
+use crate::connection::Connection;
 use crate::error::LostReason;
-use crate::link::backoff::Backoff;
+use crate::model::{GroupEvent, GroupEventKind, WatchEvent};
+use crate::options::WatchOptions;
 use crate::presence::SessionPresence;
-use crate::watch::{WatchEvent, WatchOptions};
+use crate::watch::Watch;
 
 /// Keeps where a member stands up to date, until the membership is lost or all receivers are dropped.
-pub(super) async fn follow(client: Client, presence: Arc<SessionPresence>, standing: watch::Sender<Standing>) {
+pub(super) async fn follow(connection: Connection, presence: Arc<SessionPresence>, standing: watch::Sender<Standing>) {
     let lost = tokio::select! {
         biased;
         () = standing.closed() => return,
         reason = presence.lost() => reason,
-        reason = update(&client, &standing) => reason,
+        reason = update(&connection, &standing) => reason,
     };
     standing.send_modify(|standing| standing.lost = Some(lost));
 }
 
 /// Updates the group by a watch. Returns why the membership is over.
-async fn update(client: &Client, standing: &watch::Sender<Standing>) -> LostReason {
+async fn update(connection: &Connection, standing: &watch::Sender<Standing>) -> LostReason {
     let Standing { number, group: joined, .. } = standing.borrow().clone();
     let mut backoff = Backoff::of_roles();
     loop {
-        let mut watch = client.watch(WatchOptions::groups([joined.name.as_str()]));
+        let mut watch = Watch::start(connection, WatchOptions::groups([joined.name.as_str()]));
         while let Some(item) = watch.next().await {
             let (groups, events) = match item {
                 Ok(WatchEvent::Snapshot { groups, .. }) => (groups, Vec::new()),
@@ -54,7 +56,7 @@ async fn update(client: &Client, standing: &watch::Sender<Standing>) -> LostReas
                 });
             }
         }
-        if client.remote.is_closed() {
+        if connection.is_closed() {
             return LostReason::Closed;
         }
         time::sleep(backoff.next_pause()).await;

@@ -10,10 +10,10 @@ use tokio_stream::wrappers::WatchStream;
 use tokio_stream::{Stream, StreamExt};
 
 use super::follow::follow;
-use super::model::{Assignments, Group, Standing};
+use super::standing::Standing;
+use crate::backoff::Backoff;
 use crate::error::{Error, LostReason, Reason, Result};
-use crate::link::backoff::Backoff;
-use crate::model::Metadata;
+use crate::model::{Assignments, Group, Metadata};
 use crate::session::Session;
 
 /// Keeps this program a member of a group. Dropping it leaves in the background; [`leave`](Self::leave) also waits for that.
@@ -31,11 +31,11 @@ pub struct Membership {
 
 impl Membership {
     pub(super) async fn join(session: Session, is_own: bool, name: String, metadata: Metadata) -> Result<Self> {
-        let client = session.client();
-        let (number, group) = client.join_group(&name, session.id(), metadata).await?;
+        let connection = session.connection();
+        let (number, group) = connection.join_group(&name, session.id(), metadata).await?;
         let (standing, standings) = watch::channel(Standing { number, group: Arc::new(group), lost: None });
         let runtime = Handle::current();
-        runtime.spawn(follow(client, Arc::clone(session.presence()), standing));
+        runtime.spawn(follow(connection.clone(), Arc::clone(session.presence()), standing));
         Ok(Self { session, is_own, name, number, standings, runtime, left: false })
     }
 
@@ -108,7 +108,7 @@ impl Membership {
             return Err(Error::Lost(reason));
         }
         match group.leader.as_ref().filter(|leader| leader.member == self.number) {
-            Some(leader) => self.session.client().assign_group(group, leader, assignments).await,
+            Some(leader) => self.session.connection().assign_group(group, leader, assignments).await,
             None => Err(Error::invalid("group", "this member does not lead it")),
         }
     }
@@ -160,7 +160,7 @@ impl Membership {
     /// # Errors
     /// As [`Client::configure_group`](crate::Client::configure_group).
     pub async fn set_config(&self, config: Option<&str>, expected: Option<u64>) -> Result<u64> {
-        self.session.client().configure_group(&self.name, config, expected).await
+        self.session.connection().configure_group(&self.name, config, expected).await
     }
 
     /// Leaves the group, and returns when the server has recorded it. A session that was opened for the membership is closed.
@@ -169,7 +169,7 @@ impl Membership {
     /// `Refused` if the membership had ended before; `Unavailable` if no server answered in time: it then ends by the
     /// session's TTL, or with the session that it was made in.
     pub async fn leave(mut self) -> Result<()> {
-        let answer = self.session.client().leave_group(&self.name, self.session.id(), self.number).await;
+        let answer = self.session.connection().leave_group(&self.name, self.session.id(), self.number).await;
         // Not before: if this future is dropped half way, dropping the membership leaves the group.
         self.left = true;
         answer?;
@@ -190,7 +190,7 @@ impl Drop for Membership {
         }
         let (session, name, number) = (self.session.clone(), std::mem::take(&mut self.name), self.number);
         self.runtime.spawn(async move {
-            if let Err(error) = session.client().leave_group(&name, session.id(), number).await {
+            if let Err(error) = session.connection().leave_group(&name, session.id(), number).await {
                 tracing::warn!(group = name, %error, "did not leave cleanly");
             }
         });

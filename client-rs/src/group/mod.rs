@@ -3,7 +3,7 @@
 mod calls;
 mod follow;
 mod membership;
-mod model;
+mod standing;
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -11,14 +11,15 @@ use std::time::Duration;
 use tokio::time;
 
 pub use self::membership::Membership;
-pub use self::model::{Assignments, Group, GroupEvent, GroupEventKind, GroupLeader, GroupMember, Standing};
-use crate::client::Client;
+pub use self::standing::Standing;
+use crate::backoff::Backoff;
+use crate::connection::Connection;
 use crate::error::{Error, Result};
-use crate::link::backoff::Backoff;
-use crate::model::Metadata;
-use crate::session::{Session, SessionOptions};
+use crate::model::{Assignments, Group, Metadata};
+use crate::options::SessionOptions;
+use crate::session::Session;
 
-/// How to take part in a group. Made by [`Client::group`].
+/// How to take part in a group. Made by [`Client::group`](crate::Client::group).
 ///
 /// ```no_run
 /// # async fn example(client: tenure_client::Client) -> tenure_client::Result<()> {
@@ -41,7 +42,7 @@ use crate::session::{Session, SessionOptions};
 #[derive(Clone, Debug)]
 #[must_use = "nothing is asked until this is awaited by join or take_part"]
 pub struct GroupRequest {
-    client: Client,
+    connection: Connection,
     name: String,
     /// `None`: one is opened with `options`.
     session: Option<Session>,
@@ -50,8 +51,8 @@ pub struct GroupRequest {
 }
 
 impl GroupRequest {
-    pub(crate) fn new(client: Client, name: String) -> Self {
-        Self { client, name, session: None, options: SessionOptions::default(), metadata: Metadata::new() }
+    pub(crate) fn new(connection: Connection, name: String) -> Self {
+        Self { connection, name, session: None, options: SessionOptions::default(), metadata: Metadata::new() }
     }
 
     /// Joins as a member of this session, which is one of the client's, instead of a session of its own: all that the session
@@ -102,7 +103,7 @@ impl GroupRequest {
     pub async fn join(&self) -> Result<Membership> {
         let (session, is_own) = match &self.session {
             Some(session) => (session.clone(), false),
-            None => (self.client.session(self.options.clone()).await?, true),
+            None => (Session::open(&self.connection, self.options.clone()).await?, true),
         };
         Membership::join(session, is_own, self.name.clone(), self.metadata.clone()).await
     }

@@ -1,4 +1,4 @@
-//! Models the clients: `client-rs/src/engine`.
+//! Models the clients: `client-rs/src/protocol`.
 
 use crate::action::{Action, Server};
 use crate::client::{Answer, Ask, Kind, Stage};

@@ -1,0 +1,53 @@
+//! The nouns of watches.
+
+use super::{Event, Group, GroupEvent, Lock};
+
+/// An item of a watch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WatchEvent {
+    /// Everything that is watched, as it is at one revision. Comes first unless the watch was resumed, and after
+    /// `HistoryGone`.
+    Snapshot {
+        /// The locks that are held or waited for, and those watched by name even if they are idle.
+        locks: Vec<Lock>,
+        /// The groups that are watched, even if they are empty.
+        groups: Vec<Group>,
+        /// All up to this revision has been delivered.
+        revision: u64,
+    },
+    /// What happened in one commit, and how groups are after it.
+    Events {
+        /// What happened to locks, in order of revision.
+        events: Vec<Event>,
+        /// What happened to groups, in order of revision.
+        group_events: Vec<GroupEvent>,
+        /// The watched groups that changed, as they are now. Of events delivered late, only the last
+        /// has the state of a group.
+        groups: Vec<Group>,
+        /// All up to this revision has been delivered.
+        revision: u64,
+    },
+    /// Nothing happened to what is watched, up to this revision.
+    Progress {
+        /// All up to this revision has been delivered.
+        revision: u64,
+    },
+    /// The history after the last delivered revision is not there any more. A snapshot follows.
+    HistoryGone {
+        /// Why.
+        cause: HistoryGoneCause,
+    },
+}
+
+/// Why history is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HistoryGoneCause {
+    /// It was dropped after the configured time.
+    Compacted,
+    /// The database lost it: a failover to a copy that was behind, or a restore.
+    Lost,
+    /// A cause that this version does not know.
+    Unknown,
+}

@@ -1,0 +1,436 @@
+//! The engine against a scripted server, with the time passed in.
+
+mod attachment;
+mod grace;
+mod opening;
+mod overtaking;
+mod progress;
+mod releases;
+mod stray;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use tenure_proto::v1;
+use tenure_proto::v1::answer::Kind as Answered;
+use tenure_proto::v1::command::Kind as Commanded;
+use tokio::sync::{mpsc, oneshot};
+
+use super::{Engine, Verdict};
+use crate::clock::{self, Moment};
+use crate::connection::{
+    AcquireOutcome, AcquireSpec, ClaimKey, Connection, Inbox, Note, Request, SessionHandle, Wait, WatchKey,
+};
+use crate::convert::to_wire;
+use crate::error::{Error, LostReason, Result};
+use crate::guard::Guard;
+use crate::model::WatchEvent;
+use crate::options::{SessionOptions, WatchOptions};
+use crate::session::Session;
+use crate::trace::Trace;
+
+const TTL: Duration = Duration::from_millis(1_200);
+const CALL: Duration = Duration::from_secs(5);
+const CLIENT: &str = "this program";
+
+/// An engine, its time, and what handles tell it.
+struct Bench {
+    engine: Engine,
+    now: Moment,
+    connection: Connection,
+    inbox: Inbox,
+    keys: u64,
+}
+
+impl Bench {
+    /// An engine that is connected. Its time begins now, because handles look at the real clock.
+    fn new() -> Self {
+        let (connection, inbox) = Connection::new("default".to_owned(), CALL);
+        let mut bench = Self {
+            engine: Engine::new("default".to_owned(), CLIENT.to_owned()),
+            now: clock::now(),
+            connection,
+            inbox,
+            keys: 0,
+        };
+        bench.engine.connected(bench.now);
+        bench
+    }
+
+    /// Lets time pass, doing what is due when it is.
+    fn pass(&mut self, while_: Duration) {
+        let until = self.now.after(while_);
+        while let Some(next) = self.engine.next_deadline().filter(|next| *next <= until) {
+            self.now = self.now.max(next);
+            self.engine.due(self.now);
+        }
+        self.now = until;
+    }
+
+    fn said(&mut self) -> Vec<(u64, Commanded)> {
+        let commands = self.engine.take_outgoing(usize::MAX);
+        commands.into_iter().filter_map(|command| Some((command.id, command.kind?))).collect()
+    }
+
+    /// The only thing said.
+    fn said_once(&mut self) -> (u64, Commanded) {
+        let mut said = self.said();
+        assert_eq!(said.len(), 1, "{said:?}");
+        said.remove(0)
+    }
+
+    fn hear(&mut self, id: u64, kind: Answered) {
+        let answers = vec![v1::Answer { id, kind: Some(kind) }];
+        self.engine.received(v1::StreamResponse { answers }, self.now);
+    }
+
+    fn refuse(&mut self, id: u64, reason: &str) {
+        self.hear(id, Answered::Refusal(v1::Refusal { reason: reason.to_owned(), ..Default::default() }));
+    }
+
+    /// What handles told in the meantime.
+    fn take_notes(&mut self) {
+        while let Ok(note) = self.inbox.notes.try_recv() {
+            self.engine.note(note, self.now);
+        }
+    }
+
+    fn session(&mut self, id: &str) -> Session {
+        self.session_with(id, SessionOptions::new().ttl(TTL), session(id, &[]))
+    }
+
+    fn session_with(&mut self, id: &str, options: SessionOptions, granted: v1::Session) -> Session {
+        let grace = options.disconnect_grace.map(to_wire);
+        let mut answer = self.opening(id, options);
+        let (command, kind) = self.said_once();
+        assert!(matches!(kind, Commanded::OpenSession(request) if request.disconnect_grace == grace));
+        self.hear(command, Answered::OpenSession(Box::new(v1::OpenSessionResponse { session: Some(granted) })));
+        Session::of(&Arc::new(answer.try_recv().unwrap().unwrap()))
+    }
+
+    fn opening(&mut self, id: &str, options: SessionOptions) -> oneshot::Receiver<Result<SessionHandle>> {
+        let (reply, answer) = oneshot::channel();
+        let request = Request::Open {
+            id: id.into(),
+            options: Box::new(options),
+            connection: self.connection.clone(),
+            trace: Trace::default(),
+            deadline: self.now.after(CALL),
+            reply,
+        };
+        self.engine.request(request, self.now);
+        answer
+    }
+
+    fn acquire(&mut self, session: &Session, wait: Wait) -> (ClaimKey, oneshot::Receiver<Result<AcquireOutcome>>) {
+        self.acquire_as(session, AcquireSpec::new(vec!["job".to_owned()]), wait)
+    }
+
+    fn acquire_as(
+        &mut self,
+        session: &Session,
+        spec: AcquireSpec,
+        wait: Wait,
+    ) -> (ClaimKey, oneshot::Receiver<Result<AcquireOutcome>>) {
+        self.keys += 1;
+        let claim = ClaimKey(self.keys);
+        let (reply, answer) = oneshot::channel();
+        let session = Arc::clone(session.handle());
+        let request = Request::Acquire { claim, session, spec, wait, asked: self.now, reply };
+        self.engine.request(request, self.now);
+        (claim, answer)
+    }
+
+    fn hold(&mut self, session: &Session, token: u64) -> Guard {
+        let (_, mut answer) = self.acquire(session, Wait::Forever);
+        let (command, _) = self.said_once();
+        self.hear(command, acquired(token));
+        guard_of(&mut answer)
+    }
+
+    fn reconnect(&mut self) {
+        self.engine.disconnected("gone".to_owned());
+        self.engine.connected(self.now);
+    }
+}
+
+fn guard_of(answer: &mut oneshot::Receiver<Result<AcquireOutcome>>) -> Guard {
+    match answer.try_recv().unwrap().unwrap() {
+        AcquireOutcome::Held(handle) => Guard::new(handle),
+        AcquireOutcome::Busy(busy) => panic!("{busy:?}"),
+    }
+}
+
+fn session(id: &str, tokens: &[u64]) -> v1::Session {
+    let held = |token: &u64| v1::Claim {
+        names: vec!["job".to_owned()],
+        token: *token,
+        state: v1::ClaimState::Held.into(),
+        ..Default::default()
+    };
+    v1::Session {
+        id: id.to_owned(),
+        ttl: Some(to_wire(TTL)),
+        claims: tokens.iter().map(held).collect(),
+        ..Default::default()
+    }
+}
+
+fn attached(id: &str, tokens: &[u64], revision: u64) -> Answered {
+    Answered::AttachedSession(Box::new(v1::AttachedSession { session: Some(session(id, tokens)), revision }))
+}
+
+fn acquired(token: u64) -> Answered {
+    Answered::Acquire(v1::AcquireResponse { acquired: true, token, ..Default::default() })
+}
+
+fn kept(id: &str) -> Answered {
+    kept_for(id, TTL)
+}
+
+fn kept_for(id: &str, ttl: Duration) -> Answered {
+    let kept = v1::KeptSession { session_id: id.to_owned(), ttl: Some(to_wire(ttl)), refusal: None };
+    Answered::KeepAlive(v1::KeepAliveResponse { sessions: vec![kept] })
+}
+
+#[test]
+fn sessions_are_renewed_together_at_a_third_of_the_ttl() {
+    let mut bench = Bench::new();
+    let _first = bench.session("a");
+    bench.pass(Duration::from_millis(50));
+    let _second = bench.session("b");
+    bench.pass(Duration::from_millis(349));
+    assert!(bench.said().is_empty());
+    bench.pass(Duration::from_millis(1));
+    let (_, Commanded::KeepAlive(request)) = bench.said_once() else { panic!("no keep-alive") };
+    let mut ids = request.session_ids;
+    ids.sort();
+    assert_eq!(ids, ["a", "b"]);
+}
+
+#[test]
+fn a_server_that_does_not_answer_a_renewal_is_left_while_there_is_time() {
+    let mut bench = Bench::new();
+    let session = bench.session("a");
+    bench.pass(Duration::from_millis(699));
+    assert_eq!(bench.engine.take_verdict(), None);
+    bench.pass(Duration::from_millis(1));
+    assert_eq!(bench.engine.take_verdict(), Some(Verdict::Broken));
+    bench.reconnect();
+    let (command, kind) = bench.said_once();
+    assert!(matches!(kind, Commanded::AttachSession(_)));
+    bench.hear(command, attached("a", &[], 1));
+    // Counted from the sending of the attach.
+    assert_eq!(session.presence().until(), bench.now.after(Duration::from_millis(1_128)));
+    bench.pass(Duration::from_millis(400));
+    assert!(matches!(bench.said_once(), (_, Commanded::KeepAlive(_))));
+}
+
+#[test]
+fn renewals_keep_a_session_and_silence_ends_it() {
+    let mut bench = Bench::new();
+    let session = bench.session("a");
+    for _ in 0..50 {
+        bench.pass(Duration::from_millis(400));
+        let (command, _) = bench.said_once();
+        bench.hear(command, kept("a"));
+    }
+    let until = session.presence().until();
+    assert_eq!(until, bench.now.after(Duration::from_millis(1_128)));
+    bench.engine.disconnected("gone".to_owned());
+    bench.pass(Duration::from_millis(1_128));
+    assert!(!session.is_valid());
+    // It is closed as soon as that can be said.
+    bench.engine.connected(bench.now);
+    assert!(matches!(bench.said_once(), (_, Commanded::CloseSession(_))));
+}
+
+#[test]
+fn a_shorter_ttl_is_renewed_earlier() {
+    let mut bench = Bench::new();
+    let session = bench.session("a");
+    bench.pass(Duration::from_millis(400));
+    let (command, _) = bench.said_once();
+    let until = session.presence().until();
+    bench.hear(command, kept_for("a", Duration::from_millis(300)));
+    assert_eq!(session.presence().until(), until, "what was promised before still stands");
+    bench.pass(Duration::from_millis(100));
+    assert!(matches!(bench.said_once(), (_, Commanded::KeepAlive(_))));
+}
+
+#[test]
+fn a_hold_that_is_not_there_any_more_is_lost_on_attaching() {
+    let mut bench = Bench::new();
+    let session = bench.session("a");
+    let guard = bench.hold(&session, 7);
+    bench.reconnect();
+    let (command, _) = bench.said_once();
+    bench.hear(command, attached("a", &[7], 9));
+    assert!(guard.is_valid());
+    // A state from before the grant says nothing about it.
+    bench.reconnect();
+    let (command, _) = bench.said_once();
+    bench.hear(command, attached("a", &[], 6));
+    assert!(guard.is_valid());
+    bench.reconnect();
+    let (command, _) = bench.said_once();
+    bench.hear(command, attached("a", &[], 9));
+    assert_eq!(guard.lost_reason(), Some(LostReason::Forgotten));
+    assert!(session.is_valid());
+}
+
+#[test]
+fn a_waiting_acquire_is_asked_again_with_what_is_left_of_its_wait() {
+    let mut bench = Bench::new();
+    let session = bench.session("a");
+    let (_, mut answer) = bench.acquire(&session, Wait::AtMost(Duration::from_secs(1)));
+    let (_, Commanded::Acquire(request)) = bench.said_once() else { panic!("no acquire") };
+    assert_eq!(request.wait, Some(to_wire(Duration::from_secs(1))));
+    bench.pass(Duration::from_millis(300));
+    bench.reconnect();
+    let (attach, _) = bench.said_once();
+    bench.hear(attach, attached("a", &[], 1));
+    let (command, Commanded::Acquire(request)) = bench.said_once() else { panic!("no acquire") };
+    assert_eq!(request.wait, Some(to_wire(Duration::from_millis(700))));
+    bench.hear(command, acquired(3));
+    assert_eq!(guard_of(&mut answer).token(), 3);
+}
+
+#[test]
+fn an_acquire_that_was_given_up_ends_before_it_is_withdrawn() {
+    let mut bench = Bench::new();
+    let session = bench.session("a");
+    let (claim, answer) = bench.acquire(&session, Wait::Forever);
+    let (acquire, _) = bench.said_once();
+    drop(answer);
+    bench.engine.note(Note::ClaimDropped { session: session.handle().id.clone(), claim }, bench.now);
+    let (_, Commanded::Cancel(cancel)) = bench.said_once() else { panic!("no cancel") };
+    assert_eq!(cancel.command_id, acquire);
+    let (_, mut next) = bench.acquire(&session, Wait::Forever);
+    assert!(bench.said().is_empty(), "the next one waits for its turn");
+    // It was granted meanwhile.
+    bench.hear(acquire, acquired(3));
+    let (withdrawal, kind) = bench.said_once();
+    assert!(matches!(kind, Commanded::CancelAcquire(_)));
+    bench.hear(withdrawal, Answered::CancelAcquire(v1::CancelAcquireResponse { revision: 4 }));
+    let (command, _) = bench.said_once();
+    bench.hear(command, acquired(5));
+    assert_eq!(guard_of(&mut next).token(), 5);
+}
+
+#[test]
+fn a_grant_that_nobody_receives_is_released() {
+    let mut bench = Bench::new();
+    let session = bench.session("a");
+    let (_, answer) = bench.acquire(&session, Wait::Forever);
+    let (command, _) = bench.said_once();
+    drop(answer);
+    bench.hear(command, acquired(3));
+    bench.take_notes();
+    let (_, Commanded::Release(request)) = bench.said_once() else { panic!("no release") };
+    assert_eq!(request.token, 3);
+}
+
+#[test]
+fn what_is_refused_for_now_is_tried_again_until_its_deadline() {
+    let mut bench = Bench::new();
+    let session = bench.session("a");
+    let (_, mut answer) = bench.acquire(&session, Wait::No);
+    let asked = bench.now;
+    let mut tries = 0;
+    let outcome = loop {
+        if let Ok(outcome) = answer.try_recv() {
+            break outcome;
+        }
+        assert!(bench.now.since(asked) <= CALL, "no answer after {tries} tries");
+        for (id, kind) in bench.said() {
+            match kind {
+                Commanded::Acquire(_) => {
+                    tries += 1;
+                    bench.refuse(id, "STORE_UNAVAILABLE");
+                }
+                Commanded::KeepAlive(_) => bench.hear(id, kept("a")),
+                _ => {}
+            }
+        }
+        bench.pass(Duration::from_millis(10));
+    };
+    let Err(Error::Refused(refusal)) = outcome else { panic!("{outcome:?}") };
+    assert!(refusal.is_transient());
+    assert!((10..200).contains(&tries), "{tries}");
+    assert_eq!(bench.engine.take_verdict(), None, "the server is not to blame");
+}
+
+#[test]
+fn a_moved_session_is_attached_again_and_old_answers_do_not_count() {
+    let mut bench = Bench::new();
+    let session = bench.session("a");
+    bench.pass(Duration::from_millis(400));
+    let (renewal, _) = bench.said_once();
+    let until = session.presence().until();
+    bench.pass(Duration::from_millis(10));
+    bench.hear(0, Answered::SessionMoved(v1::SessionMoved { session_id: "a".into() }));
+    bench.hear(renewal, kept("a"));
+    assert_eq!(session.presence().until(), until);
+    bench.pass(Duration::from_millis(1));
+    let (command, kind) = bench.said_once();
+    assert!(matches!(kind, Commanded::AttachSession(_)));
+    bench.hear(command, attached("a", &[], 2));
+    assert!(session.presence().until() > until);
+}
+
+#[test]
+fn a_server_that_goes_away_is_left() {
+    for reason in ["DRAINING", "LEASE_LOST"] {
+        let mut bench = Bench::new();
+        let session = bench.session("a");
+        let _answer = bench.acquire(&session, Wait::Forever);
+        let (command, _) = bench.said_once();
+        bench.refuse(command, reason);
+        assert_eq!(bench.engine.take_verdict(), Some(Verdict::Leave), "{reason}");
+    }
+    let mut bench = Bench::new();
+    bench.hear(0, Answered::GoingAway(v1::GoingAway::default()));
+    assert_eq!(bench.engine.take_verdict(), Some(Verdict::Leave));
+    assert!(bench.engine.is_settled());
+}
+
+#[test]
+fn a_reader_that_is_behind_stops_its_watch_and_misses_nothing() {
+    let mut bench = Bench::new();
+    let (items, mut reader) = mpsc::channel(1);
+    let paused = Arc::new(AtomicBool::new(false));
+    let options = WatchOptions::names(["job"]).after_revision(4);
+    let started = Note::WatchStarted { watch: WatchKey(1), options, items, paused };
+    bench.engine.note(started, bench.now);
+    let (command, _) = bench.said_once();
+    let events = |revision| {
+        let kind = Some(v1::watch_response::Kind::Events(v1::Events::default()));
+        Answered::Watch(v1::WatchResponse { revision, kind })
+    };
+    bench.hear(command, events(5));
+    bench.hear(command, events(6));
+    let (_, Commanded::Cancel(cancel)) = bench.said_once() else { panic!("no cancel") };
+    assert_eq!(cancel.command_id, command);
+    bench.hear(command, events(7));
+    assert!(matches!(reader.try_recv(), Ok(Ok(WatchEvent::Events { revision: 5, .. }))));
+    assert!(reader.try_recv().is_err());
+    bench.engine.note(Note::WatchDrained { watch: WatchKey(1) }, bench.now);
+    let (_, Commanded::Watch(request)) = bench.said_once() else { panic!("no watch") };
+    assert_eq!(request.after_revision, 5);
+}
+
+#[test]
+fn shutting_down_closes_what_is_open() {
+    let mut bench = Bench::new();
+    let session = bench.session("a");
+    let guard = bench.hold(&session, 7);
+    let (reply, mut answer) = oneshot::channel();
+    bench.engine.request(Request::ShutDown { deadline: bench.now.after(CALL), reply }, bench.now);
+    assert!(!guard.is_valid() && !bench.engine.take_shut_down());
+    let (command, _) = bench.said_once();
+    bench.hear(command, Answered::CloseSession(v1::CloseSessionResponse {}));
+    assert!(bench.engine.take_shut_down());
+    assert!(matches!(answer.try_recv(), Ok(Ok(()))));
+}

@@ -1,0 +1,35 @@
+//! Releases that are refused.
+
+use super::*;
+use crate::error::Reason;
+use crate::model::EndReason;
+
+/// What a release is told that the server refuses with this.
+fn released(reason: &str, metadata: &[(&str, &str)]) -> Error {
+    let mut bench = Bench::new();
+    let session = bench.session("a");
+    let (key, mut granted) = bench.acquire(&session, Wait::Forever);
+    let (command, _) = bench.said_once();
+    bench.hear(command, acquired(3));
+    let _guard = guard_of(&mut granted);
+    let (reply, mut answer) = oneshot::channel();
+    bench.engine.release(&session.handle().id, key, Some((reply, bench.now.after(CALL))), bench.now);
+    let (command, _) = bench.said_once();
+    let metadata = metadata.iter().map(|(fact, value)| ((*fact).to_owned(), (*value).to_owned())).collect();
+    let refusal = v1::Refusal { reason: reason.to_owned(), metadata, ..Default::default() };
+    bench.hear(command, Answered::Refusal(refusal));
+    answer.try_recv().unwrap().unwrap_err()
+}
+
+#[test]
+fn what_only_the_server_knows_to_be_lost_is_told_to_be() {
+    let evicted = LostReason::Ended { reason: EndReason::Evicted, operator: None, note: None };
+    let told = released("HOLD_ENDED", &[("name", "job"), ("end_reason", "evicted")]);
+    assert!(matches!(&told, Error::Lost(reason) if *reason == evicted), "{told:?}");
+}
+
+#[test]
+fn other_refusals_are_passed_on() {
+    let told = released("NOT_HOLDER", &[("name", "job")]);
+    assert_eq!(told.reason(), Some(&Reason::NotHolder), "{told:?}");
+}

@@ -1,0 +1,81 @@
+//! Holds that were given back, and that the server has again because its database lost that.
+
+use tenure_proto::v1;
+use tenure_proto::v1::answer::Kind as Answered;
+use tenure_proto::v1::command::Kind as Commanded;
+
+use super::{Bench, acquired, attached, guard_of};
+use crate::connection::Wait;
+use crate::session::Session;
+
+impl Bench {
+    /// A session that has held and given back, and is attached to a server that does not know of that.
+    fn attached_with_a_stray(&mut self) -> Session {
+        let session = self.session("a");
+        let guard = self.hold(&session, 7);
+        drop(guard);
+        self.take_notes();
+        let (command, kind) = self.said_once();
+        assert!(matches!(kind, Commanded::Release(release) if release.token == 7));
+        self.hear(command, Answered::Release(Default::default()));
+        self.reconnect();
+        let (command, _) = self.said_once();
+        self.hear(command, attached("a", &[7], 20));
+        session
+    }
+}
+
+#[test]
+fn what_was_given_back_is_given_back_again() {
+    let mut bench = Bench::new();
+    let session = bench.attached_with_a_stray();
+    let (command, kind) = bench.said_once();
+    let Commanded::Release(release) = kind else { panic!("{kind:?}") };
+    assert_eq!((&*release.name, &*release.session_id, release.token), ("job", session.id(), 7));
+    bench.hear(command, Answered::Release(Default::default()));
+    assert!(bench.said().is_empty());
+}
+
+#[test]
+fn what_could_not_be_given_back_is_when_the_session_is_attached_again() {
+    let mut bench = Bench::new();
+    let _session = bench.attached_with_a_stray();
+    let (command, _) = bench.said_once();
+    bench.refuse(command, "STORE_UNAVAILABLE");
+    bench.pass(super::TTL / 3);
+    let (command, kind) = bench.said_once();
+    assert!(matches!(kind, Commanded::AttachSession(_)), "{kind:?}");
+    bench.hear(command, attached("a", &[7], 20));
+    assert!(matches!(bench.said_once(), (_, Commanded::Release(release)) if release.token == 7));
+}
+
+#[test]
+fn what_is_asked_for_again_is_not_given_back() {
+    let mut bench = Bench::new();
+    let session = bench.session("a");
+    let (_, mut answer) = bench.acquire(&session, Wait::Forever);
+    bench.said_once();
+    bench.reconnect();
+    let (command, _) = bench.said_once();
+    bench.hear(command, attached("a", &[7], 20));
+    let (command, kind) = bench.said_once();
+    assert!(matches!(kind, Commanded::Acquire(_)), "{kind:?}");
+    bench.hear(command, acquired(7));
+    assert_eq!(guard_of(&mut answer).token(), 7);
+}
+
+#[test]
+fn what_was_withdrawn_is_withdrawn_again() {
+    let mut bench = Bench::new();
+    let _session = bench.session("a");
+    bench.reconnect();
+    let (command, _) = bench.said_once();
+    let mut attached = attached("a", &[0], 20);
+    if let Answered::AttachedSession(answer) = &mut attached {
+        let claims = answer.session.iter_mut().flat_map(|session| &mut session.claims);
+        claims.for_each(|claim| claim.set_state(v1::ClaimState::Waiting));
+    }
+    bench.hear(command, attached);
+    let (_, kind) = bench.said_once();
+    assert!(matches!(&kind, Commanded::CancelAcquire(cancel) if cancel.names == ["job"]), "{kind:?}");
+}

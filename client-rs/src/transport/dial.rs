@@ -1,0 +1,92 @@
+//! Finding a server: one endpoint after the other, without waiting for those that hang.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use tenure_proto::v1::client_service_client::ClientServiceClient;
+use tenure_proto::v1::{StreamRequest, StreamResponse};
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Streaming;
+use tonic::transport::Uri;
+
+use super::connector::Connector;
+use crate::connection::{LARGEST_ANSWER, Wire};
+use crate::error::{Error, Result};
+
+/// The next endpoint is tried beside one that has not answered for this part of the connect time-out.
+const STAGGER_DIVISOR: u32 = 4;
+/// But not faster than this.
+const SHORTEST_STAGGER: Duration = Duration::from_millis(10);
+/// How many messages may wait for the transport. Few: what waits here cannot be gathered into larger messages any more.
+const MESSAGES_IN_QUEUE: usize = 2;
+
+/// An open stream to one server.
+#[derive(Debug)]
+pub(crate) struct Dialled {
+    /// Which endpoint it is.
+    pub(crate) endpoint: usize,
+    /// The connection, for plain calls.
+    pub(crate) wire: Wire,
+    /// Towards the server.
+    pub(crate) requests: mpsc::Sender<StreamRequest>,
+    /// From the server.
+    pub(crate) responses: Streaming<StreamResponse>,
+}
+
+/// Tries these servers once, in this order: the next as soon as one fails or takes long. The first that opens a stream is
+/// taken. The error is that of the last one that failed, unless one refused the credentials. `limit` bounds the connecting to
+/// one server; after `stagger` at most, the next one is tried beside it.
+pub(crate) async fn dial(
+    connector: &dyn Connector,
+    servers: &[Uri],
+    order: Vec<usize>,
+    limit: Duration,
+    stagger: Duration,
+) -> Result<Dialled> {
+    let stagger = stagger.min(limit / STAGGER_DIVISOR).max(SHORTEST_STAGGER);
+    let mut order = order.into_iter();
+    let mut tries = FuturesUnordered::new();
+    let mut problem = Error::Unavailable("there are no endpoints".to_owned());
+    loop {
+        if let Some((index, server)) = order.next().and_then(|index| Some((index, servers.get(index)?))) {
+            tries.push(open(connector, server, index, limit));
+        } else if tries.is_empty() {
+            return Err(problem);
+        }
+        tokio::select! {
+            Some(tried) = tries.next() => match tried {
+                Ok(dialled) => return Ok(dialled),
+                // Refused credentials are what the user can fix; the other servers may only be unreachable for now.
+                Err(_) if problem.is_unauthenticated() => {}
+                Err(error) => problem = error,
+            },
+            () = sleep(stagger), if order.len() > 0 => {}
+        }
+    }
+}
+
+async fn open(connector: &dyn Connector, server: &Uri, index: usize, limit: Duration) -> Result<Dialled> {
+    let connecting = async {
+        let wire = connector.connect(server).await.map_err(Error::Unavailable)?;
+        let (requests, outgoing) = mpsc::channel(MESSAGES_IN_QUEUE);
+        // A server that is frozen still accepts connections; only its answer shows that it is alive.
+        let responses = ClientServiceClient::new(wire.clone())
+            .max_decoding_message_size(LARGEST_ANSWER)
+            .stream(ReceiverStream::new(outgoing))
+            .await
+            .map_err(Error::from)?
+            .into_inner();
+        Ok(Dialled { endpoint: index, wire, requests, responses })
+    };
+    let problem = match timeout(limit, connecting).await {
+        Ok(Ok(opened)) => return Ok(opened),
+        Ok(Err(error)) if error.is_unauthenticated() => return Err(error),
+        Ok(Err(Error::Unavailable(problem))) => problem,
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!("no answer within {limit:?}"),
+    };
+    Err(Error::Unavailable(format!("{server}: {problem}")))
+}
