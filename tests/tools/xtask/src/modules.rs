@@ -11,7 +11,7 @@ use syn::{Attribute, Ident, Item, ItemMod, ItemUse, Meta, UseTree};
 use crate::programs::{files, root};
 
 /// The checked crates.
-const SOURCES: [&str; 2] = ["server/src", "server/core/src"];
+const SOURCES: [&str; 4] = ["server/src", "server/core/src", "client-rs/src", "client-rs/cli/src"];
 
 /// The imports of each module, each with a file that contains it.
 type Graph = BTreeMap<String, BTreeMap<String, String>>;
@@ -44,11 +44,17 @@ fn graph(source: &Path) -> anyhow::Result<Graph> {
         if file.exists() {
             read(source, &file, &mut |target| add(imports, name, &modules, &exported, target, &file))?;
         }
-        for file in files(&source.join(name), &["rs"])?.into_iter().filter(|file| !file.ends_with("tests.rs")) {
+        for file in files(&source.join(name), &["rs"])?.into_iter().filter(|file| !is_of_tests(source, file)) {
             read(source, &file, &mut |target| add(imports, name, &modules, &exported, target, &file))?;
         }
     }
     Ok(graph)
+}
+
+/// Whether a file below `source` is `tests.rs` or in a folder `tests`.
+fn is_of_tests(source: &Path, file: &Path) -> bool {
+    let below = file.strip_prefix(source).unwrap_or(file);
+    below.components().any(|part| part.as_os_str() == "tests" || part.as_os_str() == "tests.rs")
 }
 
 fn add(
@@ -223,6 +229,8 @@ mod tests {
             ("lib.rs", "mod a; mod b;"),
             ("a.rs", "use crate::b; use crate::a::own; use std::b;"),
             ("b.rs", "#[cfg(test)] mod tests { use crate::a; } fn f() { self::a(); }"),
+            ("b/tests.rs", "use crate::a;"),
+            ("b/tests/deep.rs", "use crate::a;"),
         ]);
         assert_eq!(circle(&graph(&path).unwrap()), None);
     }
