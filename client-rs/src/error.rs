@@ -305,7 +305,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decides_by_the_reason_in_the_details() {
+    fn reason_is_read_from_the_details() {
         let facts = HashMap::from([("session_id".to_owned(), "s".to_owned())]);
         let details = ErrorDetails::with_error_info("SESSION_NOT_FOUND", "tenure", facts);
         let error = Error::from(Status::with_error_details(Code::NotFound, "whatever", details));
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_unknown_reasons_as_text() {
+    fn unknown_reason_is_kept_as_text() {
         let details = ErrorDetails::with_error_info("FULL_MOON", "tenure", HashMap::new());
         let error = Error::from(Status::with_error_details(Code::Aborted, "", details));
         assert_eq!(error.reason(), Some(&Reason::Other("FULL_MOON".to_owned())));
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn ignores_reasons_of_other_domains() {
+    fn reason_of_another_domain_is_ignored() {
         let details = ErrorDetails::with_error_info("DRAINING", "proxy.example", HashMap::new());
         let error = Error::from(Status::with_error_details(Code::PermissionDenied, "no", details));
         assert_eq!(error.reason(), Some(&Reason::Other("PermissionDenied".to_owned())));
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_database_outage_is_transient() {
+    fn database_outage_is_transient() {
         let refusal = Refusal::from(v1::Refusal { reason: "STORE_UNAVAILABLE".into(), ..Default::default() });
         assert!(Error::from(refusal).is_transient());
     }

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_work_stops_before_the_drain_is_over() {
+    fn work_stops_before_the_drain_is_over() {
         let now = Moment(Duration::from_secs(100));
         for (drain, left) in [(100, 80), (1_000, 800), (10_000, 9_000), (60_000, 59_000)] {
             let (drain, left) = (Duration::from_millis(drain), Duration::from_millis(left));

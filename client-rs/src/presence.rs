@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn dropping_what_is_lost_does_not_make_it_released() {
+    fn lost_hold_stays_lost_when_dropped() {
         let lost = hold(Duration::ZERO);
         assert_eq!(lost.end_as_released(), Some(LostReason::Unrenewed));
         assert_eq!(lost.lost_reason(), Some(LostReason::Unrenewed));

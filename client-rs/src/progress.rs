@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn each_tick_lasts_for_its_time() {
+    fn tick_counts_for_its_interval() {
         let progress = Progress::begun(WITHIN, at(1_000));
         assert!(!progress.is_stalled_at(at(0), at(5_999)));
         assert!(progress.is_stalled_at(at(0), at(6_000)));
@@ -121,14 +121,14 @@ mod tests {
     }
 
     #[test]
-    fn the_first_tick_is_due_that_long_after_the_opening() {
+    fn first_tick_is_due_one_interval_after_the_opening() {
         let progress = Progress::begun(WITHIN, at(0));
         assert!(!progress.is_stalled_at(at(60_000), at(64_999)));
         assert!(progress.is_stalled_at(at(60_000), at(65_000)));
     }
 
     #[test]
-    fn what_the_program_says_holds_until_the_next_tick() {
+    fn reported_stall_lasts_until_the_next_tick() {
         let progress = Progress::begun(Duration::MAX, at(0));
         progress.report(at(1_000), true);
         assert!(progress.is_stalled_at(at(0), at(1_000)));
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn handles_go_by_the_clock() {
+    fn handles_use_the_clock() {
         let progress = Progress::within(WITHIN);
         assert!(!progress.is_stalled());
         progress.stall();
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn no_time_is_refused() {
+    fn interval_of_zero_is_rejected() {
         let refused = Progress::within(Duration::ZERO).check();
         assert!(matches!(refused, Err(Error::Invalid { field: "renew_while", .. })), "{refused:?}");
     }

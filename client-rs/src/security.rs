@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_not_sent_in_the_clear() {
+    fn token_is_not_sent_in_the_clear() {
         let security = Security { token: Some(Secret("secret".into())), ..Security::default() };
         for server in ["http://localhost:1", "http://127.0.0.2:1", "http://[::1]:1", "https://far:1"] {
             security.check(&[server.parse().unwrap()]).unwrap();
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_come_together_is_refused() {
+    fn inconsistent_options_are_rejected() {
         let folder = std::env::temp_dir();
         let missing = Some(folder.join("no-such-file"));
         let cases = [

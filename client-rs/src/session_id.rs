@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_what_their_texts_are() {
+    fn equal_texts_make_equal_ids() {
         let id = SessionId::from("a");
         assert_eq!(id, id.clone());
         assert_eq!(id, SessionId::from("a".to_owned()), "equal texts make equal ids");

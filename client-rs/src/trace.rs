@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_span_nothing_is_sent() {
+    fn no_header_is_sent_without_a_span() {
         let mut headers = http::HeaderMap::new();
         send_along(&mut headers);
         assert!(headers.is_empty());
@@ -113,7 +113,7 @@ mod tests {
 
     #[cfg(feature = "otel")]
     #[test]
-    fn the_span_that_is_current_is_sent() {
+    fn current_span_is_sent() {
         use opentelemetry::Context;
         use opentelemetry::trace::{SpanContext, SpanId, TraceContextExt, TraceFlags, TraceId, TraceState};
         let state = TraceState::from_key_value([("vendor", "1")]).unwrap();

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn it_counts_from_the_sending_and_not_from_the_answer() {
+    fn validity_counts_from_the_sending_and_not_from_the_reply() {
         let ttl = Duration::from_millis(1_200);
         let mut validity = Validity::new(ttl, None, at(0));
         assert_eq!(validity.until(), at(1_200 - 12 - 60));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_through_its_phases() {
+    fn validity_passes_through_its_phases() {
         let mut validity = Validity::new(Duration::from_millis(1_200), None, at(0));
         assert_eq!(validity.next_change(at(0)), Some(at(728)));
         assert_eq!(validity.phase(at(727)), Phase::Healthy);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_answer_revives_nothing() {
+    fn late_reply_revives_nothing() {
         let ttl = Duration::from_millis(1_200);
         let mut validity = Validity::new(ttl, None, at(0));
         // The process was paused: the renewal was sent in time, but its answer is read after the end.
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failover_fits_into_the_ttl() {
+    fn failover_fits_into_the_ttl() {
         for milliseconds in [100, 500, 1_200, 10_000, 86_400_000] {
             let ttl = Duration::from_millis(milliseconds);
             let validity = Validity::new(ttl, None, at(0));
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_grace_it_is_over_when_nothing_was_heard_for_that_long() {
+    fn validity_with_a_grace_ends_after_a_silence_of_the_grace() {
         let (ttl, grace) = (Duration::from_secs(10), Duration::from_millis(300));
         let mut validity = Validity::new(ttl, Some(grace), at(0));
         assert_eq!(validity.window(), grace);
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grace_that_comes_with_a_new_stream_is_in_force_at_once() {
+    fn grace_of_a_new_stream_is_in_force_at_once() {
         let ttl = Duration::from_secs(10);
         let mut validity = Validity::new(ttl, None, at(0));
         validity.attached(ttl, Some(Duration::from_millis(1_000)), at(50), at(60));
@@ -230,7 +230,7 @@ mod tests {
     proptest! {
         /// Whatever arrives when: what is called valid has not been given away, and what is over stays over.
         #[test]
-        fn it_is_never_valid_after_the_server_may_have_given_it_away(
+        fn validity_ends_before_the_server_may_end_the_session(
             ttl in 100_u64..20_000,
             grace in prop::option::of(100_u64..20_000),
             steps in prop::collection::vec((0_u64..8_000, 0_u64..8_000, any::<bool>()), 1..40),

@@ -31,7 +31,7 @@ impl Example {
     }
 
     /// Reads up to the next line that begins with `begin`.
-    async fn says(&mut self, begin: &str) -> anyhow::Result<String> {
+    async fn line_that_begins_with(&mut self, begin: &str) -> anyhow::Result<String> {
         within(async {
             loop {
                 let line = self.lines.next_line().await?.with_context(|| format!("it ended before \"{begin}\""))?;
@@ -53,15 +53,15 @@ fn built(name: &str) -> anyhow::Result<PathBuf> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn health_replaces_the_copy_that_hangs() -> anyhow::Result<()> {
+async fn health_example_replaces_the_hung_copy() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let mut first = Example::start("health", &cluster, &["first", "8"])?;
-    let token = first.says("work").await?;
+    let token = first.line_that_begins_with("work").await?;
     let mut second = Example::start("health", &cluster, &["second"])?;
-    first.says("hanging").await?;
+    first.line_that_begins_with("hanging").await?;
     let hung = Instant::now();
-    assert_eq!(first.says("lost").await?, "lost: not renewed, because the program made no progress");
-    assert_ne!(second.says("work").await?, token);
+    assert_eq!(first.line_that_begins_with("lost").await?, "lost: not renewed, because the program made no progress");
+    assert_ne!(second.line_that_begins_with("work").await?, token);
     // The documented bound, plus an allowance for a busy machine.
     assert!(hung.elapsed() < Duration::from_millis(2_200 + 500), "it took {:?}", hung.elapsed());
     Ok(())

@@ -30,7 +30,7 @@ async fn end_of_hold(client: &Client, token: u64) -> Option<EndReason> {
     let mut watch = client.watch(WatchOptions::names(["job"]).after_revision(token));
     within(async {
         loop {
-            if let WatchEvent::Events { events, .. } = watch.next().await.expect("it goes on").expect("watched")
+            if let WatchEvent::Events { events, .. } = watch.next().await.expect("the stream goes on").expect("watched")
                 && let Some(ended) = events.iter().find(|event| event.end_reason.is_some())
             {
                 return ended.end_reason;
@@ -52,7 +52,7 @@ fn crash_holding(options: tenure_client::ClientOptions) -> anyhow::Result<u64> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_crashed_holder_is_replaced_after_its_grace() -> anyhow::Result<()> {
+async fn crashed_holder_is_replaced_after_its_grace() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
     let options = cluster.options();
@@ -66,7 +66,7 @@ async fn a_crashed_holder_is_replaced_after_its_grace() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_cut_off_for_less_than_the_grace_loses_nothing() -> anyhow::Result<()> {
+async fn hold_survives_a_disconnect_shorter_than_the_grace() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
     let guard = within(lock(&client, LONG_GRACE).acquire()).await?;
@@ -83,7 +83,7 @@ async fn who_is_cut_off_for_less_than_the_grace_loses_nothing() -> anyhow::Resul
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_cut_off_for_longer_knows_it_before_anybody_else_is_granted() -> anyhow::Result<()> {
+async fn hold_disconnected_for_longer_is_lost_before_the_next_grant() -> anyhow::Result<()> {
     let cluster = Cluster::start(2).await?;
     let holder = cluster.client()?;
     // The waiter bypasses the relays, so that only the holder is cut off.
@@ -110,7 +110,7 @@ async fn who_is_cut_off_for_longer_knows_it_before_anybody_else_is_granted() -> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_is_gone_is_replaced_within_the_grace() -> anyhow::Result<()> {
+async fn client_fails_over_within_the_grace() -> anyhow::Result<()> {
     let cluster = Cluster::start(2).await?;
     let client = cluster.client()?;
     let guard = within(lock(&client, LONG_GRACE).acquire()).await?;
@@ -125,7 +125,7 @@ async fn a_server_that_is_gone_is_replaced_within_the_grace() -> anyhow::Result<
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_drains_ends_nothing() -> anyhow::Result<()> {
+async fn drain_ends_no_session() -> anyhow::Result<()> {
     let mut cluster = Cluster::start(2).await?;
     let client = cluster.client()?;
     let guard = within(lock(&client, GRACE).acquire()).await?;
@@ -141,7 +141,7 @@ async fn a_server_that_drains_ends_nothing() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_is_cancelled_when_nothing_is_heard_for_the_grace() -> anyhow::Result<()> {
+async fn body_is_cancelled_after_a_silence_of_the_grace() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
     let (started, has_started) = tokio::sync::oneshot::channel();
@@ -178,12 +178,12 @@ impl RawStream {
         Ok(Self { commands, answers, last: 0 })
     }
 
-    async fn ask(&mut self, kind: Commanded) -> anyhow::Result<Answered> {
+    async fn command(&mut self, kind: Commanded) -> anyhow::Result<Answered> {
         self.last += 1;
         let command = v1::Command { id: self.last, kind: Some(kind), ..v1::Command::default() };
         self.commands.send(v1::StreamRequest { commands: vec![command] }).await?;
         loop {
-            let answers = within(self.answers.message()).await?.expect("it goes on").answers;
+            let answers = within(self.answers.message()).await?.expect("the stream goes on").answers;
             if let Some(answer) = answers.into_iter().find(|answer| answer.id == self.last) {
                 return Ok(answer.kind.expect("a kind"));
             }
@@ -197,19 +197,19 @@ impl RawStream {
             disconnect_grace: grace.map(to_wire),
             ..v1::OpenSessionRequest::default()
         };
-        let opened = self.ask(Commanded::OpenSession(request)).await?;
+        let opened = self.command(Commanded::OpenSession(request)).await?;
         assert!(matches!(opened, Answered::OpenSession(_)), "{opened:?}");
         Ok(())
     }
 
     async fn attach(&mut self, id: &str) -> anyhow::Result<Answered> {
         let session_id = id.to_owned();
-        self.ask(Commanded::AttachSession(v1::AttachSession { session_id, ..v1::AttachSession::default() })).await
+        self.command(Commanded::AttachSession(v1::AttachSession { session_id, ..v1::AttachSession::default() })).await
     }
 }
 
 /// How long a session still lives from now on; `None` if that exceeds every grace here.
-async fn lives_on(client: &Client, id: &str) -> Option<Duration> {
+async fn lifetime(client: &Client, id: &str) -> Option<Duration> {
     let start = Instant::now();
     while start.elapsed() < GRACE * 4 {
         if client.get_session(id).await.is_err() {
@@ -221,7 +221,7 @@ async fn lives_on(client: &Client, id: &str) -> Option<Duration> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_clients_end_of_a_stream_is_a_disconnect_however_it_comes_about() -> anyhow::Result<()> {
+async fn stream_ended_by_the_client_is_a_disconnect() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = Client::connect(cluster.direct_url(0))?;
     for way in ["finished", "dropped", "cut"] {
@@ -245,7 +245,7 @@ async fn the_clients_end_of_a_stream_is_a_disconnect_however_it_comes_about() ->
                 (Some(commands), Some(answers))
             }
         };
-        let lived = lives_on(&client, &graced).await.unwrap_or_else(|| panic!("{way}: it lives on"));
+        let lived = lifetime(&client, &graced).await.unwrap_or_else(|| panic!("{way}: it lives on"));
         assert!(lived > GRACE / 2, "{way}: {lived:?}");
         client.get_session(&other).await?;
     }
@@ -253,7 +253,7 @@ async fn the_clients_end_of_a_stream_is_a_disconnect_however_it_comes_about() ->
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_ends_with_the_stream_that_it_was_attached_to_last() -> anyhow::Result<()> {
+async fn session_ends_with_the_last_stream_it_was_attached_to() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = Client::connect(cluster.direct_url(0))?;
     let (mut first, mut second) =
@@ -262,9 +262,9 @@ async fn a_session_ends_with_the_stream_that_it_was_attached_to_last() -> anyhow
     let attached = second.attach("ann").await?;
     assert!(matches!(attached, Answered::AttachedSession(_)), "{attached:?}");
     drop(first);
-    assert_eq!(lives_on(&client, "ann").await, None);
+    assert_eq!(lifetime(&client, "ann").await, None);
     drop(second);
-    lives_on(&client, "ann").await.expect("it ends");
+    lifetime(&client, "ann").await.expect("it ends");
     // An ended session cannot be revived, and the rejection names the reason for its end.
     let mut third = RawStream::open(&cluster.direct_url(0)).await?;
     let Answered::Refusal(refusal) = third.attach("ann").await? else { panic!("it was revived") };
@@ -273,19 +273,19 @@ async fn a_session_ends_with_the_stream_that_it_was_attached_to_last() -> anyhow
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn plain_calls_are_promised_the_ttl_whatever_becomes_of_the_stream() -> anyhow::Result<()> {
+async fn renew_call_grants_the_ttl_after_the_end_of_the_stream() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = Client::connect(cluster.direct_url(0))?;
     let mut stream = RawStream::open(&cluster.direct_url(0)).await?;
     stream.session("ann", Some(GRACE)).await?;
     within(client.renew("ann")).await?;
     drop(stream);
-    assert_eq!(lives_on(&client, "ann").await, None);
+    assert_eq!(lifetime(&client, "ann").await, None);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_open_session_takes_the_grace_that_it_is_opened_with_again() -> anyhow::Result<()> {
+async fn reopened_session_takes_the_new_grace() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let one = cluster.client()?;
     let first = within(one.session(SessionOptions::new().ttl(TTL).id("ann"))).await?;
@@ -305,7 +305,7 @@ async fn an_open_session_takes_the_grace_that_it_is_opened_with_again() -> anyho
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_has_not_heard_of_a_move_does_not_turn_the_session_away() -> anyhow::Result<()> {
+async fn server_unaware_of_a_move_accepts_the_session_again() -> anyhow::Result<()> {
     let cluster = Cluster::start(2).await?;
     let client = Client::connect(cluster.direct_url(1))?;
     let mut first = RawStream::open(&cluster.direct_url(0)).await?;
@@ -315,7 +315,7 @@ async fn a_server_that_has_not_heard_of_a_move_does_not_turn_the_session_away() 
     second.attach("ann").await?;
     // For the first server, the session has expired.
     drop(first);
-    assert_eq!(lives_on(&client, "ann").await, None);
+    assert_eq!(lifetime(&client, "ann").await, None);
     let mut back = RawStream::open(&cluster.direct_url(0)).await?;
     cluster.set_connected(0, true);
     let attached = back.attach("ann").await?;
@@ -324,7 +324,7 @@ async fn a_server_that_has_not_heard_of_a_move_does_not_turn_the_session_away() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_an_acquire_opens_on_a_stream_ends_with_that() -> anyhow::Result<()> {
+async fn session_opened_by_an_acquire_ends_with_its_stream() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = Client::connect(cluster.direct_url(0))?;
     let mut stream = RawStream::open(&cluster.direct_url(0)).await?;
@@ -335,15 +335,15 @@ async fn a_session_that_an_acquire_opens_on_a_stream_ends_with_that() -> anyhow:
         disconnect_grace: Some(to_wire(GRACE)),
         ..v1::AcquireRequest::default()
     };
-    let answer = stream.ask(Commanded::Acquire(request)).await?;
+    let answer = stream.command(Commanded::Acquire(request)).await?;
     assert!(matches!(&answer, Answered::Acquire(answer) if answer.acquired), "{answer:?}");
     drop(stream);
-    assert!(lives_on(&client, "ann").await.is_some());
+    assert!(lifetime(&client, "ann").await.is_some());
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_ends_the_stream_of_a_server_that_drains_is_not_disconnected() -> anyhow::Result<()> {
+async fn stream_ended_during_a_drain_is_no_disconnect() -> anyhow::Result<()> {
     let mut cluster = Cluster::start(2).await?;
     let client = Client::connect(cluster.direct_url(1))?;
     let mut stream = RawStream::open(&cluster.direct_url(0)).await?;
@@ -352,10 +352,10 @@ async fn who_ends_the_stream_of_a_server_that_drains_is_not_disconnected() -> an
     let mut other = RawStream::open(&cluster.direct_url(0)).await?;
     other.session("bob", None).await?;
     let drained = async {
-        let told = within(stream.answers.message()).await?.expect("it goes on").answers;
-        assert!(matches!(told[0].kind, Some(Answered::GoingAway(_))), "{told:?}");
+        let notices = within(stream.answers.message()).await?.expect("the stream goes on").answers;
+        assert!(matches!(notices[0].kind, Some(Answered::GoingAway(_))), "{notices:?}");
         drop(stream);
-        let lived = lives_on(&client, "ann").await;
+        let lived = lifetime(&client, "ann").await;
         drop(other);
         Ok::<_, anyhow::Error>(lived)
     };

@@ -28,8 +28,8 @@ async fn until(membership: &Membership, what: &str, wanted: impl FnMut(&Standing
     let mut standings = membership.standings();
     let found = tokio::time::timeout(support::PATIENCE, standings.wait_for(wanted)).await;
     match found {
-        Ok(standing) => standing.expect("it is followed").clone(),
-        Err(_) => panic!("waited in vain: {what}; it is {:?}", membership.standing()),
+        Ok(standing) => standing.expect("the membership is followed").clone(),
+        Err(_) => panic!("not in time: {what}; the member is {:?}", membership.standing()),
     }
 }
 
@@ -38,7 +38,7 @@ fn has(share: &str) -> impl Fn(&Standing) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_leader_divides_anew_whenever_members_or_config_change() -> anyhow::Result<()> {
+async fn leader_assigns_anew_after_each_change_of_members_or_config() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let (one, two) = (cluster.client()?, cluster.client()?);
     one.configure_group(GROUP, Some("1000"), None).await?;
@@ -46,7 +46,7 @@ async fn the_leader_divides_anew_whenever_members_or_config_change() -> anyhow::
     let second = join(&two, "second").await?;
     assert!(second.number() > first.number());
     let mut shares = second.assignments();
-    assert_eq!(within(shares.next()).await, Some(None), "nobody has divided yet");
+    assert_eq!(within(shares.next()).await, Some(None), "no leader has assigned yet");
     tokio::select! {
         ended = async { tokio::join!(first.lead(evenly), second.lead(evenly)) } => panic!("{ended:?}"),
         () = async {
@@ -57,7 +57,7 @@ async fn the_leader_divides_anew_whenever_members_or_config_change() -> anyhow::
 
             first.set_config(Some("300"), None).await.expect("allowed");
             assert_eq!(within(shares.next()).await, Some(Some("150".to_owned())));
-            let third = join(&two, "third").await.expect("room");
+            let third = join(&two, "third").await.expect("below the limit");
             assert_eq!(within(shares.next()).await, Some(Some("100".to_owned())));
             within(third.leave()).await.expect("a member");
             assert_eq!(within(shares.next()).await, Some(Some("150".to_owned())));
@@ -74,7 +74,7 @@ async fn the_leader_divides_anew_whenever_members_or_config_change() -> anyhow::
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_membership_goes_on_at_the_next_server() -> anyhow::Result<()> {
+async fn membership_survives_failover() -> anyhow::Result<()> {
     let mut cluster = Cluster::start(2).await?;
     let client = cluster.client()?;
     let member = join(&client, "first").await?;
@@ -101,26 +101,26 @@ async fn a_membership_goes_on_at_the_next_server() -> anyhow::Result<()> {
     }
     let group = within(other.get_group(GROUP)).await?;
     assert_eq!(group.members.iter().map(|member| member.number).collect::<Vec<_>>(), [member.number()]);
-    assert_eq!(group.leader.map(|leader| leader.token), Some(member.number()), "it led all the time");
+    assert_eq!(group.leader.map(|leader| leader.token), Some(member.number()), "it has led all the time");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_cut_off_is_told_of_the_loss_and_comes_back_as_a_new_member() -> anyhow::Result<()> {
+async fn disconnected_member_is_notified_and_rejoins_as_a_new_member() -> anyhow::Result<()> {
     let cluster = Cluster::start(2).await?;
     let cut_off = Client::builder().endpoints([cluster.relay(0).url()]).connect()?;
     let other = Client::builder().endpoints([cluster.relay(1).url()]).connect()?;
     other.configure_group(GROUP, Some("1000"), None).await?;
-    let (tell, mut told) = mpsc::unbounded_channel();
+    let (sender, mut received) = mpsc::unbounded_channel();
     let ttl = Duration::from_millis(600);
     let taking_part = tokio::spawn(async move {
         let group = cut_off.group(GROUP).ttl(ttl).owner("cut off");
-        let told = move |standing: &Standing| drop(tell.send(standing.clone()));
-        group.take_part(evenly, told).await
+        let on_change = move |standing: &Standing| drop(sender.send(standing.clone()));
+        group.take_part(evenly, on_change).await
     });
     let mut next = async |what: &str, wanted: &dyn Fn(&Standing) -> bool| loop {
-        let standing = tokio::time::timeout(support::PATIENCE, told.recv()).await;
-        let standing = standing.unwrap_or_else(|_| panic!("waited in vain: {what}")).expect("it goes on");
+        let standing = tokio::time::timeout(support::PATIENCE, received.recv()).await;
+        let standing = standing.unwrap_or_else(|_| panic!("not in time: {what}")).expect("take_part does not end");
         if wanted(&standing) {
             return standing;
         }
@@ -147,7 +147,7 @@ async fn who_is_cut_off_is_told_of_the_loss_and_comes_back_as_a_new_member() -> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_membership_ends_with_its_guard_but_not_the_session_that_it_was_made_in() -> anyhow::Result<()> {
+async fn dropped_membership_does_not_end_its_session() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
     let session = within(client.session(SessionOptions::new())).await?;
@@ -171,7 +171,7 @@ async fn a_membership_ends_with_its_guard_but_not_the_session_that_it_was_made_i
     };
     assert_eq!((left.end_reason, left.leader), (Some(EndReason::Released), None));
     let released = LostReason::Ended { reason: EndReason::Released, operator: None, note: None };
-    assert_eq!(within(again.lost()).await, released, "the other handle is told");
+    assert_eq!(within(again.lost()).await, released, "the other handle is notified");
     assert!(matches!(within(again.lead(evenly)).await, Err(Error::Lost(_))));
     assert!(session.is_valid());
 
@@ -189,7 +189,7 @@ async fn a_membership_ends_with_its_guard_but_not_the_session_that_it_was_made_i
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn late_assignments_and_configs_are_refused_by_name() -> anyhow::Result<()> {
+async fn stale_assignments_and_configs_are_rejected_with_the_reason() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
     let first = join(&client, "first").await?;
@@ -199,7 +199,7 @@ async fn late_assignments_and_configs_are_refused_by_name() -> anyhow::Result<()
     let stale = within(first.assign(&old, old.assign(|_, _| String::new()))).await.expect_err("second has joined");
     assert_eq!(reason(stale), Some(Reason::StaleAssignment));
     let current = until(&first, "both", |standing| standing.group.members.len() == 2).await.group;
-    let unfit = within(first.assign(&current, Assignments::new())).await.expect_err("nobody is assigned anything");
+    let unfit = within(first.assign(&current, Assignments::new())).await.expect_err("the assignments name no member");
     assert_eq!(reason(unfit), Some(Reason::InvalidField));
     let other = within(second.assign(&current, current.assign(|_, _| String::new()))).await;
     assert!(matches!(other, Err(Error::Invalid { field: "group", .. })), "{other:?}");

@@ -40,7 +40,7 @@ async fn events_until(watch: &mut Watch, kind: EventKind) -> Vec<Event> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_holder_is_asked_confirms_and_the_named_one_is_next() -> anyhow::Result<()> {
+async fn transfer_is_requested_confirmed_and_grants_the_named_waiter() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
     let guard = client.lock("job").acquire().await?;
@@ -62,13 +62,13 @@ async fn a_holder_is_asked_confirms_and_the_named_one_is_next() -> anyhow::Resul
     guard.release().await?;
 
     let next = within(cid).await??;
-    let told = within(transfer).await??;
-    assert_eq!((told.session_id.as_str(), told.token), ("cid", Some(next.token())));
+    let transferred = within(transfer).await??;
+    assert_eq!((transferred.session_id.as_str(), transferred.token), ("cid", Some(next.token())));
     assert!(next.token() > first);
     let events = events_until(&mut watch, EventKind::Transferred).await;
     let kinds: Vec<EventKind> = events.iter().map(|event| event.kind).collect();
     assert_eq!(kinds, [EventKind::TransferStarted, EventKind::Transferred]);
-    assert!(events.iter().all(|event| !event.vacant), "there is no moment at which nobody holds it");
+    assert!(events.iter().all(|event| !event.vacant), "the lock always has a holder");
     let last = &events[1];
     assert_eq!(last.end_reason, Some(EndReason::Transferred));
     assert_eq!(last.previous.as_ref().and_then(|previous| previous.token), Some(first));
@@ -77,7 +77,7 @@ async fn a_holder_is_asked_confirms_and_the_named_one_is_next() -> anyhow::Resul
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_holder_that_does_not_stop_holds_on() -> anyhow::Result<()> {
+async fn unconfirmed_transfer_leaves_the_hold() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
     let guard = client.lock("job").acquire().await?;
@@ -93,12 +93,12 @@ async fn a_holder_that_does_not_stop_holds_on() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_holder_hands_over_by_itself_without_a_gap() -> anyhow::Result<()> {
+async fn holder_transfers_to_a_waiter_without_a_gap() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
     let guard = client.lock("job").acquire().await?;
-    let lonely = within(guard.transfer_to(None)).await.expect_err("nobody waits");
-    assert_eq!(lonely.reason(), Some(&Reason::TransferImpossible));
+    let rejected = within(guard.transfer_to(None)).await.expect_err("there is no waiter");
+    assert_eq!(rejected.reason(), Some(&Reason::TransferImpossible));
 
     let guard = within(client.lock("job").acquire()).await?;
     let bob = waiter(&client, "bob").await?;
@@ -110,7 +110,7 @@ async fn a_holder_hands_over_by_itself_without_a_gap() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_is_heard_by_a_holder_that_was_moving_to_another_server() -> anyhow::Result<()> {
+async fn transfer_request_reaches_a_holder_after_its_failover() -> anyhow::Result<()> {
     let cluster = Cluster::start(2).await?;
     let holder = cluster.client()?;
     let guard = holder.lock("job").ttl(Duration::from_secs(20)).acquire().await?;
@@ -128,7 +128,7 @@ async fn a_request_is_heard_by_a_holder_that_was_moving_to_another_server() -> a
         }
     })
     .await;
-    assert_eq!(guard.transfer_request(), None, "nobody could tell it");
+    assert_eq!(guard.transfer_request(), None, "no server could notify it");
     cluster.relay(0).heal();
     cluster.relay(1).heal();
     within(guard.transfer_requested()).await;
@@ -139,7 +139,7 @@ async fn a_request_is_heard_by_a_holder_that_was_moving_to_another_server() -> a
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_leader_loop_takes_part_in_handoffs() -> anyhow::Result<()> {
+async fn lead_every_confirms_transfers() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
     let leading = Arc::new(AtomicU64::new(0));
@@ -171,7 +171,7 @@ async fn a_leader_loop_takes_part_in_handoffs() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_does_not_end_is_cancelled_before_the_drain_is_over() -> anyhow::Result<()> {
+async fn hung_body_is_cancelled_before_the_drain_is_over() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
     let election = cluster.client()?.election("job");
@@ -185,7 +185,7 @@ async fn a_body_that_does_not_end_is_cancelled_before_the_drain_is_over() -> any
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_better_candidate_is_handed_the_leadership() -> anyhow::Result<()> {
+async fn waiter_of_higher_priority_preempts_the_holder() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
     let preempt = Preempt { settling: Duration::from_millis(50), drain: LONG };
@@ -205,7 +205,7 @@ async fn a_better_candidate_is_handed_the_leadership() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_holder_replaces_its_labels() -> anyhow::Result<()> {
+async fn holder_replaces_its_metadata() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
     let guard = client.lock("job").metadata("address", "10.0.0.1").acquire().await?;

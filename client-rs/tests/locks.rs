@@ -21,14 +21,14 @@ async fn idle(client: &Client, name: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_holds_and_the_other_is_told_who() -> anyhow::Result<()> {
+async fn try_acquire_of_a_held_lock_returns_the_holder() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let (first, second) = (cluster.client()?, cluster.client()?);
     let guard = within(first.lock("job").owner("host-1").metadata("pid", "7").acquire()).await?;
     assert!(guard.is_valid() && guard.token() > 0);
     assert_eq!(guard.names(), ["job"]);
 
-    let Attempt::Busy(busy) = within(second.lock("job").try_acquire()).await? else { panic!("two hold it") };
+    let Attempt::Busy(busy) = within(second.lock("job").try_acquire()).await? else { panic!("the lock is held twice") };
     let holder = busy.holder.expect("a holder");
     assert_eq!((holder.owner.as_str(), holder.token), ("host-1", Some(guard.token())));
     assert_eq!(holder.metadata["pid"], "7");
@@ -38,13 +38,13 @@ async fn one_holds_and_the_other_is_told_who() -> anyhow::Result<()> {
     guard.release().await?;
     assert!(!view.is_valid());
     assert_eq!(view.lost().await, LostReason::Released);
-    let next = within(second.lock("job").try_acquire()).await?.acquired().expect("free");
+    let next = within(second.lock("job").try_acquire()).await?.acquired().expect("the lock is free");
     assert!(next.token() > token);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_waiter_is_woken_by_the_release() -> anyhow::Result<()> {
+async fn release_grants_the_lock_to_the_waiter() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let (first, second) = (cluster.client()?, cluster.client()?);
     let guard = within(first.lock("job").acquire()).await?;
@@ -58,12 +58,12 @@ async fn a_waiter_is_woken_by_the_release() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bounded_wait_ends_with_the_holder() -> anyhow::Result<()> {
+async fn bounded_wait_ends_with_the_holder() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let (first, second) = (cluster.client()?, cluster.client()?);
     let guard = within(first.lock("job").owner("first").acquire()).await?;
     let attempt = within(second.lock("job").acquire_within(Duration::from_millis(50))).await?;
-    let Attempt::Busy(busy) = attempt else { panic!("two hold it") };
+    let Attempt::Busy(busy) = attempt else { panic!("the lock is held twice") };
     assert_eq!(busy.holder.expect("a holder").owner, "first");
     assert_eq!(first.get_lock("job").await?.waiter_count, 0);
     drop(guard);
@@ -71,7 +71,7 @@ async fn a_bounded_wait_ends_with_the_holder() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dropped_guard_is_released_in_the_background() -> anyhow::Result<()> {
+async fn dropped_guard_is_released_in_the_background() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
     let session = within(client.session(SessionOptions::new())).await?;
@@ -82,7 +82,7 @@ async fn a_dropped_guard_is_released_in_the_background() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dropped_wait_leaves_nothing_behind() -> anyhow::Result<()> {
+async fn dropped_wait_leaves_no_claim() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let (first, second) = (cluster.client()?, cluster.client()?);
     let guard = within(first.lock("job").acquire()).await?;
@@ -99,7 +99,7 @@ async fn a_dropped_wait_leaves_nothing_behind() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn acquires_dropped_at_any_moment_leave_nothing_behind() -> anyhow::Result<()> {
+async fn acquires_dropped_at_any_moment_leave_no_claim() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
     let session = within(client.session(SessionOptions::new())).await?;
@@ -125,7 +125,9 @@ async fn tasks_of_one_session_take_turns() -> anyhow::Result<()> {
     let client = cluster.client()?;
     let session = within(client.session(SessionOptions::new().owner("me"))).await?;
     let guard = within(session.lock("job").acquire()).await?;
-    let Attempt::Busy(busy) = within(session.lock("job").try_acquire()).await? else { panic!("two hold it") };
+    let Attempt::Busy(busy) = within(session.lock("job").try_acquire()).await? else {
+        panic!("the lock is held twice")
+    };
     assert_eq!(busy.holder.map(|holder| (holder.owner, holder.token)), Some(("me".into(), Some(guard.token()))));
     let short = within(session.lock("job").acquire_within(Duration::from_millis(20))).await?;
     assert!(matches!(short, Attempt::Busy(_)));
@@ -138,7 +140,7 @@ async fn tasks_of_one_session_take_turns() -> anyhow::Result<()> {
         let next = next??;
         assert!(next.token() > token);
         token = next.token();
-        assert!(rest.iter().all(|waiting| !waiting.is_finished()), "two hold it");
+        assert!(rest.iter().all(|waiting| !waiting.is_finished()), "the lock is held twice");
         next.release().await?;
         waiting = rest;
     }
@@ -146,7 +148,7 @@ async fn tasks_of_one_session_take_turns() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_runs_only_under_the_lock() -> anyhow::Result<()> {
+async fn body_runs_only_under_the_lock() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let (first, second) = (cluster.client()?, cluster.client()?);
     let answer = within(first.lock("job").run(async |hold| {
@@ -161,7 +163,7 @@ async fn a_body_runs_only_under_the_lock() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_eviction_cancels_the_body_at_once() -> anyhow::Result<()> {
+async fn eviction_cancels_the_body_at_once() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let (first, second) = (cluster.client()?, cluster.client()?);
     let (started, has_started) = tokio::sync::oneshot::channel();
@@ -180,7 +182,7 @@ async fn an_eviction_cancels_the_body_at_once() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn closing_a_session_ends_what_it_holds() -> anyhow::Result<()> {
+async fn closed_session_releases_its_holds() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
     let session = within(client.session(SessionOptions::new().id("worker-7").metadata("zone", "a"))).await?;
@@ -200,7 +202,7 @@ async fn closing_a_session_ends_what_it_holds() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn refusals_name_their_reason() -> anyhow::Result<()> {
+async fn rejections_name_their_reason() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
     let refused = within(client.session(SessionOptions::new().ttl(Duration::ZERO))).await.unwrap_err();
@@ -210,13 +212,13 @@ async fn refusals_name_their_reason() -> anyhow::Result<()> {
     assert_eq!(refused.reason(), Some(&Reason::InvalidField));
     let twice = within(client.locks(["a", "a"]).acquire()).await.unwrap_err();
     assert!(matches!(twice, Error::Invalid { field: "names", .. }));
-    let nobody = client.release("job", "nobody", 1).await.unwrap_err();
-    assert!(nobody.reason().is_some(), "{nobody}");
+    let unknown = client.release("job", "unknown", 1).await.unwrap_err();
+    assert!(unknown.reason().is_some(), "{unknown}");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lists_go_over_all_pages() -> anyhow::Result<()> {
+async fn lists_read_all_pages() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
     let session = within(client.session(SessionOptions::new())).await?;
@@ -232,7 +234,7 @@ async fn lists_go_over_all_pages() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn history_goes_over_all_pages() -> anyhow::Result<()> {
+async fn history_reads_all_pages() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
     let session = within(client.session(SessionOptions::new().owner("host-1"))).await?;
@@ -277,7 +279,7 @@ async fn history_goes_over_all_pages() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_closed_client_leaves_nothing_held() -> anyhow::Result<()> {
+async fn closed_client_releases_its_holds() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let (first, second) = (cluster.client()?, cluster.client()?);
     let guard = within(first.lock("job").acquire()).await?;
@@ -289,7 +291,7 @@ async fn a_closed_client_leaves_nothing_held() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_server_calls_end_at_their_deadline() -> anyhow::Result<()> {
+async fn calls_without_a_server_end_at_their_deadline() -> anyhow::Result<()> {
     let client = Client::builder().endpoints(["127.0.0.1:1"]).call_timeout(Duration::from_millis(200)).connect()?;
     for error in
         [within(client.lock("job").acquire()).await.unwrap_err(), within(client.get_lock("job")).await.unwrap_err()]

@@ -2,19 +2,19 @@
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
 
-mod contest;
-mod dying;
+mod cancellation;
+mod contention;
+mod crashes;
+mod election;
 mod examples;
 mod failover;
-mod giving_up;
 mod grace;
 mod groups;
 mod handoff;
-mod leading;
 mod locks;
-mod lost_answers;
+mod lost_replies;
 mod modes;
 mod orphans;
 mod progress;
-mod secured;
+mod security;
 mod support;

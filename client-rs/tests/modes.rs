@@ -53,7 +53,7 @@ async fn readers_share_and_a_waiting_writer_is_not_starved() -> anyhow::Result<(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_more_permits_are_out_than_the_limit() -> anyhow::Result<()> {
+async fn permits_in_use_never_exceed_the_limit() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
     let two = acquired(client.lock("pool").limit(3).permits(2).try_acquire().await?);
@@ -75,7 +75,7 @@ async fn no_more_permits_are_out_than_the_limit() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_operator_changes_the_limit_live() -> anyhow::Result<()> {
+async fn limit_changes_while_permits_are_in_use() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
     let limit = |limit| LockSettings { limit, preempt: None };
@@ -88,7 +88,7 @@ async fn an_operator_changes_the_limit_live() -> anyhow::Result<()> {
     let second = within(second).await??;
 
     client.configure_lock("pool", limit(Some(1)), "ops", "").await?;
-    assert!(first.is_valid() && second.is_valid(), "nobody is thrown out");
+    assert!(first.is_valid() && second.is_valid(), "no holder is evicted");
     first.release().await?;
     assert!(
         client.lock("pool").permits(1).try_acquire().await?.acquired().is_none(),
@@ -109,7 +109,7 @@ async fn an_operator_changes_the_limit_live() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn watchers_are_told_when_the_last_of_several_holders_has_gone() -> anyhow::Result<()> {
+async fn watch_reports_the_release_of_the_last_of_several_holders() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
     let first = acquired(client.lock("book").shared().try_acquire().await?);
@@ -158,7 +158,7 @@ async fn sets_are_all_or_nothing_and_deadlocks_of_separate_acquires_are_reported
     bob_waits.abort();
     waiters(&client, "a", 1).await;
     let deadlocked: Vec<_> = client.list_blocked(true).collect().await;
-    assert!(deadlocked.is_empty(), "giving up breaks it");
+    assert!(deadlocked.is_empty(), "the cancelled wait breaks the deadlock");
     a.release().await?;
     bob.close().await?;
     ann.close().await?;

@@ -34,7 +34,7 @@ struct Ledger {
 
 type Shared = Arc<Mutex<Ledger>>;
 
-fn look(ledger: &Shared) -> MutexGuard<'_, Ledger> {
+fn locked(ledger: &Shared) -> MutexGuard<'_, Ledger> {
     ledger.lock().expect("no panic elsewhere")
 }
 
@@ -95,8 +95,8 @@ impl Subject {
                     other.renew(&id).await
                 });
             }
-            if let Some(guard) = self.ask(&session).await {
-                self.use_and_give_back(guard).await;
+            if let Some(guard) = self.acquire(&session).await {
+                self.use_and_release(guard).await;
             }
             match self.random.random_range(0..20) {
                 // The session is closed with requests in flight, whether awaited or not.
@@ -108,7 +108,7 @@ impl Subject {
         self
     }
 
-    async fn ask(&mut self, session: &Session) -> Option<Guard> {
+    async fn acquire(&mut self, session: &Session) -> Option<Guard> {
         let names = [&["a"][..], &["b"], &["a", "b"]][self.random.random_range(0..3)];
         let request = session.locks(names.iter().copied());
         let moment = self.moment();
@@ -118,7 +118,7 @@ impl Subject {
             2 => request.acquire().await.map(Attempt::Acquired),
             // Cancels by timeout.
             _ => match timeout(moment, request.acquire()).await {
-                Ok(asked) => asked.map(Attempt::Acquired),
+                Ok(acquired) => acquired.map(Attempt::Acquired),
                 Err(_) => return None,
             },
         };
@@ -131,22 +131,22 @@ impl Subject {
         }
     }
 
-    async fn use_and_give_back(&mut self, guard: Guard) {
-        look(&self.ledger).enter(&guard);
+    async fn use_and_release(&mut self, guard: Guard) {
+        locked(&self.ledger).enter(&guard);
         let is_patient = self.random.random_range(0..10) == 0;
         sleep(if is_patient { REATTACH * 2 } else { self.moment() / 8 }).await;
-        look(&self.ledger).leave(guard.token());
+        locked(&self.ledger).leave(guard.token());
         // No operator evicts: a live session loses nothing.
         let lost = guard.lost_reason();
         assert!(lost.is_none() || !guard.session().is_valid(), "token {}: {lost:?}", guard.token());
         let moment = self.moment();
-        let given_back = match self.random.random_range(0..5) {
+        let released = match self.random.random_range(0..5) {
             0 => return drop(guard),
             1 => timeout(moment, guard.release()).await,
             2 => timeout(LONGEST, async { guard.transfer_to(None).await.map(drop) }).await,
             _ => timeout(LONGEST, guard.release()).await,
         };
-        if let Ok(Err(error)) = given_back {
+        if let Ok(Err(error)) = released {
             tolerate(&error);
         }
     }
@@ -164,7 +164,7 @@ fn tolerate(error: &Error) {
     assert!(expected, "{error:?}");
 }
 
-async fn make_trouble(cluster: &Cluster, random: &mut StdRng) {
+async fn inject_faults(cluster: &Cluster, random: &mut StdRng) {
     loop {
         sleep(Duration::from_millis(random.random_range(20..120))).await;
         // Only one server at a time has network faults, so that some client always makes progress.
@@ -183,7 +183,7 @@ async fn make_trouble(cluster: &Cluster, random: &mut StdRng) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_held_in_the_end_that_nobody_knows_of() -> anyhow::Result<()> {
+async fn no_orphaned_hold_remains_after_random_faults() -> anyhow::Result<()> {
     let seed = std::env::var("TENURE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(rand::random);
     println!("TENURE_SEED={seed}");
     let cluster = Cluster::start_with(2, REATTACH).await?;
@@ -198,17 +198,17 @@ async fn nothing_is_held_in_the_end_that_nobody_knows_of() -> anyhow::Result<()>
     let all = futures::future::try_join_all(subjects);
     let subjects = tokio::select! {
         all = timeout(LONGEST, all) => all??,
-        () = make_trouble(&cluster, &mut random) => unreachable!("it never ends"),
+        () = inject_faults(&cluster, &mut random) => unreachable!("it never ends"),
     };
     (0..2).for_each(|number| cluster.relay(number).heal());
     // The clients still exist, and so do their sessions.
     let open: Vec<&str> = subjects.iter().filter_map(|subject| Some(subject.session.as_ref()?.id())).collect();
     cluster.holds_only(&[], &open).await;
-    let ledger = look(&ledger);
+    let ledger = locked(&ledger);
     let granted = cluster.grants(None);
     for (token, session) in &ledger.tokens {
         assert!(cluster.grants(Some(session)).contains(token), "{token} was not granted to {session}");
     }
-    println!("{} grants, {} of them heard of", granted.len(), ledger.tokens.len());
+    println!("{} grants, {} of them received", granted.len(), ledger.tokens.len());
     Ok(())
 }

@@ -81,7 +81,7 @@ async fn replace<F: Future<Output = ()> + Send + 'static>(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_leader_that_hangs_is_replaced() -> anyhow::Result<()> {
+async fn hung_leader_is_replaced() -> anyhow::Result<()> {
     let ((hold, since), (next, at)) = replace(std::future::pending).await?;
     assert_eq!(hold.lost_reason(), Some(LostReason::Stalled));
     assert!(next.token() > hold.token());
@@ -91,7 +91,7 @@ async fn a_leader_that_hangs_is_replaced() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_leader_that_blocks_its_thread_is_replaced() -> anyhow::Result<()> {
+async fn leader_that_blocks_its_thread_is_replaced() -> anyhow::Result<()> {
     let (block, blocked) = std::sync::mpsc::channel::<()>();
     let blocked = Arc::new(std::sync::Mutex::new(blocked));
     let hang = move || {
@@ -110,7 +110,7 @@ async fn a_leader_that_blocks_its_thread_is_replaced() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_loop_that_waits_for_its_period_does_not_stall() -> anyhow::Result<()> {
+async fn loop_waiting_for_its_period_does_not_stall() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let election = cluster.client()?.election("leader").ttl(Duration::from_millis(300)).stall_after(MARGIN / 4);
     let (work, mut worked) = mpsc::unbounded_channel();
@@ -131,7 +131,7 @@ async fn a_loop_that_waits_for_its_period_does_not_stall() -> anyhow::Result<()>
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ticks_from_another_thread_keep_a_session_and_their_end_ends_it() -> anyhow::Result<()> {
+async fn session_lives_while_another_thread_ticks() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let (client, other) = (cluster.client()?, cluster.client()?);
     let progress = Progress::within(STALL);
@@ -164,7 +164,7 @@ async fn ticks_from_another_thread_keep_a_session_and_their_end_ends_it() -> any
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failover_does_not_renew_what_is_stalled() -> anyhow::Result<()> {
+async fn failover_does_not_renew_a_stalled_session() -> anyhow::Result<()> {
     let cluster = Cluster::start(2).await?;
     let client = cluster.client()?;
     let guard = within(client.lock("job").ttl(TTL).stall_after(STALL).acquire()).await?;
@@ -187,7 +187,7 @@ async fn a_failover_does_not_renew_what_is_stalled() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tick_in_time_makes_a_hold_safe_again() -> anyhow::Result<()> {
+async fn tick_in_time_makes_a_session_healthy_again() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
     let guard = within(client.lock("job").ttl(TTL).stall_after(STALL).acquire()).await?;
@@ -203,7 +203,7 @@ async fn a_tick_in_time_makes_a_hold_safe_again() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_may_say_itself_that_it_is_stalled() -> anyhow::Result<()> {
+async fn stall_reported_by_the_program_ends_the_session() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
     let progress = Progress::within(Duration::MAX);
@@ -218,7 +218,7 @@ async fn a_program_may_say_itself_that_it_is_stalled() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_time_to_make_progress_in_is_refused() -> anyhow::Result<()> {
+async fn progress_interval_of_zero_is_rejected() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
     let never = Progress::within(Duration::ZERO);

@@ -128,13 +128,13 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_says_what_to_do_next() {
+    fn failure_suggests_the_next_step() {
         let failure = Failure::new(UNAVAILABLE, "no server").next("start tenured");
         assert_eq!(failure.to_string(), "tenure: no server\n  next: start tenured");
     }
 
     #[test]
-    fn a_closed_pipe_is_no_failure() {
+    fn closed_pipe_is_no_failure() {
         let closed = Failure::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
         assert!(closed.is_closed_pipe());
         assert!(!Failure::from(std::io::Error::other("disk full")).is_closed_pipe());

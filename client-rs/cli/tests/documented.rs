@@ -54,7 +54,7 @@ fn words(line: &str) -> Vec<String> {
 }
 
 #[test]
-fn lines_in_pages_are_understood() {
+fn command_lines_in_pages_are_valid() {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let all: Vec<Vec<String>> =
         PLACES.iter().flat_map(|place| pages(&top.join(place))).flat_map(|page| commands(&page)).collect();
@@ -70,7 +70,7 @@ fn lines_in_pages_are_understood() {
 }
 
 #[test]
-fn lines_are_taken_apart_as_by_a_shell() {
+fn lines_are_split_as_by_a_shell() {
     let page = "```sh\nA=b tenure lock --note 'a b' x -- sh -c \"echo 1\" | cat   # why\ntenure ls > list && ls -d\nls\n```\ntenure ls\n```\ntenure ls\n```\n";
     assert_eq!(
         commands(page),

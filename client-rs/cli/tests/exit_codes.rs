@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use support::{appears, ended, json, run, said, server, tenure, waiters};
 
 #[tokio::test]
-async fn every_code_is_met() {
+async fn every_exit_code_occurs() {
     let server = server().await;
     let dir = tempfile::tempdir().unwrap();
     let mut met = BTreeSet::new();
@@ -54,7 +54,7 @@ async fn every_code_is_met() {
 }
 
 #[tokio::test]
-async fn otherwise_it_is_that_of_the_command() {
+async fn exit_code_of_the_command_is_returned() {
     let server = server().await;
     for (code, script) in [(7, "exit 7"), (128 + 15, "kill -TERM $$"), (128 + 9, "kill -KILL $$")] {
         let output = run(&server, &["lock", "job", "--", "sh", "-c", script]).await;
@@ -63,7 +63,7 @@ async fn otherwise_it_is_that_of_the_command() {
 }
 
 #[tokio::test]
-async fn a_handoff_that_does_not_come_and_a_deadlock_are_conflicts() {
+async fn unconfirmed_handoff_and_deadlock_exit_as_conflicts() {
     let server = server().await;
     json(&server, 0, &["acquire", "a", "--session", "ann", "--ttl", "10m"]).await;
     json(&server, 0, &["acquire", "b", "--session", "bob", "--ttl", "10m"]).await;
@@ -82,7 +82,7 @@ async fn a_handoff_that_does_not_come_and_a_deadlock_are_conflicts() {
 }
 
 #[tokio::test]
-async fn they_are_told_in_three_places() {
+async fn exit_codes_are_documented_in_three_places() {
     let server = server().await;
     for arguments in [&["exit-codes"][..], &["help", "exit-codes"], &["--help"]] {
         let output = run(&server, arguments).await;

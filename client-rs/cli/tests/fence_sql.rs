@@ -39,7 +39,7 @@ fn install_and_call(line: &[&str], dialect: &str, call: impl Fn(u32) -> String) 
 }
 
 #[tokio::test]
-async fn psql_takes_it() {
+async fn psql_runs_the_fence_script() {
     let url = Postgres::shared().await.unwrap().create_database().await.unwrap();
     let line = ["psql", "-v", "ON_ERROR_STOP=1", "-v", "VERBOSITY=verbose", &url];
     let said = install_and_call(&line, "postgres", |token| format!("SELECT tenure_fence('job', {token});"));
@@ -47,7 +47,7 @@ async fn psql_takes_it() {
 }
 
 #[tokio::test]
-async fn mariadb_takes_it() {
+async fn mariadb_runs_the_fence_script() {
     let mariadb = MariaDb::shared().await.unwrap();
     let url = mariadb.create_database().await.unwrap();
     let (port, name) = (format!("--port={}", mariadb.port()), url.rsplit('/').next().unwrap());
@@ -69,7 +69,7 @@ async fn mariadb_takes_it() {
 }
 
 #[tokio::test]
-async fn sqlite3_takes_it() {
+async fn sqlite3_runs_the_fence_script() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("work.db").display().to_string();
     let call = |token| format!("INSERT INTO tenure_fence (name, token) VALUES ('job', {token});");

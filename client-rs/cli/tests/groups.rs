@@ -40,7 +40,7 @@ impl Printing {
 }
 
 #[tokio::test]
-async fn a_config_is_set_read_and_cleared() {
+async fn config_is_set_read_and_cleared() {
     let server = server().await;
     let first = json(&server, 0, &["group", "set", "g", "1000"]).await["configRevision"].clone();
     let group = json(&server, 0, &["group", "get", "g"]).await["group"].clone();
@@ -60,7 +60,7 @@ async fn a_config_is_set_read_and_cleared() {
 }
 
 #[tokio::test]
-async fn members_print_their_shares_and_the_next_one_leads_when_the_leader_is_killed() {
+async fn members_print_their_shares_and_replace_a_killed_leader() {
     let server = server().await;
     json(&server, 0, &["group", "set", "g", "1000"]).await;
     let join = ["group", "join", "g", "--ttl", "1s", "--assign", DIVIDE];

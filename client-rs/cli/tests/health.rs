@@ -74,7 +74,7 @@ fn hanging(file: &Path) -> String {
 }
 
 #[tokio::test]
-async fn a_check_that_hangs_has_failed_and_is_killed_with_its_group() {
+async fn hung_check_fails_and_is_killed_with_its_group() {
     let dir = tempfile::tempdir().unwrap();
     let (file, done) = (dir.path().join("pid"), dir.path().join("done"));
     let check = check(&hanging(&file));
@@ -91,7 +91,7 @@ async fn a_check_that_hangs_has_failed_and_is_killed_with_its_group() {
 }
 
 #[tokio::test]
-async fn a_check_does_not_outlive_the_command() {
+async fn check_does_not_outlive_the_command() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pid");
     let check = HealthCheck { timeout: PATIENCE, ..check(&hanging(&file)) };
@@ -101,7 +101,7 @@ async fn a_check_does_not_outlive_the_command() {
 }
 
 #[tokio::test]
-async fn what_a_check_says_is_told_and_a_success_makes_healthy_again() {
+async fn output_of_a_failed_check_is_reported_and_a_success_makes_healthy_again() {
     let dir = tempfile::tempdir().unwrap();
     let (well, done) = (dir.path().join("well"), dir.path().join("done"));
     // The check gets the command's environment, and a process that it leaves behind does not delay it.
@@ -154,7 +154,7 @@ const RETRIES: u32 = 2;
 const HEALTH: [&str; 6] = ["--ttl", "2s", "--health-interval", "500ms", "--health-retries", "2"];
 
 #[tokio::test]
-async fn an_unhealthy_command_loses_its_lock_to_the_next_one() {
+async fn unhealthy_command_loses_its_lock_to_the_next() {
     let server = server().await;
     let dir = tempfile::tempdir().unwrap();
     let (file, well) = (dir.path().join("pid"), dir.path().join("well"));
@@ -186,7 +186,7 @@ async fn an_unhealthy_command_loses_its_lock_to_the_next_one() {
 }
 
 #[tokio::test]
-async fn a_healthy_command_keeps_its_lock() {
+async fn healthy_command_keeps_its_lock() {
     let server = server().await;
     let dir = tempfile::tempdir().unwrap();
     let checks = dir.path().join("checks");
@@ -201,7 +201,7 @@ async fn a_healthy_command_keeps_its_lock() {
 }
 
 #[tokio::test]
-async fn an_unhealthy_leader_is_followed_by_a_standby_and_stands_by_itself() {
+async fn unhealthy_leader_is_replaced_by_a_standby_and_becomes_one() {
     let server = server().await;
     let dir = tempfile::tempdir().unwrap();
     let mut candidates = Vec::new();
@@ -238,7 +238,7 @@ async fn an_unhealthy_leader_is_followed_by_a_standby_and_stands_by_itself() {
 }
 
 #[tokio::test]
-async fn a_check_does_not_outlive_tenure() {
+async fn check_does_not_outlive_tenure() {
     let server = server().await;
     let dir = tempfile::tempdir().unwrap();
     let (file, left) = (dir.path().join("pid"), dir.path().join("left"));
@@ -256,7 +256,7 @@ async fn a_check_does_not_outlive_tenure() {
 }
 
 #[tokio::test]
-async fn what_no_check_can_be_made_of_is_refused() {
+async fn invalid_health_checks_are_rejected() {
     let server = server().await;
     let refused = [
         (&["--health-interval", "0"][..], "'0' for '--health-interval <DURATION>': expected 50ms to 24h"),

@@ -138,7 +138,7 @@ async fn every_command_prints_what_is_documented() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_is_json_too() {
+async fn errors_are_printed_as_json() {
     let server = server().await;
     for (code, reason, arguments) in [
         (70, Value::from("SESSION_NOT_FOUND"), &["renew", "nobody"][..]),

@@ -38,7 +38,7 @@ async fn readers_share_and_writers_do_not() {
 }
 
 #[tokio::test]
-async fn permits_are_out_up_to_the_limit_that_an_operator_sets() {
+async fn permits_are_granted_up_to_the_configured_limit() {
     let server = server().await;
     let unknown = json(&server, 70, &["lock", "-n", "--permits", "2", "pool", "--", "true"]).await;
     assert_eq!(unknown["error"]["reason"], "LIMIT_UNKNOWN");
@@ -65,7 +65,7 @@ async fn permits_are_out_up_to_the_limit_that_an_operator_sets() {
 }
 
 #[tokio::test]
-async fn what_is_in_the_way_of_a_transfer_is_named() {
+async fn impossible_transfer_names_the_obstacle() {
     let server = server().await;
     let impossible = async |arguments: &[&str]| {
         let refused = json(&server, 70, &[&["transfer"], arguments].concat()).await;
@@ -105,7 +105,7 @@ async fn what_is_in_the_way_of_a_transfer_is_named() {
 }
 
 #[tokio::test]
-async fn a_command_that_may_be_stopped_hands_its_lock_over() {
+async fn stoppable_command_hands_its_lock_over() {
     let server = server().await;
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("began");
@@ -124,7 +124,7 @@ async fn a_command_that_may_be_stopped_hands_its_lock_over() {
 }
 
 #[tokio::test]
-async fn a_command_that_runs_on_keeps_its_lock_unless_it_ends_in_time() {
+async fn command_that_runs_on_keeps_its_lock_unless_it_ends_in_time() {
     let server = server().await;
     let dir = tempfile::tempdir().unwrap();
     let (file, done) = (dir.path().join("began"), dir.path().join("done"));
@@ -150,7 +150,7 @@ async fn a_command_that_runs_on_keeps_its_lock_unless_it_ends_in_time() {
 }
 
 #[tokio::test]
-async fn a_leader_that_leads_once_ends_when_it_has_handed_over() {
+async fn leader_of_one_term_ends_after_its_handoff() {
     let server = server().await;
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("began");
@@ -166,7 +166,7 @@ async fn a_leader_that_leads_once_ends_when_it_has_handed_over() {
 }
 
 #[tokio::test]
-async fn deadlocks_are_told_by_the_exit_code() {
+async fn deadlock_sets_the_exit_code() {
     let server = server().await;
     for (session, name) in [("ann", "a"), ("bob", "b")] {
         json(&server, 0, &["acquire", name, "--session", session, "--ttl", "1m"]).await;

@@ -21,7 +21,7 @@ fn takes(program: &str, arguments: &[&str], input: &str) -> Option<(bool, String
 }
 
 #[test]
-fn every_command_has_a_page_that_roff_takes_without_a_warning() {
+fn every_command_has_a_page_that_roff_formats_without_warnings() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("man1");
     let said = tenure(&["man", "--dir", folder.to_str().unwrap()]);
@@ -40,7 +40,7 @@ fn every_command_has_a_page_that_roff_takes_without_a_warning() {
 }
 
 #[test]
-fn a_page_can_be_asked_for() {
+fn page_of_one_command_is_printed() {
     assert_eq!(
         tenure(&["man"]).lines().find(|line| line.starts_with(".TH")).unwrap().split(' ').nth(1),
         Some("tenure")
@@ -81,7 +81,7 @@ fn bash_completes_commands_and_options() {
 }
 
 #[test]
-fn what_needs_no_server_asks_for_none() {
+fn offline_commands_need_no_server() {
     for arguments in
         [&["cheat"][..], &["exit-codes"], &["json"], &["man"], &["fence-sql", "sqlite"], &["completions", "fish"]]
     {

@@ -30,7 +30,7 @@ fn errors(child: &mut Child) -> Lines<BufReader<ChildStderr>> {
 }
 
 #[tokio::test]
-async fn a_terminal_shows_place_holder_and_since_when_in_one_line_that_changes() {
+async fn terminal_shows_place_holder_and_wait_in_one_changing_line() {
     let server = server().await;
     let token = hold(&server, "job", "a", "ann").await;
     let first = tenure(&server.url(), &["lock", "--priority", "1", "job", "--", "true"]).spawn().unwrap();
@@ -54,7 +54,7 @@ async fn a_terminal_shows_place_holder_and_since_when_in_one_line_that_changes()
 }
 
 #[tokio::test]
-async fn a_narrow_terminal_shows_what_matters_most_and_nothing_wraps() {
+async fn narrow_terminal_shows_the_most_important_parts_without_wrapping() {
     let server = server().await;
     hold(&server, "job", &"s".repeat(100), "ann").await;
     let waiting = Terminal::start(&server.url(), 60, &[], &["lock", "job", "--", "true"]);
@@ -68,7 +68,7 @@ async fn a_narrow_terminal_shows_what_matters_most_and_nothing_wraps() {
 }
 
 #[tokio::test]
-async fn a_log_is_told_at_the_beginning_and_when_the_holder_changes() {
+async fn log_reports_the_start_of_the_wait_and_each_change_of_holder() {
     let server = server().await;
     let token = hold(&server, "job", "a", "ann").await;
     let mut waiting = tenure(&server.url(), &["lock", "job", "--", "true"]).spawn().unwrap();
@@ -113,7 +113,7 @@ async fn a_log_is_told_at_the_beginning_and_when_the_holder_changes() {
 }
 
 #[tokio::test]
-async fn a_lock_that_goes_from_hand_to_hand_fills_no_log() {
+async fn frequent_changes_of_holder_are_throttled_in_a_log() {
     let server = server().await;
     hold(&server, "job", "a", "ann").await;
     let low = ["lock", "--priority", "-1", "job", "--", "true"];
@@ -139,7 +139,7 @@ async fn a_lock_that_goes_from_hand_to_hand_fills_no_log() {
 }
 
 #[tokio::test]
-async fn a_dumb_terminal_is_told_as_a_log_is() {
+async fn dumb_terminal_is_treated_as_a_log() {
     let server = server().await;
     hold(&server, "job", "a", "ann").await;
     let waiting = Terminal::start(&server.url(), 120, &[("TERM", "dumb")], &["lock", "job", "--", "true"]);
@@ -151,7 +151,7 @@ async fn a_dumb_terminal_is_told_as_a_log_is() {
 }
 
 #[tokio::test]
-async fn quiet_says_nothing_and_neither_does_a_short_wait() {
+async fn quiet_and_short_waits_print_nothing() {
     let server = server().await;
     hold(&server, "job", "a", "ann").await;
     let output = run(&server, &["lock", "-w", "100ms", "-q", "job", "--", "true"]).await;
@@ -163,7 +163,7 @@ async fn quiet_says_nothing_and_neither_does_a_short_wait() {
 }
 
 #[tokio::test]
-async fn a_terminal_is_told_how_long_a_holder_has_to_hand_over() {
+async fn terminal_shows_the_remaining_drain_of_a_handoff() {
     let server = server().await;
     hold(&server, "job", "a", "ann").await;
     let next = tenure(&server.url(), &["lock", "job", "--", "true"]).spawn().unwrap();
@@ -177,7 +177,7 @@ async fn a_terminal_is_told_how_long_a_holder_has_to_hand_over() {
 }
 
 #[tokio::test]
-async fn that_no_server_answers_is_told_before_it_fails() {
+async fn unreachable_server_is_reported_before_the_failure() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);

@@ -24,7 +24,7 @@ fn succeeds_alone(file: &Path) -> String {
 }
 
 #[tokio::test]
-async fn a_command_runs_under_its_lock() {
+async fn command_runs_under_its_lock() {
     let server = server().await;
     let script = "echo $TENURE_LOCK $TENURE_FENCING_TOKEN; exit 5";
     let output = run(&server, &["lock", "job", "--", "sh", "-c", script]).await;
@@ -39,7 +39,7 @@ async fn a_command_runs_under_its_lock() {
 }
 
 #[tokio::test]
-async fn who_does_not_wait_is_told_who_has_it() {
+async fn try_without_wait_names_the_holder() {
     let server = server().await;
     json(&server, 0, &["acquire", "job", "--session", "host-a", "--ttl", "1m"]).await;
     let output = run(&server, &["lock", "-n", "job", "--", "true"]).await;
@@ -50,7 +50,7 @@ async fn who_does_not_wait_is_told_who_has_it() {
 }
 
 #[tokio::test]
-async fn a_job_on_several_hosts_is_run_by_one() {
+async fn job_on_several_hosts_is_run_by_one() {
     let server = server().await;
     let ask = |host| ["acquire", "nightly", "--session", host, "--ttl", "1m"];
     let granted = json(&server, 0, &ask("host-a")).await;
@@ -70,7 +70,7 @@ async fn a_job_on_several_hosts_is_run_by_one() {
 }
 
 #[tokio::test]
-async fn when_tenure_is_killed_so_is_the_command_and_the_next_one_gets_the_lock() {
+async fn killed_tenure_kills_its_command_and_the_next_gets_the_lock() {
     let server = server().await;
     let dir = tempfile::tempdir().unwrap();
     // The TTL exceeds the test's timeout: the lock does not become free by expiry.
@@ -88,7 +88,7 @@ async fn when_tenure_is_killed_so_is_the_command_and_the_next_one_gets_the_lock(
 }
 
 #[tokio::test]
-async fn when_tenure_is_frozen_the_command_dies_before_another_gets_the_lock() {
+async fn command_of_frozen_tenure_is_killed_before_the_next_grant() {
     let server = server().await;
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pid");
@@ -119,7 +119,7 @@ fn processes(url: &str, except: &Child) -> Vec<Pid> {
 }
 
 #[tokio::test]
-async fn when_a_whole_host_of_processes_is_killed_the_lock_is_free_after_the_disconnect_grace() {
+async fn lock_of_killed_processes_is_free_after_the_disconnect_grace() {
     let server = server().await;
     let grace = ["lock", "--ttl", "1h", "--disconnect-grace", "500ms", "job", "--", "sleep", "1000"];
     let mut first = tenure(&server.url(), &grace).spawn().unwrap();
@@ -141,7 +141,7 @@ async fn when_a_whole_host_of_processes_is_killed_the_lock_is_free_after_the_dis
 }
 
 #[tokio::test]
-async fn a_leader_that_is_evicted_campaigns_again() {
+async fn evicted_leader_campaigns_again() {
     let server = server().await;
     let dir = tempfile::tempdir().unwrap();
     let terms = dir.path().join("terms");
@@ -161,7 +161,7 @@ async fn a_leader_that_is_evicted_campaigns_again() {
 }
 
 #[tokio::test]
-async fn a_watch_goes_on_after_the_server_was_killed() {
+async fn watch_resumes_after_a_server_crash() {
     let mut server = server().await;
     // An earlier event is needed, as there would be no revision to resume after otherwise.
     json(&server, 0, &["acquire", "job", "--session", "first", "--ttl", "1m"]).await;
@@ -181,7 +181,7 @@ async fn a_watch_goes_on_after_the_server_was_killed() {
 }
 
 #[tokio::test]
-async fn doctor_says_that_a_server_speaks_plaintext() {
+async fn doctor_reports_a_plaintext_server() {
     let server = server().await;
     let url = server.url().replace("http://", "https://");
     let output = tenure(&url, &["doctor"]).output().await.unwrap();
@@ -190,7 +190,7 @@ async fn doctor_says_that_a_server_speaks_plaintext() {
 }
 
 #[tokio::test]
-async fn the_doctor_tells_a_healthy_server_from_one_that_is_away() {
+async fn doctor_distinguishes_healthy_and_unreachable_servers() {
     let mut server = server().await;
     let report = json(&server, 0, &["doctor"]).await;
     assert_eq!(report["healthy"], true, "{report}");
@@ -203,7 +203,7 @@ async fn the_doctor_tells_a_healthy_server_from_one_that_is_away() {
 }
 
 #[tokio::test]
-async fn top_shows_servers_locks_and_who_waits() {
+async fn top_shows_servers_locks_and_waiters() {
     let server = server().await;
     json(&server, 0, &["acquire", "job", "--session", "first", "--ttl", "1m"]).await;
     let waiting =
@@ -228,7 +228,7 @@ async fn top_shows_servers_locks_and_who_waits() {
 }
 
 #[tokio::test]
-async fn what_is_out_of_bounds_is_refused_with_the_bounds() {
+async fn values_out_of_bounds_are_rejected_with_the_bounds() {
     let server = server().await;
     let refused = json(&server, 2, &["acquire", "job", "--session", "s", "--ttl", "1ms"]).await;
     assert_eq!(refused["error"]["reason"], "INVALID_FIELD");
@@ -257,7 +257,7 @@ fn holds(history: &Value) -> Vec<(&str, &str, &str)> {
 }
 
 #[tokio::test]
-async fn history_tells_who_held_it_and_who_took_it_away() {
+async fn history_lists_holders_and_evictions() {
     let server = server().await;
     let ask = |host| ["acquire", "nightly", "--session", host, "--ttl", "1m", "--owner", "worker"];
     for host in ["host-a", "host-b"] {

@@ -68,7 +68,7 @@ async fn dies(pid: Pid) {
 }
 
 #[tokio::test]
-async fn the_exit_code_is_passed_on() {
+async fn exit_code_is_passed_on() {
     let (_sender, validity) = valid_for(FOREVER);
     assert_eq!(run(&task("exit 7"), validity.clone()).await, Outcome::Ended(7));
     assert_eq!(run(&task("test $TENURE_FENCING_TOKEN = 42"), validity.clone()).await, Outcome::Ended(0));
@@ -76,7 +76,7 @@ async fn the_exit_code_is_passed_on() {
 }
 
 #[tokio::test]
-async fn a_command_that_is_not_there_is_told_from_one_that_cannot_run() {
+async fn missing_command_is_distinguished_from_one_that_cannot_run() {
     let (_sender, validity) = valid_for(FOREVER);
     let mut missing = task("");
     missing.command = vec!["/nowhere/to/be/found".into()];
@@ -86,7 +86,7 @@ async fn a_command_that_is_not_there_is_told_from_one_that_cannot_run() {
 }
 
 #[tokio::test]
-async fn it_is_asked_to_end_before_the_hold_ends() {
+async fn command_is_terminated_before_the_hold_ends() {
     let end = since_boot() + Duration::from_secs(3);
     let (_sender, validity) = watch::channel(Validity::Until(end));
     let outcome = run(&task("trap 'exit 0' TERM; while :; do sleep 0.01; done"), validity).await;
@@ -95,7 +95,7 @@ async fn it_is_asked_to_end_before_the_hold_ends() {
 }
 
 #[tokio::test]
-async fn it_is_dead_before_the_hold_ends_even_if_it_will_not_listen() {
+async fn command_that_ignores_signals_is_killed_before_the_hold_ends() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pid");
     // The command ignores SIGTERM, and so does a descendant that left its process group.
@@ -115,7 +115,7 @@ async fn it_is_dead_before_the_hold_ends_even_if_it_will_not_listen() {
 }
 
 #[tokio::test]
-async fn renewals_keep_it_running() {
+async fn renewals_keep_the_command_running() {
     let dir = tempfile::tempdir().unwrap();
     let go = dir.path().join("go");
     let task = task(&format!("while ! test -e {}; do sleep 0.01; done; exit 5", go.display()));
@@ -134,7 +134,7 @@ async fn renewals_keep_it_running() {
 }
 
 #[tokio::test]
-async fn a_hold_that_is_taken_away_stops_it_at_once() {
+async fn lost_hold_stops_the_command_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pid");
     let task = task(&format!("echo $$ > {}; while :; do sleep 0.01; done", file.display()));
@@ -156,7 +156,7 @@ async fn hand_over(sender: &watch::Sender<Validity>, file: &Path, time: Duration
 }
 
 #[tokio::test]
-async fn a_command_stops_for_a_handoff_as_soon_as_it_can() {
+async fn command_stops_for_a_handoff_as_soon_as_it_can() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pid");
     let script = format!("trap 'exit 0' TERM; echo $$ > {}; while :; do sleep 0.01; done", file.display());
@@ -168,7 +168,7 @@ async fn a_command_stops_for_a_handoff_as_soon_as_it_can() {
 }
 
 #[tokio::test]
-async fn a_command_that_does_not_stop_for_a_handoff_is_killed_when_it_must_but_no_sooner() {
+async fn command_that_ignores_a_handoff_is_killed_at_the_deadline_and_not_before() {
     let dir = tempfile::tempdir().unwrap();
     let (file, last) = (dir.path().join("pid"), dir.path().join("last"));
     let script = format!(
@@ -193,7 +193,7 @@ async fn a_command_that_does_not_stop_for_a_handoff_is_killed_when_it_must_but_n
 }
 
 #[tokio::test]
-async fn a_hold_that_is_lost_while_it_is_handed_over_is_lost() {
+async fn hold_lost_during_a_handoff_is_reported_lost() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pid");
     let task = task(&format!("trap '' TERM; echo $$ > {}; while :; do sleep 0.01; done", file.display()));
@@ -243,7 +243,7 @@ impl Guarded {
 }
 
 #[tokio::test]
-async fn the_guard_kills_when_its_master_is_gone() {
+async fn guard_kills_the_command_when_its_parent_has_ended() {
     use std::os::unix::process::ExitStatusExt;
 
     let dir = tempfile::tempdir().unwrap();
@@ -258,7 +258,7 @@ async fn the_guard_kills_when_its_master_is_gone() {
 }
 
 #[tokio::test]
-async fn the_guard_stops_the_command_when_its_master_falls_silent() {
+async fn guard_stops_the_command_when_its_parent_is_silent() {
     let mut guarded = Guarded::start("trap 'exit 3' TERM; while :; do sleep 0.01; done");
     let end = since_boot() + Duration::from_secs(3);
     guarded.send(&format!("until {}\n", end.as_nanos())).await;
@@ -267,7 +267,7 @@ async fn the_guard_stops_the_command_when_its_master_falls_silent() {
 }
 
 #[tokio::test]
-async fn the_guard_leaves_when_the_command_is_done() {
+async fn guard_exits_when_the_command_has_ended() {
     let mut guarded = Guarded::start("exec sleep 1000");
     // Lines may arrive in pieces, and unknown ones are ignored.
     guarded.send("termed\nnonsense\ndo").await;

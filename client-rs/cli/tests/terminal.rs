@@ -35,7 +35,7 @@ fn lines(shown: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn colours_are_for_terminals_that_want_them() {
+async fn colours_are_used_only_at_terminals_that_allow_them() {
     let server = with_locks().await;
     let shown = at(&server, 120, &[], &["ls"]).await;
     assert!(shown.contains("\u{1b}[1mNAME\u{1b}[0m") && shown.contains("\u{1b}[32mheld\u{1b}[0m"), "{shown}");
@@ -54,7 +54,7 @@ async fn colours_are_for_terminals_that_want_them() {
 }
 
 #[tokio::test]
-async fn tables_are_as_wide_as_the_terminal_at_most() {
+async fn tables_fit_the_width_of_the_terminal() {
     let server = with_locks().await;
     let piped = String::from_utf8(run(&server, &["ls"]).await.stdout).unwrap();
     assert!(piped.lines().nth(1).unwrap().contains("0199aaaa-bbbb-cccc-dddd-000000000001"), "{piped}");
@@ -72,14 +72,14 @@ async fn tables_are_as_wide_as_the_terminal_at_most() {
 }
 
 #[tokio::test]
-async fn a_terminal_that_does_not_tell_its_width_is_as_wide_as_columns_says() {
+async fn unknown_width_is_taken_from_columns() {
     let server = with_locks().await;
     let shown = lines(&at(&server, 0, &[("COLUMNS", "50")], &["ls"]).await);
     assert!(shown.iter().all(|line| line.chars().count() <= 50), "{shown:#?}");
 }
 
 #[tokio::test]
-async fn that_there_is_nothing_is_said_beside_the_output() {
+async fn empty_results_are_reported_on_stderr() {
     let server = server().await;
     for arguments in [&["ls"][..], &["ls", "jobs/"], &["sessions"], &["blocked"], &["group", "ls"], &["history", "job"]]
     {
@@ -93,7 +93,7 @@ async fn that_there_is_nothing_is_said_beside_the_output() {
 }
 
 #[tokio::test]
-async fn json_is_for_people_at_a_terminal_and_one_line_in_a_pipe() {
+async fn json_is_indented_at_a_terminal_and_one_line_in_a_pipe() {
     let server = with_locks().await;
     for arguments in [["-o", "json", "ls"], ["-o", "json", "doctor"]] {
         assert!(at(&server, 80, &[], &arguments).await.lines().count() > 10);

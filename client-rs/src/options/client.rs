@@ -193,14 +193,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_endpoints_separated_by_commas() {
+    fn endpoints_are_split_at_commas() {
         let options = ClientOptions::from("http://a:1, b:2,");
         let urls = options.urls().unwrap();
         assert_eq!(urls.iter().map(ToString::to_string).collect::<Vec<_>>(), ["http://a:1/", "http://b:2/"]);
     }
 
     #[test]
-    fn refuses_what_is_no_endpoint() {
+    fn invalid_endpoints_are_rejected() {
         for endpoints in ["", "ftp://a", "https://", "http://", "http://a b"] {
             let refused = ClientOptions::from(endpoints).urls();
             assert!(matches!(refused, Err(Error::Invalid { field: "endpoints", .. })), "{endpoints:?}: {refused:?}");
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_timeouts_of_zero() {
+    fn timeouts_of_zero_are_rejected() {
         let options = ClientOptions::new();
         options.check_timeouts().unwrap();
         let refused = options.clone().connect_timeout(Duration::ZERO).check_timeouts();

@@ -210,7 +210,7 @@ fn sessions_are_renewed_together_at_a_third_of_the_ttl() {
 }
 
 #[test]
-fn a_server_that_does_not_answer_a_renewal_is_left_while_there_is_time() {
+fn server_that_does_not_answer_a_renewal_is_left_in_time() {
     let mut bench = Bench::new();
     let session = bench.session("a");
     bench.pass(Duration::from_millis(699));
@@ -228,7 +228,7 @@ fn a_server_that_does_not_answer_a_renewal_is_left_while_there_is_time() {
 }
 
 #[test]
-fn renewals_keep_a_session_and_silence_ends_it() {
+fn session_lives_by_renewals_and_ends_after_silence() {
     let mut bench = Bench::new();
     let session = bench.session("a");
     for _ in 0..50 {
@@ -247,7 +247,7 @@ fn renewals_keep_a_session_and_silence_ends_it() {
 }
 
 #[test]
-fn a_shorter_ttl_is_renewed_earlier() {
+fn session_with_a_shorter_ttl_is_renewed_earlier() {
     let mut bench = Bench::new();
     let session = bench.session("a");
     bench.pass(Duration::from_millis(400));
@@ -260,7 +260,7 @@ fn a_shorter_ttl_is_renewed_earlier() {
 }
 
 #[test]
-fn a_hold_that_is_not_there_any_more_is_lost_on_attaching() {
+fn hold_unknown_to_the_server_is_lost_on_attaching() {
     let mut bench = Bench::new();
     let session = bench.session("a");
     let guard = bench.hold(&session, 7);
@@ -281,7 +281,7 @@ fn a_hold_that_is_not_there_any_more_is_lost_on_attaching() {
 }
 
 #[test]
-fn a_waiting_acquire_is_asked_again_with_what_is_left_of_its_wait() {
+fn waiting_acquire_is_repeated_with_the_rest_of_its_wait() {
     let mut bench = Bench::new();
     let session = bench.session("a");
     let (_, mut answer) = bench.acquire(&session, Wait::AtMost(Duration::from_secs(1)));
@@ -298,7 +298,7 @@ fn a_waiting_acquire_is_asked_again_with_what_is_left_of_its_wait() {
 }
 
 #[test]
-fn an_acquire_that_was_given_up_ends_before_it_is_withdrawn() {
+fn cancelled_acquire_ends_before_it_is_withdrawn() {
     let mut bench = Bench::new();
     let session = bench.session("a");
     let (claim, answer) = bench.acquire(&session, Wait::Forever);
@@ -320,7 +320,7 @@ fn an_acquire_that_was_given_up_ends_before_it_is_withdrawn() {
 }
 
 #[test]
-fn a_grant_that_nobody_receives_is_released() {
+fn undelivered_grant_is_released() {
     let mut bench = Bench::new();
     let session = bench.session("a");
     let (_, answer) = bench.acquire(&session, Wait::Forever);
@@ -333,7 +333,7 @@ fn a_grant_that_nobody_receives_is_released() {
 }
 
 #[test]
-fn what_is_refused_for_now_is_tried_again_until_its_deadline() {
+fn transient_rejection_is_retried_until_the_deadline() {
     let mut bench = Bench::new();
     let session = bench.session("a");
     let (_, mut answer) = bench.acquire(&session, Wait::No);
@@ -363,7 +363,7 @@ fn what_is_refused_for_now_is_tried_again_until_its_deadline() {
 }
 
 #[test]
-fn a_moved_session_is_attached_again_and_old_answers_do_not_count() {
+fn moved_session_is_attached_again_and_old_replies_are_ignored() {
     let mut bench = Bench::new();
     let session = bench.session("a");
     bench.pass(Duration::from_millis(400));
@@ -381,7 +381,7 @@ fn a_moved_session_is_attached_again_and_old_answers_do_not_count() {
 }
 
 #[test]
-fn a_server_that_goes_away_is_left() {
+fn departing_server_is_left() {
     for reason in ["DRAINING", "LEASE_LOST"] {
         let mut bench = Bench::new();
         let session = bench.session("a");
@@ -397,7 +397,7 @@ fn a_server_that_goes_away_is_left() {
 }
 
 #[test]
-fn a_reader_that_is_behind_stops_its_watch_and_misses_nothing() {
+fn watch_of_a_slow_reader_pauses_and_resumes_without_gaps() {
     let mut bench = Bench::new();
     let (items, mut reader) = mpsc::channel(1);
     let paused = Arc::new(AtomicBool::new(false));
@@ -422,7 +422,7 @@ fn a_reader_that_is_behind_stops_its_watch_and_misses_nothing() {
 }
 
 #[test]
-fn shutting_down_closes_what_is_open() {
+fn shutdown_closes_open_sessions() {
     let mut bench = Bench::new();
     let session = bench.session("a");
     let guard = bench.hold(&session, 7);

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn they_come_due_in_order_however_they_were_set() {
+    fn timers_are_due_in_order() {
         let mut timers = Timers::default();
         timers.set_in_line(at(2), Timer::Silence(2));
         timers.set(at(1), Timer::Silence(1));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_out_is_never_due() {
+    fn cleared_timer_is_never_due() {
         let mut timers = Timers::default();
         let sorted = timers.set(at(1), Timer::Silence(1));
         let in_line = [1, 2, 3].map(|number| timers.set_in_line(at(number), Timer::Silence(10 + number)));

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_from_the_middle_makes_room() {
+    fn leaving_from_the_middle_keeps_the_order() {
         let a = names(&["a"]);
         let mut turns = Turns::default();
         for key in 1..=3 {

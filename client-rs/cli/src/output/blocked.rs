@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn no_blocked_claim_is_said_plainly() {
+    fn empty_list_of_blocked_claims_is_marked() {
         assert_eq!(blocked(&ListBlockedResponse::default(), false), Shown::nothing("no session waits"));
         assert_eq!(blocked(&ListBlockedResponse::default(), true), Shown::nothing("no deadlock"));
     }

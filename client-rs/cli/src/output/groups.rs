@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happened_says_who_leads_from_now_on() {
+    fn event_shows_the_leader_after_it() {
         let left = GroupEvent {
             revision: 12,
             r#type: GroupEventType::Left.into(),

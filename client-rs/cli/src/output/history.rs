@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hold_is_a_row_that_says_why_it_ended() {
+    fn hold_is_a_row_with_the_reason_of_its_end() {
         let lasts = HoldRecord { ended_time: None, ..hold() };
         assert_eq!(
             rows(vec![Kind::Hold(lasts), Kind::Hold(hold())]),
@@ -137,13 +137,13 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_of_history_is_not_passed_over() {
+    fn loss_of_history_is_shown() {
         let rows = rows(vec![Kind::Loss(HistoryLoss { after_revision: 9, ..HistoryLoss::default() })]);
         assert!(rows[0].ends_with("the database lost the history after revision 9"), "{rows:?}");
     }
 
     #[test]
-    fn it_says_how_far_back_it_goes() {
+    fn history_shows_how_far_back_it_goes() {
         let at = Some(prost_types::Timestamp { seconds: 1_700_000_000, nanos: 0 });
         let none = ListHistoryResponse { kept_since: at, ..ListHistoryResponse::default() };
         let nothing = "job: no known holds; history is kept since 2023-11-14T22:13:20Z";

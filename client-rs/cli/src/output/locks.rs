@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn no_holder_is_said_plainly() {
+    fn lock_without_a_holder_is_marked() {
         let none = ListLocksResponse::default();
         assert_eq!(locks(&none, ""), Shown::nothing("no lock is held or waited for"));
         assert_eq!(locks(&none, "jobs/"), Shown::nothing("no lock whose name begins with jobs/ is held or waited for"));
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_others_do_not_play_with_the_terminal() {
+    fn names_cannot_control_the_terminal() {
         let evil = Lock { name: "a\u{1b}[2J".into(), waiter_count: 1, ..Lock::default() };
         let text = listed(vec![evil]);
         assert!(!text.contains('\u{1b}'));

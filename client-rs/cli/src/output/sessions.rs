@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_the_plain_case_is_noted_with_the_name() {
+    fn special_cases_are_noted_with_the_name() {
         let mut session_ = busy();
         let cycle = vec!["worker-7".to_owned(), "worker-8".to_owned()];
         session_.claims[0].set_mode(Mode::Shared);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_without_a_known_end_says_so() {
+    fn session_without_a_known_end_is_marked() {
         let text = session(&GetSessionResponse { session: Some(busy()), revision: 1 });
         assert!(text.contains("renewed at another server"), "{text}");
         assert_eq!(sessions(&ListSessionsResponse::default()), Shown::nothing("no session is open"));

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_pipe_all_is_there_and_numbers_stand_to_the_right() {
+    fn table_in_a_pipe_is_complete_with_numbers_to_the_right() {
         let text = table().render(Style::PIPE);
         assert_eq!(
             text,
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_matters_least_is_shortened_and_then_left_out() {
+    fn least_important_columns_are_shortened_and_then_omitted() {
         assert_eq!(at(44)[1], "nightly  host-a      7  addr=10.0.0.7 zone=b");
         assert_eq!(at(36)[1], "nightly  host-a      7  addr=10.0.0…");
         assert_eq!(at(31)[1..], ["nightly  host-a      7", "report   -        4711", "(no space for METADATA)"]);
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn one_long_name_leaves_room_for_the_others() {
+    fn one_long_name_leaves_width_for_the_others() {
         let mut table = table();
         table.row(["n".repeat(255).into(), "host-b".into(), "9".into(), "-".into()]);
         let text = table.render(Style { width: Some(80), colours: false });
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_take_no_room() {
+    fn colours_take_no_width() {
         let mut table = Table::new([column("STATE", 1), column("NAME", 1)]);
         table.row([tinted("held", Tint::Good), "a".into()]);
         let text = table.render(Style { width: None, colours: true });

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handoff_says_to_whom_if_that_is_known() {
+    fn handoff_shows_its_target_if_known() {
         let asked = |to: &str| {
             let transfer = Some(PendingTransfer { to_session_id: to.into(), drain: seconds(10) });
             handoff(&Claim { transfer, ..Claim::default() })

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_waiter_may_be_kept_away_at_another_lock() {
+    fn waiter_may_be_blocked_at_another_lock() {
         let waiters = vec![claim(42, "s2", 0, &["job", "other"]), claim(43, "s3", 0, &["job"])];
         let mut idle = explanation(Vec::new(), waiters, Vec::new());
         idle.elsewhere = Some(("other".into(), claim(9, "s9", 10, &["other"])));
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_in_a_line_to_copy_is_never_an_option_and_never_a_command() {
+    fn name_in_a_line_to_copy_is_never_an_option_or_a_command() {
         let mut idle = explanation(Vec::new(), Vec::new(), Vec::new());
         idle.history.next_page_token = "more".into();
         for name in ["--endpoints=http://evil:1", "$(exit 7)", "it's", "a b"] {
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_not_made_up() {
+    fn unknown_values_are_not_invented() {
         let mut idle = explanation(Vec::new(), Vec::new(), Vec::new());
         assert!(why(&idle).ends_with("never held"));
         idle.history.kept_since = Some(prost_types::Timestamp { seconds: 1_700_000_000, nanos: 0 });

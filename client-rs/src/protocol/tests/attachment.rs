@@ -22,7 +22,7 @@ impl Bench {
 }
 
 #[test]
-fn every_stream_is_told_of_one_more() {
+fn each_stream_counts_one_attachment_more() {
     let mut bench = Bench::new();
     let mut answer = bench.opening("a", SessionOptions::new().ttl(TTL));
     assert_eq!(bench.counted().1, 1);
@@ -42,7 +42,7 @@ fn every_stream_is_told_of_one_more() {
 
 /// Another program may have had a session of this id before.
 #[test]
-fn who_is_told_to_be_late_and_is_not_counts_on_from_there() {
+fn late_attachment_counts_on_from_the_servers_count() {
     let mut bench = Bench::new();
     let mut answer = bench.opening("a", SessionOptions::new().ttl(TTL));
     let (command, _) = bench.counted();

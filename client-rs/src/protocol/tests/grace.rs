@@ -39,7 +39,7 @@ fn attached(id: &str, tokens: &[u64]) -> Answered {
 }
 
 #[test]
-fn with_a_grace_the_server_is_pinged_at_a_third_of_it() {
+fn session_is_renewed_at_a_third_of_its_grace() {
     let mut bench = Bench::new();
     let session = bench.graced_session("a");
     assert_eq!(session.disconnect_grace(), Some(GRACE));
@@ -54,7 +54,7 @@ fn with_a_grace_the_server_is_pinged_at_a_third_of_it() {
 }
 
 #[test]
-fn a_hold_is_lost_when_nothing_is_heard_for_the_grace() {
+fn hold_is_lost_after_a_silence_of_the_grace() {
     let mut bench = Bench::new();
     let session = bench.graced_session("a");
     let guard = bench.hold(&session, 7);
@@ -72,7 +72,7 @@ fn a_hold_is_lost_when_nothing_is_heard_for_the_grace() {
 }
 
 #[test]
-fn a_hold_is_kept_by_attaching_elsewhere_within_the_grace() {
+fn hold_survives_failover_within_the_grace() {
     let mut bench = Bench::new();
     let session = bench.graced_session("a");
     let guard = bench.hold(&session, 7);
@@ -89,7 +89,7 @@ fn a_hold_is_kept_by_attaching_elsewhere_within_the_grace() {
 }
 
 #[test]
-fn what_was_held_back_for_want_of_progress_is_renewed_within_the_grace() {
+fn stalled_session_is_renewed_within_the_grace_after_a_tick() {
     let mut bench = Bench::new();
     let progress = Progress::begun(GRACE, bench.now);
     let options = SessionOptions::new().ttl(LONG).disconnect_grace(GRACE).renew_while(&progress);
@@ -108,7 +108,7 @@ fn what_was_held_back_for_want_of_progress_is_renewed_within_the_grace() {
 }
 
 #[test]
-fn a_grace_that_is_told_on_attaching_is_in_force() {
+fn grace_returned_on_attaching_is_in_force() {
     let mut bench = Bench::new();
     let session = bench.session("a");
     bench.reconnect();
@@ -123,7 +123,7 @@ fn a_grace_that_is_told_on_attaching_is_in_force() {
 }
 
 #[test]
-fn a_server_that_grants_no_grace_is_not_reckoned_to_have_one() {
+fn grace_that_the_server_does_not_grant_is_not_in_force() {
     let mut bench = Bench::new();
     let options = SessionOptions::new().ttl(TTL).disconnect_grace(GRACE);
     let session = bench.session_with("a", options, session("a", &[]));

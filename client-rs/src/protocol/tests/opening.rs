@@ -12,7 +12,7 @@ use crate::options::SessionOptions;
 use crate::protocol::Verdict;
 
 #[test]
-fn a_server_that_cannot_open_a_session_is_left_unless_it_serves_another() {
+fn server_that_cannot_open_a_session_is_left_unless_it_serves_another() {
     for serves_another in [false, true] {
         let mut bench = Bench::new();
         let _other = serves_another.then(|| bench.session("other"));
@@ -28,7 +28,7 @@ fn a_server_that_cannot_open_a_session_is_left_unless_it_serves_another() {
 }
 
 #[test]
-fn a_late_answer_to_an_opening_that_was_given_up_opens_no_other() {
+fn late_reply_to_a_cancelled_opening_opens_no_other() {
     let mut bench = Bench::new();
     let _given_up = bench.opening("a", SessionOptions::new().ttl(TTL));
     let (command, _) = bench.said_once();
@@ -43,7 +43,7 @@ fn a_late_answer_to_an_opening_that_was_given_up_opens_no_other() {
 }
 
 #[test]
-fn an_opening_that_nobody_waits_for_does_not_keep_its_id() {
+fn cancelled_opening_does_not_keep_its_id() {
     let mut bench = Bench::new();
     drop(bench.opening("a", SessionOptions::new().ttl(TTL)));
     assert!(matches!(bench.said_once(), (_, Commanded::OpenSession(_))));
@@ -56,7 +56,7 @@ fn an_opening_that_nobody_waits_for_does_not_keep_its_id() {
 }
 
 #[test]
-fn a_session_whose_id_another_program_uses_is_lost_and_not_closed() {
+fn session_whose_id_another_program_uses_is_lost_and_not_closed() {
     let mut bench = Bench::new();
     let session = bench.session("a");
     bench.reconnect();

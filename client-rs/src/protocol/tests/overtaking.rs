@@ -15,7 +15,7 @@ fn evicted(token: u64) -> Answered {
 }
 
 #[test]
-fn the_end_of_a_hold_may_be_told_before_its_beginning() {
+fn end_of_a_hold_may_arrive_before_its_grant() {
     let mut bench = Bench::new();
     let session = bench.session("a");
     let (_, mut answer) = bench.acquire(&session, Wait::Forever);
@@ -32,7 +32,7 @@ fn the_end_of_a_hold_may_be_told_before_its_beginning() {
 }
 
 #[test]
-fn the_end_of_an_earlier_hold_says_nothing_about_the_next() {
+fn end_of_an_earlier_hold_does_not_end_the_next() {
     let mut bench = Bench::new();
     let session = bench.session("a");
     let (_, mut answer) = bench.acquire(&session, Wait::Forever);
@@ -43,7 +43,7 @@ fn the_end_of_an_earlier_hold_says_nothing_about_the_next() {
 }
 
 #[test]
-fn a_handoff_may_be_asked_for_before_the_grant_is_told() {
+fn transfer_request_may_arrive_before_the_grant() {
     let mut bench = Bench::new();
     let session = bench.session("a");
     let (_, mut answer) = bench.acquire(&session, Wait::Forever);

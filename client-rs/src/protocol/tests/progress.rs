@@ -43,7 +43,7 @@ fn pass_renewing(bench: &mut Bench, while_: Duration) -> usize {
 }
 
 #[test]
-fn without_progress_a_session_is_at_risk_and_then_lost() {
+fn stalled_session_is_at_risk_and_then_lost() {
     let mut bench = Bench::new();
     let (session, _progress) = depending(&mut bench, "a");
     let guard = bench.hold(&session, 7);
@@ -61,7 +61,7 @@ fn without_progress_a_session_is_at_risk_and_then_lost() {
 }
 
 #[test]
-fn progress_before_the_deadline_makes_it_safe_again() {
+fn progress_before_the_deadline_makes_a_session_healthy_again() {
     let mut bench = Bench::new();
     let (session, progress) = depending(&mut bench, "a");
     assert_eq!(pass_renewing(&mut bench, 1_450 * MS), 1);
@@ -79,7 +79,7 @@ fn progress_before_the_deadline_makes_it_safe_again() {
 }
 
 #[test]
-fn what_is_lost_for_want_of_an_answer_is_not_called_stalled() {
+fn session_lost_without_a_reply_is_not_reported_stalled() {
     let mut bench = Bench::new();
     let (session, progress) = depending(&mut bench, "a");
     pass_renewing(&mut bench, 1_000 * MS);
@@ -91,7 +91,7 @@ fn what_is_lost_for_want_of_an_answer_is_not_called_stalled() {
 }
 
 #[test]
-fn one_without_progress_is_left_out_of_the_others_renewal() {
+fn stalled_session_is_excluded_from_the_renewal_of_others() {
     let mut bench = Bench::new();
     let (_stalled, _progress) = depending(&mut bench, "a");
     let _other = bench.session("b");
@@ -102,7 +102,7 @@ fn one_without_progress_is_left_out_of_the_others_renewal() {
 }
 
 #[test]
-fn nothing_else_renews_it_either() {
+fn stalled_session_is_renewed_by_no_other_command() {
     let mut bench = Bench::new();
     let (session, progress) = depending(&mut bench, "a");
     pass_renewing(&mut bench, 700 * MS);
@@ -132,7 +132,7 @@ fn nothing_else_renews_it_either() {
 }
 
 #[test]
-fn the_progress_of_a_hold_counts_from_its_grant_to_its_end() {
+fn progress_of_a_hold_counts_from_its_grant_to_its_end() {
     let mut bench = Bench::new();
     let session = bench.session("a");
     assert!(pass_renewing(&mut bench, 2_000 * MS) > 3);
@@ -154,7 +154,7 @@ fn the_progress_of_a_hold_counts_from_its_grant_to_its_end() {
 }
 
 #[test]
-fn a_hold_that_the_server_ended_needs_no_progress() {
+fn hold_ended_by_the_server_needs_no_progress() {
     let mut bench = Bench::new();
     let session = bench.session("a");
     let guard = hold_depending(&mut bench, &session, 7);

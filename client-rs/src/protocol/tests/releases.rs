@@ -22,14 +22,14 @@ fn released(reason: &str, metadata: &[(&str, &str)]) -> Error {
 }
 
 #[test]
-fn what_only_the_server_knows_to_be_lost_is_told_to_be() {
+fn release_of_a_hold_ended_by_the_server_returns_lost() {
     let evicted = LostReason::Ended { reason: EndReason::Evicted, operator: None, note: None };
     let told = released("HOLD_ENDED", &[("name", "job"), ("end_reason", "evicted")]);
     assert!(matches!(&told, Error::Lost(reason) if *reason == evicted), "{told:?}");
 }
 
 #[test]
-fn other_refusals_are_passed_on() {
+fn release_returns_other_rejections() {
     let told = released("NOT_HOLDER", &[("name", "job")]);
     assert_eq!(told.reason(), Some(&Reason::NotHolder), "{told:?}");
 }

@@ -26,7 +26,7 @@ impl Bench {
 }
 
 #[test]
-fn what_was_given_back_is_given_back_again() {
+fn released_hold_is_released_again() {
     let mut bench = Bench::new();
     let session = bench.attached_with_a_stray();
     let (command, kind) = bench.said_once();
@@ -37,7 +37,7 @@ fn what_was_given_back_is_given_back_again() {
 }
 
 #[test]
-fn what_could_not_be_given_back_is_when_the_session_is_attached_again() {
+fn failed_release_of_a_stray_is_repeated_on_attaching() {
     let mut bench = Bench::new();
     let _session = bench.attached_with_a_stray();
     let (command, _) = bench.said_once();
@@ -50,7 +50,7 @@ fn what_could_not_be_given_back_is_when_the_session_is_attached_again() {
 }
 
 #[test]
-fn what_is_asked_for_again_is_not_given_back() {
+fn claim_requested_again_is_not_released() {
     let mut bench = Bench::new();
     let session = bench.session("a");
     let (_, mut answer) = bench.acquire(&session, Wait::Forever);
@@ -65,7 +65,7 @@ fn what_is_asked_for_again_is_not_given_back() {
 }
 
 #[test]
-fn what_was_withdrawn_is_withdrawn_again() {
+fn cancelled_wait_is_cancelled_again() {
     let mut bench = Bench::new();
     let _session = bench.session("a");
     bench.reconnect();

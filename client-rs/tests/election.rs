@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_the_leader_works_and_a_new_term_has_a_new_token() -> anyhow::Result<()> {
+async fn only_the_leader_runs_its_body_and_a_new_term_has_a_new_token() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let (work, mut worked) = mpsc::channel(64);
     let mut candidates = Vec::new();
@@ -67,7 +67,7 @@ async fn only_the_leader_works_and_a_new_term_has_a_new_token() -> anyhow::Resul
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn observers_are_told_who_leads() -> anyhow::Result<()> {
+async fn observers_receive_each_leader() -> anyhow::Result<()> {
     let cluster = Cluster::start(2).await?;
     let client = cluster.client()?;
     let election = client.election("leader").owner("me").metadata("address", "10.0.0.1:80");
@@ -99,7 +99,7 @@ async fn events(watch: &mut Watch) -> Vec<(u64, String, EventKind)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_watch_resumes_on_the_next_server_and_skips_nothing() -> anyhow::Result<()> {
+async fn watch_resumes_at_the_next_server_without_gaps() -> anyhow::Result<()> {
     let cluster = Cluster::start(2).await?;
     let (client, other) = (cluster.client()?, cluster.client()?);
     let held = within(other.lock("job-0").owner("holder").acquire()).await?;
@@ -138,7 +138,7 @@ async fn a_watch_resumes_on_the_next_server_and_skips_nothing() -> anyhow::Resul
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_slow_reader_is_told_everything_and_slows_nobody() -> anyhow::Result<()> {
+async fn slow_reader_receives_every_event_and_blocks_no_other_call() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
     let mut watch = client.watch(WatchOptions::names(["job"]));
@@ -150,17 +150,17 @@ async fn a_slow_reader_is_told_everything_and_slows_nobody() -> anyhow::Result<(
         granted.push(guard.token());
         within(guard.release()).await?;
     }
-    let mut told = Vec::new();
-    while told.len() < granted.len() {
+    let mut received = Vec::new();
+    while received.len() < granted.len() {
         let grants = events(&mut watch).await.into_iter().filter(|(_, _, kind)| *kind == EventKind::Granted);
-        told.extend(grants.map(|(revision, _, _)| revision));
+        received.extend(grants.map(|(revision, _, _)| revision));
     }
-    assert_eq!(told, granted);
+    assert_eq!(received, granted);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_watched_ends_with_the_reason() -> anyhow::Result<()> {
+async fn rejected_watch_ends_with_the_reason() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let mut watch = cluster.client()?.watch(WatchOptions::names(["line\nbreak"]));
     assert!(matches!(within(watch.next()).await, Some(Err(_))));
@@ -169,27 +169,27 @@ async fn what_cannot_be_watched_ends_with_the_reason() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_leader_that_ends_its_term_is_followed_by_itself() -> anyhow::Result<()> {
+async fn sole_candidate_leads_again_after_its_body_returns() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let election = cluster.client()?.election("leader");
     let terms = Arc::new(AtomicU64::new(0));
-    let (tell, mut told) = mpsc::channel(8);
+    let (tokens, mut received) = mpsc::channel(8);
     let leading = {
         let terms = Arc::clone(&terms);
         tokio::spawn(async move {
             election
                 .lead(move |hold| {
-                    let tell = tell.clone();
+                    let tokens = tokens.clone();
                     terms.fetch_add(1, Ordering::SeqCst);
                     async move {
-                        let _ = tell.send(hold.token()).await;
+                        let _ = tokens.send(hold.token()).await;
                     }
                 })
                 .await
         })
     };
-    let first = within(told.recv()).await;
-    let second = within(told.recv()).await;
+    let first = within(received.recv()).await;
+    let second = within(received.recv()).await;
     assert!(second > first);
     leading.abort();
     Ok(())

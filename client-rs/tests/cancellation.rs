@@ -16,19 +16,19 @@ enum Way {
     /// Its future is dropped.
     Dropped,
     /// Its wait times out.
-    Timed,
+    TimedOut,
     /// Its session is closed.
-    Closed,
+    SessionClosed,
     /// Its client is closed.
-    Gone,
+    ClientClosed,
 }
 
-const WAYS: [Way; 4] = [Way::Dropped, Way::Timed, Way::Closed, Way::Gone];
+const WAYS: [Way; 4] = [Way::Dropped, Way::TimedOut, Way::SessionClosed, Way::ClientClosed];
 
 /// The timeout of a bounded wait.
 const SHORT: Duration = Duration::from_millis(300);
 
-type Asked<T> = JoinHandle<tenure_client::Result<T>>;
+type Pending<T> = JoinHandle<tenure_client::Result<T>>;
 
 /// Three clients of one lock: the first holds it, the second and the third wait.
 struct Three {
@@ -36,8 +36,8 @@ struct Three {
     other: Client,
     client: Client,
     second: Session,
-    asked: Asked<Attempt>,
-    third: Asked<Guard>,
+    pending: Pending<Attempt>,
+    third: Pending<Guard>,
 }
 
 impl Three {
@@ -47,29 +47,29 @@ impl Three {
         let (other, client) = (cluster.bystander()?, cluster.client()?);
         let first = within(other.lock("job").acquire()).await?;
         let second = within(client.session(SessionOptions::new())).await?;
-        let wait = if way == Way::Timed { SHORT } else { support::PATIENCE };
-        let asked = tokio::spawn(second.lock("job").acquire_within(wait));
+        let wait = if way == Way::TimedOut { SHORT } else { support::PATIENCE };
+        let pending = tokio::spawn(second.lock("job").acquire_within(wait));
         waiters(&other, "job", 1).await;
         let third = tokio::spawn(other.lock("job").acquire());
-        until("they wait", async || {
+        until("both wait", async || {
             let lock = other.get_lock("job").await.expect("read");
-            lock.waiter_count == 2 || (way == Way::Timed && lock.waiter_count == 1 && asked.is_finished())
+            lock.waiter_count == 2 || (way == Way::TimedOut && lock.waiter_count == 1 && pending.is_finished())
         })
         .await;
-        Ok((Self { cluster, other, client, second, asked, third }, first))
+        Ok((Self { cluster, other, client, second, pending, third }, first))
     }
 
     /// Starts the cancellation.
-    fn give_up(&self, way: Way) {
+    fn cancel(&self, way: Way) {
         match way {
-            Way::Dropped => self.asked.abort(),
+            Way::Dropped => self.pending.abort(),
             // The wait times out by itself.
-            Way::Timed => {}
-            Way::Closed => {
+            Way::TimedOut => {}
+            Way::SessionClosed => {
                 let session = self.second.clone();
                 tokio::spawn(async move { session.close().await });
             }
-            Way::Gone => {
+            Way::ClientClosed => {
                 let client = self.client.clone();
                 tokio::spawn(async move { client.close().await });
             }
@@ -77,17 +77,17 @@ impl Three {
     }
 
     /// Checks that a granted client knows of its hold, and that a cancelled one does not block the next.
-    async fn check(self, way: Way, released: Asked<()>) -> anyhow::Result<()> {
+    async fn check(self, way: Way, released: Pending<()>) -> anyhow::Result<()> {
         within(released).await??;
         let mut guard = None;
-        match within(self.asked).await {
+        match within(self.pending).await {
             Ok(Ok(Attempt::Acquired(held))) => {
-                assert_eq!(way, Way::Timed, "{held:?}");
+                assert_eq!(way, Way::TimedOut, "{held:?}");
                 assert_eq!(self.cluster.granted(self.second.id()).await, held.token());
                 guard = Some(held);
             }
-            Ok(Ok(Attempt::Busy(_))) => assert_eq!(way, Way::Timed),
-            Ok(Err(Error::Lost(LostReason::Closed))) => assert!(matches!(way, Way::Closed | Way::Gone)),
+            Ok(Ok(Attempt::Busy(_))) => assert_eq!(way, Way::TimedOut),
+            Ok(Err(Error::Lost(LostReason::Closed))) => assert!(matches!(way, Way::SessionClosed | Way::ClientClosed)),
             Err(error) if error.is_cancelled() => assert_eq!(way, Way::Dropped),
             other => panic!("{way:?}: {other:?}"),
         }
@@ -97,7 +97,8 @@ impl Three {
         let third = within(self.third).await??;
         let id = third.session().id();
         assert_eq!(self.cluster.granted(id).await, third.token());
-        let sessions = if matches!(way, Way::Closed | Way::Gone) { vec![id] } else { vec![id, self.second.id()] };
+        let sessions =
+            if matches!(way, Way::SessionClosed | Way::ClientClosed) { vec![id] } else { vec![id, self.second.id()] };
         self.cluster.holds_only(&[("job", third.token())], &sessions).await;
         assert!(third.is_valid());
         drop(self.other);
@@ -107,15 +108,15 @@ impl Three {
 
 /// Waits for sent messages to arrive. Arrival cannot be observed: a late message arrives after those meant to follow
 /// it, and that order has to work as well.
-async fn let_it_arrive() {
+async fn wait_for_arrival() {
     tokio::time::sleep(SHORT / 3).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn before_the_grant() -> anyhow::Result<()> {
+async fn wait_cancelled_before_the_grant_lets_the_next_in() -> anyhow::Result<()> {
     for way in WAYS {
         let (three, first) = Three::queue(way).await?;
-        three.give_up(way);
+        three.cancel(way);
         waiters(&three.other, "job", 1).await;
         three.check(way, tokio::spawn(first.release())).await?;
     }
@@ -123,17 +124,17 @@ async fn before_the_grant() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_the_grant_is_committed() -> anyhow::Result<()> {
+async fn wait_cancelled_during_commit_of_the_grant_lets_the_next_in() -> anyhow::Result<()> {
     for way in WAYS {
         let (three, first) = Three::queue(way).await?;
         let hold = three.cluster.database.hold_appends();
         let released = tokio::spawn(first.release());
         within(hold.reached()).await;
-        three.give_up(way);
-        if way == Way::Timed {
+        three.cancel(way);
+        if way == Way::TimedOut {
             tokio::time::sleep(SHORT).await;
         }
-        let_it_arrive().await;
+        wait_for_arrival().await;
         drop(hold);
         three.check(way, released).await?;
     }
@@ -141,18 +142,18 @@ async fn while_the_grant_is_committed() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn just_before_the_lock_is_free() -> anyhow::Result<()> {
+async fn wait_cancelled_just_before_the_release_lets_the_next_in() -> anyhow::Result<()> {
     for way in WAYS {
         let (three, first) = Three::queue(way).await?;
         let hold = three.cluster.database.hold_appends();
-        three.give_up(way);
+        three.cancel(way);
         // The cancellation is being committed when the lock is released, unless the wait timed out even before.
         tokio::select! {
             () = within(hold.reached()) => {}
-            () = until("it is over", async || three.asked.is_finished()), if way == Way::Timed => {}
+            () = until("the wait is over", async || three.pending.is_finished()), if way == Way::TimedOut => {}
         }
         let released = tokio::spawn(first.release());
-        let_it_arrive().await;
+        wait_for_arrival().await;
         drop(hold);
         three.check(way, released).await?;
     }
@@ -160,7 +161,7 @@ async fn just_before_the_lock_is_free() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_nobody_knows_whether_the_grant_is_committed() -> anyhow::Result<()> {
+async fn wait_cancelled_with_unknown_outcome_of_the_grant_lets_the_next_in() -> anyhow::Result<()> {
     for fault in [Fault::OutcomeUnknown, Fault::OutcomeUnknownAndLost] {
         for way in WAYS {
             let (three, first) = Three::queue(way).await?;
@@ -168,7 +169,7 @@ async fn while_nobody_knows_whether_the_grant_is_committed() -> anyhow::Result<(
             three.cluster.database.fail_next(fault);
             let released = tokio::spawn(first.release());
             within(hold.reached()).await;
-            three.give_up(way);
+            three.cancel(way);
             drop(hold);
             three.check(way, released).await?;
         }
@@ -177,20 +178,20 @@ async fn while_nobody_knows_whether_the_grant_is_committed() -> anyhow::Result<(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bounded_wait_ends_as_such_though_its_session_was_moved() -> anyhow::Result<()> {
+async fn bounded_wait_ends_busy_while_its_session_is_moved() -> anyhow::Result<()> {
     let cluster = Cluster::start(2).await?;
     let client = cluster.client()?;
     let session = within(client.session(SessionOptions::new())).await?;
     let other = Client::connect(cluster.relay(1 - cluster.serving().await).url())?;
     let guard = within(other.lock("job").acquire()).await?;
-    let asked = tokio::spawn(session.lock("job").acquire_within(SHORT * 3));
+    let pending = tokio::spawn(session.lock("job").acquire_within(SHORT * 3));
     waiters(&other, "job", 1).await;
     // Another client renews the session at another server: its own client moves it back, and repeats the acquire.
-    while !asked.is_finished() {
+    while !pending.is_finished() {
         within(other.renew(session.id())).await?;
         tokio::time::sleep(SHORT / 10).await;
     }
-    let Attempt::Busy(busy) = within(asked).await?? else { panic!("two hold it") };
+    let Attempt::Busy(busy) = within(pending).await?? else { panic!("the lock is held twice") };
     assert_eq!(busy.holder.and_then(|holder| holder.token), Some(guard.token()));
     cluster.holds_only(&[("job", guard.token())], &[guard.session().id(), session.id()]).await;
     assert_eq!(cluster.grants(None), [guard.token()]);
@@ -198,7 +199,7 @@ async fn a_bounded_wait_ends_as_such_though_its_session_was_moved() -> anyhow::R
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_eviction_in_the_moment_of_the_grant_is_heeded() -> anyhow::Result<()> {
+async fn eviction_at_the_moment_of_the_grant_ends_the_hold() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let (client, other) = (cluster.client()?, cluster.bystander()?);
     let session = within(client.session(SessionOptions::new())).await?;
@@ -208,15 +209,15 @@ async fn an_eviction_in_the_moment_of_the_grant_is_heeded() -> anyhow::Result<()
     let opening = client.clone();
     let opening = tokio::spawn(async move { opening.session(SessionOptions::new().id("other")).await });
     within(hold.reached()).await;
-    let asked = tokio::spawn(session.lock("job").acquire());
-    let_it_arrive().await;
+    let pending = tokio::spawn(session.lock("job").acquire());
+    wait_for_arrival().await;
     let evicting = other.clone();
     let evicted = tokio::spawn(async move { evicting.evict("job", EvictOptions::by("ops")).await });
-    let_it_arrive().await;
+    wait_for_arrival().await;
     drop(hold);
     let opened = within(opening).await??;
     let evicted = within(evicted).await??;
-    let guard = within(asked).await??;
+    let guard = within(pending).await??;
     if let [evicted] = &evicted[..] {
         assert_eq!(evicted.token, Some(guard.token()));
         let lost = within(guard.lost()).await;

@@ -29,8 +29,8 @@ impl Subject {
     }
 
     /// Closes the client's connection, with all replies that were swallowed.
-    async fn reconnect(&self, cluster: &Cluster, elsewhere: bool) {
-        if elsewhere {
+    async fn reconnect(&self, cluster: &Cluster, fails_over: bool) {
+        if fails_over {
             cluster.relay(self.server).cut();
         } else {
             cluster.relay(1 - self.server).cut();
@@ -47,15 +47,15 @@ async fn holder(cluster: &Cluster) -> anyhow::Result<(Client, Guard)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_grant_at_once() -> anyhow::Result<()> {
-    for elsewhere in WAYS {
+async fn immediate_grant_is_returned_after_reconnect() -> anyhow::Result<()> {
+    for fails_over in WAYS {
         let cluster = Cluster::start(2).await?;
         let subject = Subject::new(&cluster).await?;
         cluster.relay(subject.server).deafen();
-        let asked = tokio::spawn(subject.session.lock("job").acquire());
+        let pending = tokio::spawn(subject.session.lock("job").acquire());
         let token = cluster.granted(subject.id()).await;
-        subject.reconnect(&cluster, elsewhere).await;
-        let guard = within(asked).await??;
+        subject.reconnect(&cluster, fails_over).await;
+        let guard = within(pending).await??;
         assert_eq!((guard.token(), guard.is_valid()), (token, true));
         cluster.holds_only(&[("job", token)], &[subject.id()]).await;
         within(guard.release()).await?;
@@ -66,18 +66,18 @@ async fn of_a_grant_at_once() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_grant_after_a_wait() -> anyhow::Result<()> {
-    for elsewhere in WAYS {
+async fn grant_after_a_wait_is_returned_after_reconnect() -> anyhow::Result<()> {
+    for fails_over in WAYS {
         let cluster = Cluster::start(2).await?;
         let subject = Subject::new(&cluster).await?;
         let (other, held) = holder(&cluster).await?;
-        let asked = tokio::spawn(subject.session.lock("job").acquire());
+        let pending = tokio::spawn(subject.session.lock("job").acquire());
         waiters(&other, "job", 1).await;
         cluster.relay(subject.server).deafen();
         within(held.release()).await?;
         let token = cluster.granted(subject.id()).await;
-        subject.reconnect(&cluster, elsewhere).await;
-        let guard = within(asked).await??;
+        subject.reconnect(&cluster, fails_over).await;
+        let guard = within(pending).await??;
         assert_eq!((guard.token(), guard.is_valid()), (token, true));
         cluster.holds_only(&[("job", token)], &[subject.id()]).await;
         within(guard.release()).await?;
@@ -87,17 +87,17 @@ async fn of_a_grant_after_a_wait() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_refusal() -> anyhow::Result<()> {
-    for elsewhere in WAYS {
+async fn busy_reply_is_returned_after_reconnect() -> anyhow::Result<()> {
+    for fails_over in WAYS {
         for wait in [Duration::ZERO, Duration::from_millis(50)] {
             let cluster = Cluster::start(2).await?;
             let subject = Subject::new(&cluster).await?;
             let (_other, held) = holder(&cluster).await?;
             cluster.relay(subject.server).deafen();
-            let asked = tokio::spawn(subject.session.lock("job").acquire_within(wait));
+            let pending = tokio::spawn(subject.session.lock("job").acquire_within(wait));
             cluster.relay(subject.server).swallows().await;
-            subject.reconnect(&cluster, elsewhere).await;
-            let Attempt::Busy(busy) = within(asked).await?? else { panic!("two hold it") };
+            subject.reconnect(&cluster, fails_over).await;
+            let Attempt::Busy(busy) = within(pending).await?? else { panic!("the lock is held twice") };
             assert_eq!(busy.holder.and_then(|holder| holder.token), Some(held.token()));
             cluster.holds_only(&[("job", held.token())], &[subject.id(), held.session().id()]).await;
         }
@@ -106,12 +106,12 @@ async fn of_a_refusal() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_releases() -> anyhow::Result<()> {
-    for elsewhere in WAYS {
+async fn releases_are_confirmed_after_reconnect() -> anyhow::Result<()> {
+    for fails_over in WAYS {
         let cluster = Cluster::start(2).await?;
         let subject = Subject::new(&cluster).await?;
-        let asked = (0..100).map(|number| subject.session.lock(format!("job-{number:03}")).acquire());
-        let guards = within(futures::future::try_join_all(asked)).await?;
+        let pending = (0..100).map(|number| subject.session.lock(format!("job-{number:03}")).acquire());
+        let guards = within(futures::future::try_join_all(pending)).await?;
         cluster.relay(subject.server).deafen();
         let released = tokio::spawn(futures::future::try_join_all(guards.into_iter().map(Guard::release)));
         let other = cluster.bystander()?;
@@ -119,7 +119,7 @@ async fn of_many_releases() -> anyhow::Result<()> {
             other.get_session(subject.id()).await.is_ok_and(|session| session.claims.is_empty())
         })
         .await;
-        subject.reconnect(&cluster, elsewhere).await;
+        subject.reconnect(&cluster, fails_over).await;
         within(released).await??;
         cluster.holds_only(&[], &[subject.id()]).await;
         assert_eq!(cluster.grants(None).len(), 100);
@@ -128,19 +128,19 @@ async fn of_many_releases() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_giving_up() -> anyhow::Result<()> {
-    for elsewhere in WAYS {
+async fn wait_repeated_after_its_cancellation_is_granted_after_reconnect() -> anyhow::Result<()> {
+    for fails_over in WAYS {
         let cluster = Cluster::start(2).await?;
         let subject = Subject::new(&cluster).await?;
         let (other, held) = holder(&cluster).await?;
-        let asked = tokio::spawn(subject.session.lock("job").acquire());
+        let pending = tokio::spawn(subject.session.lock("job").acquire());
         waiters(&other, "job", 1).await;
         cluster.relay(subject.server).deafen();
-        asked.abort();
+        pending.abort();
         waiters(&other, "job", 0).await;
         // The client repeats the request before it knows the outcome of the first one.
         let again = tokio::spawn(subject.session.lock("job").acquire());
-        subject.reconnect(&cluster, elsewhere).await;
+        subject.reconnect(&cluster, fails_over).await;
         waiters(&other, "job", 1).await;
         within(held.release()).await?;
         let guard = within(again).await??;
@@ -152,8 +152,8 @@ async fn of_a_giving_up() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_handoff() -> anyhow::Result<()> {
-    for elsewhere in WAYS {
+async fn transfer_is_confirmed_after_reconnect() -> anyhow::Result<()> {
+    for fails_over in WAYS {
         let cluster = Cluster::start(2).await?;
         let subject = Subject::new(&cluster).await?;
         let guard = within(subject.session.lock("job").acquire()).await?;
@@ -163,7 +163,7 @@ async fn of_a_handoff() -> anyhow::Result<()> {
         cluster.relay(subject.server).deafen();
         let handed = tokio::spawn(async move { guard.transfer_to(None).await });
         let next = within(next).await??;
-        subject.reconnect(&cluster, elsewhere).await;
+        subject.reconnect(&cluster, fails_over).await;
         assert_eq!(within(handed).await??, next.token());
         cluster.holds_only(&[("job", next.token())], &[subject.id(), next.session().id()]).await;
         assert_eq!(cluster.grants(None).len(), 2);

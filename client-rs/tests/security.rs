@@ -16,14 +16,14 @@ use tenure_server::store::MemoryDatabase;
 use tenure_server::transport::{ConnectionLimits, TlsFiles};
 
 /// A server with TLS, and the authority that issued its certificate and those of its clients.
-struct Secured {
+struct SecuredServer {
     authority: Authority,
     server: Server,
 }
 
-impl Secured {
+impl SecuredServer {
     /// Accepts client certificates, except those with revoked serial numbers, and the tokens in this file.
-    async fn open(revoked: &[u64], tokens_file: Option<PathBuf>) -> Self {
+    async fn start(revoked: &[u64], tokens_file: Option<PathBuf>) -> Self {
         let authority = Authority::new("an authority").unwrap();
         let Certified { cert, key } = authority.certify("server", 1, &["localhost"]).unwrap();
         let client_crl = Some(authority.revoke(revoked).unwrap());
@@ -70,9 +70,9 @@ impl Secured {
 }
 
 /// Acquires a lock and releases it; reads it by a plain call, too.
-async fn use_it(client: &Client) -> tenure_client::Result<()> {
+async fn use_lock(client: &Client) -> tenure_client::Result<()> {
     let Attempt::Acquired(guard) = client.lock("job").ttl(Duration::from_secs(10)).try_acquire().await? else {
-        panic!("nobody else is there");
+        panic!("another client holds the lock");
     };
     assert_eq!(client.get_lock("job").await?.holders.len(), 1);
     guard.release().await
@@ -81,7 +81,7 @@ async fn use_it(client: &Client) -> tenure_client::Result<()> {
 fn rule(refused: &Error) -> &str {
     match refused {
         Error::Refused(refusal) if refusal.reason == Reason::Unauthenticated => refusal.fact("rule").unwrap(),
-        other => panic!("not told who it is: {other:?}"),
+        other => panic!("not an authentication error: {other:?}"),
     }
 }
 
@@ -89,7 +89,7 @@ fn rule(refused: &Error) -> &str {
 async fn refused(options: ClientOptions) -> Error {
     let client = options.connect().unwrap();
     let begun = Instant::now();
-    let error = use_it(&client).await.unwrap_err();
+    let error = use_lock(&client).await.unwrap_err();
     let plain = client.get_lock("job").await.unwrap_err();
     assert_eq!(format!("{plain}"), format!("{error}"));
     assert!(begun.elapsed() < PATIENCE / 2, "{:?}", begun.elapsed());
@@ -97,10 +97,10 @@ async fn refused(options: ClientOptions) -> Error {
 }
 
 #[tokio::test]
-async fn a_certificate_says_who_it_is() {
-    let secured = Secured::open(&[13], None).await;
-    use_it(&secured.certified(7, "spiffe://secured/worker").connect().unwrap()).await.unwrap();
-    use_it(&secured.certified(8, "worker.secured").connect().unwrap()).await.unwrap();
+async fn certificate_authenticates_by_its_name() {
+    let secured = SecuredServer::start(&[13], None).await;
+    use_lock(&secured.certified(7, "spiffe://secured/worker").connect().unwrap()).await.unwrap();
+    use_lock(&secured.certified(8, "worker.secured").connect().unwrap()).await.unwrap();
 
     assert_eq!(rule(&refused(secured.options()).await), "credentials-required");
     assert_eq!(rule(&refused(secured.certified(9, "10.0.0.1")).await), "certificate-name");
@@ -110,11 +110,11 @@ async fn a_certificate_says_who_it_is() {
 }
 
 #[tokio::test]
-async fn who_is_not_to_be_trusted_is_told_so_by_name() {
-    let secured = Secured::open(&[13], None).await;
+async fn untrusted_peers_fail_with_the_reason() {
+    let secured = SecuredServer::start(&[13], None).await;
     let unavailable = async |options: ClientOptions| {
         let client = options.call_timeout(Duration::from_millis(500)).connect().unwrap();
-        match use_it(&client).await.unwrap_err() {
+        match use_lock(&client).await.unwrap_err() {
             Error::Unavailable(problem) => problem,
             other => panic!("{other:?}"),
         }
@@ -134,27 +134,27 @@ async fn who_is_not_to_be_trusted_is_told_so_by_name() {
 }
 
 #[tokio::test]
-async fn tokens_and_certificates_may_be_replaced_while_all_goes_on() {
+async fn tokens_and_certificates_are_replaced_while_serving() {
     let folder = tempfile::tempdir().unwrap();
     let (tokens, mine) = (folder.path().join("tokens"), folder.path().join("mine"));
     let (first, line) = new_token("worker").unwrap();
     std::fs::write(&tokens, &line).unwrap();
     std::fs::write(&mine, format!("{first}\n")).unwrap();
-    let secured = Secured::open(&[], Some(tokens.clone())).await;
+    let secured = SecuredServer::start(&[], Some(tokens.clone())).await;
     let client = secured.options().token_file(&mine).connect().unwrap();
-    use_it(&client).await.unwrap();
+    use_lock(&client).await.unwrap();
 
     // An invalid file changes nothing; then a valid one replaces it.
     std::fs::write(&tokens, "nonsense").unwrap();
     let (second, line) = new_token("worker").unwrap();
     assert_eq!(rule(&refused(secured.options().token(&second)).await), "known-token");
-    use_it(&client).await.unwrap();
+    use_lock(&client).await.unwrap();
     std::fs::write(&tokens, &line).unwrap();
-    let taken = async || use_it(&secured.options().token(&second).connect().unwrap()).await.is_ok();
+    let taken = async || use_lock(&secured.options().token(&second).connect().unwrap()).await.is_ok();
     until("the new token is known", taken).await;
     assert_eq!(rule(&client.get_lock("job").await.unwrap_err()), "known-token");
     std::fs::write(&mine, &second).unwrap();
-    until("it shows the new token", async || client.get_lock("job").await.is_ok()).await;
+    until("the client sends the new token", async || client.get_lock("job").await.is_ok()).await;
 
     let successor = Authority::new("its successor").unwrap();
     let Certified { cert, key } = successor.certify("server", 1, &["localhost"]).unwrap();
@@ -162,18 +162,18 @@ async fn tokens_and_certificates_may_be_replaced_while_all_goes_on() {
     std::fs::copy(cert, secured.authority.folder().join("server.crt")).unwrap();
     let by_successor =
         secured.options().ca_cert(successor.ca()).token(&second).call_timeout(Duration::from_millis(500));
-    let taken = async || use_it(&by_successor.clone().connect().unwrap()).await.is_ok();
-    until("the new certificate is shown", taken).await;
-    use_it(&client).await.expect("a connection that is there goes on");
+    let taken = async || use_lock(&by_successor.clone().connect().unwrap()).await.is_ok();
+    until("the server sends the new certificate", taken).await;
+    use_lock(&client).await.expect("an open connection stays usable");
 }
 
 #[tokio::test]
-async fn a_stream_ends_when_what_was_shown_counts_no_more() {
+async fn stream_ends_when_its_credentials_are_revoked() {
     let folder = tempfile::tempdir().unwrap();
     let tokens = folder.path().join("tokens");
     let (token, line) = new_token("worker").unwrap();
     std::fs::write(&tokens, &line).unwrap();
-    let secured = Secured::open(&[], Some(tokens.clone())).await;
+    let secured = SecuredServer::start(&[], Some(tokens.clone())).await;
     let by_token = secured.options().token(&token).connect().unwrap();
     let by_certificate = secured.certified(21, "spiffe://secured/worker").connect().unwrap();
     let ttl = Duration::from_secs(2);
@@ -193,8 +193,8 @@ async fn a_stream_ends_when_what_was_shown_counts_no_more() {
 }
 
 #[tokio::test]
-async fn a_revocation_list_of_another_key_is_rejected_and_the_one_before_stays() {
-    let secured = Secured::open(&[31], None).await;
+async fn revocation_list_of_another_key_is_rejected_and_the_previous_one_stays() {
+    let secured = SecuredServer::start(&[31], None).await;
     let is_counted =
         || !secured.server.metrics.text().contains("tenure_reloads_refused_total{what=\"certificates\"} 0");
     assert!(!is_counted());
@@ -203,16 +203,16 @@ async fn a_revocation_list_of_another_key_is_rejected_and_the_one_before_stays()
     for authority in [stranger, Authority::new("a stranger").unwrap()] {
         std::fs::copy(authority.revoke(&[]).unwrap(), secured.authority.folder().join("revoked.crl")).unwrap();
         secured.server.reload();
-        until("it is counted", async || is_counted()).await;
-        use_it(&secured.certified(32, "ann").connect().unwrap()).await.expect("she is not locked out");
+        until("the rejected list is counted", async || is_counted()).await;
+        use_lock(&secured.certified(32, "ann").connect().unwrap()).await.expect("a certificate that is not revoked");
         let options = secured.certified(31, "bob").call_timeout(Duration::from_millis(500));
-        use_it(&options.connect().unwrap()).await.expect_err("he is still revoked");
+        use_lock(&options.connect().unwrap()).await.expect_err("the certificate is still revoked");
     }
 }
 
 #[tokio::test]
-async fn handshakes_that_fail_are_counted() {
-    let secured = Secured::open(&[], None).await;
+async fn failed_handshakes_are_counted() {
+    let secured = SecuredServer::start(&[], None).await;
     // The server replies with an alert instead of a ServerHello.
     for _ in 0..3 {
         let mut stranger = tokio::net::TcpStream::connect(secured.server.grpc_address).await.unwrap();
@@ -221,8 +221,8 @@ async fn handshakes_that_fail_are_counted() {
     }
     let is_counted = async || secured.server.metrics.text().contains("tenure_tls_handshakes_failed_total 3");
     until("each is counted", is_counted).await;
-    use_it(&secured.certified(2, "ann").connect().unwrap()).await.unwrap();
-    assert!(is_counted().await, "and no other");
+    use_lock(&secured.certified(2, "ann").connect().unwrap()).await.unwrap();
+    assert!(is_counted().await, "no other handshake is counted");
 }
 
 /// Returns the error of a client that cannot reach this server.
@@ -235,21 +235,21 @@ async fn problem(options: ClientOptions) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tls_on_one_side_only_is_called_that() {
-    let secured = Secured::open(&[], None).await;
+async fn tls_on_one_side_only_is_reported_as_such() {
+    let secured = SecuredServer::start(&[], None).await;
     let port = secured.server.grpc_address.port();
-    let told = problem(Client::builder().endpoints([format!("http://localhost:{port}")])).await;
+    let error = problem(Client::builder().endpoints([format!("http://localhost:{port}")])).await;
     assert!(
-        told.contains(&format!("the server at localhost:{port} expects TLS, use https://localhost:{port}")),
-        "{told}"
+        error.contains(&format!("the server at localhost:{port} expects TLS, use https://localhost:{port}")),
+        "{error}"
     );
 
     let cluster = Cluster::start(1).await.unwrap();
     let plain = cluster.direct_url(0).replace("http://", "");
     let options = Client::builder().endpoints([format!("https://{plain}")]).ca_cert(secured.authority.ca());
-    let told = problem(options).await;
-    assert!(told.contains(&format!("the server at {plain} speaks plaintext, use http://{plain}")), "{told}");
+    let error = problem(options).await;
+    assert!(error.contains(&format!("the server at {plain} speaks plaintext, use http://{plain}")), "{error}");
     // Neither server is affected by that.
-    use_it(&cluster.direct_client(0).unwrap()).await.unwrap();
-    use_it(&secured.certified(2, "ann").connect().unwrap()).await.unwrap();
+    use_lock(&cluster.direct_client(0).unwrap()).await.unwrap();
+    use_lock(&secured.certified(2, "ann").connect().unwrap()).await.unwrap();
 }
