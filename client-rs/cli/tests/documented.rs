@@ -64,8 +64,8 @@ fn command_lines_in_pages_are_valid() {
         let own = words.iter().position(|word| word == "--").unwrap_or(words.len());
         let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
         let output = command.args(&words[1..own]).arg("--help").output().expect("it starts");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{}\n{said}", words.join(" "));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}\n{stderr}", words.join(" "));
     }
 }
 

@@ -28,22 +28,22 @@ fn install_and_call(line: &[&str], dialect: &str, call: impl Fn(u32) -> String) 
         assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
     }
     let calls: Vec<String> = [33, 33, 34].map(&call).into();
-    let let_in = client(line, &calls.join("\n"));
-    assert!(let_in.status.success(), "{}", String::from_utf8_lossy(&let_in.stderr));
+    let accepted = client(line, &calls.join("\n"));
+    assert!(accepted.status.success(), "{}", String::from_utf8_lossy(&accepted.stderr));
     // Statements after the rejected one are not executed.
-    let refused = client(line, &format!("{}\n{}", call(33), call(35)));
-    assert!(!refused.status.success());
+    let rejected = client(line, &format!("{}\n{}", call(33), call(35)));
+    assert!(!rejected.status.success());
     let again = client(line, &call(34));
     assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
-    String::from_utf8(refused.stderr).unwrap()
+    String::from_utf8(rejected.stderr).unwrap()
 }
 
 #[tokio::test]
 async fn psql_runs_the_fence_script() {
     let url = Postgres::shared().await.unwrap().create_database().await.unwrap();
     let line = ["psql", "-v", "ON_ERROR_STOP=1", "-v", "VERBOSITY=verbose", &url];
-    let said = install_and_call(&line, "postgres", |token| format!("SELECT tenure_fence('job', {token});"));
-    assert!(said.contains("TF001: stale fencing token 33: 34 is the highest seen for job"), "{said}");
+    let stderr = install_and_call(&line, "postgres", |token| format!("SELECT tenure_fence('job', {token});"));
+    assert!(stderr.contains("TF001: stale fencing token 33: 34 is the highest seen for job"), "{stderr}");
 }
 
 #[tokio::test]
@@ -55,17 +55,17 @@ async fn mariadb_runs_the_fence_script() {
     for dialect in ["mysql", "mariadb"] {
         let reset = client(&line, "DROP TABLE IF EXISTS tenure_fences;");
         assert!(reset.status.success());
-        let said = install_and_call(&line, dialect, |token| format!("CALL tenure_fence('job', {token});"));
-        assert!(said.contains("ERROR 7420 (45000)"), "{said}");
-        assert!(said.contains("stale fencing token 33: 34 is the highest seen for job"), "{said}");
+        let stderr = install_and_call(&line, dialect, |token| format!("CALL tenure_fence('job', {token});"));
+        assert!(stderr.contains("ERROR 7420 (45000)"), "{stderr}");
+        assert!(stderr.contains("stale fencing token 33: 34 is the highest seen for job"), "{stderr}");
     }
     // The client's statement delimiter is ';' again, and comments are kept with `--comments`.
     let line = [line[0], line[1], line[2], line[3], line[4], "--comments", line[5]];
     let more = fence_sql("mysql") + "SELECT 'one'; SELECT 'two';";
-    let said = client(&line, &more);
-    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
-    let said = String::from_utf8(said.stdout).unwrap();
-    assert_eq!(said.lines().collect::<Vec<_>>(), ["one", "one", "two", "two"]);
+    let output = client(&line, &more);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(rows.lines().collect::<Vec<_>>(), ["one", "one", "two", "two"]);
 }
 
 #[tokio::test]
@@ -73,6 +73,6 @@ async fn sqlite3_runs_the_fence_script() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("work.db").display().to_string();
     let call = |token| format!("INSERT INTO tenure_fence (name, token) VALUES ('job', {token});");
-    let said = install_and_call(&["sqlite3", "-bail", &file], "sqlite", call);
-    assert!(said.contains("stale fencing token"), "{said}");
+    let stderr = install_and_call(&["sqlite3", "-bail", &file], "sqlite", call);
+    assert!(stderr.contains("stale fencing token"), "{stderr}");
 }

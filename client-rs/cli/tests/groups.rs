@@ -31,7 +31,11 @@ impl Printing {
     }
 
     async fn next(&mut self) -> String {
-        timeout(PATIENCE, self.lines.next_line()).await.expect("silent").unwrap().expect("it ended")
+        timeout(PATIENCE, self.lines.next_line())
+            .await
+            .expect("the process prints nothing")
+            .unwrap()
+            .expect("the process ended")
     }
 
     fn signal(&self, signal: Signal) {
@@ -55,8 +59,8 @@ async fn config_is_set_read_and_cleared() {
     let large = "x".repeat(65_537);
     let refused = json(&server, 2, &["group", "set", "g", &large]).await;
     assert!(refused["error"]["message"].as_str().unwrap().contains("config: 0 to 65536 bytes"), "{refused}");
-    let text = run(&server, &["group", "get", "nobody"]).await;
-    assert_eq!(String::from_utf8_lossy(&text.stdout).lines().next(), Some("nobody: no members"));
+    let text = run(&server, &["group", "get", "unused"]).await;
+    assert_eq!(String::from_utf8_lossy(&text.stdout).lines().next(), Some("unused: no members"));
 }
 
 #[tokio::test]

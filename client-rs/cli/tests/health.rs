@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
-use support::{PATIENCE, appears, ended, said, server, signal, tenure, waiters};
+use support::{PATIENCE, appears, ended, server, signal, stderr, tenure, waiters};
 use tenure_cli::child::{Health, HealthCheck, Outcome, Schedule, Signals, Task, Validity, since_boot, supervise};
 use tenure_client::Progress;
 use tenure_harness::wait_until;
@@ -49,7 +49,7 @@ async fn run(task: &Task) -> Outcome {
     timeout(PATIENCE, supervise(task, validity, &mut signals)).await.expect("it hangs").unwrap()
 }
 
-async fn turns(check: &HealthCheck, wanted: impl Fn(&Health) -> bool) -> Health {
+async fn until_health(check: &HealthCheck, wanted: impl Fn(&Health) -> bool) -> Health {
     let mut health = check.health.subscribe();
     timeout(PATIENCE, health.wait_for(wanted)).await.expect("its health does not change").unwrap().clone()
 }
@@ -59,13 +59,13 @@ fn pid(path: &Path) -> Pid {
     Pid::from_raw(fs::read_to_string(path).unwrap().trim().parse().unwrap()).unwrap()
 }
 
-async fn dies(pid: Pid) {
+async fn until_ended(pid: Pid) {
     let stat = format!("/proc/{}/stat", pid.as_raw_nonzero());
-    let lives = || {
+    let is_running = || {
         fs::read_to_string(&stat)
             .is_ok_and(|stat| !stat.rsplit(')').next().unwrap().trim_start().starts_with(['Z', 'X']))
     };
-    wait_until(PATIENCE, &format!("{pid:?} dies"), async || !lives()).await;
+    wait_until(PATIENCE, &format!("{pid:?} ends"), async || !is_running()).await;
 }
 
 /// A check that hangs. A process in its group writes its id to `file`, once.
@@ -80,10 +80,10 @@ async fn hung_check_fails_and_is_killed_with_its_group() {
     let check = check(&hanging(&file));
     let task = task(&format!("while ! test -e {}; do sleep 0.01; done; exit 7", done.display()), check.clone());
     let follow = async {
-        let health = turns(&check, |health| *health != Health::Healthy).await;
+        let health = until_health(&check, |health| *health != Health::Healthy).await;
         let why = "the health check failed 2 times in a row: it took longer than 300ms";
         assert_eq!(health, Health::Unhealthy(why.to_owned()));
-        dies(pid(&file)).await;
+        until_ended(pid(&file)).await;
         fs::write(&done, "").unwrap();
     };
     let (outcome, ()) = tokio::join!(run(&task), follow);
@@ -97,7 +97,7 @@ async fn check_does_not_outlive_the_command() {
     let check = HealthCheck { timeout: PATIENCE, ..check(&hanging(&file)) };
     let task = task(&format!("while ! test -e {}; do sleep 0.01; done", file.display()), check);
     assert_eq!(run(&task).await, Outcome::Ended(0));
-    dies(pid(&file)).await;
+    until_ended(pid(&file)).await;
 }
 
 #[tokio::test]
@@ -112,11 +112,11 @@ async fn output_of_a_failed_check_is_reported_and_a_success_makes_healthy_again(
     let check = HealthCheck { timeout: PATIENCE, ..check(&command) };
     let task = task(&format!("while ! test -e {}; do sleep 0.01; done", done.display()), check.clone());
     let follow = async {
-        let health = turns(&check, |health| *health != Health::Healthy).await;
+        let health = until_health(&check, |health| *health != Health::Healthy).await;
         let why = "the health check failed 2 times in a row: exit code 3: ill 42";
         assert_eq!(health, Health::Unhealthy(why.to_owned()));
         fs::write(&well, "").unwrap();
-        turns(&check, |health| *health == Health::Healthy).await;
+        until_health(&check, |health| *health == Health::Healthy).await;
         fs::write(&done, "").unwrap();
     };
     let (outcome, ()) = tokio::join!(run(&task), follow);
@@ -134,7 +134,7 @@ async fn check_that_cannot_run_is_reported_as_text_with_json_output() {
     // No `sh` is found here for the check.
     task.environment = vec![("PATH".to_owned(), "/nonexistent".to_owned())];
     let follow = async {
-        let health = turns(&check, |health| *health != Health::Healthy).await;
+        let health = until_health(&check, |health| *health != Health::Healthy).await;
         let why = "the health check failed 2 times in a row: exit code 127: tenure: sh: command not found";
         assert_eq!(health, Health::Unhealthy(why.to_owned()));
         fs::write(&done, "").unwrap();
@@ -144,7 +144,7 @@ async fn check_that_cannot_run_is_reported_as_text_with_json_output() {
 }
 
 /// A script that writes its process id to `file` and runs until it is killed.
-fn stubborn(file: &Path) -> String {
+fn ignoring_sigterm(file: &Path) -> String {
     format!("trap '' TERM; echo $$ > {0}.new; mv {0}.new {0}; while :; do sleep 0.01; done", file.display())
 }
 
@@ -160,7 +160,7 @@ async fn unhealthy_command_loses_its_lock_to_the_next() {
     let (file, well) = (dir.path().join("pid"), dir.path().join("well"));
     fs::write(&well, "").unwrap();
     let check = format!("test -e {} || sleep 1000", well.display());
-    let script = stubborn(&file);
+    let script = ignoring_sigterm(&file);
     let first = [&["lock", "--health-cmd", &check, "--health-timeout", "500ms"], &HEALTH[..]].concat();
     let first = [&first, &["job", "--", "sh", "-c", &script][..]].concat();
     let first = tenure(&server.url(), &first).spawn().unwrap();
@@ -171,18 +171,18 @@ async fn unhealthy_command_loses_its_lock_to_the_next() {
     waiters(&server, "job", "1").await;
 
     fs::remove_file(&well).unwrap();
-    let ill = Instant::now();
+    let unhealthy = Instant::now();
     let second = ended(second).await;
-    let took = ill.elapsed();
-    assert!(second.status.success(), "the first command worked on beside the second");
+    let took = unhealthy.elapsed();
+    assert!(second.status.success(), "the first command still ran beside the second");
     assert!(took < INTERVAL * RETRIES + INTERVAL + TTL + MARGIN, "it took {took:?}");
     println!("from unhealthy to the next one's end: {took:?}");
     let first = ended(first).await;
-    let said = said(&first);
-    assert_eq!(first.status.code(), Some(75), "{said}");
+    let stderr = stderr(&first);
+    assert_eq!(first.status.code(), Some(75), "{stderr}");
     let why = "the health check failed 2 times in a row: it took longer than 500ms";
-    assert!(said.contains(&format!("tenure: job is not renewed any more: {why}\n")), "{said}");
-    assert!(said.ends_with(&format!("job was lost while the command ran ({why}), so it was stopped\n")), "{said}");
+    assert!(stderr.contains(&format!("tenure: job is not renewed any more: {why}\n")), "{stderr}");
+    assert!(stderr.ends_with(&format!("job was lost while the command ran ({why}), so it was stopped\n")), "{stderr}");
 }
 
 #[tokio::test]
@@ -196,8 +196,8 @@ async fn healthy_command_keeps_its_lock() {
     let script = format!("until test $(wc -l < {} || echo 0) -gt 8; do sleep 0.05; done; exit 5", checks.display());
     let arguments = [&["lock", "--health-cmd", &check], &HEALTH[..], &["job", "--", "sh", "-c", &script]].concat();
     let output = ended(tenure(&server.url(), &arguments).spawn().unwrap()).await;
-    assert_eq!(output.status.code(), Some(5), "{}", said(&output));
-    assert!(!said(&output).contains("not renewed"), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
+    assert!(!stderr(&output).contains("not renewed"), "{}", stderr(&output));
 }
 
 #[tokio::test]
@@ -229,10 +229,10 @@ async fn unhealthy_leader_is_replaced_by_a_standby_and_becomes_one() {
         signal(&candidate, Signal::TERM);
         let output = ended(candidate).await;
         assert!(
-            said(&output)
+            stderr(&output)
                 .contains("the lead of chief was lost (the health check failed 2 times in a row: exit code 1)"),
             "{}",
-            said(&output)
+            stderr(&output)
         );
     }
 }
@@ -251,8 +251,8 @@ async fn check_does_not_outlive_tenure() {
     appears(&left).await;
     tenure.start_kill().unwrap();
     tenure.wait().await.unwrap();
-    dies(pid(&file)).await;
-    dies(pid(&left)).await;
+    until_ended(pid(&file)).await;
+    until_ended(pid(&left)).await;
 }
 
 #[tokio::test]
@@ -268,11 +268,11 @@ async fn invalid_health_checks_are_rejected() {
     for (arguments, why) in refused {
         let arguments = [&["lock", "--health-cmd", "true"], arguments, &["job", "--", "true"]].concat();
         let output = ended(tenure(&server.url(), &arguments).spawn().unwrap()).await;
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", said(&output));
-        assert!(said(&output).contains(why), "{}", said(&output));
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(why), "{}", stderr(&output));
     }
     let arguments = ["lock", "--health-retries", "2", "job", "--", "true"];
     let output = ended(tenure(&server.url(), &arguments).spawn().unwrap()).await;
-    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-    assert!(said(&output).contains("--health-cmd <CHECK>"), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("--health-cmd <CHECK>"), "{}", stderr(&output));
 }

@@ -41,13 +41,13 @@ async fn documented(server: &Tenured) -> BTreeMap<String, BTreeSet<String>> {
 #[tokio::test]
 async fn every_command_is_documented() {
     let server = server().await;
-    let mut there = BTreeSet::new();
-    leaves(&tenure_cli::command(), "", &mut there);
+    let mut existing = BTreeSet::new();
+    leaves(&tenure_cli::command(), "", &mut existing);
     let documented: BTreeSet<String> = documented(&server).await.into_keys().collect();
-    let missing: Vec<&String> = there.difference(&documented).collect();
+    let missing: Vec<&String> = existing.difference(&documented).collect();
     assert!(missing.is_empty(), "{missing:?}");
-    let others: Vec<&String> = documented.difference(&there).collect();
-    assert_eq!(others, ["sessions ID", "set NAME"], "what prints something else with other arguments");
+    let others: Vec<&String> = documented.difference(&existing).collect();
+    assert_eq!(others, ["sessions ID", "set NAME"], "commands whose output depends on their arguments");
 }
 
 /// Asserts that `line` is one JSON object with only documented fields.
@@ -128,20 +128,20 @@ async fn every_command_prints_what_is_documented() {
     ] {
         let mut child = tenure(&server.url(), &[&["-o", "json"], arguments].concat()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let line = timeout(PATIENCE, lines.next_line()).await.expect("it says nothing").unwrap().unwrap();
+        let line = timeout(PATIENCE, lines.next_line()).await.expect("the command prints nothing").unwrap().unwrap();
         check(&documented, command, &line);
         child.kill().await.unwrap();
         checked.insert(command.to_owned());
     }
     let unchecked: Vec<&String> = documented.keys().filter(|command| !checked.contains(*command)).collect();
-    assert_eq!(unchecked, ["elect", "lock"], "what they print is what CMD does");
+    assert_eq!(unchecked, ["elect", "lock"], "their output is that of CMD");
 }
 
 #[tokio::test]
 async fn errors_are_printed_as_json() {
     let server = server().await;
     for (code, reason, arguments) in [
-        (70, Value::from("SESSION_NOT_FOUND"), &["renew", "nobody"][..]),
+        (70, Value::from("SESSION_NOT_FOUND"), &["renew", "unknown"][..]),
         (2, Value::Null, &["ls", "--no-such-option"]),
         (2, Value::Null, &["no-such-command"]),
         (127, Value::Null, &["lock", "job", "--", "/no/such/program"]),

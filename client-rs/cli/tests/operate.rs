@@ -4,7 +4,7 @@ use crate::support;
 
 use std::fs;
 
-use support::{PATIENCE, appears, ended, json, run, said, server, tenure, waiters};
+use support::{PATIENCE, appears, ended, json, run, server, stderr, tenure, waiters};
 use tenure_harness::{Tenured, wait_until};
 use tokio::process::Child;
 
@@ -13,7 +13,7 @@ fn printed(output: &std::process::Output) -> String {
 }
 
 /// Starts a child whose session waits for a lock for as long as the child lives.
-async fn waits(server: &Tenured, name: &str, session: &str, already: usize) -> Child {
+async fn start_waiter(server: &Tenured, name: &str, session: &str, already: usize) -> Child {
     let arguments = ["acquire", name, "--session", session, "--ttl", "1m", "--wait", "1h"];
     let waiter = tenure(&server.url(), &arguments).spawn().unwrap();
     waiters(server, name, &(already + 1).to_string()).await;
@@ -23,16 +23,16 @@ async fn waits(server: &Tenured, name: &str, session: &str, already: usize) -> C
 #[tokio::test]
 async fn readers_share_and_writers_do_not() {
     let server = server().await;
-    let ask = |session, shared: &'static [&'static str]| {
+    let acquire = |session, shared: &'static [&'static str]| {
         [&["acquire", "db", "--session", session, "--ttl", "1m"], shared].concat()
     };
-    json(&server, 0, &ask("reader-1", &["--shared"])).await;
-    json(&server, 0, &ask("reader-2", &["--shared"])).await;
-    assert_eq!(json(&server, 1, &ask("writer", &[])).await["holder"]["mode"], "MODE_SHARED");
+    json(&server, 0, &acquire("reader-1", &["--shared"])).await;
+    json(&server, 0, &acquire("reader-2", &["--shared"])).await;
+    assert_eq!(json(&server, 1, &acquire("writer", &[])).await["holder"]["mode"], "MODE_SHARED");
     let output = run(&server, &["lock", "-n", "--shared", "db", "--", "true"]).await;
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let output = run(&server, &["lock", "-n", "db", "--", "true"]).await;
-    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let listed = printed(&run(&server, &["ls"]).await);
     assert_eq!(listed.matches("shared").count(), 2, "{listed}");
 }
@@ -51,10 +51,10 @@ async fn permits_are_granted_up_to_the_configured_limit() {
 
     json(&server, 0, &["acquire", "pool", "--session", "a", "--ttl", "1m", "--permits", "3"]).await;
     let output = run(&server, &["lock", "-n", "--permits", "2", "pool", "--", "sh", "-c", "exit 9"]).await;
-    assert_eq!(output.status.code(), Some(9), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(9), "{}", stderr(&output));
     let output = run(&server, &["lock", "-n", "--permits", "3", "pool", "--", "true"]).await;
     assert_eq!(output.status.code(), Some(1));
-    assert!(said(&output).contains("3 of 5 permits"), "{}", said(&output));
+    assert!(stderr(&output).contains("3 of 5 permits"), "{}", stderr(&output));
     assert!(printed(&run(&server, &["ls"]).await).contains(" 3/5 "));
 
     json(&server, 0, &["set", "pool", "--preempt", "--settling", "1s"]).await;
@@ -75,8 +75,8 @@ async fn impossible_transfer_names_the_obstacle() {
     assert!(impossible(&["job"]).await.contains("see the holder"));
     json(&server, 0, &["acquire", "job", "--session", "a", "--ttl", "1m"]).await;
     assert!(impossible(&["job"]).await.contains("start the next holder"));
-    let mut waiters = [waits(&server, "job", "b", 0).await, waits(&server, "job", "c", 1).await];
-    assert!(impossible(&["job", "--to", "nobody"]).await.contains("see the waiters"));
+    let mut waiters = [start_waiter(&server, "job", "b", 0).await, start_waiter(&server, "job", "c", 1).await];
+    assert!(impossible(&["job", "--to", "unknown"]).await.contains("see the waiters"));
     assert!(impossible(&["job", "--token", "1"]).await.contains("its token"));
     for session in ["r1", "r2"] {
         json(&server, 0, &["acquire", "db", "--session", session, "--ttl", "1m", "--shared"]).await;
@@ -98,7 +98,7 @@ async fn impossible_transfer_names_the_obstacle() {
     assert_eq!(json(&server, 70, &["transfer", "job", "--to", "c"]).await["error"]["reason"], "TRANSFER_PENDING");
     json(&server, 0, &["close", "a"]).await;
     let output = ended(to_b).await;
-    assert_eq!(output.status.code(), Some(1), "its hold ended in another way: {}", said(&output));
+    assert_eq!(output.status.code(), Some(1), "its hold ended in another way: {}", stderr(&output));
     for waiter in &mut waiters {
         waiter.kill().await.unwrap();
     }
@@ -118,8 +118,12 @@ async fn stoppable_command_hands_its_lock_over() {
     let transferred = json(&server, 0, &["transfer", "job", "--operator", "eve", "--note", "drill"]).await;
     assert_eq!((&transferred["previous"]["owner"], &transferred["claim"]["owner"]), (&"ann".into(), &"bob".into()));
     let first = ended(first).await;
-    assert_eq!(first.status.code(), Some(75), "{}", said(&first));
-    assert!(said(&first).contains("asked by eve (drill) to hand over job within 10s: stopping"), "{}", said(&first));
+    assert_eq!(first.status.code(), Some(75), "{}", stderr(&first));
+    assert!(
+        stderr(&first).contains("asked by eve (drill) to hand over job within 10s: stopping"),
+        "{}",
+        stderr(&first)
+    );
     assert_eq!(ended(next).await.status.code(), Some(5));
 }
 
@@ -142,10 +146,10 @@ async fn command_that_runs_on_keeps_its_lock_unless_it_ends_in_time() {
     .await;
     fs::write(&done, "").unwrap();
     let transfer = ended(transfer).await;
-    assert_eq!(transfer.status.code(), Some(0), "{}", said(&transfer));
+    assert_eq!(transfer.status.code(), Some(0), "{}", stderr(&transfer));
     let first = ended(first).await;
-    assert_eq!(first.status.code(), Some(3), "it ended by itself: {}", said(&first));
-    assert!(said(&first).contains("the command runs on"), "{}", said(&first));
+    assert_eq!(first.status.code(), Some(3), "it ended by itself: {}", stderr(&first));
+    assert!(stderr(&first).contains("the command runs on"), "{}", stderr(&first));
     assert_eq!(ended(next).await.status.code(), Some(0));
 }
 
@@ -157,11 +161,11 @@ async fn leader_of_one_term_ends_after_its_handoff() {
     let script = format!(": > {}; exec sleep 1000", file.display());
     let leader = tenure(&server.url(), &["elect", "--once", "chief", "--", "sh", "-c", &script]).spawn().unwrap();
     appears(&file).await;
-    let mut waiter = waits(&server, "chief", "next", 0).await;
+    let mut waiter = start_waiter(&server, "chief", "next", 0).await;
     assert_eq!(json(&server, 0, &["transfer", "chief"]).await["claim"]["sessionId"], "next");
     let output = ended(leader).await;
-    assert_eq!(output.status.code(), Some(75), "{}", said(&output));
-    assert!(said(&output).contains("the lead of chief was handed over"), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(75), "{}", stderr(&output));
+    assert!(stderr(&output).contains("the lead of chief was handed over"), "{}", stderr(&output));
     waiter.wait().await.unwrap();
 }
 
@@ -171,13 +175,13 @@ async fn deadlock_sets_the_exit_code() {
     for (session, name) in [("ann", "a"), ("bob", "b")] {
         json(&server, 0, &["acquire", name, "--session", session, "--ttl", "1m"]).await;
     }
-    let mut waiting = [waits(&server, "b", "ann", 0).await];
+    let mut waiting = [start_waiter(&server, "b", "ann", 0).await];
     let output = run(&server, &["blocked"]).await;
     assert_eq!(output.status.code(), Some(0));
     assert!(printed(&output).contains("session bob, token "), "{}", printed(&output));
     let output = run(&server, &["blocked", "--deadlocks"]).await;
-    assert_eq!((output.status.code(), said(&output).as_str()), (Some(0), "no deadlock\n"));
-    let mut last = waits(&server, "a", "bob", 0).await;
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), "no deadlock\n"));
+    let mut last = start_waiter(&server, "a", "bob", 0).await;
     let output = run(&server, &["blocked", "--deadlocks"]).await;
     assert_eq!(output.status.code(), Some(1));
     assert!(printed(&output).contains("deadlock #1: ann -> bob -> ann"), "{}", printed(&output));

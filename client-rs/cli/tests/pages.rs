@@ -10,31 +10,31 @@ fn tenure(arguments: &[&str]) -> String {
 }
 
 /// Returns whether a program accepts `input` on standard input, and its output; `None` if it is not installed.
-fn takes(program: &str, arguments: &[&str], input: &str) -> Option<(bool, String)> {
+fn feed(program: &str, arguments: &[&str], input: &str) -> Option<(bool, String)> {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().ok()?;
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    Some((output.status.success(), said))
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    Some((output.status.success(), stderr))
 }
 
 #[test]
 fn every_command_has_a_page_that_roff_formats_without_warnings() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("man1");
-    let said = tenure(&["man", "--dir", folder.to_str().unwrap()]);
+    let printed = tenure(&["man", "--dir", folder.to_str().unwrap()]);
     let pages: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    assert_eq!(said, format!("{} pages in {}\n", pages.len(), folder.display()));
+    assert_eq!(printed, format!("{} pages in {}\n", pages.len(), folder.display()));
     for command in tenure_cli::command().get_subcommands() {
         assert!(folder.join(format!("tenure-{}.1", command.get_name())).is_file(), "{}", command.get_name());
     }
     for page in pages {
         let text = std::fs::read_to_string(&page).unwrap();
         assert!(text.contains("\n.SH NAME\n") && text.contains("\n.SH SYNOPSIS\n"), "{}", page.display());
-        if let Some((is_well, said)) = takes("groff", &["-man", "-ww", "-K", "utf8", "-Tutf8", "-z"], &text) {
-            assert!(is_well && said.is_empty(), "{}: {said}", page.display());
+        if let Some((is_accepted, stderr)) = feed("groff", &["-man", "-ww", "-K", "utf8", "-Tutf8", "-z"], &text) {
+            assert!(is_accepted && stderr.is_empty(), "{}: {stderr}", page.display());
         }
     }
 }
@@ -58,9 +58,9 @@ fn completions_are_scripts_of_their_shells() {
             assert!(script.contains(word), "{shell}: {word} is missing");
         }
         if ["bash", "zsh", "fish"].contains(&shell)
-            && let Some((is_well, said)) = takes(shell, &["-n"], &script)
+            && let Some((is_accepted, stderr)) = feed(shell, &["-n"], &script)
         {
-            assert!(is_well, "{shell}: {said}");
+            assert!(is_accepted, "{shell}: {stderr}");
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use rustix::process::Signal;
 use support::terminal::Terminal;
-use support::{PATIENCE, ended, json, run, said, server, signal, tenure, waiters};
+use support::{PATIENCE, ended, json, run, server, signal, stderr, tenure, waiters};
 use tenure_harness::{Tenured, wait_until};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr};
@@ -105,7 +105,7 @@ async fn log_reports_the_start_of_the_wait_and_each_change_of_holder() {
         line.starts_with("tenure: waiting for job (you are next): held since 2") && line.contains(" by bob, "),
         "{line}"
     );
-    assert!(said(&ended(other).await).is_empty(), "--quiet says nothing");
+    assert!(stderr(&ended(other).await).is_empty(), "--quiet prints nothing");
     json(&server, 0, &["close", "b"]).await;
     let line = lines.next_line().await.unwrap().unwrap();
     assert!(line.starts_with("tenure: acquired job after ") && line.contains(", token "), "{line}");
@@ -121,21 +121,21 @@ async fn frequent_changes_of_holder_are_throttled_in_a_log() {
     waiters(&server, "job", "1").await;
     // Whenever the lock becomes free, another session already waits, ahead of the one under test.
     let begun = Instant::now();
-    let mut hands = 0_u32;
+    let mut holders = 0_u32;
     let mut holder = "a".to_owned();
     while begun.elapsed().as_secs() < 4 {
-        let next = format!("hand-{hands}");
-        let ask = ["acquire", "job", "--session", &next, "--ttl", "10m", "-w", "1h", "--quiet"];
-        let next_one = tenure(&server.url(), &ask).spawn().unwrap();
+        let next = format!("holder-{holders}");
+        let arguments = ["acquire", "job", "--session", &next, "--ttl", "10m", "-w", "1h", "--quiet"];
+        let next_holder = tenure(&server.url(), &arguments).spawn().unwrap();
         waiters(&server, "job", "2").await;
         json(&server, 0, &["close", &holder]).await;
-        assert!(ended(next_one).await.status.success());
-        (holder, hands) = (next, hands + 1);
+        assert!(ended(next_holder).await.status.success());
+        (holder, holders) = (next, holders + 1);
     }
     json(&server, 0, &["close", &holder]).await;
     let output = ended(waiting).await;
-    let lines = said(&output).lines().filter(|line| line.contains("waiting for")).count();
-    assert!((1..=4).contains(&lines), "{lines} lines for {hands} holders: {}", said(&output));
+    let lines = stderr(&output).lines().filter(|line| line.contains("waiting for")).count();
+    assert!((1..=4).contains(&lines), "{lines} lines for {holders} holders: {}", stderr(&output));
 }
 
 #[tokio::test]
@@ -155,11 +155,11 @@ async fn quiet_and_short_waits_print_nothing() {
     let server = server().await;
     hold(&server, "job", "a", "ann").await;
     let output = run(&server, &["lock", "-w", "100ms", "-q", "job", "--", "true"]).await;
-    assert_eq!((output.status.code(), said(&output).as_str()), (Some(1), ""));
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(1), ""));
     let quiet = Terminal::start(&server.url(), 120, &[], &["lock", "-w", "1500ms", "-q", "job", "--", "true"]);
     assert_eq!(quiet.end().await, (Some(1), String::new()));
     let output = run(&server, &["lock", "-w", "100ms", "job", "--", "true"]).await;
-    assert!(said(&output).starts_with("tenure: job not acquired: held by ann"), "{}", said(&output));
+    assert!(stderr(&output).starts_with("tenure: job not acquired: held by ann"), "{}", stderr(&output));
 }
 
 #[tokio::test]

@@ -7,14 +7,14 @@ use std::path::Path;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use support::{PATIENCE, appears, json, run, said, server, signal, tenure, waiters};
+use support::{PATIENCE, appears, json, run, server, signal, stderr, tenure, waiters};
 use tenure_harness::wait_until;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
 use tokio::time::timeout;
 
 /// A script that writes its process id to `file` and runs until it is killed.
-fn stubborn(file: &Path) -> String {
+fn ignoring_sigterm(file: &Path) -> String {
     format!("trap '' TERM; echo $$ > {0}.new; mv {0}.new {0}; while :; do sleep 0.01; done", file.display())
 }
 
@@ -28,7 +28,7 @@ async fn command_runs_under_its_lock() {
     let server = server().await;
     let script = "echo $TENURE_LOCK $TENURE_FENCING_TOKEN; exit 5";
     let output = run(&server, &["lock", "job", "--", "sh", "-c", script]).await;
-    assert_eq!(output.status.code(), Some(5), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
     let first: Vec<String> = String::from_utf8(output.stdout).unwrap().split_whitespace().map(Into::into).collect();
     assert_eq!(first[0], "job");
     let again = run(&server, &["lock", "job", "--", "sh", "-c", script]).await;
@@ -44,7 +44,7 @@ async fn try_without_wait_names_the_holder() {
     json(&server, 0, &["acquire", "job", "--session", "host-a", "--ttl", "1m"]).await;
     let output = run(&server, &["lock", "-n", "job", "--", "true"]).await;
     assert_eq!(output.status.code(), Some(1));
-    assert!(said(&output).contains("held by session host-a"), "{}", said(&output));
+    assert!(stderr(&output).contains("held by session host-a"), "{}", stderr(&output));
     let output = run(&server, &["lock", "-w", "50ms", "-E", "9", "job", "--", "true"]).await;
     assert_eq!(output.status.code(), Some(9));
 }
@@ -52,21 +52,21 @@ async fn try_without_wait_names_the_holder() {
 #[tokio::test]
 async fn job_on_several_hosts_is_run_by_one() {
     let server = server().await;
-    let ask = |host| ["acquire", "nightly", "--session", host, "--ttl", "1m"];
-    let granted = json(&server, 0, &ask("host-a")).await;
+    let acquire = |host| ["acquire", "nightly", "--session", host, "--ttl", "1m"];
+    let granted = json(&server, 0, &acquire("host-a")).await;
     for host in ["host-b", "host-c", "host-d"] {
-        assert_eq!(json(&server, 1, &ask(host)).await["holder"]["sessionId"], "host-a");
+        assert_eq!(json(&server, 1, &acquire(host)).await["holder"]["sessionId"], "host-a");
     }
     let token = granted["token"].as_str().unwrap();
-    assert_eq!(json(&server, 0, &ask("host-a")).await["token"], token, "asking again keeps the token");
+    assert_eq!(json(&server, 0, &acquire("host-a")).await["token"], token, "a repeated acquire keeps the token");
     json(&server, 0, &["renew", "host-a"]).await;
 
     let not_holding = json(&server, 70, &["release", "nightly", "--session", "host-b", "--token", token]).await;
     json(&server, 0, &["release", "nightly", "--session", "host-a", "--token", token]).await;
     assert!(not_holding["error"]["reason"].is_string(), "{not_holding}");
-    json(&server, 0, &ask("host-b")).await;
+    json(&server, 0, &acquire("host-b")).await;
     json(&server, 0, &["close", "host-b"]).await;
-    json(&server, 0, &ask("host-c")).await;
+    json(&server, 0, &acquire("host-c")).await;
 }
 
 #[tokio::test]
@@ -75,15 +75,15 @@ async fn killed_tenure_kills_its_command_and_the_next_gets_the_lock() {
     let dir = tempfile::tempdir().unwrap();
     // The TTL exceeds the test's timeout: the lock does not become free by expiry.
     let file = dir.path().join("pid");
-    let script = stubborn(&file);
+    let script = ignoring_sigterm(&file);
     let mut first = tenure(&server.url(), &["lock", "--ttl", "1h", "job", "--", "sh", "-c", &script]).spawn().unwrap();
     appears(&file).await;
     let next = succeeds_alone(&file);
     let second = tenure(&server.url(), &["lock", "job", "--", "sh", "-c", &next]).spawn().unwrap();
     waiters(&server, "job", "1").await;
     signal(&first, Signal::KILL);
-    let output = timeout(PATIENCE, second.wait_with_output()).await.expect("the lock is never free").unwrap();
-    assert!(output.status.success(), "the first command worked on beside the second");
+    let output = timeout(PATIENCE, second.wait_with_output()).await.expect("the lock does not become free").unwrap();
+    assert!(output.status.success(), "the first command still ran beside the second");
     first.wait().await.unwrap();
 }
 
@@ -92,18 +92,18 @@ async fn command_of_frozen_tenure_is_killed_before_the_next_grant() {
     let server = server().await;
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pid");
-    let script = stubborn(&file);
+    let script = ignoring_sigterm(&file);
     let first = tenure(&server.url(), &["lock", "--ttl", "2s", "job", "--", "sh", "-c", &script]).spawn().unwrap();
     appears(&file).await;
     let next = succeeds_alone(&file);
     let second = tenure(&server.url(), &["lock", "job", "--", "sh", "-c", &next]).spawn().unwrap();
     waiters(&server, "job", "1").await;
     signal(&first, Signal::STOP);
-    let output = timeout(PATIENCE, second.wait_with_output()).await.expect("the lock is never free").unwrap();
+    let output = timeout(PATIENCE, second.wait_with_output()).await.expect("the lock does not become free").unwrap();
     signal(&first, Signal::CONT);
-    assert!(output.status.success(), "the first command worked on beside the second");
+    assert!(output.status.success(), "the first command still ran beside the second");
     let first = timeout(PATIENCE, first.wait_with_output()).await.expect("it hangs").unwrap();
-    assert_eq!(first.status.code(), Some(75), "{}", said(&first));
+    assert_eq!(first.status.code(), Some(75), "{}", stderr(&first));
 }
 
 /// The processes started for this server, except `except`: `tenure`, its guards and commands.
@@ -135,8 +135,8 @@ async fn lock_of_killed_processes_is_free_after_the_disconnect_grace() {
             kill_process(process, blow).unwrap();
         }
     }
-    let output = timeout(PATIENCE, second.wait_with_output()).await.expect("the lock is never free").unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    let output = timeout(PATIENCE, second.wait_with_output()).await.expect("the lock does not become free").unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
     first.wait().await.unwrap();
 }
 
@@ -154,8 +154,8 @@ async fn evicted_leader_campaigns_again() {
     wait_until(PATIENCE, "the second term", async || count() == 2).await;
     signal(&leader, Signal::TERM);
     let output = timeout(PATIENCE, leader.wait_with_output()).await.expect("it hangs").unwrap();
-    assert_eq!(output.status.code(), Some(143), "{}", said(&output));
-    assert!(said(&output).contains("evicted by anna (drill)"), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(143), "{}", stderr(&output));
+    assert!(stderr(&output).contains("evicted by anna (drill)"), "{}", stderr(&output));
     let tokens: Vec<u64> = fs::read_to_string(&terms).unwrap().lines().map(|line| line.parse().unwrap()).collect();
     assert!(tokens[0] < tokens[1], "{tokens:?}");
 }
@@ -168,7 +168,9 @@ async fn watch_resumes_after_a_server_crash() {
     json(&server, 0, &["close", "first"]).await;
     let mut watch = tenure(&server.url(), &["watch", "job"]).spawn().unwrap();
     let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
-    let mut next = async || timeout(PATIENCE, lines.next_line()).await.expect("silent").unwrap().expect("it ended");
+    let mut next = async || {
+        timeout(PATIENCE, lines.next_line()).await.expect("the watch prints nothing").unwrap().expect("the watch ended")
+    };
     assert!(next().await.ends_with("job  not held"));
     server.kill().await.unwrap();
     server.start_again().await.unwrap();
@@ -199,7 +201,7 @@ async fn doctor_distinguishes_healthy_and_unreachable_servers() {
     assert_eq!(report["endpoints"][0]["checks"][0]["verdict"], "failed", "{report}");
     let output = run(&server, &["ls"]).await;
     assert_eq!(output.status.code(), Some(69));
-    assert!(said(&output).contains(&server.url()), "{}", said(&output));
+    assert!(stderr(&output).contains(&server.url()), "{}", stderr(&output));
 }
 
 #[tokio::test]
@@ -224,7 +226,7 @@ async fn top_shows_servers_locks_and_waiters() {
     assert_eq!(all["servers"]["servers"][0]["id"], servers["servers"][0]["id"], "{all}");
     let refused = run(&server, &["top", "--interval", "1ms"]).await;
     assert_eq!(refused.status.code(), Some(2));
-    assert!(said(&refused).contains("--interval: at least 100ms"), "{}", said(&refused));
+    assert!(stderr(&refused).contains("--interval: at least 100ms"), "{}", stderr(&refused));
 }
 
 #[tokio::test]
@@ -236,11 +238,11 @@ async fn values_out_of_bounds_are_rejected_with_the_bounds() {
     let refused =
         run(&server, &["lock", "--ttl", "1s", "--disconnect-grace", "2s", "--kill-grace", "0", "job", "--", "true"])
             .await;
-    assert!(said(&refused).contains("disconnect_grace: 100ms to the ttl (1s)"), "{}", said(&refused));
+    assert!(stderr(&refused).contains("disconnect_grace: 100ms to the ttl (1s)"), "{}", stderr(&refused));
     let refused =
         run(&server, &["lock", "--disconnect-grace", "300ms", "--kill-grace", "1s", "job", "--", "true"]).await;
-    assert!(said(&refused).contains("at most a third of the disconnect grace, 100ms"), "{}", said(&refused));
-    let refused = json(&server, 70, &["renew", "nobody"]).await;
+    assert!(stderr(&refused).contains("at most a third of the disconnect grace, 100ms"), "{}", stderr(&refused));
+    let refused = json(&server, 70, &["renew", "unknown"]).await;
     assert_eq!(refused["error"]["reason"], "SESSION_NOT_FOUND");
 }
 
@@ -259,14 +261,14 @@ fn holds(history: &Value) -> Vec<(&str, &str, &str)> {
 #[tokio::test]
 async fn history_lists_holders_and_evictions() {
     let server = server().await;
-    let ask = |host| ["acquire", "nightly", "--session", host, "--ttl", "1m", "--owner", "worker"];
+    let acquire = |host| ["acquire", "nightly", "--session", host, "--ttl", "1m", "--owner", "worker"];
     for host in ["host-a", "host-b"] {
-        json(&server, 0, &ask(host)).await;
+        json(&server, 0, &acquire(host)).await;
         json(&server, 0, &["close", host]).await;
     }
-    json(&server, 0, &ask("host-c")).await;
+    json(&server, 0, &acquire("host-c")).await;
     json(&server, 0, &["evict", "nightly", "--operator", "anna", "--note", "drill"]).await;
-    let granted = json(&server, 0, &ask("host-d")).await;
+    let granted = json(&server, 0, &acquire("host-d")).await;
 
     let history = json(&server, 0, &["history", "nightly"]).await;
     let evicted = ("host-c", "END_REASON_EVICTED", "anna");
@@ -282,13 +284,13 @@ async fn history_lists_holders_and_evictions() {
     assert_eq!(history["entries"][0]["hold"]["token"], granted["token"]);
     assert!(history["keptSince"].is_string() && history["nextPageToken"] == "", "{history}");
     let part = json(&server, 0, &["history", "nightly", "-n", "1"]).await;
-    assert_eq!(holds(&part)[1..], [evicted], "one, beside the one that lasts");
+    assert_eq!(holds(&part)[1..], [evicted], "one hold, beside the current one");
 
     let output = run(&server, &["history", "nightly"]).await;
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("evicted by anna (drill)") && text.contains("holds it"), "{text}");
     let output = run(&server, &["history", "never-held"]).await;
-    assert!(said(&output).starts_with("never-held: no known holds"), "{}", said(&output));
+    assert!(stderr(&output).starts_with("never-held: no known holds"), "{}", stderr(&output));
     json(&server, 2, &["history", ""]).await;
 }
 
@@ -310,7 +312,7 @@ async fn why_explains_a_holder_its_queue_and_an_idle_lock() {
 
     json(&server, 0, &["evict", "nightly", "--operator", "anna", "--note", "host is gone"]).await;
     let waiter = timeout(PATIENCE, waiter.wait_with_output()).await.expect("it hangs").unwrap();
-    assert!(waiter.status.success(), "{}", said(&waiter));
+    assert!(waiter.status.success(), "{}", stderr(&waiter));
     let text = why().await;
     assert!(text.starts_with("nightly: not held\n") && text.contains("no waiters"), "{text}");
     assert!(text.contains("ended     released: its holder released it"), "{text}");

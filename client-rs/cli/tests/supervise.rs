@@ -54,15 +54,15 @@ fn pid(text: &str) -> Pid {
 }
 
 /// Whether the process exists and is not a zombie.
-fn lives(pid: Pid) -> bool {
+fn is_running(pid: Pid) -> bool {
     fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()))
         .is_ok_and(|stat| !stat.rsplit(')').next().unwrap().trim_start().starts_with(['Z', 'X']))
 }
 
-async fn dies(pid: Pid) {
+async fn until_ended(pid: Pid) {
     let deadline = Instant::now() + PATIENCE;
-    while lives(pid) {
-        assert!(Instant::now() < deadline, "{pid:?} lives on");
+    while is_running(pid) {
+        assert!(Instant::now() < deadline, "{pid:?} is still running");
         sleep(Duration::from_millis(5)).await;
     }
 }
@@ -91,7 +91,7 @@ async fn command_is_terminated_before_the_hold_ends() {
     let (_sender, validity) = watch::channel(Validity::Until(end));
     let outcome = run(&task("trap 'exit 0' TERM; while :; do sleep 0.01; done"), validity).await;
     assert!(matches!(outcome, Outcome::Lost(_)), "{outcome:?}");
-    assert!(since_boot() < end, "it ended only after the hold");
+    assert!(since_boot() < end, "the command ended only after the hold");
 }
 
 #[tokio::test]
@@ -110,8 +110,8 @@ async fn command_that_ignores_signals_is_killed_before_the_hold_ends() {
     let (_sender, validity) = watch::channel(Validity::Until(end));
     let outcome = run(&task, validity).await;
     assert!(matches!(outcome, Outcome::Lost(_)), "{outcome:?}");
-    assert!(!lives(pid(&written(&file).await)), "the descendant lives on");
-    assert!(since_boot() < end, "they died only after the hold");
+    assert!(!is_running(pid(&written(&file).await)), "the descendant is still running");
+    assert!(since_boot() < end, "the processes ended only after the hold");
 }
 
 #[tokio::test]
@@ -139,11 +139,11 @@ async fn lost_hold_stops_the_command_at_once() {
     let file = dir.path().join("pid");
     let task = task(&format!("echo $$ > {}; while :; do sleep 0.01; done", file.display()));
     let (sender, validity) = valid_for(FOREVER);
-    let take_away = async {
+    let lose = async {
         written(&file).await;
         sender.send_replace(Validity::Lost("evicted by anna".to_owned()));
     };
-    let (outcome, ()) = tokio::join!(run(&task, validity), take_away);
+    let (outcome, ()) = tokio::join!(run(&task, validity), lose);
     assert_eq!(outcome, Outcome::Lost("evicted by anna".to_owned()));
 }
 
@@ -164,7 +164,7 @@ async fn command_stops_for_a_handoff_as_soon_as_it_can() {
     let task = task(&script);
     let (outcome, stop_by) = tokio::join!(run(&task, validity), hand_over(&sender, &file, PATIENCE));
     assert_eq!(outcome, Outcome::Stopped);
-    assert!(since_boot() < stop_by, "it was only killed");
+    assert!(since_boot() < stop_by, "the command was only killed");
 }
 
 #[tokio::test]
@@ -185,11 +185,11 @@ async fn command_that_ignores_a_handoff_is_killed_at_the_deadline_and_not_before
     let handing = async { (hand_over(&sender, &file, time).await, std::time::SystemTime::now() + time) };
     let (outcome, (stop_by, killed_at)) = tokio::join!(run(&task, validity), handing);
     assert_eq!(outcome, Outcome::Stopped);
-    assert!(since_boot() >= stop_by, "it was killed too soon");
-    assert!(!lives(pid(&written(&file).await)), "what it started lives on");
+    assert!(since_boot() >= stop_by, "the command was killed too soon");
+    assert!(!is_running(pid(&written(&file).await)), "its descendant is still running");
     let worked = Duration::from_nanos(written(&last).await.parse().unwrap());
     let killed_at = killed_at.duration_since(std::time::UNIX_EPOCH).unwrap();
-    assert!(worked + Duration::from_secs(1) > killed_at, "it stopped working long before the time was over");
+    assert!(worked + Duration::from_secs(1) > killed_at, "the command stopped working long before its deadline");
 }
 
 #[tokio::test]
@@ -238,7 +238,7 @@ impl Guarded {
     }
 
     async fn ended(mut self) -> std::process::ExitStatus {
-        tokio::time::timeout(PATIENCE, self.command.wait()).await.expect("it lives on").unwrap()
+        tokio::time::timeout(PATIENCE, self.command.wait()).await.expect("it is still running").unwrap()
     }
 }
 
@@ -254,7 +254,7 @@ async fn guard_kills_the_command_when_its_parent_has_ended() {
     let child = pid(&written(&file).await);
     drop(guarded.guard.stdin.take());
     assert_eq!(guarded.ended().await.signal(), Some(9));
-    dies(child).await;
+    until_ended(child).await;
 }
 
 #[tokio::test]
@@ -263,7 +263,7 @@ async fn guard_stops_the_command_when_its_parent_is_silent() {
     let end = since_boot() + Duration::from_secs(3);
     guarded.send(&format!("until {}\n", end.as_nanos())).await;
     assert_eq!(guarded.ended().await.code(), Some(3));
-    assert!(since_boot() < end, "it ended only after the hold");
+    assert!(since_boot() < end, "the command ended only after the hold");
 }
 
 #[tokio::test]
@@ -272,7 +272,10 @@ async fn guard_exits_when_the_command_has_ended() {
     // Lines may arrive in pieces, and unknown ones are ignored.
     guarded.send("termed\nnonsense\ndo").await;
     guarded.send("ne\n").await;
-    let status = tokio::time::timeout(PATIENCE, guarded.guard.wait()).await.expect("it stays").unwrap();
+    let status = tokio::time::timeout(PATIENCE, guarded.guard.wait()).await.expect("the guard does not exit").unwrap();
     assert!(status.success());
-    assert!(lives(pid(&guarded.command.id().unwrap().to_string())), "it killed what it was to leave");
+    assert!(
+        is_running(pid(&guarded.command.id().unwrap().to_string())),
+        "the guard killed a command that had been reported as ended"
+    );
 }

@@ -3,7 +3,7 @@
 use crate::support;
 
 use support::terminal::Terminal;
-use support::{json, run, said, server};
+use support::{json, run, server, stderr};
 use tenure_harness::Tenured;
 
 const COLOUR: &str = "\u{1b}[";
@@ -46,7 +46,7 @@ async fn colours_are_used_only_at_terminals_that_allow_them() {
         }
     }
     let shown = at(&server, 120, &[("NO_COLOR", "")], &["ls"]).await;
-    assert!(shown.contains(COLOUR), "an empty NO_COLOR is none");
+    assert!(shown.contains(COLOUR), "an empty NO_COLOR has no effect");
     for arguments in [&["ls"][..], &["doctor"], &["cheat"], &["--help"], &["top"]] {
         let output = run(&server, arguments).await;
         assert!(!output.stdout.contains(&0x1b) && !output.stderr.contains(&0x1b), "{arguments:?} in a pipe");
@@ -68,7 +68,7 @@ async fn tables_fit_the_width_of_the_terminal() {
     assert!(shown[1].contains("worker-1.example.com"), "{shown:#?}");
     assert!(shown.iter().any(|line| line == "(no space for SESSION)"), "{shown:#?}");
     let shown = lines(&at(&server, 95, &[], &["ls"]).await);
-    assert!(shown[1].contains("…0000001"), "what tells ids apart is kept: {shown:#?}");
+    assert!(shown[1].contains("…0000001"), "the distinguishing part of the id is kept: {shown:#?}");
 }
 
 #[tokio::test]
@@ -85,10 +85,10 @@ async fn empty_results_are_reported_on_stderr() {
     {
         let output = run(&server, arguments).await;
         assert_eq!(output.status.code(), Some(0));
-        assert!(output.stdout.is_empty() && !output.stderr.is_empty(), "{arguments:?}: {}", said(&output));
+        assert!(output.stdout.is_empty() && !output.stderr.is_empty(), "{arguments:?}: {}", stderr(&output));
     }
     let output = run(&server, &["ls", "jobs/"]).await;
-    assert_eq!(said(&output), "no lock whose name begins with jobs/ is held or waited for\n");
+    assert_eq!(stderr(&output), "no lock whose name begins with jobs/ is held or waited for\n");
     assert_eq!(json(&server, 0, &["ls"]).await["locks"], serde_json::json!([]));
 }
 

@@ -47,7 +47,7 @@ pub async fn json(server: &Tenured, code: i32, arguments: &[&str]) -> Value {
     serde_json::from_slice(text).unwrap()
 }
 
-pub fn said(output: &Output) -> String {
+pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
