@@ -34,7 +34,7 @@ const TTL: Duration = Duration::from_millis(1_200);
 const CALL: Duration = Duration::from_secs(5);
 const CLIENT: &str = "this program";
 
-/// An engine, its time, and what handles tell it.
+/// An engine, its time, and the requests of its handles.
 struct Bench {
     engine: Engine,
     now: Moment,
@@ -89,7 +89,7 @@ impl Bench {
         self.hear(id, Answered::Refusal(v1::Refusal { reason: reason.to_owned(), ..Default::default() }));
     }
 
-    /// What handles told in the meantime.
+    /// Passes the notes of dropped handles to the engine.
     fn take_notes(&mut self) {
         while let Ok(note) = self.inbox.notes.try_recv() {
             self.engine.note(note, self.now);

@@ -149,7 +149,7 @@ mod tests {
         timers.clear(sorted);
         assert_eq!(timers.pop(at(1)), Some(Timer::Silence(11)));
         timers.clear(in_line[0]);
-        assert_eq!(timers.pop(at(9)), Some(Timer::Silence(13)), "whose number nobody else got");
+        assert_eq!(timers.pop(at(9)), Some(Timer::Silence(13)), "no other timer has its number");
         assert_eq!((timers.next(), timers.line.len()), (None, 0));
     }
 }

@@ -84,7 +84,7 @@ mod tests {
         let mut turns = Turns::default();
         assert!(turns.join(ClaimKey(1), &a));
         assert!(!turns.join(ClaimKey(2), &ab));
-        assert!(!turns.join(ClaimKey(3), &b), "nobody overtakes");
+        assert!(!turns.join(ClaimKey(3), &b), "a later claim does not overtake");
         assert!(turns.is_first(ClaimKey(1), &a));
         assert!(!turns.is_first(ClaimKey(2), &ab));
         assert!(!turns.is_first(ClaimKey(3), &b));

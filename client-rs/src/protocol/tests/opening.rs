@@ -1,4 +1,4 @@
-//! Sessions that are being opened, and given up meanwhile.
+//! Sessions whose opening fails or is cancelled.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ fn server_that_cannot_open_a_session_is_left_unless_it_serves_another() {
 #[test]
 fn late_reply_to_a_cancelled_opening_opens_no_other() {
     let mut bench = Bench::new();
-    let _given_up = bench.opening("a", SessionOptions::new().ttl(TTL));
+    let _cancelled = bench.opening("a", SessionOptions::new().ttl(TTL));
     let (command, _) = bench.said_once();
     bench.pass(CALL);
     let (closing, _) = bench.said_once();

@@ -4,8 +4,8 @@ use super::*;
 use crate::error::Reason;
 use crate::model::EndReason;
 
-/// What a release is told that the server refuses with this.
-fn released(reason: &str, metadata: &[(&str, &str)]) -> Error {
+/// The error of a release that the server rejects with this reason.
+fn release_error(reason: &str, metadata: &[(&str, &str)]) -> Error {
     let mut bench = Bench::new();
     let session = bench.session("a");
     let (key, mut granted) = bench.acquire(&session, Wait::Forever);
@@ -24,12 +24,12 @@ fn released(reason: &str, metadata: &[(&str, &str)]) -> Error {
 #[test]
 fn release_of_a_hold_ended_by_the_server_returns_lost() {
     let evicted = LostReason::Ended { reason: EndReason::Evicted, operator: None, note: None };
-    let told = released("HOLD_ENDED", &[("name", "job"), ("end_reason", "evicted")]);
-    assert!(matches!(&told, Error::Lost(reason) if *reason == evicted), "{told:?}");
+    let error = release_error("HOLD_ENDED", &[("name", "job"), ("end_reason", "evicted")]);
+    assert!(matches!(&error, Error::Lost(reason) if *reason == evicted), "{error:?}");
 }
 
 #[test]
 fn release_returns_other_rejections() {
-    let told = released("NOT_HOLDER", &[("name", "job")]);
-    assert_eq!(told.reason(), Some(&Reason::NotHolder), "{told:?}");
+    let error = release_error("NOT_HOLDER", &[("name", "job")]);
+    assert_eq!(error.reason(), Some(&Reason::NotHolder), "{error:?}");
 }
