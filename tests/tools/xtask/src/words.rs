@@ -30,7 +30,15 @@ const BANNED: [(&str, &str); 18] = [
 ];
 
 /// The folders whose comments, identifiers and string literals are checked.
-const FOLDERS: [&str; 5] = ["server/src", "server/core/src", "client-rs/src", "client-rs/cli/src", "proto/tenure/v1"];
+const FOLDERS: [&str; 7] = [
+    "server/src",
+    "server/core/src",
+    "client-rs/src",
+    "client-rs/tests",
+    "client-rs/cli/src",
+    "client-rs/cli/tests",
+    "proto/tenure/v1",
+];
 
 /// Parts that have yet to be rewritten.
 const EXCEPT: [&str; 4] =
