@@ -84,7 +84,7 @@ pub async fn judge(
     left.clients.iter().try_for_each(|client| client.collect(&mut collected))?;
     let past = past(log, left.lost, &collected.told);
     report.count(&collected.history);
-    report.events = past.left().count();
+    report.events = past.surviving().count();
     report.violations.extend(check(&collected.history, &past));
     report.violations.extend(jumps_are_for_a_reason(&past, left.promotions));
     tell(&collected, &past, report);

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
-use tenure_checker::{Entry, History, Telling};
+use tenure_checker::{Entry, History, WatchItem};
 
 /// The journal of a client process. Clones write to the same file.
 #[derive(Clone, Debug)]
@@ -54,16 +54,16 @@ impl Collected {
         let text = fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
         for line in text.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
             let entry = serde_json::from_str(line).with_context(|| format!("{}: {line}", file.display()))?;
-            if let Entry::Told { at, telling, .. } = &entry {
-                self.note(*at, telling);
+            if let Entry::Watched { at, item, .. } = &entry {
+                self.note(*at, item);
             }
             self.history.add(entry);
         }
         Ok(())
     }
 
-    fn note(&mut self, at: Duration, telling: &Telling) {
-        if let Telling::Events { events, .. } = telling {
+    fn note(&mut self, at: Duration, item: &WatchItem) {
+        if let WatchItem::Events { events, .. } = item {
             for (revision, ..) in events {
                 let first = self.told.entry(*revision).or_insert(at);
                 *first = at.min(*first);
@@ -81,18 +81,18 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("journal");
         let journal = Journal::begin(&file).expect("a journal");
-        journal.write(&Entry::Refused("one".to_owned()));
+        journal.write(&Entry::Rejected("one".to_owned()));
         let events = vec![(3, "job".to_owned(), "granted".into()), (4, "job".to_owned(), "ended".into())];
-        let telling = Telling::Events { events, revision: 4 };
+        let item = WatchItem::Events { events, revision: 4 };
         for (watch, at) in [("one", 7), ("other", 8), ("one", 9)] {
             let (watch, at) = (watch.to_owned(), Duration::from_secs(at));
-            journal.write(&Entry::Told { watch, at, telling: telling.clone() });
+            journal.write(&Entry::Watched { watch, at, item: item.clone() });
         }
         OpenOptions::new().append(true).open(&file).expect("the journal").write_all(b"{\"Refus").expect("half a line");
         let mut collected = Collected::default();
         collected.add(&file).expect("it can be read");
-        assert_eq!(collected.history.refused, ["one"]);
-        let (one, other) = (vec![telling.clone(), telling.clone()], vec![telling]);
+        assert_eq!(collected.history.rejected, ["one"]);
+        let (one, other) = (vec![item.clone(), item.clone()], vec![item]);
         assert_eq!(collected.history.watches, [("one".to_owned(), one), ("other".to_owned(), other)].into());
         assert_eq!(collected.told, [(3, Duration::from_secs(7)), (4, Duration::from_secs(7))].into());
     }

@@ -72,7 +72,7 @@ pub fn past(log: Vec<Arc<Batch>>, lost: Vec<Lost>, told: &BTreeMap<u64, Duration
 /// Checks that servers assume lost history only if the database was promoted or restored.
 #[must_use]
 pub fn jumps_are_for_a_reason(past: &Past, promotions: usize) -> Option<Violation> {
-    let jumps = past.left().filter(|recorded| matches!(recorded.event, Event::HistoryLost { .. })).count();
+    let jumps = past.surviving().filter(|recorded| matches!(recorded.event, Event::HistoryLost { .. })).count();
     (jumps != promotions).then(|| Violation {
         rule: "history is declared lost once for each promotion".into(),
         seen: format!("{jumps} times, for {promotions}"),
@@ -112,7 +112,7 @@ mod tests {
         let past = past(vec![kept, jump], vec![lost], &BTreeMap::new());
         let revisions = past.committed().map(|(_, recorded)| recorded.revision.0);
         assert_eq!(revisions.collect::<Vec<_>>(), [1, 2, 100]);
-        assert_eq!(past.left().map(|recorded| recorded.revision.0).collect::<Vec<_>>(), [1, 100]);
+        assert_eq!(past.surviving().map(|recorded| recorded.revision.0).collect::<Vec<_>>(), [1, 100]);
         assert_eq!(past.loss_of(2).map(|loss| loss.after), Some(1));
         assert!(past.loss_of(1).is_none() && past.loss_of(100).is_none());
         assert_eq!(jumps_are_for_a_reason(&past, 1), None);

@@ -42,9 +42,9 @@ impl Report {
             *self.calls.entry(outcome).or_default() += 1;
         }
         self.calls.insert("renewals", history.renewals.len());
-        self.calls.insert("refused", history.refused.len());
-        self.calls.insert("sightings", history.sightings.len());
-        self.calls.insert("tellings", history.watches.values().map(Vec::len).sum());
+        self.calls.insert("refused", history.rejected.len());
+        self.calls.insert("valid_holds", history.valid_holds.len());
+        self.calls.insert("items", history.watches.values().map(Vec::len).sum());
     }
 
     /// Adds a violation.

@@ -7,13 +7,13 @@ use tenure_core::{ClaimSpec, Event};
 
 use crate::history::{Call, CallKind, History, Outcome};
 use crate::past::{Moment, Past};
-use crate::{Found, PRECISION};
+use crate::{PRECISION, Violations};
 
 /// Time within which an operation completes that needs servers and the database to be reachable.
 const SOON: Duration = Duration::from_secs(20);
 
 /// A grant is committed, for its names and its session, before it is acknowledged.
-pub(crate) fn grants(history: &History, past: &Past, found: &mut Found) {
+pub(crate) fn grants_precede_replies(history: &History, past: &Past, found: &mut Violations) {
     let mut grants = BTreeMap::new();
     for (moment, recorded) in past.committed() {
         if let Event::ClaimGranted { spec, .. } | Event::ClaimTransferred { spec, .. } = &recorded.event {
@@ -28,15 +28,15 @@ pub(crate) fn grants(history: &History, past: &Past, found: &mut Found) {
                 && call.names.iter().all(|asked| spec.names.iter().any(|name| **name == **asked))
         });
         if !fits {
-            found.add("a grant is committed before it is answered", format!("{call:?}: {granted:?}"));
+            found.add("a grant is committed before its reply", format!("{call:?}: {granted:?}"));
         }
     }
 }
 
 /// A release or a handoff is committed before it is acknowledged. If the database loses the commit, the end is
 /// committed again within [`SOON`] of the loss.
-pub(crate) fn releases(history: &History, past: &Past, found: &mut Found) {
-    let left = past.ends();
+pub(crate) fn ends_precede_replies(history: &History, past: &Past, found: &mut Violations) {
+    let last_ends = past.ends();
     let mut ends = BTreeMap::new();
     for (moment, recorded) in past.committed() {
         if let Event::ClaimEnded { token: Some(token), .. }
@@ -51,26 +51,26 @@ pub(crate) fn releases(history: &History, past: &Past, found: &mut Found) {
             continue;
         };
         let Some((moment, revision)) = ends.get(&token).filter(|(at, _)| !at.is_after(call.end + PRECISION)) else {
-            found.add("an end is committed before it is answered", format!("{call:?}: {:?}", ends.get(&token)));
+            found.add("the end of a hold is committed before its reply", format!("{call:?}: {:?}", ends.get(&token)));
             continue;
         };
-        let again = left.get(&token).unwrap_or(moment);
-        if past.loss_of(*revision).is_some_and(|loss| again.is_after(loss.at + SOON)) {
-            found.add("what was given back does not stay", format!("{call:?}, again {again:?}"));
+        let last_end = last_ends.get(&token).unwrap_or(moment);
+        if past.loss_of(*revision).is_some_and(|loss| last_end.is_after(loss.at + SOON)) {
+            found.add("a released hold does not remain held", format!("{call:?}, ended again {last_end:?}"));
         }
     }
 }
 
 /// A change that was rejected with the reply that nothing was changed did not happen, unless the database lost it and
 /// the server therefore found no trace of it.
-pub(crate) fn refusals(history: &History, past: &Past, found: &mut Found) {
-    let refused: BTreeSet<&str> = history.refused.iter().map(|refused| &**refused).collect();
+pub(crate) fn rejections_have_no_effect(history: &History, past: &Past, found: &mut Violations) {
+    let rejected: BTreeSet<&str> = history.rejected.iter().map(|session| &**session).collect();
     for (moment, recorded) in past.committed() {
         if let Event::SessionOpened(spec) = &recorded.event
-            && refused.contains(&*spec.id)
+            && rejected.contains(&*spec.id)
             && past.loss_of(recorded.revision.0).is_none()
         {
-            found.add("what was refused has no effect", format!("{} was opened: {moment:?}", spec.id));
+            found.add("a rejected request has no effect", format!("{} was opened: {moment:?}", spec.id));
         }
     }
 }
@@ -87,23 +87,23 @@ struct Wait<'a> {
 
 impl Wait<'_> {
     /// Whether the claim outlives the end of the call, or the loss of its end, by more than [`SOON`].
-    fn is_left_of(&self, call: &Call) -> bool {
-        let given_up = self.undone.map_or(call.end, |undone| undone.max(call.end));
+    fn remains_after(&self, call: &Call) -> bool {
+        let abandoned = self.undone.map_or(call.end, |undone| undone.max(call.end));
         self.spec.names.iter().any(|name| call.names.iter().any(|asked| **asked == **name))
             && self.began.is_after(call.start)
             && self.began.is_before(call.end)
-            && self.ended.is_none_or(|ended| ended.is_after(given_up + SOON))
+            && self.ended.is_none_or(|ended| ended.is_after(abandoned + SOON))
     }
 }
 
 /// A claim whose caller stopped waiting ends within [`SOON`].
-pub(crate) fn busy(history: &History, past: &Past, found: &mut Found) {
+pub(crate) fn abandoned_waits_end(history: &History, past: &Past, found: &mut Violations) {
     let mut claims: BTreeMap<u64, Wait<'_>> = BTreeMap::new();
     for (moment, recorded) in past.committed() {
         let loss = past.loss_of(recorded.revision.0);
         match &recorded.event {
-            Event::ClaimEnded { claim: over, .. } | Event::ClaimTransferred { from: over, .. } => {
-                if let Some(wait) = claims.get_mut(&over.0) {
+            Event::ClaimEnded { claim, .. } | Event::ClaimTransferred { from: claim, .. } => {
+                if let Some(wait) = claims.get_mut(&claim.0) {
                     match loss {
                         Some(loss) => wait.undone = Some(loss.at),
                         None => wait.ended = Some(moment),
@@ -126,10 +126,10 @@ pub(crate) fn busy(history: &History, past: &Past, found: &mut Found) {
     }
     for call in history.calls.iter().filter(|call| call.outcome == Outcome::Busy) {
         let mut waits = by_session.get(&*call.session).into_iter().flatten();
-        if let Some(left) = waits.find(|wait| wait.is_left_of(call)) {
+        if let Some(left) = waits.find(|wait| wait.remains_after(call)) {
             let Wait { spec, began, ended, undone } = left;
             found.add(
-                "who gave up waiting has nothing",
+                "an abandoned wait leaves no claim",
                 format!("{call:?}: {spec:?}: {began:?}, {ended:?}, {undone:?}"),
             );
         }
@@ -149,8 +149,8 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// The call starts at second 1 and is answered busy at second 3; its claim waits from second 2 on.
-    fn gave_up() -> History {
+    /// The call starts at second 1 and gets the reply "busy" at second 3; its claim waits from second 2 on.
+    fn abandoned_call() -> History {
         let (session, names, kind) = ("ann".to_owned(), vec!["a".to_owned()], CallKind::Acquire(Sharing::Exclusive));
         let call = Call { session, names, kind, start: SECOND, end: 3 * SECOND, outcome: Outcome::Busy };
         History { calls: vec![call], ..History::default() }
@@ -182,19 +182,19 @@ mod tests {
         commits.extend(ends.iter().map(|(at, revision)| commit(*at, *revision, ended())));
         let is_left = |commit: &&Commit| losses.is_empty() || commit.batch.revision() != Revision(3);
         let log = commits.iter().filter(is_left).map(|commit| commit.batch.clone()).collect();
-        let mut found = Found::default();
-        busy(&gave_up(), &Past { commits, log, losses }, &mut found);
+        let mut found = Violations::default();
+        abandoned_waits_end(&abandoned_call(), &Past { commits, log, losses }, &mut found);
         !found.0.is_empty()
     }
 
     #[test]
-    fn who_gave_up_waiting_has_nothing_soon() {
+    fn claim_of_an_abandoned_wait_ends_within_the_bound() {
         assert!(!is_broken(&[(3 * SECOND, 3)], Vec::new()));
         assert!(is_broken(&[], Vec::new()) && is_broken(&[(4 * SECOND + SOON, 3)], Vec::new()));
     }
 
     #[test]
-    fn what_was_given_up_may_come_back_with_a_loss_but_not_for_long() {
+    fn claim_restored_by_a_loss_ends_within_the_bound() {
         let lost_at = 10 * SECOND;
         let loss = || vec![Loss { at: lost_at, after: 2 }];
         assert!(!is_broken(&[(3 * SECOND, 3), (9 * SECOND + SOON, 9)], loss()));

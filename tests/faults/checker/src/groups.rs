@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tenure_core::{Assignments, Basis, Event, GroupChange, Lead, Revision};
 
-use crate::Found;
+use crate::Violations;
 use crate::history::History;
 use crate::past::Past;
 
@@ -29,10 +29,10 @@ impl Group {
 }
 
 /// The longest-standing member leads, with rising tokens. Only the leader assigns, and to all current members.
-pub(crate) fn are_led_by_the_first(past: &Past, found: &mut Found) {
+pub(crate) fn are_led_by_the_oldest_member(past: &Past, found: &mut Violations) {
     let mut groups: BTreeMap<Revision, Group> = BTreeMap::new();
     let mut tokens: BTreeMap<String, Revision> = BTreeMap::new();
-    for recorded in past.left() {
+    for recorded in past.surviving() {
         let revision = recorded.revision;
         if let Event::HistoryLost { .. } = &recorded.event {
             groups.values_mut().for_each(|group| group.lose(revision));
@@ -54,12 +54,12 @@ pub(crate) fn are_led_by_the_first(past: &Past, found: &mut Found) {
             GroupChange::Assigned { lead, basis, assignments } => {
                 if group.lead != Some(*lead) || group.basis() != *basis {
                     found.add(
-                        "only who leads assigns, by what is",
+                        "only the leader assigns, from the current state",
                         format!("{name} at {revision}: {lead:?}, {basis:?}"),
                     );
                 }
                 if !assignments.keys().eq(group.members.iter()) {
-                    found.add("all members are assigned something", format!("{name} at {revision}: {assignments:?}"));
+                    found.add("every member gets an assignment", format!("{name} at {revision}: {assignments:?}"));
                 }
             }
         }
@@ -69,7 +69,7 @@ pub(crate) fn are_led_by_the_first(past: &Past, found: &mut Found) {
             GroupChange::Configured { .. } | GroupChange::Assigned { .. } => continue,
         };
         if lead.map(|lead| lead.member) != group.members.first().copied() {
-            found.add("who came first leads", format!("{name} at {revision}: {lead:?} of {:?}", group.members));
+            found.add("the oldest member leads", format!("{name} at {revision}: {lead:?} of {:?}", group.members));
         }
         if let Some(lead) = lead.filter(|lead| group.lead != Some(*lead)) {
             let highest = tokens.entry(name.to_string()).or_default();
@@ -83,7 +83,7 @@ pub(crate) fn are_led_by_the_first(past: &Past, found: &mut Found) {
 }
 
 /// The assignment that a member receives is the one that a leader committed for it.
-pub(crate) fn are_told_what_was_assigned(history: &History, past: &Past, found: &mut Found) {
+pub(crate) fn deliver_committed_assignments(history: &History, past: &Past, found: &mut Violations) {
     let mut assigned: BTreeMap<u64, &Assignments> = BTreeMap::new();
     for (_, recorded) in past.committed() {
         if let Event::Group { change: GroupChange::Assigned { assignments, .. }, .. } = &recorded.event {
@@ -92,9 +92,9 @@ pub(crate) fn are_told_what_was_assigned(history: &History, past: &Past, found: 
     }
     for task in &history.tasks {
         let assignments = assigned.get(&task.revision);
-        let told = assignments.and_then(|assignments| assignments.get(&Revision(task.member)));
-        if told.is_none_or(|told| **told != *task.assignment) {
-            found.add("members are told what was assigned", format!("{task:?}, not {told:?}"));
+        let expected = assignments.and_then(|assignments| assignments.get(&Revision(task.member)));
+        if expected.is_none_or(|expected| **expected != *task.assignment) {
+            found.add("members receive their assignments", format!("{task:?}, not {expected:?}"));
         }
     }
 }

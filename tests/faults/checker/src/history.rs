@@ -20,7 +20,7 @@ pub enum Sharing {
 impl Sharing {
     /// Whether these modes are compatible. Permit counts and limits are not compared.
     #[must_use]
-    pub fn agrees_with(self, other: Self) -> bool {
+    pub fn is_compatible_with(self, other: Self) -> bool {
         matches!((self, other), (Self::Shared, Self::Shared) | (Self::Permits(_), Self::Permits(_)))
     }
 }
@@ -96,7 +96,7 @@ pub struct Renewal {
 /// A client library's report that a hold is valid, or that its member leads a group (the group then counts as the
 /// lock).
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Sighting {
+pub struct ValidHold {
     /// Lower bound of the time of the report.
     pub at: Duration,
     /// The locks.
@@ -120,7 +120,7 @@ pub struct Task {
 
 /// An item delivered by a watch of everything.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Telling {
+pub enum WatchItem {
     /// The state at a revision.
     Snapshot {
         /// Everything up to this revision has been delivered.
@@ -147,21 +147,21 @@ pub enum Entry {
     /// A client operation, with its outcome.
     Call(Call),
     /// A server replied that it could not open this session and that nothing was changed.
-    Refused(String),
+    Rejected(String),
     /// A renewal was acknowledged.
     Renewal(Renewal),
     /// A hold was valid.
-    Sighting(Sighting),
+    ValidHold(ValidHold),
     /// A member received an assignment.
     Task(Task),
     /// A watch delivered an item.
-    Told {
+    Watched {
         /// The watch.
         watch: String,
         /// Upper bound of the delivery time.
         at: Duration,
         /// The item.
-        telling: Telling,
+        item: WatchItem,
     },
 }
 
@@ -171,15 +171,15 @@ pub struct History {
     /// Operations, in the order of their replies.
     pub calls: Vec<Call>,
     /// Sessions that a server could not open, with a reply that nothing was changed.
-    pub refused: Vec<String>,
+    pub rejected: Vec<String>,
     /// Acknowledged renewals.
     pub renewals: Vec<Renewal>,
     /// Reports of valid holds.
-    pub sightings: Vec<Sighting>,
+    pub valid_holds: Vec<ValidHold>,
     /// Assignments that group members received.
     pub tasks: Vec<Task>,
     /// Items delivered by each watch.
-    pub watches: BTreeMap<String, Vec<Telling>>,
+    pub watches: BTreeMap<String, Vec<WatchItem>>,
 }
 
 impl History {
@@ -187,11 +187,11 @@ impl History {
     pub fn add(&mut self, entry: Entry) {
         match entry {
             Entry::Call(call) => self.calls.push(call),
-            Entry::Refused(session) => self.refused.push(session),
+            Entry::Rejected(session) => self.rejected.push(session),
             Entry::Renewal(renewal) => self.renewals.push(renewal),
-            Entry::Sighting(sighting) => self.sightings.push(sighting),
+            Entry::ValidHold(hold) => self.valid_holds.push(hold),
             Entry::Task(task) => self.tasks.push(task),
-            Entry::Told { watch, telling, .. } => self.watches.entry(watch).or_default().push(telling),
+            Entry::Watched { watch, item, .. } => self.watches.entry(watch).or_default().push(item),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tenure_core::{ClaimSpec, Event, Mode};
 
-use crate::Found;
+use crate::Violations;
 use crate::past::Past;
 
 /// The holds at a revision.
@@ -18,7 +18,7 @@ pub(crate) struct Holds {
 
 impl Holds {
     /// Applies an event.
-    pub(crate) fn follow(&mut self, revision: u64, event: &Event) {
+    pub(crate) fn apply(&mut self, revision: u64, event: &Event) {
         match event {
             Event::ClaimGranted { spec, claim } => self.add(claim.0, revision, spec),
             Event::ClaimTransferred { from, claim, spec, .. } => {
@@ -51,7 +51,7 @@ impl Holds {
         holders.flat_map(|(name, holders)| holders.iter().map(|(_, token)| (name.clone(), *token))).collect()
     }
 
-    fn agree_on(&self, name: &str) -> bool {
+    fn is_compatible(&self, name: &str) -> bool {
         let holders = self.by_name.get(name).into_iter().flatten();
         let modes: Vec<Mode> = holders.filter_map(|(claim, _)| self.claims.get(claim)).map(|spec| spec.mode).collect();
         let permits: u32 = modes.iter().map(|mode| mode.permits()).sum();
@@ -67,24 +67,24 @@ impl Holds {
 }
 
 /// Holds are compatible, only open sessions hold, revisions rise, and nothing is held at the end.
-pub(crate) fn agree(past: &Past, found: &mut Found) {
+pub(crate) fn are_compatible(past: &Past, found: &mut Violations) {
     let mut holds = Holds::default();
     let mut sessions = BTreeSet::new();
     let mut last = 0;
-    for recorded in past.left() {
+    for recorded in past.surviving() {
         let revision = recorded.revision.0;
         if revision <= last {
             found.add("revisions rise", format!("{last}, then {revision}"));
         }
         last = revision;
-        holds.follow(revision, &recorded.event);
+        holds.apply(revision, &recorded.event);
         match &recorded.event {
             Event::SessionOpened(_) => drop(sessions.insert(recorded.revision)),
             Event::SessionEnded { opened, .. } => drop(sessions.remove(opened)),
             Event::ClaimGranted { spec, claim } | Event::ClaimTransferred { claim, spec, .. } => {
-                if let Some(name) = spec.names.iter().find(|name| !holds.agree_on(name)) {
+                if let Some(name) = spec.names.iter().find(|name| !holds.is_compatible(name)) {
                     found.add(
-                        "holders agree",
+                        "holders are compatible",
                         format!("{claim} at {revision}: {name} {:?}", holds.by_name.get(&**name)),
                     );
                 }
@@ -96,23 +96,23 @@ pub(crate) fn agree(past: &Past, found: &mut Found) {
         }
     }
     if !holds.claims.is_empty() {
-        found.add("nothing is held when all is over", format!("{:?}", holds.claims));
+        found.add("nothing is held at the end of the run", format!("{:?}", holds.claims));
     }
 }
 
 /// A waiting claim is granted before later claims for the same locks whose priority is not higher.
-pub(crate) fn are_served_in_order(past: &Past, found: &mut Found) {
+pub(crate) fn are_served_in_order(past: &Past, found: &mut Violations) {
     let mut waiting: BTreeMap<u64, Arc<ClaimSpec>> = BTreeMap::new();
-    for recorded in past.left() {
+    for recorded in past.surviving() {
         match &recorded.event {
             Event::ClaimQueued(spec) => drop(waiting.insert(recorded.revision.0, spec.clone())),
             Event::ClaimEnded { claim, .. } | Event::ClaimTransferred { claim, .. } => drop(waiting.remove(&claim.0)),
             Event::ClaimGranted { claim, spec } => {
                 waiting.remove(&claim.0);
-                let came_first =
+                let precedes =
                     |(_, other): &(&u64, &Arc<ClaimSpec>)| other.names == spec.names && other.priority >= spec.priority;
-                if let Some((earlier, _)) = waiting.range(..claim.0).find(came_first) {
-                    found.add("who comes first is served first", format!("{claim} before {earlier}"));
+                if let Some((earlier, _)) = waiting.range(..claim.0).find(precedes) {
+                    found.add("waiters are served in order", format!("{claim} before {earlier}"));
                 }
             }
             _ => {}

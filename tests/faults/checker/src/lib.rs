@@ -6,12 +6,12 @@
 //! of a commit) are resolved in favour of the servers.
 
 mod committed;
-mod diary;
 mod groups;
 mod history;
 mod holders;
 mod past;
 mod plain;
+mod recorder;
 mod tokens;
 mod validity;
 mod watches;
@@ -20,9 +20,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-pub use diary::Diary;
-pub use history::{Call, CallKind, Entry, History, Outcome, Renewal, Sharing, Sighting, Task, Telling};
+pub use history::{Call, CallKind, Entry, History, Outcome, Renewal, Sharing, Task, ValidHold, WatchItem};
 pub use past::{Commit, Loss, Moment, Past, open_sessions};
+pub use recorder::Recorder;
 
 /// Precision of clock readings.
 const PRECISION: Duration = Duration::from_millis(3);
@@ -45,29 +45,29 @@ impl fmt::Display for Violation {
 /// Checks a complete history, in which all sessions have ended, against the commits in the database.
 #[must_use]
 pub fn check(history: &History, past: &Past) -> Vec<Violation> {
-    let mut found = Found::default();
+    let mut found = Violations::default();
     tokens::rise(history, &mut found);
-    committed::grants(history, past, &mut found);
-    committed::releases(history, past, &mut found);
-    committed::refusals(history, past, &mut found);
-    committed::busy(history, past, &mut found);
-    plain::leave_nothing(history, past, &mut found);
-    holders::agree(past, &mut found);
+    committed::grants_precede_replies(history, past, &mut found);
+    committed::ends_precede_replies(history, past, &mut found);
+    committed::rejections_have_no_effect(history, past, &mut found);
+    committed::abandoned_waits_end(history, past, &mut found);
+    plain::unsuccessful_calls_leave_no_claim(history, past, &mut found);
+    holders::are_compatible(past, &mut found);
     holders::are_served_in_order(past, &mut found);
-    validity::is_of_one(history, past, &mut found);
-    validity::ends_in_time(history, past, &mut found);
-    validity::outlives_renewals(history, past, &mut found);
-    groups::are_led_by_the_first(past, &mut found);
-    groups::are_told_what_was_assigned(history, past, &mut found);
-    watches::tell_all(history, past, &mut found);
-    watches::begin_with_what_is(history, past, &mut found);
+    validity::is_exclusive(history, past, &mut found);
+    validity::ends_with_the_hold(history, past, &mut found);
+    validity::sessions_outlive_renewals(history, past, &mut found);
+    groups::are_led_by_the_oldest_member(past, &mut found);
+    groups::deliver_committed_assignments(history, past, &mut found);
+    watches::deliver_every_event(history, past, &mut found);
+    watches::snapshots_list_the_holders(history, past, &mut found);
     found.0
 }
 
 #[derive(Default)]
-struct Found(Vec<Violation>);
+struct Violations(Vec<Violation>);
 
-impl Found {
+impl Violations {
     fn add(&mut self, rule: &'static str, seen: String) {
         self.0.push(Violation { rule: rule.into(), seen });
     }

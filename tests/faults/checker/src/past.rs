@@ -1,4 +1,4 @@
-//! Models what happened in the database.
+//! The commits of the database, and those that it lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -82,7 +82,7 @@ impl Past {
     }
 
     /// The events of the surviving log.
-    pub fn left(&self) -> impl Iterator<Item = &Recorded> {
+    pub fn surviving(&self) -> impl Iterator<Item = &Recorded> {
         self.log.iter().flat_map(|batch| &batch.events)
     }
 
@@ -100,8 +100,8 @@ impl Past {
                     continue;
                 }
                 Event::HistoryLost { .. } => {
-                    let anew = |lead: &Lead| Lead { token: recorded.revision, ..*lead };
-                    leads.values_mut().for_each(|leads| leads.extend(leads.last().map(anew)));
+                    let with_new_token = |lead: &Lead| Lead { token: recorded.revision, ..*lead };
+                    leads.values_mut().for_each(|leads| leads.extend(leads.last().map(with_new_token)));
                     continue;
                 }
                 Event::Group { id, change: GroupChange::Joined { lead, .. }, .. } => (*id, Some(*lead)),
@@ -122,24 +122,25 @@ impl Past {
     pub fn jump_after(&self, loss: &Loss) -> Option<u64> {
         let first = self.log.partition_point(|batch| batch.revision().0 <= loss.after);
         let events = self.log.get(first)?.events.iter();
-        events.map(|recorded| recorded.revision.0).find(|left| *left > loss.after)
+        events.map(|recorded| recorded.revision.0).find(|revision| *revision > loss.after)
     }
 
     /// The loss that removed this revision.
     #[must_use]
     pub fn loss_of(&self, revision: u64) -> Option<Loss> {
-        let took = |loss: &&Loss| revision > loss.after && self.jump_after(loss).is_none_or(|jump| revision < jump);
-        let mut took = self.losses.iter().filter(took).peekable();
-        took.peek()?;
+        let may_have_removed =
+            |loss: &&Loss| revision > loss.after && self.jump_after(loss).is_none_or(|jump| revision < jump);
+        let mut losses = self.losses.iter().filter(may_have_removed).peekable();
+        losses.peek()?;
         // Several losses may have gone back to one revision. Those that precede the commit did not remove it.
         let committed = self.moment_of(revision);
-        took.find(|loss| !committed.is_after(loss.at)).copied()
+        losses.find(|loss| !committed.is_after(loss.at)).copied()
     }
 
     /// When a revision was committed. Revisions rise with commit order.
     fn moment_of(&self, revision: u64) -> Moment {
-        let place = self.commits.partition_point(|commit| commit.batch.revision().0 < revision);
-        self.commits.get(place).map_or(Moment::Unknown, |commit| commit.moment)
+        let index = self.commits.partition_point(|commit| commit.batch.revision().0 < revision);
+        self.commits.get(index).map_or(Moment::Unknown, |commit| commit.moment)
     }
 }
 
@@ -162,9 +163,9 @@ mod tests {
     }
 
     #[test]
-    fn of_losses_that_go_back_to_the_same_revision_only_one_that_came_later_took_a_commit() {
+    fn losses_to_the_same_revision_remove_only_earlier_commits() {
         let commits = vec![commit(1, 0, 3), commit(2, 3, 4), commit(4, 3, 100), commit(5, 100, 101), commit(7, 3, 200)];
-        let log = [0, 4].map(|left| Arc::clone(&commits[left].batch)).to_vec();
+        let log = [0, 4].map(|index| Arc::clone(&commits[index].batch)).to_vec();
         let losses = vec![Loss { at: at(3), after: 3 }, Loss { at: at(6), after: 3 }];
         let past = Past { commits, log, losses };
         let when = |revision| past.loss_of(revision).map(|loss| loss.at);

@@ -5,21 +5,21 @@ use std::time::Duration;
 
 use tenure_core::{EndReason, Event};
 
-use crate::history::{History, Renewal, Sharing, Sighting};
+use crate::history::{History, Renewal, Sharing, ValidHold};
 use crate::past::{Moment, Past};
-use crate::{Found, PRECISION};
+use crate::{PRECISION, Violations};
 
 /// Factor on the TTL that allows for rate differences between host clocks.
 const RATE: f64 = 0.999;
 
 /// Time within which a client notices that the database lost its hold, once servers can reach the database again.
-const LEARNS: Duration = Duration::from_secs(10);
+const LOSS_NOTICED: Duration = Duration::from_secs(10);
 
 /// At any time, the valid holds of a lock are compatible. Holds that the database lost are excluded: see
-/// [`ends_in_time`].
-pub(crate) fn is_of_one(history: &History, past: &Past, found: &mut Found) {
+/// [`ends_with_the_hold`].
+pub(crate) fn is_exclusive(history: &History, past: &Past, found: &mut Violations) {
     let mut by_name: BTreeMap<&str, BTreeMap<u64, (Sharing, Duration, Duration)>> = BTreeMap::new();
-    for Sighting { at, names, token, sharing } in &history.sightings {
+    for ValidHold { at, names, token, sharing } in &history.valid_holds {
         for name in names {
             let holds = by_name.entry(name).or_default();
             let (_, _, last) = holds.entry(*token).or_insert((*sharing, *at, *at));
@@ -31,7 +31,7 @@ pub(crate) fn is_of_one(history: &History, past: &Past, found: &mut Found) {
         for (token, (sharing, first, last)) in holds {
             longest.retain(|_, (_, last)| first + PRECISION < *last);
             for (earlier, (other, until)) in &longest {
-                if !sharing.agrees_with(*other) && past.loss_of(*earlier).is_none() {
+                if !sharing.is_compatible_with(*other) && past.loss_of(*earlier).is_none() {
                     found.add(
                         "valid holds are disjoint",
                         format!("{name}: {earlier} until {until:?}, {token} from {first:?}"),
@@ -44,23 +44,23 @@ pub(crate) fn is_of_one(history: &History, past: &Past, found: &mut Found) {
 }
 
 /// No hold is valid after its end, or for long after the database lost it.
-pub(crate) fn ends_in_time(history: &History, past: &Past, found: &mut Found) {
+pub(crate) fn ends_with_the_hold(history: &History, past: &Past, found: &mut Violations) {
     let ends = past.ends();
-    for sighting in &history.sightings {
-        let end = ends.get(&sighting.token);
-        if end.is_some_and(|end| end.is_before(sighting.at.saturating_sub(PRECISION))) {
-            found.add("no hold is valid after its end", format!("{sighting:?}: {end:?}"));
+    for hold in &history.valid_holds {
+        let end = ends.get(&hold.token);
+        if end.is_some_and(|end| end.is_before(hold.at.saturating_sub(PRECISION))) {
+            found.add("no hold is valid after its end", format!("{hold:?}: {end:?}"));
         }
-        if let Some(loss) = past.loss_of(sighting.token)
-            && loss.at + LEARNS < sighting.at
+        if let Some(loss) = past.loss_of(hold.token)
+            && loss.at + LOSS_NOTICED < hold.at
         {
-            found.add("who lost a hold learns of it", format!("{sighting:?}: {loss:?}"));
+            found.add("a client notices that its hold was lost", format!("{hold:?}: {loss:?}"));
         }
     }
 }
 
 /// No session expires before the TTL has passed since its last acknowledged renewal was sent.
-pub(crate) fn outlives_renewals(history: &History, past: &Past, found: &mut Found) {
+pub(crate) fn sessions_outlive_renewals(history: &History, past: &Past, found: &mut Violations) {
     let mut ends: BTreeMap<&str, Vec<Moment>> = BTreeMap::new();
     let mut opened: BTreeMap<&str, u32> = BTreeMap::new();
     for (moment, recorded) in past.committed().filter(|(_, recorded)| past.loss_of(recorded.revision.0).is_none()) {
@@ -73,13 +73,13 @@ pub(crate) fn outlives_renewals(history: &History, past: &Past, found: &mut Foun
         }
     }
     for Renewal { session, start, ttl } in &history.renewals {
-        let alone = opened.get(&**session) == Some(&1);
+        let opened_once = opened.get(&**session) == Some(&1);
         let until = (*start + ttl.mul_f64(RATE)).saturating_sub(PRECISION);
         // If a session was opened more than once, an earlier incarnation may have ended before.
-        let is_early = |end: &&Moment| end.is_before(until) && (alone || end.is_after(*start));
+        let is_early = |end: &&Moment| end.is_before(until) && (opened_once || end.is_after(*start));
         if let Some(end) = ends.get(&**session).and_then(|ends| ends.iter().find(is_early)) {
             found.add(
-                "no session ends before its renewals do",
+                "no session ends before its renewals allow",
                 format!("{session} renewed at {start:?} for {ttl:?}, ended: {end:?}"),
             );
         }

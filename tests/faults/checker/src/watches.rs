@@ -6,16 +6,16 @@ use std::ops::Bound;
 
 use tenure_core::{ClaimSpec, Event};
 
-use crate::Found;
-use crate::history::{History, Telling};
+use crate::Violations;
+use crate::history::{History, WatchItem};
 use crate::holders::Holds;
 use crate::past::Past;
 
 /// Lock and kind of each delivered event.
-type Told = Vec<(String, Cow<'static, str>)>;
+type Delivered = Vec<(String, Cow<'static, str>)>;
 
 /// The events that a watch of everything delivers for one recorded event.
-fn told(event: &Event) -> Told {
+fn delivered(event: &Event) -> Delivered {
     let (spec, kind) = match event {
         Event::ClaimQueued(spec) => (spec, "queued"),
         Event::ClaimGranted { spec, .. } => (spec, "granted"),
@@ -24,89 +24,91 @@ fn told(event: &Event) -> Told {
         Event::ClaimUpdated { spec, .. } => (spec, "updated"),
         Event::TransferStarted { spec, .. } => (spec, "transfer_started"),
         Event::TransferCancelled { spec, .. } => (spec, "transfer_cancelled"),
-        Event::ClaimTransferred { from_spec, spec, .. } => return told_of_transfer(from_spec, spec),
+        Event::ClaimTransferred { from_spec, spec, .. } => return delivered_for_transfer(from_spec, spec),
         _ => return Vec::new(),
     };
     spec.names.iter().map(|name| (name.to_string(), kind.into())).collect()
 }
 
 /// Locks of both claims come first, then locks of `from` only, then locks of `to` only.
-fn told_of_transfer(from: &ClaimSpec, to: &ClaimSpec) -> Told {
+fn delivered_for_transfer(from: &ClaimSpec, to: &ClaimSpec) -> Delivered {
     let both = from.names.iter().filter(|name| to.names.contains(name)).map(|name| (name, "transferred"));
     let ended = from.names.iter().filter(|name| !to.names.contains(name)).map(|name| (name, "ended"));
     let granted = to.names.iter().filter(|name| !from.names.contains(name)).map(|name| (name, "granted"));
     both.chain(ended).chain(granted).map(|(name, kind)| (name.to_string(), kind.into())).collect()
 }
 
-fn expected(past: &Past) -> BTreeMap<u64, Told> {
-    let committed = past.committed().map(|(_, recorded)| recorded).chain(past.left());
-    let told = committed.map(|recorded| (recorded.revision.0, told(&recorded.event)));
-    told.filter(|(_, told)| !told.is_empty()).collect()
+fn expected(past: &Past) -> BTreeMap<u64, Delivered> {
+    let committed = past.committed().map(|(_, recorded)| recorded).chain(past.surviving());
+    let delivered = committed.map(|recorded| (recorded.revision.0, delivered(&recorded.event)));
+    delivered.filter(|(_, delivered)| !delivered.is_empty()).collect()
 }
 
 /// Each watch delivers everything committed after its snapshot, or reports that it cannot.
-pub(crate) fn tell_all(history: &History, past: &Past, found: &mut Found) {
+pub(crate) fn deliver_every_event(history: &History, past: &Past, found: &mut Violations) {
     let all = expected(past);
-    for tellings in history.watches.values() {
+    for items in history.watches.values() {
         let mut at: Option<u64> = None;
-        for telling in tellings {
-            let (revision, events) = match telling {
-                Telling::Gone => {
+        for item in items {
+            let (revision, events) = match item {
+                WatchItem::Gone => {
                     at = None;
                     continue;
                 }
-                Telling::Snapshot { revision, .. } => {
+                WatchItem::Snapshot { revision, .. } => {
                     at = Some(at.unwrap_or(0).max(*revision));
                     continue;
                 }
-                Telling::Progress(revision) => (*revision, &[][..]),
-                Telling::Events { revision, events } => (*revision, events.as_slice()),
+                WatchItem::Progress(revision) => (*revision, &[][..]),
+                WatchItem::Events { revision, events } => (*revision, events.as_slice()),
             };
             let Some(before) = at.replace(revision) else {
-                found.add("watches begin with a snapshot", format!("{telling:?}"));
+                found.add("watches begin with a snapshot", format!("{item:?}"));
                 continue;
             };
             if revision < before {
-                found.add("watches go forward", format!("{before}, then {telling:?}"));
+                found.add("revisions of a watch do not fall", format!("{before}, then {item:?}"));
                 continue;
             }
             if past.losses.iter().any(|loss| {
                 loss.after < before && past.jump_after(loss).is_some_and(|jump| before < jump && jump <= revision)
             }) {
-                found.add("watches tell of what the database lost", format!("{before}, then {telling:?}"));
+                found.add("watches report that the database lost events", format!("{before}, then {item:?}"));
                 continue;
             }
             let expected = all.range((Bound::Excluded(before), Bound::Included(revision)));
             let expected: Vec<_> = expected
-                .flat_map(|(revision, told)| told.iter().map(|(name, kind)| (*revision, name.clone(), kind.clone())))
+                .flat_map(|(revision, delivered)| {
+                    delivered.iter().map(|(name, kind)| (*revision, name.clone(), kind.clone()))
+                })
                 .collect();
             if *events != *expected {
-                found.add("watches tell all that happened", format!("after {before}: {telling:?}, not {expected:?}"));
+                found.add("watches deliver every event once", format!("after {before}: {item:?}, not {expected:?}"));
             }
         }
     }
 }
 
 /// A snapshot lists the holders at its revision.
-pub(crate) fn begin_with_what_is(history: &History, past: &Past, found: &mut Found) {
+pub(crate) fn snapshots_list_the_holders(history: &History, past: &Past, found: &mut Violations) {
     let mut snapshots: BTreeMap<u64, BTreeSet<BTreeSet<(String, u64)>>> = BTreeMap::new();
-    for telling in history.watches.values().flatten() {
-        if let Telling::Snapshot { revision, holders } = telling {
+    for item in history.watches.values().flatten() {
+        if let WatchItem::Snapshot { revision, holders } = item {
             snapshots.entry(*revision).or_default().insert(holders.iter().cloned().collect());
         }
     }
     let mut holds = Holds::default();
-    let mut events = past.left().peekable();
-    for (revision, told) in snapshots {
+    let mut events = past.surviving().peekable();
+    for (revision, listed) in snapshots {
         while let Some(recorded) = events.next_if(|recorded| recorded.revision.0 <= revision) {
-            holds.follow(recorded.revision.0, &recorded.event);
+            holds.apply(recorded.revision.0, &recorded.event);
         }
         if past.loss_of(revision).is_some() {
             continue;
         }
         let held = holds.tokens();
-        for told in told.iter().filter(|told| **told != held) {
-            found.add("snapshots tell what is", format!("at {revision}: {told:?}, not {held:?}"));
+        for listed in listed.iter().filter(|listed| **listed != held) {
+            found.add("snapshots list the holders", format!("at {revision}: {listed:?}, not {held:?}"));
         }
     }
 }
@@ -115,18 +117,18 @@ pub(crate) fn begin_with_what_is(history: &History, past: &Past, found: &mut Fou
 mod tests {
     use super::*;
 
-    fn violations(last: Telling) -> usize {
-        let first = Telling::Snapshot { revision: 7, holders: Vec::new() };
-        let (watch, mut found) = ("one".to_owned(), Found::default());
+    fn violations(last: WatchItem) -> usize {
+        let first = WatchItem::Snapshot { revision: 7, holders: Vec::new() };
+        let (watch, mut found) = ("one".to_owned(), Violations::default());
         let watches = [(watch, vec![first, last])].into();
-        tell_all(&History { watches, ..History::default() }, &Past::default(), &mut found);
+        deliver_every_event(&History { watches, ..History::default() }, &Past::default(), &mut found);
         found.0.len()
     }
 
     #[test]
-    fn it_may_be_said_again_up_to_where_all_is_told_but_not_what() {
-        assert_eq!(violations(Telling::Progress(7)), 0);
+    fn progress_may_be_repeated_but_events_may_not() {
+        assert_eq!(violations(WatchItem::Progress(7)), 0);
         let events = vec![(7, "job".to_owned(), "granted".into())];
-        assert_eq!(violations(Telling::Events { events, revision: 7 }), 1);
+        assert_eq!(violations(WatchItem::Events { events, revision: 7 }), 1);
     }
 }

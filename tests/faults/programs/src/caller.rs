@@ -80,7 +80,7 @@ impl Caller<'_> {
             Ok(Err(status)) => {
                 // An Acquire that waits may be rejected after it has joined the queue.
                 if !waits && status.message().starts_with(REFUSED) {
-                    self.task.place.write(Entry::Refused(session.to_owned()));
+                    self.task.place.write(Entry::Rejected(session.to_owned()));
                 }
                 None
             }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rand::RngExt;
 use rand::rngs::StdRng;
-use tenure_checker::{Entry, Sharing, Sighting, Task as Assigned};
+use tenure_checker::{Entry, Sharing, Task as Assigned, ValidHold};
 use tenure_client::{Client, Membership, Standing};
 use tokio::time::{sleep, timeout};
 
@@ -59,7 +59,7 @@ async fn look(task: &Task, membership: &Membership) {
 fn note(task: &Task, at: Duration, standing: &Standing) {
     if let Some(token) = standing.token() {
         let names = vec![format!("group {GROUP}")];
-        task.place.write(Entry::Sighting(Sighting { at, names, token, sharing: Sharing::Exclusive }));
+        task.place.write(Entry::ValidHold(ValidHold { at, names, token, sharing: Sharing::Exclusive }));
     }
     if let Some(assignment) = standing.assignment() {
         let (member, revision) = (standing.number, standing.group.assignments_revision);

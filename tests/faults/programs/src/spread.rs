@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use tenure_checker::{Call, CallKind, Entry, Outcome, Renewal, Sharing, Sighting};
+use tenure_checker::{Call, CallKind, Entry, Outcome, Renewal, Sharing, ValidHold};
 use tenure_client::transport::Wire;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
@@ -125,7 +125,7 @@ impl Session {
                 return self.caller.release(name, token).await;
             }
             let (names, sharing) = (vec![name.to_owned()], Sharing::Exclusive);
-            self.caller.task.place.write(Entry::Sighting(Sighting { at, names, token, sharing }));
+            self.caller.task.place.write(Entry::ValidHold(ValidHold { at, names, token, sharing }));
             sleep(Duration::from_millis(self.caller.rng.random_range(1..400))).await;
         }
     }

@@ -1,6 +1,6 @@
 //! Records everything that a watch delivers.
 
-use tenure_checker::{Entry, Telling};
+use tenure_checker::{Entry, WatchItem};
 use tenure_client::{Client, WatchEvent, WatchOptions};
 
 use crate::Task;
@@ -9,21 +9,21 @@ use crate::Task;
 pub async fn run(client: Client, task: Task) {
     let mut watch = client.watch(WatchOptions::all());
     while let Some(Ok(item)) = watch.next().await {
-        let telling = match item {
+        let item = match item {
             WatchEvent::Snapshot { locks, revision, .. } => {
                 let holders = locks
                     .iter()
                     .flat_map(|lock| lock.holders.iter().map(|claim| (lock.name.clone(), claim.token.unwrap_or(0))));
-                Telling::Snapshot { revision, holders: holders.collect() }
+                WatchItem::Snapshot { revision, holders: holders.collect() }
             }
             WatchEvent::Events { events, revision, .. } => {
                 let events = events.into_iter().map(|event| (event.revision, event.name, event.kind.as_str().into()));
-                Telling::Events { events: events.collect(), revision }
+                WatchItem::Events { events: events.collect(), revision }
             }
-            WatchEvent::Progress { revision } => Telling::Progress(revision),
-            WatchEvent::HistoryGone { .. } => Telling::Gone,
+            WatchEvent::Progress { revision } => WatchItem::Progress(revision),
+            WatchEvent::HistoryGone { .. } => WatchItem::Gone,
             _ => continue,
         };
-        task.place.write(Entry::Told { watch: task.name.clone(), at: task.place.now(), telling });
+        task.place.write(Entry::Watched { watch: task.name.clone(), at: task.place.now(), item });
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rand::RngExt;
 use rand::rngs::StdRng;
-use tenure_checker::{Call, CallKind, Entry, Outcome, Sharing, Sighting};
+use tenure_checker::{Call, CallKind, Entry, Outcome, Sharing, ValidHold};
 use tenure_client::{Attempt, Client, Guard, Session, SessionOptions};
 use tokio::time::{Instant, sleep};
 
@@ -81,7 +81,7 @@ impl Worker {
             if !guard.is_valid() {
                 return;
             }
-            self.task.place.write(Entry::Sighting(Sighting { at, names: names.clone(), token, sharing }));
+            self.task.place.write(Entry::ValidHold(ValidHold { at, names: names.clone(), token, sharing }));
             sleep(draw_look(&mut self.rng)).await;
         }
         let start = self.task.place.now();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_checker::{Diary, Entry};
+use tenure_checker::{Entry, Recorder};
 use tenure_client::{Client, ClientOptions};
 use tenure_programs::{Habits, Place, Task, start};
 
@@ -25,7 +25,7 @@ pub struct Given {
     /// The servers.
     pub servers: Vec<HostId>,
     /// History that records the programs' operations.
-    pub diary: Diary,
+    pub diary: Recorder,
     /// Seed of the programs' random choices.
     pub seed: u64,
     /// Programs start no further operations after this time.
@@ -36,7 +36,7 @@ pub struct Given {
 struct Site {
     time: Time,
     until: Duration,
-    diary: Diary,
+    diary: Recorder,
 }
 
 impl Place for Site {

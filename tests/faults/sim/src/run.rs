@@ -4,7 +4,7 @@ use std::mem::take;
 use std::time::Duration;
 
 use rand::RngExt;
-use tenure_checker::{Diary, Past, Violation, check};
+use tenure_checker::{Past, Recorder, Violation, check};
 
 use crate::client::{self, Given};
 use crate::defect::{Defect, clock};
@@ -38,7 +38,7 @@ pub struct Cast {
     pub servers: Vec<HostId>,
     /// The clients.
     pub clients: Vec<HostId>,
-    diary: Diary,
+    diary: Recorder,
     seed: u64,
     /// Period in which clients start operations and faults happen.
     pub busy: Duration,
@@ -107,7 +107,7 @@ fn alone(seed: u64, defect: Option<Defect>, tells: bool) -> Report {
     let cast = Cast {
         servers: hosts(&mut world, servers, 1.0),
         clients: hosts(&mut world, clients, clock::rate_of_clients(defect)),
-        diary: Diary::default(),
+        diary: Recorder::default(),
         seed,
         busy: if seed.is_multiple_of(LONG_ONES) { LONG } else { SHORT },
     };

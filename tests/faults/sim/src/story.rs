@@ -15,8 +15,8 @@ pub fn tell(history: &History, past: &Past, faults: &[(Duration, String)]) -> Ve
             format!("{} is told: {:?} {:?}: {:?}", call.session, call.kind, call.names, call.outcome),
         ));
     }
-    for sighting in &history.sightings {
-        lines.push((sighting.at, format!("{:?} are valid by {}", sighting.names, sighting.token)));
+    for hold in &history.valid_holds {
+        lines.push((hold.at, format!("{:?} are valid by {}", hold.names, hold.token)));
     }
     for commit in &past.commits {
         let (Moment::At(at) | Moment::By(at)) = commit.moment else { continue };

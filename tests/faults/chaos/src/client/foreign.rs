@@ -7,7 +7,7 @@ use std::time::Duration;
 use rand::RngExt;
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
-use tenure_checker::{Call, CallKind, Entry, Outcome, Sharing, Sighting, Telling};
+use tenure_checker::{Call, CallKind, Entry, Outcome, Sharing, ValidHold, WatchItem};
 use tenure_programs::draw::{Ending, Presence, Turn, draw_look, draw_work};
 use tenure_programs::{Habits, Place};
 use tokio::time::{Instant, sleep};
@@ -98,7 +98,7 @@ impl Worker {
             let at = self.speaker.site.now();
             let hold = self.speaker.ask("hold", json!({"guard": guard})).await?;
             if hold.is_ok_and(|hold| hold["valid"] == true) {
-                self.speaker.write(Entry::Sighting(Sighting { at, names: names.clone(), token, sharing }));
+                self.speaker.write(Entry::ValidHold(ValidHold { at, names: names.clone(), token, sharing }));
             } else {
                 break;
             }
@@ -129,14 +129,14 @@ pub(super) async fn watch(speaker: Arc<Speaker>, name: String) -> anyhow::Result
     let _ = speaker.ask("watch", json!({"client": "c", "watch": "w"})).await?;
     while let Some(item) = speaker.next("w").await? {
         let revision = item["revision"].as_u64().unwrap_or(0);
-        let telling = match item["kind"].as_str() {
-            Some("snapshot") => Telling::Snapshot { revision, holders: holders(&item) },
-            Some("events") => Telling::Events { events: events(&item), revision },
-            Some("progress") => Telling::Progress(revision),
-            Some("history_gone") => Telling::Gone,
+        let item = match item["kind"].as_str() {
+            Some("snapshot") => WatchItem::Snapshot { revision, holders: holders(&item) },
+            Some("events") => WatchItem::Events { events: events(&item), revision },
+            Some("progress") => WatchItem::Progress(revision),
+            Some("history_gone") => WatchItem::Gone,
             _ => continue,
         };
-        speaker.write(Entry::Told { watch: name.clone(), at: speaker.site.now(), telling });
+        speaker.write(Entry::Watched { watch: name.clone(), at: speaker.site.now(), item });
     }
     Ok(())
 }
@@ -192,7 +192,7 @@ async fn stands(speaker: &Speaker, member: &str) -> anyhow::Result<bool> {
     }
     if let (true, Some(token)) = (standing["leads"] == true, standing["token"].as_u64()) {
         let names = vec![format!("group {GROUP}")];
-        speaker.write(Entry::Sighting(Sighting { at, names, token, sharing: Sharing::Exclusive }));
+        speaker.write(Entry::ValidHold(ValidHold { at, names, token, sharing: Sharing::Exclusive }));
         if standing["current"] == false {
             let parts: Vec<String> =
                 (0..list(&standing, "members").count()).map(|part| format!("part {part}")).collect();

@@ -205,7 +205,7 @@ async fn take_over(cluster: &mut dyn Cluster, servers: &[Server], report: &mut R
 /// Reports all durations, and checks them.
 fn check(promotions: &[Promotion], deadline: Duration, collected: &Collected, past: &Past, report: &mut Report) {
     let is_jump = |event: &Event| matches!(event, Event::HistoryLost { .. });
-    let jumps = past.left().filter(|recorded| is_jump(&recorded.event)).map(|recorded| recorded.revision.0);
+    let jumps = past.surviving().filter(|recorded| is_jump(&recorded.event)).map(|recorded| recorded.revision.0);
     let mut first = Vec::new();
     for (promotion, jump) in promotions.iter().zip(jumps) {
         let grants = collected.history.acquired().filter(|(_, token)| *token > jump).map(|(call, _)| call.end);

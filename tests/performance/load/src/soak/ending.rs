@@ -80,8 +80,8 @@ pub async fn judge(task: &Task, store_url: &str, report: &mut Report) -> anyhow:
     }
     let told = std::mem::take(&mut task.notes().told);
     let (past, history) = (past(log, Vec::new(), &told), task.diary.take());
-    report.figure("log", format!("{} events in {} batches", past.left().count(), past.log.len()));
-    let (calls, sightings) = (history.calls.len(), history.sightings.len());
+    report.figure("log", format!("{} events in {} batches", past.surviving().count(), past.log.len()));
+    let (calls, sightings) = (history.calls.len(), history.valid_holds.len());
     let told: usize = history.watches.values().map(Vec::len).sum();
     report.figure("checked", format!("{calls} calls, {sightings} sightings of valid holds, {told} tellings"));
     report.violations.extend(check(&history, &past).iter().map(ToString::to_string));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rand::RngExt;
 use rand::rngs::StdRng;
 use tenure_chaos::now;
-use tenure_checker::{CallKind, Entry, Outcome, Sharing, Sighting};
+use tenure_checker::{CallKind, Entry, Outcome, Sharing, ValidHold};
 use tenure_client::{Attempt, Client, Guard, Session, SessionOptions};
 use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 
@@ -120,8 +120,8 @@ impl Locker {
         let at = now();
         match guard.lost_reason() {
             None => {
-                let sighting = Sighting { at, names: guard.names().to_vec(), token: guard.token(), sharing };
-                self.task.diary.write(Entry::Sighting(sighting));
+                let sighting = ValidHold { at, names: guard.names().to_vec(), token: guard.token(), sharing };
+                self.task.diary.write(Entry::ValidHold(sighting));
             }
             Some(reason) => *self.task.notes().wrong.entry(format!("a hold is lost: {reason}")).or_default() += 1,
         }

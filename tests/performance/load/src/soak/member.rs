@@ -5,7 +5,7 @@ use std::time::Duration;
 use rand::RngExt;
 use rand::rngs::StdRng;
 use tenure_chaos::now;
-use tenure_checker::{Entry, Sharing, Sighting, Task as Assigned};
+use tenure_checker::{Entry, Sharing, Task as Assigned, ValidHold};
 use tenure_client::{Client, Membership};
 use tokio::time::{sleep, timeout};
 
@@ -62,8 +62,8 @@ async fn look(task: &Task, membership: &Membership) {
         }
         if let Some(token) = standing.token() {
             let names = vec![format!("group {}", membership.group_name())];
-            let sighting = Sighting { at, names, token, sharing: Sharing::Exclusive };
-            task.diary.write(Entry::Sighting(sighting));
+            let sighting = ValidHold { at, names, token, sharing: Sharing::Exclusive };
+            task.diary.write(Entry::ValidHold(sighting));
         }
         if let Some(assignment) = standing.assignment() {
             let (member, revision) = (standing.number, standing.group.assignments_revision);

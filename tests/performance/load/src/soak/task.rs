@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tenure_checker::{Call, CallKind, Diary, Entry, Outcome};
+use tenure_checker::{Call, CallKind, Entry, Outcome, Recorder};
 use tenure_client::{Error, Reason};
 
 /// The state that all programs of a run share.
@@ -14,7 +14,7 @@ pub struct Task {
     /// The servers, as URLs.
     pub urls: Arc<[String]>,
     /// The history for the checker.
-    pub diary: Diary,
+    pub diary: Recorder,
     is_over: Arc<AtomicBool>,
     notes: Arc<Mutex<Notes>>,
 }

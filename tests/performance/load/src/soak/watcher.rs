@@ -5,7 +5,7 @@ use std::time::Duration;
 use rand::RngExt;
 use rand::rngs::StdRng;
 use tenure_chaos::now;
-use tenure_checker::{Entry, Telling};
+use tenure_checker::{Entry, WatchItem};
 use tenure_client::{Client, WatchEvent, WatchOptions};
 use tokio::time::timeout;
 
@@ -24,7 +24,7 @@ pub async fn note_all(client: Client, task: Task) {
                 let holders = locks
                     .iter()
                     .flat_map(|lock| lock.holders.iter().map(|claim| (lock.name.clone(), claim.token.unwrap_or(0))));
-                (revision, Telling::Snapshot { revision, holders: holders.collect() })
+                (revision, WatchItem::Snapshot { revision, holders: holders.collect() })
             }
             WatchEvent::Events { events, revision, .. } => {
                 let at = now();
@@ -32,13 +32,13 @@ pub async fn note_all(client: Client, task: Task) {
                     task.notes().told.entry(event.revision).or_insert(at);
                 }
                 let events = events.into_iter().map(|event| (event.revision, event.name, event.kind.as_str().into()));
-                (revision, Telling::Events { events: events.collect(), revision })
+                (revision, WatchItem::Events { events: events.collect(), revision })
             }
-            WatchEvent::Progress { revision } => (revision, Telling::Progress(revision)),
-            _ => (0, Telling::Gone),
+            WatchEvent::Progress { revision } => (revision, WatchItem::Progress(revision)),
+            _ => (0, WatchItem::Gone),
         };
         task.notes().told_up_to = up_to;
-        task.diary.write(Entry::Told { watch: "everything".to_owned(), at: now(), telling });
+        task.diary.write(Entry::Watched { watch: "everything".to_owned(), at: now(), item: telling });
     }
 }
 

@@ -6,9 +6,9 @@ use crate::history::{Entry, History};
 
 /// A history under construction. Clones write to the same history.
 #[derive(Clone, Debug, Default)]
-pub struct Diary(Arc<Mutex<History>>);
+pub struct Recorder(Arc<Mutex<History>>);
 
-impl Diary {
+impl Recorder {
     /// Appends an entry.
     pub fn write(&self, entry: Entry) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).add(entry);
