@@ -15,10 +15,10 @@ use tokio::time::{sleep, timeout};
 use crate::Task;
 
 /// Response timeout.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Prefix of error messages which state that nothing was changed.
-const REFUSED: &str = "the database cannot be reached";
+const UNCHANGED: &str = "the database cannot be reached";
 
 /// The lock that is reserved for these callers.
 const NAME: &str = "plain/lock";
@@ -26,16 +26,16 @@ const NAME: &str = "plain/lock";
 /// Runs until the task's time is over.
 pub async fn run(task: Task, mut rng: StdRng) {
     let mut count = 0;
-    while task.place.is_time() {
+    while task.environment.may_continue() {
         count += 1;
         let session = format!("caller-{}-{count}", task.name);
         let ttl = Duration::from_millis(rng.random_range(400..2_000));
-        let favourite = task.draw_server(&mut rng);
-        let mut caller = Caller { task: &task, rng: StdRng::from_rng(&mut rng), favourite };
+        let preferred = task.draw_server(&mut rng);
+        let mut caller = Caller { task: &task, rng: StdRng::from_rng(&mut rng), preferred };
         let token = caller.acquire(&session, ttl).await;
         loop {
             sleep(ttl.mul_f64(rng.random_range(0.1..1.3))).await;
-            if !task.place.is_time() || !caller.renew(&session).await {
+            if !task.environment.may_continue() || !caller.renew(&session).await {
                 break;
             }
         }
@@ -43,7 +43,7 @@ pub async fn run(task: Task, mut rng: StdRng) {
         if let Some((token, wire)) = token.zip(caller.wire().await) {
             let request =
                 ReleaseRequest { name: NAME.to_owned(), session_id: session, token, ..ReleaseRequest::default() };
-            let _ = timeout(PATIENCE, LockServiceClient::new(wire).release(request)).await;
+            let _ = timeout(TIMEOUT, LockServiceClient::new(wire).release(request)).await;
         }
     }
 }
@@ -53,13 +53,13 @@ struct Caller<'a> {
     task: &'a Task,
     rng: StdRng,
     /// The server that it calls most of the time.
-    favourite: &'a str,
+    preferred: &'a str,
 }
 
 impl Caller<'_> {
     async fn wire(&mut self) -> Option<Wire> {
         let any = self.task.draw_server(&mut self.rng);
-        let server = if self.rng.random_range(0..5) == 0 { any } else { self.favourite };
+        let server = if self.rng.random_range(0..5) == 0 { any } else { self.preferred };
         self.task.connector.connect(&server.parse().ok()?).await.ok()
     }
 
@@ -75,12 +75,12 @@ impl Caller<'_> {
             wait: wait.try_into().ok(),
             ..AcquireRequest::default()
         };
-        match timeout(PATIENCE, LockServiceClient::new(wire).acquire(request)).await {
+        match timeout(TIMEOUT, LockServiceClient::new(wire).acquire(request)).await {
             Ok(Ok(answer)) => Some(answer.into_inner()).filter(|answer| answer.acquired).map(|answer| answer.token),
             Ok(Err(status)) => {
                 // An Acquire that waits may be rejected after it has joined the queue.
-                if !waits && status.message().starts_with(REFUSED) {
-                    self.task.place.write(Entry::Rejected(session.to_owned()));
+                if !waits && status.message().starts_with(UNCHANGED) {
+                    self.task.environment.write(Entry::Rejected(session.to_owned()));
                 }
                 None
             }
@@ -91,12 +91,12 @@ impl Caller<'_> {
     /// Renews the session. Returns whether it may be renewed again.
     async fn renew(&mut self, session: &str) -> bool {
         let Some(wire) = self.wire().await else { return true };
-        let start = self.task.place.now();
+        let start = self.task.environment.now();
         let request = RenewRequest { session_id: session.to_owned(), ..RenewRequest::default() };
-        match timeout(PATIENCE, SessionServiceClient::new(wire).renew(request)).await {
+        match timeout(TIMEOUT, SessionServiceClient::new(wire).renew(request)).await {
             Ok(Ok(answer)) => {
                 let ttl = answer.into_inner().ttl.and_then(|ttl| ttl.try_into().ok()).unwrap_or_default();
-                self.task.place.write(Entry::Renewal(Renewal { session: session.to_owned(), start, ttl }));
+                self.task.environment.write(Entry::Renewal(Renewal { session: session.to_owned(), start, ttl }));
                 true
             }
             Ok(Err(status)) => status.code() == tonic::Code::Unavailable,

@@ -6,35 +6,35 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 use tenure_checker::Sharing;
 
-use crate::Habits;
+use crate::ProgramOptions;
 
 /// Upper bound of hold times, in ms.
-const LONG: u64 = 2_500;
+const MAX_HOLD: u64 = 2_500;
 
 /// Upper bound of short hold times, in ms, for programs whose holds are mostly short.
-const SHORT: u64 = 200;
+const MAX_SHORT_HOLD: u64 = 200;
 
 /// Options of a session.
 #[derive(Clone, Copy, Debug)]
-pub struct Presence {
+pub struct SessionParameters {
     /// Its TTL.
     pub ttl: Duration,
     /// Its disconnect grace.
     pub grace: Option<Duration>,
 }
 
-impl Presence {
+impl SessionParameters {
     /// Draws session options.
-    pub fn draw(rng: &mut StdRng, habits: &Habits) -> Self {
+    pub fn draw(rng: &mut StdRng, options: &ProgramOptions) -> Self {
         let ttl = Duration::from_millis(rng.random_range(600..3_000));
-        let grace = (rng.random_range(0..3) == 0).then(|| rng.random_range(habits.graces.clone()));
+        let grace = (rng.random_range(0..3) == 0).then(|| rng.random_range(options.graces.clone()));
         Self { ttl, grace: grace.map(Duration::from_millis) }
     }
 }
 
 /// A lock request.
 #[derive(Clone, Debug)]
-pub struct Turn {
+pub struct LockRequest {
     /// The locks.
     pub names: Vec<String>,
     /// How they are shared.
@@ -45,7 +45,7 @@ pub struct Turn {
     pub wait: Duration,
 }
 
-impl Turn {
+impl LockRequest {
     /// Draws a request for some of this many locks.
     pub fn draw(rng: &mut StdRng, locks: u32) -> Self {
         let (names, sharing) = choose(rng, locks);
@@ -68,19 +68,19 @@ fn choose(rng: &mut StdRng, locks: u32) -> (Vec<String>, Sharing) {
 }
 
 /// Draws a hold time.
-pub fn draw_work(rng: &mut StdRng, habits: &Habits) -> Duration {
-    let is_short = habits.mostly_short && rng.random_range(0..4) > 0;
-    Duration::from_millis(rng.random_range(0..if is_short { SHORT } else { LONG }))
+pub fn draw_hold_time(rng: &mut StdRng, options: &ProgramOptions) -> Duration {
+    let is_short = options.mostly_short && rng.random_range(0..4) > 0;
+    Duration::from_millis(rng.random_range(0..if is_short { MAX_SHORT_HOLD } else { MAX_HOLD }))
 }
 
 /// Draws the pause until a hold is checked again.
-pub fn draw_look(rng: &mut StdRng) -> Duration {
+pub fn draw_check_interval(rng: &mut StdRng) -> Duration {
     Duration::from_millis(rng.random_range(1..150))
 }
 
 /// How a hold ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum HoldEnd {
     /// By dropping it, without an explicit release.
     Drop,
     /// By a transfer to the first waiter.
@@ -89,7 +89,7 @@ pub enum Ending {
     Release,
 }
 
-impl Ending {
+impl HoldEnd {
     /// Draws an ending; a release in most cases.
     pub fn draw(rng: &mut StdRng) -> Self {
         match rng.random_range(0..8) {

@@ -9,4 +9,4 @@ mod task;
 mod watcher;
 mod worker;
 
-pub use task::{Habits, Place, Task, start};
+pub use task::{Environment, ProgramOptions, Task, start};

@@ -14,11 +14,11 @@ use crate::Task;
 const GROUP: &str = "team";
 
 /// Interval between checks of a member's standing.
-const LOOK: Duration = Duration::from_millis(40);
+const CHECK_INTERVAL: Duration = Duration::from_millis(40);
 
 /// Runs until the task's time is over.
 pub async fn run(client: Client, task: Task, mut rng: StdRng) {
-    while task.place.is_time() {
+    while task.environment.may_continue() {
         let ttl = Duration::from_millis(rng.random_range(600..2_000));
         let Ok(membership) = client.group(GROUP).ttl(ttl).join().await else {
             task.pause().await;
@@ -26,10 +26,10 @@ pub async fn run(client: Client, task: Task, mut rng: StdRng) {
         };
         let stays = Duration::from_millis(rng.random_range(200..5_000));
         let working = timeout(stays, async {
-            let leading = membership.lead(|group| group.assign(|place, _| format!("part {place}")));
+            let leading = membership.lead(|group| group.assign(|number, _| format!("part {number}")));
             tokio::select! {
                 _ = leading => {}
-                () = look(&task, &membership) => {}
+                () = record_standing(&task, &membership) => {}
             }
         });
         let _ = working.await;
@@ -44,25 +44,25 @@ pub async fn run(client: Client, task: Task, mut rng: StdRng) {
 }
 
 /// Records a member's standing until its membership is lost.
-async fn look(task: &Task, membership: &Membership) {
+async fn record_standing(task: &Task, membership: &Membership) {
     loop {
-        let at = task.place.now();
+        let at = task.environment.now();
         let standing = membership.standing();
         if standing.lost.is_some() {
             return;
         }
-        note(task, at, &standing);
-        sleep(LOOK).await;
+        record(task, at, &standing);
+        sleep(CHECK_INTERVAL).await;
     }
 }
 
-fn note(task: &Task, at: Duration, standing: &Standing) {
+fn record(task: &Task, at: Duration, standing: &Standing) {
     if let Some(token) = standing.token() {
         let names = vec![format!("group {GROUP}")];
-        task.place.write(Entry::ValidHold(ValidHold { at, names, token, sharing: Sharing::Exclusive }));
+        task.environment.write(Entry::ValidHold(ValidHold { at, names, token, sharing: Sharing::Exclusive }));
     }
     if let Some(assignment) = standing.assignment() {
         let (member, revision) = (standing.number, standing.group.assignments_revision);
-        task.place.write(Entry::Task(Assigned { member, revision, assignment: assignment.to_owned() }));
+        task.environment.write(Entry::Task(Assigned { member, revision, assignment: assignment.to_owned() }));
     }
 }

@@ -17,7 +17,7 @@ use tokio::time::{sleep, timeout};
 use crate::Task;
 
 /// Response timeout, beyond the wait time of the call itself.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Number of locks that are reserved for these programs.
 const LOCKS: u32 = 2;
@@ -26,12 +26,12 @@ const LOCKS: u32 = 2;
 const MARGIN: f64 = 0.98;
 
 /// Maximum number of attempts to cancel before the session is left to expire.
-const CANCELS: usize = 8;
+const CANCEL_ATTEMPTS: usize = 8;
 
 /// Runs until the task's time is over.
 pub async fn run(task: Task, mut rng: StdRng) {
     let mut count = 0;
-    while task.place.is_time() {
+    while task.environment.may_continue() {
         count += 1;
         let id = format!("spread-{}-{count}", task.name);
         let ttl = Duration::from_millis(rng.random_range(600..3_000));
@@ -40,7 +40,7 @@ pub async fn run(task: Task, mut rng: StdRng) {
             continue;
         };
         for _ in 0..rng.random_range(1..5) {
-            if !task.place.is_time() || !session.take_turn().await {
+            if !task.environment.may_continue() || !session.use_lock().await {
                 break;
             }
         }
@@ -50,7 +50,7 @@ pub async fn run(task: Task, mut rng: StdRng) {
 /// A session, renewed until it is dropped.
 struct Session {
     caller: Caller,
-    /// Time until which the session is known to live, by the clock that all places share.
+    /// Time until which the session is known to live, by the clock that all environments share.
     valid_until: Arc<Mutex<Duration>>,
     renewing: JoinHandle<()>,
 }
@@ -79,27 +79,27 @@ impl Session {
     }
 
     fn is_valid(&self) -> bool {
-        self.caller.task.place.now() < *self.valid_until.lock().unwrap_or_else(PoisonError::into_inner)
+        self.caller.task.environment.now() < *self.valid_until.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tries to acquire a lock and to hold it for a while. Returns whether the session is still usable.
-    async fn take_turn(&mut self) -> bool {
+    async fn use_lock(&mut self) -> bool {
         let name = format!("spread/{}", self.caller.rng.random_range(0..LOCKS));
         loop {
             let wait = Duration::from_millis(self.caller.rng.random_range(0..2_500));
             // One call in eight times out halfway through its wait, and one in eight almost at once.
-            let patience = match self.caller.rng.random_range(0..8) {
+            let timeout_after = match self.caller.rng.random_range(0..8) {
                 0 => wait.mul_f64(0.5),
                 1 => Duration::from_millis(self.caller.rng.random_range(1..50)),
-                _ => wait + PATIENCE,
+                _ => wait + TIMEOUT,
             };
-            match self.caller.acquire(&name, wait, patience).await {
+            match self.caller.acquire(&name, wait, timeout_after).await {
                 Outcome::Acquired(token) => return self.work(&name, token).await,
                 Outcome::Busy => return self.is_valid(),
                 // A request that the server receives late must not affect later calls, so the session ends.
                 _ if !self.caller.is_received().await => return false,
                 // Sends the Acquire again, usually before the claim is cancelled for lack of a call.
-                _ if self.is_valid() && self.caller.task.place.is_time() && self.caller.rng.random() => {
+                _ if self.is_valid() && self.caller.task.environment.may_continue() && self.caller.rng.random() => {
                     sleep(Duration::from_millis(self.caller.rng.random_range(0..6_000))).await;
                 }
                 _ => break,
@@ -114,10 +114,10 @@ impl Session {
     /// Relies on the hold while the session is known to live, but only for a limited time, and then releases it.
     async fn work(&mut self, name: &str, token: u64) -> bool {
         // Usually longer than the server keeps a claim whose call was not answered.
-        let until = self.caller.task.place.now() + Duration::from_millis(self.caller.rng.random_range(0..9_000));
+        let until = self.caller.task.environment.now() + Duration::from_millis(self.caller.rng.random_range(0..9_000));
         loop {
             // Read the time before the session is checked: the host may be frozen in between.
-            let at = self.caller.task.place.now();
+            let at = self.caller.task.environment.now();
             if !self.is_valid() {
                 return false;
             }
@@ -125,7 +125,7 @@ impl Session {
                 return self.caller.release(name, token).await;
             }
             let (names, sharing) = (vec![name.to_owned()], Sharing::Exclusive);
-            self.caller.task.place.write(Entry::ValidHold(ValidHold { at, names, token, sharing }));
+            self.caller.task.environment.write(Entry::ValidHold(ValidHold { at, names, token, sharing }));
             sleep(Duration::from_millis(self.caller.rng.random_range(1..400))).await;
         }
     }
@@ -149,12 +149,12 @@ struct Caller {
 impl Caller {
     async fn wire(&mut self) -> Option<Wire> {
         let server = self.task.draw_server(&mut self.rng).parse().ok()?;
-        timeout(PATIENCE, self.task.connector.connect(&server)).await.ok()?.ok()
+        timeout(TIMEOUT, self.task.connector.connect(&server)).await.ok()?.ok()
     }
 
     /// Records the renewal, and returns the time until which the session is known to live.
     fn acknowledged(&self, start: Duration, ttl: Duration) -> Duration {
-        self.task.place.write(Entry::Renewal(Renewal { session: self.id.clone(), start, ttl }));
+        self.task.environment.write(Entry::Renewal(Renewal { session: self.id.clone(), start, ttl }));
         start + ttl.mul_f64(MARGIN)
     }
 
@@ -165,8 +165,8 @@ impl Caller {
             ..OpenSessionRequest::default()
         };
         let wire = self.wire().await?;
-        let start = self.task.place.now();
-        let answer = timeout(PATIENCE, SessionServiceClient::new(wire).open_session(request)).await.ok()?.ok()?;
+        let start = self.task.environment.now();
+        let answer = timeout(TIMEOUT, SessionServiceClient::new(wire).open_session(request)).await.ok()?.ok()?;
         Some(self.acknowledged(start, answer.into_inner().session?.ttl?.try_into().ok()?))
     }
 
@@ -177,13 +177,13 @@ impl Caller {
 
     async fn renew_by(&self, wire: Wire) -> Option<Duration> {
         let request = RenewRequest { session_id: self.id.clone(), ..RenewRequest::default() };
-        let start = self.task.place.now();
-        let answer = timeout(PATIENCE, SessionServiceClient::new(wire).renew(request)).await.ok()?.ok()?;
+        let start = self.task.environment.now();
+        let answer = timeout(TIMEOUT, SessionServiceClient::new(wire).renew(request)).await.ok()?.ok()?;
         Some(self.acknowledged(start, answer.into_inner().ttl?.try_into().ok()?))
     }
 
-    async fn acquire(&mut self, name: &str, wait: Duration, patience: Duration) -> Outcome {
-        let start = self.task.place.now();
+    async fn acquire(&mut self, name: &str, wait: Duration, timeout_after: Duration) -> Outcome {
+        let start = self.task.environment.now();
         let request = AcquireRequest {
             names: vec![name.to_owned()],
             session_id: self.id.clone(),
@@ -193,16 +193,16 @@ impl Caller {
         self.last = self.wire().await;
         let outcome = match self.last.clone() {
             None => Outcome::Unknown("no connection".to_owned()),
-            Some(wire) => match timeout(patience, LockServiceClient::new(wire).acquire(request)).await {
+            Some(wire) => match timeout(timeout_after, LockServiceClient::new(wire).acquire(request)).await {
                 Ok(Ok(answer)) => match answer.into_inner() {
                     answer if answer.acquired => Outcome::Acquired(answer.token),
                     _ => Outcome::Busy,
                 },
                 Ok(Err(status)) => Outcome::Unknown(status.to_string()),
-                Err(_) => Outcome::Unknown("not waited for any more".to_owned()),
+                Err(_) => Outcome::Unknown("the call timed out".to_owned()),
             },
         };
-        self.note(name, CallKind::PlainAcquire, start, outcome.clone());
+        self.record(name, CallKind::PlainAcquire, start, outcome.clone());
         outcome
     }
 
@@ -218,16 +218,16 @@ impl Caller {
     /// cancel a later Acquire.
     async fn cancel(&mut self, name: &str) -> bool {
         let mut is_last = true;
-        for _ in 0..CANCELS {
-            let start = self.task.place.now();
+        for _ in 0..CANCEL_ATTEMPTS {
+            let start = self.task.environment.now();
             let request = CancelAcquireRequest {
                 names: vec![name.to_owned()],
                 session_id: self.id.clone(),
                 ..CancelAcquireRequest::default()
             };
             let Some(wire) = self.wire().await else { continue };
-            if let Ok(Ok(_)) = timeout(PATIENCE, LockServiceClient::new(wire).cancel_acquire(request)).await {
-                self.note(name, CallKind::Cancel, start, Outcome::Done);
+            if let Ok(Ok(_)) = timeout(TIMEOUT, LockServiceClient::new(wire).cancel_acquire(request)).await {
+                self.record(name, CallKind::Cancel, start, Outcome::Done);
                 return is_last;
             }
             is_last = false;
@@ -237,19 +237,19 @@ impl Caller {
 
     /// Releases a hold. Returns whether the release was acknowledged.
     async fn release(&mut self, name: &str, token: u64) -> bool {
-        let start = self.task.place.now();
+        let start = self.task.environment.now();
         let (session_id, name) = (self.id.clone(), name.to_owned());
         let request = ReleaseRequest { name: name.clone(), session_id, token, ..ReleaseRequest::default() };
         let Some(wire) = self.wire().await else { return false };
-        let is_released = matches!(timeout(PATIENCE, LockServiceClient::new(wire).release(request)).await, Ok(Ok(_)));
+        let is_released = matches!(timeout(TIMEOUT, LockServiceClient::new(wire).release(request)).await, Ok(Ok(_)));
         if is_released {
-            self.note(&name, CallKind::Release(token), start, Outcome::Done);
+            self.record(&name, CallKind::Release(token), start, Outcome::Done);
         }
         is_released
     }
 
-    fn note(&self, name: &str, kind: CallKind, start: Duration, outcome: Outcome) {
-        let (session, names, end) = (self.id.clone(), vec![name.to_owned()], self.task.place.now());
-        self.task.place.write(Entry::Call(Call { session, names, kind, start, end, outcome }));
+    fn record(&self, name: &str, kind: CallKind, start: Duration, outcome: Outcome) {
+        let (session, names, end) = (self.id.clone(), vec![name.to_owned()], self.task.environment.now());
+        self.task.environment.write(Entry::Call(Call { session, names, kind, start, end, outcome }));
     }
 }

@@ -1,4 +1,4 @@
-//! Defines the task of a program and the place where it runs.
+//! Defines the task of a program and the environment in which it runs.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::worker::Worker;
 use crate::{caller, member, spread, watcher};
 
 /// Environment of programs.
-pub trait Place: Send + Sync + 'static {
-    /// Current time, by the clock that all places share.
+pub trait Environment: Send + Sync + 'static {
+    /// Current time, by the clock that all environments share.
     fn now(&self) -> Duration;
 
     /// Whether programs may start further operations.
-    fn is_time(&self) -> bool;
+    fn may_continue(&self) -> bool;
 
     /// Records an operation or observation of a program.
     fn write(&self, entry: Entry);
@@ -29,7 +29,7 @@ pub trait Place: Send + Sync + 'static {
 
 /// Settings that differ between simulated and real machines.
 #[derive(Clone, Debug)]
-pub struct Habits {
+pub struct ProgramOptions {
     /// The disconnect graces of sessions, in ms.
     pub graces: Range<u64>,
     /// Whether most holds are short, which yields more of them.
@@ -38,13 +38,13 @@ pub struct Habits {
     pub pause: Option<Duration>,
 }
 
-/// Parameters of the programs of one place.
+/// Parameters of the programs of one environment.
 #[derive(Clone)]
 pub struct Task {
-    /// The place's name. It is unique, also across restarts of the place.
+    /// The environment's name. It is unique, also across restarts of its host or process.
     pub name: String,
-    /// The place.
-    pub place: Arc<dyn Place>,
+    /// The environment.
+    pub environment: Arc<dyn Environment>,
     /// The servers, as URLs.
     pub servers: Vec<String>,
     /// Connects the programs that do not use the library.
@@ -54,13 +54,13 @@ pub struct Task {
     /// Number of locks.
     pub locks: u32,
     /// Settings of the programs.
-    pub habits: Habits,
+    pub options: ProgramOptions,
 }
 
 impl Task {
     /// Pauses after a failed attempt.
     pub(crate) async fn pause(&self) {
-        if let Some(pause) = self.habits.pause {
+        if let Some(pause) = self.options.pause {
             sleep(pause).await;
         }
     }
@@ -76,11 +76,11 @@ impl Task {
 pub fn start(client: &Client, task: &Task, seed: u64) -> Vec<JoinHandle<()>> {
     tokio::spawn(watcher::run(client.clone(), task.clone()));
     let mut rng = StdRng::seed_from_u64(seed);
-    let mut own = || StdRng::from_rng(&mut rng);
+    let mut next_rng = || StdRng::from_rng(&mut rng);
     let worker = |rng| Worker { client: client.clone(), task: task.clone(), rng };
-    let mut programs: Vec<_> = (0..task.workers).map(|_| tokio::spawn(worker(own()).run())).collect();
-    programs.push(tokio::spawn(caller::run(task.clone(), own())));
-    programs.push(tokio::spawn(spread::run(task.clone(), own())));
-    programs.push(tokio::spawn(member::run(client.clone(), task.clone(), own())));
+    let mut programs: Vec<_> = (0..task.workers).map(|_| tokio::spawn(worker(next_rng()).run())).collect();
+    programs.push(tokio::spawn(caller::run(task.clone(), next_rng())));
+    programs.push(tokio::spawn(spread::run(task.clone(), next_rng())));
+    programs.push(tokio::spawn(member::run(client.clone(), task.clone(), next_rng())));
     programs
 }

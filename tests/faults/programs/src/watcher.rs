@@ -24,6 +24,6 @@ pub async fn run(client: Client, task: Task) {
             WatchEvent::HistoryGone { .. } => WatchItem::Gone,
             _ => continue,
         };
-        task.place.write(Entry::Watched { watch: task.name.clone(), at: task.place.now(), item });
+        task.environment.write(Entry::Watched { watch: task.name.clone(), at: task.environment.now(), item });
     }
 }

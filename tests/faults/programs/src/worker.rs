@@ -9,7 +9,7 @@ use tenure_client::{Attempt, Client, Guard, Session, SessionOptions};
 use tokio::time::{Instant, sleep};
 
 use crate::Task;
-use crate::draw::{Ending, Presence, Turn, draw_look, draw_work};
+use crate::draw::{HoldEnd, LockRequest, SessionParameters, draw_check_interval, draw_hold_time};
 
 /// A program that uses locks.
 pub struct Worker {
@@ -24,10 +24,10 @@ pub struct Worker {
 impl Worker {
     /// Runs until the task's time is over.
     pub async fn run(mut self) {
-        while self.task.place.is_time() {
-            let presence = Presence::draw(&mut self.rng, &self.task.habits);
-            let mut options = SessionOptions::new().ttl(presence.ttl);
-            if let Some(grace) = presence.grace {
+        while self.task.environment.may_continue() {
+            let parameters = SessionParameters::draw(&mut self.rng, &self.task.options);
+            let mut options = SessionOptions::new().ttl(parameters.ttl);
+            if let Some(grace) = parameters.grace {
                 options = options.disconnect_grace(grace);
             }
             let Ok(session) = self.client.session(options).await else {
@@ -35,10 +35,10 @@ impl Worker {
                 continue;
             };
             for _ in 0..self.rng.random_range(1..6) {
-                if !self.task.place.is_time() || !session.is_valid() {
+                if !self.task.environment.may_continue() || !session.is_valid() {
                     break;
                 }
-                self.take_turn(&session).await;
+                self.use_lock(&session).await;
                 sleep(Duration::from_millis(self.rng.random_range(0..100))).await;
             }
             if self.rng.random() {
@@ -48,15 +48,15 @@ impl Worker {
     }
 
     /// Tries to acquire locks and to hold them for a while.
-    async fn take_turn(&mut self, session: &Session) {
-        let Turn { names, sharing, priority, wait } = Turn::draw(&mut self.rng, self.task.locks);
+    async fn use_lock(&mut self, session: &Session) {
+        let LockRequest { names, sharing, priority, wait } = LockRequest::draw(&mut self.rng, self.task.locks);
         let request = session.locks(&names).priority(priority);
         let request = match sharing {
             Sharing::Exclusive => request,
             Sharing::Shared => request.shared(),
             Sharing::Permits(limit) => request.permits(1).limit(limit),
         };
-        let start = self.task.place.now();
+        let start = self.task.environment.now();
         let (guard, outcome) = match request.acquire_within(wait).await {
             Ok(Attempt::Acquired(guard)) => {
                 let token = guard.token();
@@ -65,7 +65,7 @@ impl Worker {
             Ok(Attempt::Busy(_)) => (None, Outcome::Busy),
             Err(error) => (None, Outcome::Unknown(error.to_string())),
         };
-        self.note(session.id(), &names, CallKind::Acquire(sharing), start, outcome);
+        self.record(session.id(), &names, CallKind::Acquire(sharing), start, outcome);
         if let Some(guard) = guard {
             self.work(guard, sharing).await;
         }
@@ -74,29 +74,29 @@ impl Worker {
     /// Holds the locks while they are valid, and then releases, transfers or drops the hold.
     async fn work(&mut self, guard: Guard, sharing: Sharing) {
         let (names, token, session) = (guard.names().to_vec(), guard.token(), guard.session().id().to_owned());
-        let until = Instant::now() + draw_work(&mut self.rng, &self.task.habits);
+        let until = Instant::now() + draw_hold_time(&mut self.rng, &self.task.options);
         while Instant::now() < until {
             // Read the time before the hold is checked: the process may be frozen in between.
-            let at = self.task.place.now();
+            let at = self.task.environment.now();
             if !guard.is_valid() {
                 return;
             }
-            self.task.place.write(Entry::ValidHold(ValidHold { at, names: names.clone(), token, sharing }));
-            sleep(draw_look(&mut self.rng)).await;
+            self.task.environment.write(Entry::ValidHold(ValidHold { at, names: names.clone(), token, sharing }));
+            sleep(draw_check_interval(&mut self.rng)).await;
         }
-        let start = self.task.place.now();
-        let (kind, ended) = match Ending::draw(&mut self.rng) {
-            Ending::Drop => return,
-            Ending::Transfer => (CallKind::Transfer(token), guard.transfer_to(None).await.map(drop)),
-            Ending::Release => (CallKind::Release(token), guard.release().await),
+        let start = self.task.environment.now();
+        let (kind, ended) = match HoldEnd::draw(&mut self.rng) {
+            HoldEnd::Drop => return,
+            HoldEnd::Transfer => (CallKind::Transfer(token), guard.transfer_to(None).await.map(drop)),
+            HoldEnd::Release => (CallKind::Release(token), guard.release().await),
         };
         let outcome = ended.map_or_else(|error| Outcome::Unknown(error.to_string()), |()| Outcome::Done);
-        self.note(&session, &names, kind, start, outcome);
+        self.record(&session, &names, kind, start, outcome);
     }
 
-    fn note(&self, session: &str, names: &[String], kind: CallKind, start: Duration, outcome: Outcome) {
+    fn record(&self, session: &str, names: &[String], kind: CallKind, start: Duration, outcome: Outcome) {
         let (session, names) = (session.to_owned(), names.to_vec());
-        let end = self.task.place.now();
-        self.task.place.write(Entry::Call(Call { session, names, kind, start, end, outcome }));
+        let end = self.task.environment.now();
+        self.task.environment.write(Entry::Call(Call { session, names, kind, start, end, outcome }));
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tenure_checker::{Entry, Recorder};
 use tenure_client::{Client, ClientOptions};
-use tenure_programs::{Habits, Place, Task, start};
+use tenure_programs::{Environment, ProgramOptions, Task, start};
 
 use crate::host::{Here, HostId, Time};
 use crate::wire::{Dialler, address};
@@ -17,7 +17,7 @@ const WORKERS: usize = 2;
 const LOCKS: u32 = 5;
 
 /// Program settings. No pause after failures: in the simulation, a failed attempt has already taken network time.
-const HABITS: Habits = Habits { graces: 0..1_000, mostly_short: false, pause: None };
+const OPTIONS: ProgramOptions = ProgramOptions { graces: 0..1_000, mostly_short: false, pause: None };
 
 /// Parameters of a client host.
 #[derive(Clone)]
@@ -33,18 +33,18 @@ pub struct Given {
 }
 
 /// A host, as seen by its programs.
-struct Site {
+struct HostEnvironment {
     time: Time,
     until: Duration,
     diary: Recorder,
 }
 
-impl Place for Site {
+impl Environment for HostEnvironment {
     fn now(&self) -> Duration {
         self.time.now()
     }
 
-    fn is_time(&self) -> bool {
+    fn may_continue(&self) -> bool {
         self.now() < self.until
     }
 
@@ -64,12 +64,12 @@ pub async fn run(here: Here, given: Given) {
     let client = Client::connect_by(connector.clone(), options).expect("a client");
     let task = Task {
         name: format!("{}-{}", here.host, here.run),
-        place: Arc::new(Site { time: here.time, until: given.until, diary: given.diary }),
+        environment: Arc::new(HostEnvironment { time: here.time, until: given.until, diary: given.diary }),
         servers,
         connector,
         workers: WORKERS,
         locks: LOCKS,
-        habits: HABITS,
+        options: OPTIONS,
     };
     for program in start(&client, &task, given.seed ^ here.run.wrapping_mul(0x9e37_79b9)) {
         // A panicked program shows up through the operations that it leaves unfinished.

@@ -8,8 +8,8 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
 use tenure_checker::{Call, CallKind, Entry, Outcome, Sharing, ValidHold, WatchItem};
-use tenure_programs::draw::{Ending, Presence, Turn, draw_look, draw_work};
-use tenure_programs::{Habits, Place};
+use tenure_programs::draw::{HoldEnd, LockRequest, SessionParameters, draw_check_interval, draw_hold_time};
+use tenure_programs::{Environment, ProgramOptions};
 use tokio::time::{Instant, sleep};
 
 use super::speaker::Speaker;
@@ -29,7 +29,7 @@ pub(super) struct Worker {
     pub(super) speaker: Arc<Speaker>,
     /// Distinguishes its sessions and owners from those of other workers.
     pub(super) name: String,
-    pub(super) habits: Habits,
+    pub(super) options: ProgramOptions,
     pub(super) locks: u32,
     pub(super) rng: StdRng,
 }
@@ -37,22 +37,22 @@ pub(super) struct Worker {
 impl Worker {
     pub(super) async fn run(mut self) -> anyhow::Result<()> {
         let mut count = 0;
-        while self.speaker.site.is_time() {
+        while self.speaker.environment.may_continue() {
             count += 1;
             let session = format!("{}-{count}", self.name);
-            let Presence { ttl, grace } = Presence::draw(&mut self.rng, &self.habits);
+            let SessionParameters { ttl, grace } = SessionParameters::draw(&mut self.rng, &self.options);
             let fields =
                 json!({"client": "c", "session": session, "ttl_ms": ms(ttl), "disconnect_grace_ms": grace.map(ms)});
             let Ok(opened) = self.speaker.ask("session", fields).await? else {
-                sleep(self.habits.pause.unwrap_or_default()).await;
+                sleep(self.options.pause.unwrap_or_default()).await;
                 continue;
             };
             let id = opened["session_id"].as_str().unwrap_or_default().to_owned();
             for turn in 0..self.rng.random_range(1..6) {
-                if !self.speaker.site.is_time() {
+                if !self.speaker.environment.may_continue() {
                     break;
                 }
-                self.take_turn(&session, &id, format!("{session}-{turn}")).await?;
+                self.use_lock(&session, &id, format!("{session}-{turn}")).await?;
                 sleep(Duration::from_millis(self.rng.random_range(0..100))).await;
             }
             let _ = self.speaker.ask("close_session", json!({"session": session})).await?;
@@ -60,8 +60,8 @@ impl Worker {
         Ok(())
     }
 
-    async fn take_turn(&mut self, session: &str, id: &str, guard: String) -> anyhow::Result<()> {
-        let Turn { names, sharing, priority, wait } = Turn::draw(&mut self.rng, self.locks);
+    async fn use_lock(&mut self, session: &str, id: &str, guard: String) -> anyhow::Result<()> {
+        let LockRequest { names, sharing, priority, wait } = LockRequest::draw(&mut self.rng, self.locks);
         let mut fields = json!({
             "session": session, "guard": guard, "names": names, "priority": priority, "wait_ms": ms(wait),
         });
@@ -70,7 +70,7 @@ impl Worker {
             Sharing::Shared => fields["mode"] = json!("shared"),
             Sharing::Permits(limit) => (fields["permits"], fields["limit"]) = (json!(1), json!(limit)),
         }
-        let start = self.speaker.site.now();
+        let start = self.speaker.environment.now();
         let outcome = match self.speaker.ask("acquire", fields).await? {
             Ok(answer) if answer["acquired"] == true => Outcome::Acquired(answer["token"].as_u64().unwrap_or(0)),
             Ok(_) => Outcome::Busy,
@@ -92,23 +92,23 @@ impl Worker {
         token: u64,
         sharing: Sharing,
     ) -> anyhow::Result<()> {
-        let until = Instant::now() + draw_work(&mut self.rng, &self.habits);
+        let until = Instant::now() + draw_hold_time(&mut self.rng, &self.options);
         while Instant::now() < until {
             // Taken before the hold is checked: a process may be frozen in between.
-            let at = self.speaker.site.now();
+            let at = self.speaker.environment.now();
             let hold = self.speaker.ask("hold", json!({"guard": guard})).await?;
             if hold.is_ok_and(|hold| hold["valid"] == true) {
                 self.speaker.write(Entry::ValidHold(ValidHold { at, names: names.clone(), token, sharing }));
             } else {
                 break;
             }
-            sleep(draw_look(&mut self.rng)).await;
+            sleep(draw_check_interval(&mut self.rng)).await;
         }
-        let start = self.speaker.site.now();
-        let (request, kind) = match Ending::draw(&mut self.rng) {
-            Ending::Drop => ("drop", None),
-            Ending::Transfer => ("transfer_to", Some(CallKind::Transfer(token))),
-            Ending::Release => ("release", Some(CallKind::Release(token))),
+        let start = self.speaker.environment.now();
+        let (request, kind) = match HoldEnd::draw(&mut self.rng) {
+            HoldEnd::Drop => ("drop", None),
+            HoldEnd::Transfer => ("transfer_to", Some(CallKind::Transfer(token))),
+            HoldEnd::Release => ("release", Some(CallKind::Release(token))),
         };
         let ended = self.speaker.ask(request, json!({"guard": guard})).await?;
         if let Some(kind) = kind {
@@ -119,7 +119,7 @@ impl Worker {
     }
 
     fn note(&self, session: &str, names: &[String], kind: CallKind, start: Duration, outcome: Outcome) {
-        let (session, names, end) = (session.to_owned(), names.to_vec(), self.speaker.site.now());
+        let (session, names, end) = (session.to_owned(), names.to_vec(), self.speaker.environment.now());
         self.speaker.write(Entry::Call(Call { session, names, kind, start, end, outcome }));
     }
 }
@@ -136,7 +136,7 @@ pub(super) async fn watch(speaker: Arc<Speaker>, name: String) -> anyhow::Result
             Some("history_gone") => WatchItem::Gone,
             _ => continue,
         };
-        speaker.write(Entry::Watched { watch: name.clone(), at: speaker.site.now(), item });
+        speaker.write(Entry::Watched { watch: name.clone(), at: speaker.environment.now(), item });
     }
     Ok(())
 }
@@ -165,7 +165,7 @@ fn events(item: &Value) -> Vec<(u64, String, std::borrow::Cow<'static, str>)> {
 /// A group member: while it leads, it divides the work among all members.
 pub(super) async fn member(speaker: Arc<Speaker>, mut rng: StdRng) -> anyhow::Result<()> {
     let mut count = 0;
-    while speaker.site.is_time() {
+    while speaker.environment.may_continue() {
         count += 1;
         let member = format!("m{count}");
         let ttl = rng.random_range(600..2_000);
@@ -185,7 +185,7 @@ pub(super) async fn member(speaker: Arc<Speaker>, mut rng: StdRng) -> anyhow::Re
 
 /// Journals the status of a member, and assigns work if the member leads. Returns whether it is still a member.
 async fn stands(speaker: &Speaker, member: &str) -> anyhow::Result<bool> {
-    let at = speaker.site.now();
+    let at = speaker.environment.now();
     let Ok(standing) = speaker.ask("standing", json!({"member": member})).await? else { return Ok(false) };
     if !standing["lost"].is_null() {
         return Ok(false);

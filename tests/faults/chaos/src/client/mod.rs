@@ -16,7 +16,7 @@ use rand::rngs::StdRng;
 use serde_json::json;
 use tenure_checker::Entry;
 use tenure_client::{Client, ClientOptions};
-use tenure_programs::{Habits, Place, Task, start};
+use tenure_programs::{Environment, ProgramOptions, Task, start};
 use tokio::io::AsyncReadExt;
 use tokio::task::JoinSet;
 
@@ -26,7 +26,8 @@ use crate::clock::now;
 use crate::journal::Journal;
 
 /// Mostly short holds, so that there are many grants, and a pause before a failed attempt to open a session is retried.
-const HABITS: Habits = Habits { graces: 100..600, mostly_short: true, pause: Some(Duration::from_millis(20)) };
+const OPTIONS: ProgramOptions =
+    ProgramOptions { graces: 100..600, mostly_short: true, pause: Some(Duration::from_millis(20)) };
 
 /// What a client process is told.
 #[derive(Args, Clone, Debug)]
@@ -52,17 +53,17 @@ pub struct ClientArguments {
 }
 
 /// The process, as seen by its programs.
-struct Site {
+struct ProcessEnvironment {
     journal: Journal,
     is_over: AtomicBool,
 }
 
-impl Place for Site {
+impl Environment for ProcessEnvironment {
     fn now(&self) -> Duration {
         now()
     }
 
-    fn is_time(&self) -> bool {
+    fn may_continue(&self) -> bool {
         !self.is_over.load(Ordering::SeqCst)
     }
 
@@ -77,10 +78,11 @@ impl Place for Site {
 /// If it cannot start, or a client in another language does not follow the protocol.
 pub async fn run(arguments: ClientArguments) -> anyhow::Result<()> {
     let name = arguments.journal.file_stem().context("a journal has a name")?.to_string_lossy().into_owned();
-    let site = Arc::new(Site { journal: Journal::begin(&arguments.journal)?, is_over: AtomicBool::new(false) });
+    let environment =
+        Arc::new(ProcessEnvironment { journal: Journal::begin(&arguments.journal)?, is_over: AtomicBool::new(false) });
     match &arguments.language {
-        None => in_rust(&arguments, name, site).await,
-        Some(language) => in_another(&arguments, language, name, site).await,
+        None => in_rust(&arguments, name, environment).await,
+        Some(language) => in_another(&arguments, language, name, environment).await,
     }
 }
 
@@ -89,14 +91,18 @@ async fn input_ends() {
     let _ = tokio::io::stdin().read_to_end(&mut Vec::new()).await;
 }
 
-async fn in_rust(arguments: &ClientArguments, name: String, site: Arc<Site>) -> anyhow::Result<()> {
+async fn in_rust(
+    arguments: &ClientArguments,
+    name: String,
+    environment: Arc<ProcessEnvironment>,
+) -> anyhow::Result<()> {
     let ClientArguments { servers, seed, workers, locks, .. } = arguments.clone();
     let client = Client::connect(ClientOptions::new().endpoints(&servers))?;
     let connector = Arc::new(Channels::to(&servers)?);
-    let task = Task { name, place: site.clone(), servers, connector, workers, locks, habits: HABITS };
+    let task = Task { name, environment: environment.clone(), servers, connector, workers, locks, options: OPTIONS };
     let programs = start(&client, &task, seed);
     input_ends().await;
-    site.is_over.store(true, Ordering::SeqCst);
+    environment.is_over.store(true, Ordering::SeqCst);
     for program in programs {
         program.await?;
     }
@@ -105,8 +111,13 @@ async fn in_rust(arguments: &ClientArguments, name: String, site: Arc<Site>) -> 
     Ok(())
 }
 
-async fn in_another(arguments: &ClientArguments, language: &str, name: String, site: Arc<Site>) -> anyhow::Result<()> {
-    let (speaker, child) = Speaker::start(language, site.clone())?;
+async fn in_another(
+    arguments: &ClientArguments,
+    language: &str,
+    name: String,
+    environment: Arc<ProcessEnvironment>,
+) -> anyhow::Result<()> {
+    let (speaker, child) = Speaker::start(language, environment.clone())?;
     let speaker = Arc::new(speaker);
     let connected = speaker.ask("connect", json!({"client": "c", "endpoints": arguments.servers})).await?;
     anyhow::ensure!(connected.is_ok(), "it cannot connect: {connected:?}");
@@ -115,13 +126,13 @@ async fn in_another(arguments: &ClientArguments, language: &str, name: String, s
     let mut programs = JoinSet::new();
     for number in 0..arguments.workers {
         let (name, rng) = (format!("s{number}"), StdRng::from_rng(&mut rng));
-        let (speaker, habits, locks) = (speaker.clone(), HABITS, arguments.locks);
-        programs.spawn(foreign::Worker { speaker, name, habits, locks, rng }.run());
+        let (speaker, options, locks) = (speaker.clone(), OPTIONS, arguments.locks);
+        programs.spawn(foreign::Worker { speaker, name, options, locks, rng }.run());
     }
     programs.spawn(foreign::member(speaker.clone(), StdRng::from_rng(&mut rng)));
     let end = async {
         input_ends().await;
-        site.is_over.store(true, Ordering::SeqCst);
+        environment.is_over.store(true, Ordering::SeqCst);
         std::future::pending().await
     };
     tokio::select! {

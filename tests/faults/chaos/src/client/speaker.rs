@@ -8,13 +8,13 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use serde_json::{Map, Value};
 use tenure_checker::Entry;
-use tenure_programs::Place;
+use tenure_programs::Environment;
 use tenure_scenarios::{ClientSpec, Conversation};
 use tokio::process::Child;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use super::Site;
+use super::ProcessEnvironment;
 
 /// The reply timeout of a driver, which may be frozen for a while: longer than its client's own deadlines.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -25,17 +25,17 @@ const ENDS: Duration = Duration::from_secs(10);
 /// The client in another language, which executes requests.
 pub(super) struct Speaker {
     conversation: Mutex<Conversation>,
-    pub(super) site: Arc<Site>,
+    pub(super) environment: Arc<ProcessEnvironment>,
 }
 
 impl Speaker {
     /// Starts the driver of this language, in the process group of this process, so that a signal hits both.
-    pub(super) fn start(language: &str, site: Arc<Site>) -> anyhow::Result<(Self, Child)> {
+    pub(super) fn start(language: &str, environment: Arc<ProcessEnvironment>) -> anyhow::Result<(Self, Child)> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
         let specs = ClientSpec::load_all(&root.join("tests/blackbox/scenarios/clients.toml"), &root)?;
         let spec = specs.into_iter().find(|spec| spec.name == language).context("there is no such client")?;
         let (child, conversation) = Conversation::begin(spec.driver()?)?;
-        Ok((Self { conversation: Mutex::new(conversation), site }, child))
+        Ok((Self { conversation: Mutex::new(conversation), environment }, child))
     }
 
     /// Sends a request. The inner error is the client's; an error of the driver itself must not happen.
@@ -70,6 +70,6 @@ impl Speaker {
     }
 
     pub(super) fn write(&self, entry: Entry) {
-        self.site.write(entry);
+        self.environment.write(entry);
     }
 }
