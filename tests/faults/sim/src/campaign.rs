@@ -12,16 +12,16 @@ use crate::defect::Defect;
 use crate::run::{self, Report};
 
 /// CPU time limit of a seed: a seed that exceeds it hangs. Wall time would depend on the load of the machine.
-const LIMIT: Duration = Duration::from_secs(60);
+const CPU_LIMIT: Duration = Duration::from_secs(60);
 
 /// Wall time limit of a seed, for one that hangs without using the CPU.
-const LONGEST: Duration = Duration::from_secs(3_600);
+const WALL_LIMIT: Duration = Duration::from_secs(3_600);
 
 /// Maximum length of a reported violation, in bytes. A whole report must fit into a pipe.
-const REPORTED: usize = 4_000;
+const MAX_LENGTH: usize = 4_000;
 
 /// Maximum number of reported violations per seed.
-const VIOLATIONS: usize = 8;
+const MAX_VIOLATIONS: usize = 8;
 
 /// Runs seeds, with a defect or without, in up to `jobs` processes and passes each report to `report`, which returns whether
 /// to go on. The calling process must have no other threads.
@@ -34,10 +34,10 @@ pub fn run(
     jobs: usize,
     mut report: impl FnMut(Report) -> bool,
 ) {
-    let mut goes_on = true;
+    let mut continues = true;
     let mut running: Vec<Running> = Vec::new();
     loop {
-        while goes_on
+        while continues
             && running.len() < jobs
             && let Some(seed) = seeds.next()
         {
@@ -49,9 +49,9 @@ pub fn run(
         let mut status = 0;
         // SAFETY: `status` is writable.
         let ended = unsafe { libc::wait(&raw mut status) };
-        let place = running.iter().position(|running| running.process == ended);
-        let running = running.swap_remove(place.expect("one of these"));
-        goes_on &= report(running.finish(status));
+        let index = running.iter().position(|running| running.process == ended);
+        let running = running.swap_remove(index.expect("a running seed"));
+        continues &= report(running.finish(status));
     }
 }
 
@@ -73,12 +73,12 @@ impl Running {
         match unsafe { libc::fork() } {
             -1 => panic!("no process for another seed"),
             0 => {
-                let seconds = LIMIT.as_secs();
+                let seconds = CPU_LIMIT.as_secs();
                 let limit = libc::rlimit { rlim_cur: seconds, rlim_max: seconds };
                 // SAFETY: the limits affect only this process.
                 unsafe {
                     libc::setrlimit(libc::RLIMIT_CPU, &raw const limit);
-                    libc::alarm(u32::try_from(LONGEST.as_secs()).unwrap_or(u32::MAX));
+                    libc::alarm(u32::try_from(WALL_LIMIT.as_secs()).unwrap_or(u32::MAX));
                 }
                 let report = run::run(seed, defect, false);
                 let written = File::from(writes).write_all(write(&report).as_bytes());
@@ -103,9 +103,9 @@ impl Running {
 
 fn write(report: &Report) -> String {
     let mut text = format!("{} {} {}\n", report.steps, report.trace, report.acquired);
-    for Violation { rule, seen } in report.violations.iter().take(VIOLATIONS) {
+    for Violation { rule, seen } in report.violations.iter().take(MAX_VIOLATIONS) {
         let seen: String =
-            seen.chars().take(REPORTED).map(|letter| if letter == '\n' { ' ' } else { letter }).collect();
+            seen.chars().take(MAX_LENGTH).map(|letter| if letter == '\n' { ' ' } else { letter }).collect();
         text.push_str(&format!("{rule}\t{seen}\n"));
     }
     text

@@ -7,7 +7,7 @@ use tenure_checker::{Entry, Recorder};
 use tenure_client::{Client, ClientOptions};
 use tenure_programs::{Environment, ProgramOptions, Task, start};
 
-use crate::host::{Here, HostId, Time};
+use crate::host::{HostContext, HostId, Time};
 use crate::wire::{Dialler, address};
 
 /// Number of programs per host that use locks.
@@ -21,11 +21,11 @@ const OPTIONS: ProgramOptions = ProgramOptions { graces: 0..1_000, mostly_short:
 
 /// Parameters of a client host.
 #[derive(Clone)]
-pub struct Given {
+pub struct ClientParameters {
     /// The servers.
     pub servers: Vec<HostId>,
     /// History that records the programs' operations.
-    pub diary: Recorder,
+    pub recorder: Recorder,
     /// Seed of the programs' random choices.
     pub seed: u64,
     /// Programs start no further operations after this time.
@@ -36,7 +36,7 @@ pub struct Given {
 struct HostEnvironment {
     time: Time,
     until: Duration,
-    diary: Recorder,
+    recorder: Recorder,
 }
 
 impl Environment for HostEnvironment {
@@ -49,29 +49,33 @@ impl Environment for HostEnvironment {
     }
 
     fn write(&self, entry: Entry) {
-        self.diary.write(entry);
+        self.recorder.write(entry);
     }
 }
 
 /// Runs the programs until their time is over.
-pub async fn run(here: Here, given: Given) {
-    let servers: Vec<_> = given.servers.iter().map(|server| format!("http://{}", address(*server))).collect();
-    let connector = Arc::new(Dialler::new(here.clone()));
+pub async fn run(context: HostContext, parameters: ClientParameters) {
+    let servers: Vec<_> = parameters.servers.iter().map(|server| format!("http://{}", address(*server))).collect();
+    let connector = Arc::new(Dialler::new(context.clone()));
     let options = ClientOptions::new()
         .endpoints(&servers)
         .connect_timeout(Duration::from_millis(300))
         .call_timeout(Duration::from_secs(2));
     let client = Client::connect_by(connector.clone(), options).expect("a client");
     let task = Task {
-        name: format!("{}-{}", here.host, here.run),
-        environment: Arc::new(HostEnvironment { time: here.time, until: given.until, diary: given.diary }),
+        name: format!("{}-{}", context.host, context.run),
+        environment: Arc::new(HostEnvironment {
+            time: context.time,
+            until: parameters.until,
+            recorder: parameters.recorder,
+        }),
         servers,
         connector,
         workers: WORKERS,
         locks: LOCKS,
         options: OPTIONS,
     };
-    for program in start(&client, &task, given.seed ^ here.run.wrapping_mul(0x9e37_79b9)) {
+    for program in start(&client, &task, parameters.seed ^ context.run.wrapping_mul(0x9e37_79b9)) {
         // A panicked program shows up through the operations that it leaves unfinished.
         let _ = program.await;
     }

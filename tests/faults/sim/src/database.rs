@@ -1,125 +1,161 @@
-//! Connects simulated servers to the database. Requests and responses take time and may be lost, late or never
-//! answered. A request that exceeds the caller's deadline still takes effect.
+//! Simulates the database: it executes requests, sends responses, and fails.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-use futures::future::BoxFuture;
-use tenure_core::{Revision, ServerId, Text};
-use tenure_server::store::{
-    Batch, Found, Measured, MemoryStore, RowChanges, Rows, ServerRecord, Store, StoreError, Tail,
-};
+use rand::RngExt;
+use tenure_checker::{Commit, Loss, Moment, open_sessions};
+use tenure_server::store::{Batch, MemoryDatabase, MemoryStore, Store, StoreError};
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Notify, oneshot};
 
-use crate::host::Here;
-use crate::outbox::{Sent, Way};
+use crate::host::HostId;
+use crate::network::MIN_DELAY;
+use crate::store::StoreRequest;
+use crate::world::World;
 
-/// Timeout of a database request.
-pub const BOUND: Duration = Duration::from_secs(2);
+/// Host number of the database in cut links.
+pub const DATABASE: HostId = HostId::MAX;
 
-/// A database request.
-pub type Asked<T> = Box<dyn FnOnce(Arc<MemoryStore>) -> BoxFuture<'static, Result<T, StoreError>> + Send>;
+/// Namespace of all programs.
+pub const NAMESPACE: &str = "default";
 
-/// One server's connection to the database.
-pub struct SimStore {
-    here: Here,
-    hinted: Arc<Notify>,
+/// Current condition of the database.
+#[derive(Debug, Default)]
+pub struct StoreFaults {
+    /// Whether it refuses connections.
+    pub is_down: bool,
+    /// Upper bound of the extra delay of each request.
+    pub slow: Duration,
+    /// One response in this many is lost; 0 loses none.
+    pub lost_responses: u32,
+    /// One request in this many is delayed by up to a few seconds; 0 delays none.
+    pub late_requests: u32,
 }
 
-impl SimStore {
-    /// Creates the store of one server. `hinted` is notified when other servers append.
-    #[must_use]
-    pub fn new(here: Here, hinted: Arc<Notify>) -> Self {
-        Self { here, hinted }
-    }
-
-    /// Sends a request. Returns `None` if no response arrives in time.
-    async fn ask<T: Send + 'static>(&self, asked: Asked<T>) -> Option<Result<T, StoreError>> {
-        let (reply, answer) = oneshot::channel();
-        let (host, run) = (self.here.host, self.here.run);
-        let action = Box::new(move |world: &mut crate::world::World| world.ask_database(host, run, asked, reply));
-        self.here.outbox.send(Sent { at: self.here.time.now(), from: host, way: Way::Database, action });
-        tokio::time::timeout(BOUND, answer).await.ok()?.ok()
-    }
-
-    async fn ask_again<T: Send + 'static>(&self, asked: Asked<T>) -> Result<T, StoreError> {
-        self.ask(asked).await.unwrap_or_else(|| Err(StoreError::Unavailable("no answer".to_owned())))
-    }
+/// The simulated database.
+pub struct Database {
+    memory: MemoryDatabase,
+    connections: BTreeMap<HostId, (Arc<MemoryStore>, Arc<Notify>)>,
+    runtime: Runtime,
+    /// Wall clock of the database at the beginning of the world.
+    pub wall: Duration,
+    /// Current condition.
+    pub faults: StoreFaults,
+    /// All commits, in order.
+    pub commits: Vec<Commit>,
+    /// Losses of commits.
+    pub losses: Vec<Loss>,
 }
 
-macro_rules! asked {
-    ($store:ident, $call:expr) => {
-        Box::new(move |$store: Arc<MemoryStore>| Box::pin(async move { $call.await }))
-    };
-}
-
-#[async_trait]
-impl Store for SimStore {
-    fn exclusive(&self) -> bool {
-        false
-    }
-
-    async fn append(&self, batch: &Batch, notify: bool) -> Result<(), StoreError> {
-        let (reply, answer) = oneshot::channel();
-        let (host, run, batch) = (self.here.host, self.here.run, batch.clone());
-        let action = Box::new(move |world: &mut crate::world::World| world.append(host, run, batch, notify, reply));
-        self.here.outbox.send(Sent { at: self.here.time.now(), from: host, way: Way::Database, action });
-        match tokio::time::timeout(BOUND, answer).await {
-            Ok(Ok(answer)) => answer,
-            _ => Err(StoreError::OutcomeUnknown("no answer".to_owned())),
+impl Default for Database {
+    fn default() -> Self {
+        let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
+        Self {
+            memory: MemoryDatabase::new(),
+            connections: BTreeMap::new(),
+            runtime,
+            wall: Duration::from_secs(1_800_000_000),
+            faults: StoreFaults::default(),
+            commits: Vec::new(),
+            losses: Vec::new(),
         }
     }
+}
 
-    async fn read(&self, namespace: &str, after: Revision, limit: usize) -> Result<Tail, StoreError> {
-        let namespace = namespace.to_owned();
-        self.ask_again(asked!(store, store.read(&namespace, after, limit))).await
+impl Database {
+    /// The current log.
+    #[must_use]
+    pub fn log(&self) -> Vec<Arc<Batch>> {
+        self.memory.log(NAMESPACE)
     }
 
-    async fn search(&self, namespace: &str, name: &str, until: Revision, limit: usize) -> Result<Found, StoreError> {
-        let (namespace, name) = (namespace.to_owned(), name.to_owned());
-        self.ask_again(asked!(store, store.search(&namespace, &name, until, limit))).await
+    /// Whether no session is open and nothing was committed after this time.
+    #[must_use]
+    pub fn is_quiet(&self, since: Duration) -> bool {
+        let commits_late = |commit: &Commit| matches!(commit.moment, Moment::At(at) if at > since);
+        !self.commits.last().is_some_and(commits_late) && open_sessions(&self.log()) == 0
     }
 
-    async fn load(&self, namespace: &str) -> Result<Rows, StoreError> {
-        let namespace = namespace.to_owned();
-        self.ask_again(asked!(store, store.load(&namespace))).await
+    /// Opens a host's connection to the database. Returns the notification that other hosts' appends trigger, and the
+    /// database.
+    pub fn connect(&mut self, host: HostId) -> (Arc<Notify>, MemoryDatabase) {
+        let hinted = Arc::new(Notify::new());
+        self.connections.insert(host, (self.memory.server(), hinted.clone()));
+        (hinted, self.memory.clone())
+    }
+}
+
+impl World {
+    /// Fails over to a copy that lacks up to `lost` of the last batches.
+    pub fn fail_over(&mut self, lost: usize) {
+        let log = self.database.log();
+        let kept = log.len() - lost.min(log.len().saturating_sub(1));
+        let Some(last) = kept.checked_sub(1).and_then(|last| log.get(last)) else { return };
+        if kept < log.len() {
+            self.database.losses.push(Loss { at: self.now(), after: last.revision().0 });
+        }
+        self.database.memory.restore_to(NAMESPACE, last.revision());
     }
 
-    async fn save(&self, namespace: &str, changes: &RowChanges) -> Result<(), StoreError> {
-        let (namespace, changes) = (namespace.to_owned(), changes.clone());
-        self.ask_again(asked!(store, store.save(&namespace, &changes))).await
+    /// Executes a request and sends the response.
+    pub fn execute<T: Send + 'static>(
+        &mut self,
+        host: HostId,
+        run: u64,
+        request: StoreRequest<T>,
+        reply: oneshot::Sender<Result<T, StoreError>>,
+    ) {
+        let response = match self.database.connections.get(&host) {
+            _ if self.database.faults.is_down => Err(StoreError::Unavailable("connection refused".to_owned())),
+            Some((store, _)) => {
+                let clock = i64::try_from((self.database.wall + self.now()).as_millis()).unwrap_or(i64::MAX);
+                self.database.memory.set_clock_ms(clock);
+                self.database.runtime.block_on(request(store.clone()))
+            }
+            None => return,
+        };
+        let one_in = self.database.faults.lost_responses;
+        let lost = one_in > 0 && self.rng.random_range(0..one_in) == 0;
+        if lost || self.network.is_cut(DATABASE, host) {
+            return;
+        }
+        let delay = MIN_DELAY + Duration::from_micros(self.rng.random_range(0..3_000));
+        let at = self.now() + delay;
+        self.add(at, Some((host, run)), Box::new(move |_| drop(reply.send(response))));
     }
 
-    async fn heads(&self) -> Result<Vec<(Text, Revision)>, StoreError> {
-        self.ask_again(asked!(store, store.heads())).await
-    }
-
-    async fn heartbeat(&self, record: &ServerRecord) -> Result<Vec<ServerRecord>, StoreError> {
-        let record = record.clone();
-        self.ask_again(asked!(store, store.heartbeat(&record))).await
-    }
-
-    async fn mark_dead(&self, server: ServerId, heartbeat: u64) -> Result<bool, StoreError> {
-        self.ask_again(asked!(store, store.mark_dead(server, heartbeat))).await
-    }
-
-    async fn forget(&self, servers: &[ServerId]) -> Result<(), StoreError> {
-        let servers = servers.to_vec();
-        self.ask_again(asked!(store, store.forget(&servers))).await
-    }
-
-    async fn measure(&self, namespace: &str, after: Revision, limit: usize) -> Result<Option<Measured>, StoreError> {
-        let namespace = namespace.to_owned();
-        self.ask_again(asked!(store, store.measure(&namespace, after, limit))).await
-    }
-
-    async fn trim(&self, namespace: &str, until: Revision, before_ms: i64) -> Result<Revision, StoreError> {
-        let namespace = namespace.to_owned();
-        self.ask_again(asked!(store, store.trim(&namespace, until, before_ms))).await
-    }
-
-    async fn hint(&self) {
-        self.hinted.notified().await;
+    /// Appends a batch and notifies the other servers.
+    pub fn append(
+        &mut self,
+        host: HostId,
+        run: u64,
+        batch: Batch,
+        notify: bool,
+        reply: oneshot::Sender<Result<(), StoreError>>,
+    ) {
+        let before = self.database.memory.revision(&batch.namespace);
+        let appended = Arc::new(batch);
+        let batch = appended.clone();
+        let request: StoreRequest<()> =
+            Box::new(move |store| Box::pin(async move { store.append(&batch, notify).await }));
+        self.execute(host, run, request, reply);
+        if self.database.memory.revision(&appended.namespace) == before {
+            return;
+        }
+        self.trace ^= appended.revision().0.wrapping_mul(0xff51_afd7_ed55_8ccd);
+        self.database.commits.push(Commit { moment: Moment::At(self.now()), batch: appended });
+        if notify {
+            let others = self.database.connections.iter().filter(|(other, _)| **other != host);
+            let others: Vec<_> = others.map(|(other, (_, hinted))| (*other, hinted.clone())).collect();
+            for (other, hinted) in others {
+                if self.network.is_cut(DATABASE, other) {
+                    continue;
+                }
+                let (at, run) = (self.now() + self.network.delay(&mut self.rng), self.host(other).run);
+                self.add(at, Some((other, run)), Box::new(move |_| hinted.notify_one()));
+            }
+        }
     }
 }

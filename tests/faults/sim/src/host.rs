@@ -1,14 +1,13 @@
 //! Simulates hosts, each with its own runtime and clocks. A host that is not polled is frozen; a host whose runtime is
 //! dropped is dead.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
 
 use crate::defect::Defect;
-use crate::machine::{Clocks, Told};
+use crate::machine::{ClockGuard, Clocks};
 use crate::outbox::Outbox;
 
 /// Host number.
@@ -16,7 +15,7 @@ pub type HostId = usize;
 
 /// Behaviour of a host's clocks.
 #[derive(Clone, Copy, Debug)]
-pub struct Pace {
+pub struct ClockSettings {
     /// Seconds of host time per second of world time.
     pub rate: f64,
     /// Wall clock at the beginning of the world, since 1970.
@@ -47,7 +46,7 @@ impl Time {
 
 /// Context of the programs of a host.
 #[derive(Clone)]
-pub struct Here {
+pub struct HostContext {
     /// Host number.
     pub host: HostId,
     /// Number of earlier runs of the host.
@@ -65,7 +64,7 @@ pub struct Host {
     /// Host number.
     pub id: HostId,
     /// Behaviour of the host's clocks.
-    pub pace: Pace,
+    pub clock: ClockSettings,
     /// Number of earlier runs.
     pub run: u64,
     /// Whether the host is frozen.
@@ -82,8 +81,8 @@ struct Running {
 impl Host {
     /// Creates a host that is not running yet.
     #[must_use]
-    pub fn new(id: HostId, pace: Pace) -> Self {
-        Self { id, pace, run: 0, is_frozen: false, running: None }
+    pub fn new(id: HostId, clock: ClockSettings) -> Self {
+        Self { id, clock, run: 0, is_frozen: false, running: None }
     }
 
     /// Whether the host is running.
@@ -93,20 +92,25 @@ impl Host {
     }
 
     /// Starts the host with a program.
-    pub fn start<P>(&mut self, now: Duration, outbox: &Outbox, defect: Option<Defect>, program: impl FnOnce(Here) -> P)
-    where
+    pub fn start<P>(
+        &mut self,
+        now: Duration,
+        outbox: &Outbox,
+        defect: Option<Defect>,
+        program: impl FnOnce(HostContext) -> P,
+    ) where
         P: Future<Output = ()> + Send + 'static,
     {
         let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
         let start = runtime.block_on(async { Instant::now() });
-        let time = Time { start, began: now, rate: self.pace.rate };
-        let clocks = Clocks { start, uptime: Duration::from_secs(1_000) + now, wall: self.pace.wall + now };
-        let here = Here { host: self.id, run: self.run, outbox: outbox.clone(), time, defect };
+        let time = Time { start, began: now, rate: self.clock.rate };
+        let clocks = Clocks { start, uptime: Duration::from_secs(1_000) + now, wall: self.clock.wall + now };
+        let context = HostContext { host: self.id, run: self.run, outbox: outbox.clone(), time, defect };
         self.is_frozen = false;
         {
-            let _told = Told::by(clocks);
+            let _clock_guard = ClockGuard::install(clocks);
             let _entered = runtime.enter();
-            runtime.spawn(program(here));
+            runtime.spawn(program(context));
         }
         self.running = Some(Running { runtime, time, clocks });
     }
@@ -115,7 +119,7 @@ impl Host {
     pub fn kill(&mut self) {
         self.run += 1;
         if let Some(running) = self.running.take() {
-            let _told = Told::by(running.clocks);
+            let _clock_guard = ClockGuard::install(running.clocks);
             running.runtime.shutdown_background();
         }
     }
@@ -123,15 +127,15 @@ impl Host {
     /// Sets the wall clock.
     pub fn set_wall(&mut self, wall: Duration) {
         if let Some(running) = &mut self.running {
-            running.clocks.wall = running.clocks.wall + wall - self.pace.wall;
+            running.clocks.wall = running.clocks.wall + wall - self.clock.wall;
         }
-        self.pace.wall = wall;
+        self.clock.wall = wall;
     }
 
     /// Runs the host until this world time.
     pub fn run_until(&self, at: Duration) {
         let Some(running) = self.running.as_ref().filter(|_| !self.is_frozen) else { return };
-        let _told = Told::by(running.clocks);
+        let _clock_guard = ClockGuard::install(running.clocks);
         running.runtime.block_on(async { tokio::time::sleep_until(running.time.local(at)).await });
     }
 
@@ -139,7 +143,7 @@ impl Host {
     pub fn thaw(&mut self, now: Duration) {
         self.is_frozen = false;
         let Some(running) = &self.running else { return };
-        let _told = Told::by(running.clocks);
+        let _clock_guard = ClockGuard::install(running.clocks);
         running.runtime.block_on(async {
             let behind = running.time.local(now).saturating_duration_since(Instant::now());
             tokio::time::advance(behind).await;
@@ -149,11 +153,8 @@ impl Host {
     /// Runs a closure in the context of the host's programs.
     pub fn within<T>(&self, action: impl FnOnce(&tokio::runtime::Handle) -> T) -> Option<T> {
         let running = self.running.as_ref()?;
-        let _told = Told::by(running.clocks);
+        let _clock_guard = ClockGuard::install(running.clocks);
         let _entered = running.runtime.enter();
         Some(action(running.runtime.handle()))
     }
 }
-
-/// State shared by the threads that manage a host.
-pub type Shared<T> = Arc<std::sync::Mutex<T>>;

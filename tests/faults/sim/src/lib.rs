@@ -1,7 +1,6 @@
 //! Deterministic simulation of Tenure: runs several real servers and clients on a network, a database and clocks that
 //! are derived from a seed, and checks the resulting history.
 
-pub mod base;
 pub mod campaign;
 pub mod client;
 pub mod database;
@@ -13,6 +12,7 @@ pub mod network;
 pub mod outbox;
 pub mod run;
 pub mod server;
-pub mod story;
+pub mod store;
+pub mod timeline;
 pub mod wire;
 pub mod world;

@@ -40,18 +40,18 @@ pub fn panics() -> Vec<String> {
 
 /// While this guard lives, programs of this thread read the time from these clocks.
 #[derive(Debug)]
-pub struct Told(());
+pub struct ClockGuard(());
 
-impl Told {
+impl ClockGuard {
     /// Installs the clocks until the guard is dropped.
     #[must_use]
-    pub fn by(clocks: Clocks) -> Self {
+    pub fn install(clocks: Clocks) -> Self {
         CLOCKS.set(Some(clocks));
         Self(())
     }
 }
 
-impl Drop for Told {
+impl Drop for ClockGuard {
     fn drop(&mut self) {
         CLOCKS.set(None);
     }
@@ -73,7 +73,7 @@ pub fn install() {
     std::hint::black_box(getrandom as unsafe extern "C" fn(*mut c_void, size_t, c_uint) -> ssize_t);
 }
 
-fn told(clock: clockid_t) -> Option<Duration> {
+fn simulated_time(clock: clockid_t) -> Option<Duration> {
     // The clocks are taken out for the duration of the call, because the runtime may ask for the time itself.
     let clocks = CLOCKS.try_with(Cell::take).ok()??;
     let elapsed = Instant::now().saturating_duration_since(clocks.start);
@@ -87,13 +87,13 @@ fn told(clock: clockid_t) -> Option<Duration> {
 /// Same as the C library's function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_int {
-    let Some(told) = told(clock) else {
+    let Some(now) = simulated_time(clock) else {
         // SAFETY: the caller's arguments are passed on unchanged.
         return unsafe { libc::syscall(libc::SYS_clock_gettime, c_long::from(clock), time) } as c_int;
     };
-    let told = timespec { tv_sec: told.as_secs() as i64, tv_nsec: c_long::from(told.subsec_nanos() as i32) };
+    let now = timespec { tv_sec: now.as_secs() as i64, tv_nsec: c_long::from(now.subsec_nanos() as i32) };
     // SAFETY: the caller guarantees that `time` is writable.
-    unsafe { time.write(told) };
+    unsafe { time.write(now) };
     0
 }
 
@@ -106,9 +106,9 @@ pub unsafe extern "C" fn getrandom(buffer: *mut c_void, len: size_t, flags: c_ui
     let drawn = RANDOMNESS.try_with(|randomness| {
         let mut randomness = randomness.try_borrow_mut().ok()?;
         let randomness = randomness.as_mut()?;
-        for place in 0..len {
+        for index in 0..len {
             // SAFETY: the caller guarantees that `len` bytes are writable.
-            unsafe { buffer.cast::<u8>().add(place).write(randomness.random()) };
+            unsafe { buffer.cast::<u8>().add(index).write(randomness.random()) };
         }
         Some(len as ssize_t)
     });

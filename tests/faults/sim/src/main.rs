@@ -7,36 +7,36 @@ use clap::Parser;
 use tenure_sim::defect::{self, Defect};
 use tenure_sim::{campaign, machine, run};
 
-/// Runs seeds of the simulation, and tells which of them break a promise.
+/// Runs seeds of the simulation, and prints which of them break a promise.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// How many seeds
+    /// Number of seeds
     #[arg(long, default_value_t = 100)]
     seeds: u64,
-    /// The first one
+    /// First seed
     #[arg(long, default_value_t = 1)]
     first_seed: u64,
-    /// How many run at once; as many as there are cores unless said otherwise
+    /// Number of seeds that run at once. Default: the number of cores
     #[arg(long)]
     jobs: Option<usize>,
-    /// Bring in a deliberate defect, which is to be found
+    /// Inject a deliberate defect, which must be found
     #[arg(long, value_parser = defect::parse)]
     defect: Option<Defect>,
-    /// End with the first seed that breaks a promise
+    /// Stop after the first seed that breaks a promise
     #[arg(long)]
     first_only: bool,
-    /// Tell of each seed
+    /// Print each seed
     #[arg(long)]
     verbose: bool,
-    /// Tell all that happens in the first seed, and end
+    /// Print the events of the first seed in order of time, and exit
     #[arg(long)]
-    story: bool,
+    timeline: bool,
 }
 
 fn main() -> ExitCode {
     machine::install();
     let arguments = Arguments::parse();
-    if arguments.story {
+    if arguments.timeline {
         let report = run::run(arguments.first_seed, arguments.defect, true);
         report.violations.iter().for_each(|violation| println!("{violation}"));
         return if report.violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE };

@@ -12,10 +12,10 @@ use crate::host::HostId;
 use crate::outbox::Action;
 
 /// Minimum network delay. Within this span the world can run each host independently of the others.
-pub const LEAST: Duration = Duration::from_millis(10);
+pub const MIN_DELAY: Duration = Duration::from_millis(10);
 
 /// Both sides close a connection after this long without traffic.
-pub const PATIENCE: Duration = Duration::from_secs(3);
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// One side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub enum Side {
 
 /// A connection, shared by both sides.
 #[derive(Debug)]
-pub struct Cable {
+pub struct Connection {
     /// Connection number.
     pub id: u64,
     /// Host that opened the connection.
@@ -39,7 +39,7 @@ pub struct Cable {
     pub broken: [CancellationToken; 2],
 }
 
-impl Cable {
+impl Connection {
     /// The token that is cancelled when this side learns that the connection broke.
     #[must_use]
     pub fn broken(&self, side: Side) -> &CancellationToken {
@@ -69,7 +69,7 @@ pub struct Network {
 
 /// An open connection.
 struct Open {
-    cable: Arc<Cable>,
+    connection: Arc<Connection>,
     /// Arrival time of the last message, by sending side.
     last: [Duration; 2],
     /// Messages held back until the link heals, in order, by sending side.
@@ -78,7 +78,7 @@ struct Open {
 
 impl std::fmt::Debug for Open {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.cable.fmt(formatter)
+        self.connection.fmt(formatter)
     }
 }
 
@@ -87,17 +87,17 @@ pub enum Fate {
     /// The message arrives at this time.
     Arrives(Duration, Action),
     /// The message is held back or lost.
-    Not,
+    Withheld,
 }
 
 impl Network {
     /// Opens a connection.
-    pub fn connect(&mut self, caller: HostId, called: HostId) -> Arc<Cable> {
+    pub fn connect(&mut self, caller: HostId, called: HostId) -> Arc<Connection> {
         self.next += 1;
-        let cable = Arc::new(Cable { id: self.next, caller, called, broken: Default::default() });
-        let open = Open { cable: cable.clone(), last: Default::default(), stuck: Default::default() };
+        let connection = Arc::new(Connection { id: self.next, caller, called, broken: Default::default() });
+        let open = Open { connection: connection.clone(), last: Default::default(), stuck: Default::default() };
         self.open.insert(self.next, open);
-        cable
+        connection
     }
 
     /// Whether the link from one host to another is cut.
@@ -112,13 +112,13 @@ impl Network {
     }
 
     /// Heals all links and returns the messages that were held back, with the connection and the sending side.
-    pub fn heal(&mut self) -> Vec<(Arc<Cable>, Side, Action)> {
+    pub fn heal(&mut self) -> Vec<(Arc<Connection>, Side, Action)> {
         self.cuts.clear();
         let mut stuck = Vec::new();
         for open in self.open.values_mut() {
             for side in [Side::Caller, Side::Called] {
                 let actions = std::mem::take(&mut open.stuck[side as usize]);
-                stuck.extend(actions.into_iter().map(|action| (open.cable.clone(), side, action)));
+                stuck.extend(actions.into_iter().map(|action| (open.connection.clone(), side, action)));
             }
         }
         stuck
@@ -126,7 +126,7 @@ impl Network {
 
     /// Draws the delay of one message.
     pub fn delay(&self, rng: &mut StdRng) -> Duration {
-        let usual = LEAST + Duration::from_millis(rng.random_range(0..10));
+        let usual = MIN_DELAY + Duration::from_millis(rng.random_range(0..10));
         match rng.random_range(0..100) {
             0 => usual + Duration::from_millis(rng.random_range(0..1_000)),
             _ => usual + self.slow.mul_f64(rng.random()),
@@ -134,16 +134,23 @@ impl Network {
     }
 
     /// Sends a message over a connection and returns its fate.
-    pub fn send(&mut self, cable: &Cable, side: Side, at: Duration, action: Action, rng: &mut StdRng) -> Fate {
+    pub fn send(
+        &mut self,
+        connection: &Connection,
+        side: Side,
+        at: Duration,
+        action: Action,
+        rng: &mut StdRng,
+    ) -> Fate {
         let delay = self.delay(rng);
         let is_cut = match side {
-            Side::Caller => self.is_cut(cable.caller, cable.called),
-            Side::Called => self.is_cut(cable.called, cable.caller),
+            Side::Caller => self.is_cut(connection.caller, connection.called),
+            Side::Called => self.is_cut(connection.called, connection.caller),
         };
-        let Some(open) = self.open.get_mut(&cable.id) else { return Fate::Not };
+        let Some(open) = self.open.get_mut(&connection.id) else { return Fate::Withheld };
         if is_cut || !open.stuck[side as usize].is_empty() {
             open.stuck[side as usize].push(action);
-            return Fate::Not;
+            return Fate::Withheld;
         }
         let last = &mut open.last[side as usize];
         *last = (at + delay).max(*last);
@@ -152,26 +159,27 @@ impl Network {
 
     /// The connections of a host, or all connections.
     #[must_use]
-    pub fn of(&self, host: Option<HostId>) -> Vec<Arc<Cable>> {
-        let has = |cable: &Cable| host.is_none_or(|host| cable.caller == host || cable.called == host);
-        self.open.values().map(|open| &open.cable).filter(|cable| has(cable)).cloned().collect()
+    pub fn of(&self, host: Option<HostId>) -> Vec<Arc<Connection>> {
+        let has =
+            |connection: &Connection| host.is_none_or(|host| connection.caller == host || connection.called == host);
+        self.open.values().map(|open| &open.connection).filter(|connection| has(connection)).cloned().collect()
     }
 
     /// The connections with messages held back by a cut link.
     #[must_use]
-    pub fn stuck(&self) -> Vec<Arc<Cable>> {
+    pub fn stuck(&self) -> Vec<Arc<Connection>> {
         let is_stuck = |open: &&Open| open.stuck.iter().any(|stuck| !stuck.is_empty());
-        self.open.values().filter(is_stuck).map(|open| open.cable.clone()).collect()
+        self.open.values().filter(is_stuck).map(|open| open.connection.clone()).collect()
     }
 
     /// Removes a connection. Messages in flight on it are dropped.
-    pub fn forget(&mut self, cable: &Cable) {
-        self.open.remove(&cable.id);
+    pub fn forget(&mut self, connection: &Connection) {
+        self.open.remove(&connection.id);
     }
 
     /// Whether a connection is open.
     #[must_use]
-    pub fn is_open(&self, cable: &Cable) -> bool {
-        self.open.contains_key(&cable.id)
+    pub fn is_open(&self, connection: &Connection) -> bool {
+        self.open.contains_key(&connection.id)
     }
 }

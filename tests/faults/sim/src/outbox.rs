@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::host::HostId;
-use crate::network::{Cable, Side};
+use crate::network::{Connection, Side};
 use crate::world::World;
 
 /// Action that the world runs when a message arrives.
@@ -18,16 +18,16 @@ pub struct Sent {
     /// Sending host.
     pub from: HostId,
     /// Route of the message.
-    pub way: Way,
+    pub route: Route,
     /// Action to run on arrival.
     pub action: Action,
 }
 
 /// Route of a message.
 #[derive(Clone)]
-pub enum Way {
+pub enum Route {
     /// Over a connection, from this side.
-    Cable(Arc<Cable>, Side),
+    Connection(Arc<Connection>, Side),
     /// To a host, without a connection.
     Host(HostId),
     /// To the database.

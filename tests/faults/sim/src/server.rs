@@ -11,10 +11,10 @@ use tenure_server::store::{MemoryDatabase, Store};
 use tenure_server::telemetry::metrics::Metrics;
 use tokio::sync::Notify;
 
-use crate::database::SimStore;
 use crate::defect::store::FaultyStore;
-use crate::host::Here;
-use crate::outbox::{Sent, Way};
+use crate::host::HostContext;
+use crate::outbox::{Route, Sent};
+use crate::store::SimStore;
 use crate::wire::{Dialler, address};
 use crate::world::World;
 
@@ -25,17 +25,17 @@ pub const LEASE: Duration = Duration::from_secs(2);
 const REATTACH: Duration = Duration::from_secs(2);
 
 /// Runs a server until it shuts down.
-pub async fn run(here: Here, hinted: Arc<Notify>, database: MemoryDatabase) {
+pub async fn run(context: HostContext, hinted: Arc<Notify>, database: MemoryDatabase) {
     let shutdown = Shutdown::default();
-    let store = SimStore::new(here.clone(), hinted);
-    let store: Arc<dyn Store> = match here.defect {
+    let store = SimStore::new(context.clone(), hinted);
+    let store: Arc<dyn Store> = match context.defect {
         None => Arc::new(store),
-        Some(defect) => Arc::new(FaultyStore::new(store, defect, database, here.clone())),
+        Some(defect) => Arc::new(FaultyStore::new(store, defect, database, context.clone())),
     };
     let node = NodeOptions {
         lease: LEASE,
-        label: format!("server-{}", here.host),
-        address: address(here.host),
+        label: format!("server-{}", context.host),
+        address: address(context.host),
         certificate: String::new(),
         reattach: REATTACH,
         poll_interval: Duration::from_millis(100),
@@ -46,12 +46,12 @@ pub async fn run(here: Here, hinted: Arc<Notify>, database: MemoryDatabase) {
     let ttl = TtlBounds { min: Duration::from_millis(200), max: Duration::from_secs(3_600) };
     let environment = Environment {
         clock: Arc::new(BootClock),
-        connector: Some(Arc::new(Dialler::new(here.clone()))),
+        connector: Some(Arc::new(Dialler::new(context.clone()))),
         metrics: Metrics::default(),
     };
     let parts = ServerParts::on(store, ttl, node, environment, &shutdown).await.expect("a server");
-    let (outbox, host, at, place) = (here.outbox.clone(), here.host, here.time.now(), here.clone());
-    let serve = move |world: &mut World| world.serve_at(place, parts.routes);
-    outbox.send(Sent { at, from: host, way: Way::Host(host), action: Box::new(serve) });
+    let (outbox, host, at, owner) = (context.outbox.clone(), context.host, context.time.now(), context.clone());
+    let serve = move |world: &mut World| world.register_services(owner, parts.routes);
+    outbox.send(Sent { at, from: host, route: Route::Host(host), action: Box::new(serve) });
     parts.life.await;
 }

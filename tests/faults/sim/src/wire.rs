@@ -24,16 +24,16 @@ use tonic::body::Body;
 use tower::{Service, service_fn};
 
 use crate::defect::wire::Proxy;
-use crate::host::{Here, HostId};
-use crate::network::{Cable, Side};
-use crate::outbox::{Sent, Way};
+use crate::host::{HostContext, HostId};
+use crate::network::{Connection, Side};
+use crate::outbox::{Route, Sent};
 use crate::world::World;
 
 /// Port of every host; the host number is the last part of the address.
 const PORT: u16 = 7420;
 
 /// Connect timeout.
-const CONNECTING: Duration = Duration::from_secs(2);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Address of a host's services.
 #[must_use]
@@ -45,23 +45,23 @@ fn host_at(address: &str) -> Option<HostId> {
     address.strip_suffix(&format!(":{PORT}"))?.strip_prefix("10.0.0.")?.parse().ok()
 }
 
-impl Here {
-    fn send(&self, way: Way, action: impl FnOnce(&mut World) + Send + 'static) {
-        self.outbox.send(Sent { at: self.time.now(), from: self.host, way, action: Box::new(action) });
+impl HostContext {
+    fn send(&self, route: Route, action: impl FnOnce(&mut World) + Send + 'static) {
+        self.outbox.send(Sent { at: self.time.now(), from: self.host, route, action: Box::new(action) });
     }
 
     /// Connects to a host.
-    async fn dial(&self, address: &str) -> Result<Arc<Cable>, String> {
+    async fn dial(&self, address: &str) -> Result<Arc<Connection>, String> {
         let to = host_at(address).ok_or("no such address")?;
         let (reply, connected) = oneshot::channel();
         let (from, run, outbox) = (self.host, self.run, self.outbox.clone());
-        self.send(Way::Host(to), move |world| {
-            let cable = world.connect(from, run, to);
-            let action = move |_: &mut World| drop(reply.send(cable));
-            outbox.send(Sent { at: world.now(), from: to, way: Way::Host(from), action: Box::new(action) });
+        self.send(Route::Host(to), move |world| {
+            let connection = world.connect(from, run, to);
+            let action = move |_: &mut World| drop(reply.send(connection));
+            outbox.send(Sent { at: world.now(), from: to, route: Route::Host(from), action: Box::new(action) });
         });
-        match tokio::time::timeout(CONNECTING, connected).await {
-            Ok(Ok(Some(cable))) => Ok(cable),
+        match tokio::time::timeout(CONNECT_TIMEOUT, connected).await {
+            Ok(Ok(Some(connection))) => Ok(connection),
             Ok(_) => Err("connection refused".to_owned()),
             Err(_) => Err("connection timed out".to_owned()),
         }
@@ -71,7 +71,7 @@ impl Here {
 /// Opens connections from a host.
 #[derive(Clone)]
 pub struct Dialler {
-    here: Here,
+    context: HostContext,
     /// Alters what clients send and receive, if the world has a defect.
     proxy: Option<Arc<Proxy>>,
 }
@@ -79,22 +79,24 @@ pub struct Dialler {
 impl Dialler {
     /// Opens connections from this host.
     #[must_use]
-    pub fn new(here: Here) -> Self {
-        let proxy = here.defect.map(|defect| Arc::new(Proxy::new(defect)));
-        Self { here, proxy }
+    pub fn new(context: HostContext) -> Self {
+        let proxy = context.defect.map(|defect| Arc::new(Proxy::new(defect)));
+        Self { context, proxy }
     }
 }
 
 impl client::Connector for Dialler {
     fn connect(&self, server: &tonic::transport::Uri) -> BoxFuture<'static, Result<client::Wire, String>> {
-        let (Self { here, proxy }, address) =
+        let (Self { context, proxy }, address) =
             (self.clone(), server.authority().map(ToString::to_string).unwrap_or_default());
         async move {
-            let cable = here.dial(&address).await?;
-            let call = move |request| call(here.clone(), cable.clone(), request);
+            let connection = context.dial(&address).await?;
+            let call = move |request| call(context.clone(), connection.clone(), request);
             Ok(match proxy {
                 None => client::Wire::new(service_fn(call)),
-                Some(proxy) => client::Wire::new(service_fn(move |request| proxy.clone().pass(request, call.clone()))),
+                Some(proxy) => {
+                    client::Wire::new(service_fn(move |request| proxy.clone().forward(request, call.clone())))
+                }
             })
         }
         .boxed()
@@ -103,65 +105,76 @@ impl client::Connector for Dialler {
 
 impl peer::Connector for Dialler {
     fn connect(&self, member: &MemberView) -> Result<peer::Wire, String> {
-        let line = Line { here: self.here.clone(), address: member.address.clone(), cable: Arc::default() };
-        Ok(peer::Wire::new(service_fn(move |request| line.clone().call(request))))
+        let lazy = LazyConnection {
+            context: self.context.clone(),
+            address: member.address.clone(),
+            connection: Arc::default(),
+        };
+        Ok(peer::Wire::new(service_fn(move |request| lazy.clone().call(request))))
     }
 }
 
 /// A lazily opened connection.
 #[derive(Clone)]
-struct Line {
-    here: Here,
+struct LazyConnection {
+    context: HostContext,
     address: String,
-    cable: Arc<tokio::sync::Mutex<Option<Arc<Cable>>>>,
+    connection: Arc<tokio::sync::Mutex<Option<Arc<Connection>>>>,
 }
 
-impl Line {
+impl LazyConnection {
     async fn call(self, request: Request<Body>) -> Result<Response<Body>, Status> {
-        let cable = {
-            let mut cable = self.cable.lock().await;
-            match cable.as_ref().filter(|cable| !cable.broken(Side::Caller).is_cancelled()) {
-                Some(cable) => cable.clone(),
-                None => cable.insert(self.here.dial(&self.address).await.map_err(Status::unavailable)?).clone(),
+        let connection = {
+            let mut connection = self.connection.lock().await;
+            match connection.as_ref().filter(|connection| !connection.broken(Side::Caller).is_cancelled()) {
+                Some(connection) => connection.clone(),
+                None => connection.insert(self.context.dial(&self.address).await.map_err(Status::unavailable)?).clone(),
             }
         };
-        call(self.here, cable, request).await
+        call(self.context, connection, request).await
     }
 }
 
-type Parts = Result<Frame<Bytes>, Status>;
+type BodyFrame = Result<Frame<Bytes>, Status>;
 
 /// Sends a call over a connection. The request is sent at once, before the returned future is polled.
 fn call(
-    here: Here,
-    cable: Arc<Cable>,
+    context: HostContext,
+    connection: Arc<Connection>,
     request: Request<Body>,
 ) -> impl Future<Output = Result<Response<Body>, Status>> + Send {
     let (parts, body) = request.into_parts();
-    let (asks, asked) = unbounded();
-    let (answers, answered) = unbounded();
-    let (head, has_head) = oneshot::channel();
+    let (request_sender, request_frames) = unbounded();
+    let (response_sender, response_frames) = unbounded();
+    let (head_sender, head) = oneshot::channel();
     let handler = Handler::default();
-    let called = Called { cable: cable.clone(), parts, asked, head, answers, handler: handler.clone() };
-    here.send(Way::Cable(cable.clone(), Side::Caller), move |world| world.serve(called));
-    tokio::spawn(pump(here.clone(), cable.clone(), Side::Caller, body, asks));
-    let cancelling = Cancelling { here, cable: cable.clone(), handler };
+    let called = Called {
+        connection: connection.clone(),
+        parts,
+        request_frames,
+        head_sender,
+        response_sender,
+        handler: handler.clone(),
+    };
+    context.send(Route::Connection(connection.clone(), Side::Caller), move |world| world.serve(called));
+    tokio::spawn(send_body(context.clone(), connection.clone(), Side::Caller, body, request_sender));
+    let cancelling = CancelOnDrop { context, connection: connection.clone(), handler };
     async move {
         let answer = tokio::select! {
-            head = has_head => head.map_err(|_| Status::unavailable("the call was cut off"))?,
-            () = cable.broken(Side::Caller).cancelled() => return Err(Status::unavailable("the connection broke")),
+            head = head => head.map_err(|_| Status::unavailable("the call was cut off"))?,
+            () = connection.broken(Side::Caller).cancelled() => return Err(Status::unavailable("the connection broke")),
         };
-        Ok(answer.map(|()| Arriving::body(answered, &cable, Side::Caller, Some(cancelling))))
+        Ok(answer.map(|()| IncomingBody::body(response_frames, &connection, Side::Caller, Some(cancelling))))
     }
 }
 
 /// A call as received by the server.
 pub struct Called {
-    cable: Arc<Cable>,
+    connection: Arc<Connection>,
     parts: http::request::Parts,
-    asked: UnboundedReceiver<Parts>,
-    head: oneshot::Sender<Response<()>>,
-    answers: UnboundedSender<Parts>,
+    request_frames: UnboundedReceiver<BodyFrame>,
+    head_sender: oneshot::Sender<Response<()>>,
+    response_sender: UnboundedSender<BodyFrame>,
     handler: Handler,
 }
 
@@ -169,25 +182,25 @@ impl Called {
     /// The called host.
     #[must_use]
     pub fn host(&self) -> HostId {
-        self.cable.called
+        self.connection.called
     }
 
     /// Serves the call. Must run in the context of the called host.
-    pub fn serve(self, here: Here, mut routes: tonic::service::Routes) {
-        let Self { cable, parts, asked, head, answers, handler } = self;
-        let broken = cable.broken(Side::Called).clone();
-        let carried_out = async move {
-            let body = Arriving::body(asked, &cable, Side::Called, None);
+    pub fn serve(self, context: HostContext, mut routes: tonic::service::Routes) {
+        let Self { connection, parts, request_frames, head_sender, response_sender, handler } = self;
+        let broken = connection.broken(Side::Called).clone();
+        let handling = async move {
+            let body = IncomingBody::body(request_frames, &connection, Side::Called, None);
             let Ok(answer) = routes.call(Request::from_parts(parts, body)).await;
             let (parts, body) = answer.into_parts();
-            let told = Response::from_parts(parts, ());
-            here.send(Way::Cable(cable.clone(), Side::Called), move |_| drop(head.send(told)));
-            pump(here, cable, Side::Called, body, answers).await;
+            let head = Response::from_parts(parts, ());
+            context.send(Route::Connection(connection.clone(), Side::Called), move |_| drop(head_sender.send(head)));
+            send_body(context, connection, Side::Called, body, response_sender).await;
         };
         let task = tokio::spawn(async move {
             tokio::select! {
                 () = broken.cancelled() => {}
-                () = carried_out => {}
+                () = handling => {}
             }
         });
         *handler.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(task.abort_handle());
@@ -195,12 +208,18 @@ impl Called {
 }
 
 /// Sends a body, frame by frame.
-async fn pump(here: Here, cable: Arc<Cable>, side: Side, mut body: Body, to: UnboundedSender<Parts>) {
-    let broken = cable.broken(side).clone();
+async fn send_body(
+    context: HostContext,
+    connection: Arc<Connection>,
+    side: Side,
+    mut body: Body,
+    to: UnboundedSender<BodyFrame>,
+) {
+    let broken = connection.broken(side).clone();
     let parts = async {
         while let Some(part) = body.frame().await {
             let (to, ends) = (to.clone(), part.is_err());
-            here.send(Way::Cable(cable.clone(), side), move |_| drop(to.unbounded_send(part)));
+            context.send(Route::Connection(connection.clone(), side), move |_| drop(to.unbounded_send(part)));
             if ends {
                 return;
             }
@@ -210,7 +229,7 @@ async fn pump(here: Here, cable: Arc<Cable>, side: Side, mut body: Body, to: Unb
         () = broken.cancelled() => return,
         () = parts => {}
     }
-    here.send(Way::Cable(cable, side), move |_| drop(to));
+    context.send(Route::Connection(connection, side), move |_| drop(to));
 }
 
 /// Abort handle of the task that serves a call, once the task has started.
@@ -218,20 +237,20 @@ async fn pump(here: Here, cable: Arc<Cable>, side: Side, mut body: Body, to: Unb
 struct Handler(Arc<Mutex<Option<AbortHandle>>>);
 
 /// Aborts a call at the server when the client drops its response.
-struct Cancelling {
-    here: Here,
-    cable: Arc<Cable>,
+struct CancelOnDrop {
+    context: HostContext,
+    connection: Arc<Connection>,
     handler: Handler,
 }
 
-impl Drop for Cancelling {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         // A host that is being dropped has no clock any more.
         if tokio::runtime::Handle::try_current().is_err() {
             return;
         }
         let handler = self.handler.clone();
-        self.here.send(Way::Cable(self.cable.clone(), Side::Caller), move |_| {
+        self.context.send(Route::Connection(self.connection.clone(), Side::Caller), move |_| {
             if let Some(task) = handler.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
                 task.abort();
             }
@@ -240,26 +259,31 @@ impl Drop for Cancelling {
 }
 
 /// An incoming body, which ends when the connection breaks.
-struct Arriving {
-    parts: UnboundedReceiver<Parts>,
+struct IncomingBody {
+    parts: UnboundedReceiver<BodyFrame>,
     broken: BoxFuture<'static, ()>,
     /// Dropped when the reader drops the body.
-    _cancelling: Option<Cancelling>,
+    _cancelling: Option<CancelOnDrop>,
 }
 
-impl Arriving {
+impl IncomingBody {
     /// The body that this side of a connection receives.
-    fn body(parts: UnboundedReceiver<Parts>, cable: &Cable, side: Side, cancelling: Option<Cancelling>) -> Body {
-        let broken = cable.broken(side).clone().cancelled_owned().boxed();
+    fn body(
+        parts: UnboundedReceiver<BodyFrame>,
+        connection: &Connection,
+        side: Side,
+        cancelling: Option<CancelOnDrop>,
+    ) -> Body {
+        let broken = connection.broken(side).clone().cancelled_owned().boxed();
         Body::new(Self { parts, broken, _cancelling: cancelling })
     }
 }
 
-impl http_body::Body for Arriving {
+impl http_body::Body for IncomingBody {
     type Data = Bytes;
     type Error = Status;
 
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Parts>> {
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<BodyFrame>> {
         let Self { parts, broken, .. } = &mut *self;
         match parts.poll_next_unpin(context) {
             Poll::Ready(part) => Poll::Ready(part),

@@ -1,7 +1,7 @@
 //! Runs the world (hosts, the network between them, and the database) event by event in one thread.
 //!
-//! No message arrives in less than [`LEAST`]. Each host can therefore run alone for that long: nothing that other hosts
-//! do in the meantime can reach it earlier.
+//! No message arrives in less than [`MIN_DELAY`]. Each host can therefore run alone for that long: nothing that other
+//! hosts do in the meantime can reach it earlier.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -12,11 +12,11 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tonic::service::Routes;
 
-use crate::base::{Base, DATABASE};
+use crate::database::{DATABASE, Database};
 use crate::defect::Defect;
-use crate::host::{Here, Host, HostId, Pace};
-use crate::network::{Cable, Fate, LEAST, Network, PATIENCE, Side};
-use crate::outbox::{Action, Outbox, Sent, Way};
+use crate::host::{ClockSettings, Host, HostContext, HostId};
+use crate::network::{Connection, Fate, IDLE_TIMEOUT, MIN_DELAY, Network, Side};
+use crate::outbox::{Action, Outbox, Route, Sent};
 use crate::wire::Called;
 
 /// Interval between checks for connections with held-back messages.
@@ -27,7 +27,7 @@ struct Event {
     at: Duration,
     order: u64,
     /// The host where the action runs, and the run of that host. If that run has ended, the action is dropped.
-    place: Option<(HostId, u64)>,
+    target: Option<(HostId, u64)>,
     action: Action,
 }
 
@@ -52,8 +52,8 @@ impl Ord for Event {
 }
 
 /// The services of a host.
-struct Serving {
-    here: Here,
+struct Services {
+    context: HostContext,
     routes: Routes,
 }
 
@@ -71,9 +71,9 @@ pub struct World {
     pub rng: StdRng,
     /// The network.
     pub network: Network,
-    serving: BTreeMap<HostId, Serving>,
+    services: BTreeMap<HostId, Services>,
     /// The database.
-    pub base: Base,
+    pub database: Database,
     /// Injected faults, with their times.
     pub faults: Vec<(Duration, String)>,
     /// Number of events so far.
@@ -96,8 +96,8 @@ impl World {
             defect,
             rng: StdRng::seed_from_u64(seed),
             network: Network::default(),
-            serving: BTreeMap::new(),
-            base: Base::default(),
+            services: BTreeMap::new(),
+            database: Database::default(),
             faults: Vec::new(),
             steps: 0,
             trace: seed,
@@ -113,9 +113,9 @@ impl World {
     }
 
     /// Adds a host that is not running yet.
-    pub fn add_host(&mut self, pace: Pace) -> HostId {
+    pub fn add_host(&mut self, clock: ClockSettings) -> HostId {
         let id = self.hosts.len();
-        self.hosts.push(Host::new(id, pace));
+        self.hosts.push(Host::new(id, clock));
         id
     }
 
@@ -126,7 +126,7 @@ impl World {
     }
 
     /// Starts a host with a program.
-    pub fn start<P>(&mut self, id: HostId, program: impl FnOnce(Here) -> P)
+    pub fn start<P>(&mut self, id: HostId, program: impl FnOnce(HostContext) -> P)
     where
         P: Future<Output = ()> + Send + 'static,
     {
@@ -134,15 +134,15 @@ impl World {
         self.hosts[id].start(now, &outbox, defect, program);
     }
 
-    /// Kills a host at once. Peers notice after a network delay, or after [`PATIENCE`] if its machine is gone.
+    /// Kills a host at once. Peers notice after a network delay, or after [`IDLE_TIMEOUT`] if its machine is gone.
     pub fn kill(&mut self, id: HostId, with_machine: bool) {
         self.hosts[id].kill();
-        self.serving.remove(&id);
-        for cable in self.network.of(Some(id)) {
-            let other = if cable.caller == id { Side::Called } else { Side::Caller };
-            let delay = if with_machine { PATIENCE } else { self.network.delay(&mut self.rng) };
-            self.network.forget(&cable);
-            self.break_side(&cable, other, delay);
+        self.services.remove(&id);
+        for connection in self.network.of(Some(id)) {
+            let other = if connection.caller == id { Side::Called } else { Side::Caller };
+            let delay = if with_machine { IDLE_TIMEOUT } else { self.network.delay(&mut self.rng) };
+            self.network.forget(&connection);
+            self.break_side(&connection, other, delay);
         }
     }
 
@@ -156,7 +156,7 @@ impl World {
         let now = self.now;
         self.hosts[id].thaw(now);
         for event in self.waiting.remove(&id).unwrap_or_default() {
-            self.add(now, event.place, event.action);
+            self.add(now, event.target, event.action);
         }
     }
 
@@ -166,8 +166,8 @@ impl World {
     }
 
     /// Registers the services of a host.
-    pub fn serve_at(&mut self, here: Here, routes: Routes) {
-        self.serving.insert(here.host, Serving { here, routes });
+    pub fn register_services(&mut self, context: HostContext, routes: Routes) {
+        self.services.insert(context.host, Services { context, routes });
     }
 
     /// Schedules an action.
@@ -176,18 +176,18 @@ impl World {
         self.add(at, None, Box::new(action));
     }
 
-    pub(crate) fn add(&mut self, at: Duration, place: Option<(HostId, u64)>, action: Action) {
+    pub(crate) fn add(&mut self, at: Duration, target: Option<(HostId, u64)>, action: Action) {
         self.order += 1;
-        self.events.push(Reverse(Event { at, order: self.order, place, action }));
+        self.events.push(Reverse(Event { at, order: self.order, target, action }));
     }
 
     /// Advances the world to this time.
     pub fn run_until(&mut self, end: Duration) {
         while self.now < end {
-            let next = (self.now + LEAST).min(end);
+            let next = (self.now + MIN_DELAY).min(end);
             while self.events.peek().is_some_and(|Reverse(event)| event.at < next) {
                 let Some(Reverse(event)) = self.events.pop() else { break };
-                self.happen(event);
+                self.process_event(event);
             }
             self.now = next;
             for host in 0..self.hosts.len() {
@@ -201,10 +201,10 @@ impl World {
         self.collect();
     }
 
-    fn happen(&mut self, event: Event) {
+    fn process_event(&mut self, event: Event) {
         self.now = self.now.max(event.at);
         self.steps += 1;
-        if let Some((host, run)) = event.place {
+        if let Some((host, run)) = event.target {
             if self.hosts[host].run != run {
                 return;
             }
@@ -222,21 +222,23 @@ impl World {
 
     /// Collects the messages that hosts have sent, and schedules them.
     fn collect(&mut self) {
-        for Sent { at, from, way, action } in self.outbox.take() {
+        for Sent { at, from, route, action } in self.outbox.take() {
             let run = |host: HostId, hosts: &[Host]| Some((host, hosts[host].run));
-            match way {
-                Way::Cable(cable, side) => self.send(&cable, side, at, action),
-                Way::Host(to) => {
+            match route {
+                Route::Connection(connection, side) => self.send(&connection, side, at, action),
+                Route::Host(to) => {
                     let delay = self.network.delay(&mut self.rng);
                     if !self.network.is_cut(from, to) {
-                        let place = run(to, &self.hosts);
-                        self.add(at + delay, place, action);
+                        let target = run(to, &self.hosts);
+                        self.add(at + delay, target, action);
                     }
                 }
-                Way::Database => {
-                    let mut delay = LEAST + Duration::from_micros(self.rng.random_range(0..3_000));
-                    delay += self.base.faults.slow.mul_f64(self.rng.random());
-                    if self.base.faults.is_late > 0 && self.rng.random_range(0..self.base.faults.is_late) == 0 {
+                Route::Database => {
+                    let mut delay = MIN_DELAY + Duration::from_micros(self.rng.random_range(0..3_000));
+                    delay += self.database.faults.slow.mul_f64(self.rng.random());
+                    if self.database.faults.late_requests > 0
+                        && self.rng.random_range(0..self.database.faults.late_requests) == 0
+                    {
                         delay += Duration::from_millis(self.rng.random_range(0..5_000));
                     }
                     if !self.network.is_cut(from, DATABASE) {
@@ -247,12 +249,12 @@ impl World {
         }
     }
 
-    fn send(&mut self, cable: &Arc<Cable>, side: Side, at: Duration, action: Action) {
-        let to = cable.across(side);
-        if let Fate::Arrives(at, action) = self.network.send(cable, side, at, action, &mut self.rng) {
-            let (cable, run) = (cable.clone(), self.hosts[to].run);
+    fn send(&mut self, connection: &Arc<Connection>, side: Side, at: Duration, action: Action) {
+        let to = connection.across(side);
+        if let Fate::Arrives(at, action) = self.network.send(connection, side, at, action, &mut self.rng) {
+            let (connection, run) = (connection.clone(), self.hosts[to].run);
             let action = move |world: &mut Self| {
-                if world.network.is_open(&cable) {
+                if world.network.is_open(&connection) {
                     action(world);
                 }
             };
@@ -261,8 +263,8 @@ impl World {
     }
 
     /// Connects a host to another. Returns `None` if the target host serves no calls.
-    pub fn connect(&mut self, from: HostId, run: u64, to: HostId) -> Option<Arc<Cable>> {
-        if self.hosts[from].run != run || !self.serving.contains_key(&to) {
+    pub fn connect(&mut self, from: HostId, run: u64, to: HostId) -> Option<Arc<Connection>> {
+        if self.hosts[from].run != run || !self.services.contains_key(&to) {
             return None;
         }
         Some(self.network.connect(from, to))
@@ -271,40 +273,40 @@ impl World {
     /// Serves a call that has arrived.
     pub fn serve(&mut self, call: Called) {
         let host = call.host();
-        let Some(Serving { here, routes }) = self.serving.get(&host) else { return };
-        let (here, routes) = (here.clone(), routes.clone());
-        self.hosts[host].within(|_| call.serve(here, routes));
+        let Some(Services { context, routes }) = self.services.get(&host) else { return };
+        let (context, routes) = (context.clone(), routes.clone());
+        self.hosts[host].within(|_| call.serve(context, routes));
     }
 
-    fn break_side(&mut self, cable: &Arc<Cable>, side: Side, delay: Duration) {
-        let host = if side == Side::Caller { cable.caller } else { cable.called };
-        let (cable, run, at) = (cable.clone(), self.hosts[host].run, self.now + delay);
-        self.add(at, Some((host, run)), Box::new(move |_| cable.broken(side).cancel()));
+    fn break_side(&mut self, connection: &Arc<Connection>, side: Side, delay: Duration) {
+        let host = if side == Side::Caller { connection.caller } else { connection.called };
+        let (connection, run, at) = (connection.clone(), self.hosts[host].run, self.now + delay);
+        self.add(at, Some((host, run)), Box::new(move |_| connection.broken(side).cancel()));
     }
 
     /// Breaks a connection.
-    pub fn break_cable(&mut self, cable: &Arc<Cable>) {
-        self.network.forget(cable);
+    pub fn break_connection(&mut self, connection: &Arc<Connection>) {
+        self.network.forget(connection);
         for side in [Side::Caller, Side::Called] {
             let delay = self.network.delay(&mut self.rng);
-            self.break_side(cable, side, delay);
+            self.break_side(connection, side, delay);
         }
     }
 
     /// Heals all links and sends the messages that were held back.
     pub fn heal(&mut self) {
         let now = self.now;
-        for (cable, side, action) in self.network.heal() {
-            self.send(&cable, side, now, action);
+        for (connection, side, action) in self.network.heal() {
+            self.send(&connection, side, now, action);
         }
     }
 
-    /// Breaks connections whose messages have been held back for [`PATIENCE`].
+    /// Breaks connections whose messages have been held back for [`IDLE_TIMEOUT`].
     fn probe(&mut self) {
-        for cable in self.network.stuck() {
-            self.after(PATIENCE, move |world| {
-                if world.network.stuck().iter().any(|stuck| stuck.id == cable.id) {
-                    world.break_cable(&cable);
+        for connection in self.network.stuck() {
+            self.after(IDLE_TIMEOUT, move |world| {
+                if world.network.stuck().iter().any(|stuck| stuck.id == connection.id) {
+                    world.break_connection(&connection);
                 }
             });
         }

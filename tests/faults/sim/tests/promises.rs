@@ -25,41 +25,41 @@ fn no_seed_breaks_a_promise() {
 }
 
 #[test]
-fn a_seed_is_always_the_same() {
+fn seed_determines_the_run() {
     let traces = |jobs: &str| {
         let output = sim(&["--seeds", "12", "--verbose", "--jobs", jobs]);
         let mut traces: Vec<String> = lines(&output).into_iter().filter(|line| line.contains("trace")).collect();
         traces.sort();
         traces
     };
-    let alone = traces("1");
-    assert_eq!(alone.len(), 12);
-    assert_eq!(alone, traces("4"));
+    let one_at_a_time = traces("1");
+    assert_eq!(one_at_a_time.len(), 12);
+    assert_eq!(one_at_a_time, traces("4"));
 }
 
 /// Each deliberate defect, with a seed that has found it. After other changes, one of the following seeds will find it.
 const DEFECTS: [(Defect, u32); Defect::ALL.len()] = [
     (Defect::UnknownIsCommitted, 9),
     (Defect::ConflictIsCommitted, 1),
-    (Defect::UnknownIsRefused, 6),
-    (Defect::RefusedIsCommitted, 1),
+    (Defect::UnknownIsRejected, 6),
+    (Defect::RejectedIsCommitted, 1),
     (Defect::PublishedEarly, 1),
     (Defect::PollSkips, 2),
     (Defect::LossKept, 1),
     (Defect::OldTokenAfterLoss, 2),
-    (Defect::ImpatientWithOthers, 567),
+    (Defect::MarkedDeadEarly, 567),
     (Defect::LeaseIgnored, 1),
     (Defect::GrantBesideHolder, 3),
     (Defect::SharedBesideHolder, 1),
     (Defect::PermitsAboveLimit, 18),
-    (Defect::LastComesFirst, 19),
+    (Defect::LastWaiterFirst, 19),
     (Defect::WaiterOutlivesSession, 1),
     (Defect::HolderOutlivesSession, 3),
     (Defect::WaitEndsAtHome, 15),
     (Defect::RenewalForgotten, 2),
     (Defect::NoFreshTtl, 3),
     (Defect::NoFreshTtlAfterLoss, 2),
-    (Defect::DueForEver, 2),
+    (Defect::ExpiryAfterReattach, 2),
     (Defect::CancelledAtHome, 3),
     (Defect::CancelOvertaken, 1),
     (Defect::ReleaseOfAnyHold, 1),
@@ -67,7 +67,7 @@ const DEFECTS: [(Defect, u32); Defect::ALL.len()] = [
     (Defect::TtlOverstated, 1),
     (Defect::GraceForgotten, 104),
     (Defect::GraceCutShort, 245),
-    (Defect::TokenFromPlace, 4),
+    (Defect::TokenIsClaimId, 4),
     (Defect::RenewalUnchecked, 5),
     (Defect::ReleasedEarly, 2),
     (Defect::WatchResumesTooFar, 2),

@@ -38,15 +38,16 @@ impl Follower {
     }
 }
 
-/// An event without effect, in place of one that is to be missing.
-fn nothing() -> Event {
+/// An event without effect, which replaces one that must be missing.
+fn without_effect() -> Event {
     Event::PassesVoided { by: ServerId(0) }
 }
 
 /// The batch as it is appended instead, on this table; `None` if it stays as it is.
 #[must_use]
 pub fn alter(defect: Defect, table: &Table, batch: &Batch) -> Option<Batch> {
-    let alter = |recorded: &Recorded| Some(Recorded { event: instead(defect, table, batch, recorded)?, ..*recorded });
+    let alter =
+        |recorded: &Recorded| Some(Recorded { event: replacement(defect, table, batch, recorded)?, ..*recorded });
     let altered: Vec<Option<Recorded>> = batch.events.iter().map(alter).collect();
     altered.iter().any(Option::is_some).then(|| {
         let events = altered.into_iter().zip(&batch.events);
@@ -56,7 +57,7 @@ pub fn alter(defect: Defect, table: &Table, batch: &Batch) -> Option<Batch> {
 }
 
 /// The event that is appended instead of this one.
-fn instead(defect: Defect, table: &Table, batch: &Batch, recorded: &Recorded) -> Option<Event> {
+fn replacement(defect: Defect, table: &Table, batch: &Batch, recorded: &Recorded) -> Option<Event> {
     let ends = |opened: Revision| {
         let is_end = |event: &Event| matches!(event, Event::SessionEnded { opened: ended, .. } if *ended == opened);
         batch.events.iter().any(|recorded| is_end(&recorded.event))
@@ -66,14 +67,14 @@ fn instead(defect: Defect, table: &Table, batch: &Batch, recorded: &Recorded) ->
             Defect::GrantBesideHolder | Defect::SharedBesideHolder | Defect::PermitsAboveLimit,
             Event::ClaimQueued(spec),
         ) => {
-            let is_meant = match spec.mode {
+            let applies = match spec.mode {
                 Mode::Exclusive => defect == Defect::GrantBesideHolder,
                 Mode::Shared => defect == Defect::SharedBesideHolder,
                 Mode::Permits { .. } => defect == Defect::PermitsAboveLimit,
             };
-            is_meant.then(|| Event::ClaimGranted { claim: recorded.revision, spec: spec.clone() })
+            applies.then(|| Event::ClaimGranted { claim: recorded.revision, spec: spec.clone() })
         }
-        (Defect::LastComesFirst, Event::ClaimGranted { claim, spec }) => {
+        (Defect::LastWaiterFirst, Event::ClaimGranted { claim, spec }) => {
             let first = table.claim(*claim)?;
             let is_later = |other: &&Revision| {
                 let Some(other) = table.claim(**other) else { return false };
@@ -86,17 +87,17 @@ fn instead(defect: Defect, table: &Table, batch: &Batch, recorded: &Recorded) ->
         }
         (Defect::WaiterOutlivesSession, Event::ClaimEnded { token: None, spec, .. })
         | (Defect::HolderOutlivesSession, Event::ClaimEnded { token: Some(_), spec, .. })
-        | (Defect::HolderOutlivesSession, Event::ClaimLingering { spec, .. }) => ends(spec.opened).then(nothing),
+        | (Defect::HolderOutlivesSession, Event::ClaimLingering { spec, .. }) => ends(spec.opened).then(without_effect),
         // The lock stays held, so no waiter is granted it.
         (Defect::HolderOutlivesSession, Event::ClaimGranted { claim, .. }) => {
             let has_end = batch.events.iter().any(|other| matches!(other.event, Event::SessionEnded { .. }));
-            (has_end && *claim != recorded.revision).then(nothing)
+            (has_end && *claim != recorded.revision).then(without_effect)
         }
         (Defect::WaitEndsAtHome, Event::ClaimEnded { claim, token: None, reason: EndReason::Released, .. }) => {
             let found = table.claim(*claim)?;
             let home = table.session(&found.spec.session)?.spec.home;
             let is_cancelled = batch.events.iter().any(|other| matches!(other.event, Event::AcquireCancelled { .. }));
-            (found.spec.awaited_at.is_some_and(|at| at != home) && !is_cancelled).then(nothing)
+            (found.spec.awaited_at.is_some_and(|at| at != home) && !is_cancelled).then(without_effect)
         }
         _ => None,
     }
@@ -110,7 +111,7 @@ fn is_about(event: &Event, id: Revision) -> bool {
 pub fn hide_loss(batch: &mut Arc<Batch>) {
     if batch.declares_loss() {
         for recorded in &mut Arc::make_mut(batch).events {
-            recorded.event = nothing();
+            recorded.event = without_effect();
         }
     }
 }
@@ -124,7 +125,7 @@ pub fn commands(defect: Defect, table: &Table, batch: &Batch) -> Vec<Command> {
     if defect == Defect::CancelledAtHome {
         return cancels_at_home(table, batch.server).collect();
     }
-    batch.events.iter().flat_map(|recorded| after(defect, table, batch, recorded)).collect()
+    batch.events.iter().flat_map(|recorded| commands_after(defect, table, batch, recorded)).collect()
 }
 
 /// The commands that end these sessions.
@@ -157,19 +158,19 @@ fn end_at(session: &Session, home: ServerId) -> Command {
 fn cancels_at_home(table: &Table, home: ServerId) -> impl Iterator<Item = Command> {
     let at_home = move |session: &Text| table.session(session).is_some_and(|session| session.spec.home == home);
     let awaited = table.claims().filter(move |claim| !claim.lingers() && at_home(&claim.spec.session));
-    let elsewhere = awaited.filter_map(move |claim| Some((claim.id, claim.spec.awaited_at.filter(|at| *at != home)?)));
-    elsewhere.map(|(claim, home)| Command::Abandon { claim, home })
+    let at_others = awaited.filter_map(move |claim| Some((claim.id, claim.spec.awaited_at.filter(|at| *at != home)?)));
+    at_others.map(|(claim, home)| Command::Abandon { claim, home })
 }
 
 /// The commands that follow on one event of a batch.
-fn after(defect: Defect, table: &Table, batch: &Batch, recorded: &Recorded) -> Vec<Command> {
+fn commands_after(defect: Defect, table: &Table, batch: &Batch, recorded: &Recorded) -> Vec<Command> {
     match (defect, &recorded.event) {
-        (Defect::NoFreshTtl | Defect::DueForEver, Event::SessionAttached { session, opened, home, .. }) => {
-            let is_meant = |found: &&Session| {
+        (Defect::NoFreshTtl | Defect::ExpiryAfterReattach, Event::SessionAttached { session, opened, home, .. }) => {
+            let applies = |found: &&Session| {
                 let moves = found.spec.home != *home;
                 found.opened == *opened && moves == (defect == Defect::NoFreshTtl)
             };
-            table.session(session).filter(is_meant).map(|found| end_at(found, *home)).into_iter().collect()
+            table.session(session).filter(applies).map(|found| end_at(found, *home)).into_iter().collect()
         }
         (Defect::NoFreshTtl, Event::ServerAdopted { dead, by }) => {
             let orphans = table.sessions_after(Revision(0)).filter(|session| session.spec.home == *dead);

@@ -9,6 +9,7 @@ pub mod store;
 pub mod wire;
 
 use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A deliberate defect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,9 +19,9 @@ pub enum Defect {
     /// A batch that was too late, and so conflicts, counts as committed.
     ConflictIsCommitted,
     /// A batch with an unknown commit result counts as not committed.
-    UnknownIsRefused,
+    UnknownIsRejected,
     /// A batch that was not committed counts as committed.
-    RefusedIsCommitted,
+    RejectedIsCommitted,
     /// A batch counts as committed, and its events are published, before it is committed.
     PublishedEarly,
     /// Only the newest of several batches of the log is applied.
@@ -30,7 +31,7 @@ pub enum Defect {
     /// No server learns that the database lost history: a hold from before is confirmed with its old token.
     OldTokenAfterLoss,
     /// A server is considered dead while it may still accept renewals.
-    ImpatientWithOthers,
+    MarkedDeadEarly,
     /// A server accepts renewals after its lease: it does not learn that its heartbeats are no longer written.
     LeaseIgnored,
     /// A waiter for an exclusive lock is granted it beside the holder.
@@ -40,10 +41,10 @@ pub enum Defect {
     /// A waiter for permits is granted them above the limit.
     PermitsAboveLimit,
     /// The last waiter is granted first.
-    LastComesFirst,
-    /// A waiter whose session ends goes on waiting.
+    LastWaiterFirst,
+    /// A waiter whose session ends continues to wait.
     WaiterOutlivesSession,
-    /// A holder whose session ends goes on holding.
+    /// A holder whose session ends continues to hold.
     HolderOutlivesSession,
     /// A wait by a plain call does not end at a server other than the session's home.
     WaitEndsAtHome,
@@ -54,7 +55,7 @@ pub enum Defect {
     /// After the database lost history, sessions end as if no other server had renewed them.
     NoFreshTtlAfterLoss,
     /// The due end of a session takes effect although the session was attached again before it.
-    DueForEver,
+    ExpiryAfterReattach,
     /// The session's home cancels claims whose calls are at other servers.
     CancelledAtHome,
     /// A plain call takes effect although it is decided after the commit of its cancel, which a server received it
@@ -71,7 +72,7 @@ pub enum Defect {
     /// A disconnect grace is half of what the client knows.
     GraceCutShort,
     /// A granted waiter gets the number of its claim as its token.
-    TokenFromPlace,
+    TokenIsClaimId,
     /// A renewal is accepted regardless of the session's time and home.
     RenewalUnchecked,
     /// The reply to a release is sent before the release is decided.
@@ -87,25 +88,25 @@ impl Defect {
     pub const ALL: [Self; 33] = [
         Self::UnknownIsCommitted,
         Self::ConflictIsCommitted,
-        Self::UnknownIsRefused,
-        Self::RefusedIsCommitted,
+        Self::UnknownIsRejected,
+        Self::RejectedIsCommitted,
         Self::PublishedEarly,
         Self::PollSkips,
         Self::LossKept,
         Self::OldTokenAfterLoss,
-        Self::ImpatientWithOthers,
+        Self::MarkedDeadEarly,
         Self::LeaseIgnored,
         Self::GrantBesideHolder,
         Self::SharedBesideHolder,
         Self::PermitsAboveLimit,
-        Self::LastComesFirst,
+        Self::LastWaiterFirst,
         Self::WaiterOutlivesSession,
         Self::HolderOutlivesSession,
         Self::WaitEndsAtHome,
         Self::RenewalForgotten,
         Self::NoFreshTtl,
         Self::NoFreshTtlAfterLoss,
-        Self::DueForEver,
+        Self::ExpiryAfterReattach,
         Self::CancelledAtHome,
         Self::CancelOvertaken,
         Self::ReleaseOfAnyHold,
@@ -113,7 +114,7 @@ impl Defect {
         Self::TtlOverstated,
         Self::GraceForgotten,
         Self::GraceCutShort,
-        Self::TokenFromPlace,
+        Self::TokenIsClaimId,
         Self::RenewalUnchecked,
         Self::ReleasedEarly,
         Self::WatchResumesTooFar,
@@ -134,4 +135,9 @@ impl fmt::Display for Defect {
 pub fn parse(name: &str) -> Result<Defect, String> {
     let names = || Defect::ALL.map(|defect| defect.to_string()).join(", ");
     Defect::ALL.into_iter().find(|defect| defect.to_string() == name).ok_or_else(|| format!("none of {}", names()))
+}
+
+/// Locks a mutex, also after a panic of an earlier holder.
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,19 +12,19 @@ use tenure_server::store::{
     Tail,
 };
 
-use crate::database::SimStore;
-use crate::defect::Defect;
 use crate::defect::log::{self, Follower};
-use crate::host::Here;
+use crate::defect::{Defect, lock};
+use crate::host::HostContext;
+use crate::store::SimStore;
 
 /// The lease of other servers appears shorter by this factor.
-const HASTE: u32 = 4;
+const LEASE_DIVISOR: u32 = 4;
 
 /// By this many revisions a jump leads beyond everything known: more events than can have been lost.
 const JUMP: u64 = 1 << 40;
 
 /// When one server's heartbeats are not written: for longer than its lease and a TTL.
-const BEHIND: Range<Duration> = Duration::from_secs(1)..Duration::from_secs(7);
+const CUT_OFF: Range<Duration> = Duration::from_secs(1)..Duration::from_secs(7);
 
 /// Distinguishes batches that the store adds from those of the server.
 const ADDED: u64 = 1 << 63;
@@ -34,7 +34,7 @@ pub struct FaultyStore {
     inner: Arc<SimStore>,
     defect: Defect,
     database: MemoryDatabase,
-    here: Here,
+    context: HostContext,
     follower: Mutex<Follower>,
     /// When the server opened sessions.
     opened: Mutex<BTreeMap<Revision, Duration>>,
@@ -45,9 +45,9 @@ pub struct FaultyStore {
 impl FaultyStore {
     /// Adds a defect to a store of this database.
     #[must_use]
-    pub fn new(inner: SimStore, defect: Defect, database: MemoryDatabase, here: Here) -> Self {
+    pub fn new(inner: SimStore, defect: Defect, database: MemoryDatabase, context: HostContext) -> Self {
         let (follower, opened, servers) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self { inner: Arc::new(inner), defect, database, here, follower, opened, servers }
+        Self { inner: Arc::new(inner), defect, database, context, follower, opened, servers }
     }
 
     /// How the batch is altered before it is appended, and the commands that are carried out after it.
@@ -64,7 +64,7 @@ impl FaultyStore {
 
     /// The sessions whose first TTL is over.
     fn overdue(&self, table: &Table) -> Vec<Revision> {
-        let (now, opened) = (self.here.time.now(), lock(&self.opened));
+        let (now, opened) = (self.context.time.now(), lock(&self.opened));
         let is_over = |opened: Revision, since: Duration| {
             table.session_opened_at(opened).is_some_and(|session| since + session.spec.ttl < now)
         };
@@ -73,19 +73,19 @@ impl FaultyStore {
 
     /// Whether the store does not write the heartbeats of this server, and hides what others write. This is so for the
     /// first server only: others must be able to mark it dead.
-    fn is_behind(&self) -> bool {
-        self.defect == Defect::LeaseIgnored && self.here.host == 0 && BEHIND.contains(&self.here.time.now())
+    fn is_cut_off(&self) -> bool {
+        self.defect == Defect::LeaseIgnored && self.context.host == 0 && CUT_OFF.contains(&self.context.time.now())
     }
 
     fn note_opened(&self, batch: &Batch) {
         let mut opened = lock(&self.opened);
         for recorded in batch.events.iter().filter(|recorded| matches!(recorded.event, Event::SessionOpened(_))) {
-            opened.insert(recorded.revision, self.here.time.now());
+            opened.insert(recorded.revision, self.context.time.now());
         }
     }
 
     /// Appends what commands cause right after this batch, if nothing was appended meanwhile.
-    async fn carry_out(&self, batch: &Batch, commands: Vec<Command>) {
+    async fn append_commands(&self, batch: &Batch, commands: Vec<Command>) {
         let events = {
             let mut follower = lock(&self.follower);
             let log = self.database.log(&batch.namespace);
@@ -122,10 +122,6 @@ impl FaultyStore {
     }
 }
 
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[async_trait]
 impl Store for FaultyStore {
     fn exclusive(&self) -> bool {
@@ -143,7 +139,7 @@ impl Store for FaultyStore {
         if appended.is_ok() {
             self.note_opened(batch);
             if !commands.is_empty() {
-                self.carry_out(batch, commands).await;
+                self.append_commands(batch, commands).await;
             }
         }
         match (appended, self.defect) {
@@ -154,8 +150,8 @@ impl Store for FaultyStore {
             (Ok(()), _) if altered.is_some() => Err(StoreError::Conflict),
             (Err(StoreError::OutcomeUnknown(_)), Defect::UnknownIsCommitted)
             | (Err(StoreError::Conflict), Defect::ConflictIsCommitted)
-            | (Err(StoreError::Unavailable(_)), Defect::RefusedIsCommitted) => Ok(()),
-            (Err(StoreError::OutcomeUnknown(why)), Defect::UnknownIsRefused) => Err(StoreError::Unavailable(why)),
+            | (Err(StoreError::Unavailable(_)), Defect::RejectedIsCommitted) => Ok(()),
+            (Err(StoreError::OutcomeUnknown(why)), Defect::UnknownIsRejected) => Err(StoreError::Unavailable(why)),
             (appended, _) => appended,
         }
     }
@@ -169,7 +165,7 @@ impl Store for FaultyStore {
             }
             Defect::LossKept if tail.head.revision < after => return self.jump(namespace, after, tail.head).await,
             Defect::OldTokenAfterLoss => tail.batches.iter_mut().for_each(log::hide_loss),
-            Defect::LeaseIgnored if self.is_behind() => {
+            Defect::LeaseIgnored if self.is_cut_off() => {
                 tail.batches.clear();
                 tail.head.revision = tail.head.revision.min(after);
             }
@@ -199,13 +195,13 @@ impl Store for FaultyStore {
     }
 
     async fn heartbeat(&self, record: &ServerRecord) -> Result<Vec<ServerRecord>, StoreError> {
-        if self.is_behind() && record.heartbeat != FIRST_HEARTBEAT {
+        if self.is_cut_off() && record.heartbeat != FIRST_HEARTBEAT {
             return Ok(lock(&self.servers).clone());
         }
         let mut servers = self.inner.heartbeat(record).await?;
         lock(&self.servers).clone_from(&servers);
-        if self.defect == Defect::ImpatientWithOthers {
-            servers.iter_mut().for_each(|server| server.lease /= HASTE);
+        if self.defect == Defect::MarkedDeadEarly {
+            servers.iter_mut().for_each(|server| server.lease /= LEASE_DIVISOR);
         }
         Ok(servers)
     }

@@ -1,7 +1,7 @@
 //! A proxy between the clients of a host and the servers that alters messages.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -14,7 +14,7 @@ use tenure_proto::v1;
 use tonic::body::Body;
 use tonic::{Code, Status};
 
-use crate::defect::Defect;
+use crate::defect::{Defect, lock};
 
 /// Size of the prefix of each gRPC message: whether it is compressed, and its length.
 const PREFIX: usize = 5;
@@ -38,11 +38,11 @@ impl Proxy {
         Self { defect, ttls: Mutex::default() }
     }
 
-    /// Passes a request on by `call`, and returns what the client is to receive.
+    /// Forwards a request by `call`, and returns the response for the client.
     ///
     /// # Errors
     /// As `call`.
-    pub async fn pass<F>(
+    pub async fn forward<F>(
         self: Arc<Self>,
         request: Request<Body>,
         call: impl FnOnce(Request<Body>) -> F,
@@ -63,11 +63,11 @@ impl Proxy {
             (Defect::RenewalUnchecked, RENEW) => {
                 let (parts, body) = request.into_parts();
                 let body = body.collect().await?.to_bytes();
-                let asked = v1::RenewRequest::decode(body.slice(PREFIX..)).unwrap_or_default();
+                let renewal = v1::RenewRequest::decode(body.slice(PREFIX..)).unwrap_or_default();
                 let response = call(Request::from_parts(parts, Body::new(http_body_util::Full::new(body)))).await?;
-                self.renewed(asked.session_id, response).await
+                self.renewed(renewal.session_id, response).await
             }
-            (Defect::TokenFromPlace, ACQUIRE) => Ok(call(request).await?.map(|body| altered(body, token_from_claim))),
+            (Defect::TokenIsClaimId, ACQUIRE) => Ok(call(request).await?.map(|body| altered(body, token_from_claim))),
             (_, STREAM) => {
                 // Resumed watches that have not received a message yet, by command id.
                 let resumed = Arc::new(Mutex::new(BTreeSet::new()));
@@ -119,7 +119,7 @@ impl Proxy {
         }
         for answer in &mut message.answers {
             match &mut answer.kind {
-                Some(Kind::Acquire(acquired)) if self.defect == Defect::TokenFromPlace => token_from_claim(acquired),
+                Some(Kind::Acquire(acquired)) if self.defect == Defect::TokenIsClaimId => token_from_claim(acquired),
                 Some(Kind::KeepAlive(kept)) if self.defect == Defect::TtlOverstated => {
                     kept.sessions.iter_mut().for_each(|session| double(&mut session.ttl));
                 }
@@ -139,10 +139,6 @@ impl Proxy {
             _ => {}
         }
     }
-}
-
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn double(duration: &mut Option<prost_types::Duration>) {

@@ -6,17 +6,17 @@ use tenure_checker::{History, Moment, Past};
 
 /// Client operations and observations, commits, losses and faults: one line each, in order of time.
 #[must_use]
-pub fn tell(history: &History, past: &Past, faults: &[(Duration, String)]) -> Vec<String> {
+pub fn lines(history: &History, past: &Past, faults: &[(Duration, String)]) -> Vec<String> {
     let mut lines: Vec<(Duration, String)> = faults.to_vec();
     for call in &history.calls {
-        lines.push((call.start, format!("{} asks: {:?} {:?}", call.session, call.kind, call.names)));
+        lines.push((call.start, format!("{} requests {:?} {:?}", call.session, call.kind, call.names)));
         lines.push((
             call.end,
-            format!("{} is told: {:?} {:?}: {:?}", call.session, call.kind, call.names, call.outcome),
+            format!("{} gets the reply to {:?} {:?}: {:?}", call.session, call.kind, call.names, call.outcome),
         ));
     }
     for hold in &history.valid_holds {
-        lines.push((hold.at, format!("{:?} are valid by {}", hold.names, hold.token)));
+        lines.push((hold.at, format!("{:?} are held, with token {}", hold.names, hold.token)));
     }
     for commit in &past.commits {
         let (Moment::At(at) | Moment::By(at)) = commit.moment else { continue };
