@@ -13,7 +13,7 @@ use tokio::time::sleep;
 const NAME: &str = "tenure";
 
 /// The PostgreSQL user that injects faults, so that one fault does not hit the connections of another.
-const STRANGER: &str = "chaos";
+const APPLICATION: &str = "chaos";
 
 /// Which database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -73,7 +73,7 @@ impl Database {
         either!(self, instance => instance.url(NAME))
     }
 
-    /// Its URL through a port that leads to it.
+    /// Its URL through the port of a proxy.
     #[must_use]
     pub fn url_by(&self, port: u16) -> String {
         self.url().replace(&format!(":{}/", self.port()), &format!(":{port}/"))
@@ -115,11 +115,12 @@ impl Database {
         if url.starts_with("postgres") {
             let how = if ends { "pg_terminate_backend" } else { "pg_cancel_backend" };
             let sql = format!(
-                "SELECT {how}(pid) FROM pg_stat_activity WHERE datname = '{NAME}' AND application_name <> '{STRANGER}'"
+                "SELECT {how}(pid) FROM pg_stat_activity \
+                WHERE datname = '{NAME}' AND application_name <> '{APPLICATION}'"
             );
             return execute(url, &sql).await;
         }
-        let mut connection = beside(url).await?;
+        let mut connection = mariadb_connection(url).await?;
         let all = format!("SELECT id FROM information_schema.processlist WHERE db = '{NAME}'");
         let all: Vec<i64> = sqlx::query_scalar(&all).fetch_all(&mut connection).await?;
         let how = if ends { "KILL" } else { "KILL QUERY" };
@@ -134,9 +135,9 @@ impl Database {
     /// clock, since the database's clock may be set back in the meantime.
     pub async fn lock_heads(url: &str, lasts: Duration) -> anyhow::Result<()> {
         if url.starts_with("postgres") {
-            hold(&mut stranger(url).await?, "namespaces", lasts).await
+            hold(&mut postgres_connection(url).await?, "namespaces", lasts).await
         } else {
-            hold(&mut beside(url).await?, &format!("{NAME}.namespaces"), lasts).await
+            hold(&mut mariadb_connection(url).await?, &format!("{NAME}.namespaces"), lasts).await
         }
     }
 
@@ -146,9 +147,9 @@ impl Database {
         let mariadb =
             "SELECT CONCAT_WS(' ', id, user, db, command, time, state, info) FROM information_schema.processlist";
         Ok(if url.starts_with("postgres") {
-            sqlx::query_scalar(postgres).fetch_all(&mut stranger(url).await?).await?
+            sqlx::query_scalar(postgres).fetch_all(&mut postgres_connection(url).await?).await?
         } else {
-            sqlx::query_scalar(mariadb).fetch_all(&mut beside(url).await?).await?
+            sqlx::query_scalar(mariadb).fetch_all(&mut mariadb_connection(url).await?).await?
         })
     }
 
@@ -181,21 +182,21 @@ where
 /// do not disturb.
 pub async fn execute(url: &str, sql: &str) -> anyhow::Result<()> {
     if url.starts_with("postgres") {
-        sqlx::raw_sql(sql).execute(&mut stranger(url).await?).await?;
+        sqlx::raw_sql(sql).execute(&mut postgres_connection(url).await?).await?;
     } else {
-        sqlx::raw_sql(sql).execute(&mut beside(url).await?).await?;
+        sqlx::raw_sql(sql).execute(&mut mariadb_connection(url).await?).await?;
     }
     Ok(())
 }
 
 /// A PostgreSQL connection that is not mistaken for a server's.
-async fn stranger(url: &str) -> anyhow::Result<PgConnection> {
+async fn postgres_connection(url: &str) -> anyhow::Result<PgConnection> {
     let options: PgConnectOptions = url.parse()?;
-    Ok(options.application_name(STRANGER).connect().await?)
+    Ok(options.application_name(APPLICATION).connect().await?)
 }
 
 /// A MariaDB connection that has no database selected.
-async fn beside(url: &str) -> anyhow::Result<MySqlConnection> {
+async fn mariadb_connection(url: &str) -> anyhow::Result<MySqlConnection> {
     let instance = url.strip_suffix(NAME).context("a URL ends with the database's name")?;
     Ok(MySqlConnection::connect(instance).await?)
 }

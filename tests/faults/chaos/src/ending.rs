@@ -7,30 +7,30 @@ use tenure_checker::{Past, check, open_sessions};
 use tenure_client::{Client, ClientOptions};
 use tokio::time::{Instant, sleep};
 
-use crate::crew::Crew;
+use crate::client_process::ClientProcess;
 use crate::journal::Collected;
-use crate::past::{Lost, jumps_are_for_a_reason, past, read_log};
+use crate::past::{LostCommits, jumps_match_promotions, past, read_log};
 use crate::report::Report;
-use crate::workplace::Workplace;
+use crate::run_folder::RunFolder;
 
 /// How long servers may take to grant again after all faults have ended.
-const RECOVERS: Duration = Duration::from_secs(30);
+const RECOVERY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long sessions of dead clients may last: their TTLs, a server's lease, and the delay that a busy machine adds.
-const FADES: Duration = Duration::from_secs(60);
+const EXPIRY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The poll interval.
-const LOOK: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Checks that the server with this URL grants a lock in time.
-pub async fn grants(url: &str, report: &mut Report) {
+pub async fn check_grants(url: &str, report: &mut Report) {
     let begun = Instant::now();
     let Ok(client) = Client::connect(ClientOptions::new().endpoints([url]).call_timeout(Duration::from_secs(2))) else {
-        return report.violate("servers have URLs", url);
+        return report.add_violation("every server has a valid URL", url);
     };
     let mut last = String::new();
-    while begun.elapsed() < RECOVERS {
-        match client.lock("after all").acquire().await {
+    while begun.elapsed() < RECOVERY_TIMEOUT {
+        match client.lock("after the faults").acquire().await {
             Ok(guard) => {
                 if let Err(error) = guard.release().await {
                     last = error.to_string();
@@ -41,52 +41,55 @@ pub async fn grants(url: &str, report: &mut Report) {
             }
             Err(error) => last = error.to_string(),
         }
-        sleep(LOOK).await;
+        sleep(POLL_INTERVAL).await;
     }
-    report.violate("all is well when nothing hinders it", format!("{url} after {RECOVERS:?}: {last}"));
+    report.add_violation(
+        "every server grants again after the faults",
+        format!("{url} after {RECOVERY_TIMEOUT:?}: {last}"),
+    );
 }
 
 /// The results of a run, to be checked.
-pub struct Left<'a> {
+pub struct RunResults<'a> {
     /// The clients, which have finished.
-    pub clients: Vec<&'a Crew>,
+    pub clients: Vec<&'a ClientProcess>,
     /// The database's URL.
     pub url: &'a str,
     /// The commits that it lost, in order.
-    pub lost: Vec<Lost>,
+    pub lost: Vec<LostCommits>,
     /// The number of its promotions.
     pub promotions: usize,
     /// The logs of the servers and of other processes, by name.
     pub logs: Vec<(String, PathBuf)>,
 }
 
-/// Waits until no session is left, collects the journals, and checks them; also calls `tell`.
+/// Waits until no session is left, collects the journals, and checks them; also calls `also_check`.
 ///
 /// # Errors
 /// If a journal or the database cannot be read.
-pub async fn judge(
-    left: Left<'_>,
-    workplace: &mut Workplace,
+pub async fn verify(
+    results: RunResults<'_>,
+    run_folder: &mut RunFolder,
     report: &mut Report,
-    tell: impl FnOnce(&Collected, &Past, &mut Report),
+    also_check: impl FnOnce(&Collected, &Past, &mut Report),
 ) -> anyhow::Result<()> {
     let begun = Instant::now();
-    let mut log = read_log(left.url, 0).await?;
-    while open_sessions(&log) > 0 && begun.elapsed() < FADES {
-        sleep(LOOK).await;
+    let mut log = read_log(results.url, 0).await?;
+    while open_sessions(&log) > 0 && begun.elapsed() < EXPIRY_TIMEOUT {
+        sleep(POLL_INTERVAL).await;
         let last = log.last().map_or(0, |batch| batch.revision().0);
-        log.extend(read_log(left.url, last).await?);
+        log.extend(read_log(results.url, last).await?);
     }
     if open_sessions(&log) > 0 {
-        report.violate("sessions of those who are gone end", format!("{} are left", open_sessions(&log)));
+        report.add_violation("sessions of dead clients end", format!("{} are left", open_sessions(&log)));
     }
     let mut collected = Collected::default();
-    left.clients.iter().try_for_each(|client| client.collect(&mut collected))?;
-    let past = past(log, left.lost, &collected.told);
+    results.clients.iter().try_for_each(|client| client.collect(&mut collected))?;
+    let past = past(log, results.lost, &collected.reported);
     report.count(&collected.history);
     report.events = past.surviving().count();
     report.violations.extend(check(&collected.history, &past));
-    report.violations.extend(jumps_are_for_a_reason(&past, left.promotions));
-    tell(&collected, &past, report);
-    workplace.keep_if_wrong(report, &past, &left.logs)
+    report.violations.extend(jumps_match_promotions(&past, results.promotions));
+    also_check(&collected, &past, report);
+    run_folder.keep_if_violated(report, &past, &results.logs)
 }

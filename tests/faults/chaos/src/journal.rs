@@ -42,7 +42,7 @@ pub struct Collected {
     /// The history for the checker.
     pub history: History,
     /// When a watch first reported an event, by revision.
-    pub told: BTreeMap<u64, Duration>,
+    pub reported: BTreeMap<u64, Duration>,
 }
 
 impl Collected {
@@ -55,17 +55,17 @@ impl Collected {
         for line in text.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
             let entry = serde_json::from_str(line).with_context(|| format!("{}: {line}", file.display()))?;
             if let Entry::Watched { at, item, .. } = &entry {
-                self.note(*at, item);
+                self.record(*at, item);
             }
             self.history.add(entry);
         }
         Ok(())
     }
 
-    fn note(&mut self, at: Duration, item: &WatchItem) {
+    fn record(&mut self, at: Duration, item: &WatchItem) {
         if let WatchItem::Events { events, .. } = item {
             for (revision, ..) in events {
-                let first = self.told.entry(*revision).or_insert(at);
+                let first = self.reported.entry(*revision).or_insert(at);
                 *first = at.min(*first);
             }
         }
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_before_a_kill_counts() {
+    fn entries_before_a_kill_are_collected() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("journal");
         let journal = Journal::begin(&file).expect("a journal");
@@ -94,11 +94,11 @@ mod tests {
         assert_eq!(collected.history.rejected, ["one"]);
         let (one, other) = (vec![item.clone(), item.clone()], vec![item]);
         assert_eq!(collected.history.watches, [("one".to_owned(), one), ("other".to_owned(), other)].into());
-        assert_eq!(collected.told, [(3, Duration::from_secs(7)), (4, Duration::from_secs(7))].into());
+        assert_eq!(collected.reported, [(3, Duration::from_secs(7)), (4, Duration::from_secs(7))].into());
     }
 
     #[test]
-    fn a_journal_with_a_hole_is_none() {
+    fn journal_with_a_broken_line_inside_is_rejected() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("journal");
         fs::write(&file, "{\"Refused\":\"one\"}\n{\"Refus\n").expect("a file");

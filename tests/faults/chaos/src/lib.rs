@@ -7,9 +7,10 @@
 
 mod chaos;
 pub mod client;
+mod client_process;
 mod clock;
-mod crew;
 mod database;
+mod deployment;
 mod ending;
 pub mod failover;
 mod faults;
@@ -17,14 +18,13 @@ mod journal;
 mod past;
 mod proxy;
 mod report;
+mod run_folder;
 mod servers;
-mod stage;
-mod workplace;
 
 pub use chaos::{ChaosArguments, chaos};
+pub use client_process::{ClientConfig, ClientProcess};
 pub use clock::now;
-pub use crew::{Crew, Orders};
 pub use database::Kind;
-pub use faults::be_alone;
+pub use faults::enter_own_namespaces;
 pub use past::{past, read_log, scan_log};
-pub use proxy::{Conditions, Proxy, Way};
+pub use proxy::{Conditions, Direction, Proxy};

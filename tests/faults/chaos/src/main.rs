@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use tenure_chaos::client::{self, ClientArguments};
 use tenure_chaos::failover::{FailoverArguments, failover};
-use tenure_chaos::{ChaosArguments, be_alone, chaos};
+use tenure_chaos::{ChaosArguments, chaos, enter_own_namespaces};
 
-/// Real Tenure processes on real databases, while everything around them fails.
+/// Runs real Tenure processes on real databases under injected faults.
 #[derive(Parser)]
 struct Arguments {
     #[command(subcommand)]
@@ -16,11 +16,11 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Lets faults that follow from a seed hit everything.
+    /// Injects faults that follow from a seed into servers, clients, the database and the network.
     Chaos(ChaosArguments),
     /// Kills the database that takes the writes under load, and has another take over.
     Failover(FailoverArguments),
-    /// One of the clients of such a run.
+    /// Runs one client of such a run.
     #[command(hide = true)]
     Client(ClientArguments),
 }
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
 fn run() -> anyhow::Result<bool> {
     let task = Arguments::parse().task;
     if !matches!(task, Task::Client(_)) {
-        be_alone();
+        enter_own_namespaces();
     }
     let runtime = tokio::runtime::Runtime::new()?;
     let report = match task {

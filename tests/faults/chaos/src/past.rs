@@ -28,19 +28,19 @@ pub async fn read_log(url: &str, after: u64) -> anyhow::Result<Vec<Arc<Batch>>> 
 ///
 /// # Errors
 /// If the database cannot be read.
-pub async fn scan_log(url: &str, mut after: u64, mut look: impl FnMut(Arc<Batch>)) -> anyhow::Result<()> {
+pub async fn scan_log(url: &str, mut after: u64, mut visit: impl FnMut(Arc<Batch>)) -> anyhow::Result<()> {
     let store = open(&StoreOptions::new(url)).await?;
     loop {
         let tail = store.read(NAMESPACE, Revision(after), PAGE).await?;
         let Some(last) = tail.batches.last() else { return Ok(()) };
         after = last.revision().0;
-        tail.batches.into_iter().for_each(&mut look);
+        tail.batches.into_iter().for_each(&mut visit);
     }
 }
 
 /// Commits lost by a database: batches that were committed and are missing from the remaining log.
 #[derive(Debug)]
-pub struct Lost {
+pub struct LostCommits {
     /// When the loss was over, at the latest.
     pub at: Duration,
     /// The last earlier revision that remains.
@@ -52,15 +52,15 @@ pub struct Lost {
 /// Merges the log with the events that watches reported. An event that a watch has reported was committed by then, as
 /// were all before it.
 #[must_use]
-pub fn past(log: Vec<Arc<Batch>>, lost: Vec<Lost>, told: &BTreeMap<u64, Duration>) -> Past {
+pub fn past(log: Vec<Arc<Batch>>, lost: Vec<LostCommits>, reported: &BTreeMap<u64, Duration>) -> Past {
     let losses = lost.iter().map(|lost| Loss { at: lost.at, after: lost.after }).collect();
     let mut all: Vec<_> = lost.into_iter().flat_map(|lost| lost.batches).chain(log.iter().cloned()).collect();
     all.sort_by_key(|batch| batch.previous);
-    let mut told = told.iter().rev().peekable();
+    let mut reported = reported.iter().rev().peekable();
     let mut earliest: Option<Duration> = None;
     let mut commits: Vec<Commit> = Vec::with_capacity(all.len());
     for batch in all.into_iter().rev() {
-        while let Some((_, at)) = told.next_if(|(revision, _)| **revision > batch.previous.0) {
+        while let Some((_, at)) = reported.next_if(|(revision, _)| **revision > batch.previous.0) {
             earliest = Some(earliest.map_or(*at, |earliest| earliest.min(*at)));
         }
         commits.push(Commit { moment: earliest.map_or(Moment::Unknown, Moment::By), batch });
@@ -71,7 +71,7 @@ pub fn past(log: Vec<Arc<Batch>>, lost: Vec<Lost>, told: &BTreeMap<u64, Duration
 
 /// Checks that servers assume lost history only if the database was promoted or restored.
 #[must_use]
-pub fn jumps_are_for_a_reason(past: &Past, promotions: usize) -> Option<Violation> {
+pub fn jumps_match_promotions(past: &Past, promotions: usize) -> Option<Violation> {
     let jumps = past.surviving().filter(|recorded| matches!(recorded.event, Event::HistoryLost { .. })).count();
     (jumps != promotions).then(|| Violation {
         rule: "history is declared lost once for each promotion".into(),
@@ -96,26 +96,26 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_is_committed_by_then_with_all_before_it() {
+    fn reported_event_is_committed_by_then_with_all_before_it() {
         let log = (0..4).map(|previous| batch(previous, previous + 1, adopted())).collect();
-        let told = [(2, Duration::from_secs(9)), (3, Duration::from_secs(5))].into();
-        let moments: Vec<_> = past(log, Vec::new(), &told).commits.iter().map(|commit| commit.moment).collect();
+        let reported = [(2, Duration::from_secs(9)), (3, Duration::from_secs(5))].into();
+        let moments: Vec<_> = past(log, Vec::new(), &reported).commits.iter().map(|commit| commit.moment).collect();
         let by = Moment::By(Duration::from_secs(5));
         assert_eq!(moments, [by, by, by, Moment::Unknown]);
     }
 
     #[test]
-    fn what_was_lost_was_committed_and_is_not_left() {
+    fn lost_commit_is_committed_but_does_not_survive() {
         let (kept, lost) = (batch(0, 1, adopted()), batch(1, 2, adopted()));
         let jump = batch(1, 100, Event::HistoryLost { after: Revision(1) });
-        let lost = Lost { at: Duration::from_secs(1), after: 1, batches: vec![lost] };
+        let lost = LostCommits { at: Duration::from_secs(1), after: 1, batches: vec![lost] };
         let past = past(vec![kept, jump], vec![lost], &BTreeMap::new());
         let revisions = past.committed().map(|(_, recorded)| recorded.revision.0);
         assert_eq!(revisions.collect::<Vec<_>>(), [1, 2, 100]);
         assert_eq!(past.surviving().map(|recorded| recorded.revision.0).collect::<Vec<_>>(), [1, 100]);
         assert_eq!(past.loss_of(2).map(|loss| loss.after), Some(1));
         assert!(past.loss_of(1).is_none() && past.loss_of(100).is_none());
-        assert_eq!(jumps_are_for_a_reason(&past, 1), None);
-        assert!(jumps_are_for_a_reason(&past, 0).is_some());
+        assert_eq!(jumps_match_promotions(&past, 1), None);
+        assert!(jumps_match_promotions(&past, 0).is_some());
     }
 }

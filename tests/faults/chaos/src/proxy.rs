@@ -10,13 +10,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{broadcast, watch};
 
 /// The buffer size.
-const PIECE: usize = 16 * 1024;
+const BUFFER_SIZE: usize = 16 * 1024;
 
 /// The current state of one direction.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Way {
+pub struct Direction {
     /// Nothing passes. Data sent in the meantime waits.
-    pub is_silent: bool,
+    pub is_blocked: bool,
     /// The added delay.
     pub delay: Duration,
     /// The maximum rate in bytes per second; 0: unlimited.
@@ -29,9 +29,9 @@ pub struct Conditions {
     /// It refuses connections.
     pub refuses: bool,
     /// The direction of requests.
-    pub forth: Way,
+    pub to_server: Direction,
     /// The direction of responses.
-    pub back: Way,
+    pub to_client: Direction,
 }
 
 /// A proxy in front of one server.
@@ -57,15 +57,15 @@ impl Proxy {
             target: watch::Sender::default(),
             cuts: broadcast::Sender::new(1),
         };
-        let taking = proxy.clone();
+        let accepting = proxy.clone();
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let Some(target) = *taking.target.borrow() else { continue };
-                if taking.conditions.borrow().refuses {
+                let Some(target) = *accepting.target.borrow() else { continue };
+                if accepting.conditions.borrow().refuses {
                     continue;
                 }
-                let (cuts, conditions) = (taking.cuts.subscribe(), taking.conditions.subscribe());
-                tokio::spawn(pass(client, target, cuts, conditions));
+                let (cuts, conditions) = (accepting.cuts.subscribe(), accepting.conditions.subscribe());
+                tokio::spawn(serve(client, target, cuts, conditions));
             }
         });
         Ok(proxy)
@@ -84,7 +84,7 @@ impl Proxy {
     }
 
     /// Directs new connections to this port of 127.0.0.1.
-    pub fn lead_to(&self, port: u16) {
+    pub fn set_target(&self, port: u16) {
         self.target.send_replace(Some((Ipv4Addr::LOCALHOST, port).into()));
     }
 
@@ -100,7 +100,7 @@ impl Proxy {
     }
 }
 
-async fn pass(
+async fn serve(
     client: TcpStream,
     target: SocketAddr,
     mut cuts: broadcast::Receiver<()>,
@@ -112,24 +112,24 @@ async fn pass(
     let (from_server, to_server) = server.into_split();
     tokio::select! {
         () = async { tokio::join!(
-            carry(from_client, to_server, conditions.clone(), |conditions| conditions.forth),
-            carry(from_server, to_client, conditions, |conditions| conditions.back),
+            forward(from_client, to_server, conditions.clone(), |conditions| conditions.to_server),
+            forward(from_server, to_client, conditions, |conditions| conditions.to_client),
         ); } => {}
         _ = cuts.recv() => {}
     }
 }
 
 /// Forwards data in one direction, until its end.
-async fn carry(
+async fn forward(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
     mut conditions: watch::Receiver<Conditions>,
-    way: impl Fn(&Conditions) -> Way,
+    direction: impl Fn(&Conditions) -> Direction,
 ) {
-    let mut piece = vec![0; PIECE];
-    while let Ok(length) = from.read(&mut piece).await {
-        let now = match conditions.wait_for(|conditions| !way(conditions).is_silent).await {
-            Ok(conditions) => way(&conditions),
+    let mut buffer = vec![0; BUFFER_SIZE];
+    while let Ok(length) = from.read(&mut buffer).await {
+        let now = match conditions.wait_for(|conditions| !direction(conditions).is_blocked).await {
+            Ok(conditions) => direction(&conditions),
             Err(_) => return,
         };
         let takes = match now.rate {
@@ -139,7 +139,7 @@ async fn carry(
         if !(now.delay + takes).is_zero() {
             tokio::time::sleep(now.delay + takes).await;
         }
-        if length == 0 || to.write_all(&piece[..length]).await.is_err() {
+        if length == 0 || to.write_all(&buffer[..length]).await.is_err() {
             return;
         }
     }
@@ -153,7 +153,7 @@ mod tests {
     async fn echo() -> (Proxy, TcpStream) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
         let proxy = Proxy::start().await.expect("a proxy");
-        proxy.lead_to(listener.local_addr().expect("an address").port());
+        proxy.set_target(listener.local_addr().expect("an address").port());
         tokio::spawn(async move {
             while let Ok((mut connection, _)) = listener.accept().await {
                 tokio::spawn(async move {
@@ -175,24 +175,24 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_held_back_comes_later() {
+    async fn blocked_data_arrives_after_the_block() {
         let (proxy, mut connection) = echo().await;
         assert!(ask(&mut connection, Duration::from_secs(5)).await.expect("an answer"));
-        let silent = Way { is_silent: true, ..Way::default() };
+        let blocked = Direction { is_blocked: true, ..Direction::default() };
         for conditions in [
-            Conditions { forth: silent, ..Conditions::default() },
-            Conditions { back: silent, ..Conditions::default() },
+            Conditions { to_server: blocked, ..Conditions::default() },
+            Conditions { to_client: blocked, ..Conditions::default() },
         ] {
             proxy.set(conditions);
             assert!(!ask(&mut connection, Duration::from_millis(50)).await.expect("no end"));
             proxy.set(Conditions::default());
             let late = tokio::time::timeout(Duration::from_secs(5), connection.read_exact(&mut [0])).await;
-            late.expect("it comes").expect("an answer");
+            late.expect("late data").expect("an answer");
         }
     }
 
     #[tokio::test]
-    async fn a_cut_ends_connections_and_a_refusal_keeps_others_from_coming() {
+    async fn cut_ends_connections_and_refusal_prevents_new_ones() {
         let (proxy, mut connection) = echo().await;
         assert!(ask(&mut connection, Duration::from_secs(5)).await.expect("an answer"));
         proxy.set(Conditions { refuses: true, ..Conditions::default() });

@@ -36,19 +36,19 @@ impl Report {
             let outcome = match call.outcome {
                 Outcome::Acquired(_) => "granted",
                 Outcome::Busy => "busy",
-                Outcome::Done => "given back",
+                Outcome::Done => "released",
                 Outcome::Unknown(_) => "unknown",
             };
             *self.calls.entry(outcome).or_default() += 1;
         }
         self.calls.insert("renewals", history.renewals.len());
-        self.calls.insert("refused", history.rejected.len());
-        self.calls.insert("valid_holds", history.valid_holds.len());
-        self.calls.insert("items", history.watches.values().map(Vec::len).sum());
+        self.calls.insert("rejected", history.rejected.len());
+        self.calls.insert("valid holds seen", history.valid_holds.len());
+        self.calls.insert("watch items", history.watches.values().map(Vec::len).sum());
     }
 
     /// Adds a violation.
-    pub fn violate(&mut self, rule: &'static str, seen: impl fmt::Display) {
+    pub fn add_violation(&mut self, rule: &'static str, seen: impl fmt::Display) {
         self.violations.push(Violation { rule: rule.into(), seen: seen.to_string() });
     }
 }
@@ -66,7 +66,7 @@ impl fmt::Display for Report {
         }
         writeln!(formatter, "{} violations", self.violations.len())?;
         match &self.folder {
-            Some(folder) => writeln!(formatter, "everything is in {}", folder.display()),
+            Some(folder) => writeln!(formatter, "all files are in {}", folder.display()),
             None => Ok(()),
         }
     }

@@ -13,11 +13,11 @@ pub struct Server {
     /// Its process.
     pub process: Mutex<Tenured>,
     /// The proxy for clients.
-    pub front: Mutex<Proxy>,
+    pub client_proxy: Mutex<Proxy>,
     /// The proxy for other servers.
-    pub side: Mutex<Proxy>,
+    pub peer_proxy: Mutex<Proxy>,
     /// The proxy to the database.
-    pub back: Mutex<Proxy>,
+    pub store_proxy: Mutex<Proxy>,
     /// The URL for clients.
     pub url: String,
 }
@@ -41,18 +41,20 @@ impl Server {
         store: impl FnOnce(u16) -> String,
         environment: Vec<(String, String)>,
     ) -> anyhow::Result<Self> {
-        let (front, side, back) = (Proxy::start().await?, Proxy::start().await?, Proxy::start().await?);
-        back.lead_to(database);
-        let mut options = TenuredOptions::store(store(back.port()))
+        let (client_proxy, peer_proxy, store_proxy) =
+            (Proxy::start().await?, Proxy::start().await?, Proxy::start().await?);
+        store_proxy.set_target(database);
+        let mut options = TenuredOptions::store(store(store_proxy.port()))
             .argument("--server-lease=3000ms")
             .argument("--store-statement-timeout=2000ms")
-            .argument(format!("--advertise=127.0.0.1:{}", side.port()));
+            .argument(format!("--advertise=127.0.0.1:{}", peer_proxy.port()));
         options.environment = environment;
         let process = Tenured::start(&options).await?;
-        front.lead_to(process.port());
-        side.lead_to(process.port());
-        let url = front.url();
-        let (front, side, back) = (Mutex::new(front), Mutex::new(side), Mutex::new(back));
-        Ok(Self { process: Mutex::new(process), front, side, back, url })
+        client_proxy.set_target(process.port());
+        peer_proxy.set_target(process.port());
+        let url = client_proxy.url();
+        let (client_proxy, peer_proxy, store_proxy) =
+            (Mutex::new(client_proxy), Mutex::new(peer_proxy), Mutex::new(store_proxy));
+        Ok(Self { process: Mutex::new(process), client_proxy, peer_proxy, store_proxy, url })
     }
 }

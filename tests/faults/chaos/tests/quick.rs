@@ -34,7 +34,7 @@ async fn failover_to_a_synchronous_standby_loses_nothing() {
 }
 
 #[tokio::test]
-async fn failover_that_loses_commits_is_told_and_repeats_no_token() {
+async fn failover_with_lost_commits_is_declared_and_repeats_no_token() {
     run(&[&["failover", "--cycles", "2", "--asynchronous"], &FIRST_GRANT[..]].concat()).await;
 }
 

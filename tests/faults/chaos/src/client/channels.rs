@@ -11,7 +11,7 @@ use tonic::transport::{Endpoint, Uri};
 use tower::ServiceExt;
 
 /// The connect timeout.
-const PATIENCE: Duration = Duration::from_secs(1);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Connections that are opened on demand and reopened after a failure.
 pub struct Channels(HashMap<Uri, Wire>);
@@ -24,7 +24,7 @@ impl Channels {
     pub fn to(servers: &[String]) -> anyhow::Result<Self> {
         let wire = |server: &String| {
             let uri: Uri = server.parse()?;
-            let channel = Endpoint::from(uri.clone()).connect_timeout(PATIENCE).connect_lazy();
+            let channel = Endpoint::from(uri.clone()).connect_timeout(CONNECT_TIMEOUT).connect_lazy();
             Ok((uri, Wire::new(channel.map_err(|error| Status::from_error(error.into())))))
         };
         servers.iter().map(wire).collect::<anyhow::Result<_>>().map(Self)

@@ -1,8 +1,8 @@
 //! The client process: its programs and their environment.
 
 mod channels;
+mod driver;
 mod foreign;
-mod speaker;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use tokio::io::AsyncReadExt;
 use tokio::task::JoinSet;
 
 use self::channels::Channels;
-use self::speaker::Speaker;
+use self::driver::Driver;
 use crate::clock::now;
 use crate::journal::Journal;
 
@@ -29,25 +29,25 @@ use crate::journal::Journal;
 const OPTIONS: ProgramOptions =
     ProgramOptions { graces: 100..600, mostly_short: true, pause: Some(Duration::from_millis(20)) };
 
-/// What a client process is told.
+/// The options of a client process.
 #[derive(Args, Clone, Debug)]
 pub struct ClientArguments {
     /// The servers, as URLs.
     #[arg(long, value_delimiter = ',')]
     pub servers: Vec<String>,
-    /// Where it writes what it does.
+    /// The file of its journal.
     #[arg(long)]
     pub journal: PathBuf,
-    /// What it draws.
+    /// Seed of its random choices.
     #[arg(long)]
     pub seed: u64,
-    /// How many of its programs use locks.
+    /// Number of its programs that use locks.
     #[arg(long, default_value_t = 4)]
     pub workers: usize,
-    /// How many locks there are.
+    /// Number of locks.
     #[arg(long, default_value_t = 16)]
     pub locks: u32,
-    /// In which language, if not in Rust.
+    /// Its language, if not Rust.
     #[arg(long)]
     pub language: Option<String>,
 }
@@ -81,8 +81,8 @@ pub async fn run(arguments: ClientArguments) -> anyhow::Result<()> {
     let environment =
         Arc::new(ProcessEnvironment { journal: Journal::begin(&arguments.journal)?, is_over: AtomicBool::new(false) });
     match &arguments.language {
-        None => in_rust(&arguments, name, environment).await,
-        Some(language) => in_another(&arguments, language, name, environment).await,
+        None => run_rust(&arguments, name, environment).await,
+        Some(language) => run_driver(&arguments, language, name, environment).await,
     }
 }
 
@@ -91,7 +91,7 @@ async fn input_ends() {
     let _ = tokio::io::stdin().read_to_end(&mut Vec::new()).await;
 }
 
-async fn in_rust(
+async fn run_rust(
     arguments: &ClientArguments,
     name: String,
     environment: Arc<ProcessEnvironment>,
@@ -111,25 +111,25 @@ async fn in_rust(
     Ok(())
 }
 
-async fn in_another(
+async fn run_driver(
     arguments: &ClientArguments,
     language: &str,
     name: String,
     environment: Arc<ProcessEnvironment>,
 ) -> anyhow::Result<()> {
-    let (speaker, child) = Speaker::start(language, environment.clone())?;
-    let speaker = Arc::new(speaker);
-    let connected = speaker.ask("connect", json!({"client": "c", "endpoints": arguments.servers})).await?;
+    let (driver, child) = Driver::start(language, environment.clone())?;
+    let driver = Arc::new(driver);
+    let connected = driver.ask("connect", json!({"client": "c", "endpoints": arguments.servers})).await?;
     anyhow::ensure!(connected.is_ok(), "it cannot connect: {connected:?}");
-    let watching = tokio::spawn(foreign::watch(speaker.clone(), name));
+    let watching = tokio::spawn(foreign::watch(driver.clone(), name));
     let mut rng = StdRng::seed_from_u64(arguments.seed);
     let mut programs = JoinSet::new();
     for number in 0..arguments.workers {
         let (name, rng) = (format!("s{number}"), StdRng::from_rng(&mut rng));
-        let (speaker, options, locks) = (speaker.clone(), OPTIONS, arguments.locks);
-        programs.spawn(foreign::Worker { speaker, name, options, locks, rng }.run());
+        let (driver, options, locks) = (driver.clone(), OPTIONS, arguments.locks);
+        programs.spawn(foreign::Worker { driver, name, options, locks, rng }.run());
     }
-    programs.spawn(foreign::member(speaker.clone(), StdRng::from_rng(&mut rng)));
+    programs.spawn(foreign::member(driver.clone(), StdRng::from_rng(&mut rng)));
     let end = async {
         input_ends().await;
         environment.is_over.store(true, Ordering::SeqCst);
@@ -139,8 +139,8 @@ async fn in_another(
         () = end => {}
         ended = programs.join_all() => ended.into_iter().collect::<anyhow::Result<()>>()?,
     }
-    let _ = speaker.ask("close", json!({"client": "c"})).await?;
+    let _ = driver.ask("close", json!({"client": "c"})).await?;
     watching.await??;
-    speaker.end(child).await?;
+    driver.end(child).await?;
     Ok(())
 }

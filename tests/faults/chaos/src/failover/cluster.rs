@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::past::Lost;
+use crate::past::LostCommits;
 
 /// A cluster of databases, one of which takes the writes.
 #[async_trait(?Send)]
 pub trait Cluster {
-    /// The URL for servers that search for the writer themselves; if they cannot, the URL of `way`, a port that leads
-    /// to it.
-    fn url(&self, way: u16) -> String;
+    /// The URL for servers that search for the writer themselves; if they cannot, the URL of `proxy_port`, the port of
+    /// a proxy that follows the writer.
+    fn url(&self, proxy_port: u16) -> String;
 
     /// The URL of one database, or of a proxy in front of it.
     fn url_of(&self, port: u16) -> String;
@@ -21,7 +21,7 @@ pub trait Cluster {
     fn writer(&self) -> u16;
 
     /// Returns whether a failover may lose commits.
-    fn loses(&self) -> bool {
+    fn may_lose_commits(&self) -> bool {
         false
     }
 
@@ -35,12 +35,12 @@ pub trait Cluster {
     async fn take_over(&mut self) -> anyhow::Result<()>;
 
     /// Returns when the new writer completes commits, which may first have to wait for its followers.
-    async fn opens(&mut self) -> anyhow::Result<()> {
+    async fn wait_for_commits(&mut self) -> anyhow::Result<()> {
         Ok(())
     }
 
     /// The commits that the failover lost. `at` is when it was over.
-    async fn lost(&mut self, _at: Duration) -> anyhow::Result<Option<Lost>> {
+    async fn lost_commits(&mut self, _at: Duration) -> anyhow::Result<Option<LostCommits>> {
         Ok(None)
     }
 

@@ -29,8 +29,8 @@ impl GaleraCluster {
 #[async_trait(?Send)]
 impl Cluster for GaleraCluster {
     /// If servers were given all nodes, each would find one that accepts writes, but not all the same one.
-    fn url(&self, way: u16) -> String {
-        self.url_of(way)
+    fn url(&self, proxy_port: u16) -> String {
+        self.url_of(proxy_port)
     }
 
     fn url_of(&self, port: u16) -> String {

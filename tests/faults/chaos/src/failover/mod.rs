@@ -22,14 +22,14 @@ use galera::GaleraCluster;
 pub use pair::Pair;
 use patroni::PatroniCluster;
 
+use crate::client_process::{ClientConfig, ClientProcess};
 use crate::clock::now;
-use crate::crew::{Crew, Orders};
-use crate::ending::{Left, grants, judge};
+use crate::ending::{RunResults, check_grants, verify};
 use crate::journal::Collected;
-use crate::past::Lost;
+use crate::past::LostCommits;
 use crate::report::Report;
+use crate::run_folder::RunFolder;
 use crate::servers::{Server, logs};
-use crate::workplace::Workplace;
 
 /// The number of servers. The last one reaches the database through a proxy that follows the writer; the others are
 /// given all addresses, where the cluster allows that.
@@ -46,7 +46,7 @@ const LOAD: std::ops::Range<u64> = 1_000..3_000;
 /// How long an asynchronous standby has received nothing when its primary is killed, in ms.
 const BEHIND: std::ops::Range<u64> = 50..1_000;
 
-/// What fails over.
+/// A database cluster that fails over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Engine {
     /// A PostgreSQL and its standby, which is promoted at once.
@@ -57,27 +57,27 @@ pub enum Engine {
     Patroni,
 }
 
-/// What failover is asked for.
+/// The options of a failover run.
 #[derive(Args, Clone, Debug)]
 pub struct FailoverArguments {
-    /// What fails over.
+    /// The database cluster.
     #[arg(long, value_enum, default_value = "pair")]
     pub engine: Engine,
-    /// How often another takes over.
+    /// Number of failovers.
     #[arg(long, default_value_t = 20)]
     pub cycles: usize,
-    /// With standbys that commits do not wait for, and that lack the last ones.
+    /// Use asynchronous standbys, which lack the last commits.
     #[arg(long)]
     pub asynchronous: bool,
-    /// With Patroni, and standbys that commits wait for: only the Patroni of the primary is killed, so that another
-    /// PostgreSQL is promoted while that one goes on, and believes to be the primary.
+    /// With Patroni and synchronous standbys: kill only the Patroni of the primary, so that another PostgreSQL is
+    /// promoted while the old one still runs as a primary.
     #[arg(long, conflicts_with = "asynchronous")]
     pub orphaned: bool,
     /// The deadline of the first grant in seconds, from when commits complete after a promotion. The default is for an
     /// idle machine.
     #[arg(long, value_name = "SECONDS", default_value_t = 2)]
     pub first_grant: u64,
-    /// What is drawn follows from it. Default: a fresh one, which is told.
+    /// Seed of the random choices. Default: a random one, which is printed.
     #[arg(long)]
     pub seed: Option<u64>,
 }
@@ -91,7 +91,7 @@ struct Promotion {
     /// When the new database completed commits.
     open: Duration,
     /// How long each server took to grant, from when the new database had taken over.
-    healed: Vec<Duration>,
+    recovered: Vec<Duration>,
 }
 
 /// Runs failovers and returns a report.
@@ -105,33 +105,33 @@ pub async fn failover(arguments: FailoverArguments) -> anyhow::Result<Report> {
     println!("{} for {} cycles", report.run, arguments.cycles);
     let mut rng = StdRng::seed_from_u64(seed);
     // Created first, so dropped last: the databases keep their files in it.
-    let mut workplace = Workplace::new()?;
+    let mut run_folder = RunFolder::new()?;
     let mut cluster = arguments.cluster().await?;
     let servers = servers(&*cluster).await?;
-    let mut clients = clients(&servers, workplace.path(), &mut rng)?;
+    let mut clients = clients(&servers, run_folder.path(), &mut rng)?;
     let (mut promotions, mut lost) = (Vec::new(), Vec::new());
     for _ in 0..arguments.cycles {
         sleep(Duration::from_millis(rng.random_range(LOAD))).await;
-        if cluster.loses() {
+        if cluster.may_lose_commits() {
             cluster.fall_behind(Duration::from_millis(rng.random_range(BEHIND))).await;
         }
         let promotion = take_over(&mut *cluster, &servers, &mut report).await?;
-        lost.extend(cluster.lost(promotion.done).await?);
+        lost.extend(cluster.lost_commits(promotion.done).await?);
         promotions.push(promotion);
         cluster.rebuild().await?;
     }
     for client in &mut clients {
         if let Err(error) = client.finish().await {
-            report.violate("nobody waits for ever", format!("{error:#}"));
+            report.add_violation("every client shuts down in time", format!("{error:#}"));
         }
     }
     let mut logs = logs(&servers).await;
     logs.extend(cluster.logs());
-    report.figures.push(("batches lost".to_owned(), listed(lost.iter().map(|lost: &Lost| lost.batches.len()))));
+    report.figures.push(("batches lost".to_owned(), listed(lost.iter().map(|lost: &LostCommits| lost.batches.len()))));
     let url = cluster.url_of(cluster.writer());
-    let left = Left { clients: clients.iter().collect(), url: &url, lost, promotions: promotions.len(), logs };
+    let results = RunResults { clients: clients.iter().collect(), url: &url, lost, promotions: promotions.len(), logs };
     let deadline = Duration::from_secs(arguments.first_grant);
-    judge(left, &mut workplace, &mut report, |collected, past, report| {
+    verify(results, &mut run_folder, &mut report, |collected, past, report| {
         check(&promotions, deadline, collected, past, report);
     })
     .await?;
@@ -166,19 +166,19 @@ impl FailoverArguments {
 async fn servers(cluster: &dyn Cluster) -> anyhow::Result<Vec<Server>> {
     let mut servers = Vec::new();
     for number in 0..SERVERS {
-        let url = |way| if number + 1 < SERVERS { cluster.url(way) } else { cluster.url_of(way) };
+        let url = |port| if number + 1 < SERVERS { cluster.url(port) } else { cluster.url_of(port) };
         servers.push(Server::start(cluster.writer(), url, Vec::new()).await?);
     }
     Ok(servers)
 }
 
-fn clients(servers: &[Server], folder: &Path, rng: &mut StdRng) -> anyhow::Result<Vec<Crew>> {
+fn clients(servers: &[Server], folder: &Path, rng: &mut StdRng) -> anyhow::Result<Vec<ClientProcess>> {
     let urls: Vec<String> = servers.iter().map(|server| server.url.clone()).collect();
-    let mut orders = || {
+    let mut config = || {
         let (servers, seed) = (urls.clone(), rng.random());
-        Orders { servers, seed, workers: WORKERS, locks: LOCKS, language: None }
+        ClientConfig { servers, seed, workers: WORKERS, locks: LOCKS, language: None }
     };
-    (0..CLIENTS).map(|number| Crew::start(folder, number, orders())).collect()
+    (0..CLIENTS).map(|number| ClientProcess::start(folder, number, config())).collect()
 }
 
 /// Kills the database, has another take over, and waits until every server grants again.
@@ -187,19 +187,19 @@ async fn take_over(cluster: &mut dyn Cluster, servers: &[Server], report: &mut R
     cluster.kill().await?;
     cluster.take_over().await?;
     let done = now();
-    let mut healed = Vec::new();
+    let mut recovered = Vec::new();
     for server in servers {
-        let back = server.back.lock().await;
-        back.cut();
-        back.lead_to(cluster.writer());
+        let proxy = server.store_proxy.lock().await;
+        proxy.cut();
+        proxy.set_target(cluster.writer());
     }
-    cluster.opens().await?;
+    cluster.wait_for_commits().await?;
     let open = now();
     for server in servers {
-        grants(&server.url, report).await;
-        healed.push(now() - done);
+        check_grants(&server.url, report).await;
+        recovered.push(now() - done);
     }
-    Ok(Promotion { killed, done, open, healed })
+    Ok(Promotion { killed, done, open, recovered })
 }
 
 /// Reports all durations, and checks them.
@@ -210,24 +210,24 @@ fn check(promotions: &[Promotion], deadline: Duration, collected: &Collected, pa
     for (promotion, jump) in promotions.iter().zip(jumps) {
         let grants = collected.history.acquired().filter(|(_, token)| *token > jump).map(|(call, _)| call.end);
         let Some(grant) = grants.min() else {
-            report.violate("there are grants after each promotion", format!("none after {:?}", promotion.done));
+            report.add_violation("grants follow each promotion", format!("none after {:?}", promotion.done));
             continue;
         };
         let took = grant.saturating_sub(promotion.done);
         if grant > promotion.open + deadline {
-            let rule = "the first grant comes by its deadline after the promotion, when commits get through";
-            report.violate(rule, format!("{:?}", grant - promotion.open));
+            let rule = "the first grant follows within its deadline of the first commit after the promotion";
+            report.add_violation(rule, format!("{:?}", grant - promotion.open));
         }
         first.push((took, grant.saturating_sub(promotion.killed)));
     }
-    let healed = promotions.iter().flat_map(|promotion| promotion.healed.last());
+    let recovered = promotions.iter().flat_map(|promotion| promotion.recovered.last());
     report.figures.extend([
         ("promotions".to_owned(), promotions.len().to_string()),
         ("  after the kill, ms".to_owned(), millis(promotions, |promotion| promotion.done - promotion.killed)),
         ("  commits after, ms".to_owned(), millis(promotions, |promotion| promotion.open - promotion.done)),
         ("first grant after, ms".to_owned(), listed(first.iter().map(|(took, _)| took.as_millis()))),
         ("  after the kill, ms".to_owned(), listed(first.iter().map(|(_, took)| took.as_millis()))),
-        ("every server grants, ms".to_owned(), listed(healed.map(Duration::as_millis))),
+        ("every server grants, ms".to_owned(), listed(recovered.map(Duration::as_millis))),
     ]);
 }
 

@@ -7,14 +7,14 @@ use tenure_harness::{DatabaseOptions, Postgres, wait_until};
 use tokio::time::sleep;
 
 use super::{Cluster, lost};
-use crate::past::Lost;
-use crate::proxy::{Conditions, Proxy, Way};
+use crate::past::LostCommits;
+use crate::proxy::{Conditions, Direction, Proxy};
 
 /// The name of the database.
 const NAME: &str = "tenure";
 
 /// How long the standby may take to catch up.
-const CATCHES_UP: Duration = Duration::from_secs(60);
+const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A standby that has lost its primary retries at this interval, and cannot be promoted in the meantime. Default: 5 s.
 const SETTINGS: [&str; 1] = ["wal_retrieve_retry_interval=100ms"];
@@ -27,7 +27,7 @@ pub struct Pair {
     /// The database that follows it.
     pub standby: Postgres,
     /// The proxy from the standby to the primary.
-    way: Proxy,
+    proxy: Proxy,
     is_synchronous: bool,
 }
 
@@ -37,12 +37,12 @@ impl Pair {
     /// # Errors
     /// If one does not start.
     pub async fn start(is_synchronous: bool) -> anyhow::Result<Self> {
-        let way = Proxy::start().await?;
+        let proxy = Proxy::start().await?;
         let primary = Postgres::start_with(&SETTINGS).await?;
         primary.execute(&format!("CREATE DATABASE {NAME}")).await?;
-        way.lead_to(primary.port());
-        let standby = Postgres::start_standby(way.port(), &DatabaseOptions::settings(&SETTINGS)).await?;
-        let pair = Self { primary, standby, way, is_synchronous };
+        proxy.set_target(primary.port());
+        let standby = Postgres::start_standby(proxy.port(), &DatabaseOptions::settings(&SETTINGS)).await?;
+        let pair = Self { primary, standby, proxy, is_synchronous };
         pair.synchronize().await?;
         Ok(pair)
     }
@@ -58,7 +58,7 @@ impl Pair {
             "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = '{state}' \
             AND application_name = 'walreceiver' AND replay_lsn IS NOT NULL"
         );
-        wait_until(CATCHES_UP, "the standby follows", async || {
+        wait_until(CATCH_UP_TIMEOUT, "the standby follows", async || {
             self.primary.ask::<i64>(&sql).await.is_ok_and(|count| count == 1)
         })
         .await;
@@ -66,13 +66,16 @@ impl Pair {
     }
 
     /// Stops replication to the standby; data sent in the meantime is delayed.
-    pub fn part(&self) {
-        self.way.set(Conditions { back: Way { is_silent: true, ..Way::default() }, ..Conditions::default() });
+    pub fn disconnect(&self) {
+        self.proxy.set(Conditions {
+            to_client: Direction { is_blocked: true, ..Direction::default() },
+            ..Conditions::default()
+        });
     }
 
     /// Resumes replication to the standby.
-    pub fn join(&self) {
-        self.way.set(Conditions::default());
+    pub fn reconnect(&self) {
+        self.proxy.set(Conditions::default());
     }
 
     /// Promotes the standby and swaps the roles; the old primary is not touched. Data that has not reached the standby
@@ -82,9 +85,9 @@ impl Pair {
     /// If the standby does not become a primary.
     pub async fn promote(&mut self) -> anyhow::Result<()> {
         // Nothing may follow the old primary any more, and data in transit must not arrive.
-        let silent = Way { is_silent: true, ..Way::default() };
-        self.way.set(Conditions { refuses: true, forth: silent, back: silent });
-        self.way.cut();
+        let blocked = Direction { is_blocked: true, ..Direction::default() };
+        self.proxy.set(Conditions { refuses: true, to_server: blocked, to_client: blocked });
+        self.proxy.cut();
         self.standby.promote().await?;
         std::mem::swap(&mut self.primary, &mut self.standby);
         Ok(())
@@ -93,7 +96,7 @@ impl Pair {
 
 #[async_trait(?Send)]
 impl Cluster for Pair {
-    fn url(&self, _way: u16) -> String {
+    fn url(&self, _proxy_port: u16) -> String {
         let (one, other) = (self.primary.port(), self.standby.port());
         format!("postgres://tenure@127.0.0.1:{one},127.0.0.1:{other}/{NAME}")
     }
@@ -106,12 +109,12 @@ impl Cluster for Pair {
         self.primary.port()
     }
 
-    fn loses(&self) -> bool {
+    fn may_lose_commits(&self) -> bool {
         !self.is_synchronous
     }
 
     async fn fall_behind(&mut self, lasts: Duration) {
-        self.part();
+        self.disconnect();
         sleep(lasts).await;
     }
 
@@ -123,21 +126,21 @@ impl Cluster for Pair {
         self.promote().await
     }
 
-    async fn lost(&mut self, at: Duration) -> anyhow::Result<Option<Lost>> {
+    async fn lost_commits(&mut self, at: Duration) -> anyhow::Result<Option<LostCommits>> {
         if self.is_synchronous {
             return Ok(None);
         }
-        let aside = self.standby.start_aside().await?;
-        let lost = lost::compare(&self.url_of(aside), &self.url_of(self.writer()), at).await;
+        let copy = self.standby.start_aside().await?;
+        let lost = lost::compare(&self.url_of(copy), &self.url_of(self.writer()), at).await;
         self.standby.kill().await?;
         lost
     }
 
     /// Rebuilds it from a fresh copy.
     async fn rebuild(&mut self) -> anyhow::Result<()> {
-        self.way.lead_to(self.primary.port());
-        self.way.set(Conditions::default());
-        self.standby.follow(self.way.port()).await?;
+        self.proxy.set_target(self.primary.port());
+        self.proxy.set(Conditions::default());
+        self.standby.follow(self.proxy.port()).await?;
         self.synchronize().await
     }
 }

@@ -9,8 +9,8 @@ use tenure_harness::{Patroni, PatroniPlace, free_port};
 use tokio::time::sleep;
 
 use super::{Cluster, lost};
-use crate::past::Lost;
-use crate::proxy::{Conditions, Proxy, Way};
+use crate::past::LostCommits;
+use crate::proxy::{Conditions, Direction, Proxy};
 
 /// The name of the database.
 const NAME: &str = "tenure";
@@ -21,7 +21,7 @@ const NODES: usize = 3;
 pub(super) struct PatroniCluster {
     nodes: Patroni,
     /// The proxies through which the other nodes reach each node.
-    ways: Vec<Proxy>,
+    proxies: Vec<Proxy>,
     primary: usize,
     /// The previous primary.
     old: usize,
@@ -33,24 +33,24 @@ pub(super) struct PatroniCluster {
 
 impl PatroniCluster {
     pub(super) async fn start(is_synchronous: bool, orphans: bool) -> anyhow::Result<Self> {
-        let (mut ways, mut places) = (Vec::new(), Vec::new());
+        let (mut proxies, mut ports) = (Vec::new(), Vec::new());
         for _ in 0..NODES {
-            let (way, port) = (Proxy::start().await?, free_port()?);
-            way.lead_to(port);
-            places.push(PatroniPlace { port, way: way.port() });
-            ways.push(way);
+            let (proxy, port) = (Proxy::start().await?, free_port()?);
+            proxy.set_target(port);
+            ports.push(PatroniPlace { port, way: proxy.port() });
+            proxies.push(proxy);
         }
-        let nodes = Patroni::start(&places, is_synchronous).await?;
+        let nodes = Patroni::start(&ports, is_synchronous).await?;
         let primary = nodes.is_whole().await?;
         nodes.execute(primary, &format!("CREATE DATABASE {NAME}")).await?;
         let timeline = nodes.timeline(primary).await?;
-        Ok(Self { nodes, ways, primary, old: primary, timeline, is_synchronous, orphans })
+        Ok(Self { nodes, proxies, primary, old: primary, timeline, is_synchronous, orphans })
     }
 }
 
 #[async_trait(?Send)]
 impl Cluster for PatroniCluster {
-    fn url(&self, _way: u16) -> String {
+    fn url(&self, _proxy_port: u16) -> String {
         let hosts: Vec<String> = (0..NODES).map(|node| format!("127.0.0.1:{}", self.nodes.port(node))).collect();
         format!("postgres://tenure@{}/{NAME}", hosts.join(","))
     }
@@ -63,13 +63,13 @@ impl Cluster for PatroniCluster {
         self.nodes.port(self.primary)
     }
 
-    fn loses(&self) -> bool {
+    fn may_lose_commits(&self) -> bool {
         !self.is_synchronous
     }
 
     async fn fall_behind(&mut self, lasts: Duration) {
-        let silent = Way { is_silent: true, ..Way::default() };
-        self.ways[self.primary].set(Conditions { back: silent, ..Conditions::default() });
+        let blocked = Direction { is_blocked: true, ..Direction::default() };
+        self.proxies[self.primary].set(Conditions { to_client: blocked, ..Conditions::default() });
         sleep(lasts).await;
     }
 
@@ -79,9 +79,9 @@ impl Cluster for PatroniCluster {
         }
         self.nodes.kill(self.primary).await?;
         // Data in transit must not arrive.
-        let silent = Way { is_silent: true, ..Way::default() };
-        self.ways[self.primary].set(Conditions { refuses: true, forth: silent, back: silent });
-        self.ways[self.primary].cut();
+        let blocked = Direction { is_blocked: true, ..Direction::default() };
+        self.proxies[self.primary].set(Conditions { refuses: true, to_server: blocked, to_client: blocked });
+        self.proxies[self.primary].cut();
         Ok(())
     }
 
@@ -91,17 +91,17 @@ impl Cluster for PatroniCluster {
         Ok(())
     }
 
-    async fn opens(&mut self) -> anyhow::Result<()> {
+    async fn wait_for_commits(&mut self) -> anyhow::Result<()> {
         if self.is_synchronous { self.nodes.is_followed(self.primary).await } else { Ok(()) }
     }
 
-    async fn lost(&mut self, at: Duration) -> anyhow::Result<Option<Lost>> {
+    async fn lost_commits(&mut self, at: Duration) -> anyhow::Result<Option<LostCommits>> {
         if self.is_synchronous {
             return Ok(None);
         }
-        let mut aside = self.nodes.start_aside(self.old).await?;
-        let lost = lost::compare(&self.url_of(aside.port()), &self.url_of(self.writer()), at).await;
-        aside.stop().await?;
+        let mut copy = self.nodes.start_aside(self.old).await?;
+        let lost = lost::compare(&self.url_of(copy.port()), &self.url_of(self.writer()), at).await;
+        copy.stop().await?;
         lost
     }
 
@@ -111,7 +111,7 @@ impl Cluster for PatroniCluster {
 
     /// Patroni rewinds it to the point of the promotion, or copies it anew.
     async fn rebuild(&mut self) -> anyhow::Result<()> {
-        self.ways[self.old].set(Conditions::default());
+        self.proxies[self.old].set(Conditions::default());
         self.nodes.start_again(self.old).await?;
         let primary = self.nodes.is_whole().await?;
         let promotions = self.nodes.timeline(primary).await? - self.timeline;

@@ -9,7 +9,7 @@ use anyhow::Context;
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
 use tokio::time::sleep;
 
-use crate::stage::Stage;
+use crate::deployment::Deployment;
 
 /// Its size. Unused space costs nothing.
 const SIZE: u64 = 4 << 30;
@@ -68,9 +68,9 @@ impl Drop for Disk {
     }
 }
 
-pub(super) async fn fill(stage: &Stage, lasts: Duration) -> anyhow::Result<bool> {
-    let Some(Ok(disk)) = stage.disk.as_ref().map(|disk| disk.try_lock()) else { return Ok(false) };
-    let Ok(mut database) = stage.database.try_lock() else { return Ok(false) };
+pub(super) async fn fill(deployment: &Deployment, lasts: Duration) -> anyhow::Result<bool> {
+    let Some(Ok(disk)) = deployment.disk.as_ref().map(|disk| disk.try_lock()) else { return Ok(false) };
+    let Ok(mut database) = deployment.database.try_lock() else { return Ok(false) };
     let ballast = disk.fill()?;
     sleep(lasts).await;
     fs::remove_file(ballast).context("removing ballast")?;

@@ -10,16 +10,16 @@ use rand::rngs::StdRng;
 use tokio::time::sleep;
 
 use super::Fault;
-use crate::stage::Stage;
+use crate::deployment::Deployment;
 
 /// Set if this process has its own network and mount namespaces.
-const ALONE: &str = "TENURE_CHAOS_ALONE";
+const OWN_NAMESPACES: &str = "TENURE_CHAOS_OWN_NAMESPACES";
 
 /// Runs a shell in new network and mount namespaces.
-const OWN: [&str; 5] = ["unshare", "--net", "--mount", "sh", "-c"];
+const NEW_NAMESPACES: [&str; 5] = ["unshare", "--net", "--mount", "sh", "-c"];
 
 /// Sets up the new network namespace: brings up the loopback, and creates a table for rules.
-const BEGIN: &str = r#"ip link set lo up && nft add table inet chaos && \
+const SETUP: &str = r#"ip link set lo up && nft add table inet chaos && \
 nft add chain inet chaos packets '{ type filter hook input priority 0; }'"#;
 
 /// The number of busy loops.
@@ -27,20 +27,20 @@ const LOOPS: usize = 6;
 
 /// Returns whether this process has its own network and mount namespaces.
 #[must_use]
-pub fn is_alone() -> bool {
-    std::env::var_os(ALONE).is_some()
+pub fn has_own_namespaces() -> bool {
+    std::env::var_os(OWN_NAMESPACES).is_some()
 }
 
 /// Re-executes this process in its own network and mount namespaces, where permitted.
-pub fn be_alone() {
-    let [program, ours @ ..] = OWN;
+pub fn enter_own_namespaces() {
+    let [program, ours @ ..] = NEW_NAMESPACES;
     let mut attempt = Command::new(program);
-    attempt.args(ours).arg(BEGIN).stdout(Stdio::null()).stderr(Stdio::null());
-    if is_alone() || !attempt.status().is_ok_and(|status| status.success()) {
+    attempt.args(ours).arg(SETUP).stdout(Stdio::null()).stderr(Stdio::null());
+    if has_own_namespaces() || !attempt.status().is_ok_and(|status| status.success()) {
         return;
     }
     let mut again = Command::new(program);
-    again.args(ours).arg(format!("{BEGIN} && exec \"$0\" \"$@\"")).args(std::env::args_os()).env(ALONE, "1");
+    again.args(ours).arg(format!("{SETUP} && exec \"$0\" \"$@\"")).args(std::env::args_os()).env(OWN_NAMESPACES, "1");
     // Returns only on failure: then this process continues as it is.
     let _ = again.exec();
 }
@@ -54,15 +54,15 @@ fn packets(rule: &[&str]) -> anyhow::Result<()> {
 /// Drops packets in one direction.
 pub(super) async fn lose_packets(
     fault: Fault,
-    stage: &Stage,
+    deployment: &Deployment,
     rng: &mut StdRng,
     lasts: Duration,
 ) -> anyhow::Result<bool> {
-    let Ok(_machine) = stage.machine.try_lock() else { return Ok(false) };
-    let server = &stage.servers[rng.random_range(0..stage.servers.len())];
-    let way = if fault == Fault::ClientPacketsLost { &server.front } else { &server.back };
-    let Ok(way) = way.try_lock() else { return Ok(false) };
-    let (end, port) = (if rng.random() { "sport" } else { "dport" }, way.port().to_string());
+    let Ok(_machine) = deployment.machine.try_lock() else { return Ok(false) };
+    let server = &deployment.servers[rng.random_range(0..deployment.servers.len())];
+    let proxy = if fault == Fault::ClientPacketsLost { &server.client_proxy } else { &server.store_proxy };
+    let Ok(proxy) = proxy.try_lock() else { return Ok(false) };
+    let (end, port) = (if rng.random() { "sport" } else { "dport" }, proxy.port().to_string());
     packets(&["add", "rule", "inet", "chaos", "packets", "tcp", end, &port, "drop"])?;
     sleep(lasts).await;
     packets(&["flush", "chain", "inet", "chaos", "packets"])?;
@@ -70,8 +70,8 @@ pub(super) async fn lose_packets(
 }
 
 /// Keeps the processors busy.
-pub(super) async fn busy(stage: &Stage, lasts: Duration) -> anyhow::Result<bool> {
-    let Ok(_machine) = stage.machine.try_lock() else { return Ok(false) };
+pub(super) async fn busy(deployment: &Deployment, lasts: Duration) -> anyhow::Result<bool> {
+    let Ok(_machine) = deployment.machine.try_lock() else { return Ok(false) };
     let one = || {
         let mut command = tokio::process::Command::new("sh");
         command.args(["-c", "while :; do :; done"]).kill_on_drop(true).spawn().context("starting a loop")

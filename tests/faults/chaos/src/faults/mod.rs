@@ -16,81 +16,81 @@ use rand::rngs::StdRng;
 
 pub use balancer::balancer;
 pub use disk::Disk;
-pub use machine::{be_alone, is_alone};
+pub use machine::{enter_own_namespaces, has_own_namespaces};
 pub use wall_clock::WallClock;
 
-use crate::stage::Stage;
+use crate::deployment::Deployment;
 
-/// Something that goes wrong for a while.
+/// A fault, which lasts for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Fault {
-    /// A server is killed, and started again.
+    /// A server is killed and restarted.
     ServerKilled,
-    /// A server stands still.
+    /// A server is frozen.
     ServerFrozen,
-    /// A server drains and ends, and is started again.
+    /// A server drains, exits, and is restarted.
     ServerRestarted,
-    /// A client is killed, and another takes its place.
+    /// A client is killed, and another replaces it.
     ClientKilled,
-    /// A client stands still.
+    /// A client is frozen.
     ClientFrozen,
-    /// The database is killed, and started again.
+    /// The database is killed and restarted.
     DatabaseKilled,
     /// The database is stopped and started.
     DatabaseRestarted,
-    /// The database stands still.
+    /// The database is frozen.
     DatabaseFrozen,
-    /// The pooler is killed, and started again.
+    /// The pooler is killed and restarted.
     PoolerKilled,
-    /// The pooler stands still.
+    /// The pooler is frozen.
     PoolerFrozen,
-    /// The balancer is killed, and started again.
+    /// The balancer is killed and restarted.
     BalancerKilled,
-    /// The balancer stands still.
+    /// The balancer is frozen.
     BalancerFrozen,
     /// Connections of clients are cut.
     ClientsCut,
-    /// A server takes no connections of clients.
+    /// A server refuses connections of clients.
     ClientsRefused,
-    /// What clients and a server say to each other takes long.
+    /// Requests and responses between clients and a server are delayed.
     ClientsDelayed,
-    /// What clients say to a server passes slowly.
+    /// The bandwidth between clients and a server is limited.
     ClientsThrottled,
-    /// A server does not hear clients.
-    ClientsUnheard,
-    /// Clients do not hear a server.
-    ServerUnheard,
-    /// The other servers do not reach a server.
+    /// Requests of clients do not reach a server.
+    ClientRequestsBlocked,
+    /// Responses of a server do not reach its clients.
+    ServerResponsesBlocked,
+    /// Connections of other servers to a server are cut and refused.
     PeersCut,
-    /// What other servers say to a server stays away.
-    PeersUnheard,
+    /// Requests of other servers do not reach a server.
+    PeerRequestsBlocked,
     /// A server's connections to the database are cut.
     StoreCut,
-    /// A server gets no connection to the database.
+    /// Connections of a server to the database are refused.
     StoreRefused,
-    /// A server's way to the database takes long.
+    /// Requests and responses between a server and the database are delayed.
     StoreDelayed,
-    /// A server's way to the database is narrow.
+    /// The bandwidth between a server and the database is limited.
     StoreThrottled,
-    /// What a server asks of the database stays away.
-    StoreUnheard,
-    /// What the database answers stays away.
-    AnswersLost,
+    /// Requests of a server do not reach the database.
+    StoreRequestsBlocked,
+    /// Responses of the database do not reach a server.
+    StoreResponsesBlocked,
     /// Packets of clients to a server are dropped.
     ClientPacketsLost,
     /// Packets of a server to the database, or back, are dropped.
     StorePacketsLost,
-    /// What servers have under way in the database is cancelled, over and over.
+    /// Statements of servers are cancelled repeatedly.
     StatementsCancelled,
-    /// The database ends the servers' connections, over and over.
+    /// The database terminates the servers' connections repeatedly.
     BackendsTerminated,
-    /// Somebody has the head's row locked.
+    /// Another transaction locks the row of the head.
     HeadLocked,
-    /// Commits take long.
+    /// Commits are delayed.
     CommitsSlow,
     /// The database's disk is full.
     DiskFull,
-    /// A wall clock is moved.
+    /// A wall clock is set to another time.
     WallClockStepped,
     /// The processors are busy.
     ProcessorsBusy,
@@ -99,13 +99,13 @@ pub enum Fault {
 impl Fault {
     /// The faults that are possible in this environment.
     #[must_use]
-    pub fn possible(stage: &Stage) -> Vec<Self> {
+    pub fn possible(deployment: &Deployment) -> Vec<Self> {
         let can = |fault: &Self| match fault {
-            Self::PoolerKilled | Self::PoolerFrozen => stage.pooler.is_some(),
-            Self::CommitsSlow => stage.url.starts_with("postgres"),
-            Self::DiskFull => stage.disk.is_some(),
-            Self::WallClockStepped => !stage.clocks.is_empty(),
-            Self::ClientPacketsLost | Self::StorePacketsLost => is_alone(),
+            Self::PoolerKilled | Self::PoolerFrozen => deployment.pooler.is_some(),
+            Self::CommitsSlow => deployment.url.starts_with("postgres"),
+            Self::DiskFull => deployment.disk.is_some(),
+            Self::WallClockStepped => !deployment.clocks.is_empty(),
+            Self::ClientPacketsLost | Self::StorePacketsLost => has_own_namespaces(),
             _ => true,
         };
         Self::value_variants().iter().copied().filter(can).collect()
@@ -121,26 +121,28 @@ impl Fault {
     ///
     /// # Errors
     /// If the fault cannot be ended: the rest of the run then proves nothing.
-    pub async fn strike(self, stage: Arc<Stage>, mut rng: StdRng, lasts: Duration) -> anyhow::Result<bool> {
-        let (stage, rng) = (&*stage, &mut rng);
+    pub async fn inject(self, deployment: Arc<Deployment>, mut rng: StdRng, lasts: Duration) -> anyhow::Result<bool> {
+        let (deployment, rng) = (&*deployment, &mut rng);
         match self {
             Self::ServerKilled | Self::ServerFrozen | Self::ServerRestarted => {
-                processes::server(self, stage, rng, lasts).await
+                processes::server(self, deployment, rng, lasts).await
             }
-            Self::ClientKilled | Self::ClientFrozen => processes::client(self, stage, rng, lasts).await,
+            Self::ClientKilled | Self::ClientFrozen => processes::client(self, deployment, rng, lasts).await,
             Self::DatabaseKilled | Self::DatabaseRestarted | Self::DatabaseFrozen => {
-                processes::database(self, stage, lasts).await
+                processes::database(self, deployment, lasts).await
             }
-            Self::PoolerKilled | Self::PoolerFrozen => processes::pooler(self, stage, lasts).await,
-            Self::BalancerKilled | Self::BalancerFrozen => processes::balancer(self, stage, lasts).await,
-            Self::ClientPacketsLost | Self::StorePacketsLost => machine::lose_packets(self, stage, rng, lasts).await,
+            Self::PoolerKilled | Self::PoolerFrozen => processes::pooler(self, deployment, lasts).await,
+            Self::BalancerKilled | Self::BalancerFrozen => processes::balancer(self, deployment, lasts).await,
+            Self::ClientPacketsLost | Self::StorePacketsLost => {
+                machine::lose_packets(self, deployment, rng, lasts).await
+            }
             Self::StatementsCancelled | Self::BackendsTerminated | Self::HeadLocked | Self::CommitsSlow => {
-                statements::disturb(self, stage, rng, lasts).await
+                statements::disturb(self, deployment, rng, lasts).await
             }
-            Self::DiskFull => disk::fill(stage, lasts).await,
-            Self::WallClockStepped => wall_clock::step(stage, rng, lasts).await,
-            Self::ProcessorsBusy => machine::busy(stage, lasts).await,
-            _ => network::trouble(self, stage, rng, lasts).await,
+            Self::DiskFull => disk::fill(deployment, lasts).await,
+            Self::WallClockStepped => wall_clock::step(deployment, rng, lasts).await,
+            Self::ProcessorsBusy => machine::busy(deployment, lasts).await,
+            _ => network::inject(self, deployment, rng, lasts).await,
         }
     }
 }

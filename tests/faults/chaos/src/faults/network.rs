@@ -1,4 +1,4 @@
-//! Network faults: connections that are cut, refused, delayed, throttled or silent.
+//! Network faults: connections that are cut, refused, delayed, throttled or blocked.
 
 use std::time::Duration;
 
@@ -7,51 +7,62 @@ use rand::rngs::StdRng;
 use tokio::time::sleep;
 
 use super::Fault;
-use crate::proxy::{Conditions, Way};
-use crate::stage::Stage;
+use crate::deployment::Deployment;
+use crate::proxy::{Conditions, Direction};
 
 /// The rate of a throttled direction, in bytes per second.
-const NARROW: u32 = 20_000;
+const THROTTLED_RATE: u32 = 20_000;
 
 /// The range of the delay in each direction, in ms.
-const LONG: std::ops::Range<u64> = 20..800;
+const DELAY: std::ops::Range<u64> = 20..800;
 
-pub(super) async fn trouble(fault: Fault, stage: &Stage, rng: &mut StdRng, lasts: Duration) -> anyhow::Result<bool> {
-    let server = &stage.servers[rng.random_range(0..stage.servers.len())];
-    let way = match fault {
+pub(super) async fn inject(
+    fault: Fault,
+    deployment: &Deployment,
+    rng: &mut StdRng,
+    lasts: Duration,
+) -> anyhow::Result<bool> {
+    let server = &deployment.servers[rng.random_range(0..deployment.servers.len())];
+    let proxy = match fault {
         Fault::ClientsCut
         | Fault::ClientsRefused
         | Fault::ClientsDelayed
         | Fault::ClientsThrottled
-        | Fault::ClientsUnheard
-        | Fault::ServerUnheard => &server.front,
-        Fault::PeersCut | Fault::PeersUnheard => &server.side,
-        _ => &server.back,
+        | Fault::ClientRequestsBlocked
+        | Fault::ServerResponsesBlocked => &server.client_proxy,
+        Fault::PeersCut | Fault::PeerRequestsBlocked => &server.peer_proxy,
+        _ => &server.store_proxy,
     };
-    let Ok(way) = way.try_lock() else { return Ok(false) };
-    let silent = Way { is_silent: true, ..Way::default() };
-    let narrow = Way { rate: NARROW, ..Way::default() };
-    let long = Way { delay: Duration::from_millis(rng.random_range(LONG)), ..Way::default() };
-    let calm = Conditions::default();
+    let Ok(proxy) = proxy.try_lock() else { return Ok(false) };
+    let blocked = Direction { is_blocked: true, ..Direction::default() };
+    let throttled = Direction { rate: THROTTLED_RATE, ..Direction::default() };
+    let delayed = Direction { delay: Duration::from_millis(rng.random_range(DELAY)), ..Direction::default() };
+    let normal = Conditions::default();
     let (conditions, cuts) = match fault {
-        Fault::ClientsRefused | Fault::StoreRefused | Fault::PeersCut => (Conditions { refuses: true, ..calm }, true),
-        Fault::ClientsDelayed | Fault::StoreDelayed => (Conditions { forth: long, back: long, ..calm }, false),
-        Fault::ClientsThrottled | Fault::StoreThrottled => (Conditions { forth: narrow, back: narrow, ..calm }, false),
-        Fault::ClientsUnheard | Fault::StoreUnheard | Fault::PeersUnheard => {
-            (Conditions { forth: silent, ..calm }, false)
+        Fault::ClientsRefused | Fault::StoreRefused | Fault::PeersCut => (Conditions { refuses: true, ..normal }, true),
+        Fault::ClientsDelayed | Fault::StoreDelayed => {
+            (Conditions { to_server: delayed, to_client: delayed, ..normal }, false)
         }
-        Fault::ServerUnheard | Fault::AnswersLost => (Conditions { back: silent, ..calm }, false),
-        _ => (calm, true),
+        Fault::ClientsThrottled | Fault::StoreThrottled => {
+            (Conditions { to_server: throttled, to_client: throttled, ..normal }, false)
+        }
+        Fault::ClientRequestsBlocked | Fault::StoreRequestsBlocked | Fault::PeerRequestsBlocked => {
+            (Conditions { to_server: blocked, ..normal }, false)
+        }
+        Fault::ServerResponsesBlocked | Fault::StoreResponsesBlocked => {
+            (Conditions { to_client: blocked, ..normal }, false)
+        }
+        _ => (normal, true),
     };
-    way.set(conditions);
+    proxy.set(conditions);
     if cuts {
-        way.cut();
+        proxy.cut();
     }
     sleep(lasts).await;
     // Delayed data arrives late, or never.
     if rng.random() {
-        way.cut();
+        proxy.cut();
     }
-    way.set(calm);
+    proxy.set(normal);
     Ok(true)
 }

@@ -8,10 +8,15 @@ use tokio::time::sleep;
 
 use super::Fault;
 use super::balancer::is_up;
-use crate::stage::Stage;
+use crate::deployment::Deployment;
 
-pub(super) async fn server(fault: Fault, stage: &Stage, rng: &mut StdRng, lasts: Duration) -> anyhow::Result<bool> {
-    let server = &stage.servers[rng.random_range(0..stage.servers.len())];
+pub(super) async fn server(
+    fault: Fault,
+    deployment: &Deployment,
+    rng: &mut StdRng,
+    lasts: Duration,
+) -> anyhow::Result<bool> {
+    let server = &deployment.servers[rng.random_range(0..deployment.servers.len())];
     let Ok(mut server) = server.process.try_lock() else { return Ok(false) };
     match fault {
         Fault::ServerFrozen => {
@@ -32,8 +37,13 @@ pub(super) async fn server(fault: Fault, stage: &Stage, rng: &mut StdRng, lasts:
     Ok(true)
 }
 
-pub(super) async fn client(fault: Fault, stage: &Stage, rng: &mut StdRng, lasts: Duration) -> anyhow::Result<bool> {
-    let client = &stage.clients[rng.random_range(0..stage.clients.len())];
+pub(super) async fn client(
+    fault: Fault,
+    deployment: &Deployment,
+    rng: &mut StdRng,
+    lasts: Duration,
+) -> anyhow::Result<bool> {
+    let client = &deployment.clients[rng.random_range(0..deployment.clients.len())];
     let Ok(mut client) = client.try_lock() else { return Ok(false) };
     if fault == Fault::ClientFrozen {
         client.freeze(true)?;
@@ -47,8 +57,8 @@ pub(super) async fn client(fault: Fault, stage: &Stage, rng: &mut StdRng, lasts:
     Ok(true)
 }
 
-pub(super) async fn database(fault: Fault, stage: &Stage, lasts: Duration) -> anyhow::Result<bool> {
-    let Ok(mut database) = stage.database.try_lock() else { return Ok(false) };
+pub(super) async fn database(fault: Fault, deployment: &Deployment, lasts: Duration) -> anyhow::Result<bool> {
+    let Ok(mut database) = deployment.database.try_lock() else { return Ok(false) };
     match fault {
         Fault::DatabaseFrozen => {
             database.freeze(true)?;
@@ -68,8 +78,8 @@ pub(super) async fn database(fault: Fault, stage: &Stage, lasts: Duration) -> an
     Ok(true)
 }
 
-pub(super) async fn pooler(fault: Fault, stage: &Stage, lasts: Duration) -> anyhow::Result<bool> {
-    let Some(Ok(mut pooler)) = stage.pooler.as_ref().map(|pooler| pooler.try_lock()) else { return Ok(false) };
+pub(super) async fn pooler(fault: Fault, deployment: &Deployment, lasts: Duration) -> anyhow::Result<bool> {
+    let Some(Ok(mut pooler)) = deployment.pooler.as_ref().map(|pooler| pooler.try_lock()) else { return Ok(false) };
     if fault == Fault::PoolerFrozen {
         pooler.pause()?;
         sleep(lasts).await;
@@ -82,8 +92,8 @@ pub(super) async fn pooler(fault: Fault, stage: &Stage, lasts: Duration) -> anyh
     Ok(true)
 }
 
-pub(super) async fn balancer(fault: Fault, stage: &Stage, lasts: Duration) -> anyhow::Result<bool> {
-    let Ok(mut balancer) = stage.balancer.try_lock() else { return Ok(false) };
+pub(super) async fn balancer(fault: Fault, deployment: &Deployment, lasts: Duration) -> anyhow::Result<bool> {
+    let Ok(mut balancer) = deployment.balancer.try_lock() else { return Ok(false) };
     if fault == Fault::BalancerFrozen {
         balancer.pause()?;
         sleep(lasts).await;

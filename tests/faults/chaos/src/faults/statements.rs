@@ -8,23 +8,28 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::Fault;
 use crate::database::Database;
-use crate::stage::Stage;
+use crate::deployment::Deployment;
 
 /// The timeout of a disturbance that the database does not execute.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The delay of PostgreSQL before a slow commit, in µs: the maximum of the setting.
 const SLOW: u32 = 100_000;
 
 /// Returns whether the fault occurred: it does not while the database is down.
-pub(super) async fn disturb(fault: Fault, stage: &Stage, rng: &mut StdRng, lasts: Duration) -> anyhow::Result<bool> {
-    let url = &stage.url;
+pub(super) async fn disturb(
+    fault: Fault,
+    deployment: &Deployment,
+    rng: &mut StdRng,
+    lasts: Duration,
+) -> anyhow::Result<bool> {
+    let url = &deployment.url;
     let began = match fault {
         Fault::HeadLocked => {
-            timeout(lasts + PATIENCE, Database::lock_heads(url, lasts)).await.is_ok_and(|ok| ok.is_ok())
+            timeout(lasts + TIMEOUT, Database::lock_heads(url, lasts)).await.is_ok_and(|ok| ok.is_ok())
         }
         Fault::CommitsSlow => {
-            let Ok(_database) = stage.database.try_lock() else { return Ok(false) };
+            let Ok(_database) = deployment.database.try_lock() else { return Ok(false) };
             Database::delay_commits(url, SLOW).await?;
             sleep(lasts).await;
             Database::delay_commits(url, 0).await?;
@@ -32,13 +37,13 @@ pub(super) async fn disturb(fault: Fault, stage: &Stage, rng: &mut StdRng, lasts
         }
         _ => {
             let until = Instant::now() + lasts;
-            let mut struck = false;
+            let mut occurred = false;
             while Instant::now() < until {
-                let disturbed = timeout(PATIENCE, Database::disturb(url, fault == Fault::BackendsTerminated)).await;
-                struck |= disturbed.is_ok_and(|disturbed| disturbed.is_ok());
+                let disturbed = timeout(TIMEOUT, Database::disturb(url, fault == Fault::BackendsTerminated)).await;
+                occurred |= disturbed.is_ok_and(|disturbed| disturbed.is_ok());
                 sleep(Duration::from_millis(rng.random_range(1..50))).await;
             }
-            struck
+            occurred
         }
     };
     Ok(began)

@@ -9,7 +9,7 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 use tokio::time::sleep;
 
-use crate::stage::Stage;
+use crate::deployment::Deployment;
 
 /// The parent folder of the library that moves the clocks; its subfolder depends on the architecture.
 const LIBRARIES: &str = "/usr/lib";
@@ -64,8 +64,10 @@ impl WallClock {
     }
 }
 
-pub(super) async fn step(stage: &Stage, rng: &mut StdRng, lasts: Duration) -> anyhow::Result<bool> {
-    let Ok(clock) = stage.clocks[rng.random_range(0..stage.clocks.len())].try_lock() else { return Ok(false) };
+pub(super) async fn step(deployment: &Deployment, rng: &mut StdRng, lasts: Duration) -> anyhow::Result<bool> {
+    let Ok(clock) = deployment.clocks[rng.random_range(0..deployment.clocks.len())].try_lock() else {
+        return Ok(false);
+    };
     clock.set(rng.random_range(-FAR..=FAR))?;
     sleep(lasts).await;
     clock.set(if rng.random() { 0 } else { rng.random_range(-FAR..=FAR) })?;

@@ -15,9 +15,9 @@ fn url(galera: &Galera, node: usize) -> String {
 
 /// A reader that looked for a batch there after a failover would conclude that it was never committed.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_lags_behind_shows_what_all_have_committed() {
+async fn lagging_node_shows_all_commits() {
     let galera = Galera::start(2).await.expect("a cluster");
-    galera.execute(0, "CREATE DATABASE tenure").await.expect("it is made");
+    galera.execute(0, "CREATE DATABASE tenure").await.expect("the database is created");
     let writer = store(url(&galera, 0)).await;
     writer.append(&batch(Revision(0), 1), false).await.expect("it is appended");
     let other = store(url(&galera, 1)).await;
@@ -35,18 +35,18 @@ async fn a_node_that_lags_behind_shows_what_all_have_committed() {
         }
     };
     // No answer would also be correct; an outdated one is not.
-    assert!(answer.is_err() || answer.is_ok_and(|tail| tail.head.revision == Revision(2)), "it told of the past");
+    assert!(answer.is_err() || answer.is_ok_and(|tail| tail.head.revision == Revision(2)), "outdated state");
     assert_eq!(read().await.expect("an answer").head.revision, Revision(2));
 }
 
 /// A server detects a restored dump by the creation time of the tables.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_opens_another_node_costs_nobody_the_revision() {
+async fn opening_another_node_declares_no_lost_history() {
     let galera = Galera::start(2).await.expect("a cluster");
-    galera.execute(0, "CREATE DATABASE tenure").await.expect("it is made");
+    galera.execute(0, "CREATE DATABASE tenure").await.expect("the database is created");
     let writer = store(url(&galera, 0)).await;
     writer.append(&batch(Revision(0), 1), false).await.expect("it is appended");
-    let made = async |node| {
+    let created_at = async |node| {
         galera
             .ask(
                 node,
@@ -56,10 +56,10 @@ async fn a_server_that_opens_another_node_costs_nobody_the_revision() {
             .await
             .expect("it answers")
     };
-    let anew = "SET SESSION wsrep_on = OFF; ALTER TABLE tenure.tenure_migrations FORCE";
-    wait_until(DEADLINE, "one node has made the table later", async || {
-        galera.execute(1, anew).await.expect("it is made anew");
-        made(0).await != made(1).await
+    let recreate = "SET SESSION wsrep_on = OFF; ALTER TABLE tenure.tenure_migrations FORCE";
+    wait_until(DEADLINE, "one node has created the table later", async || {
+        galera.execute(1, recreate).await.expect("the table is recreated");
+        created_at(0).await != created_at(1).await
     })
     .await;
     for _ in 0..2 {
@@ -68,6 +68,6 @@ async fn a_server_that_opens_another_node_costs_nobody_the_revision() {
         }
     }
     let head = writer.read("default", Revision(0), 10).await.expect("an answer").head;
-    assert!(head.intact, "it was taken for one that was restored");
+    assert!(head.intact, "the database was mistaken for a restored one");
     writer.append(&batch(Revision(1), 2), false).await.expect("it is appended");
 }

@@ -19,7 +19,7 @@ const DEADLINE: Duration = Duration::from_secs(60);
 const OPENING: Duration = Duration::from_secs(3);
 
 /// The number of attempts.
-const TRIES: usize = 5;
+const ATTEMPTS: usize = 5;
 
 /// How long nothing may happen.
 const QUIET: Duration = Duration::from_secs(1);
@@ -36,7 +36,7 @@ fn client(server: &Tenured) -> Client {
     Client::connect(ClientOptions::new().endpoints([server.url()]).call_timeout(DEADLINE)).expect("a URL")
 }
 
-async fn somebody_waits(pair: &Pair) {
+async fn commit_waits_for_standby(pair: &Pair) {
     let sql = format!("SELECT count(*) FROM pg_stat_activity WHERE {WAITING}");
     while !pair.primary.ask::<i64>(&sql).await.is_ok_and(|count| count > 0) {
         tokio::task::yield_now().await;
@@ -47,19 +47,19 @@ async fn somebody_waits(pair: &Pair) {
 ///
 /// If a server is opening a connection at that moment, this fails, because opening waits for the standby as well. The
 /// request is then retried.
-async fn ask_in_vain(pair: &Pair, session: &Session) -> JoinHandle<Result<Guard, Error>> {
-    for _ in 0..TRIES {
-        pair.part();
+async fn acquire_without_standby(pair: &Pair, session: &Session) -> JoinHandle<Result<Guard, Error>> {
+    for _ in 0..ATTEMPTS {
+        pair.disconnect();
         let session = session.clone();
         let asked = tokio::spawn(async move { session.lock("job").acquire().await });
-        if timeout(OPENING, somebody_waits(pair)).await.is_ok() {
+        if timeout(OPENING, commit_waits_for_standby(pair)).await.is_ok() {
             return asked;
         }
-        pair.join();
+        pair.reconnect();
         let asked = timeout(DEADLINE, asked).await.expect("in time");
         asked.expect("no panic").expect("it is granted").release().await.expect("it is held");
     }
-    panic!("nobody waits for the standby in {TRIES} tries");
+    panic!("no commit waits for the standby in {ATTEMPTS} attempts");
 }
 
 /// PostgreSQL then reports that the commit succeeded, with a warning.
@@ -69,29 +69,33 @@ async fn cancel_the_wait(pair: &Pair) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_commit_whose_wait_for_the_standby_is_cancelled_is_not_answered_before_the_standby_has_it() {
+async fn commit_with_cancelled_wait_gets_no_reply_before_the_standby_has_it() {
     let pair = Pair::start(true).await.expect("a pair");
     let server = server(pair.url(pair.primary.port())).await;
     let client = client(&server);
     let session = client.session(SessionOptions::new().ttl(DEADLINE)).await.expect("a session");
-    let mut asked = ask_in_vain(&pair, &session).await;
+    let mut asked = acquire_without_standby(&pair, &session).await;
     cancel_the_wait(&pair).await;
     let early = timeout(QUIET, &mut asked).await;
-    assert!(early.is_err(), "believed what only the primary has: {:?}", early.map(|asked| asked.map(|it| it.is_ok())));
-    pair.join();
+    assert!(
+        early.is_err(),
+        "a reply about a commit that only the primary has: {:?}",
+        early.map(|asked| asked.map(|it| it.is_ok()))
+    );
+    pair.reconnect();
     let guard = timeout(DEADLINE, asked).await.expect("in time").expect("no panic").expect("it is granted");
     guard.release().await.expect("it is held");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_commit_whose_wait_for_the_standby_is_cancelled_may_be_lost() {
+async fn grant_is_correct_after_a_commit_with_cancelled_wait_was_lost() {
     let mut pair = Pair::start(true).await.expect("a pair");
     let server = server(pair.url(pair.primary.port())).await;
     let client = client(&server);
     let session = client.session(SessionOptions::new().ttl(DEADLINE)).await.expect("a session");
-    let asked = ask_in_vain(&pair, &session).await;
+    let asked = acquire_without_standby(&pair, &session).await;
     cancel_the_wait(&pair).await;
-    pair.kill().await.expect("it dies");
+    pair.kill().await.expect("the primary is killed");
     pair.promote().await.expect("the standby takes over");
     let guard = timeout(DEADLINE, asked).await.expect("in time").expect("no panic").expect("it is granted");
     let holder = client.get_lock("job").await.expect("an answer").holders.first().and_then(|claim| claim.token);
@@ -100,7 +104,7 @@ async fn a_commit_whose_wait_for_the_standby_is_cancelled_may_be_lost() {
 
 /// The old primary was not killed: its commits wait for a standby that no longer exists, but it still serves reads.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_old_primary_that_answers_reads_makes_nobody_hold_what_another_holds() {
+async fn old_primary_that_serves_reads_does_not_cause_two_holders() {
     let mut pair = Pair::start(true).await.expect("a pair");
     let old = server(pair.url_of(pair.primary.port())).await;
     let holder = client(&old);
@@ -109,17 +113,17 @@ async fn an_old_primary_that_answers_reads_makes_nobody_hold_what_another_holds(
     let new = server(pair.url_of(pair.primary.port())).await;
     let next =
         client(&new).lock("job").ttl(Duration::from_secs(5)).acquire().await.expect("the holder's server is dead");
-    assert!(!guard.is_valid(), "two hold the lock");
+    assert!(!guard.is_valid(), "two clients hold the lock");
     assert!(next.token() > guard.token());
-    let hearsay = timeout(QUIET * 3, holder.get_lock("job")).await;
-    let told = hearsay.ok().and_then(Result::ok).and_then(|lock| lock.holders.first().and_then(|claim| claim.token));
-    assert_ne!(told, Some(guard.token()), "who lost the database tells what it was");
+    let read = timeout(QUIET * 3, holder.get_lock("job")).await;
+    let holder = read.ok().and_then(Result::ok).and_then(|lock| lock.holders.first().and_then(|claim| claim.token));
+    assert_ne!(holder, Some(guard.token()), "a server on the old primary still reports the old holder");
 }
 
 /// A primary whose Patroni was killed behaves like that: it accepts connections, claims to take writes, and its commits
 /// wait for ever.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_leaves_an_old_primary_that_gets_no_commit_through() {
+async fn server_leaves_an_old_primary_that_completes_no_commit() {
     let mut pair = Pair::start(true).await.expect("a pair");
     let server = server(pair.url(pair.primary.port())).await;
     let client = client(&server);
@@ -139,7 +143,7 @@ async fn a_server_leaves_an_old_primary_that_gets_no_commit_through() {
     let other = self::server(pair.url_of(pair.primary.port())).await;
     let holder =
         self::client(&other).get_lock("after").await.expect("an answer").holders.first().and_then(|claim| claim.token);
-    assert_eq!(holder, Some(after.token()), "granted where it is lost");
+    assert_eq!(holder, Some(after.token()), "granted on the old primary");
 }
 
 fn batch(previous: Revision, number: u64) -> Batch {
@@ -156,7 +160,7 @@ async fn store(url: String) -> std::sync::Arc<dyn Store> {
 
 /// Right after a promotion, the view of the control file still shows the old timeline.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_promoted_server_is_never_taken_for_the_old_one() {
+async fn promoted_database_is_not_mistaken_for_the_old_one() {
     let mut pair = Pair::start(false).await.expect("a pair");
     let store = store(pair.url(pair.primary.port())).await;
     store.append(&batch(Revision(0), 1), false).await.expect("it is appended");
@@ -166,7 +170,7 @@ async fn a_promoted_server_is_never_taken_for_the_old_one() {
         pair.standby.ask::<bool>(&sql).await.unwrap_or(false)
     })
     .await;
-    pair.kill().await.expect("it dies");
+    pair.kill().await.expect("the primary is killed");
     let reads = tokio::spawn(async move {
         // Polls as fast as possible from before the promotion on: the first answer counts.
         loop {
@@ -179,21 +183,21 @@ async fn a_promoted_server_is_never_taken_for_the_old_one() {
     });
     pair.promote().await.expect("the standby takes over");
     let view = "SELECT timeline_id FROM pg_control_checkpoint()";
-    println!("the control file tells of timeline {}", pair.primary.ask::<i32>(view).await.expect("an answer"));
+    println!("the control file shows timeline {}", pair.primary.ask::<i32>(view).await.expect("an answer"));
     let (intact, appended) = timeout(DEADLINE, reads).await.expect("in time").expect("no panic");
-    assert!(!intact, "the promoted server was taken for the old one");
+    assert!(!intact, "the promoted database was mistaken for the old one");
     assert_eq!(appended, Err(StoreError::Conflict));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_busy_lock_is_busy_after_a_failover_without_loss() {
+async fn busy_lock_is_busy_after_a_failover_without_loss() {
     let mut pair = Pair::start(true).await.expect("a pair");
     let server = server(pair.url(pair.primary.port())).await;
     let client = client(&server);
     let guard = client.lock("job").ttl(Duration::from_secs(30)).acquire().await.expect("it is free");
-    pair.kill().await.expect("it dies");
+    pair.kill().await.expect("the primary is killed");
     pair.promote().await.expect("the standby takes over");
     let other = timeout(DEADLINE, client.lock("job").try_acquire()).await.expect("in time").expect("an answer");
-    assert!(matches!(other, Attempt::Busy(_)), "given to two");
+    assert!(matches!(other, Attempt::Busy(_)), "granted to two clients");
     assert!(guard.is_valid());
 }

@@ -11,9 +11,9 @@ use crate::report::Report;
 
 /// A folder that is kept if there was a violation.
 #[derive(Debug)]
-pub struct Workplace(TempDir);
+pub struct RunFolder(TempDir);
 
-impl Workplace {
+impl RunFolder {
     /// Creates a folder that databases, which may run as other users, can traverse.
     ///
     /// # Errors
@@ -36,7 +36,7 @@ impl Workplace {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn keep_if_wrong(
+    pub fn keep_if_violated(
         &mut self,
         report: &mut Report,
         past: &Past,

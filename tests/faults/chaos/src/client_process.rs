@@ -12,11 +12,11 @@ use tokio::time::timeout;
 use crate::journal::Collected;
 
 /// How long a client may take to shut down.
-const PATIENCE: Duration = Duration::from_secs(60);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The configuration of a client process.
 #[derive(Clone, Debug)]
-pub struct Orders {
+pub struct ClientConfig {
     /// The servers, as URLs.
     pub servers: Vec<String>,
     /// The seed of its random choices.
@@ -31,23 +31,23 @@ pub struct Orders {
 
 /// A client process, and the journals of all processes started in its place.
 #[derive(Debug)]
-pub struct Crew {
+pub struct ClientProcess {
     folder: PathBuf,
     name: usize,
-    orders: Orders,
+    config: ClientConfig,
     runs: usize,
     child: Option<Child>,
 }
 
-impl Crew {
+impl ClientProcess {
     /// Starts a client, which keeps its journals in `folder`.
     ///
     /// # Errors
     /// If it cannot be started.
-    pub fn start(folder: &Path, name: usize, orders: Orders) -> anyhow::Result<Self> {
-        let mut crew = Self { folder: folder.to_owned(), name, orders, runs: 0, child: None };
-        crew.start_again()?;
-        Ok(crew)
+    pub fn start(folder: &Path, name: usize, config: ClientConfig) -> anyhow::Result<Self> {
+        let mut client_process = Self { folder: folder.to_owned(), name, config, runs: 0, child: None };
+        client_process.start_again()?;
+        Ok(client_process)
     }
 
     /// Starts a new process in its place.
@@ -56,7 +56,7 @@ impl Crew {
     /// If it cannot be started.
     pub fn start_again(&mut self) -> anyhow::Result<()> {
         self.runs += 1;
-        let Orders { servers, seed, workers, locks, language } = &self.orders;
+        let ClientConfig { servers, seed, workers, locks, language } = &self.config;
         let mut command = Command::new(tenure_harness::built("tenure-chaos")?);
         command
             .arg("client")
@@ -102,11 +102,11 @@ impl Crew {
     /// Makes the client start nothing new, and waits for it to exit.
     ///
     /// # Errors
-    /// If it does not exit in time, or with a failure; the error contains its complaint.
+    /// If it does not exit in time, or with a failure; the error contains its message.
     pub async fn finish(&mut self) -> anyhow::Result<()> {
         let Some(mut child) = self.child.take() else { return Ok(()) };
         drop(child.stdin.take());
-        let ended = timeout(PATIENCE, child.wait()).await;
+        let ended = timeout(EXIT_TIMEOUT, child.wait()).await;
         let status = ended.with_context(|| format!("client {} hangs", self.name))??;
         anyhow::ensure!(status.success(), "client {} ended with {status}", self.name);
         Ok(())
@@ -114,7 +114,7 @@ impl Crew {
 
     /// Its language.
     pub fn language(&self) -> &str {
-        self.orders.language.as_deref().unwrap_or("rust")
+        self.config.language.as_deref().unwrap_or("rust")
     }
 
     /// Returns the number of its grants.

@@ -17,18 +17,18 @@ use tokio::time::timeout;
 use super::ProcessEnvironment;
 
 /// The reply timeout of a driver, which may be frozen for a while: longer than its client's own deadlines.
-const PATIENCE: Duration = Duration::from_secs(40);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(40);
 
 /// How long the driver may take to exit after its input is closed.
-const ENDS: Duration = Duration::from_secs(10);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The client in another language, which executes requests.
-pub(super) struct Speaker {
+pub(super) struct Driver {
     conversation: Mutex<Conversation>,
     pub(super) environment: Arc<ProcessEnvironment>,
 }
 
-impl Speaker {
+impl Driver {
     /// Starts the driver of this language, in the process group of this process, so that a signal hits both.
     pub(super) fn start(language: &str, environment: Arc<ProcessEnvironment>) -> anyhow::Result<(Self, Child)> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
@@ -42,7 +42,7 @@ impl Speaker {
     pub(super) async fn ask(&self, request: &str, fields: Value) -> anyhow::Result<Result<Value, Value>> {
         let fields = if let Value::Object(fields) = fields { fields } else { Map::new() };
         let (_, answer) = self.conversation.lock().await.ask(request, &fields).await?;
-        let answered = timeout(PATIENCE, answer).await.with_context(|| format!("{request} is not answered"))?;
+        let answered = timeout(REPLY_TIMEOUT, answer).await.with_context(|| format!("no reply to {request}"))?;
         let Ok(answered) = answered else { bail!("the driver ended:\n{}", self.conversation.lock().await.log()) };
         match &answered.answer {
             Err(error) if error["kind"] == "driver" => bail!("{request} {fields:?}: {error}"),
@@ -54,9 +54,9 @@ impl Speaker {
     pub(super) async fn end(&self, mut child: Child) -> anyhow::Result<ExitStatus> {
         let mut conversation = self.conversation.lock().await;
         conversation.end();
-        let ended = timeout(ENDS, child.wait()).await.context("the driver does not end")??;
-        if let Some(nonsense) = conversation.nonsense() {
-            bail!("the driver said {nonsense:?}");
+        let ended = timeout(EXIT_TIMEOUT, child.wait()).await.context("the driver does not end")??;
+        if let Some(unexpected) = conversation.nonsense() {
+            bail!("unexpected output of the driver: {unexpected:?}");
         }
         Ok(ended)
     }

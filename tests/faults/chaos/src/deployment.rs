@@ -7,9 +7,9 @@ use rand::rngs::StdRng;
 use tenure_harness::{DatabaseOptions, PgBouncer, Served};
 use tokio::sync::Mutex;
 
-use crate::crew::{Crew, Orders};
+use crate::client_process::{ClientConfig, ClientProcess};
 use crate::database::{Database, Kind};
-use crate::faults::{Disk, WallClock, is_alone};
+use crate::faults::{Disk, WallClock, has_own_namespaces};
 use crate::servers::Server;
 
 /// The number of servers.
@@ -24,7 +24,7 @@ const LOCKS: u32 = 16;
 
 /// All processes of a run. Each is locked by at most one fault at a time.
 #[derive(Debug)]
-pub struct Stage {
+pub struct Deployment {
     /// The database's URL, without a proxy.
     pub url: String,
     /// The database.
@@ -36,7 +36,7 @@ pub struct Stage {
     /// The servers.
     pub servers: Vec<Server>,
     /// The clients.
-    pub clients: Vec<Mutex<Crew>>,
+    pub clients: Vec<Mutex<ClientProcess>>,
     /// The separate disk of the database, if it has one.
     pub disk: Option<Mutex<Disk>>,
     /// The separate wall clocks of the database and of a server, if they have them.
@@ -45,13 +45,13 @@ pub struct Stage {
     pub machine: Mutex<()>,
 }
 
-impl Stage {
+impl Deployment {
     /// Starts all processes; besides the Rust clients, one client in each of these languages.
     ///
     /// # Errors
     /// If a process does not start.
     pub async fn start(kind: Kind, folder: &Path, languages: &[String], rng: &mut StdRng) -> anyhow::Result<Self> {
-        let disk = if is_alone() { Disk::mount(folder)? } else { None };
+        let disk = if has_own_namespaces() { Disk::mount(folder)? } else { None };
         let clocks = WallClock::two(folder)?;
         let environment = |clock: usize| clocks.get(clock).map(WallClock::environment).unwrap_or_default();
         let options = DatabaseOptions {
@@ -75,14 +75,14 @@ impl Stage {
             );
             servers.push(server.await?);
         }
-        let mut ways: Vec<String> = servers.iter().map(|server| server.url.clone()).collect();
-        let balancer = crate::faults::balancer(&ways).await?;
-        ways.push(format!("http://127.0.0.1:{}", balancer.port()));
+        let mut urls: Vec<String> = servers.iter().map(|server| server.url.clone()).collect();
+        let balancer = crate::faults::balancer(&urls).await?;
+        urls.push(format!("http://127.0.0.1:{}", balancer.port()));
         let others = languages.iter().cloned().map(Some);
         let clients = std::iter::repeat_n(None, CLIENTS).chain(others).enumerate().map(|(number, language)| {
-            let (servers, seed) = (ways.clone(), rng.random());
-            let orders = Orders { servers, seed, workers: WORKERS, locks: LOCKS, language };
-            Crew::start(folder, number, orders).map(Mutex::new)
+            let (servers, seed) = (urls.clone(), rng.random());
+            let config = ClientConfig { servers, seed, workers: WORKERS, locks: LOCKS, language };
+            ClientProcess::start(folder, number, config).map(Mutex::new)
         });
         let clients = clients.collect::<anyhow::Result<_>>()?;
         Ok(Self {
