@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use crate::image::Image;
-use crate::tape::{Entry, Tape};
+use crate::write_log::{Entry, WriteLog};
 
 /// The disk. Clones share their state.
 #[derive(Clone, Debug)]
@@ -13,7 +13,7 @@ pub struct Disk(Arc<Mutex<State>>);
 #[derive(Debug)]
 struct State {
     image: Image,
-    tape: Tape,
+    write_log: WriteLog,
     /// The duration of a flush.
     flush: Duration,
     /// The number of next flushes that fail.
@@ -26,22 +26,22 @@ struct State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unflushed {
     /// They stay in the disk's cache.
-    Stays,
+    Kept,
     /// They are lost.
-    Goes,
+    Lost,
 }
 
 impl Disk {
     /// A disk with this content.
     #[must_use]
     pub fn new(image: Image) -> Self {
-        let tape = Tape::new(image.clone());
+        let write_log = WriteLog::new(image.clone());
         Self(Arc::new(Mutex::new(State {
             image,
-            tape,
+            write_log,
             flush: Duration::ZERO,
             failing: 0,
-            unflushed: Unflushed::Stays,
+            unflushed: Unflushed::Kept,
             failed: 0,
         })))
     }
@@ -68,15 +68,15 @@ impl Disk {
     /// The number of writes and flushes so far.
     #[must_use]
     pub fn position(&self) -> usize {
-        self.state().tape.entries.len()
+        self.state().write_log.entries.len()
     }
 
     /// Takes all writes and flushes so far.
     #[must_use]
-    pub fn take_tape(&self) -> Tape {
+    pub fn take_write_log(&self) -> WriteLog {
         let mut state = self.state();
-        let next = Tape::new(state.image.clone());
-        std::mem::replace(&mut state.tape, next)
+        let next = WriteLog::new(state.image.clone());
+        std::mem::replace(&mut state.write_log, next)
     }
 
     pub(crate) fn size(&self) -> usize {
@@ -90,7 +90,7 @@ impl Disk {
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
         let mut state = self.state();
         state.image.write(offset, bytes);
-        state.tape.entries.push(Entry::Write { offset, bytes: bytes.into() });
+        state.write_log.entries.push(Entry::Write { offset, bytes: bytes.into() });
     }
 
     /// Returns whether it succeeded.
@@ -99,21 +99,21 @@ impl Disk {
         std::thread::sleep(takes);
         let mut state = self.state();
         if state.failing == 0 {
-            state.tape.entries.push(Entry::Flush);
+            state.write_log.entries.push(Entry::Flush);
             return true;
         }
         if state.failing < usize::MAX {
             state.failing -= 1;
         }
         state.failed += 1;
-        if state.unflushed == Unflushed::Goes {
-            let entries = state.tape.entries.iter_mut().rev();
-            entries.take_while(|entry| !matches!(entry, Entry::Flush)).for_each(|entry| *entry = Entry::Gone);
+        if state.unflushed == Unflushed::Lost {
+            let entries = state.write_log.entries.iter_mut().rev();
+            entries.take_while(|entry| !matches!(entry, Entry::Flush)).for_each(|entry| *entry = Entry::Discarded);
         }
         false
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().expect("nobody panics with a disk in hand")
+        self.0.lock().expect("no panic while the disk is locked")
     }
 }

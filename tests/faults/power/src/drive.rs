@@ -14,10 +14,10 @@ use crate::disk::Disk;
 use crate::file::{NAME, OneFile};
 
 /// The timeout of file system tools.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The interval at which a tool is polled for its exit.
-const PAUSE: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Waits for the end of its input, which comes with the end of the parent process or of the drive; then unmounts
 /// everything mounted in the folder, once unused, and removes the folder.
@@ -25,14 +25,14 @@ const REAPER: &str = r#"
 is_mounted() { grep -q " $1 " /proc/self/mounts; }
 cat > /dev/null
 cd /
-for place in "$1/files" "$1/drive"; do
+for mount in "$1/files" "$1/drive"; do
   left=150
-  while is_mounted "$place" && ! umount "$place" && [ "$left" -gt 0 ]; do
+  while is_mounted "$mount" && ! umount "$mount" && [ "$left" -gt 0 ]; do
     sleep 0.1
     left=$((left - 1))
   done
-  is_mounted "$place" && umount -l "$place"
-  rmdir "$place"
+  is_mounted "$mount" && umount -l "$mount"
+  rmdir "$mount"
 done
 rmdir "$1"
 "#;
@@ -62,7 +62,7 @@ impl Drive {
     ///
     /// # Errors
     /// If the machine does not permit it.
-    pub fn plug_in(disk: &Disk) -> anyhow::Result<Self> {
+    pub fn attach(disk: &Disk) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new().prefix("tenure-power-").tempdir().context("making a folder")?.keep();
         // In its own process group, so that Ctrl-C in a terminal does not end it.
         let reaper = Command::new("sh")
@@ -76,10 +76,10 @@ impl Drive {
             .context("starting sh")?;
         let mut drive = Self { folder, reaper, session: None };
         fs::set_permissions(&drive.folder, fs::Permissions::from_mode(0o755)).context("opening a folder to others")?;
-        for place in [drive.place(), drive.files()] {
-            fs::create_dir(&place).with_context(|| place.display().to_string())?;
+        for mount in [drive.disk_folder(), drive.files()] {
+            fs::create_dir(&mount).with_context(|| mount.display().to_string())?;
         }
-        let mounted = fuser::spawn_mount(OneFile(disk.clone()), drive.place(), &fuser::Config::default());
+        let mounted = fuser::spawn_mount(OneFile(disk.clone()), drive.disk_folder(), &fuser::Config::default());
         drive.session = Some(mounted.context("mounting a file system in user space (FUSE)")?);
         Ok(drive)
     }
@@ -95,8 +95,8 @@ impl Drive {
     /// # Errors
     /// If that fails.
     pub fn format(&self) -> anyhow::Result<()> {
-        let all_at_once = "nodiscard,lazy_itable_init=0,lazy_journal_init=0";
-        self.tool("mkfs.ext4", "e2fsprogs", &["-q", "-F", "-m", "0", "-E", all_at_once]).map(drop)
+        let options = "nodiscard,lazy_itable_init=0,lazy_journal_init=0";
+        self.tool("mkfs.ext4", "e2fsprogs", &["-q", "-F", "-m", "0", "-E", options]).map(drop)
     }
 
     /// Mounts it, which recovers a file system that was not unmounted.
@@ -123,7 +123,7 @@ impl Drive {
         let began = Instant::now();
         loop {
             match run(&mut unmount) {
-                Err(_) if began.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+                Err(_) if began.elapsed() < TIMEOUT => std::thread::sleep(POLL_INTERVAL),
                 ended => return ended.map(drop),
             }
         }
@@ -146,7 +146,7 @@ impl Drive {
         let output = finish(check.arg("-p").arg(self.disk_file()))?;
         // 1 means that errors were found and repaired.
         if !matches!(output.status.code(), Some(0 | 1)) {
-            bail!("e2fsck -p: {}", told(&output));
+            bail!("e2fsck -p: {}", output_text(&output));
         }
         Ok(())
     }
@@ -163,12 +163,12 @@ impl Drive {
         run(Command::new(tenure_harness::find(name, package)?).args(arguments).arg(self.disk_file()))
     }
 
-    fn place(&self) -> PathBuf {
+    fn disk_folder(&self) -> PathBuf {
         self.folder.join("drive")
     }
 
     fn disk_file(&self) -> PathBuf {
-        self.place().join(NAME)
+        self.disk_folder().join(NAME)
     }
 }
 
@@ -179,11 +179,11 @@ impl Drop for Drive {
         let Some(session) = self.session.take() else { return };
         let began = Instant::now();
         while !session.guard.is_finished() {
-            if began.elapsed() > PATIENCE {
+            if began.elapsed() > TIMEOUT {
                 eprintln!("the drive in {} is still in use", self.folder.display());
                 return std::mem::forget(session);
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(POLL_INTERVAL);
         }
         let _ = session.join();
     }
@@ -193,7 +193,7 @@ impl Drop for Drive {
 fn run(command: &mut Command) -> anyhow::Result<Output> {
     let output = finish(command)?;
     if !output.status.success() {
-        bail!("{} ended with {}: {}", name(command), output.status, told(&output));
+        bail!("{} ended with {}: {}", name(command), output.status, output_text(&output));
     }
     Ok(output)
 }
@@ -204,20 +204,20 @@ fn finish(command: &mut Command) -> anyhow::Result<Output> {
     let mut child = command.spawn().with_context(|| format!("starting {name}"))?;
     let began = Instant::now();
     while child.try_wait()?.is_none() {
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > TIMEOUT {
             let _ = child.kill();
-            bail!("{name} did not end within {PATIENCE:?}");
+            bail!("{name} did not end within {TIMEOUT:?}");
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(POLL_INTERVAL);
     }
-    child.wait_with_output().with_context(|| format!("hearing {name}"))
+    child.wait_with_output().with_context(|| format!("reading the output of {name}"))
 }
 
 fn name(command: &Command) -> String {
     Path::new(command.get_program()).file_name().unwrap_or_default().display().to_string()
 }
 
-fn told(output: &Output) -> String {
-    let told = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
-    String::from_utf8_lossy(&told).trim().to_owned()
+fn output_text(output: &Output) -> String {
+    let text = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
+    String::from_utf8_lossy(&text).trim().to_owned()
 }

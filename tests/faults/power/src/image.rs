@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_across_blocks_is_read_back_and_the_rest_is_zero() {
+    fn write_across_blocks_is_read_back_and_other_bytes_are_zero() {
         let mut image = Image::new(3 * BLOCK);
         let bytes: Vec<u8> = (0..BLOCK + 20).map(|byte| (byte % 251) as u8 + 1).collect();
         image.write(BLOCK - 10, &bytes);
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_beyond_the_end() {
+    fn bytes_beyond_the_end_are_dropped() {
         let mut image = Image::new(BLOCK);
         image.write(BLOCK - 1, &[1, 2]);
         assert_eq!(image.read(BLOCK - 1, 9), [1]);
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_stays_as_it_was() {
+    fn copy_is_unaffected_by_later_writes() {
         let mut image = Image::new(BLOCK);
         image.write(0, &[1]);
         let copy = image.clone();

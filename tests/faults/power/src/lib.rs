@@ -8,20 +8,20 @@
 //! and read, and a server must be able to work with it. See [`campaign`].
 
 pub mod campaign;
+mod contents;
 mod database;
 mod disk;
 mod drive;
 pub mod failing;
 mod file;
-mod found;
 mod image;
 mod load;
 mod machine;
-mod tape;
+mod write_log;
 
 pub use database::Kind;
 pub use disk::Disk;
 pub use drive::{Barriers, Drive};
 pub use image::Image;
 pub use machine::obstacle;
-pub use tape::{Cut, Cutter, Keeps, Tape};
+pub use write_log::{Cut, Cutter, Surviving, WriteLog};

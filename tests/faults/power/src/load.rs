@@ -22,7 +22,7 @@ use crate::disk::{Disk, Unflushed};
 const TTL: prost_types::Duration = prost_types::Duration { seconds: 86_400, nanos: 0 };
 
 /// The timeout of a call.
-const LONGEST: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The number of clients, by turns: a single one, whose answer is not followed by another flush that would hide an
 /// unflushed change; and several, whose changes are committed together.
@@ -33,14 +33,14 @@ const HOLDS: usize = 12;
 
 /// The number of clients on a failing disk, and their timeout for an answer.
 const FAILING_CLIENTS: usize = 4;
-const PATIENCE: Duration = Duration::from_secs(10);
+const FAILING_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The number of names that the clients contend for.
 const SHARED: usize = 8;
 
 /// An acknowledged change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum Change {
     /// A session was opened.
     Opened { session: String },
     /// A session is closed.
@@ -55,43 +55,36 @@ pub(crate) enum Told {
     Configured { group: String, config: String, revision: u64 },
 }
 
-/// An answer, with the tape positions of its request and its arrival.
+/// An answer, with the positions in the write log of its request and its arrival.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
-    /// The tape position when the client sent the request.
-    pub(crate) asked: usize,
-    /// The tape position as soon as the client had the answer.
-    pub(crate) had: usize,
+    /// The position in the write log when the client sent the request.
+    pub(crate) requested_at: usize,
+    /// The position in the write log as soon as the client had received the answer.
+    pub(crate) received_at: usize,
     /// The acknowledged change.
-    pub(crate) told: Told,
+    pub(crate) change: Change,
 }
 
-/// Runs clients until they have received `answers` answers, which are returned in order.
-pub(crate) async fn run(url: &str, disk: &Disk, answers: usize, random: &mut StdRng) -> anyhow::Result<Vec<Answer>> {
-    let channel = Endpoint::from_shared(url.to_owned())?.timeout(LONGEST).connect().await.context("connecting")?;
-    let had: Arc<Mutex<Vec<Answer>>> = Arc::default();
+/// The answers that clients have received so far.
+type Answers = Arc<Mutex<Vec<Answer>>>;
+
+/// Runs clients until they have received `count` answers, which are returned in order.
+pub(crate) async fn run(url: &str, disk: &Disk, count: usize, random: &mut StdRng) -> anyhow::Result<Vec<Answer>> {
+    let channel = Endpoint::from_shared(url.to_owned())?.timeout(TIMEOUT).connect().await.context("connecting")?;
+    let answers = Answers::default();
     for (turn, clients) in CLIENTS.into_iter().enumerate() {
-        let enough = answers * (turn + 1) / CLIENTS.len();
+        let enough = count * (turn + 1) / CLIENTS.len();
         let mut tasks = JoinSet::new();
         for number in 0..clients {
-            let client = Client {
-                name: format!("client {turn}.{number}"),
-                channel: channel.clone(),
-                disk: disk.clone(),
-                random: StdRng::seed_from_u64(random.random()),
-                session: None,
-                count: 0,
-                held: Vec::new(),
-                ending: None,
-                had: Arc::clone(&had),
-            };
+            let client = Client::new(format!("client {turn}.{number}"), &channel, disk, random, &answers);
             tasks.spawn(client.work(enough));
         }
         while let Some(ended) = tasks.join_next().await {
             ended??;
         }
     }
-    Ok(in_order(&had))
+    Ok(in_order(&answers))
 }
 
 /// Runs clients on a disk whose flushes begin to fail after some answers, until they have received some more, or each
@@ -102,33 +95,28 @@ pub(crate) async fn run_on_failing(
     failing: Failing,
     random: &mut StdRng,
 ) -> anyhow::Result<Vec<Answer>> {
-    let channel = Endpoint::from_shared(url.to_owned())?.timeout(PATIENCE).connect().await.context("connecting")?;
-    let had: Arc<Mutex<Vec<Answer>>> = Arc::default();
+    let channel =
+        Endpoint::from_shared(url.to_owned())?.timeout(FAILING_TIMEOUT).connect().await.context("connecting")?;
+    let answers = Answers::default();
     let mut tasks = JoinSet::new();
     for number in 0..FAILING_CLIENTS {
-        let client = Client {
-            name: format!("client {number}"),
-            channel: channel.clone(),
-            disk: disk.clone(),
-            random: StdRng::seed_from_u64(random.random()),
-            session: None,
-            count: 0,
-            held: Vec::new(),
-            ending: None,
-            had: Arc::clone(&had),
-        };
-        tasks.spawn(client.work_while_it_works(failing));
+        let client = Client::new(format!("client {number}"), &channel, disk, random, &answers);
+        tasks.spawn(client.work_until_error(failing));
     }
     while let Some(ended) = tasks.join_next().await {
         ended?;
     }
-    Ok(in_order(&had))
+    Ok(in_order(&answers))
 }
 
-fn in_order(had: &Mutex<Vec<Answer>>) -> Vec<Answer> {
-    let mut answers = std::mem::take(&mut *had.lock().expect("nobody panics with the answers in hand"));
-    answers.sort_by_key(|answer| answer.had);
+fn in_order(answers: &Answers) -> Vec<Answer> {
+    let mut answers = std::mem::take(&mut *locked(answers));
+    answers.sort_by_key(|answer| answer.received_at);
     answers
+}
+
+fn locked(answers: &Answers) -> MutexGuard<'_, Vec<Answer>> {
+    answers.lock().expect("no panic while the answers are locked")
 }
 
 /// The schedule of flush failures.
@@ -155,31 +143,46 @@ struct Client {
     /// The name and the token of each hold.
     held: Vec<(String, u64)>,
     /// The last request, if it was to end something.
-    ending: Option<Told>,
-    had: Arc<Mutex<Vec<Answer>>>,
+    ending: Option<Change>,
+    answers: Answers,
 }
 
 impl Client {
+    fn new(name: String, channel: &Channel, disk: &Disk, random: &mut StdRng, answers: &Answers) -> Self {
+        Self {
+            name,
+            channel: channel.clone(),
+            disk: disk.clone(),
+            random: StdRng::seed_from_u64(random.random()),
+            session: None,
+            count: 0,
+            held: Vec::new(),
+            ending: None,
+            answers: Arc::clone(answers),
+        }
+    }
+
     async fn work(mut self, enough: usize) -> Result<(), tonic::Status> {
-        while self.had().len() < enough {
-            let asked = self.disk.position();
-            let told = self.change_something().await?;
-            self.note(asked, told);
+        while locked(&self.answers).len() < enough {
+            let requested_at = self.disk.position();
+            let change = self.change_something().await?;
+            self.record(requested_at, change);
         }
         Ok(())
     }
 
-    async fn work_while_it_works(mut self, failing: Failing) {
+    async fn work_until_error(mut self, failing: Failing) {
         let mut answers = 0;
         while answers < failing.after + failing.more {
-            let asked = self.disk.position();
+            let requested_at = self.disk.position();
             self.ending = None;
-            let Ok(told) = self.change_something().await else {
-                return self.ending.take().into_iter().for_each(|told| {
-                    self.had().push(Answer { asked, had: usize::MAX, told });
-                });
+            let Ok(change) = self.change_something().await else {
+                if let Some(change) = self.ending.take() {
+                    locked(&self.answers).push(Answer { requested_at, received_at: usize::MAX, change });
+                }
+                return;
             };
-            answers = self.note(asked, told);
+            answers = self.record(requested_at, change);
             if answers == failing.after {
                 self.disk.fail_flushes(failing.flushes, failing.unflushed);
             }
@@ -187,18 +190,14 @@ impl Client {
     }
 
     /// Records an answer, if any. Returns the number of answers so far.
-    fn note(&self, asked: usize, told: Option<Told>) -> usize {
-        let had = self.disk.position();
-        let mut answers = self.had();
-        answers.extend(told.map(|told| Answer { asked, had, told }));
+    fn record(&self, requested_at: usize, change: Option<Change>) -> usize {
+        let received_at = self.disk.position();
+        let mut answers = locked(&self.answers);
+        answers.extend(change.map(|change| Answer { requested_at, received_at, change }));
         answers.len()
     }
 
-    fn had(&self) -> MutexGuard<'_, Vec<Answer>> {
-        self.had.lock().expect("nobody panics with the answers in hand")
-    }
-
-    async fn change_something(&mut self) -> Result<Option<Told>, tonic::Status> {
+    async fn change_something(&mut self) -> Result<Option<Change>, tonic::Status> {
         self.count += 1;
         let Some(session) = self.session.clone() else { return self.open().await.map(Some) };
         match self.random.random_range(0..100) {
@@ -211,27 +210,27 @@ impl Client {
         }
     }
 
-    async fn open(&mut self) -> Result<Told, tonic::Status> {
+    async fn open(&mut self) -> Result<Change, tonic::Status> {
         let session = format!("{} session {}", self.name, self.count);
         let owner = self.name.clone();
         let request =
             OpenSessionRequest { session_id: session.clone(), owner, ttl: Some(TTL), ..OpenSessionRequest::default() };
         SessionServiceClient::new(self.channel.clone()).open_session(request).await?;
         self.session = Some(session.clone());
-        Ok(Told::Opened { session })
+        Ok(Change::Opened { session })
     }
 
-    async fn close(&mut self, session: String) -> Result<Told, tonic::Status> {
-        self.ending = Some(Told::Closed { session: session.clone() });
+    async fn close(&mut self, session: String) -> Result<Change, tonic::Status> {
+        self.ending = Some(Change::Closed { session: session.clone() });
         let request = CloseSessionRequest { session_id: session.clone(), ..CloseSessionRequest::default() };
         SessionServiceClient::new(self.channel.clone()).close_session(request).await?;
         self.session = None;
         self.held.clear();
-        Ok(Told::Closed { session })
+        Ok(Change::Closed { session })
     }
 
     /// Acquires uncontended locks, or one that others contend for, which may be rejected.
-    async fn acquire(&mut self, session: String) -> Result<Option<Told>, tonic::Status> {
+    async fn acquire(&mut self, session: String) -> Result<Option<Change>, tonic::Status> {
         let shared = format!("shared {}", self.random.random_range(0..SHARED));
         let names = match self.random.random_range(0..10) {
             0..3 if !self.held.iter().any(|(name, _)| *name == shared) => vec![shared],
@@ -249,18 +248,18 @@ impl Client {
             return Ok(None);
         }
         self.held.push((names[0].clone(), answer.token));
-        Ok(Some(Told::Granted { token: answer.token, names, session }))
+        Ok(Some(Change::Granted { token: answer.token, names, session }))
     }
 
-    async fn release(&mut self, session_id: String) -> Result<Told, tonic::Status> {
+    async fn release(&mut self, session_id: String) -> Result<Change, tonic::Status> {
         let (name, token) = self.held.swap_remove(self.random.random_range(0..self.held.len()));
-        self.ending = Some(Told::Released { token });
+        self.ending = Some(Change::Released { token });
         let request = ReleaseRequest { name, session_id, token, ..ReleaseRequest::default() };
         LockServiceClient::new(self.channel.clone()).release(request).await?;
-        Ok(Told::Released { token })
+        Ok(Change::Released { token })
     }
 
-    async fn limit(&mut self) -> Result<Told, tonic::Status> {
+    async fn limit(&mut self) -> Result<Change, tonic::Status> {
         let (name, limit) = (format!("{} limited {}", self.name, self.count), self.random.random_range(1..100));
         let request = ConfigureLockRequest {
             name: name.clone(),
@@ -269,10 +268,10 @@ impl Client {
             ..ConfigureLockRequest::default()
         };
         LockServiceClient::new(self.channel.clone()).configure_lock(request).await?;
-        Ok(Told::Limited { name, limit })
+        Ok(Change::Limited { name, limit })
     }
 
-    async fn configure(&mut self) -> Result<Told, tonic::Status> {
+    async fn configure(&mut self) -> Result<Change, tonic::Status> {
         let (group, config) = (format!("{} group", self.name), format!("{}", self.count));
         let request = ConfigureGroupRequest {
             group: group.clone(),
@@ -280,6 +279,6 @@ impl Client {
             ..ConfigureGroupRequest::default()
         };
         let answer = GroupServiceClient::new(self.channel.clone()).configure_group(request).await?.into_inner();
-        Ok(Told::Configured { group, config, revision: answer.config_revision })
+        Ok(Change::Configured { group, config, revision: answer.config_revision })
     }
 }

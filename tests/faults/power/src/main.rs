@@ -1,4 +1,4 @@
-//! Cuts the power, many times.
+//! Command line of the power cuts.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -11,27 +11,27 @@ use tenure_power::campaign::{self, Plan};
 use tenure_power::failing::{self, Failure};
 use tenure_power::{Barriers, Kind, obstacle};
 
-/// Cuts the power of a database's disk right after replies to clients, and checks that nothing in these replies is lost.
+/// Cuts the power of a database's disk right after replies to clients, and checks that no acknowledged change is lost.
 /// Needs root, /dev/fuse and loop devices.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// How many cuts of each database
+    /// Number of cuts of each database
     #[arg(long, default_value_t = 20)]
     cuts: usize,
     /// Only this database
     #[arg(long, value_enum)]
     store: Option<Kind>,
-    /// Have the file system flush nothing, which must be found to lose something
+    /// Disable flushes of the file system, which must be found to lose data
     #[arg(long)]
     without_sync: bool,
-    /// What chance follows from; each run differs all the same, by what the database does and when
+    /// Seed of the random choices. Runs of one seed still differ by the timing of the database
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Instead: have flushes fail while clients work, and cut the power then; so many times of each database, in turns
-    /// once, for good, and once with what was not flushed gone
+    /// Instead: number of disks of each database whose flushes fail while clients work, before the power is cut. In
+    /// turn, one flush fails, all further flushes fail, and one flush fails and loses its writes
     #[arg(long, default_value_t = 0)]
     failing: usize,
-    /// Tell of each cut
+    /// Print each cut
     #[arg(long)]
     verbose: bool,
 }
@@ -49,7 +49,7 @@ async fn main() -> ExitCode {
 
 async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if let Some(obstacle) = obstacle() {
-        bail!("no power can be cut here: {obstacle}");
+        bail!("the power cannot be cut on this machine: {obstacle}");
     }
     let kinds = arguments.store.map_or(vec![Kind::Sqlite, Kind::Postgres, Kind::Mariadb], |kind| vec![kind]);
     let mut unexpected = Vec::new();
@@ -61,8 +61,8 @@ async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     match (unexpected.as_slice(), arguments.without_sync) {
         ([], _) => Ok(()),
-        (names, false) => bail!("power cuts cost something: {}", names.join(", ")),
-        (names, true) => bail!("power cuts cost nothing, though nothing was flushed: {}", names.join(", ")),
+        (names, false) => bail!("power cuts lost data: {}", names.join(", ")),
+        (names, true) => bail!("power cuts lost no data, though nothing was flushed: {}", names.join(", ")),
     }
 }
 
@@ -81,11 +81,7 @@ async fn fail(arguments: &Arguments, kind: Kind) -> anyhow::Result<usize> {
             }
         }
     }
-    println!(
-        "{}: {} disks failed to flush, {answers} answers: {losses} cost something",
-        kind.name(),
-        arguments.failing
-    );
+    println!("{}: {} disks failed to flush, {answers} answers: {losses} lost data", kind.name(), arguments.failing);
     Ok(losses)
 }
 
@@ -115,7 +111,7 @@ async fn cut(arguments: &Arguments, kind: Kind) -> anyhow::Result<usize> {
     })
     .await?;
     println!(
-        "{}: {} cuts, {again} of them with another one while the disk came back: {losses} cost something. {:.1} s; {:.1} writes \
+        "{}: {} cuts, {again} of them with another one during recovery: {losses} lost data. {:.1} s; {:.1} writes \
         were not flushed on average and {most} at the most; {repaired} file systems had to be repaired",
         kind.name(),
         plan.cuts,

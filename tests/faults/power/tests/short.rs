@@ -15,7 +15,7 @@ fn is_skipped(kind: Kind) -> bool {
     let obstacle = obstacle();
     if let Some(obstacle) = obstacle {
         // Not with eprintln, whose output is shown for failed tests only.
-        let _ = writeln!(std::io::stderr(), "SKIPPED: no power is cut from {}, because {obstacle}", kind.name());
+        let _ = writeln!(std::io::stderr(), "SKIPPED: power cuts of {}, because {obstacle}", kind.name());
     }
     obstacle.is_some()
 }
@@ -32,7 +32,7 @@ async fn cut(kind: Kind, cuts: usize, barriers: Barriers) -> Option<Vec<Outcome>
     Some(outcomes)
 }
 
-async fn costs_nothing(kind: Kind) {
+async fn assert_cuts_lose_nothing(kind: Kind) {
     let Some(outcomes) = cut(kind, 4, Barriers::On).await else { return };
     assert_eq!(outcomes.len(), 4);
     for outcome in outcomes {
@@ -41,21 +41,21 @@ async fn costs_nothing(kind: Kind) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_sqlite_costs_nothing() {
-    costs_nothing(Kind::Sqlite).await;
+async fn power_cut_of_sqlite_loses_nothing() {
+    assert_cuts_lose_nothing(Kind::Sqlite).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_postgres_costs_nothing() {
-    costs_nothing(Kind::Postgres).await;
+async fn power_cut_of_postgres_loses_nothing() {
+    assert_cuts_lose_nothing(Kind::Postgres).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_mariadb_costs_nothing() {
-    costs_nothing(Kind::Mariadb).await;
+async fn power_cut_of_mariadb_loses_nothing() {
+    assert_cuts_lose_nothing(Kind::Mariadb).await;
 }
 
-async fn failing_costs_nothing(kind: Kind) {
+async fn assert_failed_flushes_lose_nothing(kind: Kind) {
     if is_skipped(kind) {
         return;
     }
@@ -68,22 +68,22 @@ async fn failing_costs_nothing(kind: Kind) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flush_that_fails_costs_sqlite_nothing() {
-    failing_costs_nothing(Kind::Sqlite).await;
+async fn failed_flush_of_sqlite_loses_nothing() {
+    assert_failed_flushes_lose_nothing(Kind::Sqlite).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flush_that_fails_costs_postgres_nothing() {
-    failing_costs_nothing(Kind::Postgres).await;
+async fn failed_flush_of_postgres_loses_nothing() {
+    assert_failed_flushes_lose_nothing(Kind::Postgres).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flush_that_fails_costs_mariadb_nothing() {
-    failing_costs_nothing(Kind::Mariadb).await;
+async fn failed_flush_of_mariadb_loses_nothing() {
+    assert_failed_flushes_lose_nothing(Kind::Mariadb).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_flushes_is_seen_to_cost_something() {
+async fn power_cut_without_flushes_loses_data() {
     let Some(outcomes) = cut(Kind::Sqlite, 10, Barriers::Off).await else { return };
     assert!(outcomes.iter().any(|outcome| !outcome.faults.is_empty()), "nothing was lost, though nothing was flushed");
 }

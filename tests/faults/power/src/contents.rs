@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tenure_core::{Event, GroupChange, Recorded, Revision, Table};
 use tenure_server::store::{Batch, Head, Rows, Store, StoreError, StoreOptions, open};
 
-use crate::load::{Answer, Told};
+use crate::load::{Answer, Change};
 
 /// The namespace of all clients.
 const NAMESPACE: &str = "default";
@@ -15,13 +15,13 @@ const NAMESPACE: &str = "default";
 const READ: usize = 10_000;
 
 /// The contents of a database.
-pub(crate) struct Found {
+pub(crate) struct DatabaseContents {
     head: Head,
     log: Vec<Arc<Batch>>,
     rows: Rows,
 }
 
-impl Found {
+impl DatabaseContents {
     /// Reads everything.
     pub(crate) async fn read(url: &str) -> anyhow::Result<Self> {
         let store = open(&StoreOptions::new(url)).await?;
@@ -45,26 +45,26 @@ impl Found {
         held.flat_map(|(claim, token)| claim.spec.names.iter().map(move |name| (name.to_string(), token.0))).collect()
     }
 
-    /// The faults, given the answers received up to the cut at this position of the tape.
+    /// The faults, given the answers received up to the cut at this position in the write log.
     pub(crate) fn faults(&self, answers: &[Answer], cut: usize) -> Vec<String> {
-        let mut faults = self.faults_of_the_log();
+        let mut faults = self.log_faults();
         if faults.is_empty() {
-            let said = Said::of(self.events());
-            let told = answers.iter().filter(|answer| answer.had <= cut);
-            let lost = told.filter(|answer| !said.has(&answer.told));
-            faults.extend(lost.map(|answer| format!("lost: {:?}, answered at {}", answer.told, answer.had)));
-            faults.extend(self.faults_of_the_table(answers, cut));
+            let contents = LogContents::of(self.events());
+            let received = answers.iter().filter(|answer| answer.received_at <= cut);
+            let lost = received.filter(|answer| !contents.has(&answer.change));
+            faults.extend(lost.map(|answer| format!("lost: {:?}, answered at {}", answer.change, answer.received_at)));
+            faults.extend(self.hold_faults(answers, cut));
         }
         faults
     }
 
     /// Checks that the log is complete, and that the rows match it.
-    fn faults_of_the_log(&self) -> Vec<String> {
+    fn log_faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         let mut last = Revision(0);
         for batch in &self.log {
             if batch.previous != last {
-                faults.push(format!("the log goes on after {last} with a batch after {}", batch.previous));
+                faults.push(format!("the log continues after {last} with a batch after {}", batch.previous));
             }
             for recorded in &batch.events {
                 last = last.next();
@@ -78,42 +78,43 @@ impl Found {
             faults.push(format!("the head is at {}, the log ends at {last}", self.head.revision));
         }
         if !self.head.intact {
-            faults.push("the database seems to be another one".to_owned());
+            faults.push("the database is mistaken for another one".to_owned());
         }
         if self.rows.revision > last {
             faults.push(format!("the rows are at {}, the log ends at {last}", self.rows.revision));
         } else if faults.is_empty() && self.rows_as_table() != table(self.events_up_to_the_rows()) {
-            faults.push(format!("the rows at {} are not what the log says", self.rows.revision));
+            faults.push(format!("the rows at {} do not match the log", self.rows.revision));
         }
         faults
     }
 
     /// Checks that a granted lock is still held unless its end was requested, and that a hold acknowledged as ended is
     /// no longer held.
-    fn faults_of_the_table(&self, answers: &[Answer], cut: usize) -> Vec<String> {
+    fn hold_faults(&self, answers: &[Answer], cut: usize) -> Vec<String> {
         let table = table(self.events());
         let held: BTreeSet<u64> = table.claims().filter_map(|claim| Some(claim.token()?.0)).collect();
         let mut ended: BTreeSet<u64> = BTreeSet::new();
-        let mut perhaps_ended: BTreeSet<u64> = BTreeSet::new();
-        for answer in answers.iter().filter(|answer| answer.asked <= cut) {
-            let over = match &answer.told {
-                Told::Released { token } => vec![*token],
-                Told::Closed { session } => tokens_of(answers, session),
+        let mut may_have_ended: BTreeSet<u64> = BTreeSet::new();
+        for answer in answers.iter().filter(|answer| answer.requested_at <= cut) {
+            let over = match &answer.change {
+                Change::Released { token } => vec![*token],
+                Change::Closed { session } => tokens_of(answers, session),
                 _ => continue,
             };
-            perhaps_ended.extend(&over);
-            if answer.had <= cut {
+            may_have_ended.extend(&over);
+            if answer.received_at <= cut {
                 ended.extend(over);
             }
         }
-        let told = answers.iter().filter(|answer| answer.had <= cut);
-        let granted = told.filter_map(|answer| match answer.told {
-            Told::Granted { token, .. } => Some(token),
+        let received = answers.iter().filter(|answer| answer.received_at <= cut);
+        let granted = received.filter_map(|answer| match answer.change {
+            Change::Granted { token, .. } => Some(token),
             _ => None,
         });
-        let missing = granted.filter(|token| !perhaps_ended.contains(token) && !held.contains(token));
-        let missing = missing.map(|token| format!("nobody holds with token {token}, which nobody gave back"));
-        let revived = ended.intersection(&held).map(|token| format!("token {token} holds again"));
+        let missing = granted.filter(|token| !may_have_ended.contains(token) && !held.contains(token));
+        let missing =
+            missing.map(|token| format!("token {token} is not held any more, though its end was not requested"));
+        let revived = ended.intersection(&held).map(|token| format!("token {token} is held again"));
         missing.chain(revived).collect()
     }
 
@@ -148,8 +149,8 @@ fn table<'a>(events: impl Iterator<Item = &'a Recorded>) -> Table {
 
 /// The tokens that were granted to a session.
 fn tokens_of(answers: &[Answer], session: &str) -> Vec<u64> {
-    let granted = answers.iter().filter_map(|answer| match &answer.told {
-        Told::Granted { token, session: holder, .. } if holder == session => Some(*token),
+    let granted = answers.iter().filter_map(|answer| match &answer.change {
+        Change::Granted { token, session: holder, .. } if holder == session => Some(*token),
         _ => None,
     });
     granted.collect()
@@ -157,7 +158,7 @@ fn tokens_of(answers: &[Answer], session: &str) -> Vec<u64> {
 
 /// The contents of a log.
 #[derive(Default)]
-struct Said<'a> {
+struct LogContents<'a> {
     events: BTreeMap<u64, &'a Event>,
     opened: BTreeSet<&'a str>,
     closed: BTreeSet<&'a str>,
@@ -166,36 +167,36 @@ struct Said<'a> {
     limits: BTreeSet<(&'a str, u32)>,
 }
 
-impl<'a> Said<'a> {
+impl<'a> LogContents<'a> {
     fn of(log: impl Iterator<Item = &'a Recorded>) -> Self {
-        let mut said = Self::default();
+        let mut contents = Self::default();
         for Recorded { revision, event } in log {
-            said.events.insert(revision.0, event);
+            contents.events.insert(revision.0, event);
             match event {
-                Event::SessionOpened(spec) => drop(said.opened.insert(&spec.id)),
-                Event::SessionEnded { session, .. } => drop(said.closed.insert(session)),
-                Event::ClaimEnded { token: Some(token), .. } => drop(said.released.insert(token.0)),
+                Event::SessionOpened(spec) => drop(contents.opened.insert(&spec.id)),
+                Event::SessionEnded { session, .. } => drop(contents.closed.insert(session)),
+                Event::ClaimEnded { token: Some(token), .. } => drop(contents.released.insert(token.0)),
                 Event::LockConfigured { name, settings, .. } => {
-                    said.limits.extend(settings.limit.map(|set| (&**name, set)))
+                    contents.limits.extend(settings.limit.map(|set| (&**name, set)))
                 }
                 _ => {}
             }
         }
-        said
+        contents
     }
 
-    fn has(&self, told: &Told) -> bool {
-        match told {
-            Told::Opened { session } => self.opened.contains(&**session),
-            Told::Closed { session } => self.closed.contains(&**session),
-            Told::Granted { token, names, session } => matches!(
+    fn has(&self, change: &Change) -> bool {
+        match change {
+            Change::Opened { session } => self.opened.contains(&**session),
+            Change::Closed { session } => self.closed.contains(&**session),
+            Change::Granted { token, names, session } => matches!(
                 self.events.get(token),
                 Some(Event::ClaimGranted { spec, .. })
                     if *spec.session == **session && spec.names.iter().map(|name| &**name).eq(names)
             ),
-            Told::Released { token } => self.released.contains(token),
-            Told::Limited { name, limit } => self.limits.contains(&(&**name, *limit)),
-            Told::Configured { group, config, revision } => matches!(
+            Change::Released { token } => self.released.contains(token),
+            Change::Limited { name, limit } => self.limits.contains(&(&**name, *limit)),
+            Change::Configured { group, config, revision } => matches!(
                 self.events.get(revision),
                 Some(Event::Group { group: of, change: GroupChange::Configured { config: Some(value) }, .. })
                     if **of == **group && **value == **config

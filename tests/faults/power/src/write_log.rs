@@ -16,17 +16,17 @@ pub(crate) enum Entry {
     /// A flush: all writes so far become durable.
     Flush,
     /// A write that a failed flush discarded.
-    Gone,
+    Discarded,
 }
 
 /// All commands that a disk received, from some content on.
 #[derive(Debug)]
-pub struct Tape {
+pub struct WriteLog {
     base: Image,
     pub(crate) entries: Vec<Entry>,
 }
 
-impl Tape {
+impl WriteLog {
     pub(crate) fn new(base: Image) -> Self {
         Self { base, entries: Vec::new() }
     }
@@ -46,7 +46,7 @@ impl Tape {
 
 /// The unflushed writes that survive a power cut.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Keeps {
+pub enum Surviving {
     /// None.
     Nothing,
     /// All.
@@ -59,7 +59,7 @@ pub enum Keeps {
     Sectors(usize, f64),
 }
 
-impl fmt::Display for Keeps {
+impl fmt::Display for Surviving {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nothing => write!(formatter, "none of them"),
@@ -71,7 +71,7 @@ impl fmt::Display for Keeps {
     }
 }
 
-impl Keeps {
+impl Surviving {
     /// Chooses one of these.
     pub fn any(random: &mut StdRng) -> Self {
         let share = [0.1, 0.5, 0.9][random.random_range(0..3)];
@@ -89,20 +89,20 @@ impl Keeps {
 /// A power cut, as the disk sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
-    /// The tape position of the cut.
+    /// The position of the cut in the write log.
     pub position: usize,
     /// The unflushed writes that survive.
-    pub keeps: Keeps,
+    pub surviving: Surviving,
 }
 
-/// Creates the images that power cuts leave, from the start of the tape to its end.
+/// Creates the images that power cuts leave, from the start of the write log to its end.
 #[derive(Debug)]
 pub struct Cutter<'a> {
-    tape: &'a Tape,
+    write_log: &'a WriteLog,
     /// The maximum number of writes in the disk's cache.
     cache: usize,
     /// The durable content ...
-    kept: Image,
+    durable: Image,
     /// ... after this many entries.
     until: usize,
 }
@@ -110,30 +110,30 @@ pub struct Cutter<'a> {
 impl<'a> Cutter<'a> {
     /// `cache`: the maximum number of writes in the disk's cache. Earlier ones become durable without a flush.
     #[must_use]
-    pub fn new(tape: &'a Tape, cache: usize) -> Self {
-        Self { tape, cache, kept: tape.base.clone(), until: 0 }
+    pub fn new(write_log: &'a WriteLog, cache: usize) -> Self {
+        Self { write_log, cache, durable: write_log.base.clone(), until: 0 }
     }
 
     /// Returns the image after a cut, which must not come before an earlier one, and the number of unflushed writes.
     ///
     /// # Panics
-    /// If the cut is beyond the end of the tape.
+    /// If the cut is beyond the end of the write log.
     pub fn cut(&mut self, cut: Cut, random: &mut StdRng) -> (Image, usize) {
-        let entries = &self.tape.entries[..cut.position];
+        let entries = &self.write_log.entries[..cut.position];
         let flushed = entries.iter().rposition(|entry| matches!(entry, Entry::Flush)).map_or(0, |flush| flush + 1);
         let surely = flushed.max(cut.position.saturating_sub(self.cache)).max(self.until);
         for entry in &entries[self.until..surely] {
             if let Entry::Write { offset, bytes } = entry {
-                self.kept.write(*offset, bytes);
+                self.durable.write(*offset, bytes);
             }
         }
         self.until = surely;
-        let mut image = self.kept.clone();
+        let mut image = self.durable.clone();
         let volatile = &entries[surely..];
         let first = random.random_range(0..=volatile.len());
         for (number, entry) in volatile.iter().enumerate() {
             if let Entry::Write { offset, bytes } = entry {
-                for part in parts(cut.keeps, *offset, bytes.len(), number < first, random) {
+                for part in parts(cut.surviving, *offset, bytes.len(), number < first, random) {
                     image.write(offset + part.start, &bytes[part]);
                 }
             }
@@ -143,14 +143,14 @@ impl<'a> Cutter<'a> {
 }
 
 /// The parts of a write that survive.
-fn parts(keeps: Keeps, offset: usize, length: usize, is_first: bool, random: &mut StdRng) -> Vec<Range<usize>> {
-    let whole = |kept: bool| kept.then_some(0..length).into_iter().collect();
-    match keeps {
-        Keeps::Nothing => whole(false),
-        Keeps::Everything => whole(true),
-        Keeps::First => whole(is_first),
-        Keeps::Writes(share) => whole(random.random_bool(share)),
-        Keeps::Sectors(size, share) => {
+fn parts(surviving: Surviving, offset: usize, length: usize, is_first: bool, random: &mut StdRng) -> Vec<Range<usize>> {
+    let whole = |survives: bool| survives.then_some(0..length).into_iter().collect();
+    match surviving {
+        Surviving::Nothing => whole(false),
+        Surviving::Everything => whole(true),
+        Surviving::First => whole(is_first),
+        Surviving::Writes(share) => whole(random.random_bool(share)),
+        Surviving::Sectors(size, share) => {
             let (first, last) = (offset / size, (offset + length).div_ceil(size));
             let sectors = (first..last).filter(|_| random.random_bool(share));
             sectors
@@ -170,43 +170,44 @@ mod tests {
     const SECTOR: usize = 512;
 
     /// One write of eight sectors, flushed; then a second and a third at the same offset.
-    fn tape() -> Tape {
+    fn write_log() -> WriteLog {
         let disk = Disk::new(Image::new(8 * SECTOR));
         disk.write(0, &[1; 8 * SECTOR]);
         disk.flush();
         disk.write(0, &[2; 8 * SECTOR]);
         disk.write(0, &[3; 4 * SECTOR]);
-        disk.take_tape()
+        disk.take_write_log()
     }
 
-    fn left(keeps: Keeps, position: usize, seed: u64) -> Vec<u8> {
-        let tape = tape();
-        let (image, _) = Cutter::new(&tape, usize::MAX).cut(Cut { position, keeps }, &mut StdRng::seed_from_u64(seed));
+    fn remaining(surviving: Surviving, position: usize, seed: u64) -> Vec<u8> {
+        let write_log = write_log();
+        let (image, _) =
+            Cutter::new(&write_log, usize::MAX).cut(Cut { position, surviving }, &mut StdRng::seed_from_u64(seed));
         image.read(0, 8 * SECTOR)
     }
 
     #[test]
-    fn what_was_flushed_is_left_whatever_else_is() {
-        assert_eq!(left(Keeps::Nothing, 4, 0), [1; 8 * SECTOR]);
+    fn flushed_writes_survive_every_cut() {
+        assert_eq!(remaining(Surviving::Nothing, 4, 0), [1; 8 * SECTOR]);
         for seed in 0..100 {
-            let keeps = Keeps::any(&mut StdRng::seed_from_u64(seed));
-            assert!(!left(keeps, 2, seed).contains(&0), "{keeps}");
-            assert!(!left(keeps, 4, seed).contains(&0), "{keeps}");
+            let surviving = Surviving::any(&mut StdRng::seed_from_u64(seed));
+            assert!(!remaining(surviving, 2, seed).contains(&0), "{surviving}");
+            assert!(!remaining(surviving, 4, seed).contains(&0), "{surviving}");
         }
-        assert_eq!(left(Keeps::Nothing, 1, 0), [0; 8 * SECTOR]);
+        assert_eq!(remaining(Surviving::Nothing, 1, 0), [0; 8 * SECTOR]);
     }
 
     #[test]
-    fn later_writes_are_left_over_earlier_ones() {
-        assert_eq!(left(Keeps::Everything, 4, 0), [[3; 4 * SECTOR], [2; 4 * SECTOR]].concat());
-        assert_eq!(left(Keeps::Everything, 3, 0), [2; 8 * SECTOR]);
+    fn later_writes_overwrite_earlier_ones() {
+        assert_eq!(remaining(Surviving::Everything, 4, 0), [[3; 4 * SECTOR], [2; 4 * SECTOR]].concat());
+        assert_eq!(remaining(Surviving::Everything, 3, 0), [2; 8 * SECTOR]);
     }
 
     #[test]
     fn sectors_are_whole_and_writes_are_torn() {
         let mut torn = 0;
         for seed in 0..100 {
-            let bytes = left(Keeps::Sectors(SECTOR, 0.5), 4, seed);
+            let bytes = remaining(Surviving::Sectors(SECTOR, 0.5), 4, seed);
             let sectors: Vec<&[u8]> = bytes.chunks(SECTOR).collect();
             assert!(sectors.iter().all(|sector| sector.iter().all(|byte| *byte == sector[0])));
             torn += usize::from(sectors[4..].iter().any(|sector| sector[0] != sectors[4][0]));
@@ -215,29 +216,29 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_begins_within_a_sector_has_parts_that_meet() {
+    fn parts_of_an_unaligned_write_are_contiguous() {
         let mut random = StdRng::seed_from_u64(0);
-        let parts = parts(Keeps::Sectors(SECTOR, 1.0), 100, 2 * SECTOR, false, &mut random);
+        let parts = parts(Surviving::Sectors(SECTOR, 1.0), 100, 2 * SECTOR, false, &mut random);
         assert_eq!(parts, [0..412, 412..924, 924..1024]);
     }
 
     #[test]
-    fn a_cache_that_is_full_keeps_the_oldest() {
-        let tape = tape();
-        let mut cutter = Cutter::new(&tape, 1);
-        let cut = Cut { position: 4, keeps: Keeps::Nothing };
+    fn full_cache_makes_the_oldest_write_durable() {
+        let write_log = write_log();
+        let mut cutter = Cutter::new(&write_log, 1);
+        let cut = Cut { position: 4, surviving: Surviving::Nothing };
         let (image, lost) = cutter.cut(cut, &mut StdRng::seed_from_u64(0));
         assert_eq!((image.read(0, 8 * SECTOR), lost), (vec![2; 8 * SECTOR], 1));
     }
 
     #[test]
-    fn cuts_that_follow_each_other_are_as_if_each_were_the_only_one() {
-        let tape = tape();
-        let mut cutter = Cutter::new(&tape, usize::MAX);
+    fn cuts_in_sequence_are_independent() {
+        let write_log = write_log();
+        let mut cutter = Cutter::new(&write_log, usize::MAX);
         for position in 0..=4 {
-            let cut = Cut { position, keeps: Keeps::Nothing };
+            let cut = Cut { position, surviving: Surviving::Nothing };
             let (image, _) = cutter.cut(cut, &mut StdRng::seed_from_u64(0));
-            assert_eq!(image.read(0, 8 * SECTOR), left(Keeps::Nothing, position, 0), "at {position}");
+            assert_eq!(image.read(0, 8 * SECTOR), remaining(Surviving::Nothing, position, 0), "at {position}");
         }
     }
 }
