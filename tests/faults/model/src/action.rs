@@ -24,9 +24,9 @@ pub enum Action {
     /// A client releases the lock.
     Release(Client),
     /// A client receives a reply.
-    Hear(Client),
+    ReceiveReply(Client),
     /// A client receives its grant.
-    HearGrant(Client),
+    ReceiveGrant(Client),
     /// A client notices that the server of its stream or of its request is down.
     Notice(Client),
 
@@ -37,7 +37,7 @@ pub enum Action {
     /// A server follows the log. If history was lost, it jumps.
     Follow(Server),
     /// A server sends a grant on the client's stream.
-    Tell(Server, Client),
+    SendGrant(Server, Client),
     /// The home ends a session whose TTL has elapsed.
     End(Server, Client),
     /// A server sends a heartbeat, which is committed and answered at once.
@@ -56,15 +56,15 @@ pub enum Action {
     /// The database executes an append and responds.
     Append(Node),
     /// The database executes an append, but the response is lost.
-    AppendUntold(Node),
+    AppendUnanswered(Node),
     /// An append is lost on its way to the database; its outcome is unknown.
     AppendLost(Node),
     /// The server stops waiting for the response while the append is still in progress.
     AppendSlow(Node),
     /// The database rejects an append.
-    Refuse(Node),
+    Reject(Node),
     /// A heartbeat is committed, but the response is lost.
-    HeartbeatUntold(Server),
+    HeartbeatUnanswered(Server),
     /// A heartbeat is lost on its way to the database.
     HeartbeatLost(Server),
     /// The database fails over to a copy that lacks this many of the last batches.

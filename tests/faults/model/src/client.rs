@@ -16,13 +16,13 @@ pub struct Client {
     /// The server that it is attached to.
     pub stream: Option<Node>,
     /// Its unanswered request.
-    pub ask: Option<Ask>,
+    pub request: Option<Request>,
     /// Whether it has sent a request in this tick.
-    pub has_asked: bool,
+    pub has_sent_request: bool,
     /// Whether it waits for the lock.
     pub waits: bool,
     /// A grant on its way on the stream.
-    pub told: Option<Revision>,
+    pub pending_grant: Option<Revision>,
     /// Token of the lock that it believes to hold. It acts as the holder while its session is valid.
     pub hold: Option<Revision>,
     /// Whether it has ever held the lock.
@@ -32,7 +32,7 @@ pub struct Client {
 /// A request to a server, or its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
-pub struct Ask {
+pub struct Request {
     pub kind: Kind,
     pub to: Node,
     /// Time since it was sent, by the client's clock.
@@ -69,7 +69,7 @@ pub enum Stage {
 pub enum Note {
     Renewed,
     Over,
-    Elsewhere,
+    NotHome,
 }
 
 /// Reply of a server.
@@ -84,7 +84,7 @@ pub enum Answer {
     /// The session has ended.
     Over,
     /// The request cannot be served now. Nothing was changed.
-    Refused,
+    Rejected,
     /// The outcome is unknown.
     Unknown,
 }
@@ -99,10 +99,10 @@ impl Client {
             left: 0,
             over: false,
             stream: None,
-            ask: None,
-            has_asked: false,
+            request: None,
+            has_sent_request: false,
             waits: false,
-            told: None,
+            pending_grant: None,
             hold: None,
             has_held: false,
         }
@@ -116,7 +116,7 @@ impl Client {
 
     /// Drops the stream, and with it the replies to earlier requests.
     pub fn disconnect(&mut self) {
-        (self.stream, self.ask, self.told) = (None, None, None);
+        (self.stream, self.request, self.pending_grant) = (None, None, None);
     }
 }
 

@@ -8,7 +8,7 @@ pub enum Flaw {
     /// Callers get a reply before the append is known to be committed.
     PublishedEarly,
     /// An append with an unknown outcome counts as not made.
-    UnknownIsRefused,
+    UnknownIsRejected,
     /// An append with an unknown outcome counts as made.
     UnknownIsCommitted,
     /// An append with an unknown outcome is never resolved.
@@ -26,7 +26,7 @@ pub enum Flaw {
     /// A server acknowledges renewals after its lease has lapsed.
     LeaseIgnored,
     /// A server is marked dead while it may still acknowledge renewals.
-    ImpatientWithOthers,
+    MarkedDeadEarly,
     /// A server is marked dead though it has sent a heartbeat since.
     DeadWithoutCondition,
     /// A server that was marked dead keeps sending heartbeats.
@@ -59,7 +59,7 @@ impl Flaw {
     /// All flaws.
     pub const ALL: [Self; 24] = [
         Self::PublishedEarly,
-        Self::UnknownIsRefused,
+        Self::UnknownIsRejected,
         Self::UnknownIsCommitted,
         Self::UnknownIsForgotten,
         Self::ConflictIsCommitted,
@@ -68,7 +68,7 @@ impl Flaw {
         Self::NoFreshTtl,
         Self::NoAdoption,
         Self::LeaseIgnored,
-        Self::ImpatientWithOthers,
+        Self::MarkedDeadEarly,
         Self::DeadWithoutCondition,
         Self::DeadHeartbeatsOn,
         Self::AgesWithoutLease,

@@ -1,4 +1,4 @@
-//! Defines the size of a model, and the bounds on its mishaps.
+//! Defines the size of a model, and the bounds on its faults.
 
 use crate::flaw::Flaw;
 
@@ -11,7 +11,7 @@ pub struct Limits {
     pub clients: u8,
     /// Duration of the model.
     pub ticks: u8,
-    /// Final period without mishaps.
+    /// Final period without faults.
     pub calm: u8,
     /// The TTL of every session.
     pub ttl: u8,
@@ -26,7 +26,7 @@ pub struct Limits {
     /// Whether the model starts with the first client as holder at the first server, and each other client waiting at
     /// the next server.
     pub begun: bool,
-    /// Bounds on mishaps and other optional events.
+    /// Bounds on faults and other optional events.
     pub budget: Budget,
     /// A deliberate flaw of the protocol.
     pub flaw: Option<Flaw>,
@@ -100,7 +100,7 @@ impl Limits {
 
     /// Time for which a heartbeat must be observed unchanged before its server is marked dead.
     #[must_use]
-    pub fn patience(&self) -> u8 {
-        if self.has(Flaw::ImpatientWithOthers) { self.lease - 2 } else { self.lease }
+    pub fn dead_after(&self) -> u8 {
+        if self.has(Flaw::MarkedDeadEarly) { self.lease - 2 } else { self.lease }
     }
 }

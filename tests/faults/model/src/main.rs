@@ -9,79 +9,79 @@ use tenure_model::check::{Report, check};
 use tenure_model::flaw::{self, Flaw};
 use tenure_model::limits::{Budget, Limits};
 
-/// Looks at everything that can happen in a model of the protocol within these bounds.
+/// Explores all behaviours of a model of the protocol within these bounds.
 #[derive(Debug, Parser)]
 #[command(args_conflicts_with_subcommands = true)]
 struct Arguments {
     #[command(subcommand)]
     other: Option<Other>,
-    /// How many servers
+    /// Number of servers
     #[arg(long, default_value_t = 2)]
     servers: u8,
-    /// How many clients
+    /// Number of clients
     #[arg(long, default_value_t = 2)]
     clients: u8,
-    /// How long it lasts, in ticks
+    /// Duration, in ticks
     #[arg(long, default_value_t = 3)]
     ticks: u8,
-    /// For how long at the end nothing goes wrong, in ticks
+    /// Final period without faults, in ticks
     #[arg(long, default_value_t = 0)]
     calm: u8,
     /// The TTL of a session, in ticks
     #[arg(long, default_value_t = 2)]
     ttl: u8,
-    /// How long a server may be silent, in ticks
+    /// Server lease, in ticks
     #[arg(long, default_value_t = 2)]
     lease: u8,
-    /// By how many ticks a server's clock may run ahead
+    /// Maximum lead of a server's clock, in ticks
     #[arg(long, default_value_t = 0)]
     drift: u8,
-    /// Time passes only when all is done that can be; then what comes about in the end is looked at, too
+    /// Let time pass only when no other action is possible, and check the properties of the final states, too
     #[arg(long)]
     prompt: bool,
-    /// Sessions are renewed by calls to whatever server
+    /// Renew sessions by calls to any server
     #[arg(long)]
     calls: bool,
-    /// Nobody has asked for the lock yet
+    /// Start without any request for the lock
     #[arg(long)]
     fresh: bool,
-    /// How many renewals and heartbeats may take long
+    /// Number of slow renewals and heartbeats
     #[arg(long, default_value_t = 0)]
     slow: u8,
-    /// How often a client moves without need
+    /// Number of moves of clients without need
     #[arg(long, default_value_t = 0)]
     moves: u8,
-    /// How often a holder releases
+    /// Number of releases
     #[arg(long, default_value_t = 0)]
     releases: u8,
-    /// How many clients die
+    /// Number of clients that crash
     #[arg(long, default_value_t = 0)]
     client_crashes: u8,
-    /// How many servers die
+    /// Number of servers that crash
     #[arg(long, default_value_t = 0)]
     server_crashes: u8,
-    /// How many servers start again
+    /// Number of servers that restart
     #[arg(long, default_value_t = 0)]
     restarts: u8,
-    /// Of how many appends the outcome is not told
+    /// Number of appends of unknown outcome
     #[arg(long, default_value_t = 0)]
     unknowns: u8,
-    /// How many appends are turned away
+    /// Number of rejected appends
     #[arg(long, default_value_t = 0)]
     unavailables: u8,
-    /// How many heartbeats or their answers are lost
+    /// Number of lost heartbeats or replies to heartbeats
     #[arg(long, default_value_t = 0)]
     lost_heartbeats: u8,
-    /// How often another database takes over
+    /// Number of failovers to another database
     #[arg(long, default_value_t = 0)]
     failovers: u8,
-    /// How many batches are lost with that
+    /// Number of batches lost in failovers
     #[arg(long, default_value_t = 0)]
     lost_batches: u8,
-    /// Bring in a flaw, which is to be found
+    /// Add a flaw, which must be found
     #[arg(long, value_parser = flaw::parse)]
     flaw: Option<Flaw>,
-    /// How many threads; as many as there are cores unless said otherwise
+    /// Number of threads. Default: the number of cores
     #[arg(long)]
     threads: Option<usize>,
 }
@@ -136,7 +136,7 @@ struct Calls {
     /// The number of Acquires of each other client
     #[arg(long, default_value_t = 2)]
     acquires: u8,
-    /// Let an Acquire also be one that does not wait
+    /// Allow Acquires that do not wait
     #[arg(long)]
     tries: bool,
     /// The number of Acquires of the first client
@@ -151,16 +151,16 @@ struct Calls {
     /// The number of renewals at a server that is not the home
     #[arg(long, default_value_t = 0)]
     renews: u8,
-    /// The number of calls that are left by their clients
+    /// The number of calls that their clients abandon
     #[arg(long, default_value_t = 0)]
     leaves: u8,
-    /// The number of commands that a server passes to another one
+    /// The number of commands that a server forwards to another one
     #[arg(long, default_value_t = 0)]
-    passes: u8,
-    /// The number of answers that are lost
+    forwards: u8,
+    /// The number of lost replies
     #[arg(long, default_value_t = 0)]
     losses: u8,
-    /// The number of waits whose time is up
+    /// The number of waits that time out
     #[arg(long, default_value_t = 0)]
     timeouts: u8,
     /// The number of sessions that expire
@@ -169,13 +169,13 @@ struct Calls {
     /// The number of servers that crash
     #[arg(long, default_value_t = 0)]
     crashes: u8,
-    /// The number of times that a server loads its table anew
+    /// The number of times that a server reloads its table
     #[arg(long, default_value_t = 0)]
     reloads: u8,
-    /// Add a flaw, which is to be found
+    /// Add a flaw, which must be found
     #[arg(long, value_parser = calls::flaw::parse)]
     flaw: Option<calls::flaw::Flaw>,
-    /// The number of threads; one for each core by default
+    /// The number of threads. Default: the number of cores
     #[arg(long)]
     threads: Option<usize>,
 }
@@ -193,7 +193,7 @@ impl Calls {
                 cancels: self.cancels,
                 renews: self.renews,
                 leaves: self.leaves,
-                passes: self.passes,
+                forwards: self.forwards,
                 losses: self.losses,
                 timeouts: self.timeouts,
                 expiries: self.expiries,

@@ -3,18 +3,18 @@
 //! and `server/core/src/home.rs`.
 
 use crate::action::{Action, Server};
-use crate::client::{Answer, Ask, Kind, Note, Stage};
+use crate::client::{Answer, Kind, Note, Request, Stage};
 use crate::flaw::Flaw;
 use crate::limits::Limits;
-use crate::server::{Life, Seen};
+use crate::server::{Instance, Seen};
 use crate::store::ServerRecord;
 use crate::table::{Client, Command, Node};
 use crate::world::World;
 
-impl Life {
+impl Instance {
     /// Renews a session if this node is its home and its TTL has not elapsed. `Home::renew`.
     pub fn renew(&mut self, client: Client, limits: &Limits) -> Note {
-        let Some(timer) = self.timer(client) else { return Note::Elsewhere };
+        let Some(timer) = self.timer(client) else { return Note::NotHome };
         timer.over |= timer.left == 0;
         if timer.over && !limits.has(Flaw::RenewalRevives) {
             return Note::Over;
@@ -31,68 +31,78 @@ impl Life {
 impl World {
     /// The actions that servers can take now.
     pub fn server_actions(&self, limits: &Limits, actions: &mut Vec<Action>) {
-        for (server, life) in (0..).zip(&self.servers) {
-            let Some(life) = life else { continue };
-            let free = self.is_free(life);
-            if free && (life.table.revision != self.store.head.revision || !self.store.intact) {
+        for (server, instance) in (0..).zip(&self.servers) {
+            let Some(instance) = instance else { continue };
+            let free = self.is_free(instance);
+            if free && (instance.table.revision != self.store.head.revision || !self.store.intact) {
                 actions.push(Action::Follow(server));
             }
-            for (client, asker) in (0..).zip(&self.clients) {
-                self.requests(life, free, client, actions);
-                let told = asker.told.is_some() || !asker.waits || asker.stream != Some(life.node) || !asker.lives;
-                if !told && life.table.token_of(client).is_some() {
-                    actions.push(Action::Tell(server, client));
+            for (client, caller) in (0..).zip(&self.clients) {
+                self.requests(instance, free, client, actions);
+                let skips = caller.pending_grant.is_some()
+                    || !caller.waits
+                    || caller.stream != Some(instance.node)
+                    || !caller.lives;
+                if !skips && instance.table.token_of(client).is_some() {
+                    actions.push(Action::SendGrant(server, client));
                 }
-                let timer = life.timers[usize::from(client)];
-                if free && life.lease > 0 && timer.is_some_and(|timer| timer.left == 0 || timer.over) {
+                let timer = instance.timers[usize::from(client)];
+                if free && instance.lease > 0 && timer.is_some_and(|timer| timer.left == 0 || timer.over) {
                     actions.push(Action::End(server, client));
                 }
             }
-            actions.extend((life.heartbeat.is_none() && !life.has_sent_heartbeat).then_some(Action::Heartbeat(server)));
-            let silent = life.others.iter().filter(|seen| seen.age >= limits.patience());
+            actions.extend(
+                (instance.heartbeat.is_none() && !instance.has_sent_heartbeat).then_some(Action::Heartbeat(server)),
+            );
+            let silent = instance.others.iter().filter(|seen| seen.age >= limits.dead_after());
             actions.extend(silent.map(|seen| Action::MarkDead(server, seen.node)));
             // An adopting server has just sent a heartbeat, and so is not marked dead itself.
-            let alive = !self.store.presences[usize::from(life.node)].dead;
+            let alive = !self.store.server_records[usize::from(instance.node)].dead;
             if free && alive && !limits.has(Flaw::NoAdoption) {
-                let dead = |node: &Node| self.store.presences[usize::from(*node)].dead && *node != life.node;
-                let first = life.table.homes().find(dead);
+                let dead = |node: &Node| self.store.server_records[usize::from(*node)].dead && *node != instance.node;
+                let first = instance.table.homes().find(dead);
                 actions.extend(first.map(|node| Action::Adopt(server, node)));
             }
-            let waits = life.job.as_ref().is_some_and(|job| !job.sent) && !limits.has(Flaw::UnknownIsForgotten);
-            if waits && self.store.under_way[usize::from(life.node)].is_none() {
+            let waits = instance.job.as_ref().is_some_and(|job| !job.sent) && !limits.has(Flaw::UnknownIsForgotten);
+            if waits && self.store.in_progress[usize::from(instance.node)].is_none() {
                 actions.push(Action::Retry(server));
             }
         }
-        for (node, under_way) in (0..).zip(&self.store.under_way) {
-            actions.extend(under_way.as_ref().map(|_| Action::Append(node)));
+        for (node, in_progress) in (0..).zip(&self.store.in_progress) {
+            actions.extend(in_progress.as_ref().map(|_| Action::Append(node)));
         }
     }
 
-    fn requests(&self, life: &Life, free: bool, client: Client, actions: &mut Vec<Action>) {
-        let Some(ask) = self.clients[usize::from(client)].ask.filter(|ask| ask.to == life.node) else { return };
-        match ask {
-            Ask { stage: Stage::Sent, kind: Kind::Renew, .. } => actions.push(Action::Handle(client)),
-            Ask { stage: Stage::Sent, .. } if free && self.can_decide(client, life) => {
+    fn requests(&self, instance: &Instance, free: bool, client: Client, actions: &mut Vec<Action>) {
+        let Some(request) = self.clients[usize::from(client)].request.filter(|request| request.to == instance.node)
+        else {
+            return;
+        };
+        match request {
+            Request { stage: Stage::Sent, kind: Kind::Renew, .. } => actions.push(Action::Handle(client)),
+            Request { stage: Stage::Sent, .. } if free && self.can_decide(client, instance) => {
                 actions.push(Action::Handle(client));
             }
-            Ask { stage: Stage::Noted(_), .. } if free && self.store.intact => actions.push(Action::Confirm(client)),
+            Request { stage: Stage::Noted(_), .. } if free && self.store.intact => {
+                actions.push(Action::Confirm(client))
+            }
             _ => {}
         }
     }
 
     /// Whether the decision requires no read of the log that is impossible now: after a failover, the jump comes first.
-    fn can_decide(&self, client: Client, life: &Life) -> bool {
-        self.store.intact || life.timers[usize::from(client)].is_none_or(|timer| timer.left > 0 && !timer.over)
+    fn can_decide(&self, client: Client, instance: &Instance) -> bool {
+        self.store.intact || instance.timers[usize::from(client)].is_none_or(|timer| timer.left > 0 && !timer.over)
     }
 
     /// A server handles a client's request.
     pub fn handle(&mut self, client: Client, limits: &Limits) {
-        let Some(ask) = self.client(client).ask else { return };
-        let node = ask.to;
+        let Some(request) = self.client(client).request else { return };
+        let node = request.to;
         self.take(client, Stage::Taken);
-        let Some(life) = self.life(node) else { return };
-        match ask.kind {
-            Kind::Renew if !life.may_renew(limits) => self.answer(node, Some(client), Answer::Refused),
+        let Some(instance) = self.instance(node) else { return };
+        match request.kind {
+            Kind::Renew if !instance.may_renew(limits) => self.answer(node, Some(client), Answer::Rejected),
             Kind::Renew => {
                 let note = self.note(client, node, limits);
                 if limits.calls && !(limits.has(Flaw::CallWithoutBarrier) && note == Note::Renewed) {
@@ -101,7 +111,7 @@ impl World {
                 let answer = match note {
                     Note::Renewed => Answer::Renewed,
                     Note::Over => Answer::Over,
-                    Note::Elsewhere => Answer::Refused,
+                    Note::NotHome => Answer::Rejected,
                 };
                 self.answer(node, Some(client), answer);
             }
@@ -113,7 +123,7 @@ impl World {
 
     /// Notes that the client is alive, and decides its command. `Api::note_presence`.
     fn decide_present(&mut self, client: Client, command: Command, limits: &Limits) {
-        let Some(node) = self.client(client).ask.map(|ask| ask.to) else { return };
+        let Some(node) = self.client(client).request.map(|request| request.to) else { return };
         if self.note(client, node, limits) == Note::Over {
             self.catch_up(node, limits);
             if self.is_home(client, node) {
@@ -125,7 +135,7 @@ impl World {
 
     /// Notes a renewal in the node's memory.
     fn note(&mut self, client: Client, node: Node, limits: &Limits) -> Note {
-        let note = self.life(node).map_or(Note::Elsewhere, |life| life.renew(client, limits));
+        let note = self.instance(node).map_or(Note::NotHome, |instance| instance.renew(client, limits));
         if note == Note::Renewed {
             self.account.taken(client, node, &self.store);
         }
@@ -137,14 +147,14 @@ impl World {
     }
 
     fn take(&mut self, client: Client, stage: Stage) {
-        if let Some(ask) = &mut self.client(client).ask {
-            ask.stage = stage;
+        if let Some(request) = &mut self.client(client).request {
+            request.stage = stage;
         }
     }
 
     /// A server replies to a renewal call, after it has read the log's head. `Api::renew_anywhere`.
     pub fn confirm(&mut self, client: Client, limits: &Limits) {
-        let Some(Ask { to: node, stage: Stage::Noted(note), .. }) = self.client(client).ask else { return };
+        let Some(Request { to: node, stage: Stage::Noted(note), .. }) = self.client(client).request else { return };
         self.catch_up(node, limits);
         match note {
             Note::Renewed if self.is_home(client, node) => self.answer(node, Some(client), Answer::Renewed),
@@ -155,9 +165,9 @@ impl World {
 
     /// The home ends a session whose TTL has elapsed.
     pub fn end(&mut self, server: Server, client: Client, limits: &Limits) {
-        let Some(life) = &mut self.servers[usize::from(server)] else { return };
-        let home = life.node;
-        let Some(timer) = life.timer(client) else { return };
+        let Some(instance) = &mut self.servers[usize::from(server)] else { return };
+        let home = instance.node;
+        let Some(timer) = instance.timer(client) else { return };
         timer.over = true;
         let opened = timer.opened;
         self.begin(home, Command::End { client, opened, home }, None, limits);
@@ -165,16 +175,16 @@ impl World {
 
     /// A server sends a heartbeat.
     pub fn heartbeat(&mut self, server: Server) {
-        if let Some(life) = &mut self.servers[usize::from(server)] {
-            (life.heartbeat, life.has_sent_heartbeat) = (Some(0), true);
+        if let Some(instance) = &mut self.servers[usize::from(server)] {
+            (instance.heartbeat, instance.has_sent_heartbeat) = (Some(0), true);
         }
     }
 
     /// A heartbeat is committed; `answered` unless the response is lost. `Heartbeats::heartbeat_once`.
     pub fn heartbeat_arrives(&mut self, server: Server, answered: bool, limits: &Limits) {
-        let Some(life) = &mut self.servers[usize::from(server)] else { return };
-        let Some(age) = life.heartbeat.take() else { return };
-        let record = &mut self.store.presences[usize::from(life.node)];
+        let Some(instance) = &mut self.servers[usize::from(server)] else { return };
+        let Some(age) = instance.heartbeat.take() else { return };
+        let record = &mut self.store.server_records[usize::from(instance.node)];
         if !record.dead {
             record.heartbeat += 1;
         }
@@ -183,31 +193,31 @@ impl World {
         }
         if record.dead && !limits.has(Flaw::DeadHeartbeatsOn) {
             // The server restarts under a new id.
-            let life = self.start(limits);
-            self.servers[usize::from(server)] = Some(life);
+            let instance = self.start(limits);
+            self.servers[usize::from(server)] = Some(instance);
             return;
         }
-        if life.lease == 0 {
-            life.refresh(limits);
+        if instance.lease == 0 {
+            instance.refresh(limits);
         }
-        life.lease = life.lease.max(limits.lease_validity().saturating_sub(age));
-        life.look_at(&self.store.presences);
+        instance.lease = instance.lease.max(limits.lease_validity().saturating_sub(age));
+        instance.look_at(&self.store.server_records);
     }
 
     /// A server marks a silent server dead, if the heartbeat has not changed.
     pub fn mark_dead(&mut self, server: Server, node: Node, limits: &Limits) {
-        let Some(life) = &mut self.servers[usize::from(server)] else { return };
-        let Some(place) = life.others.iter().position(|seen| seen.node == node) else { return };
-        let seen = life.others.remove(place);
-        let record = &mut self.store.presences[usize::from(node)];
+        let Some(instance) = &mut self.servers[usize::from(server)] else { return };
+        let Some(index) = instance.others.iter().position(|seen| seen.node == node) else { return };
+        let seen = instance.others.remove(index);
+        let record = &mut self.store.server_records[usize::from(node)];
         record.dead |= record.heartbeat == seen.heartbeat || limits.has(Flaw::DeadWithoutCondition);
     }
 }
 
-impl Life {
+impl Instance {
     /// Observes the other servers' heartbeats. `Heartbeats::look_at`.
-    pub fn look_at(&mut self, presences: &[ServerRecord]) {
-        for (node, record) in (0..).zip(presences).filter(|(node, _)| *node != self.node) {
+    pub fn look_at(&mut self, server_records: &[ServerRecord]) {
+        for (node, record) in (0..).zip(server_records).filter(|(node, _)| *node != self.node) {
             let seen = self.others.iter_mut().find(|seen| seen.node == node);
             match seen {
                 Some(seen) if seen.heartbeat != record.heartbeat => (seen.heartbeat, seen.age) = (record.heartbeat, 0),
@@ -215,7 +225,7 @@ impl Life {
                 None => self.others.push(Seen { node, heartbeat: record.heartbeat, age: 0 }),
             }
         }
-        self.others.retain(|seen| !presences[usize::from(seen.node)].dead);
+        self.others.retain(|seen| !server_records[usize::from(seen.node)].dead);
         self.others.sort_by_key(|seen| seen.node);
     }
 }

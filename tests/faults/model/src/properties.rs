@@ -3,9 +3,9 @@
 
 use stateright::Property;
 
-use crate::client::{Answer, Ask, Stage};
+use crate::client::{Answer, Request, Stage};
 use crate::limits::Limits;
-use crate::server::Life;
+use crate::server::Instance;
 use crate::store::{Batch, Store};
 use crate::table::{Client, Event, Node, Revision};
 use crate::world::World;
@@ -21,11 +21,11 @@ pub struct Account {
     /// The highest token ever granted.
     top: Revision,
     /// Batches that were reported to callers as not made.
-    refused: Vec<(Node, u8)>,
+    rejected: Vec<(Node, u8)>,
     /// The tokens of grants that a failover lost.
     lost: Vec<Revision>,
     /// Whether a failover lost anything.
-    shaken: bool,
+    has_lost_commits: bool,
     ttl: u8,
     /// Whether a session ended too early.
     ended_early: bool,
@@ -34,7 +34,7 @@ pub struct Account {
     /// Whether a renewal was acknowledged for a session that had ended.
     revived: bool,
     /// Whether a change was reported as rejected that had been made or was in progress.
-    guessed: bool,
+    rejected_wrongly: bool,
 }
 
 impl Account {
@@ -45,14 +45,14 @@ impl Account {
             promised: vec![0; limits.clients.into()],
             served: vec![0; limits.clients.into()],
             top: 0,
-            refused: Vec::new(),
+            rejected: Vec::new(),
             lost: Vec::new(),
-            shaken: false,
+            has_lost_commits: false,
             ttl: limits.ttl - limits.drift,
             ended_early: false,
             token_fell: false,
             revived: false,
-            guessed: false,
+            rejected_wrongly: false,
         }
     }
 
@@ -70,10 +70,11 @@ impl Account {
     }
 
     /// Advances time by a tick.
-    pub fn tick(&mut self, store: &Store, servers: &[Option<Life>]) {
+    pub fn tick(&mut self, store: &Store, servers: &[Option<Instance>]) {
         self.promised.iter_mut().for_each(|left| *left = left.saturating_sub(1));
         for (served, session) in self.served.iter_mut().zip(&store.head.sessions) {
-            let serves = |home: Node| servers.iter().flatten().any(|life| life.node == home && life.lease > 0);
+            let serves =
+                |home: Node| servers.iter().flatten().any(|instance| instance.node == home && instance.lease > 0);
             if session.is_some_and(|session| serves(session.home)) {
                 *served = (*served + 1).min(self.ttl);
             }
@@ -91,7 +92,8 @@ impl Account {
                 Event::Opened { client, .. } | Event::Attached { client, .. } => self.served[usize::from(client)] = 0,
                 Event::Ended { client } => {
                     let client = usize::from(client);
-                    self.ended_early |= !self.shaken && (self.promised[client] > 0 || self.served[client] < self.ttl);
+                    self.ended_early |=
+                        !self.has_lost_commits && (self.promised[client] > 0 || self.served[client] < self.ttl);
                 }
                 _ => {}
             }
@@ -100,19 +102,19 @@ impl Account {
 
     /// Records an acknowledged renewal.
     pub fn renewed(&mut self, client: Client, store: &Store) {
-        self.revived |= !self.shaken && store.head.session(client).is_none();
+        self.revived |= !self.has_lost_commits && store.head.session(client).is_none();
     }
 
     /// Records a reply to a caller that a batch was not made.
-    pub fn refused(&mut self, node: Node, number: u8, store: &Store) {
-        let under_way = store.under_way[usize::from(node)].as_ref().is_some_and(|batch| batch.number == number);
-        self.guessed |= under_way || store.has(node, number);
-        self.refused.push((node, number));
+    pub fn rejected(&mut self, node: Node, number: u8, store: &Store) {
+        let in_progress = store.in_progress[usize::from(node)].as_ref().is_some_and(|batch| batch.number == number);
+        self.rejected_wrongly |= in_progress || store.has(node, number);
+        self.rejected.push((node, number));
     }
 
-    /// Records that a failover lost the grants with these tokens, and possibly more (`shaken`).
-    pub fn lost(&mut self, shaken: bool, tokens: impl Iterator<Item = Revision>) {
-        self.shaken |= shaken;
+    /// Records that a failover lost the grants with these tokens, and possibly more (`has_lost_commits`).
+    pub fn lost(&mut self, has_lost_commits: bool, tokens: impl Iterator<Item = Revision>) {
+        self.has_lost_commits |= has_lost_commits;
         self.lost.extend(tokens);
     }
 }
@@ -120,30 +122,31 @@ impl Account {
 /// S1, S6. A database that lost commits is the one necessary exception; there, fencing protects the resource.
 pub const ONE_HOLDER: &str = "at most one client holds the lock by its own count";
 /// S2.
-pub const TOKENS_RISE: &str = "every token is greater than all before";
+pub const TOKENS_RISE: &str = "every token is greater than all earlier ones";
 /// S4.
-pub const IN_LOG: &str = "a grant that a client hears of is in the log";
+pub const IN_LOG: &str = "a grant that a client receives is in the log";
 /// S5.
 pub const NO_EARLY_END: &str = "no session ends before its time";
 /// S3.
-pub const NO_REVIVAL: &str = "what has ended is not renewed, and what is over stays over";
+pub const NO_REVIVAL: &str = "an ended session is not renewed, and a lapsed session stays lapsed";
 /// S4.
-pub const REFUSED_IS_NOT: &str = "what was refused is not in the log";
+pub const REJECTED_IS_NOT_IN_LOG: &str = "a rejected batch is not in the log";
 /// S4.
-pub const NOT_GUESSED: &str = "nothing is called refused that was made or is under way";
+pub const REJECTED_IS_NOT_MADE: &str = "no batch is reported as rejected that was made or is in progress";
 /// L1.
-pub const HANDED_ON: &str = "a dead holder's lock goes to a waiter that lives";
+pub const PASSED_ON: &str = "the lock of a dead client passes to a living waiter";
 /// L4.
 pub const ANSWERED: &str = "every request is answered";
 /// The outcome of a failover that lost grants.
-pub const LEARNT: &str = "who believes to hold the lock does";
+pub const HOLDERS_AGREE: &str = "a client that considers its hold valid holds the lock";
 
 /// The properties of a model. Liveness is only claimed where every participant does what it can do.
 #[must_use]
 pub fn of(limits: &Limits) -> Vec<Property<Limits>> {
     let mut all = vec![
         Property::always(ONE_HOLDER, |_, world: &World| {
-            world.account.shaken || world.clients.iter().filter(|client| client.is_valid_holder()).count() <= 1
+            world.account.has_lost_commits
+                || world.clients.iter().filter(|client| client.is_valid_holder()).count() <= 1
         }),
         Property::always(TOKENS_RISE, |_, world: &World| !world.account.token_fell),
         Property::always(IN_LOG, |_, world: &World| every_grant_is_in_log(world)),
@@ -151,21 +154,21 @@ pub fn of(limits: &Limits) -> Vec<Property<Limits>> {
         Property::always(NO_REVIVAL, |_, world: &World| {
             !world.account.revived && world.clients.iter().all(|client| !client.over || client.left == 0)
         }),
-        Property::always(REFUSED_IS_NOT, |_, world: &World| {
-            world.account.refused.iter().all(|(node, number)| !world.store.has(*node, *number))
+        Property::always(REJECTED_IS_NOT_IN_LOG, |_, world: &World| {
+            world.account.rejected.iter().all(|(node, number)| !world.store.has(*node, *number))
         }),
-        Property::always(NOT_GUESSED, |_, world: &World| !world.account.guessed),
+        Property::always(REJECTED_IS_NOT_MADE, |_, world: &World| !world.account.rejected_wrongly),
     ];
     if limits.prompt {
         all.extend([
             Property::eventually(ANSWERED, |limits: &Limits, world: &World| {
                 world.now == limits.ticks && nothing_is_open(world)
             }),
-            Property::eventually(HANDED_ON, |limits: &Limits, world: &World| {
-                world.now == limits.ticks && the_living_had_it(world)
+            Property::eventually(PASSED_ON, |limits: &Limits, world: &World| {
+                world.now == limits.ticks && a_living_client_had_it(world)
             }),
-            Property::eventually(LEARNT, |limits: &Limits, world: &World| {
-                world.now == limits.ticks && believers_hold(world)
+            Property::eventually(HOLDERS_AGREE, |limits: &Limits, world: &World| {
+                world.now == limits.ticks && valid_holders_hold(world)
             }),
         ]);
     }
@@ -174,30 +177,30 @@ pub fn of(limits: &Limits) -> Vec<Property<Limits>> {
 
 fn every_grant_is_in_log(world: &World) -> bool {
     (0..).zip(&world.clients).all(|(id, client)| {
-        let answered = match client.ask {
-            Some(Ask { stage: Stage::Answered(Answer::Open(token, _)), .. }) => token,
+        let answered = match client.request {
+            Some(Request { stage: Stage::Answered(Answer::Open(token, _)), .. }) => token,
             _ => None,
         };
-        [client.hold, client.told, answered].into_iter().flatten().all(|heard| {
-            let is_it = |event: Event| event == Event::Granted { client: id, token: heard };
+        [client.hold, client.pending_grant, answered].into_iter().flatten().all(|received| {
+            let is_it = |event: Event| event == Event::Granted { client: id, token: received };
             let mut events = world.store.log.iter().flat_map(|batch| &batch.events);
-            events.any(|recorded| is_it(recorded.event)) || world.account.lost.contains(&heard)
+            events.any(|recorded| is_it(recorded.event)) || world.account.lost.contains(&received)
         })
     })
 }
 
 fn nothing_is_open(world: &World) -> bool {
-    world.clients.iter().all(|client| !client.lives || client.ask.is_none())
+    world.clients.iter().all(|client| !client.lives || client.request.is_none())
 }
 
 /// If a client died and others live, one of the living clients has held the lock or lost its session.
-fn the_living_had_it(world: &World) -> bool {
+fn a_living_client_had_it(world: &World) -> bool {
     let dies = world.clients.iter().any(|client| !client.lives);
     let mut living = world.clients.iter().filter(|client| client.lives).peekable();
     !dies || living.peek().is_none() || living.any(|client| client.has_held || client.over)
 }
 
-fn believers_hold(world: &World) -> bool {
-    let mut believers = (0..).zip(&world.clients).filter(|(_, client)| client.is_valid_holder());
-    believers.all(|(id, client)| world.store.head.token_of(id) == client.hold)
+fn valid_holders_hold(world: &World) -> bool {
+    let mut holders = (0..).zip(&world.clients).filter(|(_, client)| client.is_valid_holder());
+    holders.all(|(id, client)| world.store.head.token_of(id) == client.hold)
 }

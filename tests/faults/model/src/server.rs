@@ -1,4 +1,4 @@
-//! Models one life of a server: its lease, its home's timers, and its sequencer's replica.
+//! Models one run of a server: its lease, its home's timers, and its sequencer's replica.
 
 use crate::flaw::Flaw;
 use crate::limits::Limits;
@@ -7,7 +7,7 @@ use crate::table::{Client, Command, Node, Revision, Table};
 
 /// A running server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Life {
+pub struct Instance {
     /// Its id.
     pub node: Node,
     /// Its replica. `server/src/sequencer/replica.rs`.
@@ -60,15 +60,15 @@ pub struct Job {
     /// Its events.
     pub batch: Batch,
     /// The client that waits for the reply. `None` for a command that the server issued itself.
-    pub asker: Option<Client>,
+    pub caller: Option<Client>,
     /// Whether an earlier attempt may have been committed.
     pub unknown: bool,
     /// Whether the append was sent to the database, as far as the server knows.
     pub sent: bool,
 }
 
-impl Life {
-    /// Starts a life from the state of the store.
+impl Instance {
+    /// Starts a server from the state of the store.
     #[must_use]
     pub fn new(node: Node, table: Table, limits: &Limits) -> Self {
         let timers = vec![None; table.sessions.len()];
@@ -97,7 +97,7 @@ impl Life {
             *age += 1;
         }
         for seen in &mut self.others {
-            seen.age = (seen.age + 1).min(limits.patience());
+            seen.age = (seen.age + 1).min(limits.dead_after());
         }
         // The service clock stops while the server has no lease.
         if serves || limits.has(Flaw::AgesWithoutLease) {

@@ -46,24 +46,24 @@ pub struct Store {
     /// Number of failovers so far.
     pub failovers: u8,
     /// The nodes, in the order in which they registered.
-    pub presences: Vec<ServerRecord>,
+    pub server_records: Vec<ServerRecord>,
     /// The append in progress of each node.
-    pub under_way: Vec<Option<Batch>>,
+    pub in_progress: Vec<Option<Batch>>,
 }
 
 impl Store {
     /// A new database.
     #[must_use]
     pub fn new(clients: u8) -> Self {
-        let (log, presences, under_way) = (Vec::new(), Vec::new(), Vec::new());
-        Self { log, head: Table::new(clients), intact: true, failovers: 0, presences, under_way }
+        let (log, server_records, in_progress) = (Vec::new(), Vec::new(), Vec::new());
+        Self { log, head: Table::new(clients), intact: true, failovers: 0, server_records, in_progress }
     }
 
     /// Registers a node by its first heartbeat.
     pub fn register(&mut self) -> Node {
-        self.presences.push(ServerRecord { heartbeat: 1, dead: false });
-        self.under_way.push(None);
-        (self.presences.len() - 1) as Node
+        self.server_records.push(ServerRecord { heartbeat: 1, dead: false });
+        self.in_progress.push(None);
+        (self.server_records.len() - 1) as Node
     }
 
     /// Appends a batch if the log is at the batch's previous revision and this is the database on which the head was
@@ -94,7 +94,7 @@ impl Store {
         self.head = head;
         self.intact = false;
         self.failovers += 1;
-        self.under_way.iter_mut().for_each(|batch| *batch = None);
+        self.in_progress.iter_mut().for_each(|batch| *batch = None);
         gone
     }
 

@@ -6,7 +6,7 @@ use crate::flaw::Flaw;
 pub type Revision = u8;
 /// A client, and its session.
 pub type Client = u8;
-/// One life of a server, under its own id.
+/// One run of a server, under its own id.
 pub type Node = u8;
 
 /// An event.

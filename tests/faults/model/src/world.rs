@@ -6,7 +6,7 @@ use crate::action::Action;
 use crate::client::Client;
 use crate::limits::{Budget, Limits};
 use crate::properties::{self, Account};
-use crate::server::Life;
+use crate::server::Instance;
 use crate::store::Store;
 use crate::table::{self, Command, Node};
 
@@ -18,7 +18,7 @@ pub struct World {
     /// The database.
     pub store: Store,
     /// The servers. `None` if a server is down.
-    pub servers: Vec<Option<Life>>,
+    pub servers: Vec<Option<Instance>>,
     /// The clients.
     pub clients: Vec<Client>,
     /// Remaining optional events.
@@ -38,8 +38,8 @@ impl World {
             account: Account::new(limits),
         };
         world.servers = (0..limits.servers).map(|_| Some(world.start(limits))).collect();
-        for life in world.servers.iter_mut().flatten() {
-            life.look_at(&world.store.presences);
+        for instance in world.servers.iter_mut().flatten() {
+            instance.look_at(&world.store.server_records);
         }
         if limits.begun {
             world.have_begun(limits);
@@ -48,11 +48,11 @@ impl World {
     }
 
     /// Starts a server: it registers and loads the current state.
-    pub fn start(&mut self, limits: &Limits) -> Life {
+    pub fn start(&mut self, limits: &Limits) -> Instance {
         let node = self.store.register();
-        let mut life = Life::new(node, self.store.head.clone(), limits);
-        life.rebuild(limits);
-        life
+        let mut instance = Instance::new(node, self.store.head.clone(), limits);
+        instance.rebuild(limits);
+        instance
     }
 
     /// Starts with every client's request for the lock already answered. Clients are distributed over the servers in
@@ -63,32 +63,32 @@ impl World {
             let node = server as Node;
             let command = Command::Acquire { client, home: node };
             let batch = {
-                let Some(life) = &mut self.servers[server] else { continue };
-                life.batch(self.store.head.decide(command, None), self.store.head.revision)
+                let Some(instance) = &mut self.servers[server] else { continue };
+                instance.batch(self.store.head.decide(command, None), self.store.head.revision)
             };
             self.commit(&batch, limits);
-            for life in self.servers.iter_mut().flatten() {
-                life.take_over(&batch, limits);
+            for instance in self.servers.iter_mut().flatten() {
+                instance.take_over(&batch, limits);
             }
             let token = self.store.head.token_of(client);
             self.account.promise(client, limits.client_validity());
-            let asker = &mut self.clients[usize::from(client)];
-            asker.is_new = false;
-            asker.left = limits.client_validity();
-            asker.stream = Some(node);
-            (asker.hold, asker.waits, asker.has_held) = (token, token.is_none(), token.is_some());
+            let caller = &mut self.clients[usize::from(client)];
+            caller.is_new = false;
+            caller.left = limits.client_validity();
+            caller.stream = Some(node);
+            (caller.hold, caller.waits, caller.has_held) = (token, token.is_none(), token.is_some());
         }
     }
 
     /// The running server with this id.
-    pub fn life(&mut self, node: Node) -> Option<&mut Life> {
-        self.servers.iter_mut().flatten().find(|life| life.node == node)
+    pub fn instance(&mut self, node: Node) -> Option<&mut Instance> {
+        self.servers.iter_mut().flatten().find(|instance| instance.node == node)
     }
 
     /// Whether the server with this id runs.
     #[must_use]
     pub fn runs(&self, node: Node) -> bool {
-        self.servers.iter().flatten().any(|life| life.node == node)
+        self.servers.iter().flatten().any(|instance| instance.node == node)
     }
 
     /// The state of a client.
@@ -103,12 +103,12 @@ impl World {
         for client in &mut self.clients {
             client.over |= client.left == 1;
             client.left = client.left.saturating_sub(1);
-            client.has_asked = false;
-            if let Some(ask) = &mut client.ask {
-                ask.age = (ask.age + 1).min(limits.ttl);
+            client.has_sent_request = false;
+            if let Some(request) = &mut client.request {
+                request.age = (request.age + 1).min(limits.ttl);
             }
         }
-        self.servers.iter_mut().flatten().for_each(|life| life.tick(limits));
+        self.servers.iter_mut().flatten().for_each(|instance| instance.tick(limits));
     }
 }
 
@@ -125,7 +125,7 @@ impl Model for Limits {
         world.server_actions(self, actions);
         let idle = actions.is_empty();
         if world.now + self.calm <= self.ticks {
-            world.mishaps(self, actions);
+            world.faults(self, actions);
         }
         if world.now < self.ticks && (idle || !self.prompt) {
             actions.push(Action::Tick);

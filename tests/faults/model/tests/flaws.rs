@@ -4,11 +4,12 @@ use tenure_model::check::check;
 use tenure_model::flaw::Flaw;
 use tenure_model::limits::{Budget, Limits};
 use tenure_model::properties::{
-    ANSWERED, HANDED_ON, IN_LOG, NO_EARLY_END, NO_REVIVAL, NOT_GUESSED, ONE_HOLDER, REFUSED_IS_NOT, TOKENS_RISE,
+    ANSWERED, IN_LOG, NO_EARLY_END, NO_REVIVAL, ONE_HOLDER, PASSED_ON, REJECTED_IS_NOT_IN_LOG, REJECTED_IS_NOT_MADE,
+    TOKENS_RISE,
 };
 
 /// The model in which a flaw shows, and the properties that it may break there.
-fn shows(flaw: Flaw) -> (Limits, &'static [&'static str]) {
+fn model_for(flaw: Flaw) -> (Limits, &'static [&'static str]) {
     let fresh = Limits::default();
     let begun = Limits { begun: true, ..Limits::default() };
     let alone = Limits { clients: 1, ticks: 4, ..begun };
@@ -20,7 +21,7 @@ fn shows(flaw: Flaw) -> (Limits, &'static [&'static str]) {
         Flaw::PublishedEarly => {
             (Limits { budget: Budget { unavailables: 1, ..Budget::default() }, ..fresh }, &[IN_LOG, ONE_HOLDER])
         }
-        Flaw::UnknownIsRefused => (unknown, &[NOT_GUESSED, REFUSED_IS_NOT]),
+        Flaw::UnknownIsRejected => (unknown, &[REJECTED_IS_NOT_MADE, REJECTED_IS_NOT_IN_LOG]),
         Flaw::UnknownIsCommitted => (unknown, &[IN_LOG, ONE_HOLDER]),
         Flaw::UnknownIsForgotten => (Limits { prompt: true, ticks: 5, calm: 5, ..unknown }, &[ANSWERED]),
         Flaw::ConflictIsCommitted => (fresh, &[IN_LOG, ONE_HOLDER]),
@@ -34,10 +35,10 @@ fn shows(flaw: Flaw) -> (Limits, &'static [&'static str]) {
         }
         Flaw::NoAdoption => {
             let budget = Budget { server_crashes: 1, client_crashes: 1, ..Budget::default() };
-            (Limits { ticks: 7, calm: 6, budget, ..prompt }, &[HANDED_ON])
+            (Limits { ticks: 7, calm: 6, budget, ..prompt }, &[PASSED_ON])
         }
         Flaw::LeaseIgnored | Flaw::DeadWithoutCondition | Flaw::DeadHeartbeatsOn => (alone, &[NO_EARLY_END]),
-        Flaw::ImpatientWithOthers => (Limits { ticks: 3, lease: 3, ..alone }, &[NO_EARLY_END]),
+        Flaw::MarkedDeadEarly => (Limits { ticks: 3, lease: 3, ..alone }, &[NO_EARLY_END]),
         Flaw::AgesWithoutLease => (Limits { ticks: 3, lease: 1, ..alone }, &[NO_EARLY_END]),
         Flaw::RenewalRevives | Flaw::FreshTtlRevives => (slow, &[NO_EARLY_END, NO_REVIVAL]),
         Flaw::CallWithoutBarrier => (Limits { ticks: 3, calls: true, ..alone }, &[NO_EARLY_END]),
@@ -50,7 +51,7 @@ fn shows(flaw: Flaw) -> (Limits, &'static [&'static str]) {
             (Limits { clients: 3, ticks: 1, ttl: 1, budget, ..begun }, &[TOKENS_RISE])
         }
         Flaw::WaiterForgotten => {
-            (Limits { budget: Budget { client_crashes: 1, ..Budget::default() }, ..prompt }, &[HANDED_ON])
+            (Limits { budget: Budget { client_crashes: 1, ..Budget::default() }, ..prompt }, &[PASSED_ON])
         }
     }
 }
@@ -58,7 +59,7 @@ fn shows(flaw: Flaw) -> (Limits, &'static [&'static str]) {
 #[test]
 fn every_flaw_is_found() {
     for flaw in Flaw::ALL {
-        let (limits, expected) = shows(flaw);
+        let (limits, expected) = model_for(flaw);
         // One thread: with several, the broken property that is found first would depend on timing.
         check(Limits { flaw: Some(flaw), ..limits }, 1).assert_found(flaw, expected);
     }

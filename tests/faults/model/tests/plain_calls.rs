@@ -3,14 +3,14 @@
 use tenure_model::calls::flaw::Flaw;
 use tenure_model::calls::limits::{Budget, Limits};
 use tenure_model::calls::properties::{
-    CANCELLED, HELD, KEEPS_PLACE, NOT_FORGOTTEN, NOTHING_LEFT, NOTHING_STAYS, ONE_HOLDER,
+    CANCELLED, HELD, KEEPS_POSITION, NOT_FORGOTTEN, NOTHING_LEFT, NOTHING_STAYS, ONE_HOLDER,
 };
 use tenure_model::check::check;
 
 fn holds(limits: Limits) {
     let report = check(limits, 2);
     assert!(report.broken.is_empty(), "{report:#?}");
-    assert!(report.states > 1_000, "only {} states: nothing happens in it", report.states);
+    assert!(report.states > 1_000, "only {} states: the model does nothing", report.states);
 }
 
 #[test]
@@ -20,7 +20,7 @@ fn waits_that_end_in_every_way_while_the_home_moves() {
 }
 
 #[test]
-fn three_calls_of_one_session_that_time_out_or_are_left() {
+fn three_calls_of_one_session_that_time_out_or_are_abandoned() {
     let budget = Budget { releases: 1, timeouts: 2, leaves: 2, ..Budget::default() };
     holds(Limits { acquires: 3, budget, ..Limits::default() });
 }
@@ -32,19 +32,19 @@ fn cancels_between_calls_that_wait_or_do_not() {
 }
 
 #[test]
-fn calls_that_other_servers_decide() {
-    let budget = Budget { releases: 1, cancels: 1, timeouts: 1, leaves: 1, passes: 1, ..Budget::default() };
+fn calls_decided_by_other_servers() {
+    let budget = Budget { releases: 1, cancels: 1, timeouts: 1, leaves: 1, forwards: 1, ..Budget::default() };
     holds(Limits { budget, ..Limits::default() });
 }
 
 #[test]
-fn a_server_that_crashes_with_calls_answers_that_are_lost_and_sessions_that_expire() {
+fn server_crash_with_lost_replies_and_expired_sessions() {
     let budget = Budget { releases: 1, crashes: 1, losses: 1, leaves: 1, expiries: 1, ..Budget::default() };
     holds(Limits { servers: 3, budget, ..Limits::default() });
 }
 
 #[test]
-fn two_clients_that_ask_again_and_release() {
+fn two_clients_that_acquire_again_and_release() {
     let budget = Budget { releases: 2, timeouts: 1, leaves: 1, ..Budget::default() };
     holds(Limits { again: 1, budget, ..Limits::default() });
 }
@@ -56,23 +56,25 @@ fn three_clients_in_the_queue() {
 }
 
 #[test]
-fn a_server_that_loads_its_table_anew_behind_the_log_or_ahead_of_what_it_has_seen() {
+fn server_that_reloads_its_table_behind_the_log_or_ahead_of_what_it_has_seen() {
     let budget = Budget { releases: 1, timeouts: 1, leaves: 1, crashes: 1, reloads: 1, ..Budget::default() };
     holds(Limits { budget, ..Limits::default() });
 }
 
 /// The model in which a flaw shows, and the properties that it may break there.
-fn shows(flaw: Flaw) -> (Limits, &'static [&'static str]) {
+fn model_for(flaw: Flaw) -> (Limits, &'static [&'static str]) {
     let none = Budget::default();
     let calls = |acquires, budget| Limits { acquires, budget, ..Limits::default() };
     match flaw {
-        Flaw::CancelledAtHome => (calls(1, Budget { releases: 1, renews: 1, ..none }), &[HELD, KEEPS_PLACE]),
+        Flaw::CancelledAtHome => (calls(1, Budget { releases: 1, renews: 1, ..none }), &[HELD, KEEPS_POSITION]),
         Flaw::WaitEndsAtHome => (calls(1, Budget { timeouts: 1, renews: 1, ..none }), &[NOTHING_LEFT, NOTHING_STAYS]),
         Flaw::CancelForgotten => (calls(1, Budget { cancels: 1, ..none }), &[CANCELLED]),
         Flaw::RepeatedCancelSkipped => (calls(1, Budget { cancels: 2, ..none }), &[CANCELLED]),
-        Flaw::PassedGrantIsNew => (calls(2, Budget { releases: 1, leaves: 1, passes: 1, ..none }), &[HELD, ONE_HOLDER]),
+        Flaw::ForwardedGrantIsNew => {
+            (calls(2, Budget { releases: 1, leaves: 1, forwards: 1, ..none }), &[HELD, ONE_HOLDER])
+        }
         Flaw::NoAcknowledge => (calls(2, Budget { releases: 1, leaves: 1, ..none }), &[HELD, ONE_HOLDER]),
-        Flaw::AsksAgain => (calls(2, Budget { timeouts: 1, ..none }), &[NOTHING_LEFT]),
+        Flaw::AcquireResent => (calls(2, Budget { timeouts: 1, ..none }), &[NOTHING_LEFT]),
         Flaw::WaitLeftBehind => (calls(2, Budget { timeouts: 1, leaves: 1, ..none }), &[NOTHING_STAYS]),
         Flaw::WaitsNotAdopted => (calls(1, Budget { crashes: 1, ..none }), &[NOTHING_STAYS]),
         Flaw::JudgedBehind => (calls(1, Budget { releases: 1, reloads: 1, ..none }), &[HELD]),
@@ -89,7 +91,7 @@ fn shows(flaw: Flaw) -> (Limits, &'static [&'static str]) {
 #[test]
 fn every_flaw_is_found() {
     for flaw in Flaw::ALL {
-        let (limits, expected) = shows(flaw);
+        let (limits, expected) = model_for(flaw);
         // One thread: with several, the broken property that is found first would depend on timing.
         check(Limits { flaw: Some(flaw), ..limits }, 1).assert_found(flaw, expected);
         let without = check(limits, 1);

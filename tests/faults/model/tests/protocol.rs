@@ -6,24 +6,24 @@ use tenure_model::limits::{Budget, Limits};
 fn holds(limits: Limits) {
     let report = check(limits, 2);
     assert!(report.broken.is_empty(), "{report:#?}");
-    assert!(report.states > 1_000, "only {} states: nothing happens in it", report.states);
+    assert!(report.states > 1_000, "only {} states: the model does nothing", report.states);
 }
 
 #[test]
-fn a_first_grant_with_appends_that_fail_in_every_way_and_a_failover_that_loses_commits() {
+fn first_grant_with_failing_appends_and_a_failover_that_loses_commits() {
     let budget = Budget { unknowns: 2, failovers: 1, lost_batches: 2, ..Budget::default() };
     holds(Limits { budget, ..Limits::default() });
 }
 
 #[test]
-fn a_first_grant_with_a_release_a_refusal_and_a_server_that_dies() {
+fn first_grant_with_a_release_a_rejection_and_a_server_crash() {
     let budget =
         Budget { unknowns: 1, unavailables: 1, releases: 1, server_crashes: 1, restarts: 1, ..Budget::default() };
     holds(Limits { budget, ..Limits::default() });
 }
 
 #[test]
-fn time_that_passes_at_any_moment() {
+fn ticks_at_any_moment() {
     holds(Limits { clients: 1, ticks: 3, begun: true, ..Limits::default() });
 }
 
@@ -40,7 +40,7 @@ fn slow_renewals_and_heartbeats_and_appends() {
 }
 
 #[test]
-fn calls_to_whatever_server() {
+fn renewal_calls_to_any_server() {
     let budget = Budget { unknowns: 1, ..Budget::default() };
     holds(Limits { clients: 1, ticks: 2, begun: true, calls: true, budget, ..Limits::default() });
 }
@@ -51,13 +51,13 @@ fn clocks_that_run_ahead() {
 }
 
 #[test]
-fn in_the_end_the_lock_of_the_dead_goes_to_the_living_and_everybody_is_answered() {
+fn lock_of_a_dead_client_passes_to_a_living_one_and_every_request_is_answered() {
     let budget = Budget { client_crashes: 1, server_crashes: 1, unknowns: 1, ..Budget::default() };
     holds(Limits { ticks: 6, calm: 5, prompt: true, begun: true, budget, ..Limits::default() });
 }
 
 #[test]
-fn in_the_end_whoever_believes_to_hold_does_even_after_a_failover() {
+fn valid_holders_hold_the_lock_after_a_failover() {
     let budget = Budget { failovers: 1, lost_batches: 2, ..Budget::default() };
     holds(Limits { ticks: 5, calm: 5, prompt: true, begun: true, budget, ..Limits::default() });
 }

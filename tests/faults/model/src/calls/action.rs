@@ -3,7 +3,7 @@
 use super::table::{Client, Command, Id, Server};
 
 /// A call, by index among the calls in progress.
-pub type Place = usize;
+pub type CallIndex = usize;
 
 /// One step of a client, a server, or the environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,28 +17,28 @@ pub enum Action {
     /// A client renews its session at a server that is not its home.
     Renew(Client, Server),
     /// A client abandons a call, and the call's server notices.
-    Leave(Place),
+    Leave(CallIndex),
     /// A client receives the reply to a call.
-    Deliver(Place),
+    Deliver(CallIndex),
     /// The reply to a call is lost.
-    Lose(Place),
+    Lose(CallIndex),
 
     /// A server follows the log by one batch.
     Follow(Server),
     /// A server decides an Acquire.
-    Decide(Place),
+    Decide(CallIndex),
     /// A server forwards an Acquire, or the end of a wait, to another server, which decides it on behalf of the first.
-    Pass(Place, Server),
+    Forward(CallIndex, Server),
     /// A wait times out.
-    TimeOut(Place),
+    TimeOut(CallIndex),
     /// A server ends a wait that has timed out.
-    EndWait(Place),
+    EndWait(CallIndex),
     /// A call has a grant, and returns it unless the grant must be acknowledged first.
-    Return(Place),
+    Return(CallIndex),
     /// A server acknowledges a grant that was made for a call at another server.
-    Acknowledge(Place),
+    Acknowledge(CallIndex),
     /// A call notices that its claim is awaited at another server, and sends its Acquire again.
-    AskAgain(Place),
+    Resend(CallIndex),
     /// A server decides a command whose call has ended or does not need the outcome.
     Command(Server, Command),
     /// A server cancels a claim that has had no call for the reattach time.

@@ -1,7 +1,7 @@
 //! Models the clients: each spreads its calls over all servers, and may have an old call in progress when it makes the
 //! next.
 
-use super::action::{Action, Place};
+use super::action::{Action, CallIndex};
 use super::limits::Limits;
 use super::table::{Client, Command, Id, Server};
 use super::world::{Answer, Call, Program, Stage, World};
@@ -27,17 +27,17 @@ impl World {
                 }
             }
         }
-        for (place, call) in self.calls.iter().enumerate().filter(|(_, call)| !call.left) {
+        for (index, call) in self.calls.iter().enumerate().filter(|(_, call)| !call.left) {
             let is_answered = matches!(call.stage, Stage::Answered(_));
-            actions.extend((is_answered && self.budget.losses > 0).then_some(Action::Lose(place)));
-            actions.extend((!is_answered && self.budget.leaves > 0).then_some(Action::Leave(place)));
+            actions.extend((is_answered && self.budget.losses > 0).then_some(Action::Lose(index)));
+            actions.extend((!is_answered && self.budget.leaves > 0).then_some(Action::Leave(index)));
         }
     }
 
     /// Replies that can be delivered.
     pub(super) fn deliveries(&self, actions: &mut Vec<Action>) {
-        let answered = |(_, call): &(Place, &Call)| matches!(call.stage, Stage::Answered(_));
-        actions.extend(self.calls.iter().enumerate().filter(answered).map(|(place, _)| Action::Deliver(place)));
+        let answered = |(_, call): &(CallIndex, &Call)| matches!(call.stage, Stage::Answered(_));
+        actions.extend(self.calls.iter().enumerate().filter(answered).map(|(index, _)| Action::Deliver(index)));
     }
 
     fn client(&mut self, client: Client) -> &mut Program {
@@ -45,10 +45,10 @@ impl World {
     }
 
     pub(super) fn acquire(&mut self, client: Client, server: Server, queue: bool, limits: &Limits) {
-        let at = self.life(server).map_or(0, |life| life.at);
+        let at = self.instance(server).map_or(0, |instance| instance.at);
         let seen = self.table_at(at, limits).cancels[usize::from(client)];
-        let (passed, left, cancelled, stage) = (None, false, false, Stage::Received);
-        self.calls.push(Call { client, server, seen, queue, passed, left, cancelled, stage });
+        let (forwarded, left, cancelled, stage) = (None, false, false, Stage::Received);
+        self.calls.push(Call { client, server, seen, queue, forwarded, left, cancelled, stage });
         let client = self.client(client);
         client.acquires -= 1;
         client.has_cancelled = false;
@@ -81,8 +81,8 @@ impl World {
         (client.hold, client.first) = (None, first);
     }
 
-    pub(super) fn deliver(&mut self, place: Place) {
-        let Call { client, stage: Stage::Answered(answer), cancelled, .. } = self.calls.remove(place) else { return };
+    pub(super) fn deliver(&mut self, index: CallIndex) {
+        let Call { client, stage: Stage::Answered(answer), cancelled, .. } = self.calls.remove(index) else { return };
         if let Answer::Held(id) = answer
             && !cancelled
         {
@@ -97,14 +97,14 @@ impl World {
         }
     }
 
-    pub(super) fn lose(&mut self, place: Place) {
+    pub(super) fn lose(&mut self, index: CallIndex) {
         self.budget.losses -= 1;
-        self.lost(place);
+        self.lost(index);
     }
 
     /// A call ends without a reply.
-    pub(super) fn lost(&mut self, place: Place) {
-        let call = self.calls.remove(place);
+    pub(super) fn lost(&mut self, index: CallIndex) {
+        let call = self.calls.remove(index);
         if !call.left && !call.cancelled {
             let client = self.client(call.client);
             client.has_left = true;
@@ -113,18 +113,18 @@ impl World {
     }
 
     /// A client abandons a call. The command that its server's sequencer has received is decided nevertheless.
-    pub(super) fn leave_call(&mut self, place: Place) {
+    pub(super) fn leave_call(&mut self, index: CallIndex) {
         self.budget.leaves -= 1;
-        let call = self.calls[place];
+        let call = self.calls[index];
         let Call { client, server, stage, .. } = call;
         if !call.cancelled {
             self.client(client).has_left = true;
         }
         if stage == Stage::Received {
-            self.calls[place].left = true;
+            self.calls[index].left = true;
             return;
         }
-        self.calls.remove(place);
+        self.calls.remove(index);
         let command = match stage {
             Stage::TimedOut { id, ends: true, .. } => Some(Command::EndWait(id)),
             Stage::Acknowledging(id, _) => {
@@ -134,10 +134,10 @@ impl World {
             _ => None,
         };
         self.dropped(call);
-        if let (Some(command), Some(life)) = (command, &mut self.servers[usize::from(server)])
-            && !life.commands.contains(&command)
+        if let (Some(command), Some(instance)) = (command, &mut self.servers[usize::from(server)])
+            && !instance.commands.contains(&command)
         {
-            life.commands.push(command);
+            instance.commands.push(command);
         }
     }
 }

@@ -13,12 +13,12 @@ pub enum Flaw {
     RepeatedCancelSkipped,
     /// A call that another server has decided treats its grant as new, though an earlier call may have returned it in
     /// the meantime.
-    PassedGrantIsNew,
+    ForwardedGrantIsNew,
     /// A grant that was made for a call at another server is returned without an acknowledgement.
     NoAcknowledge,
     /// An earlier call, whose claim is awaited elsewhere, sends its Acquire again, which moves the claim back or makes
     /// a new one.
-    AsksAgain,
+    AcquireResent,
     /// A call that returns while another call waits for its claim does not count as ended, though the other call may
     /// have ended first.
     WaitLeftBehind,
@@ -45,9 +45,9 @@ impl Flaw {
         Self::WaitEndsAtHome,
         Self::CancelForgotten,
         Self::RepeatedCancelSkipped,
-        Self::PassedGrantIsNew,
+        Self::ForwardedGrantIsNew,
         Self::NoAcknowledge,
-        Self::AsksAgain,
+        Self::AcquireResent,
         Self::WaitLeftBehind,
         Self::WaitsNotAdopted,
         Self::JudgedBehind,

@@ -33,7 +33,7 @@ pub struct Budget {
     /// A client abandons a call.
     pub leaves: u8,
     /// A server forwards a command to another server.
-    pub passes: u8,
+    pub forwards: u8,
     /// A reply is lost.
     pub losses: u8,
     /// A wait times out.

@@ -4,8 +4,8 @@
 //! The model has one exclusive lock and one session per client. It has no clocks: anything that takes time may happen
 //! at any moment. Two assumptions about time remain. An abandoned claim is not cancelled before its server has decided
 //! the commands that it received about the claim, which takes far less than the reattach time. A running server follows
-//! the log. The call that last asked for a claim is registered for it: if its client abandons the call, the claim may be
-//! cancelled even if an earlier call waits.
+//! the log. The call that last requested a claim is registered for it: if its client abandons the call, the claim may
+//! be cancelled even if an earlier call waits.
 //!
 //! A request counts as sent when a server has received it. Neither the model nor the servers cover a request that is
 //! still in the network when its cancel is acknowledged.

@@ -15,11 +15,11 @@ pub const NOTHING_LEFT: &str = "a client whose calls were all answered without a
 /// The contract of calls without a reply.
 pub const NOTHING_STAYS: &str = "in the end a client without calls and without a grant has no claim";
 /// The contract of a cancel.
-pub const CANCELLED: &str = "after a cancel nothing of an earlier call takes effect";
+pub const CANCELLED: &str = "no earlier call takes effect after its cancel";
 /// L4.
 pub const NOT_FORGOTTEN: &str = "a call that waits has a claim in the queue, or notice of its end on the way";
 /// L3.
-pub const KEEPS_PLACE: &str = "no claim is cancelled while the call waits that asked for it last";
+pub const KEEPS_POSITION: &str = "no claim is cancelled while the call that last requested it waits";
 
 /// All properties.
 #[must_use]
@@ -44,7 +44,7 @@ pub fn all() -> Vec<Property<Limits>> {
             !world.cancel_overtaken && !(0..).zip(&world.clients).any(has_claim)
         }),
         Property::always(NOT_FORGOTTEN, |_, world: &World| every_wait_is_known(world)),
-        Property::always(KEEPS_PLACE, |_, world: &World| !world.place_lost),
+        Property::always(KEEPS_POSITION, |_, world: &World| !world.position_lost),
     ]
 }
 
@@ -57,7 +57,7 @@ fn without_calls(world: &World) -> impl Iterator<Item = (Client, &Program)> {
 /// Whether a server should have ended a remaining claim. Two kinds of grant may stay: one that was returned and lost on
 /// the way, and one for a call at a server that crashed, because no other server knows whether it was returned.
 fn is_left(world: &World, client: &Program, claim: Claim) -> bool {
-    let is_unknown = claim.at.is_some_and(|at| world.life(at).is_none());
+    let is_unknown = claim.at.is_some_and(|at| world.instance(at).is_none());
     world.head.waits(claim.id) || !(client.has_lost_grant || is_unknown && client.has_left)
 }
 
@@ -65,8 +65,10 @@ fn is_left(world: &World, client: &Program, claim: Claim) -> bool {
 fn every_wait_is_known(world: &World) -> bool {
     let is_served = world.head.queue.is_empty() || world.head.holder.is_some();
     is_served
-        && world.calls.iter().all(|call| match (call.stage, world.life(call.server)) {
-            (Stage::Waiting(id), Some(life)) => life.at < world.tail.len() || life.is_behind || world.head.waits(id),
+        && world.calls.iter().all(|call| match (call.stage, world.instance(call.server)) {
+            (Stage::Waiting(id), Some(instance)) => {
+                instance.at < world.tail.len() || instance.is_behind || world.head.waits(id)
+            }
             _ => true,
         })
 }

@@ -4,10 +4,10 @@
 use super::flaw::Flaw;
 use super::limits::Limits;
 use super::table::{Claim, Event, Id, Reason, Server, Table};
-use super::world::{Answer, Call, Life, Notice, Stage, World};
+use super::world::{Answer, Call, Instance, Notice, Stage, World};
 
 impl World {
-    pub(super) fn live(&mut self, server: Server) -> Option<&mut Life> {
+    pub(super) fn live(&mut self, server: Server) -> Option<&mut Instance> {
         self.servers[usize::from(server)].as_mut()
     }
 
@@ -25,20 +25,20 @@ impl World {
     }
 
     pub(super) fn is_abandoned(&self, server: Server, id: Id) -> bool {
-        self.life(server).is_some_and(|life| life.abandoned.contains(&id))
+        self.instance(server).is_some_and(|instance| instance.abandoned.contains(&id))
     }
 
     /// `Home::register_caller`.
     pub(super) fn register_caller(&mut self, server: Server, id: Id) {
-        if let Some(life) = self.live(server) {
-            life.abandoned.retain(|other| *other != id);
+        if let Some(instance) = self.live(server) {
+            instance.abandoned.retain(|other| *other != id);
         }
     }
 
     /// `Home::mark_abandoned`.
     fn mark_abandoned(&mut self, server: Server, id: Id) {
-        if let Some(life) = self.live(server).filter(|life| !life.abandoned.contains(&id)) {
-            life.abandoned.push(id);
+        if let Some(instance) = self.live(server).filter(|instance| !instance.abandoned.contains(&id)) {
+            instance.abandoned.push(id);
         }
     }
 
@@ -99,9 +99,9 @@ impl World {
 
     /// The claim is now awaited at another server, or nowhere. `LocalState::notify`, `Home::observe`.
     fn awaited(&mut self, server: Server, claim: Claim, limits: &Limits) {
-        let sees_again = self.life(server).is_none_or(|life| life.is_behind);
+        let sees_again = self.instance(server).is_none_or(|instance| instance.is_behind);
         if claim.at == Some(server) {
-            self.comes(server, claim, limits);
+            self.claim_arrives(server, claim, limits);
         } else if !sees_again || limits.has(Flaw::MovesSeenAgain) {
             self.acknowledge_grant(server, claim.id);
             self.register_caller(server, claim.id);
@@ -109,33 +109,33 @@ impl World {
     }
 
     /// The claim is now awaited here, by a call that is not registered yet because another server decided it.
-    fn comes(&mut self, server: Server, claim: Claim, limits: &Limits) {
-        let is_here = claim.at == Some(server) && self.life(server).is_some_and(|life| !life.is_behind);
-        if is_here && !limits.has(Flaw::PassedGrantIsNew) && !self.has_caller(server, claim.id) {
+    fn claim_arrives(&mut self, server: Server, claim: Claim, limits: &Limits) {
+        let is_here = claim.at == Some(server) && self.instance(server).is_some_and(|instance| !instance.is_behind);
+        if is_here && !limits.has(Flaw::ForwardedGrantIsNew) && !self.has_caller(server, claim.id) {
             self.mark_abandoned(server, claim.id);
         }
     }
 
     /// A server follows the log by one batch.
     pub(super) fn follow(&mut self, server: Server, limits: &Limits) {
-        let Some(at) = self.life(server).map(|life| life.at) else { return };
+        let Some(at) = self.instance(server).map(|instance| instance.at) else { return };
         let Some(events) = self.tail.get(at).cloned() else { return };
         let homes = self.table_at(at, limits).homes;
         let table = self.table_at(at + 1, limits);
         for event in events {
             self.observe(server, event, &homes, &table, limits);
         }
-        if let Some(life) = self.live(server) {
-            life.at = at + 1;
+        if let Some(instance) = self.live(server) {
+            instance.at = at + 1;
         }
     }
 
     fn observe(&mut self, server: Server, event: Event, homes: &[Option<Server>], table: &Table, limits: &Limits) {
         match event {
-            Event::Queued(claim) => self.comes(server, claim, limits),
+            Event::Queued(claim) => self.claim_arrives(server, claim, limits),
             Event::Granted(claim) => {
                 self.granted_to(server, claim, true);
-                self.comes(server, claim, limits);
+                self.claim_arrives(server, claim, limits);
             }
             Event::Ended(id, reason) => {
                 self.ended(server, id, reason);
@@ -146,21 +146,24 @@ impl World {
                 // Claims that are awaited nowhere follow the home of their session; with a flaw, all claims do.
                 let follows = |claim: &Claim| claim.at.is_none() || limits.has(Flaw::CancelledAtHome);
                 let Some(claim) = table.of(client).filter(follows) else { return };
-                let comes = home == server && homes[usize::from(client)] != Some(server);
-                if comes && table.waits(claim.id) {
+                let becomes_home = home == server && homes[usize::from(client)] != Some(server);
+                if becomes_home && table.waits(claim.id) {
                     self.mark_abandoned(server, claim.id);
-                } else if comes || home != server {
+                } else if becomes_home || home != server {
                     self.register_caller(server, claim.id);
                 }
             }
-            Event::Adopted { by, .. } if by == server && self.life(server).is_some_and(|life| !life.is_behind) => {
+            Event::Adopted { by, .. }
+                if by == server && self.instance(server).is_some_and(|instance| !instance.is_behind) =>
+            {
                 self.abandon_waits_without_caller(server, table);
             }
             _ => {}
         }
     }
 
-    /// Marks as abandoned the waits at this server that no call is_pending to. `LocalState::abandon_waits_without_caller`.
+    /// Marks as abandoned the waits at this server that no call is registered for.
+    /// `LocalState::abandon_waits_without_caller`.
     fn abandon_waits_without_caller(&mut self, server: Server, table: &Table) {
         for claim in table.queue.iter().filter(|claim| claim.at == Some(server)) {
             if !self.has_caller(server, claim.id) {
@@ -171,7 +174,7 @@ impl World {
 
     /// A server follows the log to its head.
     pub(super) fn catch_up(&mut self, server: Server, limits: &Limits) {
-        while self.life(server).is_some_and(|life| life.at < self.tail.len()) {
+        while self.instance(server).is_some_and(|instance| instance.at < self.tail.len()) {
             self.follow(server, limits);
         }
         self.caught_up(server, limits);
@@ -181,8 +184,10 @@ impl World {
     /// `LocalState::caught_up`.
     pub(super) fn caught_up(&mut self, server: Server, limits: &Limits) {
         let length = self.tail.len();
-        let Some(life) = self.live(server).filter(|life| life.is_behind && life.at == length) else { return };
-        life.is_behind = false;
+        let Some(instance) = self.live(server).filter(|instance| instance.is_behind && instance.at == length) else {
+            return;
+        };
+        instance.is_behind = false;
         let table = self.head.clone();
         self.forget(server, &table, limits);
         self.settle(server, &table, true, limits);
@@ -192,8 +197,8 @@ impl World {
     /// A server reloads its table. `LocalState::reconcile`.
     pub(super) fn reload(&mut self, server: Server, at: usize, limits: &Limits) {
         let table = self.table_at(at, limits);
-        let Some(life) = self.live(server) else { return };
-        (life.at, life.is_behind) = (at, true);
+        let Some(instance) = self.live(server) else { return };
+        (instance.at, instance.is_behind) = (at, true);
         if limits.has(Flaw::ForgottenBehind) {
             self.forget(server, &table, limits);
         }
@@ -211,8 +216,8 @@ impl World {
                 None => table.homes[usize::from(id.client)] == Some(server) && limits.has(Flaw::AcknowledgedCancelled),
             })
         };
-        if let Some(life) = self.live(server) {
-            life.abandoned.retain(is_here);
+        if let Some(instance) = self.live(server) {
+            instance.abandoned.retain(is_here);
         }
         let keeps_grants = limits.has(Flaw::AcknowledgedCancelled);
         let granted: Vec<Id> = self.calls_at(server).filter_map(|call| call.grant()).collect();

@@ -20,7 +20,7 @@ pub struct World {
     /// The table at the log's head.
     pub head: Table,
     /// The servers. `None` if a server has crashed.
-    pub servers: Vec<Option<Life>>,
+    pub servers: Vec<Option<Instance>>,
     /// The calls in progress. Calls that wait at one server are in the order in which they began to wait.
     pub calls: Vec<Call>,
     /// The clients.
@@ -30,12 +30,12 @@ pub struct World {
     /// Whether a call made a claim after its client had cancelled it.
     pub cancel_overtaken: bool,
     /// Whether a claim was cancelled while the call that last asked for it was waiting.
-    pub place_lost: bool,
+    pub position_lost: bool,
 }
 
 /// In-memory state of a server. `server/src/sequencer/local.rs`, `server/core/src/home.rs`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Life {
+pub struct Instance {
     /// Number of batches of the tail that its table includes.
     pub at: usize,
     /// Claims that it will cancel because no call is registered for them.
@@ -59,7 +59,7 @@ pub struct Call {
     pub queue: bool,
     /// Set if another server has decided it and this server has yet to learn the outcome: whether the claim was held
     /// before.
-    pub passed: Option<bool>,
+    pub forwarded: Option<bool>,
     /// Its client has abandoned it.
     pub left: bool,
     /// Its client has cancelled it.
@@ -135,7 +135,7 @@ pub struct Program {
 }
 
 impl Call {
-    /// Whether it waits for a claim. `Callers::waiting`.
+    /// Whether it waits for a claim. `WaiterRegistry::waiting_claims`.
     #[must_use]
     pub fn waits_for(&self, id: Id) -> bool {
         matches!(self.stage, Stage::Waiting(of) | Stage::TimedOut { id: of, notice: None, .. } if of == id)
@@ -152,7 +152,7 @@ impl Call {
         }
     }
 
-    /// Whether it is registered for a grant that it has not returned yet. `WaiterRegistry::granted`.
+    /// Whether it is registered for a grant that it has not returned yet. `PendingGrant`.
     #[must_use]
     pub fn has_pending_grant(&self, id: Id) -> bool {
         match self.stage {
@@ -180,23 +180,23 @@ impl World {
             head: base.clone(),
             base,
             tail: Vec::new(),
-            servers: vec![Some(Life::default()); limits.servers.into()],
+            servers: vec![Some(Instance::default()); limits.servers.into()],
             calls: Vec::new(),
             budget: limits.budget,
             cancel_overtaken: false,
-            place_lost: false,
+            position_lost: false,
         }
     }
 
     /// A server, if it is up.
     #[must_use]
-    pub fn life(&self, server: Server) -> Option<&Life> {
+    pub fn instance(&self, server: Server) -> Option<&Instance> {
         self.servers[usize::from(server)].as_ref()
     }
 
     /// The servers that are up.
-    pub fn running(&self) -> impl Iterator<Item = (Server, &Life)> {
-        (0..).zip(&self.servers).filter_map(|(server, life)| Some((server, life.as_ref()?)))
+    pub fn running(&self) -> impl Iterator<Item = (Server, &Instance)> {
+        (0..).zip(&self.servers).filter_map(|(server, instance)| Some((server, instance.as_ref()?)))
     }
 
     /// The table after this many batches of the tail.
@@ -223,17 +223,17 @@ impl World {
     fn normalize(&mut self, limits: &Limits) {
         let (head, calls, length) = (&self.head, &self.calls, self.tail.len());
         let is_there = |id: &Id| head.claim(*id).is_some();
-        for (server, life) in (0..).zip(&mut self.servers) {
-            let Some(life) = life else { continue };
-            life.abandoned.retain(is_there);
-            life.commands.retain(|command| match command {
+        for (server, instance) in (0..).zip(&mut self.servers) {
+            let Some(instance) = instance else { continue };
+            instance.abandoned.retain(is_there);
+            instance.commands.retain(|command| match command {
                 Command::EndWait(id) | Command::Acknowledge(id) => is_there(id),
                 _ => true,
             });
-            life.abandoned.sort_unstable();
-            life.commands.sort_unstable();
+            instance.abandoned.sort_unstable();
+            instance.commands.sort_unstable();
             // A server without in-memory state may apply at once the batches that make no difference to it.
-            let idle = !life.is_behind && life.abandoned.is_empty() && life.commands.is_empty();
+            let idle = !instance.is_behind && instance.abandoned.is_empty() && instance.commands.is_empty();
             if idle && !calls.iter().any(|call| call.server == server) {
                 let matters = |event: &Event| match event {
                     Event::Cancelled { .. } => true,
@@ -241,16 +241,16 @@ impl World {
                     Event::Attached { home, .. } => *home == server && limits.flaw.is_some(),
                     _ => false,
                 };
-                while life.at < length && !self.tail[life.at].iter().any(matters) {
-                    life.at += 1;
+                while instance.at < length && !self.tail[instance.at].iter().any(matters) {
+                    instance.at += 1;
                 }
             }
         }
         let slack = if self.budget.reloads > 0 { ROWS_BEHIND } else { 0 };
-        let seen = self.running().map(|(_, life)| life.at).min().unwrap_or_default();
+        let seen = self.running().map(|(_, instance)| instance.at).min().unwrap_or_default();
         let gone = seen.saturating_sub(slack);
         self.tail.drain(..gone).flatten().for_each(|event| self.base.apply(event, limits.flaw));
-        self.servers.iter_mut().flatten().for_each(|life| life.at -= gone);
+        self.servers.iter_mut().flatten().for_each(|instance| instance.at -= gone);
     }
 }
 
@@ -266,7 +266,7 @@ impl Model for Limits {
         world.client_actions(self, actions);
         world.deliveries(actions);
         world.server_actions(self, actions);
-        world.mishaps(actions);
+        world.faults(actions);
     }
 
     fn next_state(&self, world: &World, action: Action) -> Option<World> {

@@ -1,48 +1,48 @@
-//! Models mishaps and other optional events, and the effect of each action.
+//! Models faults and other optional events, and the effect of each action.
 
 use crate::action::Action;
 use crate::client::{Kind, Stage};
 use crate::limits::Limits;
-use crate::server::Life;
+use crate::server::Instance;
 use crate::table::{Command, Event, Node};
 use crate::world::World;
 
 impl World {
-    /// Mishaps and other optional events within the budget.
-    pub fn mishaps(&self, limits: &Limits, actions: &mut Vec<Action>) {
+    /// Faults and other optional events within the budget.
+    pub fn faults(&self, limits: &Limits, actions: &mut Vec<Action>) {
         let budget = &self.budget;
-        for (server, life) in (0..).zip(&self.servers) {
-            let Some(life) = life else {
+        for (server, instance) in (0..).zip(&self.servers) {
+            let Some(instance) = instance else {
                 actions.extend((budget.restarts > 0).then_some(Action::Restart(server)));
                 continue;
             };
-            actions.extend((life.ahead < limits.drift).then_some(Action::RunAhead(server)));
+            actions.extend((instance.ahead < limits.drift).then_some(Action::RunAhead(server)));
             actions.extend((budget.server_crashes > 0).then_some(Action::CrashServer(server)));
-            let heartbeats = life.heartbeat.is_none() && !life.has_sent_heartbeat;
+            let heartbeats = instance.heartbeat.is_none() && !instance.has_sent_heartbeat;
             if heartbeats && budget.lost_heartbeats > 0 {
-                actions.extend([Action::HeartbeatUntold(server), Action::HeartbeatLost(server)]);
+                actions.extend([Action::HeartbeatUnanswered(server), Action::HeartbeatLost(server)]);
             }
-            actions.extend(life.heartbeat.map(|_| Action::HeartbeatArrives(server)));
+            actions.extend(instance.heartbeat.map(|_| Action::HeartbeatArrives(server)));
             actions.extend((heartbeats && budget.slow > 0).then_some(Action::HeartbeatSlowly(server)));
-            self.appends(life.node, life.job.as_ref().is_some_and(|job| job.sent), actions);
+            self.appends(instance.node, instance.job.as_ref().is_some_and(|job| job.sent), actions);
         }
         for (id, client) in (0..).zip(&self.clients).filter(|(_, client)| client.lives) {
             actions.extend((budget.client_crashes > 0).then_some(Action::CrashClient(id)));
-            if budget.slow > 0 && client.ask.is_none() && !client.has_asked && !client.is_new {
-                let at = |(server, life): (u8, &Option<Life>)| {
-                    let here = life.as_ref().is_some_and(|life| client.stream == Some(life.node));
+            if budget.slow > 0 && client.request.is_none() && !client.has_sent_request && !client.is_new {
+                let at = |(server, instance): (u8, &Option<Instance>)| {
+                    let here = instance.as_ref().is_some_and(|instance| client.stream == Some(instance.node));
                     (limits.calls || here && !client.over).then_some(Action::RenewSlowly(id, server))
                 };
-                actions.extend((0..).zip(&self.servers).filter(|(_, life)| life.is_some()).filter_map(at));
+                actions.extend((0..).zip(&self.servers).filter(|(_, instance)| instance.is_some()).filter_map(at));
             }
             if budget.moves > 0 && !client.is_new && !client.over && client.stream.is_some() {
-                let other = |(server, life): (u8, &Option<Life>)| {
-                    let life = life.as_ref()?;
-                    (client.stream != Some(life.node)).then_some(Action::Attach(id, server))
+                let other = |(server, instance): (u8, &Option<Instance>)| {
+                    let instance = instance.as_ref()?;
+                    (client.stream != Some(instance.node)).then_some(Action::Attach(id, server))
                 };
                 actions.extend((0..).zip(&self.servers).filter_map(other));
             }
-            if budget.releases > 0 && client.is_valid_holder() && client.ask.is_none() && client.stream.is_some() {
+            if budget.releases > 0 && client.is_valid_holder() && client.request.is_none() && client.stream.is_some() {
                 actions.push(Action::Release(id));
             }
         }
@@ -53,14 +53,14 @@ impl World {
     }
 
     fn appends(&self, node: Node, sent: bool, actions: &mut Vec<Action>) {
-        if self.store.under_way[usize::from(node)].is_none() || !sent {
+        if self.store.in_progress[usize::from(node)].is_none() || !sent {
             return;
         }
         if self.budget.unknowns > 0 {
-            actions.extend([Action::AppendUntold(node), Action::AppendLost(node), Action::AppendSlow(node)]);
+            actions.extend([Action::AppendUnanswered(node), Action::AppendLost(node), Action::AppendSlow(node)]);
         }
         if self.budget.unavailables > 0 {
-            actions.push(Action::Refuse(node));
+            actions.push(Action::Reject(node));
         }
     }
 
@@ -68,30 +68,30 @@ impl World {
     pub fn act(&mut self, action: Action, limits: &Limits) {
         match action {
             Action::Tick => self.tick(limits),
-            Action::Acquire(client, server) => self.ask(client, server, Kind::Acquire),
+            Action::Acquire(client, server) => self.send_request(client, server, Kind::Acquire),
             Action::Attach(client, server) => {
                 self.budget.moves -= u8::from(self.clients[usize::from(client)].stream.is_some());
-                self.ask(client, server, Kind::Attach);
+                self.send_request(client, server, Kind::Attach);
             }
             Action::Renew(client, server) => {
-                self.ask(client, server, Kind::Renew);
+                self.send_request(client, server, Kind::Renew);
                 self.handle(client, limits);
-                if self.client(client).ask.is_some_and(|ask| matches!(ask.stage, Stage::Answered(_))) {
-                    self.hear(client, limits);
+                if self.client(client).request.is_some_and(|request| matches!(request.stage, Stage::Answered(_))) {
+                    self.receive_reply(client, limits);
                 }
             }
-            Action::Hear(client) => self.hear(client, limits),
-            Action::HearGrant(client) => self.hear_grant(client),
+            Action::ReceiveReply(client) => self.receive_reply(client, limits),
+            Action::ReceiveGrant(client) => self.receive_grant(client),
             Action::Notice(client) => self.client(client).disconnect(),
             Action::Handle(client) => self.handle(client, limits),
             Action::Confirm(client) => self.confirm(client, limits),
-            Action::Tell(server, client) => self.tell(server, client),
+            Action::SendGrant(server, client) => self.send_grant(server, client),
             Action::End(server, client) => self.end(server, client, limits),
             Action::HeartbeatArrives(server) => self.heartbeat_arrives(server, true, limits),
             Action::MarkDead(server, node) => self.mark_dead(server, node, limits),
             Action::Append(node) => {
                 if let Some(committed) = self.carry_out(node, limits) {
-                    self.told(node, committed, limits);
+                    self.append_done(node, committed, limits);
                 }
             }
             Action::Follow(server) => self.with_node(server, |world, node| world.follow(node, limits)),
@@ -103,59 +103,59 @@ impl World {
                 self.heartbeat(server);
                 self.heartbeat_arrives(server, true, limits);
             }
-            mishap => self.go_wrong(mishap, limits),
+            fault => self.inject_fault(fault, limits),
         }
     }
 
-    fn go_wrong(&mut self, mishap: Action, limits: &Limits) {
-        match mishap {
+    fn inject_fault(&mut self, fault: Action, limits: &Limits) {
+        match fault {
             Action::RenewSlowly(client, server) => {
                 self.budget.slow -= 1;
-                self.ask(client, server, Kind::Renew);
+                self.send_request(client, server, Kind::Renew);
             }
             Action::HeartbeatSlowly(server) => {
                 self.budget.slow -= 1;
                 self.heartbeat(server);
             }
             Action::RunAhead(server) => {
-                if let Some(life) = &mut self.servers[usize::from(server)] {
-                    life.ahead += 1;
-                    let has_sent_heartbeat = life.has_sent_heartbeat;
-                    life.tick(limits);
-                    life.has_sent_heartbeat = has_sent_heartbeat;
+                if let Some(instance) = &mut self.servers[usize::from(server)] {
+                    instance.ahead += 1;
+                    let has_sent_heartbeat = instance.has_sent_heartbeat;
+                    instance.tick(limits);
+                    instance.has_sent_heartbeat = has_sent_heartbeat;
                 }
             }
             Action::Release(client) => {
                 self.budget.releases -= 1;
                 self.release(client);
             }
-            Action::AppendUntold(node) => {
+            Action::AppendUnanswered(node) => {
                 self.budget.unknowns -= 1;
                 self.carry_out(node, limits);
-                self.untold(node, limits);
+                self.append_unknown(node, limits);
             }
             Action::AppendLost(node) => {
                 self.budget.unknowns -= 1;
-                self.store.under_way[usize::from(node)] = None;
-                self.untold(node, limits);
+                self.store.in_progress[usize::from(node)] = None;
+                self.append_unknown(node, limits);
             }
             Action::AppendSlow(node) => {
                 self.budget.unknowns -= 1;
-                self.untold(node, limits);
+                self.append_unknown(node, limits);
             }
-            Action::Refuse(node) => {
+            Action::Reject(node) => {
                 self.budget.unavailables -= 1;
-                self.turned_away(node);
+                self.append_rejected(node);
             }
-            Action::HeartbeatUntold(server) => {
+            Action::HeartbeatUnanswered(server) => {
                 self.budget.lost_heartbeats -= 1;
                 self.heartbeat(server);
                 self.heartbeat_arrives(server, false, limits);
             }
             Action::HeartbeatLost(server) => {
                 self.budget.lost_heartbeats -= 1;
-                if let Some(life) = &mut self.servers[usize::from(server)] {
-                    life.has_sent_heartbeat = true;
+                if let Some(instance) = &mut self.servers[usize::from(server)] {
+                    instance.has_sent_heartbeat = true;
                 }
             }
             Action::FailOver(lost) => self.fail_over(lost, limits),
@@ -171,23 +171,23 @@ impl World {
             }
             Action::Restart(server) => {
                 self.budget.restarts -= 1;
-                let life = self.start(limits);
-                self.servers[usize::from(server)] = Some(life);
+                let instance = self.start(limits);
+                self.servers[usize::from(server)] = Some(instance);
             }
             _ => {}
         }
     }
 
     fn with_node(&mut self, server: u8, act: impl FnOnce(&mut Self, Node)) {
-        if let Some(node) = self.servers[usize::from(server)].as_ref().map(|life| life.node) {
+        if let Some(node) = self.servers[usize::from(server)].as_ref().map(|instance| instance.node) {
             act(self, node);
         }
     }
 
-    fn tell(&mut self, server: u8, client: u8) {
-        let life = self.servers[usize::from(server)].as_ref();
-        let token = life.and_then(|life| life.table.token_of(client));
-        self.client(client).told = token;
+    fn send_grant(&mut self, server: u8, client: u8) {
+        let instance = self.servers[usize::from(server)].as_ref();
+        let token = instance.and_then(|instance| instance.table.token_of(client));
+        self.client(client).pending_grant = token;
     }
 
     /// Fails the database over. The outcome of appends in progress becomes unknown.
@@ -200,7 +200,7 @@ impl World {
             _ => None,
         });
         self.account.lost(lost > 0, tokens);
-        let nodes: Vec<Node> = self.servers.iter().flatten().map(|life| life.node).collect();
-        nodes.into_iter().for_each(|node| self.untold(node, limits));
+        let nodes: Vec<Node> = self.servers.iter().flatten().map(|instance| instance.node).collect();
+        nodes.into_iter().for_each(|node| self.append_unknown(node, limits));
     }
 }
