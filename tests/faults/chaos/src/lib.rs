@@ -1,4 +1,4 @@
-//! Runs real Tenure processes on real databases, while everything around them fails.
+//! Runs real Tenure processes on real databases under injected faults.
 //!
 //! *Chaos* draws faults from a seed and injects them into servers, clients, the database and the network between them.
 //! *Failover* repeatedly kills the database that takes the writes under load, and has another take over. Clients are

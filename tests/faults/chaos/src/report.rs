@@ -8,7 +8,7 @@ use std::time::Duration;
 use tenure_checker::{History, Outcome, Violation};
 
 /// The number of violations shown. The others are in the folder.
-const SHOWN: usize = 20;
+const MAX_SHOWN: usize = 20;
 
 /// The report of a run.
 #[derive(Debug, Default)]
@@ -61,7 +61,7 @@ impl fmt::Display for Report {
         for (name, value) in &self.figures {
             writeln!(formatter, "{name:<24} {value}")?;
         }
-        for violation in self.violations.iter().take(SHOWN) {
+        for violation in self.violations.iter().take(MAX_SHOWN) {
             writeln!(formatter, "VIOLATION: {}", violation.to_string().chars().take(2_000).collect::<String>())?;
         }
         writeln!(formatter, "{} violations", self.violations.len())?;

@@ -20,6 +20,15 @@ pub struct Report<A> {
 }
 
 impl<A: Debug> Report<A> {
+    /// Asserts that all properties hold, in a model with more than a few states.
+    ///
+    /// # Panics
+    /// If a property is violated or the model is too small.
+    pub fn assert_holds(&self) {
+        assert!(self.broken.is_empty(), "{self:#?}");
+        assert!(self.states > 1_000, "only {} states: the model does nothing", self.states);
+    }
+
     /// Asserts that a flaw was found, and that it breaks only the expected properties.
     ///
     /// # Panics

@@ -115,14 +115,14 @@ impl World {
                 };
                 self.answer(node, Some(client), answer);
             }
-            Kind::Acquire => self.decide_present(client, Command::Acquire { client, home: node }, limits),
-            Kind::Attach => self.decide_present(client, Command::Attach { client, home: node }, limits),
+            Kind::Acquire => self.decide_with_renewal(client, Command::Acquire { client, home: node }, limits),
+            Kind::Attach => self.decide_with_renewal(client, Command::Attach { client, home: node }, limits),
             Kind::Release(token) => self.begin(node, Command::Release { client, token }, Some(client), limits),
         }
     }
 
     /// Notes that the client is alive, and decides its command. `Api::note_presence`.
-    fn decide_present(&mut self, client: Client, command: Command, limits: &Limits) {
+    fn decide_with_renewal(&mut self, client: Client, command: Command, limits: &Limits) {
         let Some(node) = self.client(client).request.map(|request| request.to) else { return };
         if self.note(client, node, limits) == Note::Over {
             self.catch_up(node, limits);

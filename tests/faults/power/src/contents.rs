@@ -12,7 +12,7 @@ use crate::load::{Answer, Change};
 const NAMESPACE: &str = "default";
 
 /// The number of events per read.
-const READ: usize = 10_000;
+const PAGE: usize = 10_000;
 
 /// The contents of a database.
 pub(crate) struct DatabaseContents {
@@ -133,7 +133,7 @@ async fn read_log(store: &dyn Store) -> Result<(Vec<Arc<Batch>>, Head), StoreErr
     let mut log: Vec<Arc<Batch>> = Vec::new();
     loop {
         let after = log.last().map_or(Revision(0), |batch| batch.revision());
-        let tail = store.read(NAMESPACE, after, READ).await?;
+        let tail = store.read(NAMESPACE, after, PAGE).await?;
         if tail.batches.is_empty() {
             return Ok((log, tail.head));
         }

@@ -16,7 +16,7 @@ pub(crate) const NAME: &str = "disk";
 const FILE: INodeNo = INodeNo(2);
 
 /// The attributes never change, so the kernel may cache them.
-const FOR_EVER: Duration = Duration::from_secs(1 << 30);
+const CACHE_TIME: Duration = Duration::from_secs(1 << 30);
 
 /// The file system.
 pub(crate) struct OneFile(pub(crate) Disk);
@@ -50,14 +50,14 @@ impl OneFile {
 impl Filesystem for OneFile {
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         if parent == INodeNo::ROOT && name == NAME {
-            reply.entry(&FOR_EVER, &self.attributes(FILE), Generation(0));
+            reply.entry(&CACHE_TIME, &self.attributes(FILE), Generation(0));
         } else {
             reply.error(Errno::ENOENT);
         }
     }
 
     fn getattr(&self, _: &Request, of: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        reply.attr(&FOR_EVER, &self.attributes(of));
+        reply.attr(&CACHE_TIME, &self.attributes(of));
     }
 
     /// Bypasses the kernel's cache, so that a write has arrived here before it is reported as done.

@@ -5,10 +5,10 @@ use std::process::{Command, Output};
 use tenure_sim::defect::Defect;
 
 /// Number of seeds that must be clean: two and a half million steps.
-const CLEAN: u32 = 1500;
+const CLEAN_SEEDS: u32 = 1500;
 
 /// Number of seeds searched for a deliberate defect.
-const SEARCHED: &str = "2000";
+const SEEDS_PER_DEFECT: &str = "2000";
 
 fn sim(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tenure-sim")).args(arguments).output().expect("a simulation")
@@ -20,7 +20,7 @@ fn lines(output: &Output) -> Vec<String> {
 
 #[test]
 fn no_seed_breaks_a_promise() {
-    let output = sim(&["--seeds", &CLEAN.to_string()]);
+    let output = sim(&["--seeds", &CLEAN_SEEDS.to_string()]);
     assert!(output.status.success(), "{}", lines(&output).join("\n"));
 }
 
@@ -79,7 +79,7 @@ fn every_defect_is_found() {
     assert_eq!(DEFECTS.map(|(defect, _)| defect), Defect::ALL);
     for (defect, seed) in DEFECTS {
         let (name, seed) = (defect.to_string(), seed.to_string());
-        let output = sim(&["--defect", &name, "--first-only", "--seeds", SEARCHED, "--first-seed", &seed]);
+        let output = sim(&["--defect", &name, "--first-only", "--seeds", SEEDS_PER_DEFECT, "--first-seed", &seed]);
         assert_eq!(output.status.code(), Some(1), "{name} was not found from seed {seed} on");
         let crashed = lines(&output).into_iter().find(|line| line.trim_start().starts_with("a run ends"));
         assert_eq!(crashed, None, "{name} breaks the simulation instead of a promise");

@@ -44,7 +44,7 @@ const LOCKS: u32 = 16;
 const LOAD: std::ops::Range<u64> = 1_000..3_000;
 
 /// How long an asynchronous standby has received nothing when its primary is killed, in ms.
-const BEHIND: std::ops::Range<u64> = 50..1_000;
+const LAG: std::ops::Range<u64> = 50..1_000;
 
 /// A database cluster that fails over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -113,7 +113,7 @@ pub async fn failover(arguments: FailoverArguments) -> anyhow::Result<Report> {
     for _ in 0..arguments.cycles {
         sleep(Duration::from_millis(rng.random_range(LOAD))).await;
         if cluster.may_lose_commits() {
-            cluster.fall_behind(Duration::from_millis(rng.random_range(BEHIND))).await;
+            cluster.fall_behind(Duration::from_millis(rng.random_range(LAG))).await;
         }
         let promotion = take_over(&mut *cluster, &servers, &mut report).await?;
         lost.extend(cluster.lost_commits(promotion.done).await?);

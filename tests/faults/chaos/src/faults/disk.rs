@@ -15,7 +15,7 @@ use crate::deployment::Deployment;
 const SIZE: u64 = 4 << 30;
 
 /// The smallest amount allocated at a time when filling it.
-const LEAST: u64 = 4 << 10;
+const MIN_PIECE: u64 = 4 << 10;
 
 /// A file system in a file.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Disk {
         let file = File::create(&ballast).context("making ballast")?;
         let mut length = 0;
         let mut piece = statvfs(&self.folder).map(|disk| disk.f_bavail * disk.f_frsize)?;
-        while piece >= LEAST {
+        while piece >= MIN_PIECE {
             match fallocate(&file, FallocateFlags::empty(), length, piece) {
                 Ok(()) => length += piece,
                 Err(_) => piece /= 2,

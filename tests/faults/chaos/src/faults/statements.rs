@@ -14,7 +14,7 @@ use crate::deployment::Deployment;
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The delay of PostgreSQL before a slow commit, in µs: the maximum of the setting.
-const SLOW: u32 = 100_000;
+const COMMIT_DELAY: u32 = 100_000;
 
 /// Returns whether the fault occurred: it does not while the database is down.
 pub(super) async fn disturb(
@@ -30,7 +30,7 @@ pub(super) async fn disturb(
         }
         Fault::CommitsSlow => {
             let Ok(_database) = deployment.database.try_lock() else { return Ok(false) };
-            Database::delay_commits(url, SLOW).await?;
+            Database::delay_commits(url, COMMIT_DELAY).await?;
             sleep(lasts).await;
             Database::delay_commits(url, 0).await?;
             true

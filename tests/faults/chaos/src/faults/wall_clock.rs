@@ -16,7 +16,7 @@ const LIBRARIES: &str = "/usr/lib";
 const LIBRARY: &str = "faketime/libfaketimeMT.so.1";
 
 /// The maximum step, in seconds.
-const FAR: i64 = 3_600;
+const MAX_STEP: i64 = 3_600;
 
 /// A wall clock.
 #[derive(Debug)]
@@ -68,8 +68,8 @@ pub(super) async fn step(deployment: &Deployment, rng: &mut StdRng, lasts: Durat
     let Ok(clock) = deployment.clocks[rng.random_range(0..deployment.clocks.len())].try_lock() else {
         return Ok(false);
     };
-    clock.set(rng.random_range(-FAR..=FAR))?;
+    clock.set(rng.random_range(-MAX_STEP..=MAX_STEP))?;
     sleep(lasts).await;
-    clock.set(if rng.random() { 0 } else { rng.random_range(-FAR..=FAR) })?;
+    clock.set(if rng.random() { 0 } else { rng.random_range(-MAX_STEP..=MAX_STEP) })?;
     Ok(true)
 }

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Longer than an append takes to start on an open connection, and than a server waits for a new connection.
-const OPENING: Duration = Duration::from_secs(3);
+const COMMIT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The number of attempts.
 const ATTEMPTS: usize = 5;
@@ -51,13 +51,13 @@ async fn acquire_without_standby(pair: &Pair, session: &Session) -> JoinHandle<R
     for _ in 0..ATTEMPTS {
         pair.disconnect();
         let session = session.clone();
-        let asked = tokio::spawn(async move { session.lock("job").acquire().await });
-        if timeout(OPENING, commit_waits_for_standby(pair)).await.is_ok() {
-            return asked;
+        let acquiring = tokio::spawn(async move { session.lock("job").acquire().await });
+        if timeout(COMMIT_TIMEOUT, commit_waits_for_standby(pair)).await.is_ok() {
+            return acquiring;
         }
         pair.reconnect();
-        let asked = timeout(DEADLINE, asked).await.expect("in time");
-        asked.expect("no panic").expect("it is granted").release().await.expect("it is held");
+        let acquiring = timeout(DEADLINE, acquiring).await.expect("in time");
+        acquiring.expect("no panic").expect("it is granted").release().await.expect("it is held");
     }
     panic!("no commit waits for the standby in {ATTEMPTS} attempts");
 }
@@ -74,16 +74,16 @@ async fn commit_with_cancelled_wait_gets_no_reply_before_the_standby_has_it() {
     let server = server(pair.url(pair.primary.port())).await;
     let client = client(&server);
     let session = client.session(SessionOptions::new().ttl(DEADLINE)).await.expect("a session");
-    let mut asked = acquire_without_standby(&pair, &session).await;
+    let mut acquiring = acquire_without_standby(&pair, &session).await;
     cancel_the_wait(&pair).await;
-    let early = timeout(QUIET, &mut asked).await;
+    let early = timeout(QUIET, &mut acquiring).await;
     assert!(
         early.is_err(),
         "a reply about a commit that only the primary has: {:?}",
-        early.map(|asked| asked.map(|it| it.is_ok()))
+        early.map(|acquiring| acquiring.map(|it| it.is_ok()))
     );
     pair.reconnect();
-    let guard = timeout(DEADLINE, asked).await.expect("in time").expect("no panic").expect("it is granted");
+    let guard = timeout(DEADLINE, acquiring).await.expect("in time").expect("no panic").expect("it is granted");
     guard.release().await.expect("it is held");
 }
 
@@ -93,11 +93,11 @@ async fn grant_is_correct_after_a_commit_with_cancelled_wait_was_lost() {
     let server = server(pair.url(pair.primary.port())).await;
     let client = client(&server);
     let session = client.session(SessionOptions::new().ttl(DEADLINE)).await.expect("a session");
-    let asked = acquire_without_standby(&pair, &session).await;
+    let acquiring = acquire_without_standby(&pair, &session).await;
     cancel_the_wait(&pair).await;
     pair.kill().await.expect("the primary is killed");
     pair.promote().await.expect("the standby takes over");
-    let guard = timeout(DEADLINE, asked).await.expect("in time").expect("no panic").expect("it is granted");
+    let guard = timeout(DEADLINE, acquiring).await.expect("in time").expect("no panic").expect("it is granted");
     let holder = client.get_lock("job").await.expect("an answer").holders.first().and_then(|claim| claim.token);
     assert_eq!(holder, Some(guard.token()));
 }
