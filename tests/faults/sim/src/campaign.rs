@@ -23,8 +23,8 @@ const MAX_LENGTH: usize = 4_000;
 /// Maximum number of reported violations per seed.
 const MAX_VIOLATIONS: usize = 8;
 
-/// Runs seeds, with a defect or without, in up to `jobs` processes and passes each report to `report`, which returns whether
-/// to go on. The calling process must have no other threads.
+/// Runs seeds, with a defect or without, in up to `jobs` processes, and passes each report to `report`, which returns
+/// whether to continue. The calling process must have no other threads.
 ///
 /// # Panics
 /// If no process can be created.
