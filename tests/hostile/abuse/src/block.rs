@@ -4,13 +4,13 @@
 /// A header that the server does not add to its table.
 #[must_use]
 pub fn literal(name: &str, value: &[u8]) -> Vec<u8> {
-    spelled(0x00, name, value)
+    literal_field(0x00, name, value)
 }
 
-/// A header that the server adds to its table, as index 62 until the next one.
+/// A header that the server adds to its table, as index 62 until the next one is added.
 #[must_use]
-pub fn kept(name: &str, value: &[u8]) -> Vec<u8> {
-    spelled(0x40, name, value)
+pub fn incremental(name: &str, value: &[u8]) -> Vec<u8> {
+    literal_field(0x40, name, value)
 }
 
 /// A reference to a table entry; 1 to 61 are the static table.
@@ -39,7 +39,7 @@ pub fn call(path: &str) -> Vec<u8> {
     .concat()
 }
 
-fn spelled(first: u8, name: &str, value: &[u8]) -> Vec<u8> {
+fn literal_field(first: u8, name: &str, value: &[u8]) -> Vec<u8> {
     let mut bytes = vec![first];
     for text in [name.as_bytes(), value] {
         bytes.extend(integer(0, 7, text.len()));
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_are_those_of_the_examples() {
+    fn integers_match_the_examples_of_the_rfc() {
         // RFC 7541, appendix C.1.
         assert_eq!(integer(0, 5, 10), [10]);
         assert_eq!(integer(0, 5, 1337), [31, 154, 10]);

@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn frames_round_trip() {
         let bytes = [reset(3, code::CANCEL), ping(*b"are here")].concat();
         let (first, length) = Frame::parse(&bytes).expect("a whole frame");
         assert_eq!((first.kind, first.stream, first.number(0)), (kind::RST_STREAM, 3, code::CANCEL));

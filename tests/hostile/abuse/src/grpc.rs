@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 /// The timeout of a reply.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The connection window.
 const WINDOW: u32 = 8 * 1024 * 1024;
@@ -28,7 +28,7 @@ pub fn message(message: &[u8]) -> Vec<u8> {
 
 /// The response to a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answered {
+pub struct GrpcResponse {
     /// The HTTP status.
     pub http: u16,
     /// The gRPC status: `None` if the response is not gRPC.
@@ -76,19 +76,19 @@ impl GrpcCaller {
     ///
     /// # Errors
     /// If there is no answer: the stream was reset, or the connection has ended.
-    pub async fn call(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> anyhow::Result<Answered> {
-        self.say(Self::request(path, headers).body(())?, body).await
+    pub async fn call(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> anyhow::Result<GrpcResponse> {
+        self.send_request(Self::request(path, headers).body(())?, body).await
     }
 
     /// Calls a method with this body, and never ends the request.
     ///
     /// # Errors
     /// If there is no answer.
-    pub async fn call_unfinished(&self, path: &str, body: Bytes) -> anyhow::Result<Answered> {
+    pub async fn call_unfinished(&self, path: &str, body: Bytes) -> anyhow::Result<GrpcResponse> {
         let mut send = self.send.clone().ready().await?;
         let (response, mut stream) = send.send_request(Self::request(path, &[]).body(())?, false)?;
         stream.send_data(body, false)?;
-        timeout(PATIENCE, read(response)).await.context("no answer")?
+        timeout(TIMEOUT, read(response)).await.context("no answer")?
     }
 
     /// Calls a method with this body, and waits for its first message. The call ends when the returned value is
@@ -101,16 +101,16 @@ impl GrpcCaller {
         let (response, mut stream) = send.send_request(Self::request(path, &[]).body(())?, false)?;
         stream.send_data(body, false)?;
         let mut answer = response.await?.into_body();
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         loop {
-            if let Some([_, length @ ..]) = heard.first_chunk::<5>()
-                && heard.len() >= 5 + u32::from_be_bytes(*length) as usize
+            if let Some([_, length @ ..]) = received.first_chunk::<5>()
+                && received.len() >= 5 + u32::from_be_bytes(*length) as usize
             {
                 return Ok((stream, answer));
             }
-            let data = timeout(PATIENCE, answer.data()).await.context("no answer")?.context("no message")??;
+            let data = timeout(TIMEOUT, answer.data()).await.context("no answer")?.context("no message")??;
             answer.flow_control().release_capacity(data.len())?;
-            heard.extend(data);
+            received.extend(data);
         }
     }
 
@@ -118,16 +118,16 @@ impl GrpcCaller {
     ///
     /// # Errors
     /// If there is no answer.
-    pub async fn say(&self, request: Request<()>, body: &[u8]) -> anyhow::Result<Answered> {
+    pub async fn send_request(&self, request: Request<()>, body: &[u8]) -> anyhow::Result<GrpcResponse> {
         let mut send = self.send.clone().ready().await?;
         let (response, mut stream) = send.send_request(request, false)?;
         // The server may reject the call before it has read the body.
         let _ = stream.send_data(Bytes::copy_from_slice(body), true);
-        timeout(PATIENCE, read(response)).await.context("no answer")?
+        timeout(TIMEOUT, read(response)).await.context("no answer")?
     }
 }
 
-async fn read(response: h2::client::ResponseFuture) -> anyhow::Result<Answered> {
+async fn read(response: h2::client::ResponseFuture) -> anyhow::Result<GrpcResponse> {
     let (head, mut stream) = response.await?.into_parts();
     let mut body = Vec::new();
     while let Some(data) = stream.data().await {
@@ -143,7 +143,7 @@ async fn read(response: h2::client::ResponseFuture) -> anyhow::Result<Answered> 
         bail!("an answer of status {}", head.status);
     }
     let headers = lines(&head.headers).chain(lines(&trailers)).collect();
-    Ok(Answered { http: head.status.as_u16(), grpc, text: text.unwrap_or_default(), headers, body })
+    Ok(GrpcResponse { http: head.status.as_u16(), grpc, text: text.unwrap_or_default(), headers, body })
 }
 
 fn lines(headers: &HeaderMap) -> impl Iterator<Item = (String, String)> {

@@ -11,7 +11,7 @@ use tenure_proto::v1::{AcquireRequest, ReleaseRequest, RenewRequest};
 use tonic::Status;
 use tonic::transport::Channel;
 
-use crate::state::Way;
+use crate::state::ClientConfig;
 use crate::times::Times;
 
 /// Its namespace: attacks change other namespaces only.
@@ -22,30 +22,30 @@ const SESSION: &str = "healthy";
 const LOCK: &str = "job";
 
 /// The timeout of its calls.
-const LONGEST: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The pause between two calls.
 const PAUSE: Duration = Duration::from_millis(3);
 
 /// A client that acquires, renews and releases until it is dropped, on its own thread, so that an attack's load on this
 /// process does not slow it down.
-pub(crate) struct Healthy {
+pub(crate) struct HealthyClient {
     times: Times,
-    refused: Arc<Mutex<Vec<String>>>,
+    errors: Arc<Mutex<Vec<String>>>,
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Healthy {
-    pub(crate) fn start(way: Way) -> Self {
-        let (times, refused, is_over) = (Times::default(), Arc::default(), Arc::new(AtomicBool::new(false)));
-        let work = Work { way, times: times.clone(), refused: Arc::clone(&refused), is_over: is_over.clone() };
+impl HealthyClient {
+    pub(crate) fn start(config: ClientConfig) -> Self {
+        let (times, errors, is_over) = (Times::default(), Arc::default(), Arc::new(AtomicBool::new(false)));
+        let work = Work { config, times: times.clone(), errors: Arc::clone(&errors), is_over: is_over.clone() };
         let thread =
             std::thread::spawn(move || match tokio::runtime::Builder::new_current_thread().enable_all().build() {
                 Ok(runtime) => runtime.block_on(work.run()),
-                Err(error) => work.refuse(error.to_string()),
+                Err(error) => work.record_error(error.to_string()),
             });
-        Self { times, refused, is_over, thread: Some(thread) }
+        Self { times, errors, is_over, thread: Some(thread) }
     }
 
     /// The durations of its calls that ended after `since`.
@@ -54,12 +54,12 @@ impl Healthy {
     }
 
     /// The errors that it received.
-    pub(crate) fn refused(&self) -> Vec<String> {
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(crate) fn errors(&self) -> Vec<String> {
+        self.errors.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl Drop for Healthy {
+impl Drop for HealthyClient {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -70,25 +70,25 @@ impl Drop for Healthy {
 }
 
 struct Work {
-    way: Way,
+    config: ClientConfig,
     times: Times,
-    refused: Arc<Mutex<Vec<String>>>,
+    errors: Arc<Mutex<Vec<String>>>,
     is_over: Arc<AtomicBool>,
 }
 
 impl Work {
-    fn refuse(&self, why: String) {
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner).push(why);
+    fn record_error(&self, error: String) {
+        self.errors.lock().unwrap_or_else(PoisonError::into_inner).push(error);
     }
 
     async fn run(self) {
-        let channel = match self.way.connect().await {
+        let channel = match self.config.connect().await {
             Ok(channel) => channel,
-            Err(error) => return self.refuse(error.to_string()),
+            Err(error) => return self.record_error(error.to_string()),
         };
         while !self.is_over.load(Ordering::Relaxed) {
             if let Err(status) = self.round(&channel).await {
-                self.refuse(format!("{status:?}"));
+                self.record_error(format!("{status:?}"));
             }
         }
     }
@@ -105,23 +105,23 @@ impl Work {
             wait: Some(prost_types::Duration::default()),
             ..AcquireRequest::default()
         };
-        let token = self.timed(locks.acquire(self.way.ask(acquire))).await?.token;
+        let token = self.timed(locks.acquire(self.config.request(acquire))).await?.token;
         let renew = RenewRequest { namespace: HEALTHY_NAMESPACE.to_owned(), session_id: SESSION.to_owned() };
-        self.timed(sessions.renew(self.way.ask(renew))).await?;
+        self.timed(sessions.renew(self.config.request(renew))).await?;
         let release = ReleaseRequest {
             namespace: HEALTHY_NAMESPACE.to_owned(),
             name: LOCK.to_owned(),
             session_id: SESSION.to_owned(),
             token,
         };
-        self.timed(locks.release(self.way.ask(release))).await?;
+        self.timed(locks.release(self.config.request(release))).await?;
         Ok(())
     }
 
     async fn timed<T>(&self, call: impl Future<Output = Result<tonic::Response<T>, Status>>) -> Result<T, Status> {
         let begun = Instant::now();
         let late = |_| Status::deadline_exceeded("no answer to a healthy client");
-        let answer = tokio::time::timeout(LONGEST, call).await.map_err(late);
+        let answer = tokio::time::timeout(TIMEOUT, call).await.map_err(late);
         self.times.add(begun);
         tokio::time::sleep(PAUSE).await;
         Ok(answer??.into_inner())

@@ -1,27 +1,27 @@
 //! Runs attacks against a real Tenure server.
 //!
-//! A [`Speaker`] sends any HTTP/2 frames, in any order, including invalid ones; a [`GrpcCaller`] sends valid HTTP/2
-//! with invalid gRPC. A [`Judge`] runs a healthy client all the while, and decides whether an attack was noticeable
-//! from outside: by that client's calls, and by the server's memory, state and log.
+//! A [`FrameClient`] sends any HTTP/2 frames, in any order, including invalid ones; a [`GrpcCaller`] sends valid
+//! HTTP/2 with invalid gRPC. A [`Target`] runs a healthy client all the while, and checks whether an attack has
+//! effects on others: on that client's calls, and on the server's memory, state and log.
 
 pub mod block;
-mod discreet;
 pub mod frame;
+mod frame_client;
 mod grpc;
 mod healthy;
-mod judge;
+mod leaks;
 mod machine;
 mod memory;
-mod speaker;
 mod state;
+mod target;
 mod times;
 
-pub use discreet::assert_discreet;
-pub use grpc::{Answered, GrpcCaller, message};
+pub use frame_client::{FrameClient, Reaction};
+pub use grpc::{GrpcCaller, GrpcResponse, message};
 pub use healthy::HEALTHY_NAMESPACE;
-pub use judge::{Attack, Judge};
+pub use leaks::assert_no_leaks;
 pub use memory::resident;
-pub use speaker::{Speaker, Verdict};
+pub use target::{Attack, Target};
 
 /// Returns whether the long form is requested.
 #[must_use]

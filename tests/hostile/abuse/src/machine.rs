@@ -20,11 +20,11 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    pub(crate) fn watch() -> Self {
+    pub(crate) fn start() -> Self {
         let (times, is_over) = (Times::default(), Arc::new(AtomicBool::new(false)));
-        let (told, ends) = (times.clone(), is_over.clone());
+        let (samples, ends) = (times.clone(), is_over.clone());
         let thread = std::thread::spawn(move || {
-            let path = std::env::temp_dir().join(format!("tenure-abuse-{}-{:p}", std::process::id(), &told));
+            let path = std::env::temp_dir().join(format!("tenure-abuse-{}-{:p}", std::process::id(), &samples));
             let mut file = File::create(&path).ok();
             // The file exists as long as it is open.
             let _ = fs::remove_file(path);
@@ -35,7 +35,7 @@ impl Machine {
                     // A failed write adds no measurable delay.
                     let _ = file.write_all(b"tenure").and_then(|()| file.sync_data());
                 }
-                told.add(due);
+                samples.add(due);
             }
         });
         Self { times, is_over, thread: Some(thread) }

@@ -14,7 +14,7 @@ pub fn resident(process: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn tells_what_this_process_takes() {
+    fn resident_memory_of_this_process_is_read() {
         assert!(super::resident(std::process::id()) > 1.0);
         assert!(super::resident(u32::MAX) < 0.1);
     }

@@ -11,22 +11,22 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status};
 
 /// The timeout of a read.
-const LONGEST: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How a client connects to the server.
 #[derive(Clone)]
-pub(crate) struct Way {
+pub(crate) struct ClientConfig {
     pub(crate) endpoint: Endpoint,
     pub(crate) bearer: Option<String>,
 }
 
-impl Way {
+impl ClientConfig {
     pub(crate) async fn connect(&self) -> Result<Channel, tonic::transport::Error> {
-        self.endpoint.clone().timeout(LONGEST).connect().await
+        self.endpoint.clone().timeout(TIMEOUT).connect().await
     }
 
     /// Builds a request with the credentials.
-    pub(crate) fn ask<T>(&self, message: T) -> Request<T> {
+    pub(crate) fn request<T>(&self, message: T) -> Request<T> {
         let mut request = Request::new(message);
         let bearer =
             self.bearer.as_ref().and_then(|token| AsciiMetadataValue::from_str(&format!("Bearer {token}")).ok());
@@ -40,9 +40,9 @@ impl Way {
     pub(crate) async fn state(&self) -> Result<String, Status> {
         let channel = self.connect().await.map_err(|error| Status::unavailable(error.to_string()))?;
         let all = ListLocksRequest { page_size: 1_000, ..ListLocksRequest::default() };
-        let locks = LockServiceClient::new(channel.clone()).list_locks(self.ask(all)).await?.into_inner();
+        let locks = LockServiceClient::new(channel.clone()).list_locks(self.request(all)).await?.into_inner();
         let all = ListSessionsRequest { page_size: 1_000, ..ListSessionsRequest::default() };
-        let sessions = SessionServiceClient::new(channel).list_sessions(self.ask(all)).await?.into_inner();
+        let sessions = SessionServiceClient::new(channel).list_sessions(self.request(all)).await?.into_inner();
         let held = locks.locks.iter().flat_map(|lock| {
             lock.holders.iter().map(|holder| format!("{} {} {}", lock.name, holder.session_id, holder.token))
         });

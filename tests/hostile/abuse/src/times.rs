@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_in_a_hundred_may_be_slower() {
+    fn p99_ignores_one_sample_in_a_hundred() {
         let times: Vec<Duration> = (1..=200).map(Duration::from_millis).collect();
         assert_eq!(p99(times), Duration::from_millis(198));
         assert_eq!(p99(vec![Duration::from_secs(1)]), Duration::from_secs(1));

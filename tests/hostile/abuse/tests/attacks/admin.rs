@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use tenure_abuse::{Attack, Judge, many};
+use tenure_abuse::{Attack, Target, many};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{interval, timeout};
@@ -12,7 +12,7 @@ use tokio::time::{interval, timeout};
 const KEPT: Duration = Duration::from_secs(25);
 
 /// The connection limit per address.
-const SHARE: usize = 256;
+const LIMIT: usize = 256;
 
 /// Returns whether the server closes the connection in time.
 async fn ends_within(stream: &mut TcpStream, time: Duration) -> bool {
@@ -21,7 +21,7 @@ async fn ends_within(stream: &mut TcpStream, time: Duration) -> bool {
 }
 
 /// The status of a response to a caller at another address.
-async fn asked_elsewhere(admin: SocketAddr) -> String {
+async fn status_for_another_address(admin: SocketAddr) -> String {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.2:0".parse().unwrap()).unwrap();
     let mut stream = socket.connect(admin).await.unwrap();
@@ -32,33 +32,36 @@ async fn asked_elsewhere(admin: SocketAddr) -> String {
 }
 
 #[tokio::test]
-async fn a_crowd_at_the_admin_port_gets_its_share_and_is_cut_off() {
-    let judge = Judge::open().await.unwrap();
-    let admin = judge.admin_address();
+async fn admin_connections_beyond_the_limit_per_address_are_closed() {
+    let target = Target::start().await.unwrap();
+    let admin = target.admin_address();
     let attack = async {
         let begun = Instant::now();
-        let mut crowd = Vec::new();
-        for _ in 0..SHARE + many(100, 2_000) {
-            crowd.push(TcpStream::connect(admin).await.unwrap());
+        let mut streams = Vec::new();
+        for _ in 0..LIMIT + many(100, 2_000) {
+            streams.push(TcpStream::connect(admin).await.unwrap());
         }
-        let (inside, beyond) = crowd.split_at_mut(SHARE);
-        for stream in beyond {
-            assert!(ends_within(stream, KEPT).await, "there were more than {SHARE} of one address");
+        let (accepted, excess) = streams.split_at_mut(LIMIT);
+        for stream in excess {
+            assert!(ends_within(stream, KEPT).await, "more than {LIMIT} connections of one address are open");
         }
-        assert_eq!(asked_elsewhere(admin).await, "HTTP/1.1 200 OK");
-        for stream in inside {
-            assert!(ends_within(stream, KEPT.saturating_sub(begun.elapsed())).await, "who says nothing is kept");
+        assert_eq!(status_for_another_address(admin).await, "HTTP/1.1 200 OK");
+        for stream in accepted {
+            assert!(
+                ends_within(stream, KEPT.saturating_sub(begun.elapsed())).await,
+                "an idle connection is still open"
+            );
         }
-        judge.is_served().await;
+        target.assert_served().await;
     };
-    judge.under(Attack::named("a crowd at the admin port").quiet(), attack).await;
+    target.run(Attack::named("many connections to the admin port").quiet(), attack).await;
 }
 
-/// Slow loris.
+/// Slow loris: a request header that is sent byte by byte.
 #[tokio::test]
-async fn who_never_ends_a_request_to_the_admin_port_is_cut_off() {
-    let judge = Judge::open().await.unwrap();
-    let admin = judge.admin_address();
+async fn admin_connections_with_incomplete_requests_are_closed() {
+    let target = Target::start().await.unwrap();
+    let admin = target.admin_address();
     let dribble = async |_| {
         let mut stream = TcpStream::connect(admin).await.unwrap();
         stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: somewhere-that-is-long\r\n").await.unwrap();
@@ -72,6 +75,6 @@ async fn who_never_ends_a_request_to_the_admin_port_is_cut_off() {
         false
     };
     let attack = async { futures::future::join_all((0..many(20, 200)).map(dribble)).await };
-    let ended = judge.under(Attack::named("slow loris at the admin port").quiet(), attack).await;
-    assert!(ended.into_iter().all(|ended| ended), "kept for {KEPT:?}");
+    let ended = target.run(Attack::named("slow loris at the admin port").quiet(), attack).await;
+    assert!(ended.into_iter().all(|ended| ended), "still open after {KEPT:?}");
 }

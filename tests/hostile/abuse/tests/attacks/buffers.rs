@@ -1,4 +1,4 @@
-//! Attacks on the server's buffers: messages that are never complete, and answers that are never read.
+//! Attacks on the server's buffers: messages that are never complete, and replies that are never read.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use prost::Message;
 use tenure_abuse::frame::{data, flag, frame, headers, kind, setting};
-use tenure_abuse::{Answered, Attack, GrpcCaller, Judge, Speaker, assert_discreet, block, many, message};
+use tenure_abuse::{Attack, FrameClient, GrpcCaller, GrpcResponse, Target, assert_no_leaks, block, many, message};
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::{
@@ -35,8 +35,8 @@ struct Holder {
 }
 
 impl Holder {
-    async fn start(judge: &Judge, name: &str) -> Self {
-        let channel = Channel::from_shared(format!("http://{}", judge.address())).unwrap().connect_lazy();
+    async fn start(target: &Target, name: &str) -> Self {
+        let channel = Channel::from_shared(format!("http://{}", target.address())).unwrap().connect_lazy();
         let (namespace, session_id) = ("holder".to_owned(), name.to_owned());
         let open = OpenSessionRequest {
             namespace: namespace.clone(),
@@ -49,7 +49,7 @@ impl Holder {
         let acquire = AcquireRequest { namespace, names, session_id, ..AcquireRequest::default() };
         assert!(LockServiceClient::new(channel).acquire(acquire).await.unwrap().into_inner().acquired);
         let is_over = Arc::<AtomicBool>::default();
-        let (address, name, ends) = (judge.address(), name.to_owned(), is_over.clone());
+        let (address, name, ends) = (target.address(), name.to_owned(), is_over.clone());
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
@@ -68,24 +68,24 @@ impl Holder {
     }
 
     /// Checks that it never lost its session, and so never its lock.
-    fn assert_kept(self) {
+    fn assert_held(self) {
         self.is_over.store(true, Ordering::Relaxed);
         self.thread.join().unwrap().unwrap();
     }
 }
 
 /// Runs an attack beside a lock holder.
-async fn under<T>(judge: &Judge, name: &'static str, attack: impl Future<Output = T>) -> T {
-    let holder = Holder::start(judge, name).await;
-    let done = judge.under(Attack::named(name).may_change(), attack).await;
-    holder.assert_kept();
+async fn run_beside_holder<T>(target: &Target, name: &'static str, attack: impl Future<Output = T>) -> T {
+    let holder = Holder::start(target, name).await;
+    let done = target.run(Attack::named(name).may_change(), attack).await;
+    holder.assert_held();
     done
 }
 
 /// Sends all but the last byte of a large message on each of many concurrent streams, as far as the server takes it.
 /// Returns the calls that were answered, because they were rejected.
-async fn incomplete(judge: &Judge, path: &str, length: usize) -> Vec<Answered> {
-    let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+async fn incomplete(target: &Target, path: &str, length: usize) -> Vec<GrpcResponse> {
+    let caller = GrpcCaller::connect(target.address()).await.unwrap();
     let mut whole = message(&vec![0; length]);
     whole.pop();
     let whole = Bytes::from(whole);
@@ -95,7 +95,7 @@ async fn incomplete(judge: &Judge, path: &str, length: usize) -> Vec<Answered> {
     // By the time others have been served for a while, each message has been taken or rejected.
     let mut ends = Box::pin(async {
         for _ in 0..200 {
-            judge.is_served().await;
+            target.assert_served().await;
         }
     });
     loop {
@@ -107,37 +107,44 @@ async fn incomplete(judge: &Judge, path: &str, length: usize) -> Vec<Answered> {
 }
 
 /// Checks that each was rejected by a limit.
-fn assert_refused(answers: &[Answered]) {
+fn assert_rejected(answers: &[GrpcResponse]) {
     assert!(!answers.is_empty());
     assert!(answers.iter().all(|answer| matches!(answer.grpc, Some(3 | 8))), "{answers:?}");
-    answers.iter().for_each(|answer| assert_discreet(&answer.text));
+    answers.iter().for_each(|answer| assert_no_leaks(&answer.text));
 }
 
 #[tokio::test]
-async fn messages_of_plain_calls_that_are_never_complete_are_bounded() {
-    let judge = Judge::open().await.unwrap();
-    assert_refused(&under(&judge, "large messages", incomplete(&judge, ACQUIRE, LARGEST)).await);
-    assert_refused(&under(&judge, "incomplete messages", incomplete(&judge, ASSIGN, 1 << 20)).await);
+async fn incomplete_messages_of_unary_calls_are_bounded() {
+    let target = Target::start().await.unwrap();
+    assert_rejected(&run_beside_holder(&target, "large messages", incomplete(&target, ACQUIRE, LARGEST)).await);
+    assert_rejected(&run_beside_holder(&target, "incomplete messages", incomplete(&target, ASSIGN, 1 << 20)).await);
 }
 
 #[tokio::test]
-async fn messages_of_streams_that_are_never_complete_are_bounded() {
-    let judge = Judge::open().await.unwrap();
-    assert_refused(&under(&judge, "incomplete messages of Stream", incomplete(&judge, STREAM, LARGEST)).await);
+async fn incomplete_messages_of_client_streams_are_bounded() {
+    let target = Target::start().await.unwrap();
+    assert_rejected(
+        &run_beside_holder(&target, "incomplete messages of Stream", incomplete(&target, STREAM, LARGEST)).await,
+    );
 }
 
 #[tokio::test]
-async fn messages_of_keep_alive_that_are_never_complete_are_bounded() {
-    let judge = Judge::open().await.unwrap();
-    assert_refused(&under(&judge, "large messages of KeepAlive", incomplete(&judge, KEEP_ALIVE, LARGEST)).await);
-    assert_refused(&under(&judge, "incomplete messages of KeepAlive", incomplete(&judge, KEEP_ALIVE, 128 << 10)).await);
+async fn incomplete_messages_of_keep_alive_are_bounded() {
+    let target = Target::start().await.unwrap();
+    assert_rejected(
+        &run_beside_holder(&target, "large messages of KeepAlive", incomplete(&target, KEEP_ALIVE, LARGEST)).await,
+    );
+    assert_rejected(
+        &run_beside_holder(&target, "incomplete messages of KeepAlive", incomplete(&target, KEEP_ALIVE, 128 << 10))
+            .await,
+    );
 }
 
 /// Each stream has sent a large message, which is answered, and sends no more.
 #[tokio::test]
-async fn quiet_streams_keep_nothing_of_their_messages() {
-    let judge = Judge::open().await.unwrap();
-    let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+async fn idle_streams_keep_no_memory_of_their_messages() {
+    let target = Target::start().await.unwrap();
+    let caller = GrpcCaller::connect(target.address()).await.unwrap();
     let session_ids = (0..1_000).map(|at| format!("{at:0>128}")).collect();
     let request = KeepAliveRequest { session_ids, ..KeepAliveRequest::default() };
     let request = Bytes::from(message(&request.encode_to_vec()));
@@ -148,92 +155,95 @@ async fn quiet_streams_keep_nothing_of_their_messages() {
         }
         calls.len()
     };
-    under(&judge, "quiet streams", attack).await;
+    run_beside_holder(&target, "idle streams", attack).await;
 }
 
 /// A stream may be idle for ever between two messages, but not within one.
 #[tokio::test]
-async fn message_of_a_stream_must_be_complete_in_time() {
-    let judge = Judge::open().await.unwrap();
-    let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+async fn stream_with_an_incomplete_message_times_out() {
+    let target = Target::start().await.unwrap();
+    let caller = GrpcCaller::connect(target.address()).await.unwrap();
     let half = Bytes::from_static(&[0, 0, 0, 1, 0, 1]);
     let attack = async {
         tokio::join!(caller.call_unfinished(STREAM, half.clone()), caller.call_unfinished(KEEP_ALIVE, half.clone()))
     };
-    let (stream, keep_alive) = judge.under(Attack::named("half messages of streams").quiet(), attack).await;
+    let (stream, keep_alive) = target.run(Attack::named("half messages of streams").quiet(), attack).await;
     for answer in [stream.unwrap(), keep_alive.unwrap()] {
         assert_eq!(answer.grpc, Some(4), "{answer:?}");
     }
 }
 
-/// The server stops reading from a client that takes no answers; its message must be complete in time all the same.
+/// The server stops reading from a client that reads no replies; its message must still be complete in time.
 #[tokio::test]
-async fn message_of_a_stream_must_be_complete_in_time_also_if_no_answers_are_taken() {
-    let judge = Judge::open().await.unwrap();
-    // The answers exceed the reader's queue, and the requests fit into the initial HTTP/2 window.
+async fn stream_with_an_incomplete_message_times_out_while_replies_are_unread() {
+    let target = Target::start().await.unwrap();
+    // The replies exceed the reader's queue, and the requests fit into the initial HTTP/2 window.
     let commands = (1..=1_000).map(|id| {
-        let asked = GetLockRequest { name: format!("{id:0>40}"), ..GetLockRequest::default() };
-        Command { id, kind: Some(command::Kind::GetLock(asked)), ..Command::default() }
+        let get = GetLockRequest { name: format!("{id:0>40}"), ..GetLockRequest::default() };
+        Command { id, kind: Some(command::Kind::GetLock(get)), ..Command::default() }
     });
     let commands = message(&StreamRequest { commands: commands.collect() }.encode_to_vec());
-    let said = [commands, vec![0, 0, 0, 1, 0, 1]].concat();
+    let sent = [commands, vec![0, 0, 0, 1, 0, 1]].concat();
     let attack = async {
-        let mut speaker = Speaker::greet_with(judge.address(), &[(setting::INITIAL_WINDOW_SIZE, 0)]).await.unwrap();
+        let mut client =
+            FrameClient::handshake_with(target.address(), &[(setting::INITIAL_WINDOW_SIZE, 0)]).await.unwrap();
         let begun = Instant::now();
-        speaker.say(&headers(1, false, &block::call(STREAM))).await;
-        for piece in said.chunks(16 << 10) {
-            speaker.say(&data(1, false, piece)).await;
+        client.send(&headers(1, false, &block::call(STREAM))).await;
+        for piece in sent.chunks(16 << 10) {
+            client.send(&data(1, false, piece)).await;
         }
         while begun.elapsed() < Duration::from_secs(30) {
-            let Some(heard) = speaker.hear_within(Duration::from_secs(30)).await else { break };
-            if heard.kind == kind::PING && heard.flags == 0 {
-                speaker.say(&frame(kind::PING, flag::ACK, 0, &heard.payload)).await;
+            let Some(received) = client.next_frame_within(Duration::from_secs(30)).await else { break };
+            if received.kind == kind::PING && received.flags == 0 {
+                client.send(&frame(kind::PING, flag::ACK, 0, &received.payload)).await;
             }
         }
-        speaker.ends_within(Duration::from_millis(10)).await
+        client.ends_within(Duration::from_millis(10)).await
     };
-    let end = judge.under(Attack::named("half a message and no answers").quiet(), attack).await;
-    assert!(end.is_some(), "it is closed");
+    let end = target.run(Attack::named("half a message and unread replies").quiet(), attack).await;
+    assert!(end.is_some(), "the connection stays open");
 }
 
-/// A connection with window 0 and this many calls, none of whose answers is taken.
-async fn untaken(judge: &Judge, path: &str, request: &[u8], calls: u32) -> Speaker {
+/// A connection with window 0 and this many calls, none of whose replies is read.
+async fn unread(target: &Target, path: &str, request: &[u8], calls: u32) -> FrameClient {
     let ours = [(setting::INITIAL_WINDOW_SIZE, 0)];
-    let mut speaker = Speaker::greet_with(judge.address(), &ours).await.unwrap();
+    let mut client = FrameClient::handshake_with(target.address(), &ours).await.unwrap();
     for at in 0..calls {
         let id = at * 2 + 1;
         let call = headers(id, false, &block::call(path));
-        if !speaker.say(&[call, data(id, true, &message(request))].concat()).await {
+        if !client.send(&[call, data(id, true, &message(request))].concat()).await {
             break;
         }
     }
-    speaker.verdict().await;
-    speaker
+    client.reaction().await;
+    client
 }
 
 #[tokio::test]
-async fn answers_that_are_not_taken_are_bounded() {
-    let judge = Judge::open().await.unwrap();
+async fn unread_replies_are_bounded() {
+    let target = Target::start().await.unwrap();
     // Health checks need no credentials.
-    for (name, path) in [("untaken answers", LIST), ("untaken answers to strangers", "/grpc.health.v1.Health/Check")] {
+    for (name, path) in
+        [("unread replies", LIST), ("unread replies without credentials", "/grpc.health.v1.Health/Check")]
+    {
         let attack = async {
-            let mut speakers = Vec::new();
+            let mut clients = Vec::new();
             for _ in 0..many(9, 100) {
-                speakers.push(untaken(&judge, path, &[], 990).await);
+                clients.push(unread(&target, path, &[], 990).await);
             }
-            futures::future::join_all(speakers.iter_mut().map(|speaker| speaker.ends_within(Duration::ZERO))).await
+            futures::future::join_all(clients.iter_mut().map(|client| client.ends_within(Duration::ZERO))).await
         };
-        let ends = under(&judge, name, attack).await;
-        assert!(ends.iter().any(Option::is_some), "some are closed");
-        assert!(ends.iter().any(Option::is_none), "and others are not");
+        let ends = run_beside_holder(&target, name, attack).await;
+        assert!(ends.iter().any(Option::is_some), "no connection is closed");
+        assert!(ends.iter().any(Option::is_none), "all connections are closed");
     }
 }
 
-/// Each answer is large.
+/// Each reply is large.
 #[tokio::test]
-async fn connection_whose_client_takes_no_answers_is_closed() {
-    let judge = Judge::open().await.unwrap();
-    let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+async fn connection_with_large_unread_replies_is_closed() {
+    let target = Target::start().await.unwrap();
+    let caller = GrpcCaller::connect(target.address()).await.unwrap();
     for at in 0..1_000_u32 {
         let acquire = AcquireRequest {
             names: vec![format!("{at:0>250}")],
@@ -247,22 +257,22 @@ async fn connection_whose_client_takes_no_answers_is_closed() {
     }
     let attack = async {
         // page_size: 1000
-        let mut speaker = untaken(&judge, LIST, &[0x18, 0xe8, 0x07], 100).await;
-        speaker.ends_within(Duration::from_secs(20)).await
+        let mut client = unread(&target, LIST, &[0x18, 0xe8, 0x07], 100).await;
+        client.ends_within(Duration::from_secs(20)).await
     };
-    assert!(under(&judge, "untaken pages", attack).await.is_some(), "it is closed");
+    assert!(run_beside_holder(&target, "unread pages", attack).await.is_some(), "the connection stays open");
 }
 
 /// Bytes that decode to a hundred times their size.
 #[tokio::test]
-async fn message_of_nothing_but_empty_commands_is_refused_before_it_is_decoded() {
-    let judge = Judge::open().await.unwrap();
+async fn message_of_empty_commands_is_rejected_before_it_is_decoded() {
+    let target = Target::start().await.unwrap();
     // A quarter of the size limit: decoded, it would be 140 MiB.
     let commands = [0x0a, 0].repeat(LARGEST / 8);
     let attack = async {
-        let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+        let caller = GrpcCaller::connect(target.address()).await.unwrap();
         caller.call(STREAM, &[], &message(&commands)).await.unwrap()
     };
-    let answer = under(&judge, "empty commands", attack).await;
+    let answer = run_beside_holder(&target, "empty commands", attack).await;
     assert_eq!(answer.grpc, Some(3), "{answer:?}");
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, date_time_ymd};
-use tenure_abuse::{Attack, Judge, assert_discreet};
+use tenure_abuse::{Attack, Target, assert_no_leaks};
 use tenure_harness::{Authority, Certified, TenuredOptions};
 use tenure_proto::v1::ListLocksRequest;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
@@ -25,17 +25,17 @@ fn tls(authority: &Authority, shown: Option<&Certified>) -> ClientTlsConfig {
 }
 
 /// Makes a call with this TLS configuration.
-async fn call(judge: &Judge, tls: ClientTlsConfig) -> Result<(), Status> {
+async fn call(target: &Target, tls: ClientTlsConfig) -> Result<(), Status> {
     let unreachable = |error: tonic::transport::Error| Status::unavailable(error.to_string());
-    let endpoint = Endpoint::from_shared(format!("https://{}", judge.address())).unwrap();
+    let endpoint = Endpoint::from_shared(format!("https://{}", target.address())).unwrap();
     let channel = endpoint.tls_config(tls).map_err(unreachable)?.connect().await.map_err(unreachable)?;
     LockServiceClient::new(channel).list_locks(ListLocksRequest::default()).await.map(drop)
 }
 
 /// Also CVE-2018-16886: a certificate without a subject alternative name has no identity, whatever its other fields.
 #[tokio::test]
-async fn certificates_that_do_not_count_are_nobodys() {
-    let (authority, stranger) = (Authority::new("ca").unwrap(), Authority::new("ca").unwrap());
+async fn unusable_certificates_are_rejected() {
+    let (authority, other_authority) = (Authority::new("ca").unwrap(), Authority::new("ca").unwrap());
     let server = authority.certify("server", 1, &["127.0.0.1"]).unwrap();
     let client = authority.certify("client", 2, &["spiffe://prod/client"]).unwrap();
     let nameless = authority.certify("nameless", 3, &[]).unwrap();
@@ -49,41 +49,41 @@ async fn certificates_that_do_not_count_are_nobodys() {
     let expired = authority.certify_but("expired", 7, &["spiffe://prod/client"], expired).unwrap();
     let early = authority.certify_but("early", 8, &["spiffe://prod/client"], early).unwrap();
     let serving = authority.certify_but("serving", 9, &["spiffe://prod/client"], serving).unwrap();
-    let foreign = stranger.certify("foreign", 2, &["spiffe://prod/client"]).unwrap();
+    let foreign = other_authority.certify("foreign", 2, &["spiffe://prod/client"]).unwrap();
     let list = authority.revoke(&[5]).unwrap();
     let files = [&server.cert, &server.key, &authority.ca(), &list].map(|file| file.display().to_string());
     let settings = ["--tls-cert", "--tls-key", "--tls-client-ca", "--tls-client-crl"];
     let arguments = settings.into_iter().map(str::to_owned).zip(files).flat_map(|(name, file)| [name, file]).collect();
     let options = TenuredOptions { arguments, ..TenuredOptions::default() };
-    let judge = Judge::of(&options, None, Some(tls(&authority, Some(&client)))).await.unwrap();
+    let target = Target::start_with(&options, None, Some(tls(&authority, Some(&client)))).await.unwrap();
     let attack = async || {
-        call(&judge, tls(&authority, Some(&client))).await.unwrap();
-        let nobodys = [
+        call(&target, tls(&authority, Some(&client))).await.unwrap();
+        let unidentified = [
             ("none", None),
             ("no name", Some(&nameless)),
             ("an address only", Some(&addressed)),
             ("a name with a NUL", Some(&controlled)),
         ];
-        for (name, shown) in nobodys {
-            let refused = call(&judge, tls(&authority, shown)).await.unwrap_err();
-            assert_eq!(refused.code(), Code::Unauthenticated, "{name}: {refused:?}");
-            assert_discreet(refused.message());
+        for (name, shown) in unidentified {
+            let rejected = call(&target, tls(&authority, shown)).await.unwrap_err();
+            assert_eq!(rejected.code(), Code::Unauthenticated, "{name}: {rejected:?}");
+            assert_no_leaks(rejected.message());
         }
-        let wrong = [
+        let invalid = [
             ("revoked", &revoked),
-            ("of another authority", &foreign),
-            ("over", &expired),
+            ("from another authority", &foreign),
+            ("expired", &expired),
             ("not valid yet", &early),
             ("for servers only", &serving),
         ];
-        for (name, shown) in wrong {
-            let refused = call(&judge, tls(&authority, Some(shown))).await.unwrap_err();
+        for (name, shown) in invalid {
+            let rejected = call(&target, tls(&authority, Some(shown))).await.unwrap_err();
             // The handshake fails: there is no response at all.
             assert!(
-                matches!(refused.code(), Code::Unavailable | Code::Unknown | Code::Cancelled),
-                "{name}: {refused:?}"
+                matches!(rejected.code(), Code::Unavailable | Code::Unknown | Code::Cancelled),
+                "{name}: {rejected:?}"
             );
         }
     };
-    judge.sustained(Attack::named("certificates that do not count"), attack).await;
+    target.run_repeatedly(Attack::named("unusable certificates"), attack).await;
 }

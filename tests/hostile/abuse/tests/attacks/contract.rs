@@ -52,8 +52,8 @@ impl Contract {
             |field: &&prost_types::FieldDescriptorProto| field.oneof_index.is_some() && field.name() != "cancel";
         let kinds = self.message(".tenure.v1.Command").field.iter().filter(reaches);
         let command = |field: &prost_types::FieldDescriptorProto| {
-            let asked = self.fill(field.type_name(), about);
-            let command = [vec![0x08, 1], bytes(field.number(), &asked)].concat();
+            let request = self.fill(field.type_name(), about);
+            let command = [vec![0x08, 1], bytes(field.number(), &request)].concat();
             bytes(1, &command)
         };
         kinds.map(command).collect()

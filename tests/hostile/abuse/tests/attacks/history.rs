@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use futures::channel::mpsc;
 use futures::future::join_all;
 use futures::{SinkExt, StreamExt};
-use tenure_abuse::{Attack, HEALTHY_NAMESPACE, Judge, many};
+use tenure_abuse::{Attack, HEALTHY_NAMESPACE, Target, many};
 use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::client_service_client::ClientServiceClient;
 use tenure_proto::v1::command::Kind;
@@ -42,12 +42,12 @@ impl Churner {
             ttl: Some(prost_types::Duration { seconds: 600, nanos: 0 }),
             ..OpenSessionRequest::default()
         };
-        churner.ask([(LOCKS, Kind::OpenSession(open))]).await;
+        churner.request([(LOCKS, Kind::OpenSession(open))]).await;
         churner
     }
 
     /// Sends commands, and returns the answers by command id.
-    async fn ask(&mut self, commands: impl IntoIterator<Item = (u64, Kind)>) -> BTreeMap<u64, Answered> {
+    async fn request(&mut self, commands: impl IntoIterator<Item = (u64, Kind)>) -> BTreeMap<u64, Answered> {
         let command = |(number, kind)| Command { id: number + 1, kind: Some(kind), ..Command::default() };
         let commands: Vec<Command> = commands.into_iter().map(command).collect();
         let (count, mut answered) = (commands.len(), BTreeMap::new());
@@ -67,20 +67,20 @@ impl Churner {
             let (namespace, names, session_id) = (namespace(), vec![name(number)], session());
             (number, Kind::Acquire(AcquireRequest { namespace, names, session_id, ..AcquireRequest::default() }))
         };
-        let acquired = self.ask((0..LOCKS).map(acquire)).await;
+        let acquired = self.request((0..LOCKS).map(acquire)).await;
         let release = |(number, answer)| {
             let Answered::Acquire(acquired) = answer else { panic!("{answer:?}") };
             let (namespace, name, session_id, token) = (namespace(), name(number), session(), acquired.token);
             (number, Kind::Release(ReleaseRequest { namespace, name, session_id, token }))
         };
-        self.ask(acquired.into_iter().map(release)).await;
+        self.request(acquired.into_iter().map(release)).await;
     }
 }
 
 #[tokio::test]
-async fn many_that_read_history_hold_up_nobody() {
-    let judge = Judge::open().await.unwrap();
-    let channel = Channel::from_shared(format!("http://{}", judge.address())).unwrap().connect().await.unwrap();
+async fn concurrent_history_reads_do_not_delay_other_clients() {
+    let target = Target::start().await.unwrap();
+    let channel = Channel::from_shared(format!("http://{}", target.address())).unwrap().connect().await.unwrap();
     let mut churner = Churner::open(channel.clone()).await;
     // More than the server caches in memory.
     let rounds = many(12, 100);
@@ -106,7 +106,7 @@ async fn many_that_read_history_hold_up_nobody() {
         seen
     };
     let attack = async { (join_all((0..40).map(|_| history())).await, join_all((0..50).map(|_| resumed())).await) };
-    let (listed, seen) = judge.under(Attack::named("readers of history").may_change(), attack).await;
+    let (listed, seen) = target.run(Attack::named("history reads").may_change(), attack).await;
     assert!(listed.iter().all(|entries| *entries > 0), "{listed:?}");
     assert!(seen.iter().all(|events| *events == 2 * rounds), "{seen:?}");
 }

@@ -7,7 +7,7 @@ use aws_lc_rs::{hmac, rand};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
-use tenure_abuse::{Answered, Attack, GrpcCaller, assert_discreet, message};
+use tenure_abuse::{Attack, GrpcCaller, GrpcResponse, assert_no_leaks, message};
 
 use crate::service::Service;
 
@@ -66,7 +66,7 @@ fn with(mut whole: Value, name: &str, value: impl Into<Value>) -> String {
 }
 
 /// A token signed with the issuer's public key as the HMAC secret.
-fn confused(secret: &[u8]) -> String {
+fn signed_with_public_key(secret: &[u8]) -> String {
     let text = format!(
         "{}.{}",
         URL_SAFE_NO_PAD.encode(with(header(), "alg", "HS256")),
@@ -84,7 +84,7 @@ fn forged(issuer: &Issuer) -> Vec<(&'static str, String)> {
         format!("{}.{}.", URL_SAFE_NO_PAD.encode(with(header(), "alg", alg)), URL_SAFE_NO_PAD.encode(&right_claims))
     };
     let own = Issuer::new();
-    let by_own = |name: &str, value: Value| own.sign(&with(header(), name, value), &right_claims);
+    let by_other_key = |name: &str, value: Value| own.sign(&with(header(), name, value), &right_claims);
     let mut random = [0; 64];
     rand::fill(&mut random).unwrap();
     let twice = right_claims.replacen('{', "{\"iss\":\"https://id.evil\",", 1);
@@ -95,16 +95,16 @@ fn forged(issuer: &Issuer) -> Vec<(&'static str, String)> {
         ("two parts", text.to_owned()),
         ("a random signature", format!("{text}.{}", URL_SAFE_NO_PAD.encode(random))),
         ("four parts", format!("{good}.{signature}")),
-        ("HMAC with the public key", confused(issuer.key.public_key().as_ref())),
-        ("HMAC with the public key as it is published", confused(issuer.public().as_bytes())),
+        ("HMAC with the public key", signed_with_public_key(issuer.key.public_key().as_ref())),
+        ("HMAC with the public key as it is published", signed_with_public_key(issuer.public().as_bytes())),
         ("another kid", issuer.sign(&with(header(), "kid", "two"), &right_claims)),
         ("a path as kid", issuer.sign(&with(header(), "kid", "../../etc/passwd"), &right_claims)),
         ("SQL as kid", issuer.sign(&with(header(), "kid", "' OR '1'='1"), &right_claims)),
-        ("a key of its own", own.sign(&right_header, &right_claims)),
-        ("a key in the token", by_own("jwk", own.jwk())),
-        ("a URL of keys in the token", by_own("jku", json!("https://id.evil/keys"))),
-        ("a certificate in the token", by_own("x5c", json!(["MIIB"]))),
-        ("a URL of a certificate in the token", by_own("x5u", json!("https://id.evil/cert"))),
+        ("an unknown key", own.sign(&right_header, &right_claims)),
+        ("a key in the token", by_other_key("jwk", own.jwk())),
+        ("a URL of keys in the token", by_other_key("jku", json!("https://id.evil/keys"))),
+        ("a certificate in the token", by_other_key("x5c", json!(["MIIB"]))),
+        ("a URL of a certificate in the token", by_other_key("x5u", json!("https://id.evil/cert"))),
         ("another issuer", issuer.sign(&right_header, &with(claims(), "iss", "https://id.evil"))),
         (
             "an issuer that begins like ours",
@@ -130,13 +130,13 @@ fn forged(issuer: &Issuer) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn assert_unknown(name: &str, answer: &Answered) {
+fn assert_unauthenticated(name: &str, answer: &GrpcResponse) {
     assert_eq!((answer.http, answer.grpc), (200, Some(UNAUTHENTICATED)), "{name}: {answer:?}");
-    assert_discreet(&answer.text);
+    assert_no_leaks(&answer.text);
 }
 
 #[tokio::test]
-async fn forged_tokens_are_nobodys() {
+async fn forged_tokens_are_rejected() {
     let issuer = Issuer::new();
     let keys = json!({"keys": [issuer.jwk()]}).to_string();
     let service = Service::start(&[], POLICY, |folder| {
@@ -149,32 +149,35 @@ async fn forged_tokens_are_nobodys() {
     })
     .await;
     let attack = async || {
-        let caller = GrpcCaller::connect(service.judge.address()).await.unwrap();
+        let caller = GrpcCaller::connect(service.target.address()).await.unwrap();
         let good = format!("Bearer {}", issuer.sign(&header().to_string(), &claims().to_string()));
         let answer = caller.call(LIST, &[("authorization", &good)], &message(&[])).await.unwrap();
         assert_eq!(answer.grpc, Some(0), "{answer:?}");
         for (name, token) in forged(&issuer) {
             let bearer = format!("Bearer {token}");
-            assert_unknown(name, &caller.call(LIST, &[("authorization", &bearer)], &message(&[])).await.unwrap());
+            assert_unauthenticated(
+                name,
+                &caller.call(LIST, &[("authorization", &bearer)], &message(&[])).await.unwrap(),
+            );
         }
         // Exceeds the header size limit: it is not even read.
         let huge = format!("Bearer {}", "a".repeat(15_000));
-        assert_unknown("huge", &caller.call(LIST, &[("authorization", &huge)], &message(&[])).await.unwrap());
+        assert_unauthenticated("huge", &caller.call(LIST, &[("authorization", &huge)], &message(&[])).await.unwrap());
         let huge = format!("Bearer {}", "a".repeat(20_000));
         let answer = caller.call(LIST, &[("authorization", &huge)], &message(&[])).await;
         assert!(!answer.is_ok_and(|answer| answer.grpc == Some(0)));
     };
-    service.judge.sustained(Attack::named("forged tokens"), attack).await;
+    service.target.run_repeatedly(Attack::named("forged tokens"), attack).await;
 }
 
 /// CVE-2024-51504 and similar: headers that claim an identity or an address are ignored.
 #[tokio::test]
-async fn headers_that_claim_an_identity_are_nobodys() {
+async fn headers_that_claim_an_identity_are_ignored() {
     let service = Service::start(&[], "", |_| Vec::new()).await;
     let root = service.bearer("root");
     let (scheme, token) = root.split_once(' ').unwrap();
     let attack = async {
-        let caller = GrpcCaller::connect(service.judge.address()).await.unwrap();
+        let caller = GrpcCaller::connect(service.target.address()).await.unwrap();
         let claims = [
             ("x-forwarded-for", "127.0.0.1".to_owned()),
             ("x-real-ip", "127.0.0.1".to_owned()),
@@ -200,10 +203,10 @@ async fn headers_that_claim_an_identity_are_nobodys() {
                 "/no/such",
                 "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
             ] {
-                assert_unknown(name, &caller.call(path, &[(name, value)], &message(&[])).await.unwrap());
+                assert_unauthenticated(name, &caller.call(path, &[(name, value)], &message(&[])).await.unwrap());
             }
         }
-        // A proxy on the way may choose another one of them.
+        // A proxy may choose the other one.
         let other = format!("{scheme} {token}x");
         for both in [[&root, &other], [&other, &root], [&root, &root]] {
             let both = both.map(|value| ("authorization", value.as_str()));
@@ -211,5 +214,5 @@ async fn headers_that_claim_an_identity_are_nobodys() {
             assert!(answer.grpc == Some(3) && answer.text.starts_with("authorization:"), "{answer:?}");
         }
     };
-    service.judge.under(Attack::named("claimed identities"), attack).await;
+    service.target.run(Attack::named("claimed identities"), attack).await;
 }

@@ -1,7 +1,7 @@
 //! Floods from a caller with a quota.
 
 use futures::future::join_all;
-use tenure_abuse::{Attack, assert_discreet, many};
+use tenure_abuse::{Attack, assert_no_leaks, many};
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::watch_service_client::WatchServiceClient;
@@ -28,7 +28,7 @@ const POLICY: &str = r#"
 "#;
 
 async fn channel(service: &Service) -> Channel {
-    Endpoint::from_shared(format!("http://{}", service.judge.address())).unwrap().connect().await.unwrap()
+    Endpoint::from_shared(format!("http://{}", service.target.address())).unwrap().connect().await.unwrap()
 }
 
 fn by<T>(service: &Service, name: &str, message: T) -> Request<T> {
@@ -38,22 +38,22 @@ fn by<T>(service: &Service, name: &str, message: T) -> Request<T> {
 }
 
 /// The accepted requests; all others must be rejected as too many, with a retry delay.
-fn given<T>(answers: Vec<Result<T, Status>>) -> Vec<T> {
-    let is_given = |answer: Result<T, Status>| match answer {
-        Ok(given) => Some(given),
-        Err(refused) => {
-            assert_eq!(refused.code(), Code::ResourceExhausted, "{refused:?}");
-            let advice = refused.get_details_retry_info().and_then(|advice| advice.retry_delay);
-            assert!(advice.is_some_and(|wait| !wait.is_zero()), "{refused:?}");
-            assert_discreet(refused.message());
+fn accepted<T>(answers: Vec<Result<T, Status>>) -> Vec<T> {
+    let accepted = |answer: Result<T, Status>| match answer {
+        Ok(response) => Some(response),
+        Err(rejected) => {
+            assert_eq!(rejected.code(), Code::ResourceExhausted, "{rejected:?}");
+            let advice = rejected.get_details_retry_info().and_then(|advice| advice.retry_delay);
+            assert!(advice.is_some_and(|wait| !wait.is_zero()), "{rejected:?}");
+            assert_no_leaks(rejected.message());
             None
         }
     };
-    answers.into_iter().filter_map(is_given).collect()
+    answers.into_iter().filter_map(accepted).collect()
 }
 
 #[tokio::test]
-async fn nobody_has_more_than_it_may_however_often_it_asks() {
+async fn sessions_and_watches_beyond_the_quota_are_rejected() {
     let service = Service::start(&["ann"], POLICY, |_| Vec::new()).await;
     let attack = async {
         let channel = channel(&service).await;
@@ -64,33 +64,34 @@ async fn nobody_has_more_than_it_may_however_often_it_asks() {
             let mut sessions = SessionServiceClient::new(channel.clone());
             async move { sessions.open_session(request).await }
         });
-        let sessions = given(join_all(opened).await).len();
+        let sessions = accepted(join_all(opened).await).len();
         let watched = (0..many(100, 1_000)).map(|_| {
             let request = by(&service, "ann", WatchRequest::default());
             let mut watches = WatchServiceClient::new(channel.clone());
             async move { watches.watch(request).await }
         });
         // Each watch exists until the last one has been requested.
-        (sessions, given(join_all(watched).await).len())
+        (sessions, accepted(join_all(watched).await).len())
     };
-    let had = service.judge.under(Attack::named("floods beyond limits").may_change(), attack).await;
-    assert_eq!(had, (10, 5));
+    let accepted = service.target.run(Attack::named("floods beyond limits").may_change(), attack).await;
+    assert_eq!(accepted, (10, 5));
 }
 
 #[tokio::test]
-async fn who_asks_too_often_is_refused_and_nobody_else_notices() {
+async fn requests_beyond_the_rate_limit_are_rejected() {
     let service = Service::start(&["bob"], POLICY, |_| Vec::new()).await;
     let attack = async || {
         let channel = channel(&service).await;
-        let asked = (0..200).map(|_| {
+        let requests = (0..200).map(|_| {
             let request = by(&service, "bob", GetLockRequest { name: "job".into(), ..GetLockRequest::default() });
             let mut locks = LockServiceClient::new(channel.clone());
             async move { locks.get_lock(request).await }
         });
-        given(join_all(asked).await).len()
+        accepted(join_all(requests).await).len()
     };
     let begun = std::time::Instant::now();
-    let answered: usize = service.judge.sustained(Attack::named("too many requests"), attack).await.into_iter().sum();
+    let answered: usize =
+        service.target.run_repeatedly(Attack::named("too many requests"), attack).await.into_iter().sum();
     let most = 20 + 20 * (begun.elapsed().as_secs() as usize + 1);
-    assert!((1..=most).contains(&answered), "{answered} were answered, {most} at the most");
+    assert!((1..=most).contains(&answered), "{answered} requests were answered, the limit is {most}");
 }

@@ -2,11 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
 
+mod access;
 mod admin;
 mod buffers;
 mod certificates;
 mod contract;
-mod crowds;
+mod exhaustion;
 mod floods;
 mod frames;
 mod headers;
@@ -14,7 +15,6 @@ mod history;
 mod identity;
 mod limits;
 mod messages;
-mod reach;
 mod resets;
 mod service;
 mod slow;

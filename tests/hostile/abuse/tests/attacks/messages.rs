@@ -1,7 +1,7 @@
 //! Invalid gRPC and protobuf over valid HTTP/2: each call is rejected with its own status, and leaks nothing else.
 
 use http::{Method, Request};
-use tenure_abuse::{Answered, Attack, GrpcCaller, Judge, assert_discreet, many, message};
+use tenure_abuse::{Attack, GrpcCaller, GrpcResponse, Target, assert_no_leaks, many, message};
 
 /// gRPC codes.
 mod status {
@@ -45,51 +45,51 @@ fn bodies() -> Vec<(&'static str, Vec<u8>, Vec<i32>)> {
     let incomplete = vec![INTERNAL, UNKNOWN, INVALID_ARGUMENT];
     vec![
         ("half of a prefix", vec![0, 0], incomplete.clone()),
-        ("a message that ends too soon", [prefix(0, 100), vec![0; 10]].concat(), incomplete),
+        ("a truncated message", [prefix(0, 100), vec![0; 10]].concat(), incomplete),
         ("a message of 4 GiB", [prefix(0, u32::MAX), vec![0; 10]].concat(), vec![INVALID_ARGUMENT]),
         ("a message of 4 MiB and a byte", prefix(0, (4 << 20) + 1), vec![INVALID_ARGUMENT]),
-        ("a compressed one, though none is", [prefix(1, 1), vec![0]].concat(), vec![INTERNAL]),
-        ("a flag that is none", [prefix(7, 1), vec![0]].concat(), vec![INTERNAL]),
+        ("a compressed flag without compression", [prefix(1, 1), vec![0]].concat(), vec![INTERNAL]),
+        ("an invalid flag", [prefix(7, 1), vec![0]].concat(), vec![INTERNAL]),
         ("field 0", message(&[0x02, 0]), unreadable.clone()),
         ("a varint of 11 bytes", message(&[[0x20].to_vec(), vec![0xff; 11]].concat()), unreadable.clone()),
         ("a length beyond the message", message(&[0x12, 0xff, 0xff, 0xff, 0xff, 0x0f]), unreadable.clone()),
-        ("a wire type that is none", message(&[0x17]), unreadable.clone()),
+        ("an invalid wire type", message(&[0x17]), unreadable.clone()),
         ("a wire type of another field", message(&[0x08, 1]), unreadable.clone()),
-        ("no UTF-8", message(&field(1, &[0xff, 0xfe])), unreadable.clone()),
+        ("invalid UTF-8", message(&field(1, &[0xff, 0xfe])), unreadable.clone()),
         ("half of a surrogate pair", message(&field(1, &[0xed, 0xa0, 0x80])), unreadable.clone()),
         ("groups 100,000 deep", message(&nested(100_000)), unreadable.clone()),
-        ("a group without end", message(&[0x7b]), unreadable),
+        ("an endless group", message(&[0x7b]), unreadable),
     ]
 }
 
-fn assert_refused(name: &str, path: &str, answer: &Answered, codes: &[i32]) {
+fn assert_rejected(name: &str, path: &str, answer: &GrpcResponse, codes: &[i32]) {
     assert_eq!(answer.http, 200, "{name} for {path}: {answer:?}");
     assert!(answer.grpc.is_some_and(|code| codes.contains(&code)), "{name} for {path}: {answer:?}, none of {codes:?}");
-    assert_discreet(&answer.text);
-    answer.headers.iter().for_each(|(_, value)| assert_discreet(value));
+    assert_no_leaks(&answer.text);
+    answer.headers.iter().for_each(|(_, value)| assert_no_leaks(value));
 }
 
 #[tokio::test]
-async fn messages_that_are_wrong_are_refused() {
-    let judge = Judge::shared().await;
+async fn invalid_messages_are_rejected() {
+    let target = Target::shared().await;
     let attack = async || {
-        let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+        let caller = GrpcCaller::connect(target.address()).await.unwrap();
         for path in [ACQUIRE, STREAM, WATCH, KEEP_ALIVE] {
             for (name, body, codes) in bodies() {
                 let answer =
                     caller.call(path, &[], &body).await.unwrap_or_else(|error| panic!("{name} for {path}: {error:#}"));
-                assert_refused(name, path, &answer, &codes);
+                assert_rejected(name, path, &answer, &codes);
             }
         }
     };
-    judge.sustained(Attack::named("wrong messages"), attack).await;
+    target.run_repeatedly(Attack::named("invalid messages"), attack).await;
 }
 
 #[tokio::test]
-async fn calls_of_what_there_is_not_are_refused() {
-    let judge = Judge::shared().await;
+async fn unknown_paths_content_types_and_methods_are_rejected() {
+    let target = Target::shared().await;
     let attack = async {
-        let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+        let caller = GrpcCaller::connect(target.address()).await.unwrap();
         let long = format!("/{}", "x".repeat(8_000));
         let paths = [
             "/",
@@ -110,7 +110,7 @@ async fn calls_of_what_there_is_not_are_refused() {
         ];
         for path in paths {
             let answer = caller.call(path, &[], &message(&[])).await.unwrap();
-            assert_refused("no such call", path, &answer, &[status::UNIMPLEMENTED]);
+            assert_rejected("an unknown path", path, &answer, &[status::UNIMPLEMENTED]);
         }
         for kind in ["application/json", "text/plain", "", "application/grpc-web", "application/grpcx"] {
             for path in [ACQUIRE, STREAM, WATCH] {
@@ -122,12 +122,12 @@ async fn calls_of_what_there_is_not_are_refused() {
             for path in [ACQUIRE, STREAM, WATCH] {
                 let request = Request::builder().method(method.clone()).uri(format!("http://localhost{path}"));
                 let request = request.header("content-type", "application/grpc").body(()).unwrap();
-                let answer = caller.say(request, &message(&[])).await.unwrap();
+                let answer = caller.send_request(request, &message(&[])).await.unwrap();
                 assert_eq!((answer.http, answer.grpc, &answer.text[..]), (405, None, ""), "{method} for {path}");
             }
         }
     };
-    judge.under(Attack::named("calls of nothing"), attack).await;
+    target.run(Attack::named("unknown calls"), attack).await;
 }
 
 /// 10 KiB of DEFLATE that decode to 10 MiB of zeros: a hand-made gzip member with one block of fixed codes.
@@ -168,54 +168,54 @@ impl Bits {
 }
 
 #[tokio::test]
-async fn nothing_is_unpacked() {
-    let judge = Judge::shared().await;
+async fn compressed_messages_are_rejected() {
+    let target = Target::shared().await;
     let bomb = bomb();
-    let packed = [prefix(1, u32::try_from(bomb.len()).unwrap()), bomb].concat();
+    let compressed = [prefix(1, u32::try_from(bomb.len()).unwrap()), bomb].concat();
     let attack = async || {
-        let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+        let caller = GrpcCaller::connect(target.address()).await.unwrap();
         for path in [ACQUIRE, STREAM, WATCH, KEEP_ALIVE] {
             for encoding in ["gzip", "deflate", "zstd", "snappy", "x"] {
                 for _ in 0..many(1, 20) {
-                    let answer = caller.call(path, &[("grpc-encoding", encoding)], &packed).await.unwrap();
-                    assert_refused(encoding, path, &answer, &[status::UNIMPLEMENTED]);
+                    let answer = caller.call(path, &[("grpc-encoding", encoding)], &compressed).await.unwrap();
+                    assert_rejected(encoding, path, &answer, &[status::UNIMPLEMENTED]);
                 }
             }
-            let answer = caller.call(path, &[("grpc-encoding", "identity")], &packed).await.unwrap();
-            assert_refused("identity", path, &answer, &[status::INTERNAL]);
+            let answer = caller.call(path, &[("grpc-encoding", "identity")], &compressed).await.unwrap();
+            assert_rejected("identity", path, &answer, &[status::INTERNAL]);
         }
     };
-    judge.sustained(Attack::named("compression bombs"), attack).await;
+    target.run_repeatedly(Attack::named("compression bombs"), attack).await;
 }
 
 /// Several messages where one is expected, and messages of the maximum size.
 #[tokio::test]
-async fn more_than_is_wanted_is_bounded() {
-    let judge = Judge::shared().await;
+async fn oversized_requests_are_rejected() {
+    let target = Target::shared().await;
     let names: Vec<u8> = field(2, b"n").repeat(50_000);
     let labels: Vec<u8> = (0..10_000_u32)
         .flat_map(|at| field(8, &[field(1, &at.to_be_bytes().map(|byte| byte & 0x7f)), field(2, b"v")].concat()))
         .collect();
     let attack = async {
-        let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+        let caller = GrpcCaller::connect(target.address()).await.unwrap();
         for (name, body) in
             [("50,000 names", names), ("10,000 labels", labels), ("a name of 3 MiB", field(2, &vec![b'n'; 3 << 20]))]
         {
             let answer = caller.call(ACQUIRE, &[], &message(&body)).await.unwrap();
-            assert_refused(name, ACQUIRE, &answer, &[status::INVALID_ARGUMENT]);
+            assert_rejected(name, ACQUIRE, &answer, &[status::INVALID_ARGUMENT]);
         }
         let answer = caller.call(ACQUIRE, &[], &message(&[]).repeat(10_000)).await.unwrap();
         assert!(answer.grpc.is_some_and(|code| code != 0), "{answer:?}");
     };
-    judge.under(Attack::named("large messages").memory(128), attack).await;
+    target.run(Attack::named("large messages").memory(128), attack).await;
 }
 
 /// CVE-2023-32732: malformed binary headers must not affect the connection.
 #[tokio::test]
-async fn grpc_headers_that_are_wrong_are_the_matter_of_their_call() {
-    let judge = Judge::shared().await;
+async fn invalid_grpc_headers_affect_only_their_call() {
+    let target = Target::shared().await;
     let attack = async {
-        let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+        let caller = GrpcCaller::connect(target.address()).await.unwrap();
         let long = "9".repeat(9_000);
         for (name, value) in [
             ("x-bin", "!!! no base64 !!!"),
@@ -232,12 +232,12 @@ async fn grpc_headers_that_are_wrong_are_the_matter_of_their_call() {
             let answer = caller.call("/tenure.v1.LockService/ListLocks", &[(name, value)], &message(&[])).await;
             let answer = answer.unwrap_or_else(|error| panic!("{name}: {error:#}"));
             assert_eq!(answer.http, 200, "{name}: {answer:?}");
-            assert_discreet(&answer.text);
+            assert_no_leaks(&answer.text);
             if name == "grpc-timeout" {
                 assert_eq!(answer.grpc, Some(status::INVALID_ARGUMENT), "{value}: {answer:?}");
                 assert!(answer.text.contains(name), "{answer:?}");
             }
         }
     };
-    judge.under(Attack::named("wrong headers of gRPC"), attack).await;
+    target.run(Attack::named("invalid gRPC headers"), attack).await;
 }

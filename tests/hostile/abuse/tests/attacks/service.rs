@@ -3,10 +3,10 @@
 use std::process::Command;
 
 use tempfile::TempDir;
-use tenure_abuse::Judge;
+use tenure_abuse::Target;
 use tenure_harness::{TenuredOptions, built};
 
-/// The permissions of the judge's client: everything.
+/// The permissions of the healthy client: everything.
 const ROOT: &str = r#"
     [[roles.root]]
     verbs = ["acquire", "read", "watch", "operate"]
@@ -16,7 +16,7 @@ const ROOT: &str = r#"
 "#;
 
 pub struct Service {
-    pub judge: Judge,
+    pub target: Target,
     /// Must live as long as the server.
     _folder: TempDir,
     tokens: Vec<(String, String)>,
@@ -25,10 +25,10 @@ pub struct Service {
 /// Creates a token, and returns it with its line of the tokens file.
 fn new_token(name: &str) -> (String, String) {
     // A server does not accept the environment variables of tests.
-    let made = Command::new(built("tenured").unwrap()).env_clear().args(["new-token", name]).output().unwrap();
-    let told = String::from_utf8(made.stdout).unwrap() + &String::from_utf8(made.stderr).unwrap();
-    let token = told.split_whitespace().find(|word| word.starts_with("tenure_")).unwrap().to_owned();
-    let line = told.lines().find(|line| line.contains(" sha256:")).unwrap().trim().to_owned();
+    let result = Command::new(built("tenured").unwrap()).env_clear().args(["new-token", name]).output().unwrap();
+    let output = String::from_utf8(result.stdout).unwrap() + &String::from_utf8(result.stderr).unwrap();
+    let token = output.split_whitespace().find(|word| word.starts_with("tenure_")).unwrap().to_owned();
+    let line = output.lines().find(|line| line.contains(" sha256:")).unwrap().trim().to_owned();
     (token, line)
 }
 
@@ -45,8 +45,8 @@ impl Service {
         let arguments = known.into_iter().chain(more(&folder)).collect();
         let options = TenuredOptions { arguments, ..TenuredOptions::default() };
         let tokens: Vec<(String, String)> = made.into_iter().map(|(name, (token, _))| (name, token)).collect();
-        let judge = Judge::of(&options, Some(&tokens.last().unwrap().1), None).await.unwrap();
-        Self { judge, _folder: folder, tokens }
+        let target = Target::start_with(&options, Some(&tokens.last().unwrap().1), None).await.unwrap();
+        Self { target, _folder: folder, tokens }
     }
 
     /// The token of this name.

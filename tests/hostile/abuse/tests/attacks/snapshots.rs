@@ -2,7 +2,7 @@
 
 use prost::Message;
 use tenure_abuse::frame::{data, headers};
-use tenure_abuse::{Attack, GrpcCaller, HEALTHY_NAMESPACE, Judge, Speaker, Verdict, block, many, message};
+use tenure_abuse::{Attack, FrameClient, GrpcCaller, HEALTHY_NAMESPACE, Reaction, Target, block, many, message};
 use tenure_proto::v1::{AcquireRequest, WatchRequest};
 
 /// The maximum number of names in one Acquire.
@@ -10,14 +10,14 @@ const AT_ONCE: usize = 16;
 
 /// In the healthy client's namespace: no command is decided there while the table is read.
 #[tokio::test]
-async fn watches_of_everything_that_begin_again_and_again_hold_up_nobody() {
-    let judge = Judge::open().await.unwrap();
-    let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+async fn repeated_watches_of_everything_do_not_delay_other_clients() {
+    let target = Target::start().await.unwrap();
+    let caller = GrpcCaller::connect(target.address()).await.unwrap();
     for at in 0..many(2_000, 100_000) / AT_ONCE {
         let acquire = AcquireRequest {
             namespace: HEALTHY_NAMESPACE.to_owned(),
-            names: (0..AT_ONCE).map(|name| format!("crowd/{at}/{name}")).collect(),
-            session_id: format!("crowd-{at}"),
+            names: (0..AT_ONCE).map(|name| format!("many/{at}/{name}")).collect(),
+            session_id: format!("many-{at}"),
             ttl: Some(prost_types::Duration { seconds: 600, nanos: 0 }),
             ..AcquireRequest::default()
         };
@@ -27,15 +27,15 @@ async fn watches_of_everything_that_begin_again_and_again_hold_up_nobody() {
     let watch = WatchRequest { namespace: HEALTHY_NAMESPACE.to_owned(), ..WatchRequest::default() };
     let watch = message(&watch.encode_to_vec());
     let attack = async || {
-        let mut speaker = Speaker::greet(judge.address()).await.unwrap();
+        let mut client = FrameClient::handshake(target.address()).await.unwrap();
         for at in 0..50 {
             let id = at * 2 + 1;
             let call = headers(id, false, &block::call("/tenure.v1.WatchService/Watch"));
-            speaker.say(&[call, data(id, true, &watch)].concat()).await;
+            client.send(&[call, data(id, true, &watch)].concat()).await;
         }
-        speaker.verdict().await
+        client.reaction().await
     };
     let bound = u32::try_from(many(64, 256)).unwrap();
-    let found = judge.sustained(Attack::named("snapshots").may_change().memory(bound), attack).await;
-    assert!(found.iter().all(|verdict| *verdict == Verdict::Served), "{found:?}");
+    let found = target.run_repeatedly(Attack::named("snapshots").may_change().memory(bound), attack).await;
+    assert!(found.iter().all(|reaction| *reaction == Reaction::Served), "{found:?}");
 }

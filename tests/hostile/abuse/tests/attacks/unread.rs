@@ -6,7 +6,7 @@ use futures::channel::mpsc;
 use futures::{SinkExt, StreamExt};
 use prost::Message;
 use tenure_abuse::frame::{data, headers, setting};
-use tenure_abuse::{Attack, GrpcCaller, HEALTHY_NAMESPACE, Judge, Speaker, Verdict, block, many, message};
+use tenure_abuse::{Attack, FrameClient, GrpcCaller, HEALTHY_NAMESPACE, Reaction, Target, block, many, message};
 use tenure_proto::v1::client_service_client::ClientServiceClient;
 use tenure_proto::v1::command::Kind;
 use tenure_proto::v1::{
@@ -18,16 +18,16 @@ use tokio::time::timeout;
 const NAMES: usize = 16;
 
 /// The timeout of a reply.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The maximum number of commands in one stream message.
 const COMMANDS: usize = 1_000;
 
 /// The session's 4 KiB of labels are repeated for each name of its claims.
 #[tokio::test]
-async fn watches_of_large_claims_that_nobody_reads_take_little() {
-    let judge = Judge::open().await.unwrap();
-    let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+async fn unread_watches_of_large_claims_use_little_memory() {
+    let target = Target::start().await.unwrap();
+    let caller = GrpcCaller::connect(target.address()).await.unwrap();
     for at in 0..many(100, 1_000) {
         let acquire = AcquireRequest {
             namespace: HEALTHY_NAMESPACE.to_owned(),
@@ -42,7 +42,8 @@ async fn watches_of_large_claims_that_nobody_reads_take_little() {
     }
     let watches = u32::try_from(many(100, 200)).unwrap();
     let attack = async {
-        let mut speaker = Speaker::greet_with(judge.address(), &[(setting::INITIAL_WINDOW_SIZE, 0)]).await.unwrap();
+        let mut client =
+            FrameClient::handshake_with(target.address(), &[(setting::INITIAL_WINDOW_SIZE, 0)]).await.unwrap();
         for at in 0..watches {
             // Half of the watches receive history, the others a snapshot.
             let watch = WatchRequest {
@@ -52,27 +53,27 @@ async fn watches_of_large_claims_that_nobody_reads_take_little() {
                 ..WatchRequest::default()
             };
             let call = headers(at * 2 + 1, false, &block::call("/tenure.v1.WatchService/Watch"));
-            speaker.say(&[call, data(at * 2 + 1, true, &message(&watch.encode_to_vec()))].concat()).await;
+            client.send(&[call, data(at * 2 + 1, true, &message(&watch.encode_to_vec()))].concat()).await;
         }
-        let verdict = speaker.verdict().await;
+        let reaction = client.reaction().await;
         // Other clients are served in the meantime.
         for _ in 0..500 {
-            let look = GetLockRequest { name: "job".to_owned(), ..GetLockRequest::default() };
-            caller.call("/tenure.v1.LockService/GetLock", &[], &message(&look.encode_to_vec())).await.unwrap();
+            let get_lock = GetLockRequest { name: "job".to_owned(), ..GetLockRequest::default() };
+            caller.call("/tenure.v1.LockService/GetLock", &[], &message(&get_lock.encode_to_vec())).await.unwrap();
         }
-        verdict
+        reaction
     };
-    let found = judge.under(Attack::named("unread watches").may_change(), attack).await;
-    assert_eq!(found, Verdict::Served);
+    let found = target.run(Attack::named("unread watches").may_change(), attack).await;
+    assert_eq!(found, Reaction::Served);
 }
 
-/// A session with the maximum number of claims is opened repeatedly; each answer lists all claims.
+/// A session with the maximum number of claims is opened repeatedly; each reply lists all claims.
 #[tokio::test]
-async fn answers_with_many_claims_that_nobody_reads_take_little() {
-    let judge = Judge::open().await.unwrap();
-    let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+async fn unread_replies_with_many_claims_use_little_memory() {
+    let target = Target::start().await.unwrap();
+    let caller = GrpcCaller::connect(target.address()).await.unwrap();
     let ttl = Some(prost_types::Duration { seconds: 600, nanos: 0 });
-    let mut refused = None;
+    let mut rejected = None;
     for at in 0..1_000 {
         let acquire = AcquireRequest {
             namespace: "large".to_owned(),
@@ -85,11 +86,11 @@ async fn answers_with_many_claims_that_nobody_reads_take_little() {
         let acquired = caller.call("/tenure.v1.LockService/Acquire", &[], &message(&acquire.encode_to_vec())).await;
         let status = acquired.unwrap().grpc;
         if status != Some(0) {
-            refused = status;
+            rejected = status;
             break;
         }
     }
-    assert_eq!(refused, Some(8), "the bytes of a session's claims are bounded");
+    assert_eq!(rejected, Some(8), "the bytes of a session's claims are bounded");
     let open = OpenSessionRequest {
         namespace: "large".to_owned(),
         session_id: "large".to_owned(),
@@ -99,36 +100,37 @@ async fn answers_with_many_claims_that_nobody_reads_take_little() {
     let get = GetSessionRequest { namespace: "large".to_owned(), session_id: "large".to_owned(), after_claim: 0 };
     for (name, kind) in [("opened", Kind::OpenSession(open)), ("read", Kind::GetSession(get))] {
         let attack = async {
-            let mut speaker = Speaker::greet_with(judge.address(), &[(setting::INITIAL_WINDOW_SIZE, 0)]).await.unwrap();
+            let mut client =
+                FrameClient::handshake_with(target.address(), &[(setting::INITIAL_WINDOW_SIZE, 0)]).await.unwrap();
             // Several streams with several messages each.
             for stream in 0..4 {
-                speaker.say(&headers(stream * 2 + 1, false, &block::call("/tenure.v1.ClientService/Stream"))).await;
+                client.send(&headers(stream * 2 + 1, false, &block::call("/tenure.v1.ClientService/Stream"))).await;
             }
             for at in 0..u64::try_from(many(8, 40)).unwrap() {
                 let commands =
                     (1..=250).map(|id| Command { id: at * 250 + id, kind: Some(kind.clone()), ..Command::default() });
                 let commands = message(&StreamRequest { commands: commands.collect() }.encode_to_vec());
                 for stream in 0..4 {
-                    speaker.say(&data(stream * 2 + 1, false, &commands)).await;
+                    client.send(&data(stream * 2 + 1, false, &commands)).await;
                 }
             }
-            let verdict = speaker.verdict().await;
+            let reaction = client.reaction().await;
             // Other clients are served in the meantime.
             for _ in 0..500 {
-                let look = GetLockRequest { name: "job".to_owned(), ..GetLockRequest::default() };
-                caller.call("/tenure.v1.LockService/GetLock", &[], &message(&look.encode_to_vec())).await.unwrap();
+                let get_lock = GetLockRequest { name: "job".to_owned(), ..GetLockRequest::default() };
+                caller.call("/tenure.v1.LockService/GetLock", &[], &message(&get_lock.encode_to_vec())).await.unwrap();
             }
-            verdict
+            reaction
         };
-        let found = judge.under(Attack::named(name), attack).await;
-        assert!(matches!(found, Verdict::Served | Verdict::Cut), "{name}: {found:?}");
+        let found = target.run(Attack::named(name), attack).await;
+        assert!(matches!(found, Reaction::Served | Reaction::Closed), "{name}: {found:?}");
     }
 }
 
 #[tokio::test]
-async fn session_that_waits_for_thousands_of_locks_is_read_at_once() {
-    let judge = Judge::open().await.unwrap();
-    let mut client = ClientServiceClient::connect(format!("http://{}", judge.address())).await.unwrap();
+async fn session_with_thousands_of_waits_is_read_quickly() {
+    let target = Target::start().await.unwrap();
+    let mut client = ClientServiceClient::connect(format!("http://{}", target.address())).await.unwrap();
     let (mut sender, requests) = mpsc::channel(1);
     let mut answers = client.stream(requests).await.unwrap().into_inner();
     let mut id = 0;
@@ -164,7 +166,7 @@ async fn session_that_waits_for_thousands_of_locks_is_read_at_once() {
         if session == "holder" {
             let mut granted = 0;
             while granted < waits {
-                let answers = timeout(PATIENCE, answers.next()).await.unwrap().unwrap().unwrap().answers;
+                let answers = timeout(TIMEOUT, answers.next()).await.unwrap().unwrap().unwrap().answers;
                 // Any answer counts: on a busy machine a command may be rejected. The first two commands are the
                 // sessions', and notices have no id.
                 granted += answers.iter().filter(|answer| answer.id > 2).count();
@@ -180,12 +182,12 @@ async fn session_that_waits_for_thousands_of_locks_is_read_at_once() {
         }
     }
     // Neither is renewed, for longer than the test takes.
-    let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+    let caller = GrpcCaller::connect(target.address()).await.unwrap();
     let get = GetSessionRequest { namespace: namespace(), session_id: "waiter".to_owned(), after_claim: 0 };
     let get = message(&get.encode_to_vec());
     // On a busy machine some may be rejected: it suffices that no more are listed.
     let mut listed = 0;
-    tenure_harness::wait_until(PATIENCE, "all waits", async || {
+    tenure_harness::wait_until(TIMEOUT, "all waits", async || {
         let answer = caller.call("/tenure.v1.SessionService/GetSession", &[], &get).await.unwrap();
         let session = tenure_proto::v1::GetSessionResponse::decode(&answer.body[5..]).unwrap().session.unwrap();
         let before = std::mem::replace(&mut listed, session.claims.len());
@@ -196,7 +198,7 @@ async fn session_that_waits_for_thousands_of_locks_is_read_at_once() {
         let reads = (0..2).map(|_| caller.call("/tenure.v1.SessionService/GetSession", &[], &get));
         futures::future::join_all(reads).await
     };
-    let found = judge.sustained(Attack::named("reads of a session").may_change(), attack).await;
+    let found = target.run_repeatedly(Attack::named("reads of a session").may_change(), attack).await;
     assert!(found.into_iter().flatten().all(|answer| answer.unwrap().grpc == Some(0)));
     drop((sender, answers));
 }

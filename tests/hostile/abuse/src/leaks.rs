@@ -1,7 +1,7 @@
 //! Checks that texts for untrusted callers leak no internals.
 
 /// Paths, SQL, addresses and source locations: they show an attacker what to try next.
-const TELLTALES: [&str; 16] = [
+const INTERNALS: [&str; 16] = [
     "/tmp",
     "/home",
     "/usr",
@@ -24,7 +24,7 @@ const TELLTALES: [&str; 16] = [
 ///
 /// # Panics
 /// If it does.
-pub fn assert_discreet(text: &str) {
-    let telltale = TELLTALES.iter().find(|telltale| text.contains(**telltale));
-    assert_eq!(telltale, None, "this is told to strangers: {text}");
+pub fn assert_no_leaks(text: &str) {
+    let leaked = INTERNALS.iter().find(|internal| text.contains(**internal));
+    assert_eq!(leaked, None, "the text leaks internals: {text}");
 }

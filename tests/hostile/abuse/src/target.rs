@@ -1,4 +1,4 @@
-//! Decides whether an attack affected anything besides the attacker.
+//! A server under attack: checks that an attack affects nothing besides the attacker.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -10,15 +10,15 @@ use tokio::sync::{Mutex, OnceCell};
 use tokio::time::{interval, timeout};
 use tonic::transport::{ClientTlsConfig, Endpoint};
 
-use crate::healthy::Healthy;
+use crate::healthy::HealthyClient;
 use crate::is_long;
 use crate::machine::Machine;
 use crate::memory::resident;
-use crate::state::Way;
+use crate::state::ClientConfig;
 use crate::times::p99;
 
 /// The deadline for calls to be as fast as before the attack.
-const NORMAL_AGAIN: Duration = Duration::from_secs(5);
+const RECOVERY: Duration = Duration::from_secs(5);
 
 /// Calls faster than this are never slow, regardless of the usual latency: the server is a debug build, other programs
 /// use the machine, and a short attack sees so few calls that one of them is the p99.
@@ -40,7 +40,7 @@ const SHORT: Duration = Duration::from_millis(700);
 const LONG: Duration = Duration::from_secs(10);
 
 /// The maximum duration of an attack.
-const LONGEST: Duration = Duration::from_secs(180);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// The permitted effects of an attack.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +80,7 @@ impl Attack {
     }
 }
 
-/// Raises the descriptor limit of this process, and of the servers that it starts, to the maximum: crowds need more
+/// Raises the descriptor limit of this process, and of the servers that it starts, to the maximum: attacks need more
 /// than the usual 1,024 connections.
 fn raise_limit() {
     let files = getrlimit(Resource::Nofile);
@@ -92,23 +92,23 @@ fn raise_limit() {
 static ONE: Mutex<()> = Mutex::const_new(());
 
 /// A server, and a healthy client of it.
-pub struct Judge {
+pub struct Target {
     // Dropped before the server.
-    healthy: Healthy,
+    healthy: HealthyClient,
     machine: Machine,
     server: Tenured,
-    way: Way,
+    config: ClientConfig,
     /// The p99 latency without an attack.
     usual: Duration,
 }
 
-impl Judge {
+impl Target {
     /// Starts a server without authentication.
     ///
     /// # Errors
     /// If it does not start.
-    pub async fn open() -> anyhow::Result<Self> {
-        Self::of(&TenuredOptions::default(), None, None).await
+    pub async fn start() -> anyhow::Result<Self> {
+        Self::start_with(&TenuredOptions::default(), None, None).await
     }
 
     /// A server without authentication, shared by all attacks that leave it unchanged. It ends with this process.
@@ -116,15 +116,15 @@ impl Judge {
     /// # Panics
     /// If it does not start.
     pub async fn shared() -> &'static Self {
-        static SHARED: OnceCell<Judge> = OnceCell::const_new();
-        SHARED.get_or_init(async || Self::open().await.unwrap_or_else(|error| panic!("{error:#}"))).await
+        static SHARED: OnceCell<Target> = OnceCell::const_new();
+        SHARED.get_or_init(async || Self::start().await.unwrap_or_else(|error| panic!("{error:#}"))).await
     }
 
     /// Starts a server with these options; the healthy client uses this token and this TLS configuration.
     ///
     /// # Errors
     /// If it does not start.
-    pub async fn of(
+    pub async fn start_with(
         options: &TenuredOptions,
         bearer: Option<&str>,
         tls: Option<ClientTlsConfig>,
@@ -135,13 +135,13 @@ impl Judge {
             None => Endpoint::from_shared(server.url())?,
             Some(tls) => Endpoint::from_shared(server.url().replace("http:", "https:"))?.tls_config(tls)?,
         };
-        let way = Way { endpoint, bearer: bearer.map(str::to_owned) };
-        let (healthy, machine) = (Healthy::start(way.clone()), Machine::watch());
-        let mut judge = Self { healthy, machine, server, way, usual: Duration::ZERO };
+        let config = ClientConfig { endpoint, bearer: bearer.map(str::to_owned) };
+        let (healthy, machine) = (HealthyClient::start(config.clone()), Machine::start());
+        let mut target = Self { healthy, machine, server, config, usual: Duration::ZERO };
         // The first calls are not representative.
-        judge.calls(CALLS / 5).await;
-        judge.usual = p99(judge.calls(CALLS).await);
-        Ok(judge)
+        target.calls(CALLS / 5).await;
+        target.usual = p99(target.calls(CALLS).await);
+        Ok(target)
     }
 
     /// The gRPC address.
@@ -160,7 +160,7 @@ impl Judge {
     ///
     /// # Panics
     /// If it is not.
-    pub async fn is_served(&self) {
+    pub async fn assert_served(&self) {
         self.state("a new client").await;
     }
 
@@ -169,11 +169,11 @@ impl Judge {
         &mut self.server
     }
 
-    /// Runs an attack, and judges it.
+    /// Runs an attack, and checks its effects.
     ///
     /// # Panics
     /// If anything besides the attacker is affected.
-    pub async fn under<T>(&self, attack: Attack, action: impl Future<Output = T>) -> T {
+    pub async fn run<T>(&self, attack: Attack, action: impl Future<Output = T>) -> T {
         let Attack { name, may_change, is_quiet, memory } = attack;
         let _alone = if is_quiet { None } else { Some(ONE.lock().await) };
         let before = self.state(name).await;
@@ -181,10 +181,10 @@ impl Judge {
         let begun = Instant::now();
         let mut most = taken;
         let mut look = interval(Duration::from_millis(10));
-        let mut action = std::pin::pin!(timeout(LONGEST, action));
+        let mut action = std::pin::pin!(timeout(TIMEOUT, action));
         let done = loop {
             tokio::select! {
-                done = &mut action => break done.unwrap_or_else(|_| panic!("{name}: not over after {LONGEST:?}")),
+                done = &mut action => break done.unwrap_or_else(|_| panic!("{name}: still running after {TIMEOUT:?}")),
                 _ = look.tick() => most = most.max(self.memory()),
             }
         };
@@ -193,39 +193,39 @@ impl Judge {
         self.next_call().await;
         let during = self.healthy.times(begun);
         let (calls, slowest, bound) = (during.len(), p99(during), self.bound(begun));
-        let normal = timeout(NORMAL_AGAIN, self.is_normal()).await;
-        assert!(normal.is_ok(), "{name}: not as before after {NORMAL_AGAIN:?}");
+        let normal = timeout(RECOVERY, self.wait_for_recovery()).await;
+        assert!(normal.is_ok(), "{name}: not back to normal after {RECOVERY:?}");
         if !may_change {
-            assert_eq!(self.state(name).await, before, "{name}: has changed something");
+            assert_eq!(self.state(name).await, before, "{name}: changed the state");
         }
-        self.assert_well(name);
+        self.assert_healthy(name);
         let logged = self.logged() - logged;
         assert!(logged <= LOG, "{name}: the server has logged {logged} bytes");
         let grown = most - taken;
         eprintln!(
             "{name}: {lasted:.1?}; memory {taken:.0} MiB, {grown:+.1}; p99 {:.1?} before, {slowest:.1?} of {calls} during \
-             (at most {bound:.1?}); as before {:.1?} later",
+             (at most {bound:.1?}); normal {:.1?} later",
             self.usual,
             normal.unwrap_or_default()
         );
-        assert!(grown <= memory, "{name}: the server has taken {grown:.1} MiB more, {memory} at the most");
-        assert!(slowest <= bound, "{name}: a healthy client's calls took {slowest:?}, {bound:?} at the most");
+        assert!(grown <= memory, "{name}: the server uses {grown:.1} MiB more, the limit is {memory}");
+        assert!(slowest <= bound, "{name}: a healthy client's calls took {slowest:?}, the limit is {bound:?}");
         done
     }
 
-    /// Repeats an attack for a while, and judges it. Returns the result of each repetition.
+    /// Repeats an attack for a while, and checks its effects. Returns the result of each repetition.
     ///
     /// # Panics
     /// If anything besides the attacker is affected.
-    pub async fn sustained<T>(&self, attack: Attack, action: impl AsyncFn() -> T) -> Vec<T> {
-        let again = async {
+    pub async fn run_repeatedly<T>(&self, attack: Attack, action: impl AsyncFn() -> T) -> Vec<T> {
+        let repeated = async {
             let (begun, mut done) = (Instant::now(), Vec::new());
             while begun.elapsed() < if is_long() { LONG } else { SHORT } {
                 done.push(action().await);
             }
             done
         };
-        self.under(attack, again).await
+        self.run(attack, repeated).await
     }
 
     /// The p99 limit: twice the usual latency, but at least [`SLOW`], plus the delay that the machine has added.
@@ -234,11 +234,11 @@ impl Judge {
     }
 
     /// Waits until a healthy client's calls take no longer than usual. Returns how long that took.
-    async fn is_normal(&self) -> Duration {
+    async fn wait_for_recovery(&self) -> Duration {
         let begun = Instant::now();
         loop {
             let since = Instant::now();
-            if p99(self.calls(CALLS_AFTER).await) <= self.bound(since) && self.way.state().await.is_ok() {
+            if p99(self.calls(CALLS_AFTER).await) <= self.bound(since) && self.config.state().await.is_ok() {
                 return begun.elapsed();
             }
         }
@@ -248,9 +248,9 @@ impl Judge {
     async fn calls(&self, many: usize) -> Vec<Duration> {
         let since = Instant::now();
         let mut times = Vec::new();
-        wait_until(LONGEST, "a healthy client's calls", async || {
+        wait_until(TIMEOUT, "a healthy client's calls", async || {
             times = self.healthy.times(since);
-            times.len() >= many || !self.healthy.refused().is_empty()
+            times.len() >= many || !self.healthy.errors().is_empty()
         })
         .await;
         times
@@ -259,7 +259,7 @@ impl Judge {
     /// Waits for the end of the next call.
     async fn next_call(&self) {
         let since = Instant::now();
-        wait_until(LONGEST, "a healthy client's call", async || !self.healthy.times(since).is_empty()).await;
+        wait_until(TIMEOUT, "a healthy client's call", async || !self.healthy.times(since).is_empty()).await;
     }
 
     fn logged(&self) -> u64 {
@@ -271,13 +271,13 @@ impl Judge {
     }
 
     async fn state(&self, name: &str) -> String {
-        self.way.state().await.unwrap_or_else(|status| panic!("{name}: a healthy client is refused: {status:?}"))
+        self.config.state().await.unwrap_or_else(|status| panic!("{name}: a healthy client is rejected: {status:?}"))
     }
 
     /// Checks that no healthy call was rejected, and nothing panicked.
-    fn assert_well(&self, name: &str) {
-        let refused = self.healthy.refused();
-        assert!(refused.is_empty(), "{name}: a healthy client was refused: {refused:?}");
+    fn assert_healthy(&self, name: &str) {
+        let errors = self.healthy.errors();
+        assert!(errors.is_empty(), "{name}: a healthy client was rejected: {errors:?}");
         let log = std::fs::read_to_string(self.server.log_file()).context("the log").unwrap_or_default();
         assert!(!log.contains("panicked"), "{name}: the server has panicked");
     }

@@ -4,75 +4,75 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use tenure_abuse::frame::{data, headers};
-use tenure_abuse::{Attack, GrpcCaller, Judge, Speaker, Verdict, block, many, message};
+use tenure_abuse::{Attack, FrameClient, GrpcCaller, Reaction, Target, block, many, message};
 
 fn field(number: u8, value: &[u8]) -> Vec<u8> {
     [&[number << 3 | 2, u8::try_from(value.len()).unwrap()][..], value].concat()
 }
 
 #[tokio::test]
-async fn idle_connections_are_nothing_to_others() {
-    let judge = Judge::shared().await;
-    let crowd = many(1_000, 9_000);
+async fn idle_connections_do_not_affect_other_clients() {
+    let target = Target::shared().await;
+    let count = many(1_000, 9_000);
     let attack = async {
         let mut idle = Vec::new();
-        for _ in 0..crowd {
-            idle.push(Speaker::greet(judge.address()).await.unwrap());
+        for _ in 0..count {
+            idle.push(FrameClient::handshake(target.address()).await.unwrap());
         }
-        judge.is_served().await;
-        idle.last_mut().unwrap().verdict().await
+        target.assert_served().await;
+        idle.last_mut().unwrap().reaction().await
     };
     let bound = u32::try_from(many(64, 512)).unwrap();
-    let last = judge.under(Attack::named("idle connections").memory(bound), attack).await;
-    assert_eq!(last, Verdict::Served);
+    let last = target.run(Attack::named("idle connections").memory(bound), attack).await;
+    assert_eq!(last, Reaction::Served);
 }
 
 /// CVE-2023-4785: connected clients are still served, and new ones once descriptors are available again.
 #[tokio::test]
-async fn a_server_without_descriptors_serves_whom_it_has() {
-    let mut judge = Judge::open().await.unwrap();
-    let process = judge.server().process_id().and_then(|id| Pid::from_raw(id.cast_signed())).unwrap();
+async fn server_without_descriptors_serves_connected_clients() {
+    let mut target = Target::start().await.unwrap();
+    let process = target.server().process_id().and_then(|id| Pid::from_raw(id.cast_signed())).unwrap();
     let taken = std::fs::read_dir(format!("/proc/{}/fd", process.as_raw_nonzero())).unwrap().count();
     let few = taken as u64 + 60;
     prlimit(Some(process), Resource::Nofile, Rlimit { current: Some(few), maximum: Some(few) }).unwrap();
     let attack = async {
-        let mut crowd = Vec::new();
+        let mut silent = Vec::new();
         for _ in 0..many(120, 1_000) {
             // A connection that is not accepted waits in the kernel's queue.
-            crowd.push(Speaker::silent(judge.address()).await.unwrap());
+            silent.push(FrameClient::open(target.address()).await.unwrap());
         }
         let mut pace = tokio::time::interval(Duration::from_millis(100));
         for _ in 0..10 {
             pace.tick().await;
         }
     };
-    judge.under(Attack::named("no descriptors left"), attack).await;
+    target.run(Attack::named("no descriptors left"), attack).await;
 }
 
-/// Each stream of a connection waits for the rest of its call, which never comes.
+/// Each stream of a connection waits for the rest of its call, which is never sent.
 #[tokio::test]
-async fn calls_that_are_never_said_to_the_end_are_bounded() {
-    let judge = Judge::shared().await;
+async fn incomplete_calls_are_bounded() {
+    let target = Target::shared().await;
     let attack = async {
-        let mut speaker = Speaker::greet(judge.address()).await.unwrap();
+        let mut client = FrameClient::handshake(target.address()).await.unwrap();
         // The maximum number of streams.
         for at in 0..1_000 {
             let id = at * 2 + 1;
             let call = headers(id, false, &block::call("/tenure.v1.LockService/Acquire"));
-            speaker.say(&[call, data(id, false, &[0, 0])].concat()).await;
+            client.send(&[call, data(id, false, &[0, 0])].concat()).await;
         }
-        speaker.verdict().await
+        client.reaction().await
     };
-    let verdict = judge.under(Attack::named("half calls"), attack).await;
-    assert_eq!(verdict, Verdict::Served);
+    let reaction = target.run(Attack::named("incomplete calls"), attack).await;
+    assert_eq!(reaction, Reaction::Served);
 }
 
 /// Sessions, waiters and watches of one client, all of which end with it.
 #[tokio::test]
-async fn floods_of_sessions_waiters_and_watches_pass() {
-    let judge = Judge::open().await.unwrap();
+async fn floods_of_sessions_waiters_and_watches_are_served_or_shed() {
+    let target = Target::start().await.unwrap();
     let attack = async {
-        let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+        let caller = GrpcCaller::connect(target.address()).await.unwrap();
         let opened = (0..many(500, 20_000)).map(|at| {
             let id = format!("flood-{at}");
             let open = [field(2, id.as_bytes()), field(3, &[0x08, 5])].concat();
@@ -81,7 +81,7 @@ async fn floods_of_sessions_waiters_and_watches_pass() {
         });
         let answers = futures::future::join_all(opened.collect::<Vec<_>>()).await;
         let codes: std::collections::BTreeSet<_> = answers.into_iter().map(|answer| answer.unwrap().grpc).collect();
-        let mut speaker = Speaker::greet(judge.address()).await.unwrap();
+        let mut client = FrameClient::handshake(target.address()).await.unwrap();
         // Each watch is notified of the waiters. One connection has no more of both.
         for at in 0..u32::try_from(many(300, 500)).unwrap() {
             let id = at * 4 + 1;
@@ -89,14 +89,14 @@ async fn floods_of_sessions_waiters_and_watches_pass() {
             let acquire = [field(2, b"wanted"), field(3, session.as_bytes()), field(4, &[0x08, 5])].concat();
             let wait = headers(id, false, &block::call("/tenure.v1.LockService/Acquire"));
             let watch = headers(id + 2, false, &block::call("/tenure.v1.WatchService/Watch"));
-            let said = [wait, data(id, true, &message(&acquire)), watch, data(id + 2, true, &message(&[]))];
-            speaker.say(&said.concat()).await;
+            let frames = [wait, data(id, true, &message(&acquire)), watch, data(id + 2, true, &message(&[]))];
+            client.send(&frames.concat()).await;
         }
-        (codes, speaker.verdict().await)
+        (codes, client.reaction().await)
     };
-    let attacked = Attack::named("sessions, waiters and watches").may_change();
+    let allowed = Attack::named("sessions, waiters and watches").may_change();
     let bound = u32::try_from(many(64, 320)).unwrap();
-    let (codes, verdict) = judge.under(attacked.memory(bound), attack).await;
-    assert!(codes.iter().all(|code| matches!(code, Some(0 | 8))), "served, or told that there are too many: {codes:?}");
-    assert_eq!(verdict, Verdict::Served);
+    let (codes, reaction) = target.run(allowed.memory(bound), attack).await;
+    assert!(codes.iter().all(|code| matches!(code, Some(0 | 8))), "neither served nor rejected as too many: {codes:?}");
+    assert_eq!(reaction, Reaction::Served);
 }

@@ -12,11 +12,11 @@ use tokio::time::timeout;
 use crate::frame::{Frame, PREFACE, code, flag, frame, kind, ping, settings};
 
 /// The timeout of a reply, long enough for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The server's reaction to the frames sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Reaction {
     /// It continues, and answers pings.
     Served,
     /// It has reset this stream with this code, and continues.
@@ -24,107 +24,107 @@ pub enum Verdict {
     /// It has closed the connection with a GOAWAY of this code.
     GoAway(u32),
     /// It has closed the connection without a GOAWAY.
-    Cut,
+    Closed,
 }
 
 /// A connection.
-pub struct Speaker {
+pub struct FrameClient {
     stream: TcpStream,
-    heard: BytesMut,
+    received: BytesMut,
     is_over: bool,
     /// All resets received.
     pub resets: Vec<(u32, u32)>,
 }
 
-impl Speaker {
+impl FrameClient {
     /// Opens a connection and sends nothing.
     ///
     /// # Errors
     /// If it cannot connect.
-    pub async fn silent(server: SocketAddr) -> io::Result<Self> {
-        Self::from(server, [127, 0, 0, 1]).await
+    pub async fn open(server: SocketAddr) -> io::Result<Self> {
+        Self::open_from(server, [127, 0, 0, 1]).await
     }
 
     /// Opens a connection from this address.
     ///
     /// # Errors
     /// If it cannot connect.
-    pub async fn from(server: SocketAddr, address: [u8; 4]) -> io::Result<Self> {
+    pub async fn open_from(server: SocketAddr, address: [u8; 4]) -> io::Result<Self> {
         let socket = TcpSocket::new_v4()?;
         if address != [127, 0, 0, 1] {
             socket.bind((address, 0).into())?;
         }
         let stream = socket.connect(server).await?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream, heard: BytesMut::new(), is_over: false, resets: Vec::new() })
+        Ok(Self { stream, received: BytesMut::new(), is_over: false, resets: Vec::new() })
     }
 
-    /// Opens a connection with a valid preface and these settings.
+    /// Opens a connection, and sends a valid preface with these settings.
     ///
     /// # Errors
     /// If it cannot connect.
-    pub async fn greet_with(server: SocketAddr, ours: &[(u16, u32)]) -> io::Result<Self> {
-        let mut speaker = Self::silent(server).await?;
-        speaker.say(&[PREFACE, &settings(ours)].concat()).await;
-        match speaker.hear().await {
+    pub async fn handshake_with(server: SocketAddr, values: &[(u16, u32)]) -> io::Result<Self> {
+        let mut client = Self::open(server).await?;
+        client.send(&[PREFACE, &settings(values)].concat()).await;
+        match client.next_frame().await {
             Some(first) if first.kind == kind::SETTINGS => {
-                speaker.say(&frame(kind::SETTINGS, flag::ACK, 0, &[])).await;
-                Ok(speaker)
+                client.send(&frame(kind::SETTINGS, flag::ACK, 0, &[])).await;
+                Ok(client)
             }
             other => Err(io::Error::other(format!("the server does not begin with SETTINGS but {other:?}"))),
         }
     }
 
-    /// Opens a connection with a valid preface.
+    /// Opens a connection, and sends a valid preface.
     ///
     /// # Errors
     /// If it cannot connect.
-    pub async fn greet(server: SocketAddr) -> io::Result<Self> {
-        Self::greet_with(server, &[]).await
+    pub async fn handshake(server: SocketAddr) -> io::Result<Self> {
+        Self::handshake_with(server, &[]).await
     }
 
     /// Sends bytes while reading frames. Returns whether the server took them.
-    pub async fn say(&mut self, bytes: &[u8]) -> bool {
-        let Self { stream, heard, is_over, .. } = self;
+    pub async fn send(&mut self, bytes: &[u8]) -> bool {
+        let Self { stream, received, is_over, .. } = self;
         let (mut reading, mut writing) = stream.split();
-        let write = timeout(PATIENCE, writing.write_all(bytes));
+        let write = timeout(TIMEOUT, writing.write_all(bytes));
         let mut write = std::pin::pin!(write);
         loop {
             tokio::select! {
                 biased;
                 written = &mut write => return matches!(written, Ok(Ok(()))),
-                read = reading.read_buf(heard), if !*is_over => *is_over = !matches!(read, Ok(1..)),
+                read = reading.read_buf(received), if !*is_over => *is_over = !matches!(read, Ok(1..)),
             }
         }
     }
 
     /// Sends as many of these bytes as the server takes within that time, and reads nothing. Returns how many that
     /// were.
-    pub async fn shout(&mut self, bytes: &[u8], within: Duration) -> usize {
-        let mut said = 0;
+    pub async fn send_without_reading(&mut self, bytes: &[u8], within: Duration) -> usize {
+        let mut sent = 0;
         let all = async {
-            while let Some(rest) = bytes.get(said..).filter(|rest| !rest.is_empty()) {
+            while let Some(rest) = bytes.get(sent..).filter(|rest| !rest.is_empty()) {
                 match self.stream.write(rest).await {
-                    Ok(more) => said += more,
+                    Ok(more) => sent += more,
                     Err(_) => return,
                 }
             }
         };
         // An incomplete write is a result, not an error.
         let _ = timeout(within, all).await;
-        said
+        sent
     }
 
     /// The next frame. `None`: the connection is closed.
-    pub async fn hear(&mut self) -> Option<Frame> {
-        self.hear_within(PATIENCE).await
+    pub async fn next_frame(&mut self) -> Option<Frame> {
+        self.next_frame_within(TIMEOUT).await
     }
 
     /// The next frame. `None`: the connection is closed, or no frame arrived within that time.
-    pub async fn hear_within(&mut self, within: Duration) -> Option<Frame> {
+    pub async fn next_frame_within(&mut self, within: Duration) -> Option<Frame> {
         loop {
-            if let Some((frame, length)) = Frame::parse(&self.heard) {
-                self.heard.advance(length);
+            if let Some((frame, length)) = Frame::parse(&self.received) {
+                self.received.advance(length);
                 if frame.kind == kind::RST_STREAM {
                     self.resets.push((frame.stream, frame.number(0)));
                 }
@@ -133,7 +133,7 @@ impl Speaker {
             if self.is_over {
                 return None;
             }
-            match timeout(within, self.stream.read_buf(&mut self.heard)).await {
+            match timeout(within, self.stream.read_buf(&mut self.received)).await {
                 Ok(read) => self.is_over = !matches!(read, Ok(1..)),
                 Err(_) => return None,
             }
@@ -141,42 +141,42 @@ impl Speaker {
     }
 
     /// Determines the server's reaction to all frames sent.
-    pub async fn verdict(&mut self) -> Verdict {
+    pub async fn reaction(&mut self) -> Reaction {
         // When the server answers the second ping, it has reacted to everything before the first.
         for text in [*b"is it so", *b"is it ok"] {
-            self.say(&ping(text)).await;
+            self.send(&ping(text)).await;
             loop {
-                let Some(frame) = self.hear().await else { return Verdict::Cut };
+                let Some(frame) = self.next_frame().await else { return Reaction::Closed };
                 match frame.kind {
                     kind::GOAWAY => {
                         let code = frame.number(1);
-                        return if self.ends().await { Verdict::GoAway(code) } else { Verdict::Served };
+                        return if self.ends().await { Reaction::GoAway(code) } else { Reaction::Served };
                     }
                     kind::PING if frame.flags == flag::ACK && frame.payload == text => break,
                     _ => {}
                 }
             }
         }
-        self.resets.first().map_or(Verdict::Served, |(stream, code)| Verdict::Reset(*stream, *code))
+        self.resets.first().map_or(Reaction::Served, |(stream, code)| Reaction::Reset(*stream, *code))
     }
 
     /// Returns whether the connection ends within the timeout.
     pub async fn ends(&mut self) -> bool {
-        while self.hear().await.is_some() {}
+        while self.next_frame().await.is_some() {}
         self.is_over
     }
 
     /// Waits for the end of the connection, sending nothing, for at most that time. Returns how it ended.
-    pub async fn ends_within(&mut self, within: Duration) -> Option<Verdict> {
-        let mut verdict = Verdict::Cut;
+    pub async fn ends_within(&mut self, within: Duration) -> Option<Reaction> {
+        let mut reaction = Reaction::Closed;
         let end = async {
-            while let Some(frame) = self.hear().await {
+            while let Some(frame) = self.next_frame().await {
                 if frame.kind == kind::GOAWAY && frame.number(1) != code::NO_ERROR {
-                    verdict = Verdict::GoAway(frame.number(1));
+                    reaction = Reaction::GoAway(frame.number(1));
                 }
             }
         };
         let _ = timeout(within, end).await;
-        self.is_over.then_some(verdict)
+        self.is_over.then_some(reaction)
     }
 }
