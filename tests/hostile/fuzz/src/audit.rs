@@ -15,7 +15,7 @@ const LONGEST: usize = 400_000;
 /// changed otherwise.
 pub fn audit(data: &[u8]) {
     let mut draw = Draw::new(data);
-    let (is_refused, token) = (draw.flag(), draw.number());
+    let (is_rejected, token) = (draw.flag(), draw.number());
     let address = draw.maybe(|draw| SocketAddr::new(IpAddr::from([draw.byte(); 16]), 7420));
     let seconds = draw.number() % 4_000_000_000;
     let text = String::from_utf8_lossy(draw.rest());
@@ -23,7 +23,7 @@ pub fn audit(data: &[u8]) {
     let mut part = || parts.next().unwrap_or_default();
     let [rule, identity, path, namespace, session, operator, note] = std::array::from_fn(|_| part());
     let names: Vec<&str> = parts.collect();
-    let rule = is_refused.then_some(rule);
+    let rule = is_rejected.then_some(rule);
     let fields = LineFields {
         rule,
         identity: Some(identity),
@@ -43,15 +43,15 @@ pub fn audit(data: &[u8]) {
     assert!(object.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{object}");
     assert!(line.len() <= LONGEST, "{}", line.len());
     let read: Value = serde_json::from_str(object).expect("JSON");
-    assert_eq!(read["allowed"], Value::Bool(!is_refused));
+    assert_eq!(read["allowed"], Value::Bool(!is_rejected));
     assert_eq!(read.get("rule").and_then(Value::as_str), rule);
     let namespace = if namespace.is_empty() { "default" } else { namespace };
     let path = path.trim_start_matches('/');
-    for (key, said) in [("identity", identity), ("call", path), ("namespace", namespace)] {
-        assert_eq!(read[key].as_str(), Some(cut(said).as_str()), "{key}");
+    for (key, value) in [("identity", identity), ("call", path), ("namespace", namespace)] {
+        assert_eq!(read[key].as_str(), Some(cut(value).as_str()), "{key}");
     }
-    for (key, said) in [("session_id", session), ("operator", operator), ("note", note)] {
-        assert_eq!(read.get(key).and_then(Value::as_str).unwrap_or_default(), cut(said), "{key}");
+    for (key, value) in [("session_id", session), ("operator", operator), ("note", note)] {
+        assert_eq!(read.get(key).and_then(Value::as_str).unwrap_or_default(), cut(value), "{key}");
     }
     let listed: Vec<&str> =
         read.get("names").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();

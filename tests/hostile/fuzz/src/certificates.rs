@@ -30,7 +30,7 @@ pub fn certificates(data: &[u8]) {
     }
     let Some(identity) = identify(&CertificateDer::from(data)) else { return };
     let name = identity.as_str().strip_prefix("cert:").expect("of its kind");
-    assert!(!name.is_empty() && !name.contains('\0'), "it names nobody");
+    assert!(!name.is_empty() && !name.contains('\0'), "an invalid name: {name:?}");
     assert!(data.windows(name.len()).any(|part| part == name.as_bytes()), "{name:?} is not in it");
 }
 
@@ -42,28 +42,28 @@ fn check_drawn(draw: &mut Draw<'_>) {
     let mut params = CertificateParams::default();
     let (mut uri, mut domain) = (None, None);
     for _ in 0..draw.below(6) {
-        let place = draw.byte();
+        let index = draw.byte();
         params.subject_alt_names.push(match draw.below(4) {
             0 => {
-                let name = pick(&URIS, place);
+                let name = pick(&URIS, index);
                 uri = uri.or(Some(name));
                 SanType::URI(name.try_into().expect("ASCII"))
             }
             1 => {
-                let name = pick(&DOMAINS, place);
+                let name = pick(&DOMAINS, index);
                 domain = domain.or(Some(name));
                 SanType::DnsName(name.try_into().expect("ASCII"))
             }
-            2 => SanType::Rfc822Name(pick(&OTHERS, place).try_into().expect("ASCII")),
-            _ => SanType::IpAddress([place; 4].into()),
+            2 => SanType::Rfc822Name(pick(&OTHERS, index).try_into().expect("ASCII")),
+            _ => SanType::IpAddress([index; 4].into()),
         });
     }
-    let certificate = params.self_signed(&*KEY).expect("it can be signed");
+    let certificate = params.self_signed(&*KEY).expect("a certificate");
     let identity = identify(certificate.der());
     let expected = uri.or(domain).filter(|name| !name.contains('\0')).map(|name| format!("cert:{name}"));
     assert_eq!(identity.as_ref().map(Identity::as_str), expected.as_deref());
 }
 
-fn pick(names: &[&'static str], place: u8) -> &'static str {
-    names[usize::from(place) % names.len()]
+fn pick(names: &[&'static str], index: u8) -> &'static str {
+    names[usize::from(index) % names.len()]
 }

@@ -32,10 +32,10 @@ pub(crate) fn table(draw: &mut Draw<'_>, most: usize) -> (Table, Vec<Recorded>) 
 /// Any request to a table.
 pub(crate) fn request(draw: &mut Draw<'_>, table: &Table) -> Request {
     if draw.below(8) != 0 {
-        return asked(draw, table).into();
+        return command(draw, table).into();
     }
     let (identity, limits) = (draw.of(&IDENTITIES).into(), limits(draw));
-    asked(draw, table).by(Some(&identity), limits)
+    command(draw, table).by(Some(&identity), limits)
 }
 
 fn limits(draw: &mut Draw<'_>) -> Limits {
@@ -43,7 +43,7 @@ fn limits(draw: &mut Draw<'_>) -> Limits {
     Limits { sessions: few(), claims: few(), waiters: few(), memberships: few() }
 }
 
-fn asked(draw: &mut Draw<'_>, table: &Table) -> Command {
+fn command(draw: &mut Draw<'_>, table: &Table) -> Command {
     match draw.below(32) {
         0 => Command::OpenSession {
             session: session(draw),
@@ -244,12 +244,12 @@ fn operator(draw: &mut Draw<'_>) -> Eviction {
 
 /// An existing claim, or a missing one.
 fn claim(draw: &mut Draw<'_>, table: &Table) -> Revision {
-    let place = draw.below(16);
-    table.claims().nth(place).map_or(Revision(place as u64), |claim| claim.id)
+    let index = draw.below(16);
+    table.claims().nth(index).map_or(Revision(index as u64), |claim| claim.id)
 }
 
 /// A valid token, or an invalid one.
 fn token(draw: &mut Draw<'_>, table: &Table) -> Revision {
-    let place = draw.below(16);
-    table.claims().filter_map(Claim::token).nth(place).unwrap_or(Revision(place as u64))
+    let index = draw.below(16);
+    table.claims().filter_map(Claim::token).nth(index).unwrap_or(Revision(index as u64))
 }

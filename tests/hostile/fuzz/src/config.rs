@@ -55,7 +55,7 @@ fn check_bounds(config: &Config) {
     assert!(config.worker_threads >= 1 && config.settings.max_namespaces >= 1 && config.store.max_connections >= 1);
     let is_guarded = config.tls.is_some() && config.credentials.are_wanted();
     assert!(config.settings.allow_insecure || config.settings.listen.ip().is_loopback() || is_guarded, "{config}");
-    assert!(config.credentials.policy.is_none() || config.credentials.are_wanted(), "a policy for nobody");
+    assert!(config.credentials.policy.is_none() || config.credentials.are_wanted(), "a policy without credentials");
 }
 
 /// The names of all settings, as files have them.

@@ -34,9 +34,9 @@ pub(crate) fn path(method: &MethodDescriptor) -> String {
 
 /// The reason of a rejection, whose parts must be consistent: a reason of the contract, a code that matches it, and a
 /// field of the request and its bound if a field is out of bounds.
-pub(crate) fn check_refusal(status: &Status, request: &MessageDescriptor) -> ErrorReason {
+pub(crate) fn check_rejection(status: &Status, request: &MessageDescriptor) -> ErrorReason {
     let details = status.get_error_details();
-    let info = details.error_info().unwrap_or_else(|| panic!("no refusal of ours: {status:?}"));
+    let info = details.error_info().unwrap_or_else(|| panic!("no error info: {status:?}"));
     assert_eq!(info.domain, "tenure");
     let reason = ErrorReason::from_str_name(&format!("ERROR_REASON_{}", info.reason));
     let reason = reason.unwrap_or_else(|| panic!("no reason of the contract: {status:?}"));
@@ -47,7 +47,7 @@ pub(crate) fn check_refusal(status: &Status, request: &MessageDescriptor) -> Err
         let first = field.split(['.', '[']).next().unwrap_or_default();
         assert!(request.get_field_by_name(first).is_some(), "{field} is no field of {}", request.full_name());
         assert!(!bound.is_empty(), "{status:?}");
-        let violations = &details.bad_request().expect("it says which field").field_violations;
+        let violations = &details.bad_request().expect("a field violation").field_violations;
         assert!(matches!(&violations[..], [one] if one.field == *field && one.description == *bound), "{status:?}");
     }
     if status.code() == Code::Unavailable {

@@ -23,7 +23,7 @@ pub fn core(data: &[u8]) {
         let mut events = Vec::new();
         let last_token = table.claims().filter_map(Claim::token).max().unwrap_or_default();
         let outcome = table.decide(command.clone(), &mut events);
-        assert!(outcome.is_ok() || events.is_empty(), "{command:?} is refused, but something has happened: {events:?}");
+        assert!(outcome.is_ok() || events.is_empty(), "{command:?} is rejected, but has events: {events:?}");
         if is_undone {
             table.undo();
         } else {
@@ -36,14 +36,14 @@ pub fn core(data: &[u8]) {
     }
     let mut replayed = Table::default();
     log.iter().for_each(|recorded| replayed.apply(recorded));
-    assert_eq!(replayed, table, "the log tells all");
+    assert_eq!(replayed, table, "the log does not contain every change");
 }
 
 fn check_events(log: &[Recorded], events: &[Recorded], last_token: Revision) {
-    for (place, recorded) in events.iter().enumerate() {
-        assert_eq!(recorded.revision.0, (log.len() + place + 1) as u64, "revisions have no gaps");
+    for (index, recorded) in events.iter().enumerate() {
+        assert_eq!(recorded.revision.0, (log.len() + index + 1) as u64, "revisions have gaps");
         if let Event::ClaimGranted { spec, .. } | Event::ClaimTransferred { spec, .. } = &recorded.event {
-            assert!(recorded.revision > last_token, "tokens rise");
+            assert!(recorded.revision > last_token, "a token does not rise");
             assert!(!spec.names.is_empty());
         }
     }

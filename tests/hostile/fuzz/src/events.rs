@@ -10,7 +10,7 @@ use crate::draw::Draw;
 pub fn events(data: &[u8]) {
     if let Some((b'!', rest)) = data.split_first() {
         let (_, log) = changes::table(&mut Draw::new(rest), 64);
-        let read = decode_events(&encode_events(&log)).expect("what was decided can be read");
+        let read = decode_events(&encode_events(&log)).expect("decided events can be read");
         assert_eq!(read, log);
         return;
     }
@@ -18,7 +18,7 @@ pub fn events(data: &[u8]) {
     match decode_events(text) {
         Ok(events) => {
             let written = encode_events(&events);
-            let again = decode_events(&written).expect("what was read can be written and read");
+            let again = decode_events(&written).expect("written events can be read");
             assert_eq!(again, events, "{written}");
             assert_eq!(encode_events(&again), written);
         }

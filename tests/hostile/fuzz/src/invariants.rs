@@ -7,18 +7,18 @@ pub(crate) fn check(table: &Table) {
     table.claims().for_each(|claim| check_claim(table, claim));
     for (name, lock) in table.locks_after("", None) {
         let holders: Vec<&Claim> = lock.holders().iter().filter_map(|id| table.claim(*id)).collect();
-        assert_eq!(holders.len(), lock.holders().len(), "holders of {name} are claims");
-        assert!(!holders.is_empty() || !lock.waiters().is_empty(), "{name} is not idle");
+        assert_eq!(holders.len(), lock.holders().len(), "a holder of {name} has no claim");
+        assert!(!holders.is_empty() || !lock.waiters().is_empty(), "{name} is idle");
         let permits: u64 = holders.iter().map(|holder| u64::from(holder.spec.mode.permits())).sum();
         assert_eq!(lock.permits(), permits, "permits of {name}");
         for holder in &holders {
-            let beside = |mode: Mode| holders.iter().filter(|other| other.spec.mode == mode).count();
+            let count = |mode: Mode| holders.iter().filter(|other| other.spec.mode == mode).count();
             match holder.spec.mode {
-                Mode::Exclusive => assert_eq!(holders.len(), 1, "an exclusive hold of {name} is alone"),
+                Mode::Exclusive => assert_eq!(holders.len(), 1, "an exclusive hold of {name} is not alone"),
                 Mode::Shared => {
-                    assert_eq!(beside(Mode::Shared), holders.len(), "shared holds of {name} are among them")
+                    assert_eq!(count(Mode::Shared), holders.len(), "shared holds of {name} are beside others")
                 }
-                Mode::Permits { .. } => assert!(beside(Mode::Shared) + beside(Mode::Exclusive) == 0, "{name}"),
+                Mode::Permits { .. } => assert!(count(Mode::Shared) + count(Mode::Exclusive) == 0, "{name}"),
             }
         }
     }
@@ -31,13 +31,17 @@ pub(crate) fn check(table: &Table) {
         }
     }
     for group in table.groups_after("", None) {
-        assert_eq!(group.lead.map(|lead| lead.member), group.members.keys().next().copied(), "who came first leads");
+        assert_eq!(
+            group.lead.map(|lead| lead.member),
+            group.members.keys().next().copied(),
+            "the first member does not lead"
+        );
         for member in group.members.values() {
             let session = table.session(&member.spec.session).expect("a member's session is open");
             assert_eq!(session.opened, member.spec.opened);
         }
     }
-    assert_eq!(restored(table), *table, "its parts are the whole table");
+    assert_eq!(restored(table), *table, "the parts of a table are not the whole");
 }
 
 fn check_claim(table: &Table, claim: &Claim) {
@@ -45,16 +49,16 @@ fn check_claim(table: &Table, claim: &Claim) {
     for name in claim.spec.names.iter() {
         let lock = table.lock(name).expect("a claimed lock is kept");
         match claim.state {
-            ClaimState::Waiting => assert!(lock.waiters().contains(&claim.rank()), "{claim:?} waits"),
+            ClaimState::Waiting => assert!(lock.waiters().contains(&claim.rank()), "{claim:?} is not in the queue"),
             ClaimState::Held { .. } | ClaimState::Lingering { .. } => {
-                assert!(lock.holders().contains(&claim.id), "{claim:?} holds");
+                assert!(lock.holders().contains(&claim.id), "{claim:?} is not among the holders");
             }
         }
     }
     if !claim.lingers() {
         let session = table.session(&claim.spec.session).expect("a claim's session is open");
         assert_eq!(session.opened, claim.spec.opened);
-        assert!(session.claims.iter().any(|id| *id == claim.id), "{claim:?} is its session's");
+        assert!(session.claims.iter().any(|id| *id == claim.id), "{claim:?} is not in its session");
     }
     assert!(claim.token().is_none_or(|token| token >= claim.id && token <= table.revision()), "{claim:?}");
     assert!(claim.transfer.is_none() || matches!(claim.state, ClaimState::Held { .. }), "{claim:?}");

@@ -41,7 +41,7 @@ pub fn jwt(data: &[u8]) {
                 token.rsplit_once('.').is_some_and(|(message, _)| usual().starts_with(&format!("{message}.")));
             match TAKER.find(token) {
                 Ok((identity, until)) => {
-                    assert!(is_ours, "nobody has signed {token}");
+                    assert!(is_ours, "the signature of {token} is not valid");
                     assert_eq!(identity.as_str(), "jwt:ann");
                     assert!(until > SystemTime::now());
                 }
@@ -75,7 +75,7 @@ enum Signer {
     Theirs,
     /// With the public part of our key.
     Public,
-    Nobody,
+    Unsigned,
 }
 
 fn signed(header: &Value, claims: &Value, by: Signer) -> String {
@@ -88,23 +88,23 @@ fn signed(header: &Value, claims: &Value, by: Signer) -> String {
             let secret = hmac::Key::new(hmac::HMAC_SHA256, OURS.public_key().as_ref());
             hmac::sign(&secret, message.as_bytes()).as_ref().to_vec()
         }
-        Signer::Nobody => Vec::new(),
+        Signer::Unsigned => Vec::new(),
     };
     format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature))
 }
 
 /// One of these values for a claim; none omits it. The `good` ones are acceptable.
 fn choose(draw: &mut Draw<'_>, good: &[Value], bad: &[Value]) -> (Option<Value>, bool) {
-    let place = draw.below(10);
-    match place.checked_sub(4) {
-        None => (Some(good[place % good.len()].clone()), true),
+    let index = draw.below(10);
+    match index.checked_sub(4) {
+        None => (Some(good[index % good.len()].clone()), true),
         Some(0) => (None, false),
-        Some(place) => (Some(bad[(place - 1) % bad.len()].clone()), false),
+        Some(index) => (Some(bad[(index - 1) % bad.len()].clone()), false),
     }
 }
 
 fn check_claims(draw: &mut Draw<'_>) {
-    let signer = draw.of(&[Signer::Ours, Signer::Ours, Signer::Ours, Signer::Theirs, Signer::Public, Signer::Nobody]);
+    let signer = draw.of(&[Signer::Ours, Signer::Ours, Signer::Ours, Signer::Theirs, Signer::Public, Signer::Unsigned]);
     let algorithm = draw.of(&["EdDSA", "EdDSA", "EdDSA", "HS256", "none", "RS256"]);
     let kid = draw.of(&[Some("ours"), None, Some("ours"), Some("other")]);
     let fine = [json!(LATER), json!(LATER as f64)];

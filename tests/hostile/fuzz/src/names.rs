@@ -14,7 +14,7 @@ pub fn names(data: &[u8]) {
     let many: Vec<String> = parts.iter().map(ToString::to_string).collect();
     if let Some(names) = check(bounds::names(&many), "names") {
         assert!((1..=16).contains(&names.len()) && names.len() == many.len());
-        assert!(names.windows(2).all(|pair| pair[0] < pair[1]), "sorted, none twice: {names:?}");
+        assert!(names.windows(2).all(|pair| pair[0] < pair[1]), "not sorted, or not unique: {names:?}");
     }
     let [prefix, name, tops @ ..] = parts.as_slice() else { return };
     if let Some(rights) = rights(tops) {
@@ -40,7 +40,7 @@ fn check_bounds(text: &str) {
 /// The accepted value; a rejection names its field and is short.
 fn check<T>(outcome: Result<T, Status>, field: &str) -> Option<T> {
     let refusal = match outcome {
-        Ok(taken) => return Some(taken),
+        Ok(accepted) => return Some(accepted),
         Err(status) => bounds::refusal(&status),
     };
     assert_eq!(refusal.reason, "INVALID_FIELD");
@@ -56,14 +56,14 @@ fn rights(tops: &[&str]) -> Option<Rights> {
     let list = toml::Value::from(tops.to_vec());
     let rule = format!("[[roles.r]]\nverbs = [\"read\"]\nnames = {list}\n");
     let policy = format!("{rule}[[grants]]\nidentity = \"token:ann\"\nroles = [\"r\"]\n");
-    let can_be = !tops.is_empty() && tops.iter().all(|top| !top.is_empty() && !top.ends_with(['/', '*']));
+    let is_valid = !tops.is_empty() && tops.iter().all(|top| !top.is_empty() && !top.ends_with(['/', '*']));
     match Policy::parse(&policy) {
         Ok(policy) => {
-            assert!(can_be, "{tops:?}");
+            assert!(is_valid, "{tops:?}");
             Some(policy.rights(&Identity::of_token("ann")))
         }
         Err(problem) => {
-            assert!(!can_be && problem.starts_with("roles.r: names: "), "{problem}");
+            assert!(!is_valid && problem.starts_with("roles.r: names: "), "{problem}");
             None
         }
     }
@@ -76,7 +76,7 @@ fn is_below(tops: &[&str], name: &str) -> bool {
 
 fn check_rule(rights: &Rights, tops: &[&str], name: &str, prefix: &str) {
     assert_eq!(rights.allow(Verb::Read, "default", name), is_below(tops, name), "{name:?} by {tops:?}");
-    assert!(!rights.allow(Verb::Acquire, "default", name), "another verb");
+    assert!(!rights.allow(Verb::Acquire, "default", name), "another verb is allowed");
     for top in tops {
         assert!(rights.allow(Verb::Read, "default", top) && rights.allow(Verb::Read, "default", &format!("{top}/x")));
         let beside = format!("{top}b");
@@ -105,5 +105,5 @@ fn check_list(tops: &[&str], name: &str, prefix: &str) {
         let wanted = candidate.starts_with(prefix) && is_below(tops, &candidate);
         assert_eq!(listed, usize::from(wanted), "{candidate:?} in {pieces:?}");
     }
-    assert!(pieces.windows(2).all(|pair| pair[0].0 < pair[1].0), "in order: {pieces:?}");
+    assert!(pieces.windows(2).all(|pair| pair[0].0 < pair[1].0), "not sorted: {pieces:?}");
 }

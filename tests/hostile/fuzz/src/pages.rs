@@ -19,7 +19,7 @@ pub fn pages(data: &[u8]) {
         let token = page_token(scope, text);
         assert_eq!(page_after(scope, &token), Ok(Some(text.to_owned())));
         for other in SCOPES.iter().filter(|other| **other != scope) {
-            assert!(page_after(other, &token).is_err(), "a token of {scope} counts for {other}");
+            assert!(page_after(other, &token).is_err(), "a token of {scope} is valid for {other}");
         }
     }
 }

@@ -36,7 +36,7 @@ pub fn peers(data: &[u8]) {
 fn check_pass(message: proto::Pass) {
     let Some(pass) = fuzzing::taken(message, FROM) else { return };
     pass.requests.iter().for_each(|request| check_command(&request.command));
-    let sent = fuzzing::pass(&pass).expect("what was taken can be passed");
+    let sent = fuzzing::pass(&pass).expect("an accepted pass can be encoded");
     assert_eq!(fuzzing::taken(through(&sent), FROM), Some(pass));
 }
 
@@ -56,7 +56,7 @@ fn check_command(command: &Command) {
         }
         Command::OpenSession { session, attachment, .. } | Command::AttachSession { session, attachment, .. } => {
             check_text(session, 128);
-            assert!(i64::try_from(*attachment).is_ok(), "no row takes the attachment {attachment}");
+            assert!(i64::try_from(*attachment).is_ok(), "no row can store the attachment {attachment}");
         }
         Command::Release { session, name, .. } => {
             check_text(session, 128);
@@ -81,8 +81,8 @@ fn check_news(message: proto::PassResponse) {
                     assert_eq!((batch.previous, batch.revision()), (packed.previous(), packed.revision()));
                 }
             }
-            let told = fuzzing::response(&News { batch: None, ..news.clone() });
-            let again = fuzzing::news(through(&told), FROM, &"n".into()).expect("no batch");
+            let sent = fuzzing::response(&News { batch: None, ..news.clone() });
+            let again = fuzzing::news(through(&sent), FROM, &"n".into()).expect("no batch");
             assert_eq!((again.verdicts, again.rows), (news.verdicts, news.rows));
         }
         Err(problem) => assert!(has_batch && !problem.is_empty()),
@@ -124,12 +124,12 @@ fn check_batch(draw: &mut Draw<'_>) {
         rows: before.revision(),
         packed: Arc::default(),
     };
-    let heard = fuzzing::news(through(&fuzzing::response(&news)), FROM, &batch.namespace).expect("readable");
-    let Some(Report::Packed(packed)) = &heard.batch else { panic!("the batch is told") };
+    let received = fuzzing::news(through(&fuzzing::response(&news)), FROM, &batch.namespace).expect("readable");
+    let Some(Report::Packed(packed)) = &received.batch else { panic!("no batch") };
     assert_eq!(packed.unpack(&before), Ok(batch));
 }
 
 /// Encodes and decodes a message.
 fn through<M: Message + Default>(message: &M) -> M {
-    M::decode(message.encode_to_vec().as_slice()).expect("what was encoded can be decoded")
+    M::decode(message.encode_to_vec().as_slice()).expect("an encoded message can be decoded")
 }

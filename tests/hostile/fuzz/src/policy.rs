@@ -29,14 +29,14 @@ pub fn policy(data: &[u8]) {
 
 /// The names in the rules granted to an identity for a verb in a namespace. `None`: a rule for all names.
 fn granted(file: &Table, identity: &Identity, verb: Verb, namespace: &str) -> Vec<Option<Vec<String>>> {
-    let is_whom = |grant: &&Value| {
-        let whom = grant["identity"].as_str().expect("checked");
-        match whom.strip_suffix('*') {
+    let is_for_identity = |grant: &&Value| {
+        let granted = grant["identity"].as_str().expect("checked");
+        match granted.strip_suffix('*') {
             Some(start) => identity.as_str().starts_with(start),
-            None => identity.as_str() == whom,
+            None => identity.as_str() == granted,
         }
     };
-    let grants = file.get("grants").and_then(Value::as_array).into_iter().flatten().filter(is_whom);
+    let grants = file.get("grants").and_then(Value::as_array).into_iter().flatten().filter(is_for_identity);
     let roles = grants.flat_map(|grant| strings(&grant["roles"]));
     let rules = roles.flat_map(|role| file["roles"][role].as_array().expect("checked").clone());
     let rules = rules.filter(|rule| {
@@ -48,7 +48,7 @@ fn granted(file: &Table, identity: &Identity, verb: Verb, namespace: &str) -> Ve
 
 fn check(rights: &Rights, rules: &[Option<Vec<String>>], verb: Verb, namespace: &str, texts: &[String]) {
     let is_for_all = rules.iter().any(Option::is_none);
-    assert!(!rights.are_all(), "with a policy, nobody may do everything by default");
+    assert!(!rights.are_all(), "a policy permits everything by default");
     assert!(!rights.are_none() || rules.is_empty());
     assert_eq!(rights.allow_some(verb, namespace), !rules.is_empty());
     assert_eq!(rights.allow_every(verb, namespace), is_for_all);

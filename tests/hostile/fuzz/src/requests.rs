@@ -17,17 +17,17 @@ use tonic::{Code, Status};
 use tonic_types::StatusExt;
 use tower::ServiceExt;
 
-use crate::contract::{CALLS, check_refusal, path};
+use crate::contract::{CALLS, check_rejection, path};
 
 /// The longest text of a bounded field, except fields for contents.
 const LONGEST: usize = 255;
 
 thread_local! {
-    static SERVED: RefCell<(Runtime, Routes)> = RefCell::new(served());
+    static SERVICES: RefCell<(Runtime, Routes)> = RefCell::new(services());
 }
 
 /// The services without a node: requests within the bounds end there.
-fn served() -> (Runtime, Routes) {
+fn services() -> (Runtime, Routes) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let ttl = TtlBounds { min: Duration::from_millis(100), max: Duration::from_secs(3_600) };
     (runtime, Api::new(ttl, CancellationToken::new()).routes().prepare())
@@ -38,27 +38,27 @@ fn served() -> (Runtime, Routes) {
 pub fn requests(data: &[u8]) {
     let Some((first, message)) = data.split_first() else { return };
     let method = &CALLS[usize::from(*first) % CALLS.len()];
-    let status = asked(&path(method), message);
+    let status = status_of(&path(method), message);
     let Ok(decoded) = DynamicMessage::decode(method.input(), message) else {
-        let info = status.get_details_error_info().expect("it says what is wrong");
+        let info = status.get_details_error_info().expect("error info");
         return assert_eq!((status.code(), info.reason.as_str()), (Code::InvalidArgument, "INVALID_FIELD"));
     };
-    match check_refusal(&status, &method.input()) {
+    match check_rejection(&status, &method.input()) {
         ErrorReason::InvalidField => {}
         ErrorReason::StoreUnavailable => decoded.fields().for_each(|(field, value)| check_field(&field, value)),
         reason => panic!("{reason:?} without a node"),
     }
 }
 
-/// The rejection of a call.
-fn asked(path: &str, message: &[u8]) -> Status {
+/// The status of a call.
+fn status_of(path: &str, message: &[u8]) -> Status {
     let length = u32::try_from(message.len()).expect("short").to_be_bytes();
     let body = [&[0], &length[..], message].concat();
     let request = http::Request::post(path).header(CONTENT_TYPE, "application/grpc");
     let request = request.body(Body::new(Full::new(Bytes::from(body)))).expect("a request");
-    let response = SERVED.with_borrow(|(runtime, routes)| runtime.block_on(routes.clone().oneshot(request)));
+    let response = SERVICES.with_borrow(|(runtime, routes)| runtime.block_on(routes.clone().oneshot(request)));
     let response = response.unwrap_or_else(|never| match never {});
-    Status::from_header_map(response.headers()).expect("it is answered at once")
+    Status::from_header_map(response.headers()).expect("a status without a body")
 }
 
 /// The bounds of a field of this name in any message.

@@ -29,7 +29,7 @@ pub fn rows(data: &[u8]) {
 /// Rows after writing and reading.
 fn again(rows: &Rows) -> Rows {
     let pages = fuzzing::pages(rows);
-    fuzzing::read(pages.each_ref().map(String::as_str)).expect("what was written can be read")
+    fuzzing::read(pages.each_ref().map(String::as_str)).expect("written rows can be read")
 }
 
 /// A table's rows. The claims of a session follow from the claims.

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use crate::contract::METHODS;
 use crate::draw::Draw;
 use drawn::Known;
-use server::{Answer, PATIENCE, TestServer};
+use server::{Answer, TIMEOUT, TestServer};
 
 /// The most calls of one run.
 const CALLS: usize = 48;
@@ -50,15 +50,15 @@ async fn serve(mut draw: Draw<'_>) {
 
 /// The answers to a call.
 async fn call(server: TestServer, method: MethodDescriptor, request: DynamicMessage) -> Vec<DynamicMessage> {
-    match server.ask(&method, &request).await {
-        Answer::Told(answers) => answers,
-        Answer::Refused(status) => {
-            crate::contract::check_refusal(&status, &method.input());
+    match server.call(&method, &request).await {
+        Answer::Replied(answers) => answers,
+        Answer::Rejected(status) => {
+            crate::contract::check_rejection(&status, &method.input());
             Vec::new()
         }
-        Answer::Waits => {
-            let waits_for_ever = method.name() == "Acquire" && !request.has_field_by_name("wait");
-            assert!(waits_for_ever || method.is_server_streaming(), "no answer in {PATIENCE:?}: {request:?}");
+        Answer::Pending => {
+            let waits_forever = method.name() == "Acquire" && !request.has_field_by_name("wait");
+            assert!(waits_forever || method.is_server_streaming(), "no answer in {TIMEOUT:?}: {request:?}");
             Vec::new()
         }
     }

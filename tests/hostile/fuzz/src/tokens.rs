@@ -12,9 +12,9 @@ pub fn tokens(data: &[u8]) {
         Ok(tokens) => tokens,
         Err(problem) => {
             let number = problem.strip_prefix("line ").and_then(|rest| rest.split_once(": "));
-            let number: usize = number.and_then(|(number, _)| number.parse().ok()).expect("it names the line");
+            let number: usize = number.and_then(|(number, _)| number.parse().ok()).expect("a line number");
             assert!((1..=text.lines().count()).contains(&number), "{problem}");
-            assert!(problem.len() < 200, "it repeats nothing: {problem}");
+            assert!(problem.len() < 200, "the error repeats the line: {problem}");
             return;
         }
     };
@@ -42,8 +42,8 @@ fn check_new(text: &str) {
     let name = text.lines().next().unwrap_or_default();
     let Ok((token, line)) = new_token(name) else { return };
     assert!(!name.is_empty() && name.len() <= 128 && !line.contains(&token));
-    let tokens = Tokens::parse(&line).expect("its line is one");
-    let found = tokens.find(&token).expect("it is there");
+    let tokens = Tokens::parse(&line).expect("the line of a new token");
+    let found = tokens.find(&token).expect("the new token");
     assert_eq!(found.1.as_str(), format!("token:{name}"));
     assert!(tokens.find(name).is_none() && tokens.find(&line).is_none() && tokens.find("").is_none());
 }

@@ -37,15 +37,15 @@ fn every_target_is_tested_and_has_a_corpus() {
     let mut named: Vec<&str> = TARGETS.iter().map(|(name, _)| *name).collect();
     assert_eq!(named, TESTED);
     assert!(named.iter().all(|name| !corpus(name).is_empty()), "a corpus is empty");
-    let folders = fs::read_dir(folder()).expect("there").map(|entry| entry.expect("readable").file_name());
-    let mut kept: Vec<String> = folders.map(|name| name.to_string_lossy().into_owned()).collect();
+    let folders = fs::read_dir(folder()).expect("a corpus folder").map(|entry| entry.expect("readable").file_name());
+    let mut corpora: Vec<String> = folders.map(|name| name.to_string_lossy().into_owned()).collect();
     named.sort_unstable();
-    kept.sort_unstable();
-    assert_eq!(kept, named, "corpora of targets");
+    corpora.sort_unstable();
+    assert_eq!(corpora, named, "a corpus without a target, or a target without a corpus");
 }
 
 #[test]
-fn inputs_that_are_built_are_in_the_corpus() {
+fn generated_seeds_match_the_corpus() {
     for (target, name, input) in tenure_fuzz::seeds::all() {
         let kept = fs::read(folder().join(target).join(name)).ok();
         assert_eq!(kept, Some(input), "{target}/{name}: cargo run -p tenure-fuzz --example seeds");
@@ -80,7 +80,7 @@ fn attempt((name, target): &Target, input: &[u8], which: &str) {
         fs::write(&file, input).expect("writable");
         let file = file.display();
         println!(
-            "{name}: the input {which} does not do; it took {took:?}. Again: TENURE_FUZZ_INPUT={file} cargo test -p tenure-fuzz {name}"
+            "{name}: the input {which} fails after {took:?}. Repeat with TENURE_FUZZ_INPUT={file} cargo test -p tenure-fuzz {name}"
         );
     }
     if let Err(panic) = outcome {

@@ -141,9 +141,9 @@ fn beside(method: &str, given: &[Choices<'_>]) -> Vec<u8> {
 }
 
 fn made(method: &str, given: &[Choices<'_>]) -> Vec<u8> {
-    let place = METHODS.iter().position(|known| contract::path(known).ends_with(method)).expect("a method");
-    let request = choices(&METHODS[place].input(), given);
-    [&[0, u8::try_from(place).expect("few")], &request[..]].concat()
+    let index = METHODS.iter().position(|known| contract::path(known).ends_with(method)).expect("a method");
+    let request = choices(&METHODS[index].input(), given);
+    [&[0, u8::try_from(index).expect("few")], &request[..]].concat()
 }
 
 /// A call during which an append fails.
@@ -172,9 +172,9 @@ fn choices(descriptor: &MessageDescriptor, given: &[Choices<'_>]) -> Vec<u8> {
         drawn.extend(value.unwrap_or_default());
     }
     for oneof in descriptor.oneofs().filter(|oneof| !oneof.is_synthetic()) {
-        let place = oneof.fields().position(|field| find(&field).is_some()).expect("one of them is given");
-        drawn.push(u8::try_from(place).expect("few"));
-        drawn.extend(oneof.fields().nth(place).and_then(|field| find(&field)).unwrap_or_default());
+        let index = oneof.fields().position(|field| find(&field).is_some()).expect("a field of the oneof");
+        drawn.push(u8::try_from(index).expect("few"));
+        drawn.extend(oneof.fields().nth(index).and_then(|field| find(&field)).unwrap_or_default());
     }
     drawn
 }

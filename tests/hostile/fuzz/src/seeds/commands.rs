@@ -20,7 +20,7 @@ const B: u8 = 2;
 const ODD: u8 = 8;
 
 // The caller is not identified, and an option is absent or false.
-const ANYBODY: u8 = 1;
+const UNIDENTIFIED: u8 = 1;
 const NONE: u8 = 0;
 const SOME: u8 = 1;
 
@@ -81,7 +81,7 @@ pub(super) fn seeds() -> Vec<Seed> {
 fn replay(name: &str, commands: &[Vec<u8>]) -> (Table, Vec<Recorded>) {
     const NEXT: u8 = 255;
     let (mut table, mut log) = (Table::default(), Vec::new());
-    for (place, bytes) in commands.iter().enumerate() {
+    for (index, bytes) in commands.iter().enumerate() {
         let followed = [&bytes[..], &[NEXT]].concat();
         let mut draw = Draw::new(&followed);
         let command = changes::request(&mut draw, &table);
@@ -89,10 +89,10 @@ fn replay(name: &str, commands: &[Vec<u8>]) -> (Table, Vec<Recorded>) {
         let before = log.len();
         let outcome = table.decide(command.clone(), &mut log);
         table.commit();
-        let is_refused = name == "limits-refuse" && place > 0;
+        let is_rejected = name == "limits-reject" && index > 0;
         assert_eq!(
             (outcome.is_err(), log.len() == before),
-            (is_refused, is_refused),
+            (is_rejected, is_rejected),
             "{name}: {command:?}: {outcome:?}"
         );
     }
@@ -143,10 +143,10 @@ fn scenarios() -> Vec<(&'static str, Vec<Vec<u8>>)> {
             "permits-out-of-a-limit",
             vec![
                 // The limit of `a` is three, which exceeds the caller's; its claim is labelled afterwards.
-                vec![ANYBODY, CONFIGURE, 0, SOME, 3, NONE, 0],
+                vec![UNIDENTIFIED, CONFIGURE, 0, SOME, 3, NONE, 0],
                 permits.command(),
                 Acquire { session: BOB, ..permits }.command(),
-                vec![ANYBODY, UPDATE, ANN, 0, 0, 0, 1],
+                vec![UNIDENTIFIED, UPDATE, ANN, 0, 0, 0, 1],
                 release(0),
             ],
         ),
@@ -156,7 +156,7 @@ fn scenarios() -> Vec<(&'static str, Vec<Vec<u8>>)> {
                 Acquire { min_hold: &[SOME, 50], ..acquire }.command(),
                 queued.command(),
                 release(0),
-                vec![ANYBODY, END_LINGERING, 0, 0],
+                vec![UNIDENTIFIED, END_LINGERING, 0, 0],
             ],
         ),
         (
@@ -164,29 +164,29 @@ fn scenarios() -> Vec<(&'static str, Vec<Vec<u8>>)> {
             vec![
                 acquire.command(),
                 queued.command(),
-                vec![ANYBODY, TRANSFER, 0, SOME, 0, SOME, BOB, 0, 1, 50],
-                vec![ANYBODY, END_TRANSFER, 0, 0, 0],
-                vec![ANYBODY, TRANSFER, 0, SOME, 0, SOME, BOB, 1, ANN],
+                vec![UNIDENTIFIED, TRANSFER, 0, SOME, 0, SOME, BOB, 0, 1, 50],
+                vec![UNIDENTIFIED, END_TRANSFER, 0, 0, 0],
+                vec![UNIDENTIFIED, TRANSFER, 0, SOME, 0, SOME, BOB, 1, ANN],
             ],
         ),
         (
             "preempt-then-evict",
             vec![
-                vec![ANYBODY, CONFIGURE, 0, NONE, SOME, 5, 5, 1],
+                vec![UNIDENTIFIED, CONFIGURE, 0, NONE, SOME, 5, 5, 1],
                 preemptible.command(),
                 Acquire { priority: 1, ..queued }.command(),
-                vec![ANYBODY, PREEMPT, 1, 0],
-                vec![ANYBODY, EVICT, 0, SOME, 0, 1],
+                vec![UNIDENTIFIED, PREEMPT, 1, 0],
+                vec![UNIDENTIFIED, EVICT, 0, SOME, 0, 1],
             ],
         ),
         (
             "sessions-expire-and-close",
             vec![
-                vec![ANYBODY, OPEN, ANN, 49, SOME, 10, 1, 0, 1, 0, 1],
+                vec![UNIDENTIFIED, OPEN, ANN, 49, SOME, 10, 1, 0, 1, 0, 1],
                 acquire.command(),
                 queued.command(),
-                vec![ANYBODY, END, ANN, 0, 0, 0],
-                vec![ANYBODY, CLOSE, BOB],
+                vec![UNIDENTIFIED, END, ANN, 0, 0, 0],
+                vec![UNIDENTIFIED, CLOSE, BOB],
             ],
         ),
         (
@@ -194,10 +194,10 @@ fn scenarios() -> Vec<(&'static str, Vec<Vec<u8>>)> {
             vec![
                 acquire.command(),
                 queued.command(),
-                vec![ANYBODY, CANCEL, BOB, 1, A],
+                vec![UNIDENTIFIED, CANCEL, BOB, 1, A],
                 queued.command(),
-                vec![ANYBODY, END_WAIT, 1, 0],
-                vec![ANYBODY, ABANDON, 0, 0, 0],
+                vec![UNIDENTIFIED, END_WAIT, 1, 0],
+                vec![UNIDENTIFIED, ABANDON, 0, 0, 0],
             ],
         ),
         (
@@ -205,14 +205,17 @@ fn scenarios() -> Vec<(&'static str, Vec<Vec<u8>>)> {
             vec![
                 join(ANN),
                 join(BOB),
-                vec![ANYBODY, GROUP, 0, 2, NONE, SOME, 1],
-                vec![ANYBODY, GROUP, 0, 3, 0, 1, 2, 1],
-                vec![ANYBODY, GROUP, 0, 1, NONE, ANN],
+                vec![UNIDENTIFIED, GROUP, 0, 2, NONE, SOME, 1],
+                vec![UNIDENTIFIED, GROUP, 0, 3, 0, 1, 2, 1],
+                vec![UNIDENTIFIED, GROUP, 0, 1, NONE, ANN],
             ],
         ),
-        ("server-adopted", vec![acquire.command(), vec![ANYBODY, ADOPT, 0, 1], vec![ANYBODY, ATTACH, ANN, 1, 2]]),
         (
-            "limits-refuse",
+            "server-adopted",
+            vec![acquire.command(), vec![UNIDENTIFIED, ADOPT, 0, 1], vec![UNIDENTIFIED, ATTACH, ANN, 1, 2]],
+        ),
+        (
+            "limits-reject",
             vec![
                 limited(&acquire.command()),
                 limited(&Acquire { names: B, ..acquire }.command()),
@@ -242,7 +245,7 @@ impl Default for Acquire {
 impl Acquire {
     /// Opens the session at server 1, arrives by a stream, and waits if necessary.
     fn command(&self) -> Vec<u8> {
-        let opening = [&[ANYBODY, ACQUIRE, self.session, SOME], &OPENING[..]].concat();
+        let opening = [&[UNIDENTIFIED, ACQUIRE, self.session, SOME], &OPENING[..]].concat();
         let what = [&[0, 0, 1, NONE, self.names], self.mode, &[0, self.priority]].concat();
         [&opening, &what, self.labels, self.min_hold].concat()
     }
@@ -255,9 +258,9 @@ fn limited(command: &[u8]) -> Vec<u8> {
 
 /// Releases a hold, by the index of its claim.
 fn release(claim: u8) -> Vec<u8> {
-    vec![ANYBODY, RELEASE, claim]
+    vec![UNIDENTIFIED, RELEASE, claim]
 }
 
 fn join(session: u8) -> Vec<u8> {
-    [&[ANYBODY, GROUP, 0, 0, session, SOME], &OPENING[..], &[0, 1, 0, 1]].concat()
+    [&[UNIDENTIFIED, GROUP, 0, 0, session, SOME], &OPENING[..], &[0, 1, 0, 1]].concat()
 }

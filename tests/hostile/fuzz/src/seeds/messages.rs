@@ -1,4 +1,4 @@
-//! Messages: requests, answers as the client decodes them, and messages between servers.
+//! Messages: requests, replies as the client decodes them, and messages between servers.
 
 use std::time::Duration;
 
@@ -20,18 +20,18 @@ pub(super) fn seeds() -> Vec<Seed> {
         let message = encoded(contract::message(message), json);
         ("client", *name, [&[*sign], &message[..]].concat())
     });
-    let refusals = [
-        ("refusal-session-ended", Code::FailedPrecondition, "SESSION_ENDED", "tenure"),
-        ("refusal-store-unavailable", Code::Unavailable, "STORE_UNAVAILABLE", "tenure"),
-        ("refusal-of-another-domain", Code::FailedPrecondition, "SESSION_ENDED", "example.com"),
-        ("refusal-with-an-unknown-reason", Code::Aborted, "FROM_THE_FUTURE", "tenure"),
+    let rejections = [
+        ("rejection-session-ended", Code::FailedPrecondition, "SESSION_ENDED", "tenure"),
+        ("rejection-store-unavailable", Code::Unavailable, "STORE_UNAVAILABLE", "tenure"),
+        ("rejection-of-another-domain", Code::FailedPrecondition, "SESSION_ENDED", "example.com"),
+        ("rejection-with-an-unknown-reason", Code::Aborted, "FROM_THE_FUTURE", "tenure"),
     ];
-    let refusals = refusals.map(|(name, code, reason, domain)| ("client", name, refusal(code, reason, domain)));
+    let rejections = rejections.map(|(name, code, reason, domain)| ("client", name, rejection(code, reason, domain)));
     let passes = passes().into_iter().map(|(name, pass)| ("peers", name, [b".", &pass.encode_to_vec()[..]].concat()));
     let verdict = Verdict { number: 1, refused: false, first: 4, steps: vec![1, 2], at: 9 };
     let verdict = PassResponse { batch: None, verdicts: vec![verdict], rows: 3 };
     let verdict = ("peers", "verdict", [b"?", &verdict.encode_to_vec()[..]].concat());
-    requests.chain(answers).chain(refusals).chain(passes).chain([verdict]).collect()
+    requests.chain(answers).chain(rejections).chain(passes).chain([verdict]).collect()
 }
 
 /// The call and its request, as JSON.
@@ -143,9 +143,9 @@ const ANSWERS: [(&str, u8, &str, &str); 7] = [
 ];
 
 fn request(call: &str, json: &str) -> Vec<u8> {
-    let place = CALLS.iter().position(|method| contract::path(method).ends_with(call)).expect("a call");
-    let message = encoded(CALLS[place].input(), json);
-    [&[u8::try_from(place).expect("few")], &message[..]].concat()
+    let index = CALLS.iter().position(|method| contract::path(method).ends_with(call)).expect("a call");
+    let message = encoded(CALLS[index].input(), json);
+    [&[u8::try_from(index).expect("few")], &message[..]].concat()
 }
 
 fn encoded(descriptor: MessageDescriptor, json: &str) -> Vec<u8> {
@@ -154,7 +154,7 @@ fn encoded(descriptor: MessageDescriptor, json: &str) -> Vec<u8> {
 }
 
 /// A code, and the details that go with it.
-fn refusal(code: Code, reason: &str, domain: &str) -> Vec<u8> {
+fn rejection(code: Code, reason: &str, domain: &str) -> Vec<u8> {
     let facts = [("session_id".to_owned(), "ann".to_owned())];
     let details = ErrorDetails::with_error_info(reason, domain, facts);
     let status = tonic::Status::with_error_details(code, "said", details);

@@ -45,14 +45,14 @@ const JWT: [(&str, &[u8], &str); 10] = [
 const AUDIT: [(&str, &[u8], &[&str]); 10] = [
     ("acquire-allowed", &[0, 5, 0, 1], &["", "token:ann", "/tenure.v1.LockService/Acquire", "", "ann", "", "", "a"]),
     (
-        "acquire-two-names-refused",
+        "acquire-two-names-denied",
         &[1, 0, 0, 1],
         &["policy", "token:ann", "/x/Acquire", "blue", "ann", "", "", "a", "b"],
     ),
     ("evict-with-operator-and-note", &[0, 5, 0, 1], &["", "cert:eve", "/x/Evict", "default", "", "eve", "why", "a"]),
     ("with-address", &[0, 5, 1, 127, 255, 0, 0, 0, 0, 1, 0, 0, 0], &["", "token:ann", "/x/Watch"]),
     ("with-largest-token", &[0, 255, 255, 255, 255, 255, 255, 255, 255, 255, 0, 1], &["", "token:ann", "/x/Release"]),
-    ("nobody-refused", &[1, 0, 0, 1], &["unauthenticated", "", "/x/GetLock"]),
+    ("unauthenticated-rejected", &[1, 0, 0, 1], &["unauthenticated", "", "/x/GetLock"]),
     ("texts-that-json-escapes", &[0, 5, 0, 1], &["", "\"\\\n\t", "/x/\u{7f}", "\0", "\u{2028}", "\u{1f512}", "\u{e9}"]),
     ("note-that-is-an-object", &[0, 5, 0, 1], &["", "token:ann", "/x/Evict", "", "", "", "\n{\"allowed\":true}\n"]),
     ("empty", &[0, 0, 0, 0], &[]),
@@ -60,13 +60,13 @@ const AUDIT: [(&str, &[u8], &[&str]); 10] = [
 ];
 
 fn certificates() -> Vec<Seed> {
-    // The index of each name, and its kind: a URI, a domain, a mail address, an IP address.
+    // The index of each name, and its kind: a URI, a domain, an email address, an IP address.
     const DRAWN: [(&str, &[u8]); 5] = [
         ("drawn-two-uris", &[2, 0, 0, 1, 0]),
         ("drawn-domain-before-uri", &[2, 0, 1, 0, 0]),
         ("drawn-domains-and-others", &[4, 0, 2, 1, 3, 1, 1, 2, 1]),
         ("drawn-uri-with-a-zero", &[2, 3, 0, 0, 1]),
-        ("drawn-nobody", &[0]),
+        ("drawn-no-names", &[0]),
     ];
     let drawn = DRAWN.iter().map(|(name, choices)| ("certificates", *name, [b"!", *choices].concat()));
     let uri = || SanType::URI(URIS[0].try_into().expect("ASCII"));

@@ -28,7 +28,7 @@ use crate::contract::path;
 use crate::invariants;
 
 /// The limit of a call that does not wait; the service's own limit is shorter.
-pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Tokio's clock.
 struct Paused(Instant);
@@ -41,10 +41,10 @@ impl Clock for Paused {
 
 /// The outcome of a call.
 pub(super) enum Answer {
-    Told(Vec<DynamicMessage>),
-    Refused(Status),
+    Replied(Vec<DynamicMessage>),
+    Rejected(Status),
     /// It has not ended.
-    Waits,
+    Pending,
 }
 
 #[derive(Clone)]
@@ -90,33 +90,33 @@ impl TestServer {
         self.database.fail_next(faults[usize::from(way) % faults.len()]);
     }
 
-    pub(super) async fn ask(&self, method: &MethodDescriptor, request: &DynamicMessage) -> Answer {
-        timeout(PATIENCE, self.answer(method, request)).await.unwrap_or(Answer::Waits)
+    pub(super) async fn call(&self, method: &MethodDescriptor, request: &DynamicMessage) -> Answer {
+        timeout(TIMEOUT, self.send(method, request)).await.unwrap_or(Answer::Pending)
     }
 
-    async fn answer(&self, method: &MethodDescriptor, request: &DynamicMessage) -> Answer {
+    async fn send(&self, method: &MethodDescriptor, request: &DynamicMessage) -> Answer {
         let message = request.encode_to_vec();
         let length = u32::try_from(message.len()).expect("short").to_be_bytes();
         let body = Body::new(Full::new(Bytes::from([&[0], &length[..], &message].concat())));
-        let asked = http::Request::post(path(method)).header(CONTENT_TYPE, "application/grpc").body(body);
-        let response = self.routes.clone().oneshot(asked.expect("a request")).await;
+        let request = http::Request::post(path(method)).header(CONTENT_TYPE, "application/grpc").body(body);
+        let response = self.routes.clone().oneshot(request.expect("a request")).await;
         let (head, mut body) = response.unwrap_or_else(|never| match never {}).into_parts();
         if let Some(status) = Status::from_header_map(&head.headers) {
-            return Answer::Refused(status);
+            return Answer::Rejected(status);
         }
-        let mut told = BytesMut::new();
+        let mut received = BytesMut::new();
         while let Some(frame) = body.frame().await {
-            match frame.expect("a body does not break").into_data() {
-                Ok(data) => told.extend_from_slice(&data),
+            match frame.expect("a complete body").into_data() {
+                Ok(data) => received.extend_from_slice(&data),
                 Err(frame) => {
                     let status = frame.trailers_ref().and_then(Status::from_header_map).expect("a status at the end");
                     if status.code() != tonic::Code::Ok {
-                        return Answer::Refused(status);
+                        return Answer::Rejected(status);
                     }
                 }
             }
         }
-        Answer::Told(read(told, method))
+        Answer::Replied(read(received, method))
     }
 
     /// Asserts the invariants of the tables, and that they equal a replay of the log.
@@ -131,21 +131,21 @@ impl TestServer {
                 events
                     .take_while(|recorded| recorded.revision <= table.revision())
                     .for_each(|recorded| replayed.apply(recorded));
-                assert_eq!(replayed, *table, "the log tells all");
+                assert_eq!(replayed, *table, "the log does not contain every change");
             });
             // Without its lease a server does not return its state.
-            let _ = timeout(PATIENCE, read).await.expect("it is answered");
+            let _ = timeout(TIMEOUT, read).await.expect("a reply in time");
         }
     }
 }
 
 /// The messages of an answer.
-fn read(mut told: BytesMut, method: &MethodDescriptor) -> Vec<DynamicMessage> {
+fn read(mut received: BytesMut, method: &MethodDescriptor) -> Vec<DynamicMessage> {
     let mut messages = Vec::new();
-    while told.has_remaining() {
-        assert_eq!(told.get_u8(), 0, "not compressed");
-        let length = told.get_u32() as usize;
-        let message = told.split_to(length);
+    while received.has_remaining() {
+        assert_eq!(received.get_u8(), 0, "not compressed");
+        let length = received.get_u32() as usize;
+        let message = received.split_to(length);
         messages.push(DynamicMessage::decode(method.output(), message).expect("it is of its type"));
     }
     messages

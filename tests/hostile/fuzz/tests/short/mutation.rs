@@ -10,7 +10,7 @@ const LONGEST: usize = 4_096;
 const CHANGES: usize = 6;
 
 /// Bytes with much influence on the meaning: ends, signs, and the syntax of JSON, TOML, URLs and protobuf.
-const TELLING: &[u8] = b"\0\x01\x08\x0a\x12\x1a\x7f\x80\xff \"'\\/*#,.:;-=@[]{}%0129aZ\n\r\t\x1b\x1f";
+const SYNTAX: &[u8] = b"\0\x01\x08\x0a\x12\x1a\x7f\x80\xff \"'\\/*#,.:;-=@[]{}%0129aZ\n\r\t\x1b\x1f";
 
 /// One of these inputs with a few mutations.
 pub fn mutated(inputs: &[Vec<u8>], rng: &mut SmallRng) -> Vec<u8> {
@@ -20,8 +20,8 @@ pub fn mutated(inputs: &[Vec<u8>], rng: &mut SmallRng) -> Vec<u8> {
         match rng.random_range(0..8) {
             0 => change(&mut input, at, |byte| byte ^ 1 << rng.random_range(0..8)),
             1 => change(&mut input, at, |_| rng.random()),
-            2 => change(&mut input, at, |_| TELLING[rng.random_range(0..TELLING.len())]),
-            3 => input.insert(at, TELLING[rng.random_range(0..TELLING.len())]),
+            2 => change(&mut input, at, |_| SYNTAX[rng.random_range(0..SYNTAX.len())]),
+            3 => input.insert(at, SYNTAX[rng.random_range(0..SYNTAX.len())]),
             4 => {
                 let mut bytes = vec![0; rng.random_range(1..=8)];
                 rng.fill_bytes(&mut bytes);
