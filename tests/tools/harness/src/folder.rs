@@ -15,7 +15,7 @@ use crate::program::User;
 /// is in the folder's `process` file, and any other process that works in the folder, gently for 5 s each; then removes
 /// the folder.
 const REAPER: &str = r#"
-strays() {
+detached() {
   find /proc -maxdepth 2 -name cwd \( -lname "$1" -o -lname "$1/*" \) 2> /dev/null | cut -d / -f 3
 }
 cat > /dev/null
@@ -31,17 +31,17 @@ if [ -n "$pid" ]; then
   done
   kill -s KILL -- "-$pid" 2> /dev/null
 fi
-for stray in $(strays "$1"); do
-  kill "-$2" "$stray" 2> /dev/null
-  kill -s CONT "$stray" 2> /dev/null
+for process in $(detached "$1"); do
+  kill "-$2" "$process" 2> /dev/null
+  kill -s CONT "$process" 2> /dev/null
 done
 left=50
-while [ "$left" -gt 0 ] && [ -n "$(strays "$1")" ]; do
+while [ "$left" -gt 0 ] && [ -n "$(detached "$1")" ]; do
   sleep 0.1
   left=$((left - 1))
 done
-for stray in $(strays "$1"); do
-  kill -s KILL "$stray" 2> /dev/null
+for process in $(detached "$1"); do
+  kill -s KILL "$process" 2> /dev/null
 done
 rm -rf "$1" || { sleep 1; rm -rf "$1"; }
 "#;
@@ -78,7 +78,7 @@ impl Folder {
             .context("starting sh")?;
         let folder = Self { path, reaper };
         if let Some(user) = user {
-            chown(&folder.path, Some(user.id), Some(user.group)).context("giving away a temporary folder")?;
+            chown(&folder.path, Some(user.id), Some(user.group)).context("changing the owner of a temporary folder")?;
         }
         Ok(folder)
     }
@@ -89,9 +89,9 @@ impl Folder {
     }
 
     /// Records the process that is to end with the folder, or that there is none.
-    pub(crate) fn note_process(&self, id: Option<u32>) -> anyhow::Result<()> {
+    pub(crate) fn record_process(&self, id: Option<u32>) -> anyhow::Result<()> {
         let text = id.map(|id| id.to_string()).unwrap_or_default();
-        fs::write(self.path.join("process"), text).context("noting a process")
+        fs::write(self.path.join("process"), text).context("recording a process")
     }
 }
 
@@ -99,7 +99,8 @@ impl Folder {
 pub(crate) fn create_for(path: &Path, user: Option<User>) -> anyhow::Result<()> {
     fs::create_dir(path).with_context(|| format!("making {}", path.display()))?;
     if let Some(user) = user {
-        chown(path, Some(user.id), Some(user.group)).with_context(|| format!("giving away {}", path.display()))?;
+        chown(path, Some(user.id), Some(user.group))
+            .with_context(|| format!("changing the owner of {}", path.display()))?;
     }
     Ok(())
 }

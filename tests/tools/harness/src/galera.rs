@@ -104,7 +104,7 @@ impl Galera {
         if joined {
             return Ok(());
         }
-        bail!("node {node} is not one of {size} within {JOINS:?}: {seen:?}");
+        bail!("node {node} is not in a cluster of {size} after {JOINS:?}: {seen:?}");
     }
 
     async fn status(&self, node: usize) -> anyhow::Result<Vec<(String, String)>> {
@@ -143,25 +143,25 @@ impl Galera {
     /// Waits until a node executes a statement.
     pub async fn is_waited_for(&self, node: usize) {
         let busy = "SELECT COUNT(*) FROM information_schema.processlist WHERE command = 'Execute' AND db IS NOT NULL";
-        let looks = async || {
+        let count = async || {
             let mut connection = connect(self.port(node)).await?;
             anyhow::Ok(sqlx::query_scalar::<_, i64>(busy).fetch_one(&mut connection).await?)
         };
-        wait_until(JOINS, "a statement waits", async || looks().await.is_ok_and(|count| count > 0)).await;
+        wait_until(JOINS, "a statement waits", async || count().await.is_ok_and(|count| count > 0)).await;
     }
 
     async fn start_node(&mut self, number: usize, is_first: bool) -> anyhow::Result<()> {
-        let [clients, cluster, steps, whole] = self.nodes[number].ports;
+        let [clients, cluster, ist, sst] = self.nodes[number].ports;
         let all: Vec<String> = self.nodes.iter().map(|node| format!("127.0.0.1:{}", node.ports[1])).collect();
         let mut options = vec![
             "--wsrep-on=ON".to_owned(),
             format!("--wsrep-provider={}", library()?),
             format!("--wsrep-cluster-address=gcomm://{}", all.join(",")),
             format!(
-                "--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:{cluster};ist.recv_addr=127.0.0.1:{steps}"
+                "--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:{cluster};ist.recv_addr=127.0.0.1:{ist}"
             ),
             format!("--wsrep-node-address=127.0.0.1:{cluster}"),
-            format!("--wsrep-sst-receive-address=127.0.0.1:{whole}"),
+            format!("--wsrep-sst-receive-address=127.0.0.1:{sst}"),
             "--wsrep-sst-method=rsync".to_owned(),
             "--binlog-format=ROW".to_owned(),
             "--innodb-autoinc-lock-mode=2".to_owned(),
@@ -178,5 +178,5 @@ impl Galera {
 
 fn library() -> anyhow::Result<&'static str> {
     let found = LIBRARIES.into_iter().find(|library| Path::new(library).exists());
-    found.with_context(|| format!("Galera is not installed (Debian: galera-4): none of {LIBRARIES:?} is there"))
+    found.with_context(|| format!("Galera is not installed (Debian: galera-4): none of {LIBRARIES:?} exists"))
 }

@@ -94,7 +94,7 @@ impl MariaDb {
         options: &DatabaseOptions,
     ) -> anyhow::Result<Self> {
         let mut command = Command::new(program::find("mariadbd", "mariadb-server")?);
-        command.args(places(&folder, data)).args(["--bind-address=127.0.0.1", &format!("--port={port}")]);
+        command.args(common_arguments(&folder, data)).args(["--bind-address=127.0.0.1", &format!("--port={port}")]);
         command.args(["--socket=socket", "--pid-file=pid"]).args(SETTINGS);
         command.args(&options.settings).envs(options.environment.iter().cloned());
         let process = Process::new("MariaDB", command, folder, user, Signal::TERM);
@@ -149,14 +149,14 @@ impl MariaDb {
 /// Initializes the data of an instance.
 async fn initialize(folder: &Folder, data: &Path, user: Option<User>) -> anyhow::Result<()> {
     let mut install = Command::new(program::find("mariadb-install-db", "mariadb-server")?);
-    install.args(places(folder, data)).args(["--auth-root-authentication-method=normal", "--skip-test-db"]);
+    install.args(common_arguments(folder, data)).args(["--auth-root-authentication-method=normal", "--skip-test-db"]);
     install.args(SETTINGS).current_dir(folder.path());
     run_as(&mut install, user);
     run(install).await
 }
 
 /// The arguments common to all of MariaDB's programs. --no-defaults has to come first.
-fn places(folder: &Folder, data: &Path) -> [String; 3] {
+fn common_arguments(folder: &Folder, data: &Path) -> [String; 3] {
     // MariaDB deletes the temporary tables of other instances that it finds when it starts.
     let temporary = folder.path().display();
     ["--no-defaults".to_owned(), format!("--datadir={}", data.display()), format!("--tmpdir={temporary}")]

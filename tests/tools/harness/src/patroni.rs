@@ -27,10 +27,10 @@ const LOOP_WAIT: u32 = 1;
 const RETRY_TIMEOUT: u32 = 3;
 
 /// The limit of the wait until another node takes writes, or until all follow it.
-const PATIENCE: Duration = Duration::from_secs(90);
+const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// The limit of a node's answer.
-const ANSWERS: Duration = Duration::from_secs(5);
+const ANSWER: Duration = Duration::from_secs(5);
 
 /// The ports of a node, on 127.0.0.1.
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +104,7 @@ impl Patroni {
         node.process.kill().await
     }
 
-    /// Kills a node's Patroni with SIGKILL. Its PostgreSQL keeps running, unaware that another has taken its place.
+    /// Kills a node's Patroni with SIGKILL. Its PostgreSQL keeps running, unaware that another node has taken over.
     ///
     /// # Errors
     /// If it survives that.
@@ -132,9 +132,9 @@ impl Patroni {
     /// If it does not start; with the end of its log.
     pub async fn start_aside(&self, node: usize) -> anyhow::Result<Postgres> {
         let port = port::free()?;
-        let own = format!("port={port}");
+        let own_port = format!("port={port}");
         // It has no standbys.
-        let settings = [own.as_str(), "synchronous_standby_names="];
+        let settings = [own_port.as_str(), "synchronous_standby_names="];
         Postgres::start_in(&data_of(self.nodes[node].process.folder()), port, &[], &settings).await
     }
 
@@ -145,7 +145,7 @@ impl Patroni {
     pub async fn primary(&self) -> anyhow::Result<usize> {
         let mut connections: Vec<Option<PgConnection>> = self.nodes.iter().map(|_| None).collect();
         let mut primary = None;
-        let found = holds_within(PATIENCE, async || {
+        let found = holds_within(TIMEOUT, async || {
             for (number, node) in self.nodes.iter().enumerate().filter(|(_, node)| node.is_running) {
                 let standby = is_standby(&mut connections[number], node.port).await;
                 if standby.is_ok_and(|is_standby| !is_standby) {
@@ -157,7 +157,7 @@ impl Patroni {
         .await;
         match primary {
             Some(primary) if found => Ok(primary),
-            _ => bail!("no node takes writes within {PATIENCE:?}: {}", self.logs()),
+            _ => bail!("no node takes writes within {TIMEOUT:?}: {}", self.logs()),
         }
     }
 
@@ -174,7 +174,7 @@ impl Patroni {
             "SELECT count(*) FROM pg_stat_wal_receiver WHERE status = 'streaming' AND received_tli = {timeline}"
         );
         let others = || (0..self.nodes.len()).filter(|node| *node != primary && self.nodes[*node].is_running);
-        let followed = holds_within(PATIENCE, async || {
+        let followed = holds_within(TIMEOUT, async || {
             for node in others() {
                 if self.ask::<i64>(node, &follows).await.is_ok_and(|count| count > 0) {
                     return true;
@@ -183,10 +183,10 @@ impl Patroni {
             false
         })
         .await;
-        let something = self.execute(primary, "SELECT pg_logical_emit_message(true, 'harness', 'a commit')");
-        match timeout(PATIENCE, something).await {
+        let commit = self.execute(primary, "SELECT pg_logical_emit_message(true, 'harness', 'a commit')");
+        match timeout(TIMEOUT, commit).await {
             Ok(committed) if followed => committed,
-            _ => bail!("nobody follows the primary within {PATIENCE:?}: {}", self.logs()),
+            _ => bail!("no standby follows the primary within {TIMEOUT:?}: {}", self.logs()),
         }
     }
 
@@ -208,26 +208,26 @@ impl Patroni {
         let follow = "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND replay_lsn IS NOT NULL";
         let others = self.nodes.len() - 1;
         let mut found = None;
-        let whole = holds_within(PATIENCE, async || {
+        let whole = holds_within(TIMEOUT, async || {
             let Ok(primary) = self.primary().await else { return false };
             found = Some(primary);
-            self.says("/primary").await == 1
-                && self.says("/replica").await == others
-                && self.says("/synchronous").await == usize::from(self.is_synchronous)
+            self.count_of("/primary").await == 1
+                && self.count_of("/replica").await == others
+                && self.count_of("/synchronous").await == usize::from(self.is_synchronous)
                 && self.ask::<i64>(primary, follow).await.is_ok_and(|count| usize::try_from(count) == Ok(others))
         })
         .await;
         match found {
             Some(primary) if whole => Ok(primary),
-            _ => bail!("not all follow one primary within {PATIENCE:?}: {}", self.logs()),
+            _ => bail!("not all follow one primary within {TIMEOUT:?}: {}", self.logs()),
         }
     }
 
-    /// The number of nodes that answer yes on a health check endpoint for load balancers.
-    async fn says(&self, question: &str) -> usize {
+    /// The number of nodes for which a health check of load balancers succeeds.
+    async fn count_of(&self, path: &str) -> usize {
         let mut count = 0;
         for node in &self.nodes {
-            let status = timeout(ANSWERS, status(node.rest, question)).await;
+            let status = timeout(ANSWER, status(node.rest, path)).await;
             count += usize::from(status.is_ok_and(|status| status == Some(200)));
         }
         count
@@ -305,7 +305,7 @@ bootstrap:
     ttl: {TTL}
     loop_wait: {LOOP_WAIT}
     retry_timeout: {RETRY_TIMEOUT}
-    # One that lacks the last commits is to be promoted all the same.
+    # A standby that lacks the last commits is to be promoted, too.
     maximum_lag_on_failover: 1073741824
     synchronous_mode: {is_synchronous}
     synchronous_mode_strict: {is_synchronous}
@@ -342,7 +342,7 @@ async fn is_standby(connection: &mut Option<PgConnection>, port: u16) -> anyhow:
         Some(open) => open,
         None => connect(port).await?,
     };
-    let answer = timeout(ANSWERS, sqlx::query_scalar("SELECT pg_is_in_recovery()").fetch_one(&mut open)).await??;
+    let answer = timeout(ANSWER, sqlx::query_scalar("SELECT pg_is_in_recovery()").fetch_one(&mut open)).await??;
     *connection = Some(open);
     Ok(answer)
 }

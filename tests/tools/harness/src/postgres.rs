@@ -206,7 +206,7 @@ pub(crate) async fn connect(port: u16) -> anyhow::Result<PgConnection> {
 pub(crate) async fn execute(port: u16, sql: &str) -> anyhow::Result<()> {
     let mut connection = connect(port).await?;
     sqlx::raw_sql(sql).execute(&mut connection).await.with_context(|| sql.to_owned())?;
-    // It has answered; a server that ends meanwhile is another matter.
+    // The statements have succeeded: an error of the close does not matter.
     let _ = connection.close().await;
     Ok(())
 }

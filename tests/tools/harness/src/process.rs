@@ -14,7 +14,7 @@ use crate::program::User;
 use crate::wait::holds_within;
 
 /// How long a server may take to start or to stop.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The number of log lines that a failure shows.
 const LOG_LINES: usize = 60;
@@ -78,10 +78,10 @@ impl Process {
         let log = OpenOptions::new().create(true).append(true).open(self.log_file()).context("opening a log")?;
         self.command.stdout(copy_of(&log)?).stderr(log);
         let child = self.command.spawn().with_context(|| format!("starting {}", self.name))?;
-        self.folder.note_process(Some(child.id()))?;
+        self.folder.record_process(Some(child.id()))?;
         self.child = Some(child);
         let mut ended = false;
-        let is_ready = holds_within(PATIENCE, async || {
+        let is_ready = holds_within(TIMEOUT, async || {
             ended = self.child.as_mut().is_some_and(|child| !matches!(child.try_wait(), Ok(None)));
             ended || ready().await
         })
@@ -91,10 +91,10 @@ impl Process {
         }
         let log = self.log_tail();
         if ended {
-            self.forget()?;
+            self.clear()?;
             bail!("{} ended instead of starting. Its log ends with:\n{log}", self.name);
         }
-        bail!("{} was not ready within {PATIENCE:?}. Its log ends with:\n{log}", self.name);
+        bail!("{} was not ready within {TIMEOUT:?}. Its log ends with:\n{log}", self.name);
     }
 
     /// The id of the process: None if it was not started, or was stopped.
@@ -116,10 +116,10 @@ impl Process {
         self.resume()?;
         let Some(child) = &self.child else { return Ok(()) };
         let _ = kill_process(Pid::from_child(child), self.stop_signal);
-        if !holds_within(PATIENCE, async || !self.is_running()).await {
-            bail!("{} did not stop within {PATIENCE:?}. Its log ends with:\n{}", self.name, self.log_tail());
+        if !holds_within(TIMEOUT, async || !self.is_running()).await {
+            bail!("{} did not stop within {TIMEOUT:?}. Its log ends with:\n{}", self.name, self.log_tail());
         }
-        self.forget()
+        self.clear()
     }
 
     /// Sends it a signal, without waiting.
@@ -140,19 +140,19 @@ impl Process {
             let _ = kill_process(*process, Signal::KILL);
         }
         self.frozen.clear();
-        if !holds_within(PATIENCE, async || !self.is_running() && !all.iter().any(|process| lives(*process))).await {
-            bail!("{} could not be killed within {PATIENCE:?}", self.name);
+        if !holds_within(TIMEOUT, async || !self.is_running() && !all.iter().any(|process| is_alive(*process))).await {
+            bail!("{} could not be killed within {TIMEOUT:?}", self.name);
         }
-        self.forget()
+        self.clear()
     }
 
     /// Kills only this process and not its children, and waits until it is gone.
     pub(crate) async fn kill_alone(&mut self) -> anyhow::Result<()> {
         self.signal(Signal::KILL)?;
-        if !holds_within(PATIENCE, async || !self.is_running()).await {
-            bail!("{} could not be killed within {PATIENCE:?}", self.name);
+        if !holds_within(TIMEOUT, async || !self.is_running()).await {
+            bail!("{} could not be killed within {TIMEOUT:?}", self.name);
         }
-        self.forget()
+        self.clear()
     }
 
     /// Freezes it and all its descendants: connections stay open, but nothing answers.
@@ -176,9 +176,9 @@ impl Process {
         Ok(())
     }
 
-    fn forget(&mut self) -> anyhow::Result<()> {
+    fn clear(&mut self) -> anyhow::Result<()> {
         self.child = None;
-        self.folder.note_process(None)
+        self.folder.record_process(None)
     }
 }
 
@@ -229,7 +229,8 @@ fn freeze(root: Pid, folder: &Path) -> Vec<Pid> {
     let mut frozen: Vec<Pid> = Vec::new();
     // Repeats until there are no new processes: one may have been started before its parent was stopped.
     loop {
-        let fresh: Vec<Pid> = family(root, folder).into_iter().filter(|process| !frozen.contains(process)).collect();
+        let fresh: Vec<Pid> =
+            process_tree(root, folder).into_iter().filter(|process| !frozen.contains(process)).collect();
         if fresh.is_empty() {
             return frozen;
         }
@@ -241,7 +242,7 @@ fn freeze(root: Pid, folder: &Path) -> Vec<Pid> {
 }
 
 /// A process, the processes in its folder, and their descendants, parents before children.
-fn family(root: Pid, folder: &Path) -> Vec<Pid> {
+fn process_tree(root: Pid, folder: &Path) -> Vec<Pid> {
     let mut parents: Vec<(Pid, Pid)> = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let id = entry.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
@@ -252,9 +253,9 @@ fn family(root: Pid, folder: &Path) -> Vec<Pid> {
         }
     }
     // Processes that were detached from their parent still have their working directory there.
-    let strays = parents.iter().filter(|(id, of)| *id != root && works_in(*id, folder) && !works_in(*of, folder));
+    let detached = parents.iter().filter(|(id, of)| *id != root && works_in(*id, folder) && !works_in(*of, folder));
     let mut found = vec![root];
-    found.extend(strays.map(|(id, _)| *id));
+    found.extend(detached.map(|(id, _)| *id));
     let mut next = 0;
     while let Some(parent) = found.get(next).copied() {
         let children = parents.iter().filter(|(id, of)| *of == parent && !found.contains(id)).map(|(id, _)| *id);
@@ -266,11 +267,11 @@ fn family(root: Pid, folder: &Path) -> Vec<Pid> {
 
 /// Whether a process's working directory is a folder or below it.
 fn works_in(process: Pid, folder: &Path) -> bool {
-    fs::read_link(format!("/proc/{}/cwd", process.as_raw_nonzero())).is_ok_and(|place| place.starts_with(folder))
+    fs::read_link(format!("/proc/{}/cwd", process.as_raw_nonzero())).is_ok_and(|path| path.starts_with(folder))
 }
 
 /// Whether a process exists and is not a zombie.
-fn lives(process: Pid) -> bool {
+fn is_alive(process: Pid) -> bool {
     state_and_parent(process).is_some_and(|(state, _)| state != 'Z' && state != 'X')
 }
 

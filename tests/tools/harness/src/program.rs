@@ -1,11 +1,11 @@
-//! Locations of programs, and the users that run them.
+//! Locations of programs, and the accounts that run them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-/// Finds a program in PATH and in the places where Debian installs programs outside of PATH.
+/// Finds a program in PATH and in the folders where Debian installs programs outside of PATH.
 ///
 /// # Errors
 /// If it is missing; names the Debian `package` with it.
@@ -51,7 +51,7 @@ pub(crate) fn user_if_root(name: &str) -> anyhow::Result<Option<User>> {
             return Ok(Some(User { id: id.parse()?, group: group.parse()? }));
         }
     }
-    bail!("there is no user {name}, who comes with the database's Debian package");
+    bail!("there is no user {name}, which is part of the database's Debian package");
 }
 
 /// A program of this workspace: the value of `TENURED_BIN` for `tenured` (`TENURE_BIN` for `tenure`), or else cargo's

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context, ensure};
 
 /// Mounts it, and waits for the end of its input, which is the end of the process that started it; then removes it.
-const KEEPER: &str = r#"
+const MOUNT: &str = r#"
 mount -t tmpfs -o "size=$2" tenure "$1" || exit 1
 echo mounted
 cat > /dev/null
@@ -21,18 +21,18 @@ rmdir "$1"
 #[derive(Debug)]
 pub struct SmallDisk {
     folder: PathBuf,
-    keeper: Child,
+    shell: Child,
 }
 
 impl SmallDisk {
-    /// Mounts one of this size, in bytes.
+    /// Mounts a file system of this size, in bytes.
     ///
     /// # Errors
     /// If it cannot be mounted.
     pub fn mount(bytes: u64) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new().prefix("tenure-disk-").tempdir().context("making a folder")?.keep();
-        let mut keeper = Command::new("sh")
-            .args(["-c", KEEPER, "keeper"])
+        let mut shell = Command::new("sh")
+            .args(["-c", MOUNT, "mount"])
             .arg(&folder)
             .arg(bytes.to_string())
             .stdin(Stdio::piped())
@@ -40,12 +40,12 @@ impl SmallDisk {
             .process_group(0)
             .spawn()
             .context("starting sh")?;
-        let mut said = String::new();
-        if let Some(output) = keeper.stdout.take() {
-            BufReader::new(output).read_line(&mut said).context("waiting for a mount")?;
+        let mut line = String::new();
+        if let Some(output) = shell.stdout.take() {
+            BufReader::new(output).read_line(&mut line).context("waiting for a mount")?;
         }
-        ensure!(said.trim() == "mounted", "cannot mount a tmpfs on {}: are you root?", folder.display());
-        Ok(Self { folder, keeper })
+        ensure!(line.trim() == "mounted", "cannot mount a tmpfs on {}: are you root?", folder.display());
+        Ok(Self { folder, shell })
     }
 
     /// Its mount point.
@@ -84,7 +84,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        drop(self.keeper.stdin.take());
-        let _ = self.keeper.wait();
+        drop(self.shell.stdin.take());
+        let _ = self.shell.wait();
     }
 }

@@ -16,28 +16,28 @@ use tokio::time::timeout;
 /// of a test.
 pub async fn all_is_well(mut command: Command, deadline: Duration) {
     let spawned = command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).spawn();
-    let mut child = spawned.expect("it starts");
-    let told = Mutex::new(String::new());
-    let all_lines = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
+    let mut child = spawned.expect("a program that starts");
+    let output = Mutex::new(String::new());
+    let pipes = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
     let end = async {
-        tokio::join!(show(all_lines.0, &told), show(all_lines.1, &told));
-        child.wait().await.expect("it can be waited for")
+        tokio::join!(forward(pipes.0, &output), forward(pipes.1, &output));
+        child.wait().await.expect("an exit status")
     };
     let ended = timeout(deadline, end).await;
-    let told = told.lock().expect("not poisoned");
+    let output = output.lock().expect("not poisoned");
     match ended {
-        Ok(status) => assert!(status.success(), "not all was well ({status}):\n{told}"),
-        Err(_) => panic!("it has not ended within {deadline:?}:\n{told}"),
+        Ok(status) => assert!(status.success(), "the program failed ({status}):\n{output}"),
+        Err(_) => panic!("the program has not ended within {deadline:?}:\n{output}"),
     }
 }
 
 /// Forwards each line past the test's output capture, and records it.
-async fn show(lines: impl AsyncRead + Unpin, told: &Mutex<String>) {
+async fn forward(lines: impl AsyncRead + Unpin, output: &Mutex<String>) {
     let mut lines = BufReader::new(lines).lines();
     while let Ok(Some(line)) = lines.next_line().await {
         let _ = writeln!(std::io::stdout(), "{line}");
-        let mut told = told.lock().expect("not poisoned");
-        told.push_str(&line);
-        told.push('\n');
+        let mut output = output.lock().expect("not poisoned");
+        output.push_str(&line);
+        output.push('\n');
     }
 }

@@ -10,7 +10,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// # Panics
 /// If it is not after `deadline`, naming `what` was awaited.
 pub async fn wait_until(deadline: Duration, what: &str, condition: impl AsyncFnMut() -> bool) {
-    assert!(holds_within(deadline, condition).await, "waited {deadline:?} in vain: {what}");
+    assert!(holds_within(deadline, condition).await, "timeout after {deadline:?}: {what}");
 }
 
 /// Whether `condition` becomes true within `deadline`, measured in real time, also where tokio's clock is paused.

@@ -1,4 +1,4 @@
-//! The guarantees of the harness: databases start, survive a kill with their data, freeze, and leave nothing behind.
+//! The guarantees of the harness: databases start, keep their data after a kill, freeze, and leave nothing behind.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,11 +8,11 @@ use tenure_harness::{MariaDb, PgBouncer, Postgres, Served, wait_until};
 
 use sqlx::{Connection, MySqlConnection, PgConnection};
 
-/// Far longer than any database needs to answer, and short enough to wait for a timeout.
+/// Longer than any database needs to answer, and short enough to wait for a timeout.
 const MOMENT: Duration = Duration::from_millis(300);
 
 #[tokio::test]
-async fn postgres_survives_a_kill_with_its_data() {
+async fn postgres_keeps_its_data_after_a_kill() {
     let mut postgres = Postgres::start().await.unwrap();
     let url = postgres.create_database().await.unwrap();
     let mut connection = PgConnection::connect(&url).await.unwrap();
@@ -28,7 +28,7 @@ async fn postgres_survives_a_kill_with_its_data() {
 }
 
 #[tokio::test]
-async fn postgres_freezes_with_its_connections() {
+async fn postgres_freezes_and_keeps_its_connections() {
     let mut postgres = Postgres::start().await.unwrap();
     let mut connection = PgConnection::connect(&postgres.url("postgres")).await.unwrap();
     postgres.pause().unwrap();
@@ -39,7 +39,7 @@ async fn postgres_freezes_with_its_connections() {
 }
 
 #[tokio::test]
-async fn mariadb_survives_a_kill_with_its_data() {
+async fn mariadb_keeps_its_data_after_a_kill() {
     let mut mariadb = MariaDb::start().await.unwrap();
     let url = mariadb.create_database().await.unwrap();
     let mut connection = MySqlConnection::connect(&url).await.unwrap();
@@ -53,7 +53,7 @@ async fn mariadb_survives_a_kill_with_its_data() {
 }
 
 #[tokio::test]
-async fn pgbouncer_passes_transactions_on() {
+async fn pgbouncer_forwards_transactions() {
     let postgres = Postgres::shared().await.unwrap();
     let pgbouncer = PgBouncer::start(postgres).await.unwrap();
     let url = pgbouncer.create_database(postgres).await.unwrap();
@@ -63,31 +63,31 @@ async fn pgbouncer_passes_transactions_on() {
 
 /// Starts a PostgreSQL and waits to be killed, without any clean-up; the next test checks the consequences.
 #[tokio::test]
-#[ignore = "run by nothing_outlives_a_killed_test"]
-async fn victim() {
+#[ignore = "run by killed_test_leaves_no_process_and_no_folder"]
+async fn killed_test() {
     let postgres = Postgres::start().await.unwrap();
     let folder = sqlx::query_scalar::<_, String>("SHOW data_directory")
         .fetch_one(&mut PgConnection::connect(&postgres.url("postgres")).await.unwrap())
         .await
         .unwrap();
-    let report = std::env::var("VICTIM_REPORT").unwrap();
+    let report = std::env::var("KILLED_TEST_REPORT").unwrap();
     std::fs::write(format!("{report}.new"), format!("{folder}\n{}", postgres.port())).unwrap();
     std::fs::rename(format!("{report}.new"), report).unwrap();
     std::future::pending::<()>().await;
 }
 
 #[tokio::test]
-async fn nothing_outlives_a_killed_test() {
+async fn killed_test_leaves_no_process_and_no_folder() {
     let folder = tempfile::tempdir().unwrap();
     let report = folder.path().join("report");
-    let mut victim = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "victim", "--ignored"])
-        .env("VICTIM_REPORT", &report)
+    let mut test = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "killed_test", "--ignored"])
+        .env("KILLED_TEST_REPORT", &report)
         .spawn()
         .unwrap();
-    wait_until(Duration::from_secs(60), "the victim has started", async || report.exists()).await;
-    victim.kill().unwrap();
-    victim.wait().unwrap();
+    wait_until(Duration::from_secs(60), "the test has started", async || report.exists()).await;
+    test.kill().unwrap();
+    test.wait().unwrap();
     let report = std::fs::read_to_string(&report).unwrap();
     let (data, port) = report.split_once('\n').unwrap();
     let port: u16 = port.parse().unwrap();
@@ -98,34 +98,34 @@ async fn nothing_outlives_a_killed_test() {
 }
 
 /// Starts a process in a session of its own, as Patroni starts PostgreSQL.
-const STRAYS: &str =
+const DETACHED: &str =
     "setsid sh -c 'echo $$ > \"$0.new\"; mv \"$0.new\" \"$0\"; exec sleep 1000' \"$0\" & exec sleep 1000";
 
-async fn one_that_strays(note: &Path) -> (Served, String) {
+async fn parent_of_detached(note: &Path) -> (Served, String) {
     let command = |_: &Path, _| {
         let mut command = Command::new("sh");
-        command.args(["-c", STRAYS]).arg(note);
+        command.args(["-c", DETACHED]).arg(note);
         Ok(command)
     };
-    let served = Served::start("a parent", command, async |_| note.exists()).await.expect("it starts");
-    let stray = std::fs::read_to_string(note).expect("a note").trim().to_owned();
-    (served, format!("/proc/{stray}/cwd"))
+    let served = Served::start("a parent", command, async |_| note.exists()).await.expect("a parent");
+    let detached = std::fs::read_to_string(note).expect("a note").trim().to_owned();
+    (served, format!("/proc/{detached}/cwd"))
 }
 
 #[tokio::test]
-async fn what_strays_from_its_parent_is_killed_with_it() {
+async fn detached_process_is_killed_with_its_parent() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut served, stray) = one_that_strays(&folder.path().join("note")).await;
-    assert!(std::fs::read_link(&stray).is_ok());
+    let (mut served, detached) = parent_of_detached(&folder.path().join("note")).await;
+    assert!(std::fs::read_link(&detached).is_ok());
     served.kill().await.unwrap();
-    assert!(std::fs::read_link(&stray).is_err());
+    assert!(std::fs::read_link(&detached).is_err());
 }
 
 #[tokio::test]
-async fn what_strays_from_its_parent_ends_with_the_folder() {
+async fn detached_process_ends_with_the_folder() {
     let folder = tempfile::tempdir().unwrap();
-    let (served, stray) = one_that_strays(&folder.path().join("note")).await;
-    assert!(std::fs::read_link(&stray).is_ok());
+    let (served, detached) = parent_of_detached(&folder.path().join("note")).await;
+    assert!(std::fs::read_link(&detached).is_ok());
     drop(served);
-    assert!(std::fs::read_link(&stray).is_err());
+    assert!(std::fs::read_link(&detached).is_err());
 }

@@ -11,14 +11,14 @@ const CLIENTS: [(&str, &[&str]); 4] =
 /// Checks these clients, or all, with a server of this tree, and databases. Fails at the end if one fails.
 pub fn check(only: &[String]) -> anyhow::Result<()> {
     if let Some(unknown) = only.iter().find(|name| !CLIENTS.iter().any(|(client, _)| client == name)) {
-        bail!("there is no client in {unknown}");
+        bail!("unknown client: {unknown}");
     }
     let programs = root().join("target/debug");
     let is_wanted = |name: &str| only.is_empty() || only.iter().any(|wanted| wanted == name);
     let mut failed = Vec::new();
     for (name, tools) in CLIENTS.into_iter().filter(|(name, _)| is_wanted(name)) {
         if let Some(missing) = tools.iter().find(|tool| find(tool).is_none()) {
-            bail!("{missing} is not installed: the {name} client takes it");
+            bail!("{missing} is not installed, which the {name} client requires");
         }
         println!("\n-- {name}");
         let mut check = program(programs.join("tenure-databases"));

@@ -8,10 +8,12 @@ use crate::programs::{find, program, root};
 pub fn check() -> anyhow::Result<()> {
     for tool in ["node", "npm"] {
         if find(tool).is_none() {
-            bail!("{tool} is not installed: the console's tests take it");
+            bail!("{tool} is not installed, which the tests of the console require");
         }
     }
-    let Some(browser) = find("chromium") else { bail!("chromium is not installed: the console is tested in it") };
+    let Some(browser) = find("chromium") else {
+        bail!("chromium is not installed, which the tests of the console require")
+    };
     let programs = root().join("target/debug");
     let mut check = program(root().join("tests/blackbox/console/check"));
     check.env("CHROMIUM", &browser.display().to_string());

@@ -28,7 +28,7 @@ pub struct Container {
     from_packages: bool,
 }
 
-/// Builds it and runs it: as root, by buildah, which needs no daemon.
+/// Builds the image and runs it: as root, by buildah, which needs no daemon.
 pub fn check(options: &Container) -> anyhow::Result<()> {
     let home = root().join(HOME);
     let buildah = Buildah::at(&home)?;
@@ -62,9 +62,9 @@ impl Buildah {
     }
 
     /// A buildah command that prints a single value.
-    fn ask(&self, command: &str, arguments: &[&str]) -> anyhow::Result<String> {
-        let said = self.run(command).args(arguments).output().with_context(|| format!("buildah {command}"))?;
-        Ok(said.trim().to_owned())
+    fn query(&self, command: &str, arguments: &[&str]) -> anyhow::Result<String> {
+        let output = self.run(command).args(arguments).output().with_context(|| format!("buildah {command}"))?;
+        Ok(output.trim().to_owned())
     }
 
     fn check(&self, from_packages: bool) -> anyhow::Result<()> {
@@ -88,18 +88,25 @@ impl Buildah {
     }
 
     fn exercise(&self) -> anyhow::Result<()> {
-        let told = self.ask("inspect", &["--type", "image", IMAGE])?;
-        let told: Value = serde_json::from_str(&told).context("buildah inspect")?;
-        let config = told.pointer("/Docker/config").context("the image has no configuration")?;
+        let inspected = self.query("inspect", &["--type", "image", IMAGE])?;
+        let inspected: Value = serde_json::from_str(&inspected).context("buildah inspect")?;
+        let config = inspected.pointer("/Docker/config").context("the image has no configuration")?;
         let user = config["User"].as_str().unwrap_or_default();
-        ensure!(user == "65532:65532", "its user is {user:?}");
+        ensure!(user == "65532:65532", "the image's user is {user:?}");
         let own = "/usr/local/bin/tenured";
-        ensure!(config["Entrypoint"] == serde_json::json!([own]), "it starts {}", config["Entrypoint"]);
+        ensure!(
+            config["Entrypoint"] == serde_json::json!([own]),
+            "the image's entry point is {}",
+            config["Entrypoint"]
+        );
         let healthcheck = &config["Healthcheck"]["Test"];
-        ensure!(*healthcheck == serde_json::json!(["CMD", own, "healthcheck"]), "its health check is {healthcheck}");
+        ensure!(
+            *healthcheck == serde_json::json!(["CMD", own, "healthcheck"]),
+            "the image's health check is {healthcheck}"
+        );
 
-        let container = self.ask("from", &["--pull-never", IMAGE])?;
-        let folder = self.ask("mount", &[&container])?;
+        let container = self.query("from", &["--pull-never", IMAGE])?;
+        let folder = self.query("mount", &[&container])?;
         let data = self.home.join("data");
         program("chown").args([user]).args([&data]).run()?;
         let environment = config["Env"].as_array().into_iter().flatten().filter_map(Value::as_str);

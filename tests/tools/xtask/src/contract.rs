@@ -30,7 +30,7 @@ pub fn write_image() -> anyhow::Result<()> {
 /// Installs buf at the version of the lock file, if it is missing.
 fn install() -> anyhow::Result<impl Fn(&[&str]) -> Program> {
     let Some(npm) = find("npm").filter(|_| find("node").is_some()) else {
-        bail!("npm and node (20 or newer) are not installed: they bring buf, which lints the contract");
+        bail!("npm and node (20 or newer) are not installed, which install buf, the linter of the contract");
     };
     let (from, home) = (root().join("tests/tools/xtask/buf"), root().join(HOME));
     fs::create_dir_all(&home)?;

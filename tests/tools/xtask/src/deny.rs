@@ -14,7 +14,7 @@ pub fn check() -> anyhow::Result<()> {
     match run(&deny, &["fetch", "db"]).run() {
         Ok(()) => run(&deny, &["--offline", "check", "advisories"]).run(),
         Err(error) => {
-            println!("not checked for known weaknesses, whose database cannot be had from here: {error}");
+            println!("known vulnerabilities are not checked, their database cannot be fetched: {error}");
             Ok(())
         }
     }

@@ -1,4 +1,4 @@
-//! The lines of a program's output that say why it failed, for the end of a long log.
+//! The lines of a program's output that explain its failure, for the end of a long log.
 
 use std::collections::VecDeque;
 
@@ -48,7 +48,7 @@ impl Excerpt {
         push(&mut self.last, line);
     }
 
-    /// The lines that say why, or the last lines if none does.
+    /// The lines that explain the failure, or else the last lines.
     pub fn text(&self) -> String {
         let lines = if self.causes.is_empty() { &self.last } else { &self.causes };
         lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn excerpt_has_what_follows_a_panic() {
+    fn excerpt_has_the_lines_after_a_panic() {
         let lines = ["test a ... ok", "thread 'b' panicked at src/b.rs:3:", "left: 1", "right: 2", "note: x", "later"];
         assert_eq!(excerpt(&lines), lines[1..5].join("\n"));
     }

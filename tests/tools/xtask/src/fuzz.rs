@@ -40,18 +40,18 @@ const BOUNDS: [&str; 3] = ["-max_len=4096", "-timeout=25", "-rss_limit_mb=2048"]
 pub fn run(fuzzing: &Fuzzing) -> anyhow::Result<()> {
     let known = targets()?;
     if let Some(unknown) = fuzzing.targets.iter().find(|name| !known.contains(name)) {
-        bail!("there is no target {unknown}: there are {}", known.join(", "));
+        bail!("unknown target {unknown}, expected one of {}", known.join(", "));
     }
     let program = build()?;
     let chosen = known.iter().filter(|name| fuzzing.targets.is_empty() || fuzzing.targets.contains(name));
-    let mut broken = Vec::new();
+    let mut failed = Vec::new();
     for name in chosen {
         if !fuzz(&program, name, fuzzing)? {
-            broken.push(name.as_str());
+            failed.push(name.as_str());
         }
     }
-    if !broken.is_empty() {
-        bail!("something does not hold of {}", broken.join(", "));
+    if !failed.is_empty() {
+        bail!("failed targets: {}", failed.join(", "));
     }
     Ok(())
 }
@@ -80,18 +80,18 @@ fn fuzz(program: &Path, name: &str, fuzzing: &Fuzzing) -> anyhow::Result<bool> {
     let crashes = root().join(FOLDER).join("crashes").join(name);
     fs::create_dir_all(&found)?;
     fs::create_dir_all(&crashes)?;
-    let told = libfuzzer(program, name)
+    let output = libfuzzer(program, name)
         .arg(format!("-max_total_time={}", fuzzing.seconds))
         .arg(format!("-artifact_prefix={}/", crashes.display()))
         .args(["-print_final_stats=1", "-verbosity=1"])
         .args([&found, &kept])
         .output()?;
-    let text = String::from_utf8_lossy(&told.stderr);
+    let text = String::from_utf8_lossy(&output.stderr);
     let figure = |name: &str| {
         let line = text.lines().rev().find_map(|line| line.strip_prefix(&format!("stat::{name}:")));
         line.map_or("?", str::trim).to_owned()
     };
-    let crashed = if told.status.success() { "no crash" } else { "CRASHED" };
+    let crashed = if output.status.success() { "no crash" } else { "CRASHED" };
     println!(
         "{name}: {} executions, {} a second, {} new inputs, {} MB, {crashed}",
         figure("number_of_executed_units"),
@@ -99,8 +99,8 @@ fn fuzz(program: &Path, name: &str, fuzzing: &Fuzzing) -> anyhow::Result<bool> {
         figure("new_units_added"),
         figure("peak_rss_mb"),
     );
-    if !told.status.success() {
-        complain(&text, &crashes);
+    if !output.status.success() {
+        print_failure(&text, &crashes);
         return Ok(false);
     }
     Ok(true)
@@ -113,11 +113,11 @@ fn libfuzzer(program: &Path, name: &str) -> Command {
 }
 
 /// Prints the end of the program's output, and the path of the input.
-fn complain(text: &str, crashes: &Path) {
+fn print_failure(text: &str, crashes: &Path) {
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     eprintln!("{}", lines[lines.len().saturating_sub(40)..].join("\n"));
     eprintln!(
-        "The input is in {}. Once it is fixed, keep it in the corpus under a name that says what it was.",
+        "The input is in {}. After the fix, keep it in the corpus under a name that describes it.",
         crashes.display()
     );
 }

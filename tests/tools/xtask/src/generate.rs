@@ -88,9 +88,9 @@ pub fn check() -> anyhow::Result<()> {
     let stale: Vec<&str> =
         names.into_iter().filter(|name| fresh.get(*name) != committed.get(*name)).map(String::as_str).collect();
     if !stale.is_empty() {
-        bail!("not what proto/ gives: {}. Run `cargo xtask generate` and commit", stale.join(", "));
+        bail!("outdated: {}. Run `cargo xtask generate` and commit", stale.join(", "));
     }
-    println!("fresh: {}", fresh.keys().cloned().collect::<Vec<_>>().join(", "));
+    println!("up to date: {}", fresh.keys().cloned().collect::<Vec<_>>().join(", "));
     Ok(())
 }
 

@@ -20,8 +20,8 @@ type Graph = BTreeMap<String, BTreeMap<String, String>>;
 pub fn check() -> anyhow::Result<()> {
     for source in SOURCES {
         let graph = graph(&root().join(source))?;
-        if let Some(circle) = circle(&graph) {
-            bail!("modules of {source} import each other in a circle: {circle}");
+        if let Some(cycle) = cycle(&graph) {
+            bail!("modules of {source} import each other in a cycle: {cycle}");
         }
     }
     Ok(())
@@ -166,24 +166,24 @@ fn paths(tree: &UseTree) -> Vec<Vec<Ident>> {
 }
 
 /// A cycle, if there is one, with a file for each of its imports.
-fn circle(graph: &Graph) -> Option<String> {
+fn cycle(graph: &Graph) -> Option<String> {
     let mut done = BTreeSet::new();
     graph.keys().find_map(|name| walk(graph, name, &mut Vec::new(), &mut done))
 }
 
-fn walk<'g>(graph: &'g Graph, name: &'g str, way: &mut Vec<&'g str>, done: &mut BTreeSet<&'g str>) -> Option<String> {
-    if let Some(begin) = way.iter().position(|before| *before == name) {
-        let circle = &way[begin..];
-        let steps = circle.iter().zip(circle.iter().skip(1).chain([&name]));
+fn walk<'g>(graph: &'g Graph, name: &'g str, path: &mut Vec<&'g str>, done: &mut BTreeSet<&'g str>) -> Option<String> {
+    if let Some(begin) = path.iter().position(|before| *before == name) {
+        let cycle = &path[begin..];
+        let steps = cycle.iter().zip(cycle.iter().skip(1).chain([&name]));
         let step = |(from, to): (&&str, &&str)| format!("{from} -> {to} ({})", graph[*from][*to]);
         return Some(steps.map(step).collect::<Vec<_>>().join(", "));
     }
     if done.contains(name) {
         return None;
     }
-    way.push(name);
-    let found = graph.get(name).and_then(|imports| imports.keys().find_map(|to| walk(graph, to, way, done)));
-    way.pop();
+    path.push(name);
+    let found = graph.get(name).and_then(|imports| imports.keys().find_map(|to| walk(graph, to, path, done)));
+    path.pop();
     done.insert(name);
     found
 }
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn circle_is_found_whatever_the_path_is_written_like() {
+    fn cycle_is_found_for_each_form_of_path() {
         let root = ("lib.rs", "mod a; mod b; pub use b::Thing;");
         let imports = [
             "use crate::b::X;",
@@ -218,13 +218,13 @@ mod tests {
         for import in imports {
             let (_folder, path) =
                 sources(&[root, ("a.rs", import), ("b/mod.rs", "mod deep;"), ("b/deep.rs", "use super::super::a;")]);
-            let circle = circle(&graph(&path).unwrap()).unwrap_or_else(|| panic!("{import}"));
-            assert!(circle.starts_with("a -> b (") && circle.contains("b -> a ("), "{circle}");
+            let found = cycle(&graph(&path).unwrap()).unwrap_or_else(|| panic!("{import}"));
+            assert!(found.starts_with("a -> b (") && found.contains("b -> a ("), "{found}");
         }
     }
 
     #[test]
-    fn one_way_is_no_circle_and_tests_do_not_count() {
+    fn one_direction_is_no_cycle_and_imports_of_tests_are_ignored() {
         let (_folder, path) = sources(&[
             ("lib.rs", "mod a; mod b;"),
             ("a.rs", "use crate::b; use crate::a::own; use std::b;"),
@@ -232,6 +232,6 @@ mod tests {
             ("b/tests.rs", "use crate::a;"),
             ("b/tests/deep.rs", "use crate::a;"),
         ]);
-        assert_eq!(circle(&graph(&path).unwrap()), None);
+        assert_eq!(cycle(&graph(&path).unwrap()), None);
     }
 }

@@ -56,11 +56,11 @@ apt-get install -y --no-install-recommends "$@"
 pub fn provide() -> anyhow::Result<()> {
     let missing = missing();
     if missing.is_empty() {
-        println!("all there");
+        println!("all packages are installed");
         return Ok(());
     }
     let list = missing.join(" ");
-    let Some(become_root) = way_to_root().filter(|_| find("apt-get").is_some()) else {
+    let Some(become_root) = root_prefix().filter(|_| find("apt-get").is_some()) else {
         bail!("not installed, and not installable from here without a password: {list}. Please install it");
     };
     println!("installing {list}");
@@ -75,7 +75,7 @@ pub fn provide() -> anyhow::Result<()> {
     command.args(["-c", INSTALL, "install"]).args(&missing).run()?;
     match self::missing().as_slice() {
         [] => Ok(()),
-        still => bail!("installed, and yet not found: {}", still.join(" ")),
+        still => bail!("installed, but not found: {}", still.join(" ")),
     }
 }
 
@@ -86,7 +86,7 @@ fn missing() -> Vec<&'static str> {
 }
 
 /// The prefix of commands to run as root: None if that would require a password.
-fn way_to_root() -> Option<&'static [&'static str]> {
+fn root_prefix() -> Option<&'static [&'static str]> {
     if is_root().unwrap_or(false) {
         return Some(&[]);
     }

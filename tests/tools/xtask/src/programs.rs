@@ -75,7 +75,7 @@ impl Program {
         let excerpt = Arc::<Mutex<Excerpt>>::default();
         let (done, ended) = mpsc::channel();
         if let Some(errors) = child.stderr.take() {
-            pass(errors, std::io::stderr(), excerpt.clone(), done);
+            forward(errors, std::io::stderr(), excerpt.clone(), done);
         }
         let output = child.wait_with_output().with_context(|| format!("waiting for {name}"))?;
         wait_for(&ended);
@@ -94,8 +94,8 @@ impl Program {
         let excerpt = Arc::<Mutex<Excerpt>>::default();
         let (done, ended) = mpsc::channel();
         if let (Some(output), Some(errors)) = (child.stdout.take(), child.stderr.take()) {
-            pass(output, std::io::stdout(), excerpt.clone(), done.clone());
-            pass(errors, std::io::stderr(), excerpt.clone(), done);
+            forward(output, std::io::stdout(), excerpt.clone(), done.clone());
+            forward(errors, std::io::stderr(), excerpt.clone(), done);
         }
         let status = child.wait().with_context(|| format!("waiting for {name}"))?;
         wait_for(&ended);
@@ -110,8 +110,8 @@ impl Program {
     }
 }
 
-/// Waits until the output of a program that has ended was passed on, but not long: a daemon that it has left behind may
-/// keep the pipes open.
+/// Waits until the output of a program that has ended is forwarded, but at most briefly: a daemon that it has started
+/// may keep the pipes open.
 fn wait_for(ended: &mpsc::Receiver<()>) {
     while let Ok(()) = ended.recv_timeout(Duration::from_secs(2)) {}
 }
@@ -120,8 +120,8 @@ fn text_of(excerpt: &Mutex<Excerpt>) -> String {
     excerpt.lock().unwrap_or_else(PoisonError::into_inner).text()
 }
 
-/// Passes output on, line by line.
-fn pass(
+/// Forwards output, line by line.
+fn forward(
     from: impl Read + Send + 'static,
     mut to: impl Write + Send + 'static,
     excerpt: Arc<Mutex<Excerpt>>,
@@ -131,7 +131,7 @@ fn pass(
         let mut lines = BufReader::new(from);
         let mut line = Vec::new();
         while lines.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
-            // Without a reader of this program's own output there is nothing to do about it.
+            // An error means that this program's own output has no reader, which is not a failure.
             let _ = to.write_all(&line);
             let text = String::from_utf8_lossy(&line);
             excerpt.lock().unwrap_or_else(PoisonError::into_inner).take(text.trim_end());
@@ -158,7 +158,7 @@ pub fn files(folder: &Path, extensions: &[&str]) -> anyhow::Result<Vec<PathBuf>>
     Ok(found)
 }
 
-/// Finds a program in PATH and in the places where programs are installed outside of PATH.
+/// Finds a program in PATH and in the folders where programs are installed outside of PATH.
 pub fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
@@ -174,7 +174,7 @@ pub fn venv(home: &Path, lock: &Path) -> anyhow::Result<()> {
     let wanted = fs::read(lock)?;
     // Written last, so that its presence proves a complete installation.
     let installed = home.join("installed.lock");
-    if fs::read(&installed).is_ok_and(|there| there == wanted) {
+    if fs::read(&installed).is_ok_and(|known| known == wanted) {
         return Ok(());
     }
     let python = find("python3").context("python3 is not installed")?;

@@ -17,7 +17,7 @@ pub fn check() -> anyhow::Result<()> {
                 program(go).args(["install", GRPCURL]).env("GOBIN", &tools.display().to_string()).run()?;
                 has_grpcurl = true;
             }
-            None => println!("skipped: what needs grpcurl, for Go is not installed, which brings it"),
+            None => println!("skipped: snippets with grpcurl, which Go would install"),
         }
     }
     let path = std::env::var("PATH").unwrap_or_default();

@@ -23,9 +23,9 @@ pub fn check() -> anyhow::Result<()> {
     let mut count = 0;
     for page in all()? {
         let (is, should) = (fs::read_to_string(&page)?, fresh(&page, &mut count)?);
-        ensure!(is == should, "{} has snippets that are not fresh: cargo xtask generate", page.display());
+        ensure!(is == should, "{} has outdated snippets: run `cargo xtask generate`", page.display());
     }
-    println!("{count} snippets are fresh");
+    println!("{count} snippets are up to date");
     Ok(())
 }
 
@@ -52,17 +52,17 @@ fn fresh(page: &Path, count: &mut usize) -> anyhow::Result<String> {
     while let Some(line) = lines.next() {
         fresh.push_str(line);
         fresh.push('\n');
-        let place = |begin: &str| line.strip_prefix(begin).and_then(|rest| rest.strip_suffix(" -->"));
-        if let Some(place) = place(CODE) {
-            let (file, name) = place.rsplit_once(' ').with_context(|| format!("{}: {line}", page.display()))?;
+        let argument = |begin: &str| line.strip_prefix(begin).and_then(|rest| rest.strip_suffix(" -->"));
+        if let Some(argument) = argument(CODE) {
+            let (file, name) = argument.rsplit_once(' ').with_context(|| format!("{}: {line}", page.display()))?;
             let open = lines.by_ref().find(|line| !line.is_empty()).filter(|line| line.starts_with("```"));
             let open = open.with_context(|| format!("{}: no code after {line}", page.display()))?;
             let snippet = cut(&folder.join(file), name)?;
             fresh.push_str(&format!("\n{open}\n{snippet}```\n"));
             lines.by_ref().take_while(|line| *line != "```").for_each(drop);
             *count += 1;
-        } else if let Some(place) = place(ROWS) {
-            let rows = Rows::read(folder, place).with_context(|| format!("{}: {line}", page.display()))?;
+        } else if let Some(argument) = argument(ROWS) {
+            let rows = Rows::read(folder, argument).with_context(|| format!("{}: {line}", page.display()))?;
             while let Some(line) = lines.next_if(|line| line.is_empty()) {
                 fresh.push_str(&format!("{line}\n"));
             }
@@ -83,9 +83,9 @@ fn fresh(page: &Path, count: &mut usize) -> anyhow::Result<String> {
 struct Rows(Vec<String>);
 
 impl Rows {
-    fn read(folder: &Path, place: &str) -> anyhow::Result<Self> {
+    fn read(folder: &Path, argument: &str) -> anyhow::Result<Self> {
         // Captions may contain commas.
-        let mut parts = place.splitn(3, ", ");
+        let mut parts = argument.splitn(3, ", ");
         let mut part = || parts.next().context("it does not name a file, a section and a caption");
         let (file, section, caption) = (folder.join(part()?), part()?, part()?);
         let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_snippet_is_cut_without_its_indentation_and_put_where_it_is_named() {
+    fn snippet_is_included_without_its_indentation() {
         let folder = tempfile::tempdir().expect("a folder");
         let program =
             "fn main() {\n    // snippet: run\n    loop {\n\n        work();\n    }\n\n    // snippet end\n}\n";
@@ -139,15 +139,15 @@ mod tests {
     }
 
     #[test]
-    fn a_snippet_that_is_not_there_is_missed() {
+    fn missing_snippet_is_reported() {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("main.rs"), "fn main() {}\n").expect("a file");
-        let missed = cut(&folder.path().join("main.rs"), "run").expect_err("nothing is there");
-        assert!(missed.to_string().ends_with("has no snippet run"), "{missed}");
+        let error = cut(&folder.path().join("main.rs"), "run").expect_err("no snippet");
+        assert!(error.to_string().ends_with("has no snippet run"), "{error}");
     }
 
     #[test]
-    fn rows_are_taken_from_the_table_that_is_named() {
+    fn rows_are_copied_from_the_named_table() {
         let folder = tempfile::tempdir().expect("a folder");
         let table = "## a\nb, in ms:\n\n| | x |\n|---|--:|\n| one | 9 |\n## c\nb, in ms:\n\n| | x |\n|---|--:|\n| one | 1 |\n| two | 2 |\n";
         fs::write(folder.path().join("t.md"), table).expect("a file");
@@ -156,7 +156,7 @@ mod tests {
         fs::write(&page, with("| two | 7 |")).expect("a file");
         assert_eq!(fresh(&page, &mut 0).expect("fresh"), with("| two | 2 |"));
         fs::write(&page, with("| three | 3 |")).expect("a file");
-        let missed = fresh(&page, &mut 0).expect_err("it is not there");
-        assert_eq!(missed.to_string(), "there is no such row: | three | 3 |");
+        let error = fresh(&page, &mut 0).expect_err("no row");
+        assert_eq!(error.to_string(), "there is no such row: | three | 3 |");
     }
 }

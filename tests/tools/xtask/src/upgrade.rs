@@ -25,7 +25,7 @@ const BUILT: &str = "target/upgrade/target";
 /// Replaces servers of the earlier version by this one, and back, under load.
 pub fn run(upgrade: &Upgrade) -> anyhow::Result<()> {
     let older = build(&upgrade.from)?;
-    let older = older.to_str().context("the path of the repository is no text")?;
+    let older = older.to_str().context("the path of the repository is not UTF-8")?;
     Apart::build("tests/blackbox/e2e")?.run(&["upgrade::"], &[("TENURE_UPGRADE_FROM", older)])
 }
 

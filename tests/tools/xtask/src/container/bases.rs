@@ -16,7 +16,7 @@ const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 /// Creates both images, and returns the build arguments that select them.
 pub fn make(buildah: &Buildah, home: &Path) -> anyhow::Result<[String; 4]> {
-    let rust = program("rustc").args(["--print", "sysroot"]).output().context("asking where Rust is")?;
+    let rust = program("rustc").args(["--print", "sysroot"]).output().context("finding the Rust toolchain")?;
     let rust = Path::new(rust.trim());
     // The runtime image is only extracted, since the packages' scripts need a shell.
     let base = image(buildah, home, "tenure-base", &["--variant=extract", "--include=libc6,libgcc-s1"], &[])?;
@@ -41,7 +41,7 @@ fn image(
     };
     let archive = home.join("tmp").join(format!("{name}.tar"));
     program(mmdebstrap).args(["--quiet"]).args(packages).args([DEBIAN]).args([&archive]).run()?;
-    let container = buildah.ask("from", &["scratch"])?;
+    let container = buildah.query("from", &["scratch"])?;
     let own = [(archive.as_path(), "/"), (Path::new(CERTIFICATES), CERTIFICATES)];
     for (from, to) in own.iter().chain(added) {
         buildah.run("add").args(["--quiet", &container]).args([from]).args([to]).run()?;

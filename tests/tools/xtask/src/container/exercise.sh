@@ -18,11 +18,11 @@ mount --options remount,bind,ro "$image"
 
 if inside /bin/sh -c true 2> /dev/null; then fail "there is a shell in it"; fi
 
-# By itself it serves nobody without TLS and credentials.
-if said=$(inside /usr/local/bin/tenured 2>&1); then fail "it serves others without being told to"; fi
-case $said in
-*allow_insecure*) say "it refuses: $said" ;;
-*) fail "it refuses otherwise than it should: $said" ;;
+# By default it does not serve without TLS and credentials.
+if output=$(inside /usr/local/bin/tenured 2>&1); then fail "it serves other hosts by default"; fi
+case $output in
+*allow_insecure*) say "it rejects its configuration: $output" ;;
+*) fail "it rejects its configuration for another reason: $output" ;;
 esac
 
 export TENURE_ALLOW_INSECURE=true TENURE_ENDPOINTS=http://127.0.0.1:7420
@@ -41,9 +41,9 @@ inside /usr/local/bin/tenure lock exercise -- /usr/local/bin/tenure get exercise
 [ -s "$image/data/tenure.db" ] || fail "its state is not in /data"
 case $(inside /usr/local/bin/tenured --data-dir /elsewhere --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 2>&1) in
 *"cannot make /elsewhere"*) ;;
-*) fail "it can write elsewhere" ;;
+*) fail "it can write outside of /data" ;;
 esac
 kill -TERM "$server"
-wait "$server" || fail "it did not stop in peace"
-if inside /usr/local/bin/tenured healthcheck 2> /dev/null; then fail "one that has stopped is said to be well"; fi
-say "it has stopped in peace"
+wait "$server" || fail "it did not stop gracefully"
+if inside /usr/local/bin/tenured healthcheck 2> /dev/null; then fail "a stopped server passes the health check"; fi
+say "it has stopped gracefully"

@@ -69,11 +69,9 @@ pub fn check() -> anyhow::Result<()> {
     }
     let translations = translations::check(&tree, &mut wrong);
     if !wrong.is_empty() {
-        bail!("{} of what pages say is not so:\n{}", wrong.len(), wrong.join("\n"));
+        bail!("{} errors in pages:\n{}", wrong.len(), wrong.join("\n"));
     }
     let count = tree.pages.len();
-    println!(
-        "{count} pages: {links} links lead somewhere, {tests} named tests are there, {translations} translations agree"
-    );
+    println!("{count} pages: {links} links, {tests} named tests and {translations} translations are valid");
     Ok(())
 }

@@ -11,7 +11,7 @@ use super::page::{Link, Page};
 pub fn check(page: &Page, read: &mut dyn FnMut(&str) -> Option<String>, wrong: &mut Vec<String>) -> usize {
     let mut count = 0;
     for (line, name) in &page.unlinked {
-        wrong.push(format!("{}:{line}: {name}: no link says where this test is", page.path));
+        wrong.push(format!("{}:{line}: {name}: this test has no link to its file", page.path));
     }
     for (line, file, code) in page.quoted.iter().filter(|(.., code)| code.contains('(')) {
         let text = inside(page, file).ok().flatten().and_then(|(path, _)| read(&path)).unwrap_or_default();
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_that_is_there_counts() {
+    fn existing_test_is_counted() {
         let (count, wrong) = check_all(
             "| what | tests |\n|---|---|\n| a | [`one_holds`](src/t.rs) |\n\n[`Sequencer`](t.rs) [`src/t.rs`](src/t.rs)\n",
         );
@@ -73,17 +73,17 @@ mod tests {
     }
 
     #[test]
-    fn code_that_is_quoted_is_in_its_file_whatever_its_lines() {
+    fn quoted_code_is_found_regardless_of_line_breaks() {
         let text = "<!-- code of: src/t.rs -->\n\n| theirs | ours |\n|---|---|\n| `x()` | `fn calls() {two_hold();}` |\n| `y` | `z()`, `w` |\n";
         assert_eq!(check_all(text).1, ["a.md:6: src/t.rs has no z()"]);
     }
 
     #[test]
-    fn what_is_only_called_is_no_test_and_what_is_not_there_is_missed() {
+    fn called_function_and_missing_name_are_reported() {
         let text =
             "| what | tests |\n|---|---|\n| a | [`two_hold`](t.rs) |\n| b | `one_holds` |\n\n[`Sequence`](t.rs)\n";
         let expected = [
-            "a.md:4: one_holds: no link says where this test is",
+            "a.md:4: one_holds: this test has no link to its file",
             "a.md:3: t.rs has no two_hold",
             "a.md:6: t.rs has no Sequence",
         ];

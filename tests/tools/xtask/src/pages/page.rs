@@ -53,8 +53,8 @@ impl Page {
     pub fn parse(path: &str, text: &str) -> Self {
         let mut reader = Reader { page: Self { path: path.to_owned(), ..Self::default() }, ..Reader::default() };
         let starts: Vec<usize> = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        for (event, place) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
-            reader.line = starts.partition_point(|start| *start <= place.start);
+        for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
+            reader.line = starts.partition_point(|start| *start <= range.start);
             reader.read(event);
         }
         reader.page
@@ -104,10 +104,10 @@ impl Reader {
             Event::End(tag) => self.end(tag),
             Event::Text(text) => match &mut self.code {
                 Some((_, code)) => code.push_str(&text),
-                None => self.say(&text, false),
+                None => self.push(&text, false),
             },
-            Event::Code(text) => self.say(&text, true),
-            Event::SoftBreak | Event::HardBreak => self.say(" ", false),
+            Event::Code(text) => self.push(&text, true),
+            Event::SoftBreak | Event::HardBreak => self.push(" ", false),
             Event::Html(html) | Event::InlineHtml(html) => self.html(&html),
             _ => {}
         }
@@ -172,7 +172,7 @@ impl Reader {
         self.open.push(Link { line, target, is_test, is_picture, ..Link::default() });
     }
 
-    fn say(&mut self, text: &str, is_code: bool) {
+    fn push(&mut self, text: &str, is_code: bool) {
         if let Some((_, heading)) = &mut self.heading {
             heading.push_str(text);
         }
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn anchors_are_as_github_makes_them() {
+    fn anchors_are_those_of_github() {
         let page = Page::parse(
             "a.md",
             "# What `x` is, and why\n## Again\n## Again\n### 무엇을 약속하나요?\n<a id=\"own\"></a>\n",
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_code_is_no_link() {
+    fn links_in_code_are_ignored() {
         let page = Page::parse("a.md", "`[x](y)`\n\n```sh\n[x](y)\n```\n\n[`f`](g.rs) and ![a picture](p.svg)\n");
         let link = Link { line: 7, target: "g.rs".into(), text: "f".into(), is_name: true, ..Link::default() };
         let picture =
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_of_tests_are_known_by_their_last_heading() {
+    fn tables_of_tests_are_recognized_by_their_last_heading() {
         let page = Page::parse(
             "a.md",
             "| a | tests |\n|---|---|\n| `x` | [`t`](t.rs), `u` |\n\n| tests | a |\n|---|---|\n| b | `c` |\n",
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_of_code_say_of_which_file() {
+    fn tables_of_code_name_their_file() {
         let page = Page::parse(
             "a.md",
             "<!-- code of: b.rs -->\n\n| a | b |\n|---|---|\n| `x` | `y` z |\n\n| a |\n|---|\n| `b` |\n",
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_in_html_are_seen() {
+    fn pictures_in_html_are_found() {
         let page = Page::parse("a.md", "<p align=\"center\"><img src=\"p.svg\" alt=\"what\"></p>\n");
         let picture =
             Link { line: 1, target: "p.svg".into(), text: "what".into(), is_picture: true, ..Link::default() };

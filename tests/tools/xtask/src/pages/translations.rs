@@ -22,7 +22,7 @@ pub fn check(tree: &Tree, wrong: &mut Vec<String>) -> usize {
         let original = if name == "README.md" { name.to_owned() } else { format!("{GUIDES}{name}") };
         match tree.pages.get(&original) {
             Some(original) => wrong.extend(compare(original, translation)),
-            None => wrong.push(format!("{path}: there is no {original} that it could be of")),
+            None => wrong.push(format!("{path}: there is no original {original}")),
         }
         count += 1;
     }
@@ -31,33 +31,33 @@ pub fn check(tree: &Tree, wrong: &mut Vec<String>) -> usize {
 
 fn compare(original: &Page, translation: &Page) -> Vec<String> {
     let mut wrong = Vec::new();
-    let mut complain = |what: String| wrong.push(format!("{}: unlike in {}, {what}", translation.path, original.path));
+    let mut report = |what: String| wrong.push(format!("{}: unlike in {}, {what}", translation.path, original.path));
     if original.headings != translation.headings {
-        complain(format!("headings are {:?}, not {:?}", translation.headings, original.headings));
+        report(format!("headings are {:?}, not {:?}", translation.headings, original.headings));
     }
     if original.rows != translation.rows {
-        complain(format!("tables have {:?} rows, not {:?}", translation.rows, original.rows));
+        report(format!("tables have {:?} rows, not {:?}", translation.rows, original.rows));
     }
     if original.code.len() != translation.code.len() {
-        complain(format!("there are {} blocks of code, not {}", translation.code.len(), original.code.len()));
+        report(format!("there are {} code blocks, not {}", translation.code.len(), original.code.len()));
     }
     for (number, (is, should)) in translation.code.iter().zip(&original.code).enumerate() {
         if is != should {
-            complain(format!("block {} of code is another: {}", number + 1, is.1.lines().next().unwrap_or_default()));
+            report(format!("code block {} differs: {}", number + 1, is.1.lines().next().unwrap_or_default()));
         }
     }
     if pictures(original) != pictures(translation) {
-        complain("there are other pictures".into());
+        report("the pictures differ".into());
     }
     for (from, to) in [(original, translation), (translation, original)] {
-        if !leads(from).any(|path| path == to.path) {
-            complain(format!("{} does not lead to {}", from.path, to.path));
+        if !targets(from).any(|path| path == to.path) {
+            report(format!("{} has no link to {}", from.path, to.path));
         }
     }
     wrong
 }
 
-fn leads(page: &Page) -> impl Iterator<Item = String> {
+fn targets(page: &Page) -> impl Iterator<Item = String> {
     page.links.iter().filter_map(|link| inside(page, &link.target).ok().flatten()).map(|(path, _)| path)
 }
 
@@ -89,18 +89,18 @@ mod tests {
     }
 
     #[test]
-    fn one_that_has_everything_is_right() {
+    fn complete_translation_is_accepted() {
         assert_eq!(wrong_with(TRANSLATION), Vec::<String>::new());
     }
 
     #[test]
-    fn what_it_lacks_is_told() {
+    fn differences_from_the_original_are_reported() {
         for (from, to, what) in [
             ("# 제목\n", "", "headings are"),
             ("| 나 |\n", "", "tables have"),
-            ("ls\n", "ll\n", "block 1 of code is another: ll"),
-            ("![그림](../p.svg)", "", "there are other pictures"),
-            ("(../a.md)", "(a.md)", "does not lead to clients/guides/a.md"),
+            ("ls\n", "ll\n", "code block 1 differs: ll"),
+            ("![그림](../p.svg)", "", "the pictures differ"),
+            ("(../a.md)", "(a.md)", "has no link to clients/guides/a.md"),
         ] {
             let wrong = wrong_with(&TRANSLATION.replace(from, to));
             assert!(wrong.len() == 1 && wrong[0].contains(what), "{wrong:?}");
@@ -108,11 +108,11 @@ mod tests {
     }
 
     #[test]
-    fn each_guide_has_one_and_each_is_of_a_guide() {
+    fn guide_without_translation_and_translation_without_guide_are_reported() {
         let wrong = wrong(&[("clients/guides/a.md", ORIGINAL), ("clients/guides/ko/b.md", TRANSLATION)]);
         let expected = [
             "clients/guides/a.md: there is no clients/guides/ko/a.md",
-            "clients/guides/ko/b.md: there is no clients/guides/b.md that it could be of",
+            "clients/guides/ko/b.md: there is no original clients/guides/b.md",
         ];
         assert_eq!(wrong, expected);
     }
