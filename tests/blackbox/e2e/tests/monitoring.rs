@@ -83,7 +83,7 @@ impl Secured {
 /// Issues the server's certificate, which expires in February of this year.
 fn certify(authority: &Authority, year: i32) {
     let change = |params: &mut rcgen::CertificateParams| params.not_after = date_time_ymd(year, 2, 3);
-    authority.certify_but("server", 1, &["localhost"], change).unwrap();
+    authority.certify_with("server", 1, &["localhost"], change).unwrap();
 }
 
 /// Metric families: their type and their labels.

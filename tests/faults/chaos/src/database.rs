@@ -50,8 +50,8 @@ impl Database {
     /// If it does not start.
     pub async fn start(kind: Kind, options: &DatabaseOptions) -> anyhow::Result<Self> {
         let database = match kind {
-            Kind::Postgres => Self::Postgres(Postgres::start_by(options).await?),
-            Kind::Mariadb => Self::MariaDb(MariaDb::start_by(options).await?),
+            Kind::Postgres => Self::Postgres(Postgres::start_with_options(options).await?),
+            Kind::Mariadb => Self::MariaDb(MariaDb::start_with_options(options).await?),
         };
         database.execute(&format!("CREATE DATABASE {NAME}")).await?;
         Ok(database)

@@ -80,7 +80,8 @@ fn attempt((name, target): &Target, input: &[u8], which: &str) {
         fs::write(&file, input).expect("writable");
         let file = file.display();
         println!(
-            "{name}: the input {which} fails after {took:?}. Repeat with TENURE_FUZZ_INPUT={file} cargo test -p tenure-fuzz {name}"
+            "{name}: the input {which} fails after {took:?}. Repeat with \
+             TENURE_FUZZ_INPUT={file} cargo test -p tenure-fuzz {name}"
         );
     }
     if let Err(panic) = outcome {

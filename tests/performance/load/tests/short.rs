@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_harness::all_is_well;
+use tenure_harness::assert_success;
 use tokio::process::Command;
 
 /// Longer than any run takes.
@@ -12,7 +12,7 @@ const DEADLINE: Duration = Duration::from_secs(600);
 async fn run(arguments: &[&str]) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tenure-load"));
     command.args(arguments);
-    all_is_well(command, DEADLINE).await;
+    assert_success(command, DEADLINE).await;
 }
 
 #[tokio::test]

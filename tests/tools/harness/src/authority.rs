@@ -61,14 +61,14 @@ impl Authority {
     /// # Errors
     /// If a name is invalid, or the files cannot be written.
     pub fn certify(&self, file: &str, serial: u64, names: &[&str]) -> anyhow::Result<Certified> {
-        self.certify_but(file, serial, names, |_| ())
+        self.certify_with(file, serial, names, |_| ())
     }
 
     /// Like [`Authority::certify`], but with modified parameters.
     ///
     /// # Errors
     /// If a name is invalid, or the files cannot be written.
-    pub fn certify_but(
+    pub fn certify_with(
         &self,
         file: &str,
         serial: u64,

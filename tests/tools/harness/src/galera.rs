@@ -33,7 +33,7 @@ struct Node {
 
 /// A node that does not apply the others' commits.
 #[derive(Debug)]
-pub struct HeldBack {
+pub struct PausedReplication {
     _connection: MySqlConnection,
 }
 
@@ -60,7 +60,7 @@ impl Galera {
         let mut cluster = Self { nodes, _folder: folder };
         for number in 0..size {
             cluster.start_node(number, number == 0).await?;
-            cluster.is_joined_by(number, number + 1).await?;
+            cluster.wait_for_size(number, number + 1).await?;
         }
         Ok(cluster)
     }
@@ -86,14 +86,14 @@ impl Galera {
     /// If it does not start, or does not join.
     pub async fn start_again(&mut self, node: usize) -> anyhow::Result<()> {
         self.start_node(node, false).await?;
-        self.is_joined_by(node, self.nodes.len()).await
+        self.wait_for_size(node, self.nodes.len()).await
     }
 
     /// Waits until a node is in a cluster of this size, and accepts statements.
     ///
     /// # Errors
     /// If that does not happen in time.
-    pub async fn is_joined_by(&self, node: usize, size: usize) -> anyhow::Result<()> {
+    pub async fn wait_for_size(&self, node: usize, size: usize) -> anyhow::Result<()> {
         let expected = [("wsrep_cluster_size", size.to_string()), ("wsrep_ready", "ON".to_owned())];
         let mut seen = Vec::new();
         let joined = holds_within(JOINS, async || {
@@ -134,14 +134,14 @@ impl Galera {
     ///
     /// # Errors
     /// If the node refuses or is not running.
-    pub async fn hold_back(&self, node: usize) -> anyhow::Result<HeldBack> {
+    pub async fn pause_replication(&self, node: usize) -> anyhow::Result<PausedReplication> {
         let mut connection = connect(self.port(node)).await?;
         sqlx::raw_sql("FLUSH TABLES WITH READ LOCK").execute(&mut connection).await?;
-        Ok(HeldBack { _connection: connection })
+        Ok(PausedReplication { _connection: connection })
     }
 
     /// Waits until a node executes a statement.
-    pub async fn is_waited_for(&self, node: usize) {
+    pub async fn wait_for_statement(&self, node: usize) {
         let busy = "SELECT COUNT(*) FROM information_schema.processlist WHERE command = 'Execute' AND db IS NOT NULL";
         let count = async || {
             let mut connection = connect(self.port(node)).await?;

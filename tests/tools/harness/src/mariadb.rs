@@ -57,14 +57,14 @@ impl MariaDb {
     /// # Errors
     /// As of [`MariaDb::start`].
     pub async fn start_with(options: &[&str]) -> anyhow::Result<Self> {
-        Self::start_by(&DatabaseOptions::settings(options)).await
+        Self::start_with_options(&DatabaseOptions::settings(options)).await
     }
 
     /// Starts one with these options.
     ///
     /// # Errors
     /// As of [`MariaDb::start`].
-    pub async fn start_by(options: &DatabaseOptions) -> anyhow::Result<Self> {
+    pub async fn start_with_options(options: &DatabaseOptions) -> anyhow::Result<Self> {
         let user = program::user_if_root("mysql")?;
         let folder = Folder::create_in(&options.parent(), user, Signal::TERM)?;
         let data = folder.path().join("data");

@@ -34,11 +34,11 @@ const ANSWER: Duration = Duration::from_secs(5);
 
 /// The ports of a node, on 127.0.0.1.
 #[derive(Clone, Copy, Debug)]
-pub struct PatroniPlace {
+pub struct PatroniPorts {
     /// The port of its PostgreSQL.
     pub port: u16,
     /// The port by which the other nodes reach its PostgreSQL.
-    pub way: u16,
+    pub proxy_port: u16,
 }
 
 /// A node.
@@ -61,24 +61,24 @@ pub struct Patroni {
 }
 
 impl Patroni {
-    /// Starts a node on each place, the first as the primary, and waits until all others follow it. If the cluster is
-    /// synchronous, a commit is acknowledged when another node has it, and waits while there is none
+    /// Starts a node on each of these ports, the first as the primary, and waits until all others follow it. If the
+    /// cluster is synchronous, a commit is acknowledged when another node has it, and waits while there is none
     /// (`synchronous_mode_strict`).
     ///
     /// # Errors
     /// If Patroni, etcd or PostgreSQL is not installed, or a node does not start.
-    pub async fn start(places: &[PatroniPlace], is_synchronous: bool) -> anyhow::Result<Self> {
+    pub async fn start(all_ports: &[PatroniPorts], is_synchronous: bool) -> anyhow::Result<Self> {
         let etcd = Served::start_etcd().await?;
         let mut nodes = Vec::new();
-        for (number, place) in places.iter().enumerate() {
-            nodes.push(Node::new(number, *place, etcd.port(), is_synchronous)?);
+        for (number, ports) in all_ports.iter().enumerate() {
+            nodes.push(Node::new(number, *ports, etcd.port(), is_synchronous)?);
         }
         let mut cluster = Self { nodes, is_synchronous, _etcd: etcd };
-        for number in 0..places.len() {
+        for number in 0..all_ports.len() {
             cluster.start_again(number).await?;
             cluster.primary().await?;
         }
-        cluster.is_whole().await?;
+        cluster.wait_until_complete().await?;
         Ok(cluster)
     }
 
@@ -168,7 +168,7 @@ impl Patroni {
     ///
     /// # Errors
     /// If that does not happen in time.
-    pub async fn is_followed(&self, primary: usize) -> anyhow::Result<()> {
+    pub async fn wait_for_standby(&self, primary: usize) -> anyhow::Result<()> {
         let timeline = self.timeline(primary).await?;
         let follows = format!(
             "SELECT count(*) FROM pg_stat_wal_receiver WHERE status = 'streaming' AND received_tli = {timeline}"
@@ -204,7 +204,7 @@ impl Patroni {
     ///
     /// # Errors
     /// If that does not happen in time.
-    pub async fn is_whole(&self) -> anyhow::Result<usize> {
+    pub async fn wait_until_complete(&self) -> anyhow::Result<usize> {
         let follow = "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND replay_lsn IS NOT NULL";
         let others = self.nodes.len() - 1;
         let mut found = None;
@@ -258,18 +258,18 @@ impl Patroni {
 }
 
 impl Node {
-    fn new(number: usize, place: PatroniPlace, etcd: u16, is_synchronous: bool) -> anyhow::Result<Self> {
+    fn new(number: usize, ports: PatroniPorts, etcd: u16, is_synchronous: bool) -> anyhow::Result<Self> {
         let user = program::user_if_root("postgres")?;
         // On SIGQUIT Patroni ends at once, and its PostgreSQL ends without leaving shared memory behind.
         let folder = Folder::create(user, Signal::QUIT)?;
         let rest = port::free()?;
         let settings = folder.path().join("patroni.yml");
-        fs::write(&settings, settings_of(number, place, rest, etcd, is_synchronous, folder.path())?)
+        fs::write(&settings, settings_of(number, ports, rest, etcd, is_synchronous, folder.path())?)
             .context("writing Patroni's settings")?;
         let mut command = Command::new(program::find("patroni", "patroni")?);
         command.arg(settings);
         let process = Process::new("Patroni", command, folder, user, Signal::TERM);
-        Ok(Self { process, port: place.port, rest, is_running: false })
+        Ok(Self { process, port: ports.port, rest, is_running: false })
     }
 }
 
@@ -280,7 +280,7 @@ fn data_of(folder: &Path) -> PathBuf {
 /// The settings of Patroni in Debian 12 (3.0). Those in `bootstrap` are kept in etcd from the first start on.
 fn settings_of(
     number: usize,
-    place: PatroniPlace,
+    ports: PatroniPorts,
     rest: u16,
     etcd: u16,
     is_synchronous: bool,
@@ -289,7 +289,7 @@ fn settings_of(
     // The folder with all PostgreSQL programs.
     let programs = fs::canonicalize(program::find("pg_rewind", "postgresql")?)?;
     let programs = programs.parent().context("a program is in a folder")?.display();
-    let (PatroniPlace { port, way }, data, folder) = (place, data_of(folder), folder.display());
+    let (PatroniPorts { port, proxy_port }, data, folder) = (ports, data_of(folder), folder.display());
     let data = data.display();
     Ok(format!(
         "\
@@ -316,7 +316,7 @@ bootstrap:
   initdb: [auth: trust, encoding: UTF8, locale: C, no-sync]
 postgresql:
   listen: 127.0.0.1:{port}
-  connect_address: 127.0.0.1:{way}
+  connect_address: 127.0.0.1:{proxy_port}
   data_dir: {data}
   bin_dir: {programs}
   pgpass: {folder}/pgpass

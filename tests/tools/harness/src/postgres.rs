@@ -56,14 +56,14 @@ impl Postgres {
     /// # Errors
     /// As of [`Postgres::start`].
     pub async fn start_with(settings: &[&str]) -> anyhow::Result<Self> {
-        Self::start_by(&DatabaseOptions::settings(settings)).await
+        Self::start_with_options(&DatabaseOptions::settings(settings)).await
     }
 
     /// Starts one with these options.
     ///
     /// # Errors
     /// As of [`Postgres::start`].
-    pub async fn start_by(options: &DatabaseOptions) -> anyhow::Result<Self> {
+    pub async fn start_with_options(options: &DatabaseOptions) -> anyhow::Result<Self> {
         let user = program::user_if_root("postgres")?;
         let folder = Self::folder(options, user)?;
         let data = folder.path().join("data");

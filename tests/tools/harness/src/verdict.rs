@@ -14,7 +14,7 @@ use tokio::time::timeout;
 /// # Panics
 /// If it fails, or has not ended after `deadline`, with its whole output: CI often keeps nothing but the panic message
 /// of a test.
-pub async fn all_is_well(mut command: Command, deadline: Duration) {
+pub async fn assert_success(mut command: Command, deadline: Duration) {
     let spawned = command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).spawn();
     let mut child = spawned.expect("a program that starts");
     let output = Mutex::new(String::new());

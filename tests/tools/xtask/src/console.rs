@@ -1,4 +1,5 @@
-//! The console: formatting and types of its page, and its behaviour in a browser, by the tests in tests/blackbox/console.
+//! Checks of the console by the tests in tests/blackbox/console: formatting and types of its page, and its behaviour in
+//! a browser.
 
 use anyhow::bail;
 

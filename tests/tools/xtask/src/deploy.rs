@@ -6,7 +6,7 @@ use anyhow::{Context, ensure};
 
 use crate::programs::{Program, find, program, root, venv};
 
-/// The installation folder of the linters, at the versions of the lock file that is committed in tests/tools/xtask/deploy.
+/// The installation folder of the linters, at the versions of the lock file in tests/tools/xtask/deploy.
 const LINTERS: &str = "target/tools/deploy";
 
 /// The maximum exposure that systemd may report, in tenths, of 100.

@@ -1,4 +1,5 @@
-//! The alerting rules, checked by Prometheus' tools. tests/blackbox/e2e checks at a real server whether their metrics exist.
+//! Checks of the alerting rules by Prometheus' tools. tests/blackbox/e2e checks at a real server that their metrics
+//! exist.
 
 use anyhow::{Context, ensure};
 

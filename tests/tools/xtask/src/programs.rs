@@ -30,10 +30,10 @@ pub fn cargo(arguments: &[&str]) -> Program {
     program
 }
 
-/// cargo, for a debug build in which clippy compiles the workspace and fails on a warning. This is how `cargo clippy`
-/// itself runs clippy, but it generates code, too: the same crates need not be gone through once more. Code made so lacks
-/// some optimizations of rustc's own, and is kept beside that of a plain `cargo build`. More tests run at once than there
-/// are cores, since most wait for processes or time.
+/// cargo, for a debug build in which clippy compiles the workspace and fails on a warning. `cargo clippy` runs clippy in
+/// the same way, but generates no code, so that the crates would be compiled twice. The generated code lacks some
+/// optimizations of rustc, and does not replace that of a plain `cargo build`. More tests run at once than there are
+/// cores, since most wait for processes or time.
 pub fn linted(arguments: &[&str]) -> Program {
     let mut program = cargo(arguments);
     program.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver").env("CLIPPY_ARGS", "-Dwarnings__CLIPPY_HACKERY__");

@@ -47,7 +47,7 @@ impl Cluster for GaleraCluster {
 
     async fn take_over(&mut self) -> anyhow::Result<()> {
         self.writer = (self.writer + 1) % NODES;
-        self.nodes.is_joined_by(self.writer, NODES - 1).await
+        self.nodes.wait_for_size(self.writer, NODES - 1).await
     }
 
     async fn rebuild(&mut self) -> anyhow::Result<()> {

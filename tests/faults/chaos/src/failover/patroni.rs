@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use async_trait::async_trait;
-use tenure_harness::{Patroni, PatroniPlace, free_port};
+use tenure_harness::{Patroni, PatroniPorts, free_port};
 use tokio::time::sleep;
 
 use super::{Cluster, lost};
@@ -37,11 +37,11 @@ impl PatroniCluster {
         for _ in 0..NODES {
             let (proxy, port) = (Proxy::start().await?, free_port()?);
             proxy.set_target(port);
-            ports.push(PatroniPlace { port, way: proxy.port() });
+            ports.push(PatroniPorts { port, proxy_port: proxy.port() });
             proxies.push(proxy);
         }
         let nodes = Patroni::start(&ports, is_synchronous).await?;
-        let primary = nodes.is_whole().await?;
+        let primary = nodes.wait_until_complete().await?;
         nodes.execute(primary, &format!("CREATE DATABASE {NAME}")).await?;
         let timeline = nodes.timeline(primary).await?;
         Ok(Self { nodes, proxies, primary, old: primary, timeline, is_synchronous, orphans })
@@ -92,7 +92,7 @@ impl Cluster for PatroniCluster {
     }
 
     async fn wait_for_commits(&mut self) -> anyhow::Result<()> {
-        if self.is_synchronous { self.nodes.is_followed(self.primary).await } else { Ok(()) }
+        if self.is_synchronous { self.nodes.wait_for_standby(self.primary).await } else { Ok(()) }
     }
 
     async fn lost_commits(&mut self, at: Duration) -> anyhow::Result<Option<LostCommits>> {
@@ -113,7 +113,7 @@ impl Cluster for PatroniCluster {
     async fn rebuild(&mut self) -> anyhow::Result<()> {
         self.proxies[self.old].set(Conditions::default());
         self.nodes.start_again(self.old).await?;
-        let primary = self.nodes.is_whole().await?;
+        let primary = self.nodes.wait_until_complete().await?;
         let promotions = self.nodes.timeline(primary).await? - self.timeline;
         ensure!(promotions == 1, "the machine is too busy for Patroni: it promoted {promotions} times, for one kill");
         self.timeline += promotions;

@@ -24,12 +24,12 @@ async fn lagging_node_shows_all_commits() {
     let read = async || timeout(DEADLINE, other.read("default", Revision(0), 10)).await.expect("in time");
     assert_eq!(read().await.expect("an answer").head.revision, Revision(1));
 
-    let held = galera.hold_back(1).await.expect("it applies nothing");
+    let held = galera.pause_replication(1).await.expect("it applies nothing");
     writer.append(&batch(Revision(1), 2), false).await.expect("it is appended");
     let mut reading = pin!(read());
     let answer = tokio::select! {
         answer = &mut reading => answer,
-        () = galera.is_waited_for(1) => {
+        () = galera.wait_for_statement(1) => {
             drop(held);
             reading.await
         }

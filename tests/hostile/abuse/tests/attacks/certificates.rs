@@ -46,9 +46,9 @@ async fn unusable_certificates_are_rejected() {
     let early = |params: &mut CertificateParams| params.not_before = date_time_ymd(2124, 1, 1);
     let serving =
         |params: &mut CertificateParams| params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    let expired = authority.certify_but("expired", 7, &["spiffe://prod/client"], expired).unwrap();
-    let early = authority.certify_but("early", 8, &["spiffe://prod/client"], early).unwrap();
-    let serving = authority.certify_but("serving", 9, &["spiffe://prod/client"], serving).unwrap();
+    let expired = authority.certify_with("expired", 7, &["spiffe://prod/client"], expired).unwrap();
+    let early = authority.certify_with("early", 8, &["spiffe://prod/client"], early).unwrap();
+    let serving = authority.certify_with("serving", 9, &["spiffe://prod/client"], serving).unwrap();
     let foreign = other_authority.certify("foreign", 2, &["spiffe://prod/client"]).unwrap();
     let list = authority.revoke(&[5]).unwrap();
     let files = [&server.cert, &server.key, &authority.ca(), &list].map(|file| file.display().to_string());
