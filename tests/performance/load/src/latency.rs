@@ -24,8 +24,8 @@ impl Latency {
     pub fn of(mut times: Vec<Duration>) -> Self {
         times.sort_unstable();
         let at = |share: f64| {
-            let place = (times.len() as f64 * share).ceil() as usize;
-            times.get(place.saturating_sub(1)).map_or(0.0, |time| time.as_secs_f64() * 1e3)
+            let index = (times.len() as f64 * share).ceil() as usize;
+            times.get(index.saturating_sub(1)).map_or(0.0, |time| time.as_secs_f64() * 1e3)
         };
         Self { count: times.len(), p50: at(0.5), p99: at(0.99), max: at(1.0) }
     }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_up_by_rank() {
+    fn latency_is_computed_by_rank() {
         let times = (1..=200).rev().map(Duration::from_millis).collect();
         assert_eq!(Latency::of(times), Latency { count: 200, p50: 100.0, p99: 198.0, max: 200.0 });
         assert_eq!(Latency::of(Vec::new()), Latency::default());

@@ -4,7 +4,7 @@
 //! affected. *Soak* runs a mixed workload on three servers for a long time, and checks that their resource usage does
 //! not grow and that the history is consistent at the end.
 
-mod conversation;
+mod client_stream;
 mod latency;
 pub mod overload;
 mod process;

@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 use tenure_load::overload::{OverloadArguments, overload};
 use tenure_load::soak::{SoakArguments, soak};
 
-/// Real Tenure processes under more load than they can take, and under a steady one for long.
+/// Runs real Tenure processes under overload, and under a steady load for a long time.
 #[derive(Parser)]
 struct Arguments {
     #[command(subcommand)]
@@ -15,9 +15,9 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Offers a server three times what it can take.
+    /// Offers a server three times its capacity.
     Overload(OverloadArguments),
-    /// Has three servers do a bit of everything, for long.
+    /// Runs a mixed workload on three servers for a long time.
     Soak(SoakArguments),
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// The resource usage of a process.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Taken {
+pub struct Usage {
     /// Its memory, in MB.
     pub memory: f64,
     /// Its peak memory, in MB.
@@ -21,12 +21,12 @@ pub struct Taken {
     pub processor: f64,
 }
 
-impl Taken {
+impl Usage {
     /// Reads the current usage.
     ///
     /// # Errors
     /// If there is no such process.
-    pub fn by(process: u32) -> anyhow::Result<Self> {
+    pub fn of(process: u32) -> anyhow::Result<Self> {
         let read = |file: &str| {
             fs::read_to_string(format!("/proc/{process}/{file}")).with_context(|| format!("{file} of {process}"))
         };
@@ -59,9 +59,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tells_what_this_process_takes() {
-        let taken = Taken::by(std::process::id()).expect("it is there");
-        assert!(taken.memory > 1.0 && taken.most_memory >= taken.memory, "{taken:?}");
-        assert!(taken.descriptors >= 3 && taken.threads >= 1, "{taken:?}");
+    fn usage_of_this_process_is_read() {
+        let usage = Usage::of(std::process::id()).expect("the usage of this process");
+        assert!(usage.memory > 1.0 && usage.most_memory >= usage.memory, "{usage:?}");
+        assert!(usage.descriptors >= 3 && usage.threads >= 1, "{usage:?}");
     }
 }

@@ -50,10 +50,10 @@ impl Report {
         Ok(())
     }
 
-    /// Adds a violation unless `is_so`.
-    pub fn demand(&mut self, is_so: bool, rule: &str, seen: impl fmt::Display) {
-        if !is_so {
-            self.violations.push(format!("{rule}: {seen}"));
+    /// Adds a violation of `rule` unless it `holds`.
+    pub fn require(&mut self, holds: bool, rule: &str, found: impl fmt::Display) {
+        if !holds {
+            self.violations.push(format!("{rule}: {found}"));
         }
     }
 
@@ -65,7 +65,7 @@ impl Report {
         if let Some(folder) = &self.folder {
             return Ok(folder.clone());
         }
-        let folder = tempfile::Builder::new().prefix("tenure-load-").tempdir().context("making a folder")?.keep();
+        let folder = tempfile::Builder::new().prefix("tenure-load-").tempdir().context("creating a folder")?.keep();
         Ok(self.folder.insert(folder).clone())
     }
 
@@ -79,7 +79,7 @@ impl Report {
         if !self.violations.is_empty() {
             for (number, server) in servers.iter().enumerate() {
                 let kept = self.folder()?.join(format!("server-{number}.log"));
-                std::fs::copy(server.log_file(), kept).context("keeping a log")?;
+                std::fs::copy(server.log_file(), kept).context("copying a log")?;
             }
         }
         if let Some(file) = file {
@@ -101,7 +101,7 @@ impl fmt::Display for Report {
         }
         writeln!(formatter, "{} violations", self.violations.len())?;
         match &self.folder {
-            Some(folder) => writeln!(formatter, "everything is in {}", folder.display()),
+            Some(folder) => writeln!(formatter, "the evidence is in {}", folder.display()),
             None => Ok(()),
         }
     }

@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use tempfile::TempDir;
 use tenure_harness::{MariaDb, Postgres, Tenured, TenuredOptions};
 
-/// On which database.
+/// The kind of database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Base {
     /// SQLite: for one server.

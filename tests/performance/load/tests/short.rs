@@ -5,7 +5,7 @@ use std::time::Duration;
 use tenure_harness::assert_success;
 use tokio::process::Command;
 
-/// Longer than any run takes.
+/// The deadline of a run.
 const DEADLINE: Duration = Duration::from_secs(600);
 
 /// Runs the program, and kills it if it does not exit.
@@ -16,12 +16,12 @@ async fn run(arguments: &[&str]) {
 }
 
 #[tokio::test]
-async fn who_holds_a_lock_does_not_notice_an_overload() {
+async fn overload_does_not_affect_lock_holders() {
     // The TTL is long enough to be renewed in time by a debug build beside other programs, and shorter than the run.
     run(&["overload", "--seconds", "14", "--ttl", "10", "--store", "sqlite"]).await;
 }
 
 #[tokio::test]
-async fn servers_that_do_a_bit_of_everything_stay_as_they_are() {
+async fn mixed_workload_does_not_grow_resource_usage() {
     run(&["soak", "--minutes", "0.4", "--store", "postgres"]).await;
 }

@@ -14,7 +14,7 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Status};
 use tonic_types::StatusExt;
 
-use super::holders::Seen;
+use super::holders::HolderState;
 
 /// Their session, which needs no renewals.
 pub const SESSION: &str = "caller";
@@ -36,7 +36,7 @@ pub struct Calls {
 }
 
 impl Calls {
-    fn note(&mut self, answer: Result<(), Status>) {
+    fn record(&mut self, answer: Result<(), Status>) {
         let outcome = match &answer {
             Ok(()) => "granted".to_owned(),
             Err(status) if status.code() == Code::DeadlineExceeded || is_timeout(status) => "deadline".to_owned(),
@@ -44,7 +44,7 @@ impl Calls {
         };
         if let Err(status) = &answer
             && outcome != "deadline"
-            && !is_shed_well(status)
+            && !is_valid_rejection(status)
         {
             *self.wrong.entry(format!("{status:?}")).or_default() += 1;
         }
@@ -62,7 +62,7 @@ fn reason(status: &Status) -> String {
 }
 
 /// Returns whether a call was rejected because of overload, with a retry delay.
-fn is_shed_well(status: &Status) -> bool {
+fn is_valid_rejection(status: &Status) -> bool {
     let retry = status.get_details_retry_info().and_then(|info| info.retry_delay);
     status.code() == Code::ResourceExhausted
         && reason(status) == "OVERLOADED"
@@ -70,7 +70,7 @@ fn is_shed_well(status: &Status) -> bool {
 }
 
 /// Makes plain calls while they are requested, until the run is over.
-pub async fn call(url: String, seen: Seen) -> anyhow::Result<Calls> {
+pub async fn call(url: String, state: HolderState) -> anyhow::Result<Calls> {
     let channel = Endpoint::from_shared(url)?.tcp_nodelay(true).connect().await?;
     let open = OpenSessionRequest {
         session_id: SESSION.to_owned(),
@@ -78,26 +78,26 @@ pub async fn call(url: String, seen: Seen) -> anyhow::Result<Calls> {
         ..OpenSessionRequest::default()
     };
     SessionServiceClient::new(channel.clone()).open_session(open).await?;
-    let (mut calls, mut under_way, mut count) = (Calls::default(), JoinSet::new(), 0);
+    let (mut calls, mut pending, mut count) = (Calls::default(), JoinSet::new(), 0);
     let mut tick = interval(EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while seen.goes_on() {
+    while state.is_running() {
         tick.tick().await;
-        if seen.calls.load(Ordering::SeqCst) {
+        if state.calls.load(Ordering::SeqCst) {
             count += 1;
-            under_way.spawn(take_and_give_back(channel.clone(), format!("plain/{count}")));
+            pending.spawn(acquire_and_release(channel.clone(), format!("plain/{count}")));
         }
-        while let Some(ended) = under_way.try_join_next() {
-            calls.note(ended?);
+        while let Some(ended) = pending.try_join_next() {
+            calls.record(ended?);
         }
     }
-    while let Some(ended) = under_way.join_next().await {
-        calls.note(ended?);
+    while let Some(ended) = pending.join_next().await {
+        calls.record(ended?);
     }
     Ok(calls)
 }
 
-async fn take_and_give_back(channel: Channel, name: String) -> Result<(), Status> {
+async fn acquire_and_release(channel: Channel, name: String) -> Result<(), Status> {
     let mut locks = LockServiceClient::new(channel);
     let session_id = SESSION.to_owned();
     let acquire = AcquireRequest {

@@ -52,6 +52,10 @@ pub async fn measure(mut flood: Flood, step: Duration) -> anyhow::Result<(Flood,
 /// If a stream ends, or a command is rejected.
 pub async fn closed(flood: Flood, at_once: usize, time: Duration) -> anyhow::Result<(Flood, f64)> {
     let (flood, tally) = flood.run(Pace::Closed(at_once), time).await?;
-    anyhow::ensure!(tally.unexpected.is_empty(), "{at_once} at a time are refused: {:?}", tally.unexpected);
+    anyhow::ensure!(
+        tally.unexpected.is_empty(),
+        "commands are rejected at a concurrency of {at_once}: {:?}",
+        tally.unexpected
+    );
     Ok((flood, tally.rate()))
 }

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::tally::Tally;
-use crate::conversation::Conversation;
+use crate::client_stream::ClientStream;
 
 /// The number of streams, each on its own connection, and the number of sessions of each.
 pub const STREAMS: usize = 16;
@@ -23,11 +23,11 @@ const TTL: Duration = Duration::from_secs(3_600);
 
 /// How long a caller waits for a reply. After that it no longer needs the lock, and releases it as soon as it is
 /// granted.
-pub const PATIENCE: Duration = Duration::from_secs(2);
+pub const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The maximum number of concurrent turns of one stream. The client itself rejects arrivals beyond it. Well below the
 /// limit of a server for one stream; all streams together far exceed the server's queue limit.
-pub const UNDER_WAY: usize = 6_000;
+pub const MAX_TURNS: usize = 6_000;
 
 /// The interval at which arrivals are admitted.
 const TICK: Duration = Duration::from_millis(2);
@@ -58,11 +58,11 @@ impl Flood {
     pub async fn begin(url: &str) -> anyhow::Result<Self> {
         let mut streams = Vec::new();
         for number in 0..STREAMS {
-            let sessions: Vec<String> = (0..SESSIONS).map(|place| format!("flood-{number}-{place}")).collect();
-            let conversation = Conversation::begin(url, &sessions, TTL).await?;
+            let sessions: Vec<String> = (0..SESSIONS).map(|session| format!("flood-{number}-{session}")).collect();
+            let connection = ClientStream::open(url, &sessions, TTL).await?;
             streams.push(Stream {
                 number,
-                conversation,
+                connection,
                 sessions,
                 next: 0,
                 turns: HashMap::new(),
@@ -105,19 +105,19 @@ impl Flood {
                 let request = CloseSessionRequest { session_id: session.clone(), ..CloseSessionRequest::default() };
                 (id, Kind::CloseSession(request))
             });
-            stream.conversation.say(close).await?;
+            stream.connection.send(close).await?;
             let mut missing = stream.sessions.len();
             while missing > 0 {
-                missing = missing.saturating_sub(stream.conversation.hear().await?.len());
+                missing = missing.saturating_sub(stream.connection.receive().await?.len());
             }
         }
         Ok(())
     }
 }
 
-/// An arrival, which wants a lock.
+/// An arrival, which acquires and releases a lock.
 struct Turn {
-    came: Instant,
+    arrived: Instant,
     name: String,
     session: usize,
     /// The token, once the lock is to be released, and whether the grant was in time.
@@ -126,7 +126,7 @@ struct Turn {
 
 struct Stream {
     number: usize,
-    conversation: Conversation,
+    connection: ClientStream,
     sessions: Vec<String>,
     /// The number of arrivals so far.
     next: u64,
@@ -144,17 +144,17 @@ impl Stream {
         loop {
             let now = Instant::now();
             if now < start + time {
-                self.come(pace, now, now - start, &mut tally);
+                self.admit(pace, now, now - start, &mut tally);
             } else if self.turns.is_empty() {
                 return Ok(tally);
             }
             ensure!(now < start + time + LAST, "{} commands were not answered within {LAST:?}", self.turns.len());
             self.send(now, &mut tally)?;
             tokio::select! {
-                answers = self.conversation.hear() => {
+                answers = self.connection.receive() => {
                     let now = Instant::now();
                     for answer in answers? {
-                        self.take(answer, now, now < start + time, &mut tally)?;
+                        self.handle(answer, now, now < start + time, &mut tally)?;
                     }
                 }
                 _ = tick.tick() => {}
@@ -163,12 +163,12 @@ impl Stream {
     }
 
     /// Admits the arrivals due by now.
-    fn come(&mut self, pace: Pace, now: Instant, since: Duration, tally: &mut Tally) {
-        let (come, most) = match pace {
+    fn admit(&mut self, pace: Pace, now: Instant, since: Duration, tally: &mut Tally) {
+        let (due, most) = match pace {
             Pace::Closed(turns) => (turns.saturating_sub(self.turns.len()), turns),
-            Pace::Open(rate) => ((rate * since.as_secs_f64()) as usize - tally.offered, UNDER_WAY),
+            Pace::Open(rate) => ((rate * since.as_secs_f64()) as usize - tally.offered, MAX_TURNS),
         };
-        for _ in 0..come {
+        for _ in 0..due {
             tally.offered += 1;
             if self.turns.len() >= most {
                 tally.not_started += 1;
@@ -177,16 +177,16 @@ impl Stream {
             self.next += 1;
             let name = format!("flood/{}/{}", self.number, self.next);
             let session = self.next as usize % self.sessions.len();
-            self.turns.insert(self.next, Turn { came: now, name, session, granted: None });
+            self.turns.insert(self.next, Turn { arrived: now, name, session, granted: None });
             self.unsent.push_back(self.next);
         }
     }
 
-    /// Sends as much as the connection accepts. An arrival that has waited too long for that leaves.
+    /// Sends as much as the connection accepts. An arrival that has waited too long is cancelled.
     fn send(&mut self, now: Instant, tally: &mut Tally) -> anyhow::Result<()> {
         while !self.unsent.is_empty() {
-            let place = match self.conversation.requests.try_reserve() {
-                Ok(place) => place,
+            let permit = match self.connection.requests.try_reserve() {
+                Ok(permit) => permit,
                 Err(TrySendError::Full(())) => return Ok(()),
                 Err(TrySendError::Closed(())) => anyhow::bail!("the stream has ended"),
             };
@@ -194,16 +194,16 @@ impl Stream {
             while commands.len() < COMMANDS
                 && let Some(id) = self.unsent.pop_front()
             {
-                let turn = self.turns.get(&id).context("what is unsent is under way")?;
-                if turn.granted.is_none() && now > turn.came + PATIENCE {
+                let turn = self.turns.get(&id).context("an unsent command without a turn")?;
+                if turn.granted.is_none() && now > turn.arrived + TIMEOUT {
                     self.turns.remove(&id);
-                    tally.given_up += 1;
+                    tally.cancelled += 1;
                     continue;
                 }
                 commands.push(Command { id, kind: Some(self.command(turn)), ..Command::default() });
             }
             if !commands.is_empty() {
-                place.send(StreamRequest { commands });
+                permit.send(StreamRequest { commands });
             }
         }
         Ok(())
@@ -222,12 +222,12 @@ impl Stream {
         }
     }
 
-    fn take(&mut self, answer: Answer, now: Instant, counts: bool, tally: &mut Tally) -> anyhow::Result<()> {
-        let mut turn = self.turns.remove(&answer.id).with_context(|| format!("unasked: {answer:?}"))?;
-        let took = now - turn.came;
+    fn handle(&mut self, answer: Answer, now: Instant, counts: bool, tally: &mut Tally) -> anyhow::Result<()> {
+        let mut turn = self.turns.remove(&answer.id).with_context(|| format!("an unexpected reply: {answer:?}"))?;
+        let took = now - turn.arrived;
         match (answer.kind, turn.granted) {
             (Some(Answered::Acquire(acquired)), None) if acquired.acquired => {
-                let in_time = took <= PATIENCE;
+                let in_time = took <= TIMEOUT;
                 if in_time {
                     tally.granted.push(took);
                 } else {

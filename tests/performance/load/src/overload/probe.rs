@@ -10,8 +10,8 @@ use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::command::Kind;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::holders::Seen;
-use crate::conversation::Conversation;
+use super::holders::HolderState;
+use crate::client_stream::ClientStream;
 
 /// Its session.
 pub const SESSION: &str = "probe";
@@ -20,28 +20,28 @@ pub const SESSION: &str = "probe";
 const EVERY: Duration = Duration::from_millis(20);
 
 /// Renews until the run is over.
-pub async fn probe(url: String, seen: Seen) -> anyhow::Result<()> {
-    let mut conversation = Conversation::begin(&url, &[SESSION.to_owned()], seen.ttl).await?;
-    let mut asked: HashMap<u64, Instant> = HashMap::new();
+pub async fn probe(url: String, state: HolderState) -> anyhow::Result<()> {
+    let mut stream = ClientStream::open(&url, &[SESSION.to_owned()], state.ttl).await?;
+    let mut pending: HashMap<u64, Instant> = HashMap::new();
     let mut tick = interval(EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Burst);
     let mut id = 0;
-    while seen.goes_on() {
+    while state.is_running() {
         tokio::select! {
             due = tick.tick() => {
                 id += 1;
                 let keep = KeepAliveRequest { session_ids: vec![SESSION.to_owned()], ..KeepAliveRequest::default() };
-                conversation.say([(id, Kind::KeepAlive(keep))]).await?;
-                asked.insert(id, due);
+                stream.send([(id, Kind::KeepAlive(keep))]).await?;
+                pending.insert(id, due);
             }
-            answers = conversation.hear() => for answer in answers? {
+            answers = stream.receive() => for answer in answers? {
                 match answer.kind {
                     Some(Answered::KeepAlive(kept)) => {
                         ensure!(kept.sessions.iter().all(|session| session.refusal.is_none()), "not renewed: {kept:?}");
                     }
                     other => bail!("not renewed: {other:?}"),
                 }
-                asked.remove(&answer.id).into_iter().for_each(|since| seen.renewals.add(since.elapsed()));
+                pending.remove(&answer.id).into_iter().for_each(|since| state.renewals.add(since.elapsed()));
             }
         }
     }

@@ -26,7 +26,7 @@ pub struct Tally {
     /// The number that the client itself rejected because too many turns were under way.
     pub not_started: usize,
     /// The number that the connection did not accept in time.
-    pub given_up: usize,
+    pub cancelled: usize,
     /// The unexpected replies.
     pub unexpected: Unexpected,
 }
@@ -40,9 +40,9 @@ impl Tally {
         self.late += other.late;
         self.shed.extend(other.shed);
         self.not_started += other.not_started;
-        self.given_up += other.given_up;
-        for (what, count) in other.unexpected {
-            *self.unexpected.entry(what).or_default() += count;
+        self.cancelled += other.cancelled;
+        for (reply, count) in other.unexpected {
+            *self.unexpected.entry(reply).or_default() += count;
         }
     }
 
@@ -61,7 +61,7 @@ impl Tally {
             "late": self.late,
             "overloaded": Latency::of(self.shed.clone()),
             "not_started": self.not_started,
-            "given_up_unsent": self.given_up,
+            "cancelled_unsent": self.cancelled,
             "unexpected": self.unexpected,
         })
     }
@@ -71,11 +71,11 @@ impl fmt::Display for Tally {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "{} granted, {} OVERLOADED, {} granted too late, {} given up unsent, {} not started",
+            "{} granted, {} OVERLOADED, {} granted too late, {} cancelled unsent, {} not started",
             self.granted.len(),
             self.shed.len(),
             self.late,
-            self.given_up,
+            self.cancelled,
             self.not_started
         )
     }

@@ -15,16 +15,16 @@ use super::task::Task;
 use crate::report::Report;
 
 /// How long sessions may last without renewals: the longest TTL, and the delay that a busy machine adds.
-const FADES: Duration = Duration::from_secs(30);
+const EXPIRY: Duration = Duration::from_secs(30);
 
 /// How long servers and watches may take to reach the end of the log.
-const SEEN: Duration = Duration::from_secs(15);
+const CATCH_UP: Duration = Duration::from_secs(15);
 
 /// The poll interval.
-const LOOK: Duration = Duration::from_millis(250);
+const POLL: Duration = Duration::from_millis(250);
 
 /// Lists everything that a server shows.
-async fn shown(url: &str) -> Result<String> {
+async fn state_of(url: &str) -> Result<String> {
     let client = Client::connect(url)?;
     let locks: Vec<_> = client.list_locks("").collect::<Result<_>>().await?;
     let sessions: Vec<_> = client.list_sessions().collect::<Result<_>>().await?;
@@ -37,31 +37,31 @@ async fn shown(url: &str) -> Result<String> {
 ///
 /// # Errors
 /// If the log or a server cannot be read.
-pub async fn wait_for_the_end(task: &Task, store_url: &str, report: &mut Report) -> anyhow::Result<()> {
+pub async fn wait_until_empty(task: &Task, store_url: &str, report: &mut Report) -> anyhow::Result<()> {
     let begun = Instant::now();
     let mut log = read_log(store_url, 0).await?;
-    while open_sessions(&log) > 0 && begun.elapsed() < FADES {
-        sleep(LOOK).await;
+    while open_sessions(&log) > 0 && begun.elapsed() < EXPIRY {
+        sleep(POLL).await;
         let last = log.last().map_or(0, |batch| batch.revision().0);
         log.extend(read_log(store_url, last).await?);
     }
     let left = open_sessions(&log);
-    report.demand(left == 0, "no session is left", left);
+    report.require(left == 0, "all sessions have ended", left);
     let head = log.last().context("the log is empty")?.revision().0;
     let begun = Instant::now();
-    while task.notes().told_up_to < head && begun.elapsed() < SEEN {
-        sleep(LOOK).await;
+    while task.notes().reported_up_to < head && begun.elapsed() < CATCH_UP {
+        sleep(POLL).await;
     }
-    let told = task.notes().told_up_to;
-    report.demand(told >= head, "a watch tells of everything", format!("up to {told} of {head}"));
+    let reported = task.notes().reported_up_to;
+    report.require(reported >= head, "a watch reports every event", format!("up to {reported} of {head}"));
     let mut all = Vec::new();
     for url in task.urls.iter() {
-        all.push(shown(url).await.with_context(|| format!("reading all that is at {url}"))?);
+        all.push(state_of(url).await.with_context(|| format!("reading the state of {url}"))?);
     }
     let is_same = all.windows(2).all(|pair| pair[0] == pair[1]);
-    report.demand(is_same, "all servers show the same", all.join("\n"));
-    let is_empty = all.iter().all(|shown| shown.starts_with("locks [], sessions [], "));
-    report.demand(is_empty, "nothing is held, and nobody is there", all.join("\n"));
+    report.require(is_same, "all servers have the same state", all.join("\n"));
+    let is_empty = all.iter().all(|state| state.starts_with("locks [], sessions [], "));
+    report.require(is_empty, "no lock is held and no session is open", all.join("\n"));
     Ok(())
 }
 
@@ -69,21 +69,21 @@ pub async fn wait_for_the_end(task: &Task, store_url: &str, report: &mut Report)
 ///
 /// # Errors
 /// If the log cannot be read.
-pub async fn judge(task: &Task, store_url: &str, report: &mut Report) -> anyhow::Result<()> {
+pub async fn check_history(task: &Task, store_url: &str, report: &mut Report) -> anyhow::Result<()> {
     let log = read_log(store_url, 0).await?;
     let mut at = 0;
     for batch in &log {
         let follows =
             batch.previous.0 == at && batch.events.iter().map(|event| event.revision.0).eq(at + 1..=batch.revision().0);
-        report.demand(follows, "revisions have no gaps", format!("{} after {at}", batch.previous));
+        report.require(follows, "revisions have no gaps", format!("{} after {at}", batch.previous));
         at = batch.revision().0;
     }
-    let told = std::mem::take(&mut task.notes().told);
-    let (past, history) = (past(log, Vec::new(), &told), task.diary.take());
+    let reported = std::mem::take(&mut task.notes().reported);
+    let (past, history) = (past(log, Vec::new(), &reported), task.diary.take());
     report.figure("log", format!("{} events in {} batches", past.surviving().count(), past.log.len()));
     let (calls, sightings) = (history.calls.len(), history.valid_holds.len());
-    let told: usize = history.watches.values().map(Vec::len).sum();
-    report.figure("checked", format!("{calls} calls, {sightings} sightings of valid holds, {told} tellings"));
+    let messages: usize = history.watches.values().map(Vec::len).sum();
+    report.figure("checked", format!("{calls} calls, {sightings} sightings of valid holds, {messages} watch messages"));
     report.violations.extend(check(&history, &past).iter().map(ToString::to_string));
     if !report.violations.is_empty() {
         let mut file = BufWriter::new(File::create(report.folder()?.join("log.txt"))?);

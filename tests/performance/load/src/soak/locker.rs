@@ -26,7 +26,7 @@ pub async fn run(client: Client, task: Task, rng: StdRng, pace: Duration) {
     let mut pace = interval(pace);
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut locker = Locker { client, task, rng };
-    while locker.task.goes_on() {
+    while locker.task.is_running() {
         locker.use_a_session(&mut pace).await;
     }
 }
@@ -46,7 +46,7 @@ impl Locker {
         }
         let Some(session) = self.task.counted("sessions opened", self.client.session(options).await) else { return };
         for _ in 0..self.rng.random_range(TURNS) {
-            if !self.task.goes_on() {
+            if !self.task.is_running() {
                 break;
             }
             self.take_turn(&session).await;
@@ -88,18 +88,18 @@ impl Locker {
             Err(error) => Outcome::Unknown(error.to_string()),
         };
         self.task.write(session.id(), &names, CallKind::Acquire(sharing), start, outcome);
-        match self.task.counted("asked for locks", attempt) {
+        match self.task.counted("acquire calls", attempt) {
             Some(Attempt::Acquired(guard)) => self.hold(guard, sharing).await,
-            Some(Attempt::Busy(_)) => self.task.count("waited in vain"),
+            Some(Attempt::Busy(_)) => self.task.count("waits without a grant"),
             None => {}
         }
     }
 
     /// Holds for a while, then releases, hands over, or drops the guard.
     async fn hold(&mut self, guard: Guard, sharing: Sharing) {
-        self.see(&guard, sharing);
+        self.record_sighting(&guard, sharing);
         sleep(Duration::from_millis(self.rng.random_range(HOLDS))).await;
-        self.see(&guard, sharing);
+        self.record_sighting(&guard, sharing);
         let (names, token, session) = (guard.names().to_vec(), guard.token(), guard.session().id().to_owned());
         let start = now();
         let (kind, ended) = match self.rng.random_range(0..8) {
@@ -108,14 +108,14 @@ impl Locker {
                 let handed = guard.transfer_to(None).await;
                 (CallKind::Transfer(token), self.task.counted("holds handed over", handed).map(drop))
             }
-            _ => (CallKind::Release(token), self.task.counted("holds given back", guard.release().await)),
+            _ => (CallKind::Release(token), self.task.counted("holds released", guard.release().await)),
         };
-        let outcome = ended.map_or_else(|| Outcome::Unknown("refused".to_owned()), |()| Outcome::Done);
+        let outcome = ended.map_or_else(|| Outcome::Unknown("rejected".to_owned()), |()| Outcome::Done);
         self.task.write(&session, &names, kind, start, outcome);
     }
 
     /// Records that the hold is valid, which it must be.
-    fn see(&self, guard: &Guard, sharing: Sharing) {
+    fn record_sighting(&self, guard: &Guard, sharing: Sharing) {
         // Taken before the hold is checked.
         let at = now();
         match guard.lost_reason() {

@@ -12,23 +12,23 @@ use tokio::time::{sleep, timeout};
 use super::task::Task;
 
 /// The interval at which a member records its status.
-const LOOK: Duration = Duration::from_millis(250);
+const SAMPLE: Duration = Duration::from_millis(250);
 
 /// How long a member stays, in ms.
 const STAYS: std::ops::Range<u64> = 500..8_000;
 
 /// Runs until the task is over.
 pub async fn run(client: Client, group: String, task: Task, mut rng: StdRng) {
-    while task.goes_on() {
+    while task.is_running() {
         let joined = client.group(&group).ttl(Duration::from_secs(5)).join().await;
         let Some(membership) = task.counted("groups joined", joined) else {
-            sleep(LOOK).await;
+            sleep(SAMPLE).await;
             continue;
         };
         let stays = Duration::from_millis(rng.random_range(STAYS));
         // Ends by the timeout.
         let _ = timeout(stays, async {
-            tokio::join!(lead(&task, &membership), look(&task, &membership));
+            tokio::join!(lead(&task, &membership), record_status(&task, &membership));
         })
         .await;
         if rng.random_range(0..4) == 0 {
@@ -45,15 +45,15 @@ pub async fn run(client: Client, group: String, task: Task, mut rng: StdRng) {
 /// Divides the work whenever this member leads.
 async fn lead(task: &Task, membership: &Membership) {
     let lead = membership.lead(|group| {
-        task.count("divisions of work");
-        group.assign(|place, _| format!("part {place}"))
+        task.count("work assignments");
+        group.assign(|index, _| format!("part {index}"))
     });
     let Err(error) = lead.await;
     task.counted::<()>("leading", Err(error));
 }
 
 /// Records the status of a member.
-async fn look(task: &Task, membership: &Membership) {
+async fn record_status(task: &Task, membership: &Membership) {
     loop {
         let at = now();
         let standing = membership.standing();
@@ -70,6 +70,6 @@ async fn look(task: &Task, membership: &Membership) {
             let assigned = Assigned { member, revision, assignment: assignment.to_owned() };
             task.diary.write(Entry::Task(assigned));
         }
-        sleep(LOOK).await;
+        sleep(SAMPLE).await;
     }
 }

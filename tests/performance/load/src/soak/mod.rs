@@ -21,7 +21,7 @@ use tenure_client::Client;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
-use self::sample::{Course, MEASURES, Sample};
+use self::sample::{MEASURES, Sample, Trend};
 use self::task::Task;
 use crate::report::Report;
 use crate::service::{Base, Service};
@@ -45,24 +45,24 @@ const OFTEN: f64 = 0.5;
 const SELDOM: f64 = 10.0;
 
 /// How long programs may take to shut down.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What a soak is asked for.
+/// The options of a soak run.
 #[derive(Args, Clone, Debug)]
 pub struct SoakArguments {
-    /// For how long.
+    /// Duration of the run, in minutes.
     #[arg(long, default_value_t = 60.0)]
     pub minutes: f64,
-    /// On which database.
+    /// Kind of database.
     #[arg(long, value_enum, default_value_t = Base::Postgres)]
     pub store: Base,
-    /// How many times a second somebody takes locks.
+    /// Acquire calls per second.
     #[arg(long, default_value_t = 100.0)]
     pub rate: f64,
-    /// What is drawn. Default: a fresh one, which is told.
+    /// Seed of the random choices. Default: a new one, which is printed.
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Where to write the report as JSON, too.
+    /// File for the report as JSON.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
 }
@@ -79,21 +79,21 @@ pub async fn soak(arguments: &SoakArguments) -> anyhow::Result<Report> {
     let service = Service::start(base, if base == Base::Sqlite { 1 } else { SERVERS }).await?;
     let task = Task::new(service.urls());
     let clients = task.urls.iter().map(|url| Ok(Client::connect(url.as_str())?)).collect::<anyhow::Result<Vec<_>>>()?;
-    let noting = tokio::spawn(watcher::note_all(clients[0].clone(), task.clone()));
+    let recording = tokio::spawn(watcher::record_all(clients[0].clone(), task.clone()));
     let mut programs = start(&task, &clients, arguments.rate, &mut StdRng::seed_from_u64(seed));
 
-    let samples = watch_over(&service, Duration::from_secs_f64(minutes * 60.0), &mut report).await?;
+    let samples = sample_servers(&service, Duration::from_secs_f64(minutes * 60.0), &mut report).await?;
     task.finish();
-    while let Some(ended) = timeout(PATIENCE, programs.join_next()).await.context("a program hangs")? {
+    while let Some(ended) = timeout(TIMEOUT, programs.join_next()).await.context("a program hangs")? {
         ended?;
     }
-    ending::wait_for_the_end(&task, &service.store_url, &mut report).await?;
+    ending::wait_until_empty(&task, &service.store_url, &mut report).await?;
     for client in clients {
         task.counted("clients closed", client.close().await);
     }
-    timeout(PATIENCE, noting).await.context("the watch of everything does not end")??;
-    tell(&samples, &task, &mut report)?;
-    ending::judge(&task, &service.store_url, &mut report).await?;
+    timeout(TIMEOUT, recording).await.context("the watch of everything does not end")??;
+    report_usage(&samples, &task, &mut report)?;
+    ending::check_history(&task, &service.store_url, &mut report).await?;
     report.end(begun.elapsed(), &service.servers, arguments.report.as_deref())?;
     Ok(report)
 }
@@ -111,47 +111,47 @@ fn start(task: &Task, clients: &[Client], rate: f64, rng: &mut StdRng) -> JoinSe
             programs.spawn(member::run(client.clone(), group, task.clone(), StdRng::from_rng(rng)));
         }
         for prefix in PREFIXES {
-            let watching = watcher::come_and_go(client.clone(), prefix, task.clone(), StdRng::from_rng(rng));
+            let watching = watcher::watch_repeatedly(client.clone(), prefix, task.clone(), StdRng::from_rng(rng));
             programs.spawn(watching);
         }
-        programs.spawn(reader::look(client.clone(), task.clone(), StdRng::from_rng(rng)));
+        programs.spawn(reader::read(client.clone(), task.clone(), StdRng::from_rng(rng)));
         programs.spawn(reader::visit(task.clone(), StdRng::from_rng(rng)));
     }
     programs
 }
 
 /// Samples the servers until the time is over.
-async fn watch_over(service: &Service, time: Duration, report: &mut Report) -> anyhow::Result<Vec<Sample>> {
+async fn sample_servers(service: &Service, time: Duration, report: &mut Report) -> anyhow::Result<Vec<Sample>> {
     let start = Instant::now();
-    let mut look = interval(Duration::from_secs_f64((time.as_secs_f64() / SAMPLES).clamp(OFTEN, SELDOM)));
-    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut tick = interval(Duration::from_secs_f64((time.as_secs_f64() / SAMPLES).clamp(OFTEN, SELDOM)));
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut samples, mut unready) = (Vec::new(), 0);
     while start.elapsed() < time {
-        look.tick().await;
+        tick.tick().await;
         samples.push(Sample::take(start.elapsed().as_secs_f64(), &service.servers)?);
         for server in &service.servers {
             unready += usize::from(server.status("/readyz").await != Some(200));
         }
     }
-    report.demand(unready == 0, "servers are ready all the time", format!("{unready} times one was not"));
+    report.require(unready == 0, "servers are always ready", format!("{unready} samples were not"));
     Ok(samples)
 }
 
 /// Reports the resource usage of the servers, and the work of the programs.
-fn tell(samples: &[Sample], task: &Task, report: &mut Report) -> anyhow::Result<()> {
+fn report_usage(samples: &[Sample], task: &Task, report: &mut Report) -> anyhow::Result<()> {
     let (first, last) = (samples.first().context("no samples")?, samples.last().context("no samples")?);
     let used = |sample: &Sample| sample.servers.iter().map(|server| server.processor).sum::<f64>();
     let cores = (used(last) - used(first)) / (last.at - first.at).max(f64::EPSILON);
     report.figure("processor", format!("{cores:.2} cores for all servers together"));
     report.detail("cores", &cores)?;
     for measure in &MEASURES {
-        let courses: Vec<Course> = (0..task.urls.len()).map(|server| Course::of(measure, server, samples)).collect();
-        let shown: Vec<String> = courses.iter().map(|of| format!("{:.0} then {:.0}", of.second, of.last)).collect();
+        let trends: Vec<Trend> = (0..task.urls.len()).map(|server| Trend::of(measure, server, samples)).collect();
+        let shown: Vec<String> = trends.iter().map(|of| format!("{:.0} then {:.0}", of.second, of.last)).collect();
         report.figure(measure.name, shown.join(", "));
-        report.detail(measure.name, &courses)?;
-        for (server, course) in courses.iter().enumerate() {
-            let seen = format!("server {server}: {} then {}", course.second, course.last);
-            report.demand(course.is_flat(measure), &format!("{} do not grow", measure.name), seen);
+        report.detail(measure.name, &trends)?;
+        for (server, trend) in trends.iter().enumerate() {
+            let seen = format!("server {server}: {} then {}", trend.second, trend.last);
+            report.require(trend.is_flat(measure), &format!("{} do not grow", measure.name), seen);
         }
     }
     let notes = task.notes().clone();
@@ -159,7 +159,7 @@ fn tell(samples: &[Sample], task: &Task, report: &mut Report) -> anyhow::Result<
         report.figure(what, count);
     }
     for (what, count) in &notes.wrong {
-        report.demand(false, "where nothing fails there are no errors", format!("{count} times {what}"));
+        report.require(false, "there are no errors without faults", format!("{count} times {what}"));
     }
     report.detail("done", &notes.done)?;
     report.detail("wrong", &notes.wrong)?;

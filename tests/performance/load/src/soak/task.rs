@@ -27,9 +27,9 @@ pub struct Notes {
     /// The number of violations by description.
     pub wrong: BTreeMap<String, usize>,
     /// When a watch first reported an event, by revision.
-    pub told: BTreeMap<u64, Duration>,
+    pub reported: BTreeMap<u64, Duration>,
     /// The revision up to which the watch of everything has reported.
-    pub told_up_to: u64,
+    pub reported_up_to: u64,
 }
 
 impl Task {
@@ -39,7 +39,7 @@ impl Task {
     }
 
     /// Returns whether the run continues.
-    pub fn goes_on(&self) -> bool {
+    pub fn is_running(&self) -> bool {
         !self.is_over.load(Ordering::SeqCst)
     }
 
@@ -66,7 +66,7 @@ impl Task {
                 self.count(what);
                 return Some(value);
             }
-            Err(error) if is_about_others(&error) => self.count("refused because of what others do"),
+            Err(error) if is_caused_by_others(&error) => self.count("rejected because of other callers"),
             Err(error) => *self.notes().wrong.entry(format!("{what}: {error}")).or_default() += 1,
         }
         None
@@ -81,7 +81,7 @@ impl Task {
 }
 
 /// Returns whether an error only reflects what another caller has done, or not done, in the meantime.
-fn is_about_others(error: &Error) -> bool {
+fn is_caused_by_others(error: &Error) -> bool {
     matches!(
         error.reason(),
         Some(

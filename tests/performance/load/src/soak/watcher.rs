@@ -15,10 +15,10 @@ use super::task::Task;
 const STAYS: std::ops::Range<u64> = 2_000..20_000;
 
 /// Records all events of a watch on everything, until the client is closed.
-pub async fn note_all(client: Client, task: Task) {
+pub async fn record_all(client: Client, task: Task) {
     let mut watch = client.watch(WatchOptions::all());
     while let Some(item) = watch.next().await {
-        let Some(item) = task.counted("tellings of the watch of everything", item) else { break };
+        let Some(item) = task.counted("messages of the watch of everything", item) else { break };
         let (up_to, telling) = match item {
             WatchEvent::Snapshot { locks, revision, .. } => {
                 let holders = locks
@@ -29,7 +29,7 @@ pub async fn note_all(client: Client, task: Task) {
             WatchEvent::Events { events, revision, .. } => {
                 let at = now();
                 for event in &events {
-                    task.notes().told.entry(event.revision).or_insert(at);
+                    task.notes().reported.entry(event.revision).or_insert(at);
                 }
                 let events = events.into_iter().map(|event| (event.revision, event.name, event.kind.as_str().into()));
                 (revision, WatchItem::Events { events: events.collect(), revision })
@@ -37,21 +37,21 @@ pub async fn note_all(client: Client, task: Task) {
             WatchEvent::Progress { revision } => (revision, WatchItem::Progress(revision)),
             _ => (0, WatchItem::Gone),
         };
-        task.notes().told_up_to = up_to;
+        task.notes().reported_up_to = up_to;
         task.diary.write(Entry::Watched { watch: "everything".to_owned(), at: now(), item: telling });
     }
 }
 
 /// Watches locks by a prefix, and groups, for a while, repeatedly.
-pub async fn come_and_go(client: Client, prefix: &'static str, task: Task, mut rng: StdRng) {
-    while task.goes_on() {
+pub async fn watch_repeatedly(client: Client, prefix: &'static str, task: Task, mut rng: StdRng) {
+    while task.is_running() {
         let mut watch = client.watch(WatchOptions::default().prefix(prefix).group("team-0"));
         task.count("watches by prefix");
         let stays = Duration::from_millis(rng.random_range(STAYS));
         let mut last = 0;
         let watching = async {
             while let Some(item) = watch.next().await {
-                let Some(item) = task.counted("tellings of watches by prefix", item) else { return };
+                let Some(item) = task.counted("messages of watches by prefix", item) else { return };
                 check(&item, prefix, &mut last, &task);
             }
         };
@@ -62,7 +62,7 @@ pub async fn come_and_go(client: Client, prefix: &'static str, task: Task, mut r
 
 /// Checks that revisions rise and that events match the prefix.
 fn check(item: &WatchEvent, prefix: &str, last: &mut u64, task: &Task) {
-    let (is_well, revision) = match item {
+    let (is_valid, revision) = match item {
         WatchEvent::Snapshot { locks, revision, .. } => {
             (locks.iter().all(|lock| lock.name.starts_with(prefix)), *revision)
         }
@@ -73,8 +73,8 @@ fn check(item: &WatchEvent, prefix: &str, last: &mut u64, task: &Task) {
         WatchEvent::Progress { revision } => (true, *revision),
         _ => (false, 0),
     };
-    if !is_well || revision < *last {
-        *task.notes().wrong.entry(format!("a watch of {prefix:?} after {last} tells {item:?}")).or_default() += 1;
+    if !is_valid || revision < *last {
+        *task.notes().wrong.entry(format!("a watch of {prefix:?} after {last} reports {item:?}")).or_default() += 1;
     }
     *last = revision;
 }

@@ -17,26 +17,26 @@ use tonic::transport::Endpoint;
 const MESSAGES: usize = 16;
 
 /// How long a server may take to reply to a new connection.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The client end of a stream, on its own connection.
-pub struct Conversation {
+pub struct ClientStream {
     /// The outgoing messages.
     pub requests: mpsc::Sender<StreamRequest>,
     /// The incoming messages.
     pub responses: Streaming<StreamResponse>,
 }
 
-impl Conversation {
+impl ClientStream {
     /// Opens a stream with these sessions.
     ///
     /// # Errors
     /// If the server cannot be reached, or rejects a session.
-    pub async fn begin(url: &str, sessions: &[String], ttl: Duration) -> anyhow::Result<Self> {
+    pub async fn open(url: &str, sessions: &[String], ttl: Duration) -> anyhow::Result<Self> {
         let channel = Endpoint::from_shared(url.to_owned())?.tcp_nodelay(true).connect().await.context("connecting")?;
         let (requests, outgoing) = mpsc::channel(MESSAGES);
         let responses = ClientServiceClient::new(channel).stream(ReceiverStream::new(outgoing)).await?.into_inner();
-        let mut conversation = Self { requests, responses };
+        let mut stream = Self { requests, responses };
         let open = (1..).zip(sessions).map(|(id, session)| {
             let request = OpenSessionRequest {
                 session_id: session.clone(),
@@ -45,25 +45,25 @@ impl Conversation {
             };
             (id, Kind::OpenSession(request))
         });
-        conversation.say(open).await?;
+        stream.send(open).await?;
         let mut missing = sessions.len();
         while missing > 0 {
-            let answers = timeout(PATIENCE, conversation.hear()).await.context("sessions take too long to open")??;
+            let answers = timeout(TIMEOUT, stream.receive()).await.context("sessions take too long to open")??;
             for answer in answers {
                 match answer.kind {
                     Some(Answered::OpenSession(_)) => missing -= 1,
-                    other => bail!("a session is not opened: {other:?}"),
+                    other => bail!("a session was not opened: {other:?}"),
                 }
             }
         }
-        Ok(conversation)
+        Ok(stream)
     }
 
     /// Sends commands in one message.
     ///
     /// # Errors
     /// If the stream has ended.
-    pub async fn say(&self, commands: impl IntoIterator<Item = (u64, Kind)>) -> anyhow::Result<()> {
+    pub async fn send(&self, commands: impl IntoIterator<Item = (u64, Kind)>) -> anyhow::Result<()> {
         let commands =
             commands.into_iter().map(|(id, kind)| Command { id, kind: Some(kind), ..Command::default() }).collect();
         self.requests.send(StreamRequest { commands }).await.context("the stream has ended")
@@ -73,7 +73,7 @@ impl Conversation {
     ///
     /// # Errors
     /// If the stream has ended.
-    pub async fn hear(&mut self) -> anyhow::Result<Vec<Answer>> {
+    pub async fn receive(&mut self) -> anyhow::Result<Vec<Answer>> {
         let message = self.responses.message().await.context("the stream broke")?;
         Ok(message.context("the server has ended the stream")?.answers)
     }
