@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 
 use crate::target::empty;
-use crate::work::killed::victim;
+use crate::work::killed::holder;
 
 /// Measures Tenure beside its peers
 #[derive(Debug, Parser)]
@@ -52,8 +52,8 @@ pub enum Part {
         port: u16,
     },
     /// Holds a lock until it is killed
-    #[command(name = victim::ARGUMENT, hide = true)]
-    Hold(victim::Victim),
+    #[command(name = holder::ARGUMENT, hide = true)]
+    Hold(holder::Holder),
 }
 
 /// The duration of a measurement in the short form.

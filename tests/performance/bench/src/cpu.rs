@@ -83,26 +83,26 @@ pub fn server_memory(processes: &Processes) -> f64 {
 }
 
 /// The processor use, in cores, below which processes count as idle, and the time over which it is measured.
-const QUIET: f64 = 0.1;
-const LOOK: Duration = Duration::from_millis(500);
+const IDLE: f64 = 0.1;
+const SAMPLE: Duration = Duration::from_millis(500);
 
 /// The limit of the wait for idleness.
-const PATIENCE: Duration = Duration::from_secs(180);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// Waits until these processes are idle. Returns how long that took.
 ///
 /// # Errors
 /// If they do not become idle.
-pub async fn quiet(processes: &Processes) -> anyhow::Result<Duration> {
+pub async fn wait_until_idle(processes: &Processes) -> anyhow::Result<Duration> {
     let start = Instant::now();
     loop {
         let (meter, before) = (Meter::start(processes), start.elapsed());
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(SAMPLE).await;
         let usage = meter.usage();
-        if usage.server + usage.database < QUIET {
+        if usage.server + usage.database < IDLE {
             return Ok(before);
         }
-        ensure!(before < PATIENCE, "still at work after {PATIENCE:?}: {usage:?}");
+        ensure!(before < TIMEOUT, "still busy after {TIMEOUT:?}: {usage:?}");
     }
 }
 
@@ -117,16 +117,16 @@ impl Table {
     }
 
     fn time_of(&self, roots: &[u32], with_children: bool) -> Duration {
-        let family = if with_children { self.family(roots) } else { roots.to_vec() };
-        family.iter().filter_map(|id| self.0.get(id)).map(|(_, time)| *time).sum()
+        let all = if with_children { self.with_descendants(roots) } else { roots.to_vec() };
+        all.iter().filter_map(|id| self.0.get(id)).map(|(_, time)| *time).sum()
     }
 
     /// In MB.
     fn memory_of(&self, roots: &[u32]) -> f64 {
-        self.family(roots).into_iter().filter_map(memory).sum::<u64>() as f64 / 1e3
+        self.with_descendants(roots).into_iter().filter_map(memory).sum::<u64>() as f64 / 1e3
     }
 
-    fn family(&self, roots: &[u32]) -> Vec<u32> {
+    fn with_descendants(&self, roots: &[u32]) -> Vec<u32> {
         let mut found = roots.to_vec();
         let mut next = 0;
         while let Some(parent) = found.get(next).copied() {
@@ -144,10 +144,10 @@ fn parent_and_time(id: u32) -> Option<(u32, Duration)> {
     let fields: Vec<&str> = rest.split_whitespace().collect();
     let parent = fields.get(1)?.parse().ok()?;
     let ticks = fields.get(11..15)?.iter().filter_map(|field| field.parse::<u64>().ok()).sum();
-    Some((parent, ticks_long(ticks)))
+    Some((parent, ticks_to_duration(ticks)))
 }
 
-fn ticks_long(ticks: u64) -> Duration {
+fn ticks_to_duration(ticks: u64) -> Duration {
     Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
@@ -164,8 +164,8 @@ fn machine() -> Duration {
     let first = stat.lines().next().unwrap_or_default();
     // cpu user nice system idle iowait irq softirq steal
     let fields = first.split_whitespace().skip(1).map(|field| field.parse::<u64>().unwrap_or_default());
-    let busy = fields.take(8).enumerate().filter(|(place, _)| *place != 3 && *place != 4).map(|(_, ticks)| ticks);
-    ticks_long(busy.sum())
+    let busy = fields.take(8).enumerate().filter(|(index, _)| *index != 3 && *index != 4).map(|(_, ticks)| ticks);
+    ticks_to_duration(busy.sum())
 }
 
 #[cfg(test)]
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_this_process() {
+    fn usage_counts_this_process() {
         let meter = Meter::start(&Processes { server: vec![std::process::id()], database: Vec::new() });
         // The wall time depends on other processes, so the loop counts processor time.
         let used = || Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).expect("a time");

@@ -26,7 +26,7 @@ pub async fn bench(settings: &Settings) -> anyhow::Result<()> {
     for work in works.iter().filter(|work| settings.wants_work(work.name)) {
         let mut done = run::run(work, settings).await;
         failures.append(&mut done.failures);
-        report::keep(work, done, settings)?;
+        report::store(work, done, settings)?;
     }
     if let Some(out) = &settings.out {
         report::publish(&works, out)?;

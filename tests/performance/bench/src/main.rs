@@ -17,7 +17,7 @@ async fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match &arguments.part {
         Some(Part::ServeEmpty { port }) => empty::serve(*port).await,
-        Some(Part::Hold(victim)) => victim.hold().await,
+        Some(Part::Hold(holder)) => holder.hold().await,
         None => bench(&arguments.settings()).await,
     };
     match done {

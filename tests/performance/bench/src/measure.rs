@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use crate::cpu::{Meter, Processes, Usage};
 
 /// How long the last turns may take after the measurement.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The parameters of a measurement.
 #[derive(Clone, Copy, Debug)]
@@ -78,8 +78,8 @@ impl Latency {
     pub fn of(mut times: Vec<Duration>) -> Option<Self> {
         times.sort_unstable();
         let at = |share: f64| {
-            let place = (times.len() as f64 * share).ceil() as usize;
-            times.get(place.saturating_sub(1)).map(|time| time.as_secs_f64() * 1e3)
+            let index = (times.len() as f64 * share).ceil() as usize;
+            times.get(index.saturating_sub(1)).map(|time| time.as_secs_f64() * 1e3)
         };
         Some(Self { p50: at(0.5)?, p99: at(0.99)?, max: at(1.0)? })
     }
@@ -116,10 +116,10 @@ pub async fn closed_loop<U: User>(
     phase.store(COUNTING, Ordering::Relaxed);
     tokio::time::sleep(load.time).await;
     // Failures are returned when the tasks are joined.
-    let _ = tokio::time::timeout(PATIENCE, first.notified()).await;
+    let _ = tokio::time::timeout(TIMEOUT, first.notified()).await;
     phase.store(OVER, Ordering::Relaxed);
     let (wall, usage) = (start.elapsed(), meter.usage());
-    let ended = tokio::time::timeout(PATIENCE, tasks.join_all()).await.context("a turn does not end")?;
+    let ended = tokio::time::timeout(TIMEOUT, tasks.join_all()).await.context("a turn does not end")?;
 
     let mut users = Vec::new();
     let (mut times, mut turns) = (Vec::new(), Vec::new());
@@ -200,20 +200,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn waits_for_one_turn_at_least() {
+    async fn measurement_has_at_least_one_turn() {
         let (figures, users) = closed_loop(&load(), &Processes::default(), vec![Slow, Slow]).await.expect("figures");
         assert!(figures.rate.is_some_and(|rate| rate > 0.0) && figures.latency.is_some_and(|of| of.p50 >= 50.0));
         assert_eq!(users.len(), 2);
     }
 
     #[tokio::test]
-    async fn tells_of_a_turn_that_fails() {
+    async fn error_of_a_turn_is_returned() {
         let error = closed_loop(&load(), &Processes::default(), vec![Broken]).await.map(drop).expect_err("a failure");
         assert_eq!(error.to_string(), "broken");
     }
 
     #[test]
-    fn sums_up_by_rank() {
+    fn latency_is_computed_by_rank() {
         let times = (1..=200).rev().map(Duration::from_millis).collect();
         assert_eq!(Latency::of(times), Some(Latency { p50: 100.0, p99: 198.0, max: 200.0 }));
         assert_eq!(Latency::of(vec![Duration::from_millis(7)]), Some(Latency { p50: 7.0, p99: 7.0, max: 7.0 }));

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn takes_the_median() {
+    fn spread_has_the_median() {
         assert_eq!(Spread::of([3.0, 1.0, 2.0]), Some(Spread { median: 2.0, least: 1.0, most: 3.0 }));
         assert_eq!(Spread::of([4.0, 1.0]), Some(Spread { median: 2.5, least: 1.0, most: 4.0 }));
         assert_eq!(Spread::of([]), None);

@@ -16,7 +16,7 @@ use crate::work::{Candidate, Levels, Subject, Work};
 const SETTLING: Duration = Duration::from_millis(200);
 
 /// The limit of a measurement, including set-up and clean-up.
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Clients with a smaller share of the average turns than this are reported.
 const STARVED: f64 = 0.5;
@@ -52,7 +52,7 @@ pub async fn run(work: &Work, settings: &Settings) -> Done {
                 number += 1;
                 match turn(candidate, subject, &lab, &load(number, level, settings)).await {
                     Ok(figures) => {
-                        say(round, level, &target, &figures);
+                        print_line(round, level, &target, &figures);
                         done.records.push(Record { work: work.name.to_string(), target, level, round, figures });
                     }
                     Err(error) => {
@@ -85,11 +85,11 @@ async fn turn(
         Some(subject) => subject,
         none => none.insert(candidate.start(lab).await?),
     };
-    tokio::time::timeout(PATIENCE, subject.measure(load)).await.context("it does not end")?
+    tokio::time::timeout(TIMEOUT, subject.measure(load)).await.context("the measurement does not end")?
 }
 
 /// Prints one line per measurement.
-fn say(round: u32, level: usize, target: &str, figures: &Figures) {
+fn print_line(round: u32, level: usize, target: &str, figures: &Figures) {
     let rate = figures.rate.map_or_else(String::new, |rate| format!("{rate:.0}/s"));
     let latency = figures.latency.map_or_else(String::new, |latency| {
         format!("p50 {:.3}  p99 {:.3}  max {:.1} ms", latency.p50, latency.p99, latency.max)

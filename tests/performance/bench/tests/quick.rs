@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-use tenure_bench::report::Kept;
+use tenure_bench::report::Stored;
 use tenure_bench::work;
 
 #[test]
-fn measures_every_target() {
+fn every_target_is_measured() {
     let out = tempfile::tempdir().expect("a folder");
     let mut bench = Command::new(env!("CARGO_BIN_EXE_tenure-bench"));
     let status = bench.args(["--quick", "--out"]).arg(out.path()).status().expect("the bench");
@@ -17,10 +17,10 @@ fn measures_every_target() {
     for work in work::all() {
         let file = out.path().join("results").join(format!("{}.json", work.name));
         let text = fs::read_to_string(file).expect("results");
-        let kept: Kept = serde_json::from_str(&text).expect("results as JSON");
-        let measured: BTreeSet<&str> = kept.records.iter().map(|record| record.target.as_str()).collect();
-        let meant: BTreeSet<&str> = work.candidates.iter().map(|candidate| candidate.name.as_str()).collect();
-        assert_eq!(measured, meant, "of {}", work.name);
+        let stored: Stored = serde_json::from_str(&text).expect("results as JSON");
+        let measured: BTreeSet<&str> = stored.records.iter().map(|record| record.target.as_str()).collect();
+        let expected: BTreeSet<&str> = work.candidates.iter().map(|candidate| candidate.name.as_str()).collect();
+        assert_eq!(measured, expected, "of {}", work.name);
     }
     let page = fs::read_to_string(out.path().join("README.md")).expect("a page");
     assert!(page.contains("### pairs") && page.contains("](pairs-rate.svg)"), "{page}");

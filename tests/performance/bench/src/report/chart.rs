@@ -94,9 +94,9 @@ pub fn draw(picture: &Picture, records: &[Record]) -> String {
         .filter(|(_, heights): &(_, Vec<Option<f64>>)| heights.iter().any(Option::is_some))
         .collect();
     let scale = Scale::of(lines.iter().flat_map(|(_, heights)| heights.iter().flatten().copied()));
-    let across = |place: usize| {
+    let across = |index: usize| {
         let steps = levels.len().saturating_sub(1).max(1) as f64;
-        LEFT + (WIDTH - LEFT - RIGHT) * place as f64 / steps
+        LEFT + (WIDTH - LEFT - RIGHT) * index as f64 / steps
     };
 
     let mut svg = Svg::default();
@@ -109,17 +109,17 @@ pub fn draw(picture: &Picture, records: &[Record]) -> String {
         ));
         svg.text(LEFT - 8.0, y + 4.0, "tick", "end", &label);
     }
-    for (place, level) in levels.iter().enumerate() {
-        svg.text(across(place), HEIGHT - BOTTOM + 20.0, "tick", "middle", &whole(*level as f64));
+    for (index, level) in levels.iter().enumerate() {
+        svg.text(across(index), HEIGHT - BOTTOM + 20.0, "tick", "middle", &whole(*level as f64));
     }
     let mut ends: Vec<(f64, &Line, f64)> = Vec::new();
     for (line, heights) in &lines {
-        let there = heights.iter().enumerate().filter_map(|(place, value)| Some((across(place), (*value)?)));
-        let points: Vec<(f64, f64)> = there.collect();
+        let known = heights.iter().enumerate().filter_map(|(index, value)| Some((across(index), (*value)?)));
+        let points: Vec<(f64, f64)> = known.collect();
         svg.line(line, points.iter().map(|(x, value)| (*x, scale.down(*value))));
         ends.extend(points.last().map(|(_, value)| (scale.down(*value), *line, *value)));
     }
-    for (y, (_, line, value)) in apart(&mut ends) {
+    for (y, (_, line, value)) in separate_labels(&mut ends) {
         svg.text_in(line.color, WIDTH - RIGHT + 12.0, y + 4.0, &format!("{} {}", line.label, short(value)));
     }
     svg.finish()
@@ -137,18 +137,18 @@ fn height(figure: Figure, line: &Line, level: usize, records: &[Record]) -> Opti
 }
 
 /// Separates overlapping labels: downwards from the top, and then upwards from the bottom.
-fn apart<'a>(ends: &'a mut [(f64, &'a Line, f64)]) -> Vec<(f64, (f64, &'a Line, f64))> {
+fn separate_labels<'a>(ends: &'a mut [(f64, &'a Line, f64)]) -> Vec<(f64, (f64, &'a Line, f64))> {
     ends.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let mut places: Vec<f64> = ends.iter().map(|(y, _, _)| *y).collect();
-    for place in 1..places.len() {
-        places[place] = places[place].max(places[place - 1] + LABEL);
+    let mut positions: Vec<f64> = ends.iter().map(|(y, _, _)| *y).collect();
+    for index in 1..positions.len() {
+        positions[index] = positions[index].max(positions[index - 1] + LABEL);
     }
     let mut lowest = HEIGHT - BOTTOM;
-    for place in places.iter_mut().rev() {
-        *place = place.min(lowest);
-        lowest = *place - LABEL;
+    for position in positions.iter_mut().rev() {
+        *position = position.min(lowest);
+        lowest = *position - LABEL;
     }
-    places.into_iter().zip(ends.iter().copied()).collect()
+    positions.into_iter().zip(ends.iter().copied()).collect()
 }
 
 /// Abbreviates a number: 12,345 is 12.3k.
@@ -240,7 +240,7 @@ mod tests {
     const LINE: Line = Line { target: "one", label: "One", color: "#000", stroke: Stroke::Bold };
 
     #[test]
-    fn draws_what_was_measured() {
+    fn chart_has_the_measured_points() {
         let picture = Picture { work: "w", title: "T", figure: Figure::Rate, lines: vec![LINE] };
         let record = |level, rate| {
             let figures = Figures { rate: Some(rate), ..Figures::default() };
@@ -252,10 +252,10 @@ mod tests {
     }
 
     #[test]
-    fn labels_do_not_lie_on_each_other() {
+    fn labels_do_not_overlap() {
         let bottom = HEIGHT - BOTTOM;
         let mut ends = [(bottom, &LINE, 1.0), (bottom - 1.0, &LINE, 2.0), (60.0, &LINE, 3.0), (61.0, &LINE, 4.0)];
-        let places: Vec<f64> = apart(&mut ends).into_iter().map(|(y, _)| y).collect();
-        assert!(places.windows(2).all(|two| two[1] - two[0] >= LABEL) && places[3] <= bottom, "{places:?}");
+        let positions: Vec<f64> = separate_labels(&mut ends).into_iter().map(|(y, _)| y).collect();
+        assert!(positions.windows(2).all(|two| two[1] - two[0] >= LABEL) && positions[3] <= bottom, "{positions:?}");
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use super::{Kept, pictures, table};
+use super::{Stored, pictures, table};
 use crate::machine::Machine;
 use crate::work::Work;
 
@@ -13,17 +13,17 @@ use crate::work::Work;
 const TEMPLATE: &str = include_str!("../../../../results/bench/README.md");
 
 /// Writes `README.md`.
-pub fn write(all: &[(&Work, Kept)], out: &Path) -> anyhow::Result<()> {
+pub fn write(all: &[(&Work, Stored)], out: &Path) -> anyhow::Result<()> {
     let file = out.join("README.md");
     let page = fs::read_to_string(&file).unwrap_or_else(|_| TEMPLATE.to_string());
-    let goals = table::goals(all.iter().map(|(work, kept)| (*work, kept.records.as_slice()))).unwrap_or_default();
+    let goals = table::goals(all.iter().map(|(work, stored)| (*work, stored.records.as_slice()))).unwrap_or_default();
     let page = replace(&page, "goals", &goals)?;
-    let works: Vec<String> = all.iter().map(|(work, kept)| section(work, kept)).collect();
+    let works: Vec<String> = all.iter().map(|(work, stored)| section(work, stored)).collect();
     let page = replace(&page, "works", &works.join("\n"))?;
     fs::write(&file, page).with_context(|| file.display().to_string())
 }
 
-fn section(work: &Work, kept: &Kept) -> String {
+fn section(work: &Work, stored: &Stored) -> String {
     let pictures = pictures::all().into_iter().filter(|picture| picture.work == work.name);
     let pictures: Vec<String> = pictures.map(|of| format!("![{}]({})\n\n", of.title, of.file())).collect();
     format!(
@@ -31,22 +31,22 @@ fn section(work: &Work, kept: &Kept) -> String {
         work.name,
         work.title,
         pictures.concat(),
-        table::of_work(work, &kept.records),
-        place(kept)
+        table::of_work(work, &stored.records),
+        conditions(stored)
     )
 }
 
 /// The machine and the parameters of a work's run.
-fn place(kept: &Kept) -> String {
-    let Machine { day, commit, processor, cores, memory, kernel, sync, versions } = &kept.machine;
+fn conditions(stored: &Stored) -> String {
+    let Machine { day, commit, processor, cores, memory, kernel, sync, versions } = &stored.machine;
     let sync = sync.map_or_else(String::new, |sync| {
         format!("; writing and syncing 4 KiB took {:.2} ms (p50; p99 {:.2} ms)", sync.p50, sync.p99)
     });
     format!(
         "Measured on {day} at commit {commit}: medians of {} rounds of {} s each; {cores} cores ({processor}), {memory:.0} GB, \
          Linux {kernel}{sync}. {}.\n",
-        kept.rounds,
-        kept.seconds,
+        stored.rounds,
+        stored.seconds,
         versions.join("; ")
     )
 }
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replaces_only_what_is_between_the_markers() {
+    fn only_sections_between_markers_are_replaced() {
         let page = replace("a\n<!-- begin x -->\nold\n<!-- end x -->\nb\n", "x", "new").expect("markers");
         assert_eq!(page, "a\n<!-- begin x -->\n\nnew\n<!-- end x -->\nb\n");
         assert_eq!(replace(&page, "x", "new").expect("markers"), page);
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_has_the_markers() {
+    fn page_has_all_markers() {
         write(&[], tempfile::tempdir().expect("a folder").path()).expect("a page");
     }
 }

@@ -85,10 +85,10 @@ fn row(goal: &Goal, records: &[Record]) -> Option<String> {
         Bound::AtLeast(least) => format!("≥ {least}"),
         Bound::AtMost(most) => format!("≤ {most}"),
     };
-    let verdict = if goal.bound.holds(value.median) { "yes" } else { "**no**" };
+    let reached = if goal.bound.holds(value.median) { "yes" } else { "**no**" };
     let Spread { median, least, most } = value;
     let (median, least, most) = (round(median), round(least), round(most));
-    Some(format!("| {} | {bound} | {median} | {least} ... {most} | {verdict} |", goal.text))
+    Some(format!("| {} | {bound} | {median} | {least} ... {most} | {reached} |", goal.text))
 }
 
 fn median(figures: &[&Figures], of: impl Fn(&Figures) -> Option<f64>) -> Option<f64> {
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn writes_numbers_for_people() {
+    fn numbers_are_rounded_and_grouped() {
         let numbers = [0.0, 0.123, 12.34, 999.6, 1_234_567.0, -4_321.0];
         assert_eq!(numbers.map(round), ["0.00", "0.12", "12.3", "1,000", "1,234,567", "-4,321"]);
         assert_eq!([0.0456, 1.234].map(milliseconds), ["0.046", "1.23"]);

@@ -38,7 +38,7 @@ pub fn work() -> Work {
 const TIMES: usize = 10;
 
 /// The limit of a start.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The interval of the readiness checks.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -80,7 +80,7 @@ async fn start(options: &TenuredOptions) -> anyhow::Result<Duration> {
         }
         anyhow::Ok(start.elapsed())
     };
-    let serves = async { tokio::time::timeout(PATIENCE, serves).await.context("it does not serve")? };
+    let serves = async { tokio::time::timeout(TIMEOUT, serves).await.context("it does not serve")? };
     let (took, ()) = tokio::try_join!(serves, server.start_again())?;
     Ok(took)
 }

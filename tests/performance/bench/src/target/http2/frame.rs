@@ -3,7 +3,7 @@
 use anyhow::ensure;
 
 /// The connection preface.
-pub const OPENING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// The length of a frame header, in bytes.
 pub const HEADER: usize = 9;
@@ -11,14 +11,14 @@ pub const HEADER: usize = 9;
 /// The default maximum frame size, in bytes.
 const LONGEST: usize = 16 << 10;
 
-const WIDEST: u32 = 0x7fff_ffff;
+const MAX_WINDOW: u32 = 0x7fff_ffff;
 /// The initial window of a connection.
-const NARROW: u32 = 65_535;
+const INITIAL_WINDOW: u32 = 65_535;
 /// The setting of the initial stream window.
 const INITIAL_WINDOW_SIZE: [u8; 2] = [0, 4];
 
 const END_STREAM: u8 = 1;
-const ANSWER: u8 = 1;
+const ACK: u8 = 1;
 const END_HEADERS: u8 = 4;
 const PADDED: u8 = 8;
 
@@ -80,8 +80,8 @@ impl Header {
     }
 
     /// Whether this is an acknowledgement of our settings or ping.
-    pub fn is_answer(self) -> bool {
-        self.flags & ANSWER != 0
+    pub fn is_ack(self) -> bool {
+        self.flags & ACK != 0
     }
 }
 
@@ -90,29 +90,29 @@ pub fn settings() -> Vec<u8> {
     let mut bytes = Vec::new();
     begin(&mut bytes, 6, 4, 0, 0);
     bytes.extend(INITIAL_WINDOW_SIZE);
-    bytes.extend(WIDEST.to_be_bytes());
+    bytes.extend(MAX_WINDOW.to_be_bytes());
     bytes
 }
 
 /// Raises the connection's window to the maximum.
-pub fn widest_window() -> Vec<u8> {
+pub fn max_window() -> Vec<u8> {
     let mut bytes = Vec::new();
     begin(&mut bytes, 4, 8, 0, 0);
-    bytes.extend((WIDEST - NARROW).to_be_bytes());
+    bytes.extend((MAX_WINDOW - INITIAL_WINDOW).to_be_bytes());
     bytes
 }
 
 /// Acknowledges the server's settings.
-pub fn settings_taken() -> Vec<u8> {
+pub fn settings_ack() -> Vec<u8> {
     let mut bytes = Vec::new();
-    begin(&mut bytes, 0, 4, ANSWER, 0);
+    begin(&mut bytes, 0, 4, ACK, 0);
     bytes
 }
 
 /// Acknowledges the server's ping.
-pub fn pong(ping: &[u8]) -> Vec<u8> {
+pub fn ping_ack(ping: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    begin(&mut bytes, ping.len(), 6, ANSWER, 0);
+    begin(&mut bytes, ping.len(), 6, ACK, 0);
     bytes.extend(ping);
     bytes
 }
@@ -149,8 +149,8 @@ pub fn message(bytes: &mut Vec<u8>, stream: u32, message: &[u8], is_last: bool) 
     body.extend(message);
     let frames = body.chunks(LONGEST);
     let last = frames.len() - 1;
-    for (place, part) in frames.enumerate() {
-        let flags = if is_last && place == last { END_STREAM } else { 0 };
+    for (index, part) in frames.enumerate() {
+        let flags = if is_last && index == last { END_STREAM } else { 0 };
         begin(bytes, part.len(), 0, flags, stream);
         bytes.extend(part);
     }

@@ -12,7 +12,7 @@ use anyhow::{Context, bail, ensure};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use self::frame::{HEADER, Header, Kind, OPENING};
+use self::frame::{HEADER, Header, Kind, PREFACE};
 
 /// The size of a read, in bytes.
 const READ: usize = 16 << 10;
@@ -45,9 +45,9 @@ impl Connection {
         stream.set_nodelay(true)?;
         let authority = format!("127.0.0.1:{port}");
         let mut output = Output { bytes: Vec::new(), authority, next_stream: 1 };
-        output.bytes.extend(OPENING);
+        output.bytes.extend(PREFACE);
         output.bytes.extend(frame::settings());
-        output.bytes.extend(frame::widest_window());
+        output.bytes.extend(frame::max_window());
         Ok(Self { stream, input: Vec::new(), output, parts: HashMap::new() })
     }
 
@@ -77,14 +77,14 @@ impl Connection {
                     let output = &mut self.output;
                     messages(&mut self.parts, header.stream, payload, |message| take(header.stream, message, output))?;
                 }
-                Kind::Settings | Kind::Ping if header.is_answer() => {}
-                Kind::Settings => self.output.bytes.extend(frame::settings_taken()),
-                Kind::Ping => self.output.bytes.extend(frame::pong(payload)),
-                Kind::Reset => bail!("the server resets stream {}", header.stream),
-                Kind::GoAway => bail!("the server goes away"),
+                Kind::Settings | Kind::Ping if header.is_ack() => {}
+                Kind::Settings => self.output.bytes.extend(frame::settings_ack()),
+                Kind::Ping => self.output.bytes.extend(frame::ping_ack(payload)),
+                Kind::Reset => bail!("the server reset stream {}", header.stream),
+                Kind::GoAway => bail!("the server sent GOAWAY"),
                 Kind::Headers | Kind::Other => {}
             }
-            ensure!(!header.ends_stream(), "the server ends stream {}", header.stream);
+            ensure!(!header.ends_stream(), "the server ended stream {}", header.stream);
             read = end;
         }
         self.input.drain(..read);
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn puts_messages_together() {
+    fn split_messages_are_reassembled() {
         let mut parts = HashMap::new();
         let mut taken: Vec<Vec<u8>> = Vec::new();
         let bytes = [0, 0, 0, 0, 2, 7, 8, 0, 0, 0, 0, 1, 9];
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn calls_a_server() {
+    async fn call_is_answered() {
         let port = tenure_harness::free_port().expect("a port");
         let server = tokio::spawn(crate::target::empty::serve(port));
         let mut connection = loop {

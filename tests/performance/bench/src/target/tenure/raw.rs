@@ -19,7 +19,7 @@ const PATH: &str = "/tenure.v1.ClientService/Stream";
 const RENEWAL: u64 = 1;
 
 /// The limit of the wait for the answers to a request.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A connection with streams.
 #[derive(Debug)]
@@ -45,9 +45,9 @@ impl Raw {
     ///
     /// # Errors
     /// If a command is rejected, or a lock is not free.
-    pub async fn ask(&mut self, asked: impl IntoIterator<Item = (u32, Vec<Commanded>)>) -> anyhow::Result<()> {
+    pub async fn execute(&mut self, requests: impl IntoIterator<Item = (u32, Vec<Commanded>)>) -> anyhow::Result<()> {
         let mut left: usize = 0;
-        for (stream, commands) in asked {
+        for (stream, commands) in requests {
             let count = commands.len();
             left += count;
             let message = encode(self.last_id + 1, commands);
@@ -56,10 +56,10 @@ impl Raw {
         }
         while left > 0 {
             let receive = self.connection.receive(|_, message, _| {
-                left = left.checked_sub(carried_out(message)?).context("more answers than commands")?;
+                left = left.checked_sub(successes(message)?).context("more answers than commands")?;
                 Ok(())
             });
-            tokio::time::timeout(PATIENCE, receive).await.context("no answer")??;
+            tokio::time::timeout(TIMEOUT, receive).await.context("no answer")??;
         }
         Ok(())
     }
@@ -96,15 +96,15 @@ pub fn keep_alive(sessions: Vec<String>) -> Vec<u8> {
 ///
 /// # Errors
 /// If it is another message, or a session was not renewed.
-pub fn kept(message: &[u8]) -> anyhow::Result<usize> {
-    let mut kept = 0;
+pub fn renewed(message: &[u8]) -> anyhow::Result<usize> {
+    let mut count = 0;
     for answer in StreamResponse::decode(message)?.answers {
         let Some(Answered::KeepAlive(sessions)) = answer.kind else { bail!("no renewal: {:?}", answer.kind) };
-        let renewed = |session: &KeptSession| session.ttl.is_some();
-        ensure!(sessions.sessions.iter().all(renewed), "not all are renewed: {:?}", sessions.sessions);
-        kept += sessions.sessions.len();
+        let is_renewed = |session: &KeptSession| session.ttl.is_some();
+        ensure!(sessions.sessions.iter().all(is_renewed), "not all are renewed: {:?}", sessions.sessions);
+        count += sessions.sessions.len();
     }
-    Ok(kept)
+    Ok(count)
 }
 
 fn encode(first_id: u64, commands: Vec<Commanded>) -> Vec<u8> {
@@ -114,11 +114,11 @@ fn encode(first_id: u64, commands: Vec<Commanded>) -> Vec<u8> {
 }
 
 /// The number of commands that a message reports as successful.
-fn carried_out(message: &[u8]) -> anyhow::Result<usize> {
+fn successes(message: &[u8]) -> anyhow::Result<usize> {
     let answers = StreamResponse::decode(message)?.answers;
     for answer in &answers {
         match &answer.kind {
-            Some(Answered::Refusal(refusal)) => bail!("refused: {refusal:?}"),
+            Some(Answered::Refusal(refusal)) => bail!("rejected: {refusal:?}"),
             Some(Answered::Acquire(acquired)) => ensure!(acquired.acquired, "a lock is not free"),
             _ => ensure!(answer.id != 0, "a notice: {:?}", answer.kind),
         }

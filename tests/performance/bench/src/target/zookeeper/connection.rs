@@ -20,10 +20,10 @@ const LONGEST: u32 = 1 << 20;
 
 /// A session. Clones share it.
 #[derive(Clone, Debug)]
-pub struct Connection(Arc<Line>);
+pub struct Connection(Arc<Shared>);
 
 #[derive(Debug, Default)]
-struct Line {
+struct Shared {
     queue: Mutex<Queue>,
     /// Notified when output is pending.
     more: Notify,
@@ -35,7 +35,7 @@ struct Queue {
     out: Vec<u8>,
     last_xid: i32,
     /// Pending requests; answers arrive in the order of requests.
-    waiting: VecDeque<(i32, Wanted)>,
+    waiting: VecDeque<(i32, Expected)>,
     /// The watchers of each node's next change.
     watching: HashMap<String, Vec<oneshot::Sender<()>>>,
     ended: bool,
@@ -43,7 +43,7 @@ struct Queue {
 
 /// The part of an answer that the caller wants.
 #[derive(Debug)]
-enum Wanted {
+enum Expected {
     Header(oneshot::Sender<Header>),
     /// The whole frame.
     Frame(oneshot::Sender<Vec<u8>>),
@@ -57,32 +57,32 @@ impl Connection {
         stream.write_all(&Frame::connect(TIMEOUT).finish()).await?;
         read_frame(&mut stream, &mut Vec::new()).await.context("ZooKeeper opens no session")?;
         let (read, write) = stream.into_split();
-        let line = Arc::new(Line::default());
-        tokio::spawn(write_all(Arc::clone(&line), write));
-        tokio::spawn(read_all(Arc::clone(&line), read));
-        Ok(Self(line))
+        let shared = Arc::new(Shared::default());
+        tokio::spawn(write_all(Arc::clone(&shared), write));
+        tokio::spawn(read_all(Arc::clone(&shared), read));
+        Ok(Self(shared))
     }
 
     /// Creates an ephemeral node.
     pub async fn create(&self, path: &str, data: &[u8]) -> anyhow::Result<()> {
-        self.ask(|xid| Frame::create(xid, path, data, Lifetime::Ephemeral)).await
+        self.request(|xid| Frame::create(xid, path, data, Lifetime::Ephemeral)).await
     }
 
     /// Creates a persistent node.
-    pub async fn create_lasting(&self, path: &str) -> anyhow::Result<()> {
-        self.ask(|xid| Frame::create(xid, path, b"", Lifetime::Persistent)).await
+    pub async fn create_persistent(&self, path: &str) -> anyhow::Result<()> {
+        self.request(|xid| Frame::create(xid, path, b"", Lifetime::Persistent)).await
     }
 
     /// Creates an ephemeral sequential node, and returns its name, which ends with the sequence number.
-    pub async fn create_numbered(&self, path: &str) -> anyhow::Result<String> {
-        let frame = self.ask_for(|xid| Frame::create(xid, path, b"", Lifetime::EphemeralSequential)).await?;
+    pub async fn create_sequential(&self, path: &str) -> anyhow::Result<String> {
+        let frame = self.request_frame(|xid| Frame::create(xid, path, b"", Lifetime::EphemeralSequential)).await?;
         Header::read(&frame)?.check()?;
         Ok(Body::of(&frame).text()?.to_string())
     }
 
     /// The names of a node's children, unordered.
     pub async fn children(&self, path: &str) -> anyhow::Result<Vec<String>> {
-        let frame = self.ask_for(|xid| Frame::children(xid, path)).await?;
+        let frame = self.request_frame(|xid| Frame::children(xid, path)).await?;
         Header::read(&frame)?.check()?;
         let mut body = Body::of(&frame);
         (0..body.int()?).map(|_| Ok(body.text()?.to_string())).collect()
@@ -90,50 +90,50 @@ impl Connection {
 
     /// Waits until a node changes. Returns at once if it does not exist.
     pub async fn changed(&self, path: &str) -> anyhow::Result<()> {
-        let (tell, told) = oneshot::channel();
-        self.0.queue().watching.entry(path.to_string()).or_default().push(tell);
-        let frame = self.ask_for(|xid| Frame::get_watched(xid, path)).await?;
+        let (sender, notified) = oneshot::channel();
+        self.0.queue().watching.entry(path.to_string()).or_default().push(sender);
+        let frame = self.request_frame(|xid| Frame::get_watched(xid, path)).await?;
         let header = Header::read(&frame)?;
         if header.error == NO_NODE {
             self.0.queue().watching.remove(path);
             return Ok(());
         }
         header.check()?;
-        told.await.context("the connection to ZooKeeper broke")
+        notified.await.context("the connection to ZooKeeper broke")
     }
 
     /// Removes a node.
     pub async fn delete(&self, path: &str) -> anyhow::Result<()> {
-        self.ask(|xid| Frame::delete(xid, path)).await
+        self.request(|xid| Frame::delete(xid, path)).await
     }
 
     /// Ends the session.
     pub async fn close(&self) -> anyhow::Result<()> {
-        self.ask(Frame::close).await
+        self.request(Frame::close).await
     }
 
-    async fn ask(&self, frame: impl FnOnce(i32) -> Frame) -> anyhow::Result<()> {
+    async fn request(&self, frame: impl FnOnce(i32) -> Frame) -> anyhow::Result<()> {
         let (answer, answered) = oneshot::channel();
-        self.0.send(frame, Wanted::Header(answer))?;
+        self.0.send(frame, Expected::Header(answer))?;
         answered.await.context("the connection to ZooKeeper broke")?.check()
     }
 
-    async fn ask_for(&self, frame: impl FnOnce(i32) -> Frame) -> anyhow::Result<Vec<u8>> {
+    async fn request_frame(&self, frame: impl FnOnce(i32) -> Frame) -> anyhow::Result<Vec<u8>> {
         let (answer, answered) = oneshot::channel();
-        self.0.send(frame, Wanted::Frame(answer))?;
+        self.0.send(frame, Expected::Frame(answer))?;
         answered.await.context("the connection to ZooKeeper broke")
     }
 }
 
-impl Line {
-    fn send(&self, frame: impl FnOnce(i32) -> Frame, wanted: Wanted) -> anyhow::Result<()> {
+impl Shared {
+    fn send(&self, frame: impl FnOnce(i32) -> Frame, expected: Expected) -> anyhow::Result<()> {
         {
             let mut queue = self.queue();
             ensure!(!queue.ended, "the connection to ZooKeeper is gone");
             queue.last_xid += 1;
             let xid = queue.last_xid;
             queue.out.extend(frame(xid).finish());
-            queue.waiting.push_back((xid, wanted));
+            queue.waiting.push_back((xid, expected));
         }
         self.more.notify_one();
         Ok(())
@@ -153,51 +153,55 @@ impl Line {
 }
 
 /// Writes the pending output; more accumulates meanwhile.
-async fn write_all(line: Arc<Line>, mut stream: OwnedWriteHalf) {
+async fn write_all(shared: Arc<Shared>, mut stream: OwnedWriteHalf) {
     loop {
-        line.more.notified().await;
+        shared.more.notified().await;
         let out = {
-            let mut queue = line.queue();
+            let mut queue = shared.queue();
             if queue.ended {
                 return;
             }
             std::mem::take(&mut queue.out)
         };
         if stream.write_all(&out).await.is_err() {
-            return line.end();
+            return shared.end();
         }
     }
 }
 
-async fn read_all(line: Arc<Line>, stream: OwnedReadHalf) {
+async fn read_all(shared: Arc<Shared>, stream: OwnedReadHalf) {
     let mut stream = BufReader::with_capacity(1 << 16, stream);
     let mut frame = Vec::new();
     // Ends with the connection.
-    while let Ok(()) = answer_one(&line, &mut stream, &mut frame).await {}
-    line.end();
+    while let Ok(()) = read_answer(&shared, &mut stream, &mut frame).await {}
+    shared.end();
 }
 
-async fn answer_one(line: &Line, stream: &mut BufReader<OwnedReadHalf>, frame: &mut Vec<u8>) -> anyhow::Result<()> {
+async fn read_answer(
+    shared: &Shared,
+    stream: &mut BufReader<OwnedReadHalf>,
+    frame: &mut Vec<u8>,
+) -> anyhow::Result<()> {
     read_frame(stream, frame).await?;
     let header = Header::read(frame)?;
     if header.xid == WATCHED {
-        return tell_change(line, frame);
+        return notify_watchers(shared, frame);
     }
-    let Some((xid, answer)) = line.queue().waiting.pop_front() else { bail!("an answer that nobody waits for") };
+    let Some((xid, answer)) = shared.queue().waiting.pop_front() else { bail!("an answer without a request") };
     ensure!(header.xid == xid, "answer {} instead of {xid}", header.xid);
     // The caller may have been dropped.
     match answer {
-        Wanted::Header(answer) => drop(answer.send(header)),
-        Wanted::Frame(answer) => drop(answer.send(frame.clone())),
+        Expected::Header(answer) => drop(answer.send(header)),
+        Expected::Frame(answer) => drop(answer.send(frame.clone())),
     }
     Ok(())
 }
 
 /// Notifies the watchers of a changed node. The frame has the kind of change, the state of the session and the path.
-fn tell_change(line: &Line, frame: &[u8]) -> anyhow::Result<()> {
+fn notify_watchers(shared: &Shared, frame: &[u8]) -> anyhow::Result<()> {
     let mut body = Body::of(frame);
     let (_kind, _state) = (body.int()?, body.int()?);
-    for watcher in line.queue().watching.remove(body.text()?).unwrap_or_default() {
+    for watcher in shared.queue().watching.remove(body.text()?).unwrap_or_default() {
         // The watcher may have been dropped.
         let _ = watcher.send(());
     }

@@ -50,22 +50,22 @@ impl Subject for Locks {
         let mut processes = Vec::new();
         for connection in &self.connections {
             let mut messages = self.redis.subscribe(&channel).await?;
-            let luck = Arc::new(Semaphore::new(0));
-            let told = Arc::clone(&luck);
+            let released = Arc::new(Semaphore::new(0));
+            let notified = Arc::clone(&released);
             let _: AbortHandle = listeners.spawn(async move {
                 while messages.next().await.is_some() {
-                    told.add_permits(1);
+                    notified.add_permits(1);
                 }
             });
-            processes.push((connection.clone(), luck));
+            processes.push((connection.clone(), released));
         }
         let scripts = Arc::new((Script::new(ACQUIRE), Script::new(RELEASE)));
         let contenders =
-            processes.iter().cycle().take(load.level + 1).enumerate().map(|(number, (connection, luck))| {
-                let (connection, luck, scripts) = (connection.clone(), Arc::clone(luck), Arc::clone(&scripts));
+            processes.iter().cycle().take(load.level + 1).enumerate().map(|(number, (connection, released))| {
+                let (connection, released, scripts) = (connection.clone(), Arc::clone(released), Arc::clone(&scripts));
                 Client {
                     connection,
-                    luck,
+                    released,
                     scripts,
                     name: name.clone(),
                     channel: channel.clone(),
@@ -80,7 +80,7 @@ impl Subject for Locks {
 struct Client {
     connection: MultiplexedConnection,
     /// One permit for each release that its process was notified of.
-    luck: Arc<Semaphore>,
+    released: Arc<Semaphore>,
     scripts: Arc<(Script, Script)>,
     name: String,
     channel: String,
@@ -94,7 +94,7 @@ impl Contender for Client {
             acquire.arg(TTL).arg(&self.owner);
             let left: Option<u64> = acquire.invoke_async(&mut self.connection).await?;
             let Some(left) = left else { return Ok(()) };
-            if let Ok(permit) = tokio::time::timeout(Duration::from_millis(left), self.luck.acquire()).await {
+            if let Ok(permit) = tokio::time::timeout(Duration::from_millis(left), self.released.acquire()).await {
                 permit?.forget();
             }
         }

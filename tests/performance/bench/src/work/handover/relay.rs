@@ -1,4 +1,4 @@
-//! The lock's rotation among the clients, which is the same for all targets.
+//! Passes the lock from client to client, in the same way for all targets.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -18,7 +18,7 @@ const HOLD: Duration = Duration::from_millis(3);
 const QUEUEING: Duration = Duration::from_millis(2);
 
 /// The limit of the wait until all have had their last turn.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A client that acquires and releases the lock repeatedly.
 pub trait Contender: Send + 'static {
@@ -32,7 +32,7 @@ const WARMING_UP: u8 = 0;
 const COUNTING: u8 = 1;
 const OVER: u8 = 2;
 
-struct Course {
+struct State {
     phase: AtomicU8,
     start: Instant,
     /// When the last release was sent, in nanoseconds after the start. 0: not yet.
@@ -51,23 +51,23 @@ pub async fn relay<C: Contender>(
     let count = contenders.len();
     let phase = AtomicU8::new(WARMING_UP);
     let (released, counted) = (AtomicU64::new(0), Notify::new());
-    let course = Arc::new(Course { phase, start: Instant::now(), released, counted });
+    let state = Arc::new(State { phase, start: Instant::now(), released, counted });
     let mut tasks = JoinSet::new();
     for contender in contenders {
-        let course = Arc::clone(&course);
+        let state = Arc::clone(&state);
         tasks.spawn(async move {
-            let done = run(contender, Arc::clone(&course)).await;
-            course.counted.notify_one();
+            let done = run(contender, Arc::clone(&state)).await;
+            state.counted.notify_one();
             done
         });
     }
     tokio::time::sleep(load.warm_up + QUEUEING * count as u32).await;
     let meter = Meter::start(processes);
-    course.phase.store(COUNTING, Ordering::Relaxed);
+    state.phase.store(COUNTING, Ordering::Relaxed);
     tokio::time::sleep(load.time).await;
     // Failures are returned when the tasks are joined.
-    let _ = tokio::time::timeout(PATIENCE, course.counted.notified()).await;
-    course.phase.store(OVER, Ordering::Relaxed);
+    let _ = tokio::time::timeout(TIMEOUT, state.counted.notified()).await;
+    state.phase.store(OVER, Ordering::Relaxed);
     let usage = meter.usage();
     let (mut contenders, mut times) = (Vec::new(), Vec::new());
     let gather = async {
@@ -78,22 +78,22 @@ pub async fn relay<C: Contender>(
         }
         anyhow::Ok(())
     };
-    tokio::time::timeout(PATIENCE, gather).await.context("the lock does not go round")??;
+    tokio::time::timeout(TIMEOUT, gather).await.context("a client does not acquire the lock")??;
     ensure!(!times.is_empty(), "there was no handover");
     let figures = Figures { latency: Latency::of(times), usage, ..Figures::default() };
     Ok((figures, contenders))
 }
 
 /// Runs one client. Returns its waits for counted handovers.
-async fn run<C: Contender>(mut contender: C, course: Arc<Course>) -> anyhow::Result<(C, Vec<Duration>)> {
+async fn run<C: Contender>(mut contender: C, state: Arc<State>) -> anyhow::Result<(C, Vec<Duration>)> {
     let mut times = Vec::new();
     loop {
         contender.acquire().await?;
-        let now = course.now();
-        let released = course.released.load(Ordering::Acquire);
-        let phase = course.phase.load(Ordering::Relaxed);
+        let now = state.now();
+        let released = state.released.load(Ordering::Acquire);
+        let phase = state.phase.load(Ordering::Relaxed);
         if phase == COUNTING && released > 0 {
-            course.counted.notify_one();
+            state.counted.notify_one();
             times.push(Duration::from_nanos(now - released));
         }
         if phase == OVER {
@@ -101,12 +101,12 @@ async fn run<C: Contender>(mut contender: C, course: Arc<Course>) -> anyhow::Res
             return Ok((contender, times));
         }
         tokio::time::sleep(HOLD).await;
-        course.released.store(course.now(), Ordering::Release);
+        state.released.store(state.now(), Ordering::Release);
         contender.release().await?;
     }
 }
 
-impl Course {
+impl State {
     fn now(&self) -> u64 {
         self.start.elapsed().as_nanos() as u64
     }

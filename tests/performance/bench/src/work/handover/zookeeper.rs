@@ -26,7 +26,7 @@ impl Subject for Locks {
         // A session expires without requests, so it is opened for each measurement.
         let connections = self.0.connections().await?;
         let parent = format!("/{}", name(load));
-        connections[0].create_lasting(&parent).await?;
+        connections[0].create_persistent(&parent).await?;
         let contenders = connections.iter().cycle().take(load.level + 1);
         let contenders = contenders
             .map(|connection| Client { connection: connection.clone(), parent: parent.clone(), node: None })
@@ -46,13 +46,13 @@ struct Client {
 
 impl Contender for Client {
     async fn acquire(&mut self) -> anyhow::Result<()> {
-        let path = self.connection.create_numbered(&format!("{}/lock-", self.parent)).await?;
+        let path = self.connection.create_sequential(&format!("{}/lock-", self.parent)).await?;
         let own = path.rsplit('/').next().unwrap_or_default();
         loop {
             let mut all = self.connection.children(&self.parent).await?;
             all.sort_unstable();
-            let place = all.iter().position(|name| name == own).context("the node is gone")?;
-            let Some(before) = place.checked_sub(1).and_then(|place| all.get(place)) else { break };
+            let index = all.iter().position(|name| name == own).context("the node is gone")?;
+            let Some(before) = index.checked_sub(1).and_then(|index| all.get(index)) else { break };
             self.connection.changed(&format!("{}/{before}", self.parent)).await?;
         }
         self.node = Some(path);

@@ -31,12 +31,12 @@ async fn fill_one(cluster: &Cluster, connection: usize, locks: usize) -> anyhow:
     let stream = raw.begin();
     let own: Vec<usize> = (connection..SESSIONS).step_by(CONNECTIONS).collect();
     let open: Result<Vec<_>, _> = own.iter().map(|number| raw::open_session(&session(*number), TTL)).collect();
-    raw.ask([(stream, open?)]).await?;
+    raw.execute([(stream, open?)]).await?;
     let own = own.into_iter().flat_map(|number| (number..locks).step_by(SESSIONS).map(move |lock| (number, lock)));
     let own: Vec<(usize, usize)> = own.collect();
     for part in own.chunks(COMMANDS) {
         let acquire = part.iter().map(|(number, lock)| raw::acquire(&session(*number), format!("held-lock-{lock}")));
-        raw.ask([(stream, acquire.collect())]).await?;
+        raw.execute([(stream, acquire.collect())]).await?;
     }
     Ok(raw)
 }

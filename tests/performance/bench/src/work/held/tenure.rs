@@ -9,7 +9,7 @@ use tenure_client::{Attempt, Session};
 
 use super::fill::fill;
 use super::{ALONE, FILLED, LOAD, MEMORY, MEMORY_LOADED, WRITTEN};
-use crate::cpu::{quiet, server_memory};
+use crate::cpu::{server_memory, wait_until_idle};
 use crate::lab::Lab;
 use crate::measure::{Figures, Load, User, closed_loop};
 use crate::target::store::Store;
@@ -38,7 +38,7 @@ impl Subject for Held {
         let empty = server_memory(&cluster.processes());
         let (filled, connections) = fill(&cluster, load.level).await?;
         // The acquired locks are in the log, and are written to the tables later.
-        let written = quiet(&cluster.processes()).await?;
+        let written = wait_until_idle(&cluster.processes()).await?;
         let memory = a_lock(server_memory(&cluster.processes()), empty);
 
         let alone = pairs(&cluster, load, 1).await?;

@@ -6,7 +6,7 @@ use anyhow::ensure;
 use async_trait::async_trait;
 use prost::Message;
 
-use super::quiet::{Quiet, observe};
+use super::renewals::{IdleConnection, observe};
 use super::{CONNECTIONS, ON_ONE, TTL};
 use crate::measure::{Figures, Load};
 use crate::target::etcd::messages::{LeaseKeepAliveRequest, LeaseKeepAliveResponse, Op, PutRequest, TxnRequest};
@@ -47,7 +47,7 @@ impl Subject for Leases {
     }
 }
 
-async fn open(port: u16, connection: usize, on_one: usize, mut plain: Connection) -> anyhow::Result<Quiet> {
+async fn open(port: u16, connection: usize, on_one: usize, mut plain: Connection) -> anyhow::Result<IdleConnection> {
     let mut own = http2::Connection::open(port).await?;
     let stream = own.output().begin(KEEP_ALIVE);
     let mut renewals = Vec::new();
@@ -58,7 +58,7 @@ async fn open(port: u16, connection: usize, on_one: usize, mut plain: Connection
         ensure!(plain.txn(TxnRequest::if_created_at(&key, 0, put)).await?.succeeded, "a key is there already");
         renewals.push(LeaseKeepAliveRequest { id }.encode_to_vec());
     }
-    Ok(Quiet { connection: own, stream, renewals, renewed })
+    Ok(IdleConnection { connection: own, stream, renewals, renewed })
 }
 
 fn renewed(message: &[u8]) -> anyhow::Result<usize> {

@@ -3,7 +3,7 @@
 mod connections;
 mod etcd;
 mod goals;
-mod quiet;
+mod renewals;
 mod tenure;
 
 use std::time::Duration;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::quiet::{Quiet, observe};
+use super::renewals::{IdleConnection, observe};
 use super::{CONNECTIONS, ON_ONE, TTL};
 use crate::lab::Lab;
 use crate::measure::{Figures, Load};
@@ -37,14 +37,19 @@ impl Subject for Sessions {
     }
 }
 
-async fn open(port: u16, connection: usize, on_one: usize) -> anyhow::Result<Quiet> {
+async fn open(port: u16, connection: usize, on_one: usize) -> anyhow::Result<IdleConnection> {
     let mut raw = Raw::open(port).await?;
     let stream = raw.begin();
     let sessions: Vec<String> = (0..on_one).map(|number| format!("quiet-{connection}-{number}")).collect();
     let open: Result<Vec<_>, _> = sessions.iter().map(|session| raw::open_session(session, TTL)).collect();
-    raw.ask([(stream, open?)]).await?;
+    raw.execute([(stream, open?)]).await?;
     let acquire = sessions.iter().map(|session| raw::acquire(session, format!("lock-of-{session}")));
-    raw.ask([(stream, acquire.collect())]).await?;
+    raw.execute([(stream, acquire.collect())]).await?;
     // Like the library: one message for all sessions of a connection.
-    Ok(Quiet { connection: raw.connection, stream, renewals: vec![raw::keep_alive(sessions)], renewed: raw::kept })
+    Ok(IdleConnection {
+        connection: raw.connection,
+        stream,
+        renewals: vec![raw::keep_alive(sessions)],
+        renewed: raw::renewed,
+    })
 }

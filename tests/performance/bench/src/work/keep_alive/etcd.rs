@@ -7,7 +7,7 @@ use anyhow::ensure;
 use async_trait::async_trait;
 use prost::Message;
 
-use super::flood::{Asking, flood};
+use super::flood::{Renewals, flood};
 use crate::lab::Lab;
 use crate::measure::{Figures, Load};
 use crate::target::CONNECTIONS;
@@ -39,7 +39,7 @@ impl Subject for Leases {
                 streams.insert(own.output().begin(KEEP_ALIVE), LeaseKeepAliveRequest { id }.encode_to_vec());
                 leases.push(id);
             }
-            all.push(Asking { connection: own, streams, check });
+            all.push(Renewals { connection: own, streams, check });
         }
         let figures = flood(load, &self.0.processes(), all).await?;
         for lease in leases {

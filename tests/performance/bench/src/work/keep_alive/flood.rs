@@ -14,10 +14,10 @@ use crate::measure::{Figures, Latency, Load};
 use crate::target::http2::Connection;
 
 /// The limit of the wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A connection, with the renewal that each of its streams sends.
-pub struct Asking {
+pub struct Renewals {
     /// The connection.
     pub connection: Connection,
     /// The message of each stream.
@@ -31,13 +31,13 @@ const COUNTING: u8 = 1;
 const OVER: u8 = 2;
 
 /// Sends renewals on all streams, and measures them: for the given time, and until there is at least one answer.
-pub async fn flood(load: &Load, processes: &Processes, all: Vec<Asking>) -> anyhow::Result<Figures> {
+pub async fn flood(load: &Load, processes: &Processes, all: Vec<Renewals>) -> anyhow::Result<Figures> {
     let (phase, first) = (Arc::new(AtomicU8::new(WARMING_UP)), Arc::new(Notify::new()));
     let mut tasks = JoinSet::new();
-    for asking in all {
+    for renewals in all {
         let (phase, first) = (Arc::clone(&phase), Arc::clone(&first));
         tasks.spawn(async move {
-            let done = ask(asking, phase, Arc::clone(&first)).await;
+            let done = run(renewals, phase, Arc::clone(&first)).await;
             first.notify_one();
             done
         });
@@ -47,7 +47,7 @@ pub async fn flood(load: &Load, processes: &Processes, all: Vec<Asking>) -> anyh
     phase.store(COUNTING, Ordering::Relaxed);
     tokio::time::sleep(load.time).await;
     // Failures are returned when the tasks are joined.
-    let _ = tokio::time::timeout(PATIENCE, first.notified()).await;
+    let _ = tokio::time::timeout(TIMEOUT, first.notified()).await;
     phase.store(OVER, Ordering::Relaxed);
     let (wall, usage) = (start.elapsed(), meter.usage());
     let mut times = Vec::new();
@@ -60,19 +60,19 @@ pub async fn flood(load: &Load, processes: &Processes, all: Vec<Asking>) -> anyh
 }
 
 /// Runs one connection. Notifies `first` of its first counted answer.
-async fn ask(asking: Asking, phase: Arc<AtomicU8>, first: Arc<Notify>) -> anyhow::Result<Vec<Duration>> {
-    let Asking { mut connection, streams, check } = asking;
-    let mut asked: HashMap<u32, Instant> = HashMap::new();
+async fn run(renewals: Renewals, phase: Arc<AtomicU8>, first: Arc<Notify>) -> anyhow::Result<Vec<Duration>> {
+    let Renewals { mut connection, streams, check } = renewals;
+    let mut sent: HashMap<u32, Instant> = HashMap::new();
     for (stream, message) in &streams {
         connection.output().message(*stream, message);
-        asked.insert(*stream, Instant::now());
+        sent.insert(*stream, Instant::now());
     }
     let mut times = Vec::new();
-    while !asked.is_empty() {
+    while !sent.is_empty() {
         let receive = connection.receive(|stream, message, output| {
             check(message)?;
             let (now, phase) = (Instant::now(), phase.load(Ordering::Relaxed));
-            if let Some(since) = asked.remove(&stream).filter(|_| phase == COUNTING) {
+            if let Some(since) = sent.remove(&stream).filter(|_| phase == COUNTING) {
                 if times.is_empty() {
                     first.notify_one();
                 }
@@ -80,11 +80,11 @@ async fn ask(asking: Asking, phase: Arc<AtomicU8>, first: Arc<Notify>) -> anyhow
             }
             if phase != OVER {
                 output.message(stream, &streams[&stream]);
-                asked.insert(stream, now);
+                sent.insert(stream, now);
             }
             Ok(())
         });
-        tokio::time::timeout(PATIENCE, receive).await.context("no answer")??;
+        tokio::time::timeout(TIMEOUT, receive).await.context("no answer")??;
     }
     Ok(times)
 }

@@ -1,9 +1,9 @@
 //! Keep-alives: their maximum rate, and their effect on clients that acquire locks meanwhile.
 
-mod beside;
 mod etcd;
 mod flood;
 mod goals;
+mod pairs;
 mod tenure;
 
 use crate::work::{Levels, Work};
@@ -17,7 +17,7 @@ pub fn work() -> Work {
                 10,000 renewals a second, which is what 100,000 sessions with a TTL of 30 s need.",
         level: "streams",
         levels: Levels::Own { full: &[256], quick: &[16] },
-        candidates: vec![tenure::candidate(), etcd::candidate(), beside::alone(), beside::beside()],
+        candidates: vec![tenure::candidate(), etcd::candidate(), pairs::alone(), pairs::beside()],
         goals: goals::goals(),
     }
 }

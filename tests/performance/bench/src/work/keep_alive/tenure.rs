@@ -9,7 +9,7 @@ use futures::future::try_join_all;
 use tenure_proto::v1::CloseSessionRequest;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
 
-use super::flood::{Asking, flood};
+use super::flood::{Renewals, flood};
 use crate::lab::Lab;
 use crate::measure::{Figures, Load};
 use crate::target::CONNECTIONS;
@@ -40,7 +40,7 @@ impl Subject for Sessions {
 /// Opened sessions, each with a stream.
 pub struct Opened {
     /// The connections, with the renewals of the sessions.
-    pub all: Vec<Asking>,
+    pub all: Vec<Renewals>,
     /// Their ids.
     pub sessions: Vec<String>,
 }
@@ -59,8 +59,8 @@ pub async fn open(cluster: &Cluster, load: &Load) -> anyhow::Result<Opened> {
             streams.insert(stream, raw::keep_alive(vec![session.clone()]));
             sessions.push(session);
         }
-        raw.ask(commands).await?;
-        all.push(Asking { connection: raw.connection, streams, check });
+        raw.execute(commands).await?;
+        all.push(Renewals { connection: raw.connection, streams, check });
     }
     Ok(Opened { all, sessions })
 }
@@ -77,7 +77,7 @@ pub async fn close(cluster: &Cluster, sessions: Vec<String>) -> anyhow::Result<(
 }
 
 fn check(message: &[u8]) -> anyhow::Result<()> {
-    let kept = raw::kept(message)?;
-    ensure!(kept == 1, "{kept} sessions renewed instead of one");
+    let renewed = raw::renewed(message)?;
+    ensure!(renewed == 1, "{renewed} sessions renewed instead of one");
     Ok(())
 }

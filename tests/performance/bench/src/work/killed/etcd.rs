@@ -8,9 +8,9 @@ use futures::StreamExt;
 use futures::future::try_join_all;
 use futures::stream::FuturesUnordered;
 
-use super::kill::{Heir, Since, kill};
+use super::holder::{Holder, Service};
 use super::name;
-use super::victim::{Service, Victim};
+use super::takeover::{Since, Successor, measure};
 use crate::lab::Lab;
 use crate::measure::{Figures, Load};
 use crate::target::etcd::{Connection, Etcd};
@@ -44,16 +44,19 @@ struct Killed {
 impl Subject for Killed {
     async fn measure(&mut self, load: &Load) -> anyhow::Result<Figures> {
         let port = self.etcd.port();
-        let victim = |number| Victim { service: Service::Etcd, port, name: name(load, number), ttl: TTL, grace: None };
+        let holder = |number| Holder { service: Service::Etcd, port, name: name(load, number), ttl: TTL, grace: None };
         let connections = self.connections.iter().cycle().take(load.level).cloned().enumerate();
-        let heirs = connections.map(async |(number, mut connection)| {
+        let successors = connections.map(async |(number, mut connection)| {
             let lease = connection.grant_lease(LONG_TTL).await?;
             anyhow::Ok(Waiter { connection, lease, name: name(load, number) })
         });
-        let heirs = try_join_all(heirs).await?;
-        let victims = (0..load.level).map(victim).collect();
-        let (figures, heirs) = kill(load, &self.etcd.processes(), Since::Renewal, victims, heirs).await?;
-        try_join_all(heirs.into_iter().map(async |mut heir| heir.connection.revoke_lease(heir.lease).await)).await?;
+        let successors = try_join_all(successors).await?;
+        let holders = (0..load.level).map(holder).collect();
+        let (figures, successors) = measure(load, &self.etcd.processes(), Since::Renewal, holders, successors).await?;
+        try_join_all(
+            successors.into_iter().map(async |mut successor| successor.connection.revoke_lease(successor.lease).await),
+        )
+        .await?;
         Ok(figures)
     }
 }
@@ -64,7 +67,7 @@ struct Waiter {
     name: String,
 }
 
-impl Heir for Waiter {
+impl Successor for Waiter {
     async fn acquire(&mut self) -> anyhow::Result<()> {
         let mut asked = FuturesUnordered::new();
         loop {

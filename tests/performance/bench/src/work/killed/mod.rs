@@ -2,9 +2,9 @@
 
 mod etcd;
 mod goals;
-mod kill;
+pub mod holder;
+mod takeover;
 mod tenure;
-pub mod victim;
 
 use crate::measure::Load;
 use crate::work::{Levels, Work};
@@ -13,9 +13,9 @@ use crate::work::{Levels, Work};
 pub fn work() -> Work {
     Work {
         name: "killed",
-        title: "Processes hold a lock each, for which somebody waits, and are killed with SIGKILL, 10 ms apart. One turn ends when \
-                the waiter has the lock; it begins with the last renewal that the killed one sent, or with its death where the \
-                session has a disconnect grace (300 ms).",
+        title: "Processes hold a lock each, for which another client waits, and are killed with SIGKILL, 10 ms apart. \
+                One turn ends when the waiter has the lock; it begins with the last renewal that the killed one sent, or with \
+                its death where the session has a disconnect grace (300 ms).",
         level: "processes",
         levels: Levels::Own { full: &[100], quick: &[4] },
         candidates: vec![tenure::by_ttl(), tenure::by_grace(), etcd::candidate()],
@@ -25,7 +25,7 @@ pub fn work() -> Work {
 
 const EARLIEST: &str = "earliest_in_ms";
 
-/// The lock of a victim.
-fn name(load: &Load, victim: usize) -> String {
-    format!("killed-{}-{victim}", load.number)
+/// The lock of a holder.
+fn name(load: &Load, holder: usize) -> String {
+    format!("killed-{}-{holder}", load.number)
 }

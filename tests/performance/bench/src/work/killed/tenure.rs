@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use futures::future::try_join_all;
 use tenure_client::{Client, Guard, Session};
 
-use super::kill::{Heir, Since, kill};
+use super::holder::{Holder, Service};
 use super::name;
-use super::victim::{Service, Victim};
+use super::takeover::{Since, Successor, measure};
 use crate::lab::Lab;
 use crate::measure::{Figures, Load};
 use crate::target::store::Store;
@@ -55,15 +55,15 @@ impl Subject for Killed {
             None if load.quick => 3 * TTL,
             None => TTL,
         };
-        let victim = |number| Victim { service: Service::Tenure, port, name: name(load, number), ttl, grace };
-        let heirs = self.clients.iter().cycle().take(load.level).enumerate().map(async |(number, client)| {
+        let holder = |number| Holder { service: Service::Tenure, port, name: name(load, number), ttl, grace };
+        let successors = self.clients.iter().cycle().take(load.level).enumerate().map(async |(number, client)| {
             anyhow::Ok(Waiter { session: client.session(session()).await?, name: name(load, number), guard: None })
         });
-        let heirs = try_join_all(heirs).await?;
-        let since = if grace.is_none() { Since::Renewal } else { Since::Death };
-        let victims = (0..load.level).map(victim).collect();
-        let (figures, heirs) = kill(load, &self.cluster.processes(), since, victims, heirs).await?;
-        try_join_all(heirs.iter().map(|heir| heir.session.close())).await?;
+        let successors = try_join_all(successors).await?;
+        let since = if grace.is_none() { Since::Renewal } else { Since::Kill };
+        let holders = (0..load.level).map(holder).collect();
+        let (figures, successors) = measure(load, &self.cluster.processes(), since, holders, successors).await?;
+        try_join_all(successors.iter().map(|successor| successor.session.close())).await?;
         Ok(figures)
     }
 }
@@ -74,7 +74,7 @@ struct Waiter {
     guard: Option<Guard>,
 }
 
-impl Heir for Waiter {
+impl Successor for Waiter {
     async fn acquire(&mut self) -> anyhow::Result<()> {
         self.guard = Some(self.session.lock(self.name.as_str()).acquire().await?);
         Ok(())

@@ -18,16 +18,16 @@ const TTL: i64 = 600;
 /// The target with transactions: the key is written, attached to the client's lease, if it does not exist, and deleted
 /// if it is still the one written.
 pub fn transaction() -> Candidate {
-    Candidate::new("etcd-txn", async |lab| Locks::connect(lab.etcd().await?, Way::Transaction).await)
+    Candidate::new("etcd-txn", async |lab| Locks::connect(lab.etcd().await?, Method::Transaction).await)
 }
 
 /// The target with the Lock service.
 pub fn lock() -> Candidate {
-    Candidate::new("etcd-lock", async |lab| Locks::connect(lab.etcd().await?, Way::Lock).await)
+    Candidate::new("etcd-lock", async |lab| Locks::connect(lab.etcd().await?, Method::Lock).await)
 }
 
 #[derive(Clone, Copy)]
-enum Way {
+enum Method {
     Transaction,
     Lock,
 }
@@ -35,12 +35,12 @@ enum Way {
 struct Locks {
     etcd: Arc<Etcd>,
     connections: Vec<Connection>,
-    way: Way,
+    method: Method,
 }
 
 impl Locks {
-    async fn connect(etcd: Arc<Etcd>, way: Way) -> anyhow::Result<Self> {
-        Ok(Self { connections: etcd.connections().await?, etcd, way })
+    async fn connect(etcd: Arc<Etcd>, method: Method) -> anyhow::Result<Self> {
+        Ok(Self { connections: etcd.connections().await?, etcd, method })
     }
 }
 
@@ -48,8 +48,9 @@ impl Locks {
 impl Subject for Locks {
     async fn measure(&mut self, load: &Load) -> anyhow::Result<Figures> {
         let connections = self.connections.iter().cycle().take(load.level);
-        let users =
-            connections.enumerate().map(|(client, connection)| Client::open(connection, name(load, client), self.way));
+        let users = connections
+            .enumerate()
+            .map(|(client, connection)| Client::open(connection, name(load, client), self.method));
         let users = try_join_all(users).await?;
         let (figures, users) = closed_loop(load, &self.etcd.processes(), users).await?;
         try_join_all(users.into_iter().map(Client::close)).await?;
@@ -61,13 +62,13 @@ struct Client {
     connection: Connection,
     lease: i64,
     name: String,
-    way: Way,
+    method: Method,
 }
 
 impl Client {
-    async fn open(connection: &Connection, name: String, way: Way) -> anyhow::Result<Self> {
+    async fn open(connection: &Connection, name: String, method: Method) -> anyhow::Result<Self> {
         let mut connection = connection.clone();
-        Ok(Self { lease: connection.grant_lease(TTL).await?, connection, name, way })
+        Ok(Self { lease: connection.grant_lease(TTL).await?, connection, name, method })
     }
 
     async fn close(mut self) -> anyhow::Result<()> {
@@ -90,9 +91,9 @@ impl Client {
 
 impl User for Client {
     async fn turn(&mut self) -> anyhow::Result<()> {
-        match self.way {
-            Way::Transaction => self.by_transaction().await,
-            Way::Lock => {
+        match self.method {
+            Method::Transaction => self.by_transaction().await,
+            Method::Lock => {
                 let key = self.connection.lock(&self.name, self.lease).await?;
                 self.connection.unlock(key).await
             }

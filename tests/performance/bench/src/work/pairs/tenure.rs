@@ -33,9 +33,9 @@ pub fn stream(store: Store, servers: usize) -> Candidate {
     })
 }
 
-fn target(way: &str, store: Store, servers: usize) -> String {
+fn target(method: &str, store: Store, servers: usize) -> String {
     let servers = if servers == 1 { String::new() } else { servers.to_string() };
-    format!("tenure{servers}-{way}-{}", store.name())
+    format!("tenure{servers}-{method}-{}", store.name())
 }
 
 struct Plain {

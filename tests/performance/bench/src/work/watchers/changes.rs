@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::MissedTickBehavior;
 
-use super::crowd::Crowd;
+use super::counting::Watchers;
 use crate::cpu::{Meter, Processes};
 use crate::measure::{Figures, Latency, Load};
 
@@ -24,23 +24,23 @@ pub async fn observe(
     load: &Load,
     processes: &Processes,
     changer: &mut impl Changer,
-    mut crowd: Option<Crowd>,
+    mut watchers: Option<Watchers>,
 ) -> anyhow::Result<Figures> {
     let warm = Instant::now() + load.warm_up;
     let mut tick = tokio::time::interval(EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while Instant::now() < warm {
-        pair(&mut tick, changer, &mut crowd, &mut Times::default()).await?;
+        pair(&mut tick, changer, &mut watchers, &mut Times::default()).await?;
     }
     let meter = Meter::start(processes);
     let end = Instant::now() + load.time;
     let mut times = Times::default();
     while times.acquired.is_empty() || Instant::now() < end {
-        pair(&mut tick, changer, &mut crowd, &mut times).await?;
+        pair(&mut tick, changer, &mut watchers, &mut times).await?;
     }
     let figures = Figures { usage: meter.usage(), ..Figures::default() };
     let figures = figures.with("changes", 2.0 * times.acquired.len() as f64);
-    let latency = Latency::of(times.told);
+    let latency = Latency::of(times.notified);
     let acquired = Latency::of(times.acquired).map_or(figures.clone(), |acquired| {
         figures.with("acquire_p50_in_ms", acquired.p50).with("acquire_p99_in_ms", acquired.p99)
     });
@@ -49,28 +49,28 @@ pub async fn observe(
 
 #[derive(Default)]
 struct Times {
-    told: Vec<Duration>,
+    notified: Vec<Duration>,
     acquired: Vec<Duration>,
 }
 
 async fn pair(
     tick: &mut tokio::time::Interval,
     changer: &mut impl Changer,
-    crowd: &mut Option<Crowd>,
+    watchers: &mut Option<Watchers>,
     times: &mut Times,
 ) -> anyhow::Result<()> {
     tick.tick().await;
     let start = Instant::now();
     changer.acquire().await?;
     times.acquired.push(start.elapsed());
-    if let Some(crowd) = crowd {
-        times.told.push(crowd.all_told().await? - start);
+    if let Some(watchers) = watchers {
+        times.notified.push(watchers.all_notified().await? - start);
     }
     tick.tick().await;
     let start = Instant::now();
     changer.release().await?;
-    if let Some(crowd) = crowd {
-        times.told.push(crowd.all_told().await? - start);
+    if let Some(watchers) = watchers {
+        times.notified.push(watchers.all_notified().await? - start);
     }
     Ok(())
 }

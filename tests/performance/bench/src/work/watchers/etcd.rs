@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use prost::Message;
 
 use super::changes::{Changer, observe};
-use super::crowd::{Call, Crowd};
+use super::counting::{Call, Watchers};
 use super::prefix;
 use crate::lab::Lab;
 use crate::measure::{Figures, Load};
@@ -40,16 +40,16 @@ impl Subject for Watches {
         let call = Call {
             path: "/etcdserverpb.Watch/Watch",
             request: WatchRequest { create_request }.encode_to_vec(),
-            takes_more: true,
+            has_request_stream: true,
             begun: CREATED,
             change: EVENTS,
         };
         let mut connection = self.0.connection().await?;
         let lease = connection.grant_lease(TTL).await?;
         let mut taker = Taker { connection, lease, key, revision: 0 };
-        let crowd = Crowd::gather(self.0.port(), load.level, &call).await?;
-        let crowd = Some(crowd).filter(|_| load.level > 0);
-        let figures = observe(&load.longer(4), &self.0.processes(), &mut taker, crowd).await?;
+        let watchers = Watchers::start(self.0.port(), load.level, &call).await?;
+        let watchers = Some(watchers).filter(|_| load.level > 0);
+        let figures = observe(&load.longer(4), &self.0.processes(), &mut taker, watchers).await?;
         taker.connection.revoke_lease(lease).await?;
         Ok(figures)
     }

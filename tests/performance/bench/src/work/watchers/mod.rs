@@ -1,7 +1,7 @@
 //! Watchers: how soon all of many are notified of a change, and the cost to the client that makes it.
 
 mod changes;
-mod crowd;
+mod counting;
 mod etcd;
 mod goals;
 mod tenure;
@@ -14,7 +14,7 @@ pub fn work() -> Work {
     Work {
         name: "watchers",
         title: "All watch one prefix, each on a stream of its own, on 32 connections. A client acquires a lock there and releases \
-                it, every 20 ms, or when all have been told of that. One turn is a change: from when it is asked for until the \
+                it, every 20 ms, or when all have been notified of that. One turn is a change: from when it is asked for until the \
                 last watcher has it.",
         level: "watchers",
         levels: Levels::Own { full: &[0, 100, 4000, 10_000], quick: &[0, 40] },

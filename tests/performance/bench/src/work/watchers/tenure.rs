@@ -9,7 +9,7 @@ use tenure_client::{Attempt, Client, Guard, Session};
 use tenure_proto::v1::WatchRequest;
 
 use super::changes::{Changer, observe};
-use super::crowd::{Call, Crowd};
+use super::counting::{Call, Watchers};
 use super::prefix;
 use crate::lab::Lab;
 use crate::measure::{Figures, Load};
@@ -43,14 +43,14 @@ impl Subject for Watches {
         let call = Call {
             path: "/tenure.v1.WatchService/Watch",
             request: WatchRequest { prefixes: vec![prefix], ..WatchRequest::default() }.encode_to_vec(),
-            takes_more: false,
+            has_request_stream: false,
             begun: SNAPSHOT,
             change: EVENTS,
         };
         let mut taker = Taker { session: self.client.session(session()).await?, name, guard: None };
-        let crowd = Crowd::gather(self.cluster.port()?, load.level, &call).await?;
-        let crowd = Some(crowd).filter(|_| load.level > 0);
-        let figures = observe(&load.longer(4), &self.cluster.processes(), &mut taker, crowd).await?;
+        let watchers = Watchers::start(self.cluster.port()?, load.level, &call).await?;
+        let watchers = Some(watchers).filter(|_| load.level > 0);
+        let figures = observe(&load.longer(4), &self.cluster.processes(), &mut taker, watchers).await?;
         taker.session.close().await?;
         Ok(figures)
     }

@@ -27,7 +27,7 @@ pub enum Service {
 
 /// Who holds what.
 #[derive(Args, Clone, Debug)]
-pub struct Victim {
+pub struct Holder {
     /// What the lock is of
     pub service: Service,
     /// The port of its server
@@ -40,7 +40,7 @@ pub struct Victim {
     pub grace: Option<u64>,
 }
 
-impl Victim {
+impl Holder {
     /// Acquires the lock and holds it until something fails. Each line of its output is the time just before a renewal;
     /// the first one means that it holds the lock.
     pub async fn hold(&self) -> anyhow::Result<()> {
@@ -51,14 +51,14 @@ impl Victim {
     }
 
     async fn hold_tenure(&self) -> anyhow::Result<()> {
-        let session = format!("victim-of-{}", self.name);
+        let session = format!("holder-of-{}", self.name);
         let mut raw = Raw::open(self.port).await?;
         let stream = raw.begin();
         let open = raw::open_session_with_grace(&session, self.ttl(), self.grace.map(Duration::from_millis))?;
-        raw.ask([(stream, vec![open])]).await?;
+        raw.execute([(stream, vec![open])]).await?;
         let renewed = now();
-        raw.ask([(stream, vec![raw::acquire(&session, self.name.clone())])]).await?;
-        tell(renewed)?;
+        raw.execute([(stream, vec![raw::acquire(&session, self.name.clone())])]).await?;
+        print_time(renewed)?;
         self.renew(raw.connection, stream, &raw::keep_alive(vec![session])).await
     }
 
@@ -67,7 +67,7 @@ impl Victim {
         let renewed = now();
         let id = plain.grant_lease(self.ttl().as_secs() as i64).await?;
         plain.lock(&self.name, id).await?;
-        tell(renewed)?;
+        print_time(renewed)?;
         let mut connection = http2::Connection::open(self.port).await?;
         let stream = connection.output().begin(KEEP_ALIVE);
         self.renew(connection, stream, &LeaseKeepAliveRequest { id }.encode_to_vec()).await
@@ -78,7 +78,7 @@ impl Victim {
         loop {
             tokio::select! {
                 _ = tick.tick() => {
-                    tell(now())?;
+                    print_time(now())?;
                     connection.output().message(stream, renewal);
                 }
                 received = connection.receive(|_, _, _| Ok(())) => received?,
@@ -97,7 +97,7 @@ pub fn now() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-fn tell(time: u64) -> anyhow::Result<()> {
+fn print_time(time: u64) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{time}").and_then(|()| out.flush()).context("nobody listens")
+    writeln!(out, "{time}").and_then(|()| out.flush()).context("the output has no reader")
 }

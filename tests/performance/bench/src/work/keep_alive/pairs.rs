@@ -10,7 +10,7 @@ use tenure_client::{Attempt, Client, Session};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-use super::flood::Asking;
+use super::flood::Renewals;
 use super::tenure::{Opened, close, open};
 use crate::lab::Lab;
 use crate::measure::{Figures, Load, User, closed_loop};
@@ -61,9 +61,9 @@ impl Subject for Pairs {
         });
         let users = try_join_all(users).await?;
         let mut renewing = JoinSet::new();
-        for (place, asking) in all.into_iter().enumerate() {
+        for (index, renewals) in all.into_iter().enumerate() {
             if self.with_renewals {
-                renewing.spawn(renew(asking, Duration::from_millis(place as u64)));
+                renewing.spawn(renew(renewals, Duration::from_millis(index as u64)));
             }
         }
         let (figures, users) = closed_loop(&load.longer(4), &self.cluster.processes(), users).await?;
@@ -79,8 +79,8 @@ impl Subject for Pairs {
 }
 
 /// Renews at the given rate, until the future is dropped.
-async fn renew(asking: Asking, after: Duration) -> anyhow::Result<()> {
-    let Asking { mut connection, streams, check } = asking;
+async fn renew(renewals: Renewals, after: Duration) -> anyhow::Result<()> {
+    let Renewals { mut connection, streams, check } = renewals;
     let mut next = streams.iter().cycle();
     let mut tick = interval_at(Instant::now() + after, EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Burst);

@@ -18,10 +18,10 @@ use crate::target::http2::Connection;
 const AT_ONCE: usize = 16;
 
 /// The limit of preparing one more connection.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A connection with its sessions, which already hold their locks.
-pub struct Quiet {
+pub struct IdleConnection {
     /// The connection.
     pub connection: Connection,
     /// The stream of the renewals.
@@ -33,7 +33,7 @@ pub struct Quiet {
 }
 
 /// Prepares connections with this number of sessions each, and measures the servers while only renewals are sent.
-pub async fn observe<F: Future<Output = anyhow::Result<Quiet>> + Send + 'static>(
+pub async fn observe<F: Future<Output = anyhow::Result<IdleConnection>> + Send + 'static>(
     load: &Load,
     processes: &Processes,
     on_one: usize,
@@ -45,16 +45,16 @@ pub async fn observe<F: Future<Output = anyhow::Result<Quiet>> + Send + 'static>
     let (turns, mut tasks) = (Arc::new(Semaphore::new(AT_ONCE)), JoinSet::new());
     let connections = load.level / on_one;
     for connection in 0..connections {
-        let (quiet, turns) = (prepare(connection), Arc::clone(&turns));
+        let (idle, turns) = (prepare(connection), Arc::clone(&turns));
         let (ready, renewed) = (ready.clone(), Arc::clone(&renewed));
         tasks.spawn(async move {
-            let quiet = {
+            let idle = {
                 let _turn = turns.acquire().await?;
-                quiet.await?
+                idle.await?
             };
             // The receiver is dropped if another connection failed.
             let _ = ready.send(());
-            renew(quiet, &renewed).await
+            renew(idle, &renewed).await
         });
     }
     for _ in 0..connections {
@@ -62,7 +62,7 @@ pub async fn observe<F: Future<Output = anyhow::Result<Quiet>> + Send + 'static>
             biased;
             Some(ended) = tasks.join_next() => ended??,
             Some(()) = prepared.recv() => {}
-            () = tokio::time::sleep(PATIENCE) => bail!("the sessions are not all opened"),
+            () = tokio::time::sleep(TIMEOUT) => bail!("not all sessions were opened in time"),
         }
     }
     // The opened sessions are still being written to the tables, and the memory for that is still to be freed.
@@ -81,8 +81,8 @@ pub async fn observe<F: Future<Output = anyhow::Result<Quiet>> + Send + 'static>
 }
 
 /// Renews until a renewal fails or the future is dropped.
-async fn renew(quiet: Quiet, renewed: &AtomicUsize) -> anyhow::Result<()> {
-    let Quiet { mut connection, stream, renewals, renewed: count } = quiet;
+async fn renew(idle: IdleConnection, renewed: &AtomicUsize) -> anyhow::Result<()> {
+    let IdleConnection { mut connection, stream, renewals, renewed: count } = idle;
     let mut tick = interval(TTL / 3 / renewals.len().max(1) as u32);
     let mut next = renewals.iter().cycle();
     loop {

@@ -1,4 +1,4 @@
-//! A crowd of watchers that only count notifications.
+//! Watchers that only count notifications.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use crate::target::http2::{Connection, Output};
 const CONNECTIONS: usize = 32;
 
 /// The limit of the wait until all watches run, or all watchers are notified.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The call that starts a watch.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct Call {
     /// The encoded request.
     pub request: Vec<u8>,
     /// Whether the method has a request stream.
-    pub takes_more: bool,
+    pub has_request_stream: bool,
     /// The field number that marks the answer after which the watch runs.
     pub begun: u32,
     /// The field number that marks a notification of a change.
@@ -34,8 +34,8 @@ pub struct Call {
 
 /// The watchers.
 #[derive(Debug)]
-pub struct Crowd {
-    told: mpsc::UnboundedReceiver<Instant>,
+pub struct Watchers {
+    notified: mpsc::UnboundedReceiver<Instant>,
     tasks: JoinSet<anyhow::Result<()>>,
 }
 
@@ -49,10 +49,10 @@ struct Tally {
     all: mpsc::UnboundedSender<Instant>,
 }
 
-impl Crowd {
+impl Watchers {
     /// Starts this number of watches.
-    pub async fn gather(port: u16, size: usize, call: &Call) -> anyhow::Result<Self> {
-        let (all, told) = mpsc::unbounded_channel();
+    pub async fn start(port: u16, size: usize, call: &Call) -> anyhow::Result<Self> {
+        let (all, notified) = mpsc::unbounded_channel();
         let tally = Tally { size, watching: AtomicUsize::new(0), changes: AtomicUsize::new(0), all };
         let (tally, mut tasks) = (Arc::new(tally), JoinSet::new());
         for connection in 0..CONNECTIONS.min(size) {
@@ -60,23 +60,23 @@ impl Crowd {
             let connection = Connection::open(port).await?;
             tasks.spawn(listen(connection, watchers, call.clone(), Arc::clone(&tally)));
         }
-        let mut crowd = Self { told, tasks };
+        let mut all_watchers = Self { notified, tasks };
         if size > 0 {
-            crowd.all_told().await.context("not all watch")?;
+            all_watchers.all_notified().await.context("not all watches started")?;
         }
-        Ok(crowd)
+        Ok(all_watchers)
     }
 
     /// Waits until the last watcher is notified of the next change, and returns when that was.
-    pub async fn all_told(&mut self) -> anyhow::Result<Instant> {
+    pub async fn all_notified(&mut self) -> anyhow::Result<Instant> {
         tokio::select! {
             biased;
-            Some(at) = self.told.recv() => Ok(at),
+            Some(at) = self.notified.recv() => Ok(at),
             Some(ended) = self.tasks.join_next() => {
                 ended??;
-                bail!("a watcher gave up")
+                bail!("a watcher ended")
             }
-            () = tokio::time::sleep(PATIENCE) => bail!("not all were told within {PATIENCE:?}"),
+            () = tokio::time::sleep(TIMEOUT) => bail!("not all watchers were notified within {TIMEOUT:?}"),
         }
     }
 }
@@ -84,7 +84,7 @@ impl Crowd {
 async fn listen(mut connection: Connection, watchers: usize, call: Call, tally: Arc<Tally>) -> anyhow::Result<()> {
     for _ in 0..watchers {
         let stream = connection.output().begin(call.path);
-        if call.takes_more {
+        if call.has_request_stream {
             connection.output().message(stream, &call.request);
         } else {
             connection.output().only_message(stream, &call.request);
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_a_field() {
+    fn first_of_the_fields_is_found() {
         // 1: varint 300, 11: two bytes, 3: varint 1.
         let message = [0x08, 0xac, 0x02, 0x5a, 0x02, 9, 9, 0x18, 0x01];
         assert_eq!(first_of(&message, [3, 11]), Some(11));
