@@ -35,9 +35,7 @@ pub mod flag {
 /// Settings of a connection.
 #[allow(missing_docs)]
 pub mod setting {
-    pub const HEADER_TABLE_SIZE: u16 = 1;
     pub const ENABLE_PUSH: u16 = 2;
-    pub const MAX_CONCURRENT_STREAMS: u16 = 3;
     pub const INITIAL_WINDOW_SIZE: u16 = 4;
     pub const MAX_FRAME_SIZE: u16 = 5;
 }
@@ -48,10 +46,8 @@ pub mod code {
     pub const NO_ERROR: u32 = 0;
     pub const PROTOCOL_ERROR: u32 = 1;
     pub const FLOW_CONTROL_ERROR: u32 = 3;
-    pub const STREAM_CLOSED: u32 = 5;
     pub const FRAME_SIZE_ERROR: u32 = 6;
     pub const CANCEL: u32 = 8;
-    pub const COMPRESSION_ERROR: u32 = 9;
     pub const ENHANCE_YOUR_CALM: u32 = 11;
 }
 

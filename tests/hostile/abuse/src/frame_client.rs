@@ -27,6 +27,15 @@ pub enum Reaction {
     Closed,
 }
 
+impl Reaction {
+    /// Returns whether the server ended the connection because of its load. Data sent after a GOAWAY may cause a
+    /// connection reset before the GOAWAY is read.
+    #[must_use]
+    pub fn is_shed(self) -> bool {
+        matches!(self, Self::GoAway(code::ENHANCE_YOUR_CALM) | Self::Closed)
+    }
+}
+
 /// A connection.
 pub struct FrameClient {
     stream: TcpStream,

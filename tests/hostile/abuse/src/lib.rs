@@ -20,7 +20,6 @@ pub use frame_client::{FrameClient, Reaction};
 pub use grpc::{GrpcCaller, GrpcResponse, message};
 pub use healthy::HEALTHY_NAMESPACE;
 pub use leaks::assert_no_leaks;
-pub use memory::resident;
 pub use target::{Attack, Target};
 
 /// Returns whether the long form is requested.

@@ -3,8 +3,7 @@
 use std::fs;
 
 /// The resident memory of a process, in MiB. 0: there is no such process.
-#[must_use]
-pub fn resident(process: u32) -> f64 {
+pub(crate) fn resident(process: u32) -> f64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kib = line.and_then(|line| line.split_whitespace().next()).and_then(|word| word.parse::<f64>().ok());

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use prost::Message;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use tenure_abuse::frame::{data, headers};
 use tenure_abuse::{Attack, FrameClient, GrpcCaller, Reaction, Target, block, many, message};
+use tenure_proto::v1::{AcquireRequest, OpenSessionRequest};
 
-fn field(number: u8, value: &[u8]) -> Vec<u8> {
-    [&[number << 3 | 2, u8::try_from(value.len()).unwrap()][..], value].concat()
-}
+const TTL: prost_types::Duration = prost_types::Duration { seconds: 5, nanos: 0 };
 
 #[tokio::test]
 async fn idle_connections_do_not_affect_other_clients() {
@@ -74,10 +74,10 @@ async fn floods_of_sessions_waiters_and_watches_are_served_or_shed() {
     let attack = async {
         let caller = GrpcCaller::connect(target.address()).await.unwrap();
         let opened = (0..many(500, 20_000)).map(|at| {
-            let id = format!("flood-{at}");
-            let open = [field(2, id.as_bytes()), field(3, &[0x08, 5])].concat();
-            let caller = &caller;
-            async move { caller.call("/tenure.v1.SessionService/OpenSession", &[], &message(&open)).await }
+            let session_id = format!("flood-{at}");
+            let open = OpenSessionRequest { session_id, ttl: Some(TTL), ..OpenSessionRequest::default() };
+            let (open, caller) = (message(&open.encode_to_vec()), &caller);
+            async move { caller.call("/tenure.v1.SessionService/OpenSession", &[], &open).await }
         });
         let answers = futures::future::join_all(opened.collect::<Vec<_>>()).await;
         let codes: std::collections::BTreeSet<_> = answers.into_iter().map(|answer| answer.unwrap().grpc).collect();
@@ -85,11 +85,16 @@ async fn floods_of_sessions_waiters_and_watches_are_served_or_shed() {
         // Each watch is notified of the waiters. One connection has no more of both.
         for at in 0..u32::try_from(many(300, 500)).unwrap() {
             let id = at * 4 + 1;
-            let session = format!("waiter-{at}");
-            let acquire = [field(2, b"wanted"), field(3, session.as_bytes()), field(4, &[0x08, 5])].concat();
+            let acquire = AcquireRequest {
+                names: vec!["wanted".to_owned()],
+                session_id: format!("waiter-{at}"),
+                ttl: Some(TTL),
+                ..AcquireRequest::default()
+            };
+            let acquire = message(&acquire.encode_to_vec());
             let wait = headers(id, false, &block::call("/tenure.v1.LockService/Acquire"));
             let watch = headers(id + 2, false, &block::call("/tenure.v1.WatchService/Watch"));
-            let frames = [wait, data(id, true, &message(&acquire)), watch, data(id + 2, true, &message(&[]))];
+            let frames = [wait, data(id, true, &acquire), watch, data(id + 2, true, &message(&[]))];
             client.send(&frames.concat()).await;
         }
         (codes, client.reaction().await)

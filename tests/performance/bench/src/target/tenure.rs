@@ -4,8 +4,8 @@ pub mod raw;
 
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
-use tenure_client::{Client, SessionOptions};
+use anyhow::{Context, bail};
+use tenure_client::{Attempt, Client, Session, SessionOptions};
 use tenure_harness::{Tenured, TenuredOptions};
 use tenure_proto::v1::ListSessionsRequest;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
@@ -13,6 +13,7 @@ use tonic::transport::{Channel, Endpoint};
 
 use crate::cpu::Processes;
 use crate::lab::Lab;
+use crate::measure::User;
 use crate::target::store::{Database, Store};
 use crate::target::{CONNECTIONS, start_now};
 
@@ -104,4 +105,31 @@ impl Cluster {
 /// The options of a library user's session: it outlives the measurement without renewals that would disturb it.
 pub fn session() -> SessionOptions {
     SessionOptions::new().ttl(TTL)
+}
+
+/// A user of the library whose turn acquires and releases its own lock.
+pub struct PairUser {
+    session: Session,
+    name: String,
+}
+
+impl PairUser {
+    /// Opens a session for the lock of this name.
+    pub async fn open(client: &Client, name: String) -> anyhow::Result<Self> {
+        Ok(Self { session: client.session(session()).await?, name })
+    }
+
+    /// Closes the session.
+    pub async fn close(&self) -> anyhow::Result<()> {
+        Ok(self.session.close().await?)
+    }
+}
+
+impl User for PairUser {
+    async fn turn(&mut self) -> anyhow::Result<()> {
+        match self.session.lock(self.name.as_str()).try_acquire().await? {
+            Attempt::Acquired(guard) => Ok(guard.release().await?),
+            Attempt::Busy(busy) => bail!("{} is not free: {busy:?}", self.name),
+        }
+    }
 }

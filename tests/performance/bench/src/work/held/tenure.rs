@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use anyhow::bail;
 use async_trait::async_trait;
 use futures::future::try_join_all;
-use tenure_client::{Attempt, Session};
 
 use super::fill::fill;
 use super::{ALONE, FILLED, LOAD, MEMORY, MEMORY_LOADED, WRITTEN};
 use crate::cpu::{server_memory, wait_until_idle};
 use crate::lab::Lab;
-use crate::measure::{Figures, Load, User, closed_loop};
+use crate::measure::{Figures, Load, closed_loop};
 use crate::target::store::Store;
-use crate::target::tenure::{Cluster, session};
+use crate::target::tenure::{Cluster, PairUser};
 use crate::work::{Candidate, Subject};
 
 /// The number of clients that work beside the holders.
@@ -59,24 +57,8 @@ impl Subject for Held {
 async fn pairs(cluster: &Cluster, load: &Load, users: usize) -> anyhow::Result<Figures> {
     let clients = cluster.clients()?;
     let users = clients.iter().cycle().take(users).enumerate();
-    let users = users.map(async |(number, client)| {
-        anyhow::Ok(Taker { session: client.session(session()).await?, name: format!("pair-{number}") })
-    });
+    let users = users.map(|(number, client)| PairUser::open(client, format!("pair-{number}")));
     let (figures, users) = closed_loop(load, &cluster.processes(), try_join_all(users).await?).await?;
-    try_join_all(users.iter().map(|user| user.session.close())).await?;
+    try_join_all(users.iter().map(PairUser::close)).await?;
     Ok(figures)
-}
-
-struct Taker {
-    session: Session,
-    name: String,
-}
-
-impl User for Taker {
-    async fn turn(&mut self) -> anyhow::Result<()> {
-        match self.session.lock(self.name.as_str()).try_acquire().await? {
-            Attempt::Acquired(guard) => Ok(guard.release().await?),
-            Attempt::Busy(busy) => bail!("{} is not free: {busy:?}", self.name),
-        }
-    }
 }

@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::try_join_all;
-use tenure_client::{Attempt, Client, Session};
+use tenure_client::Client;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::flood::Renewals;
 use super::tenure::{Opened, close, open};
 use crate::lab::Lab;
-use crate::measure::{Figures, Load, User, closed_loop};
+use crate::measure::{Figures, Load, closed_loop};
 use crate::target::CONNECTIONS;
 use crate::target::store::Store;
-use crate::target::tenure::{Cluster, session};
+use crate::target::tenure::{Cluster, PairUser};
 use crate::work::{Candidate, Subject};
 
 /// The number of clients that acquire locks.
@@ -55,10 +55,8 @@ impl Subject for Pairs {
     async fn measure(&mut self, load: &Load) -> anyhow::Result<Figures> {
         // Both variants do everything but the renewals.
         let Opened { all, sessions } = open(&self.cluster, load).await?;
-        let users = self.clients.iter().take(CLIENTS).enumerate().map(async |(number, client)| {
-            let name = format!("beside-{}-{number}", load.number);
-            anyhow::Ok(Taker { session: client.session(session()).await?, name })
-        });
+        let users = self.clients.iter().take(CLIENTS).enumerate();
+        let users = users.map(|(number, client)| PairUser::open(client, format!("beside-{}-{number}", load.number)));
         let users = try_join_all(users).await?;
         let mut renewing = JoinSet::new();
         for (index, renewals) in all.into_iter().enumerate() {
@@ -72,7 +70,7 @@ impl Subject for Pairs {
             ended??;
         }
         drop(renewing);
-        try_join_all(users.iter().map(|user| user.session.close())).await?;
+        try_join_all(users.iter().map(PairUser::close)).await?;
         close(&self.cluster, sessions).await?;
         Ok(figures)
     }
@@ -92,20 +90,6 @@ async fn renew(renewals: Renewals, after: Duration) -> anyhow::Result<()> {
                 }
             }
             received = connection.receive(|_, message, _| check(message)) => received?,
-        }
-    }
-}
-
-struct Taker {
-    session: Session,
-    name: String,
-}
-
-impl User for Taker {
-    async fn turn(&mut self) -> anyhow::Result<()> {
-        match self.session.lock(self.name.as_str()).try_acquire().await? {
-            Attempt::Acquired(guard) => Ok(guard.release().await?),
-            Attempt::Busy(busy) => anyhow::bail!("{} is not free: {busy:?}", self.name),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::bail;
 use async_trait::async_trait;
 use futures::future::try_join_all;
-use tenure_client::{Attempt, Client, Session};
+use tenure_client::Client;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::{AcquireRequest, CloseSessionRequest, OpenSessionRequest, ReleaseRequest};
@@ -14,7 +14,7 @@ use tonic::transport::Channel;
 use super::name;
 use crate::measure::{Figures, Load, User, closed_loop};
 use crate::target::store::Store;
-use crate::target::tenure::{Cluster, TTL, session};
+use crate::target::tenure::{Cluster, PairUser, TTL};
 use crate::work::{Candidate, Subject};
 
 /// The target with plain calls.
@@ -110,30 +110,11 @@ struct Stream {
 impl Subject for Stream {
     async fn measure(&mut self, load: &Load) -> anyhow::Result<Figures> {
         let clients = self.clients.iter().cycle().take(load.level);
-        let users =
-            try_join_all(clients.enumerate().map(|(client, connection)| Holder::open(connection, name(load, client))));
+        let users = try_join_all(
+            clients.enumerate().map(|(client, connection)| PairUser::open(connection, name(load, client))),
+        );
         let (figures, users) = closed_loop(load, &self.cluster.processes(), users.await?).await?;
-        try_join_all(users.iter().map(|user| user.session.close())).await?;
+        try_join_all(users.iter().map(PairUser::close)).await?;
         Ok(figures)
-    }
-}
-
-struct Holder {
-    session: Session,
-    name: String,
-}
-
-impl Holder {
-    async fn open(client: &Client, name: String) -> anyhow::Result<Self> {
-        Ok(Self { session: client.session(session()).await?, name })
-    }
-}
-
-impl User for Holder {
-    async fn turn(&mut self) -> anyhow::Result<()> {
-        match self.session.lock(self.name.as_str()).try_acquire().await? {
-            Attempt::Acquired(guard) => Ok(guard.release().await?),
-            Attempt::Busy(busy) => bail!("{} is not free: {busy:?}", self.name),
-        }
     }
 }
