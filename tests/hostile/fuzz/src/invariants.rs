@@ -26,7 +26,7 @@ pub(crate) fn check(table: &Table) {
         let known = table.session(&session.spec.id).map(|known| known.opened);
         assert_eq!(known, Some(session.opened));
         for id in session.claims.iter() {
-            let claim = table.claim(*id).expect("a session's claim is there");
+            let claim = table.claim(*id).expect("a claim of a session");
             assert_eq!((claim.spec.opened, claim.lingers()), (session.opened, false));
         }
     }

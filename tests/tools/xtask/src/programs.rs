@@ -85,7 +85,7 @@ impl Program {
         String::from_utf8(output.stdout).with_context(|| format!("the output of {name} is not UTF-8"))
     }
 
-    /// Runs it to its end, which must be successful. The error has the lines of its output that say why it is not.
+    /// Runs it to its end, which must be successful. The error has the lines of its output that explain its failure.
     pub fn run(&mut self) -> anyhow::Result<()> {
         let name = self.name();
         let first: Vec<String> = self.0.get_args().take(2).map(|argument| argument.display().to_string()).collect();

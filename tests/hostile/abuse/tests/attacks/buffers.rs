@@ -158,7 +158,7 @@ async fn idle_streams_keep_no_memory_of_their_messages() {
     run_beside_holder(&target, "idle streams", attack).await;
 }
 
-/// A stream may be idle for ever between two messages, but not within one.
+/// A stream may be idle forever between two messages, but not within one.
 #[tokio::test]
 async fn stream_with_an_incomplete_message_times_out() {
     let target = Target::start().await.unwrap();

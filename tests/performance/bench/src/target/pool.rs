@@ -40,13 +40,13 @@ impl<C> Deref for Taken<'_, C> {
     type Target = C;
 
     fn deref(&self) -> &C {
-        self.connection.as_ref().expect("it is there until the drop")
+        self.connection.as_ref().expect("a connection until the drop")
     }
 }
 
 impl<C> DerefMut for Taken<'_, C> {
     fn deref_mut(&mut self) -> &mut C {
-        self.connection.as_mut().expect("it is there until the drop")
+        self.connection.as_mut().expect("a connection until the drop")
     }
 }
 

@@ -55,7 +55,7 @@ async fn open(port: u16, connection: usize, on_one: usize, mut plain: Connection
         let id = plain.grant_lease(TTL.as_secs() as i64).await?;
         let key = format!("lock-of-quiet-{connection}-{number}").into_bytes();
         let put = Op::Put(PutRequest { key: key.clone(), value: b"holder".to_vec(), lease: id });
-        ensure!(plain.txn(TxnRequest::if_created_at(&key, 0, put)).await?.succeeded, "a key is there already");
+        ensure!(plain.txn(TxnRequest::if_created_at(&key, 0, put)).await?.succeeded, "a key exists already");
         renewals.push(LeaseKeepAliveRequest { id }.encode_to_vec());
     }
     Ok(IdleConnection { connection: own, stream, renewals, renewed })

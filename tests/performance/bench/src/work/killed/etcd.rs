@@ -69,11 +69,11 @@ struct Waiter {
 
 impl Successor for Waiter {
     async fn acquire(&mut self) -> anyhow::Result<()> {
-        let mut asked = FuturesUnordered::new();
+        let mut calls = FuturesUnordered::new();
         loop {
             let (mut connection, name, lease) = (self.connection.clone(), self.name.as_str(), self.lease);
-            asked.push(async move { connection.lock(name, lease).await });
-            if let Ok(Some(locked)) = tokio::time::timeout(ANSWERED, asked.next()).await {
+            calls.push(async move { connection.lock(name, lease).await });
+            if let Ok(Some(locked)) = tokio::time::timeout(ANSWERED, calls.next()).await {
                 return locked.map(drop);
             }
         }
