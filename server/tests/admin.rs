@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 #[tokio::test]
-async fn readiness_is_told_with_its_reasons() {
+async fn readiness_is_reported_with_its_reasons() {
     let (readiness, shown) = watch::channel(Readiness::Starting);
     let admin = Admin::bind("127.0.0.1:0".parse().unwrap(), shown, Metrics::default()).await.unwrap();
     let address = admin.address().unwrap();
@@ -31,7 +31,7 @@ async fn readiness_is_told_with_its_reasons() {
 }
 
 #[tokio::test]
-async fn metrics_are_told_as_prometheus_reads_them() {
+async fn metrics_are_served_in_the_accepted_format() {
     let (_readiness, shown) = watch::channel(Readiness::Ready);
     let admin = Admin::bind("127.0.0.1:0".parse().unwrap(), shown, Metrics::default()).await.unwrap();
     let address = admin.address().unwrap();
@@ -59,7 +59,7 @@ async fn metrics_are_told_as_prometheus_reads_them() {
 }
 
 #[tokio::test]
-async fn balancers_may_look_by_http_2() {
+async fn readiness_is_served_over_http_2() {
     let (_readiness, shown) = watch::channel(Readiness::Ready);
     let admin = Admin::bind("127.0.0.1:0".parse().unwrap(), shown, Metrics::default()).await.unwrap();
     let address = admin.address().unwrap();

@@ -53,7 +53,7 @@ fn each_setting_has_one_name() {
 }
 
 #[test]
-fn there_is_a_console_unless_it_is_switched_off() {
+fn console_is_enabled_by_default() {
     assert!(from_flags(&[]).unwrap().settings.console);
     assert!(from_flags(&["--console"]).unwrap().settings.console);
     let off = from_flags(&["--console=false"]).unwrap();
@@ -62,7 +62,7 @@ fn there_is_a_console_unless_it_is_switched_off() {
 }
 
 #[test]
-fn half_of_the_processors_work_and_one_at_least() {
+fn worker_threads_default_to_half_of_the_processors() {
     for (processors, expected) in [(0, 1), (1, 1), (2, 1), (3, 2), (8, 4)] {
         let around = Surroundings { processors, ..surroundings(&[]) };
         assert_eq!(from_surroundings(&around).unwrap().worker_threads, expected, "of {processors}");
@@ -71,7 +71,7 @@ fn half_of_the_processors_work_and_one_at_least() {
 }
 
 #[test]
-fn print_config_is_a_file_that_gives_the_same_settings() {
+fn printed_config_loads_to_the_same_settings() {
     let folder = tempfile::tempdir().unwrap();
     let flags = ["--min-ttl=750ms", "--label=a \"b\"", "--log-format=json", "--store-migrate=false", "--data-dir=/d"];
     let files = ["--tls-cert=/c", "--tls-key=/k", "--tls-client-ca=/a", "--tls-client-crl=/r", "--tokens-file=/t"];
@@ -89,7 +89,7 @@ fn print_config_is_a_file_that_gives_the_same_settings() {
 }
 
 #[test]
-fn without_settings_it_is_an_embedded_database_on_this_machine() {
+fn defaults_are_an_embedded_database_on_this_machine() {
     let config = from_surroundings(&surroundings(&[("HOME", "/home/ann")])).unwrap();
     assert_eq!(config.data_dir, Path::new("/home/ann/.local/share/tenure"));
     assert_eq!(config.store.url, "sqlite:/home/ann/.local/share/tenure/tenure.db");
@@ -116,7 +116,7 @@ fn without_settings_it_is_an_embedded_database_on_this_machine() {
 }
 
 #[test]
-fn flags_win_over_the_file() {
+fn flags_override_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let text =
         "min_ttl = \"1s\"\nmax_ttl = \"1h\"\nlog_format = \"json\"\nstore_migrate = false\ndata_dir = \"state\"\n";
@@ -130,14 +130,14 @@ fn flags_win_over_the_file() {
 }
 
 #[test]
-fn a_bool_is_a_flag_or_has_a_value() {
+fn boolean_setting_is_a_flag_or_has_a_value() {
     assert!(from_flags(&["--store-allow-unsafe-durability"]).unwrap().store.allow_unsafe_durability);
     assert!(!from_flags(&["--store-prepared-statements=false"]).unwrap().store.prepared_statements);
     assert!(matches(&["--store-migrate=perhaps"]).unwrap_err().contains("--store-migrate"));
 }
 
 #[test]
-fn the_url_may_stand_in_a_file_of_its_own() {
+fn store_url_is_read_from_its_own_file() {
     let folder = tempfile::tempdir().unwrap();
     let secret = folder.path().join("url");
     std::fs::write(&secret, "postgres://ann:s3cret@db/tenure\n").unwrap();
@@ -186,7 +186,7 @@ fn invalid_field_is_rejected_by_name() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_by_name() {
+fn malformed_setting_is_rejected_by_name() {
     assert!(matches(&["--min-ttl=500"]).unwrap_err().contains("--min-ttl"));
     assert!(matches(&["--listen=nowhere"]).unwrap_err().contains("--listen"));
     assert!(matches(&["--mn-ttl=1s"]).unwrap_err().contains("--mn-ttl"));
@@ -205,7 +205,7 @@ fn what_cannot_be_read_is_refused_by_name() {
 }
 
 #[test]
-fn an_unknown_variable_is_refused_by_name() {
+fn unknown_variable_is_rejected_by_name() {
     let refused = |name| from_surroundings(&surroundings(&[(name, "x")])).unwrap_err().to_string();
     assert_eq!(refused("TENURE_STORE_ULR"), "unknown setting in the environment: TENURE_STORE_ULR");
     assert!(refused("TENURE_ADMIN_PORT").ends_with(": TENURE_ADMIN_PORT"));
@@ -215,7 +215,7 @@ fn an_unknown_variable_is_refused_by_name() {
 }
 
 #[test]
-fn what_kubernetes_makes_up_for_services_is_let_be() {
+fn variables_of_kubernetes_services_are_ignored() {
     for service in ["TENURE", "TENURE_LOCKS"] {
         for (name, value) in [
             ("SERVICE_HOST", "10.0.0.1"),
@@ -231,7 +231,7 @@ fn what_kubernetes_makes_up_for_services_is_let_be() {
 }
 
 #[test]
-fn no_secret_of_a_url_is_shown() {
+fn secrets_of_a_url_are_redacted() {
     for (url, shown) in [
         ("sqlite:/data/tenure.db", "sqlite:/data/tenure.db"),
         ("postgres://ann@db/tenure", "postgres://ann@db/tenure"),
@@ -251,7 +251,7 @@ fn no_secret_of_a_url_is_shown() {
 }
 
 #[test]
-fn no_secret_is_shown_by_a_setting_that_is_rejected_or_printed() {
+fn rejected_or_printed_setting_shows_no_secret() {
     let folder = tempfile::tempdir().unwrap();
     for text in ["store_url = \"postgres://ann:s3cret@db", "store_url = 's3cret' x", "jwt_keys = { a = 's3cret' }"] {
         let file = file_in(folder.path(), &format!("min_ttl = '1s'\n{text}\n"));
@@ -269,7 +269,7 @@ fn no_secret_is_shown_by_a_setting_that_is_rejected_or_printed() {
 }
 
 #[test]
-fn other_machines_are_served_with_tls_and_credentials_only() {
+fn listening_for_other_machines_requires_tls_and_credentials() {
     let tls = ["--tls-cert=/c", "--tls-key=/k"];
     let everywhere = |flags: &[&str]| from_flags(&[&["--listen=0.0.0.0:7420"], flags].concat());
     for (flags, missing) in [
@@ -294,7 +294,7 @@ fn other_machines_are_served_with_tls_and_credentials_only() {
 }
 
 #[test]
-fn files_of_tls_come_together() {
+fn tls_settings_require_each_other() {
     assert_eq!(refusal(&["--tls-cert=/c"]), "tls_cert is set: also set tls_key");
     let folder = tempfile::tempdir().unwrap();
     let empty = refusal(&["--config", &file_in(folder.path(), "jwt_issuer = \"\"")]);
@@ -310,7 +310,7 @@ fn files_of_tls_come_together() {
 }
 
 #[test]
-fn tokens_of_an_issuer_are_said_in_full() {
+fn jwt_settings_require_each_other() {
     assert_eq!(refusal(&["--jwt-issuer=i"]), "jwt_issuer is set: also set jwt_keys");
     assert_eq!(refusal(&["--jwt-keys=/k", "--jwt-audience=a"]), "jwt_keys is set: also set jwt_issuer");
     assert_eq!(refusal(&["--jwt-keys=/k", "--jwt-issuer=i"]), "jwt_keys is set: also set jwt_audience");

@@ -34,7 +34,7 @@ async fn is_served(connection: &mut TcpStream) -> bool {
 }
 
 #[tokio::test]
-async fn there_are_no_more_connections_than_may_be_in_all_and_from_one_address() {
+async fn connection_past_a_limit_is_closed() {
     let limits = ConnectionLimits { connections: 3, of_one_address: 2, ..ConnectionLimits::default() };
     let server = start(CredentialOptions::default(), limits).await.unwrap();
     let (here, there) = ([127, 0, 0, 1], [127, 0, 0, 2]);
@@ -60,7 +60,7 @@ async fn there_are_no_more_connections_than_may_be_in_all_and_from_one_address()
 }
 
 #[tokio::test]
-async fn who_does_not_begin_to_speak_is_cut_off() {
+async fn connection_without_a_preface_is_closed() {
     let limits = ConnectionLimits { greeting: Duration::from_millis(100), ..ConnectionLimits::default() };
     let server = start(CredentialOptions::default(), limits).await.unwrap();
     for said in [&b""[..], &GREETING[..1], &GREETING[..24], &GREETING[..32]] {
@@ -98,7 +98,7 @@ async fn is_there(connection: &mut TcpStream) -> bool {
 /// All clients connect at once after a server has failed. A client that overflows the system's accept queue retries
 /// only after a second, then after longer intervals.
 #[tokio::test]
-async fn hundreds_that_come_at_once_find_room_before_they_are_accepted() {
+async fn accept_queue_has_room_for_hundreds_of_connections() {
     let listener = transport::on((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
     let address = listener.local_addr().unwrap();
     let mut come = Vec::new();

@@ -24,7 +24,7 @@ async fn slow_to_load() -> MemoryDatabase {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_loads_for_longer_than_a_lease_joins_others() {
+async fn server_that_loads_for_longer_than_a_lease_is_not_marked_dead() {
     let database = MemoryDatabase::new();
     let first = RunningServer::start(&database).await;
     first.ready(LEASE).await;
@@ -37,7 +37,7 @@ async fn a_server_that_loads_for_longer_than_a_lease_joins_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn servers_that_load_for_longer_than_a_lease_all_get_up() {
+async fn servers_that_load_for_longer_than_a_lease_all_become_ready() {
     let database = slow_to_load().await;
     let one = RunningServer::start(&database).await;
     pass(LEASE * 3 / 2).await;
@@ -50,7 +50,7 @@ async fn servers_that_load_for_longer_than_a_lease_all_get_up() {
 
 /// Under its old id it would find itself dead on every start.
 #[tokio::test(start_paused = true)]
-async fn a_server_marked_dead_while_it_loads_starts_over_as_a_new_one() {
+async fn server_marked_dead_while_it_loads_restarts_with_a_new_id() {
     let database = MemoryDatabase::new();
     let first = RunningServer::start(&database).await;
     first.ready(LEASE).await;
@@ -69,7 +69,7 @@ async fn a_server_marked_dead_while_it_loads_starts_over_as_a_new_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_to_stop_ends_whatever_it_is_at() {
+async fn stop_ends_a_server_that_is_disconnected_or_loading() {
     let database = MemoryDatabase::new();
     let away = RunningServer::start(&database).await;
     away.store.set_connected(false);
@@ -88,7 +88,7 @@ async fn a_server_that_is_to_stop_ends_whatever_it_is_at() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_to_stop_leaves_what_it_has_to_others_at_once() {
+async fn sessions_of_a_stopped_server_are_adopted_at_once() {
     let database = MemoryDatabase::new();
     let (first, second) = (RunningServer::start(&database).await, Server::start(&database).await);
     first.ready(LEASE).await;
@@ -101,7 +101,7 @@ async fn a_server_that_is_to_stop_leaves_what_it_has_to_others_at_once() {
 
 /// This holds also in the middle of a heartbeat, when it is not known yet which heartbeat the store has recorded.
 #[tokio::test(start_paused = true)]
-async fn a_server_that_drains_leaves_what_it_has_to_others_at_once() {
+async fn sessions_of_a_drained_server_are_adopted_at_once() {
     for phase in 0..9 {
         let database = MemoryDatabase::new();
         let (first, second) = (RunningServer::start(&database).await, Server::start(&database).await);
@@ -117,7 +117,7 @@ async fn a_server_that_drains_leaves_what_it_has_to_others_at_once() {
 
 /// Clients have no other server to fail over to, so waiting for them to leave gains nothing.
 #[tokio::test(start_paused = true)]
-async fn a_drain_of_the_only_server_ends_at_once_and_its_sessions_live_on() {
+async fn drain_of_the_only_server_ends_at_once_and_keeps_its_sessions() {
     let database = MemoryDatabase::new();
     let only = RunningServer::start(&database).await;
     only.ready(LEASE).await;
@@ -150,7 +150,7 @@ const KNOWN: &str = "tenure_servers 2.0";
 
 /// Each server would wait for the other one's clients to arrive, unless it knows that both drain.
 #[tokio::test(start_paused = true)]
-async fn a_drain_of_all_servers_at_once_waits_for_no_client() {
+async fn drain_of_all_servers_at_once_waits_for_no_client() {
     let database = MemoryDatabase::new();
     let (first, second) = (RunningServer::start(&database).await, RunningServer::start(&database).await);
     let mut streams = Vec::new();
@@ -172,7 +172,7 @@ async fn a_drain_of_all_servers_at_once_waits_for_no_client() {
 
 /// Otherwise clients without another server would reconnect again and again, each time with all of their sessions.
 #[tokio::test(start_paused = true)]
-async fn a_server_that_drains_takes_no_new_streams_and_sessions() {
+async fn draining_server_rejects_new_streams_and_sessions() {
     let database = MemoryDatabase::new();
     let (first, second) = (RunningServer::start(&database).await, RunningServer::start(&database).await);
     first.ready(LEASE).await;
@@ -226,7 +226,7 @@ async fn a_server_that_drains_takes_no_new_streams_and_sessions() {
 
 /// Every session is adopted, commits stay committed, and nothing is granted twice.
 #[tokio::test(start_paused = true)]
-async fn a_server_of_which_a_part_panics_starts_over_and_others_adopt() {
+async fn server_restarts_after_a_panic_and_others_adopt_its_sessions() {
     let database = MemoryDatabase::new();
     let (broken, other) = (RunningServer::start(&database).await, Server::start(&database).await);
     broken.ready(LEASE).await;
@@ -250,7 +250,7 @@ async fn a_server_of_which_a_part_panics_starts_over_and_others_adopt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_alone_adopts_from_itself_what_it_had_before_a_part_panicked() {
+async fn only_server_adopts_its_own_sessions_after_a_panic() {
     let database = MemoryDatabase::new();
     let server = RunningServer::start(&database).await;
     server.ready(LEASE).await;
@@ -266,7 +266,7 @@ async fn a_server_alone_adopts_from_itself_what_it_had_before_a_part_panicked() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_ends_with_each_of_its_tasks_that_panics() {
+async fn panic_of_a_task_ends_the_server() {
     let server = Server::start(&MemoryDatabase::new()).await;
     assert!(server.node.lease.tick().is_some());
     server.node.tasks.spawn(async { panic!("as a defect would") });
@@ -276,7 +276,7 @@ async fn a_server_ends_with_each_of_its_tasks_that_panics() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outage_does_not_flood_the_log() {
+async fn outage_does_not_flood_the_log() {
     let database = MemoryDatabase::new();
     let (server, silent) = (RunningServer::start(&database).await, Server::start(&database).await);
     server.ready(LEASE).await;
@@ -296,7 +296,7 @@ async fn an_outage_does_not_flood_the_log() {
 
 /// A snapshot takes a permit when the reader requests it, and the permit is returned even if the reader stops reading.
 #[tokio::test(start_paused = true)]
-async fn readers_that_read_no_more_keep_nobody_from_a_snapshot() {
+async fn readers_that_stop_reading_block_no_snapshot() {
     let server = RunningServer::start(&MemoryDatabase::new()).await;
     server.ready(LEASE).await;
     let mut stuck = Vec::new();

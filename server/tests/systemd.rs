@@ -64,7 +64,7 @@ fn runtime(threads: usize) -> Runtime {
 }
 
 #[test]
-fn it_hears_of_a_server_for_as_long_as_its_runtime_turns() {
+fn watchdog_is_notified_unless_the_runtime_hangs() {
     let ear = Ear::open();
     let runtime = runtime(1);
     let server = runtime.block_on(start(CredentialOptions::default(), ConnectionLimits::default())).unwrap();
@@ -86,7 +86,7 @@ fn it_hears_of_a_server_for_as_long_as_its_runtime_turns() {
 }
 
 #[test]
-fn it_hears_nothing_when_only_the_servers_own_task_hangs() {
+fn watchdog_is_not_notified_while_the_task_of_the_server_hangs() {
     let ear = Ear::open();
     let runtime = runtime(2);
     let (hang, told) = tokio::sync::oneshot::channel::<()>();
@@ -112,7 +112,7 @@ fn it_hears_nothing_when_only_the_servers_own_task_hangs() {
 }
 
 #[tokio::test]
-async fn a_status_is_one_line() {
+async fn status_is_one_line() {
     let ear = Ear::open();
     let notifier = ear.supervisor();
     notifier.status(&Readiness::Ready).await;
@@ -122,7 +122,7 @@ async fn a_status_is_one_line() {
 }
 
 #[tokio::test]
-async fn one_that_reads_nothing_holds_nobody_up() {
+async fn notifications_that_are_not_read_fail_in_bounded_time() {
     let ear = Ear::open();
     let notifier = ear.supervisor();
     // More than a socket buffers, which is ten by default: the last notification waits, and fails after a bounded time.
@@ -143,7 +143,7 @@ async fn one_that_reads_nothing_holds_nobody_up() {
 }
 
 #[tokio::test]
-async fn one_that_is_not_there_is_an_error() {
+async fn missing_or_relative_socket_is_an_error() {
     let nobody = tempfile::tempdir().unwrap();
     assert!(SystemdNotifier::at(&nobody.path().join("notify"), None).is_err());
     let refusal = SystemdNotifier::at(Path::new("notify"), None).unwrap_err().to_string();
@@ -152,7 +152,7 @@ async fn one_that_is_not_there_is_an_error() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn it_may_have_an_abstract_name() {
+async fn socket_may_have_an_abstract_name() {
     use std::os::linux::net::SocketAddrExt;
     let name = format!("tenure-supervisor-{}", std::process::id());
     let address = std::os::unix::net::SocketAddr::from_abstract_name(&name).unwrap();

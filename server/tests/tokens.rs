@@ -93,7 +93,7 @@ fn with_header(token: &str, header: &Value) -> String {
 }
 
 #[tokio::test]
-async fn a_token_counts_if_all_of_it_is_right() {
+async fn token_is_accepted_only_if_all_of_it_is_valid() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("keys.json");
     let (issuer, stranger) = (Issuer::new("one"), Issuer::new("one"));
@@ -139,7 +139,7 @@ async fn a_token_counts_if_all_of_it_is_right() {
 }
 
 #[tokio::test]
-async fn keys_may_be_replaced_and_those_that_cannot_be_read_change_nothing() {
+async fn keys_can_be_replaced_and_unreadable_ones_change_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("keys.json");
     let (first, second) = (Issuer::new("one"), Issuer::new("two"));
@@ -182,7 +182,7 @@ async fn keys_that_can_verify_no_token_are_rejected() {
 }
 
 #[tokio::test]
-async fn who_has_shown_a_token_is_forgotten_when_it_is_over() {
+async fn caller_is_revoked_when_its_token_expires() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("keys.json");
     let issuer = Issuer::new("one");

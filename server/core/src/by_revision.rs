@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn two_are_equal_if_the_same_is_in_them() {
+    fn maps_with_the_same_entries_are_equal() {
         assert_eq!(filled(1..=100), filled((1..=100).rev()));
         assert_ne!(filled(1..=100), filled(1..=99));
     }
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_of_removed_entries() {
+    fn blocks_without_entries_are_freed() {
         let mut map = filled(1..=10_000);
         let removed = |number: &u64| !number.is_multiple_of(BLOCK as u64);
         (1..=10_000).filter(removed).for_each(|number| assert_eq!(map.remove(&Revision(number)), Some(number)));

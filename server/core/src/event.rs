@@ -299,7 +299,7 @@ mod tests {
 
     /// The words are stored, and clients depend on them.
     #[test]
-    fn the_words_for_reasons_stay_as_they_are() {
+    fn names_of_end_reasons_are_stable() {
         let words = ["released", "expired", "disconnected", "closed", "evicted", "transferred"];
         assert_eq!(EndReason::ALL.map(EndReason::as_str), words);
     }

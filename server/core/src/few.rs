@@ -163,13 +163,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn of_a_few(steps in prop::collection::vec((any::<bool>(), 0u16..6), 0..40)) {
+        fn small_set_is_a_sorted_set(steps in prop::collection::vec((any::<bool>(), 0u16..6), 0..40)) {
             is_a_sorted_set(steps)?;
         }
     }
 
     #[test]
-    fn of_many() {
+    fn large_set_is_a_sorted_set() {
         let many = 2 * ROW as u16;
         let scattered = |number: u16| number.wrapping_mul(40_503) % 32_768;
         let come = (0..many).map(|number| (true, scattered(number)));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn up_to_many_are_in_one_row() {
+    fn elements_up_to_the_bound_are_in_one_row() {
         let mut few: Few<usize> = Few::default();
         for element in 0..ROW {
             few.insert(element);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn two_are_equal_if_they_have_the_same_elements() {
+    fn sets_with_the_same_elements_are_equal() {
         let of = |elements: &[u8]| {
             let mut few = Few::default();
             elements.iter().for_each(|element| few.insert(*element));

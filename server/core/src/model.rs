@@ -348,7 +348,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_that_many_do_not_have_are_there_once() {
+    fn empty_labels_are_shared() {
         assert!(no_labels().is_empty() && Arc::ptr_eq(&no_labels(), &no_labels()));
     }
 

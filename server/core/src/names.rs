@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn are_what_they_were_made_of() {
+    fn names_equal_those_they_were_made_of() {
         for all in [vec![], vec!["a"], vec!["a", "b"], vec!["a", "b", "c"]] {
             let texts: Vec<Text> = all.iter().map(|name| Text::from(*name)).collect();
             let (made, collected) = (Names::from(texts.clone()), texts.iter().cloned().collect::<Names>());
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn one_takes_no_memory_of_its_own() {
+    fn single_name_takes_no_memory_of_its_own() {
         let one = Text::from("a");
         for names in [Names::from(one.clone()), vec![one.clone()].into(), [one.clone()].into_iter().collect()] {
             assert!(matches!(names.0, Inner::One(name) if Arc::ptr_eq(&name, &one)));

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn all_is_written_once_it_has_settled_and_the_writer_ends_with_the_log() {
+    async fn settled_log_is_written_and_its_writer_ends_with_it() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join("audit");
         let audit = Audit::open(&AuditOptions { file: file.clone(), everything: true }, &AuditLines::default())

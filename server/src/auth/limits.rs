@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn of_each_kind_the_lowest_counts_that_is_for_the_namespace() {
+    fn lowest_limit_for_the_namespace_applies() {
         let allowance = allowance(&[
             "sessions = 9\nclaims = 5",
             "sessions = 3\nnamespaces = [\"blue\"]",
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn watches_are_counted_while_they_are_there() {
+    fn watches_are_counted_while_they_are_open() {
         let allowance = allowance(&["watches = 2"]);
         let first = allowance.watch("blue").expect("there is room");
         let second = allowance.watch("blue").expect("there is room");

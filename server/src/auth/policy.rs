@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_stands_for_all_that_begins_like_it() {
+    fn star_matches_identities_that_begin_with_the_prefix() {
         let policy = Policy::parse(POLICY).expect("readable");
         let of = |identity: &str| policy.rights(&Identity::of_subject(identity));
         assert!(of("spiffe://prod/ops/ann").are_none(), "of another kind");
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_place() {
+    fn invalid_policy_is_rejected_with_the_place_of_the_error() {
         let cases = [
             ("[[roles.a]]\nverbs = [\"aquire\"]", "unknown variant `aquire`"),
             ("[[roles.a]]\nverbs = []", "roles.a: verbs: at least one"),

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stands_for_itself_and_all_below_it() {
+    fn right_on_a_name_covers_all_names_below_it() {
         let rights = rights(&[Verb::Read], Some(&["team-a", "b/c"]), None);
         let may = |name| rights.allow(Verb::Read, "default", name);
         for name in ["team-a", "team-a/", "team-a/x", "team-a/x/y", "b/c", "b/c/d"] {
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_is_covered_only_if_all_that_begins_with_it_is() {
+    fn prefix_is_covered_only_if_all_its_names_are() {
         let rights = rights(&[Verb::Watch], Some(&["team-a"]), None);
         let may = |prefix| rights.allow_prefix(Verb::Watch, "default", prefix);
         assert!(may("team-a/") && may("team-a/x") && may("team-a/x/"));
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn one_verb_is_not_another_and_one_namespace_not_another() {
+    fn rule_covers_only_its_verbs_and_namespaces() {
         let rights = rights(&[Verb::Read, Verb::Watch], None, Some(&["blue"]));
         assert!(rights.allow_every(Verb::Read, "blue") && rights.allow(Verb::Watch, "blue", "x"));
         assert!(rights.allow_prefix(Verb::Watch, "blue", "") && rights.allow_some(Verb::Read, "blue"));
@@ -159,13 +159,13 @@ mod tests {
     }
 
     #[test]
-    fn some_names_are_not_every_name() {
+    fn right_on_some_names_is_not_one_on_all_names() {
         let rights = rights(&[Verb::Read], Some(&["a"]), None);
         assert!(rights.allow_some(Verb::Read, "default") && !rights.allow_every(Verb::Read, "default"));
     }
 
     #[test]
-    fn the_names_of_a_verb_are_those_of_its_rules() {
+    fn names_of_a_verb_are_those_of_its_rules() {
         let some = rights(&[Verb::Read], Some(&["a", "b"]), Some(&["blue"]));
         assert_eq!(some.names(Verb::Read, "blue"), Some(vec!["a".to_owned(), "b".to_owned()]));
         assert_eq!((some.names(Verb::Read, "green"), some.names(Verb::Watch, "blue")), (Some(vec![]), Some(vec![])));
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn without_rules_everything_is_allowed_and_with_none_nothing() {
+    fn missing_policy_allows_everything_and_an_empty_one_nothing() {
         assert!(Rights::default().are_all() && Rights::default().allow_every(Verb::Operate, "x"));
         let none = Rights(Some([].into()));
         assert!(none.are_none() && !none.allow_some(Verb::Read, "default"));

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_token_is_found_by_its_line_only() {
+    fn new_token_is_found_by_its_exact_text_only() {
         let (token, line) = new_token("ci/deploy").expect("a name");
         let tokens = Tokens::parse(&format!("# who may what\n\n  {line}  \n")).expect("lines");
         let (hash, identity) = tokens.find(&token).expect("known");
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_none_are_refused_by_their_number() {
+    fn malformed_line_is_rejected_by_its_number() {
         let hash = "0".repeat(64);
         let cases = [
             ("alone".to_owned(), "line 2: must be NAME"),

@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deadlines_are_read_in_every_unit() {
+    fn deadline_is_parsed_in_every_unit() {
         let read = |header| parse(header).map(|timeout| timeout.as_nanos());
         assert_eq!(read("1n"), Some(1));
         assert_eq!(read("20u"), Some(20_000));
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn deadlines_that_cannot_be_read_are_refused() {
+    fn malformed_deadline_is_rejected() {
         let headers = |values: &[&str]| {
             let name = http::HeaderName::from_static(HEADER);
             values.iter().map(|value| (name.clone(), value.parse().expect("a header"))).collect::<HeaderMap>()

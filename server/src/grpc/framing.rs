@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn messages_are_read_in_whatever_pieces_they_come() {
+    async fn messages_are_read_in_pieces_of_any_size() {
         let mut wire = BytesMut::new();
         sent().iter().for_each(|message| put(&mut wire, message));
         for piece in 1..=wire.len() {
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn message_that_takes_far_more_when_decoded_is_refused() {
+    async fn message_that_is_far_larger_when_decoded_is_rejected() {
         let commands = |count: usize| v1::StreamRequest { commands: vec![Command::default(); count] };
         let names = |count: usize| {
             let cancel = v1::CancelAcquireRequest { names: vec![String::new(); count], ..Default::default() };
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_read_is_refused() {
+    async fn malformed_message_is_rejected() {
         let too_large = u32::try_from(MESSAGE + 1).expect("small").to_be_bytes();
         let cases: [(&[u8], Code); 4] = [
             (&[0, 0, 0, 0, 9, 1], Code::Internal),

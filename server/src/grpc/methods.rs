@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn largest_requests_within_the_bounds_of_their_fields_are_taken() {
+    fn largest_valid_request_is_within_the_bound_of_its_method() {
         let (names, id) = (vec![text(NAME_BYTES); NAMES], text(SESSION_ID_BYTES));
         let acquire = v1::AcquireRequest {
             names,

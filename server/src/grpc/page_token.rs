@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_ends_when_it_is_full_or_enough_was_looked_at() {
+    fn page_ends_when_it_is_full_or_enough_was_examined() {
         let even = |number: usize| Continue((number.is_multiple_of(2)).then_some(number));
         assert_eq!(fill(0..10, 3, |_| 0, even), (vec![0, 2, 4], Some(4)));
         assert_eq!(fill(0..5, 3, |_| 0, even), (vec![0, 2, 4], None), "nothing is left");

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn each_name_stands_for_itself_and_all_below_it_in_byte_order() {
+    fn pieces_of_a_name_are_itself_and_all_below_it_in_byte_order() {
         assert_eq!(of(&["b", "a"], ""), ["a", "a/*", "b", "b/*"]);
         assert_eq!(of(&["a", "a-x"], ""), ["a", "a-x", "a-x/*", "a/*"], "a - comes before a /");
         assert_eq!(of(&["a", "a/b", "a/b/c", "a"], ""), ["a", "a/*"], "what is part of another is there once");
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_leaves_what_begins_with_it() {
+    fn prefix_selects_what_begins_with_it() {
         assert_eq!(of(&["team-a", "team-b", "x"], "team-"), ["team-a", "team-a/*", "team-b", "team-b/*"]);
         assert_eq!(of(&["team-a"], "team-a"), ["team-a", "team-a/*"]);
         assert_eq!(of(&["team-a"], "team-a/"), ["team-a/*"]);

@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_database_says_stays_in_the_log() {
+    fn errors_of_the_database_are_not_shown_to_clients() {
         let why = "connecting to db.internal:5432 as user \"tenure\", database \"locks\": connection refused";
         let status = rejected(Rejection::Unavailable(why.to_owned()));
         let refusal = refusal(&status);
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn retryable_errors_have_a_retry_delay() {
+    fn retry_delay_is_rounded_up_to_milliseconds() {
         assert_eq!(in_ms(Duration::ZERO), 1);
         assert_eq!(in_ms(Duration::from_micros(999)), 1);
         assert_eq!(in_ms(Duration::from_micros(1_001)), 2);

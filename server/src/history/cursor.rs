@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_reads_back_as_it_was() {
+    fn cursor_survives_encoding() {
         let long = Cursor { until: Revision(9), before: Revision(u64::MAX), listed: vec![Revision(1), Revision(7)] };
         for cursor in [long, Cursor::at(Revision(0))] {
             assert_eq!(cursor.to_string().parse(), Ok(cursor));
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_cursor_is_refused() {
+    fn malformed_cursor_is_rejected() {
         for text in ["", "1", "1-", "a-1", "1-2-", "1--2", "1-2-x", "18446744073709551616-1"] {
             assert!(text.parse::<Cursor>().is_err(), "{text}");
         }

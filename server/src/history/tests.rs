@@ -98,7 +98,7 @@ fn tokens(entries: Vec<Entry>) -> Vec<u64> {
 }
 
 #[test]
-fn hold_has_everything_of_its_events() {
+fn hold_has_all_facts_of_its_events() {
     let (ann, bob) = (spec("ann", 1, &["a", "b"]), spec("bob", 3, &["a"]));
     let log = log(vec![
         vec![opened("ann"), granted(2, &ann)],
@@ -123,7 +123,7 @@ fn hold_has_everything_of_its_events() {
 }
 
 #[test]
-fn other_locks_and_those_who_only_waited_are_not_in_it() {
+fn other_locks_and_waits_without_a_grant_are_not_listed() {
     let (ann, bob) = (spec("ann", 1, &["b"]), spec("bob", 2, &["a"]));
     let log = log(vec![
         vec![opened("ann"), opened("bob")],
@@ -134,7 +134,7 @@ fn other_locks_and_those_who_only_waited_are_not_in_it() {
 }
 
 #[test]
-fn pages_of_any_size_make_up_the_same_list() {
+fn pages_of_any_size_give_the_same_list() {
     let ann = spec("ann", 1, &["a"]);
     let mut batches = vec![vec![opened("ann")]];
     for first in (2..60).step_by(4) {
@@ -155,7 +155,7 @@ fn pages_of_any_size_make_up_the_same_list() {
 }
 
 #[test]
-fn the_beginning_of_a_long_hold_is_looked_up_and_not_searched_for() {
+fn beginning_of_a_long_hold_is_looked_up_by_its_revision() {
     let ann = spec("ann", 1, &["a"]);
     let log = log(vec![
         vec![opened("ann")],
@@ -171,7 +171,7 @@ fn the_beginning_of_a_long_hold_is_looked_up_and_not_searched_for() {
 }
 
 #[test]
-fn what_was_dropped_is_not_known() {
+fn times_in_dropped_history_are_unknown() {
     let bob = spec("bob", 1, &["a"]);
     let whole = log(vec![
         vec![opened("bob")],
@@ -189,7 +189,7 @@ fn what_was_dropped_is_not_known() {
 }
 
 #[test]
-fn holds_that_last_come_first_and_do_not_count() {
+fn current_holds_come_first_and_do_not_count_toward_the_page() {
     let (ann, bob) = (spec("ann", 1, &["a"]), spec("bob", 4, &["a"]));
     let log = log(vec![
         vec![opened("ann"), granted(2, &ann)],
@@ -204,7 +204,7 @@ fn holds_that_last_come_first_and_do_not_count() {
 }
 
 #[test]
-fn a_hold_ends_when_lingering_begins() {
+fn hold_ends_when_lingering_begins() {
     let ann = lingering_spec("ann", 1);
     let log = log(vec![
         vec![opened("ann"), granted(2, &ann)],
@@ -237,7 +237,7 @@ fn a_hold_ends_when_lingering_begins() {
 }
 
 #[test]
-fn a_loss_of_history_stands_where_it_happened() {
+fn loss_of_history_is_listed_where_it_happened() {
     let ann = spec("ann", 1, &["a"]);
     let log = log(vec![
         vec![opened("ann"), granted(2, &ann)],

@@ -191,14 +191,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn history_that_the_rows_do_not_sum_up_is_kept() {
+    async fn history_that_the_rows_do_not_cover_is_kept() {
         let (database, one) = database(3_000, 1_000).await;
         let (batches, _) = keep(&database, &mut Size::default(), one).await;
         assert_eq!(batches, 2_000);
     }
 
     #[tokio::test]
-    async fn history_that_another_server_dropped_is_measured_no_more() {
+    async fn history_that_another_server_dropped_is_not_counted() {
         let (database, one) = database(9_000, 9_000).await;
         let mut size = Size::default();
         assert_eq!(keep(&database, &mut size, one * 100_000).await.0, 9_000);

@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn warnings_of_rustls_are_not_logged_unless_they_are_asked_for() {
+    fn warnings_of_rustls_are_logged_only_if_requested() {
         assert_eq!(logged("info"), (false, true));
         assert_eq!(logged("debug"), (false, true));
         assert_eq!(logged("info,rustls=warn"), (true, true));

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_and_settings_are_explained() {
+    fn man_page_describes_commands_and_settings() {
         let option = Arg::new("listen").long("listen").help("The address for clients");
         let command = Command::new("tenured").about("The server").arg(option);
         let page = page(&command.subcommand(Command::new("migrate").about("Brings the tables up to date"))).unwrap();

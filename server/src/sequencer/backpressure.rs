@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn full_queue_admits_only_what_ends_something() {
+    fn full_queue_admits_only_commands_that_end_something() {
         let labels = label("label", &"x".repeat(limits::QUEUE_BYTES));
         let large = open("ann").with_opening(|opening| opening.metadata = labels);
         let many = Load { commands: QUEUE_LIMIT, bytes: 0 };

@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_has_the_counter_of_its_name() {
+    fn counters_are_indexed_by_way_and_reason() {
         assert_eq!([Way::AtOnce, Way::Wait, Way::Transfer].map(|way| WAYS[way as usize]), WAYS);
         assert!(EndReason::ALL.iter().enumerate().all(|(index, reason)| *reason as usize == index));
     }

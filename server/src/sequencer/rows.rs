@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_written_yet_is_kept() {
+    fn changes_that_are_not_written_are_kept() {
         let (mut rows, table) = opened(1_000);
         rows.saved(Revision(990));
         let changes = rows.changes(&table);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_of_what_is_written() {
+    fn written_changes_are_dropped() {
         let (mut rows, table) = opened(1_000);
         rows.saved(Revision(1_000));
         assert!(!rows.behind(&table));

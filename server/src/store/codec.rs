@@ -125,13 +125,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_newer_version_wrote_is_named() {
+    fn unknown_event_is_named() {
         let error = decode_events(r#"[{"revision":1,"event":"moon_rose"}]"#).unwrap_err();
         assert!(error.to_string().contains("unknown variant `moon_rose`"), "{error}");
     }
 
     #[test]
-    fn a_missing_field_is_named() {
+    fn missing_field_is_named() {
         let error = decode_events(r#"[{"revision":1,"event":"history_lost"}]"#).unwrap_err();
         assert!(error.to_string().contains("missing field `after`"), "{error}");
     }
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_form_is_flat_and_leaves_out_what_is_empty() {
+    fn encoding_is_flat_and_omits_empty_fields() {
         let event = Event::ServerAdopted { dead: ServerId(7), by: ServerId(8) };
         let json = encode_events(&[Recorded { revision: Revision(3), event }]);
         assert_eq!(json, r#"[{"revision":3,"event":"server_adopted","dead":7,"by":8}]"#);

@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn failure_that_comes_and_goes_is_not_logged_each_time() {
+    fn intermittent_failure_is_not_logged_each_time() {
         let (mut throttle, start) = (LogThrottle::every(Duration::from_secs(10)), Instant::now());
         let mut logged = 0;
         for second in 0..20 {

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn connection_with_too_many_unsent_answers_is_closed() {
+    fn connection_with_too_many_unsent_bytes_is_closed() {
         let accounts = Accounts::new(&Buffers::default());
         let (connection, other) = (accounts.open(None), accounts.open(None));
         let first = connection.unsent(UNSENT_OF_CONNECTION);
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn connection_with_most_unsent_answers_is_closed_when_all_have_too_many() {
+    fn connection_with_the_most_unsent_bytes_is_closed_if_all_have_too_many() {
         let accounts = Accounts::new(&Buffers::default());
         let (small, large) = (accounts.open(None), accounts.open(None));
         let _large = large.unsent(2 * MIB);
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn watches_wait_until_their_client_has_taken_what_there_is() {
+    fn watches_wait_until_their_client_has_received_the_unsent_bytes() {
         let accounts = Accounts::new(&Buffers::default());
         let (connection, woken) = (accounts.open(None), Arc::<Woken>::default());
         let waker = Waker::from(woken.clone());

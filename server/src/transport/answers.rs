@@ -182,7 +182,7 @@ mod tests {
     use crate::transport::Accounts;
 
     #[tokio::test(start_paused = true)]
-    async fn connection_whose_client_takes_nothing_for_long_is_closed() {
+    async fn connection_of_a_client_that_does_not_read_is_closed() {
         let account = Accounts::new(&Buffers::default()).open(None);
         let body = Body::new(http_body_util::Full::new(Bytes::from_static(b"message")));
         let mut watch = Counted { body, account: account.clone(), is_watch: true, late: None };

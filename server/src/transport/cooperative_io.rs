@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_have_their_turn_before_more_is_read() {
+    fn reads_yield_after_each_budget() {
         let client = Client { part: 1000, pauses: false, is_pausing: false };
         let (reads, yields) = read(client, 5 * READ_BUDGET);
         assert_eq!(yields, 4);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn who_says_no_more_than_is_served_is_not_held_up() {
+    fn reads_that_pause_within_the_budget_do_not_yield() {
         let client = Client { part: 1000, pauses: true, is_pausing: false };
         assert_eq!(read(client, 5 * READ_BUDGET).1, 0);
     }

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_counted_in_whatever_pieces_they_come() {
+    fn messages_are_counted_in_pieces_of_any_size() {
         let mut wire = Vec::new();
         let lengths = [0_u8, 1, 7, 0, 200];
         for length in lengths {

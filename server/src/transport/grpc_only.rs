@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn only_posts_of_grpc_are_served() {
+    fn request_that_is_not_a_grpc_post_is_rejected() {
         for kind in ["application/grpc", "application/grpc+proto", "application/grpc;charset=utf-8"] {
             assert_eq!(asked("POST", kind), None, "{kind}");
             assert_eq!(asked("GET", kind), Some(405), "{kind}");
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_counted() {
+    fn headers_are_bounded() {
         let with = |more| {
             let request = Request::builder().method("POST").header("content-type", GRPC);
             let request = (0..more).fold(request, |request, _| request.header("x-more", ""));

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn dropped_permit_makes_room() {
+    fn dropped_permit_can_be_acquired_again() {
         let limiter = Limiter::new(3, 2);
         let first = acquire(&limiter, "10.0.0.1").expect("there is room");
         let second = acquire(&limiter, "10.0.0.1").expect("there is room");
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_the_older_kind_is_the_same_in_both_forms() {
+    fn mapped_ipv4_address_equals_its_plain_form() {
         assert_eq!(host("::ffff:10.0.0.1".parse().expect("an address")), host("10.0.0.1".parse().expect("an address")));
     }
 }

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn client_is_refused_when_it_has_sent_a_request() {
+    async fn client_is_rejected_when_it_has_sent_a_request() {
         let (mut client, server) = tokio::io::duplex(1_024);
         let refusing = tokio::spawn(refuse(server));
         client.write_all(PREFACE).await.expect("taken");
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn client_that_sends_no_request_is_refused_in_time() {
+    async fn client_that_sends_no_request_is_rejected_in_time() {
         let (mut client, server) = tokio::io::duplex(1_024);
         let refusing = tokio::spawn(refuse(server));
         client.write_all(PREFACE).await.expect("taken");

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_watcher_lags_from_when_there_is_something_that_it_does_not_take() {
+    async fn lag_counts_from_the_oldest_message_that_was_not_received() {
         let hub = Arc::new(Hub::new(Budget::new(1_000, Buffer::default())));
         assert_eq!(hub.watchers(), Watchers::default());
         let filter = Filter { names: ["job".to_owned()].into(), ..Filter::default() };

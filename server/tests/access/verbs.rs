@@ -14,7 +14,7 @@ use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
 use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
 
 #[tokio::test]
-async fn each_call_takes_its_verb() {
+async fn call_requires_its_verb() {
     let service = Service::start(&["acquire", "read", "watch", "operate", "ann", "none"], &policy("")).await;
     let ann = service.caller("ann").await;
     for verb in VERBS.iter().chain(&["none"]) {
@@ -33,7 +33,7 @@ async fn each_call_takes_its_verb() {
 }
 
 #[tokio::test]
-async fn each_command_of_a_stream_takes_its_verb() {
+async fn stream_command_requires_its_verb() {
     let service = Service::start(&["acquire", "read", "watch", "operate", "none"], &policy("")).await;
     for verb in VERBS.iter().chain(&["none"]) {
         let caller = service.caller(verb).await;
@@ -46,7 +46,7 @@ async fn each_command_of_a_stream_takes_its_verb() {
 
 /// Fails when a new call is not covered here.
 #[test]
-fn every_call_of_the_contract_is_tried() {
+fn every_call_of_the_contract_is_covered() {
     let contract = prost_types::FileDescriptorSet::decode(tenure_proto::FILE_DESCRIPTOR_SET).unwrap();
     let services = contract.file.iter().filter(|file| file.package() == "tenure.v1").flat_map(|file| &file.service);
     let methods: BTreeSet<String> = services
@@ -60,7 +60,7 @@ fn every_call_of_the_contract_is_tried() {
 }
 
 #[tokio::test]
-async fn one_namespace_is_not_another() {
+async fn right_in_a_namespace_covers_no_other_namespace() {
     let service = Service::start(&["ann"], &policy("namespaces = [\"blue\"]")).await;
     let ann = service.caller("ann").await;
     for call in all().into_iter().filter(|call| !call.verb.is_empty()) {
@@ -72,7 +72,7 @@ async fn one_namespace_is_not_another() {
 }
 
 #[tokio::test]
-async fn what_can_be_called_is_told_to_those_who_may_call_something() {
+async fn reflection_requires_a_right() {
     let service = Service::start(&["read", "none"], &policy("")).await;
     for (name, is_told) in [("read", true), ("none", false)] {
         let caller = service.caller(name).await;

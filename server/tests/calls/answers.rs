@@ -9,7 +9,7 @@ use crate::calls::cluster::{Caller, Cluster, asking, goes_on, until, within};
 use crate::calls::leaving::{LEAVINGS, ask, ask_and_leave, same_hold};
 
 #[tokio::test]
-async fn the_answer_of_a_grant_at_once_is_lost_and_the_retry_gets_the_same() {
+async fn immediate_grant_is_returned_again_after_a_lost_reply() {
     for leaving in LEAVINGS {
         let cluster = Cluster::start(1).await;
         let hold = cluster.database.hold_appends();
@@ -24,7 +24,7 @@ async fn the_answer_of_a_grant_at_once_is_lost_and_the_retry_gets_the_same() {
 }
 
 #[tokio::test]
-async fn a_grant_at_once_that_nobody_asks_for_again_is_undone() {
+async fn immediate_grant_is_undone_without_a_retry() {
     for leaving in LEAVINGS {
         let cluster = Cluster::start(1).await;
         let hold = cluster.database.hold_appends();
@@ -43,7 +43,7 @@ async fn a_grant_at_once_that_nobody_asks_for_again_is_undone() {
 }
 
 #[tokio::test]
-async fn the_answer_of_a_grant_after_a_wait_is_lost_and_the_retry_gets_the_same() {
+async fn grant_after_a_wait_is_returned_again_after_a_lost_reply() {
     for leaving in LEAVINGS {
         let cluster = Cluster::start(1).await;
         let caller = cluster.caller(0).await;
@@ -70,7 +70,7 @@ async fn the_answer_of_a_grant_after_a_wait_is_lost_and_the_retry_gets_the_same(
 }
 
 #[tokio::test]
-async fn a_refusal_is_the_same_when_it_is_repeated() {
+async fn busy_reply_is_the_same_when_the_acquire_is_repeated() {
     let cluster = Cluster::start(2).await;
     let (caller, other) = (cluster.caller(0).await, cluster.caller(1).await);
     let token = caller.hold("ann", "a").await;
@@ -85,7 +85,7 @@ async fn a_refusal_is_the_same_when_it_is_repeated() {
 }
 
 #[tokio::test]
-async fn the_answer_of_a_release_is_lost_and_the_retry_gets_the_same() {
+async fn release_can_be_repeated_after_a_lost_reply() {
     let cluster = Cluster::start(2).await;
     let caller = cluster.caller(0).await;
     let token = caller.hold("ann", "a").await;
@@ -114,7 +114,7 @@ async fn transfer(caller: Caller, request: TransferRequest) -> Result<TransferRe
 }
 
 #[tokio::test]
-async fn the_answer_of_a_handoff_is_lost_and_the_retry_gets_the_same() {
+async fn handoff_can_be_repeated_after_a_lost_reply() {
     for by_holder in [true, false] {
         let cluster = Cluster::start(2).await;
         let caller = cluster.caller(0).await;

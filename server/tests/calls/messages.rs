@@ -13,7 +13,7 @@ use crate::calls::cluster::{Cluster, within};
 use crate::calls::stream::{ClientStream, acquire, refused, release, token};
 
 #[tokio::test]
-async fn each_command_of_a_message_is_answered() {
+async fn each_command_of_a_message_gets_a_reply() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
     let mut stream = ClientStream::open(&caller, &["default"]).await;
@@ -28,7 +28,7 @@ async fn each_command_of_a_message_is_answered() {
 }
 
 #[tokio::test]
-async fn who_sends_no_more_still_hears_what_they_have_asked_for() {
+async fn stream_closed_for_sending_receives_the_remaining_replies() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
     let mut stream = ClientStream::open(&caller, &["default"]).await;
@@ -45,7 +45,7 @@ async fn who_sends_no_more_still_hears_what_they_have_asked_for() {
 }
 
 #[tokio::test]
-async fn commands_of_one_message_cost_few_appends() {
+async fn commands_of_one_message_share_one_append() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
     let mut stream = ClientStream::open(&caller, &["default"]).await;
@@ -56,7 +56,7 @@ async fn commands_of_one_message_cost_few_appends() {
 }
 
 #[tokio::test]
-async fn what_is_out_of_bounds_is_refused_alone() {
+async fn invalid_command_of_a_message_is_rejected_alone() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
     let mut stream = ClientStream::open(&caller, &["default"]).await;
@@ -71,7 +71,7 @@ async fn what_is_out_of_bounds_is_refused_alone() {
 }
 
 #[tokio::test]
-async fn one_message_may_be_about_several_namespaces() {
+async fn message_may_have_commands_of_several_namespaces() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
     let mut stream = ClientStream::open(&caller, &["default", "other"]).await;
@@ -86,7 +86,7 @@ async fn one_message_may_be_about_several_namespaces() {
 }
 
 #[tokio::test]
-async fn an_acquire_may_be_cancelled_in_the_same_message() {
+async fn acquire_can_be_cancelled_in_the_same_message() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
     let mut stream = ClientStream::open(&caller, &["default"]).await;
@@ -100,7 +100,7 @@ async fn an_acquire_may_be_cancelled_in_the_same_message() {
 
 /// A client that finds a claim it had cancelled releases it, and acquires anew, without waiting for a reply.
 #[tokio::test]
-async fn what_gives_a_claim_up_and_what_asks_anew_are_carried_out_in_order() {
+async fn cancel_and_acquire_in_one_message_are_executed_in_order() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
     let mut stream = ClientStream::open(&caller, &["default"]).await;
@@ -123,7 +123,7 @@ async fn what_gives_a_claim_up_and_what_asks_anew_are_carried_out_in_order() {
 }
 
 #[tokio::test]
-async fn a_number_that_is_used_twice_ends_the_stream_and_nothing_is_done() {
+async fn duplicate_command_id_ends_the_stream_without_effect() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
     let mut stream = ClientStream::open(&caller, &["default"]).await;
@@ -136,7 +136,7 @@ async fn a_number_that_is_used_twice_ends_the_stream_and_nothing_is_done() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_number_may_be_used_again_as_soon_as_it_is_answered() {
+async fn command_id_can_be_reused_after_its_reply() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
     let mut stream = ClientStream::open(&caller, &["default"]).await;
@@ -148,7 +148,7 @@ async fn a_number_may_be_used_again_as_soon_as_it_is_answered() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_not_attached_to_the_stream_is_granted_nothing() {
+async fn acquire_in_a_session_not_attached_to_the_stream_is_rejected() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
     let _first = ClientStream::open(&caller, &["default"]).await;
@@ -160,7 +160,7 @@ async fn a_session_that_is_not_attached_to_the_stream_is_granted_nothing() {
 
 /// An older attach request that is processed late does not move the session away from its client's server.
 #[tokio::test]
-async fn an_attachment_that_is_late_is_refused() {
+async fn stale_attachment_is_rejected() {
     let cluster = Cluster::start(2).await;
     let attach = |attachment| {
         let session_id = "ann".to_owned();
@@ -186,7 +186,7 @@ async fn an_attachment_that_is_late_is_refused() {
 }
 
 #[tokio::test]
-async fn commands_that_the_store_keeps_waiting_are_answered_in_time() {
+async fn command_times_out_while_the_store_hangs() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
     let mut stream = ClientStream::open(&caller, &["default"]).await;
@@ -210,7 +210,7 @@ async fn commands_that_the_store_keeps_waiting_are_answered_in_time() {
 }
 
 #[tokio::test]
-async fn a_refused_request_does_not_renew_its_session() {
+async fn rejected_request_does_not_renew_its_session() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
     let open = |attachment| OpenSessionRequest {

@@ -13,7 +13,7 @@ async fn seen_by(cluster: &Cluster, number: usize) -> Vec<Server> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn address_at_which_a_server_is_not_is_told_to_operators() {
+async fn wrong_advertised_address_is_reported() {
     // The second server advertises an unreachable address, and the third one the address of the first.
     let cluster = Cluster::start_advertising(3, |number, servers| match number {
         1 => "127.0.0.1:1".to_owned(),

@@ -60,7 +60,7 @@ async fn hold_granted_to_a_call_survives_renewals_at_another_server() {
 }
 
 #[tokio::test]
-async fn wait_of_a_call_goes_on_while_its_session_is_renewed_elsewhere() {
+async fn wait_continues_while_its_session_is_renewed_at_another_server() {
     let cluster = Cluster::start(2).await;
     let (here, elsewhere) = (cluster.caller(0).await, cluster.caller(1).await);
     here.hold("ann", "a").await;
@@ -72,7 +72,7 @@ async fn wait_of_a_call_goes_on_while_its_session_is_renewed_elsewhere() {
 }
 
 #[tokio::test]
-async fn wait_that_is_over_leaves_no_claim_though_its_session_was_renewed_elsewhere() {
+async fn wait_that_times_out_leaves_no_claim_after_a_renewal_at_another_server() {
     let cluster = Cluster::start(2).await;
     let (here, elsewhere) = (cluster.caller(0).await, cluster.caller(1).await);
     let token = here.hold("ann", "a").await;
@@ -88,7 +88,7 @@ async fn wait_that_is_over_leaves_no_claim_though_its_session_was_renewed_elsewh
 }
 
 #[tokio::test]
-async fn wait_moves_to_the_server_that_is_asked_again() {
+async fn wait_moves_to_the_server_that_receives_the_retry() {
     let cluster = Cluster::start(2).await;
     let (here, elsewhere) = (cluster.caller(0).await, cluster.caller(1).await);
     let token = here.hold("ann", "a").await;
@@ -121,7 +121,7 @@ async fn hold_that_was_not_returned_is_kept_if_another_server_returns_it() {
 }
 
 #[tokio::test]
-async fn hold_that_was_never_returned_ends_though_its_session_is_renewed_elsewhere() {
+async fn hold_that_was_never_returned_ends_despite_renewals_at_another_server() {
     let cluster = Cluster::start(2).await;
     let (here, elsewhere) = (cluster.caller(0).await, cluster.caller(1).await);
     let token = here.hold("ann", "a").await;
@@ -135,7 +135,7 @@ async fn hold_that_was_never_returned_ends_though_its_session_is_renewed_elsewhe
 }
 
 #[tokio::test]
-async fn cancel_is_answered_with_a_revision_at_which_the_claim_has_gone_and_no_later_one() {
+async fn cancel_returns_the_revision_that_ended_the_claim() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
     caller.hold("ann", "a").await;
@@ -146,7 +146,7 @@ async fn cancel_is_answered_with_a_revision_at_which_the_claim_has_gone_and_no_l
 }
 
 #[tokio::test]
-async fn acquire_that_means_another_session_of_the_id_is_refused_and_opens_nothing() {
+async fn acquire_for_an_earlier_session_of_the_same_id_is_rejected() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
     let opened = open(&caller, "ann").await.opened_revision;
@@ -168,7 +168,7 @@ async fn acquire_that_means_another_session_of_the_id_is_refused_and_opens_nothi
 }
 
 #[tokio::test]
-async fn session_of_one_program_is_refused_to_another_for_as_long_as_it_is_open() {
+async fn open_session_of_one_program_is_rejected_for_another() {
     let cluster = Cluster::start(2).await;
     let opening = |client: &str| {
         Kind::OpenSession(OpenSessionRequest {
@@ -201,7 +201,7 @@ async fn session_of_one_program_is_refused_to_another_for_as_long_as_it_is_open(
 }
 
 #[tokio::test]
-async fn a_server_opens_every_namespace_of_the_database_past_its_own_bound() {
+async fn existing_namespaces_are_opened_past_the_limit() {
     let cluster = Cluster::start(2).await;
     let (here, there) = (cluster.caller(0).await, cluster.caller(1).await);
     let look = async |caller: &Caller, namespace: &str| {

@@ -11,7 +11,7 @@ use crate::calls::cluster::{Cluster, REATTACH, asking, goes_on, until, within};
 use crate::calls::leaving::{Asked, LEAVINGS, ask, ask_and_leave, same_hold};
 
 #[tokio::test]
-async fn a_wait_that_is_left_goes_on_for_a_retry_and_else_is_given_up() {
+async fn abandoned_wait_continues_with_a_retry_and_is_cancelled_without() {
     for leaving in LEAVINGS {
         let cluster = Cluster::start(1).await;
         let caller = cluster.caller(0).await;
@@ -36,7 +36,7 @@ async fn a_wait_that_is_left_goes_on_for_a_retry_and_else_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_try_of_what_is_waited_for_already_ends_at_once_and_so_does_the_wait() {
+async fn acquire_without_waiting_ends_an_existing_wait() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
     caller.hold("ann", "a").await;
@@ -59,7 +59,7 @@ async fn a_try_of_what_is_waited_for_already_ends_at_once_and_so_does_the_wait()
 }
 
 #[tokio::test]
-async fn the_deadline_of_a_call_that_was_lost_does_not_end_the_wait_of_its_retry() {
+async fn deadline_of_a_lost_call_does_not_end_the_wait_of_its_retry() {
     for there in [0, 1] {
         let cluster = Cluster::start(2).await;
         let caller = cluster.caller(0).await;
@@ -80,7 +80,7 @@ async fn the_deadline_of_a_call_that_was_lost_does_not_end_the_wait_of_its_retry
 }
 
 #[tokio::test]
-async fn claim_is_cancelled_whose_later_call_leaves_before_the_wait_of_an_earlier_one_has_ended() {
+async fn claim_is_cancelled_if_its_later_call_leaves_while_its_earlier_one_times_out() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
     caller.hold("ann", "a").await;
@@ -107,7 +107,7 @@ async fn claim_is_cancelled_whose_later_call_leaves_before_the_wait_of_an_earlie
 }
 
 #[tokio::test]
-async fn giving_up_ends_all_calls_for_the_claim_and_none_asks_again() {
+async fn cancel_or_close_ends_all_calls_for_the_claim() {
     for closes in [false, true] {
         let cluster = Cluster::start(1).await;
         let caller = cluster.caller(0).await;
@@ -141,7 +141,7 @@ async fn giving_up_ends_all_calls_for_the_claim_and_none_asks_again() {
 }
 
 #[tokio::test]
-async fn a_wait_goes_on_though_its_session_is_renewed_by_way_of_another_server() {
+async fn wait_continues_while_its_session_moves_to_another_server_and_back() {
     let cluster = Cluster::start(2).await;
     let (here, there) = (cluster.caller(0).await, cluster.caller(1).await);
     let token = here.hold("ann", "a").await;
@@ -161,7 +161,7 @@ async fn a_wait_goes_on_though_its_session_is_renewed_by_way_of_another_server()
 }
 
 #[tokio::test]
-async fn a_wait_whose_time_ends_while_the_grant_is_committed_is_answered_with_it() {
+async fn wait_that_times_out_during_the_commit_of_its_grant_returns_the_grant() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
     let token = caller.hold("ann", "a").await;
@@ -181,7 +181,7 @@ async fn a_wait_whose_time_ends_while_the_grant_is_committed_is_answered_with_it
 }
 
 #[tokio::test]
-async fn a_wait_that_cannot_be_ended_is_not_told_that_nothing_was_changed() {
+async fn wait_whose_end_cannot_be_committed_has_an_unknown_outcome() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
     caller.hold("ann", "a").await;
@@ -197,7 +197,7 @@ async fn a_wait_that_cannot_be_ended_is_not_told_that_nothing_was_changed() {
 }
 
 #[tokio::test]
-async fn a_wait_whose_time_ends_before_the_grant_is_passed_over() {
+async fn wait_that_times_out_before_the_grant_is_passed_over() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
     let token = caller.hold("ann", "a").await;
@@ -223,7 +223,7 @@ async fn a_wait_whose_time_ends_before_the_grant_is_passed_over() {
 }
 
 #[tokio::test]
-async fn a_wait_whose_end_another_server_has_committed_is_answered_as_over() {
+async fn wait_whose_end_another_server_has_committed_times_out() {
     let cluster = Cluster::start(2).await;
     let (writing, waiting) = (cluster.caller(0).await, cluster.caller(1).await);
     writing.hold("ann", "a").await;

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::console::server::{ConsoleServer, answer};
 
 #[tokio::test]
-async fn a_request_is_what_the_contract_has_and_no_larger_than_it_may_be() {
+async fn request_outside_of_the_contract_or_its_bounds_is_rejected() {
     let console = ConsoleServer::start().await;
     let post = |method: &str, body: &str| {
         let call = console.client.post(console.url(&format!("/console/api/{method}")));
@@ -37,7 +37,7 @@ async fn a_request_is_what_the_contract_has_and_no_larger_than_it_may_be() {
 }
 
 #[tokio::test]
-async fn before_there_is_a_server_it_says_so() {
+async fn call_before_the_server_has_started_is_rejected() {
     let (_readiness, shown) = watch::channel(Readiness::Ready);
     let admin = Admin::bind("127.0.0.1:0".parse().unwrap(), shown, Metrics::default()).await.unwrap();
     let address = admin.address().unwrap();

@@ -65,7 +65,7 @@ impl Secured {
 }
 
 #[tokio::test]
-async fn who_shows_nothing_is_refused() {
+async fn call_without_valid_credentials_is_rejected() {
     let server = Secured::start(None).await;
     let call = || server.console.call("LockService/ListLocks", &json!({}));
     let calls = [
@@ -105,7 +105,7 @@ async fn policy_grants_verbs_to_identities() {
 }
 
 #[tokio::test]
-async fn what_is_done_is_written_down_and_counted() {
+async fn calls_are_audited_and_counted() {
     let server = Secured::start(None).await;
     server.held("job").await;
     server.ask(&server.ann, "LockService/Evict", json!({"name": "job", "operator": "ann", "note": "stuck"})).await;
@@ -134,7 +134,7 @@ async fn what_is_done_is_written_down_and_counted() {
 }
 
 #[tokio::test]
-async fn behind_a_proxy_any_name_will_do_but_no_page_of_others() {
+async fn any_host_but_no_other_site_is_accepted_behind_a_proxy() {
     let server = Secured::start(Some("0.0.0.0:7421")).await;
     let call = || {
         server
@@ -152,7 +152,7 @@ async fn behind_a_proxy_any_name_will_do_but_no_page_of_others() {
 }
 
 #[tokio::test]
-async fn half_requests_of_unidentified_callers_keep_no_operator_out() {
+async fn incomplete_requests_of_unidentified_callers_block_no_operator() {
     let server = Secured::start(None).await;
     let half = "POST /console/api/tenure.v1.LockService/ListLocks HTTP/1.1\r\nhost: localhost\r\n\
         content-type: application/json\r\ncontent-length: 100\r\n\r\n{";

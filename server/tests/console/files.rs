@@ -14,7 +14,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 #[tokio::test]
-async fn the_page_may_load_nothing_from_elsewhere() {
+async fn responses_have_security_headers() {
     let console = ConsoleServer::start().await;
     for path in [
         "/console/",
@@ -36,7 +36,7 @@ async fn the_page_may_load_nothing_from_elsewhere() {
 }
 
 #[tokio::test]
-async fn the_files_are_there_with_their_kinds_and_are_kept_by_browsers() {
+async fn files_have_content_types_and_etags() {
     let console = ConsoleServer::start().await;
     for (path, kind) in [
         ("/console/", "text/html; charset=utf-8"),
@@ -71,7 +71,7 @@ async fn the_files_are_there_with_their_kinds_and_are_kept_by_browsers() {
 }
 
 #[tokio::test]
-async fn the_port_leads_to_the_page() {
+async fn root_redirects_to_the_console() {
     let console = ConsoleServer::start().await;
     for path in ["/", "/console"] {
         let answer = console.get(path).await;
@@ -81,7 +81,7 @@ async fn the_port_leads_to_the_page() {
 }
 
 #[tokio::test]
-async fn without_a_console_there_is_nothing_of_it() {
+async fn disabled_console_is_not_found() {
     let (_readiness, shown) = watch::channel(Readiness::Ready);
     let admin = Admin::bind("127.0.0.1:0".parse().unwrap(), shown, Metrics::default()).await.unwrap();
     let address = admin.address().unwrap();
@@ -96,7 +96,7 @@ async fn without_a_console_there_is_nothing_of_it() {
 }
 
 #[tokio::test]
-async fn the_page_is_told_where_it_is() {
+async fn about_describes_the_server_and_its_access() {
     let console = ConsoleServer::start().await;
     let about: Value = serde_json::from_str(&console.get("/console/about").await.text().await.unwrap()).unwrap();
     assert_eq!(about["access"], "readOnly");

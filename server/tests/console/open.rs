@@ -25,7 +25,7 @@ fn methods() -> Vec<(String, bool)> {
 }
 
 #[tokio::test]
-async fn every_call_that_is_not_only_for_reading_is_refused_and_changes_nothing() {
+async fn call_that_is_not_read_only_is_rejected() {
     let console = ConsoleServer::start().await;
     let before = console.revision(None).await;
     let mut passed = BTreeSet::new();
@@ -50,7 +50,7 @@ async fn every_call_that_is_not_only_for_reading_is_refused_and_changes_nothing(
 
 /// A new call must be added to the list or left out, deciding whether the console of an open server may make it.
 #[test]
-fn what_reads_is_part_of_the_contract_and_named_so() {
+fn reading_methods_are_those_named_as_such() {
     let methods: BTreeSet<String> = methods().into_iter().map(|(method, _)| format!("tenure.v1.{method}")).collect();
     for method in READING {
         assert!(methods.contains(method), "{method}");
@@ -63,7 +63,7 @@ fn what_reads_is_part_of_the_contract_and_named_so() {
 }
 
 #[tokio::test]
-async fn pages_of_others_are_refused() {
+async fn call_of_another_site_is_rejected() {
     let console = ConsoleServer::start().await;
     let call = || console.call("LockService/ListLocks", &json!({}));
     let own = format!("http://{}", console.address);
@@ -96,7 +96,7 @@ async fn pages_of_others_are_refused() {
 }
 
 #[tokio::test]
-async fn other_machines_have_no_console() {
+async fn console_is_closed_to_other_machines() {
     let console = ConsoleServer::with(CredentialOptions::default(), Some("0.0.0.0:7421")).await;
     for method in READING {
         let (status, told) = console.ask(method.trim_start_matches("tenure.v1."), json!({})).await;
@@ -109,7 +109,7 @@ async fn other_machines_have_no_console() {
 }
 
 #[tokio::test]
-async fn what_is_read_is_what_the_service_answers() {
+async fn reads_return_the_replies_of_the_service() {
     let console = ConsoleServer::start().await;
     let (status, told) = console.ask("LockService/GetLock", json!({"name": "job"})).await;
     assert_eq!((status, &told["lock"]), (200, &json!({"name": "job"})));

@@ -31,7 +31,7 @@ async fn events(lines: &mut Lines) -> Value {
 }
 
 #[tokio::test]
-async fn what_happens_is_told_as_it_happens_and_is_resumed() {
+async fn watch_reports_events_and_resumes() {
     let console = ConsoleServer::start().await;
     hold(&console, "first").await;
     let mut lines = Lines::of(console.call("WatchService/Watch", &json!({}))).await;
@@ -54,7 +54,7 @@ async fn what_happens_is_told_as_it_happens_and_is_resumed() {
 }
 
 #[tokio::test]
-async fn there_are_only_so_many_streams_and_who_goes_makes_room() {
+async fn streams_are_limited_while_they_are_open() {
     let console = ConsoleServer::start().await;
     let mut streams = Vec::new();
     // The maximum for one address.
@@ -79,7 +79,7 @@ async fn there_are_only_so_many_streams_and_who_goes_makes_room() {
 }
 
 #[tokio::test]
-async fn a_stream_ends_with_the_server() {
+async fn stream_ends_with_the_server() {
     let console = ConsoleServer::start().await;
     let mut lines = Lines::of(console.call("WatchService/Watch", &json!({}))).await;
     assert!(!lines.next().await.unwrap()["result"]["snapshot"].is_null());

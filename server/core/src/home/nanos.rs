@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn count_like_durations_up_to_their_ends() {
+    fn nanos_calculate_like_durations_and_saturate() {
         let (one, two) = (Duration::from_nanos(1), Duration::from_secs(2));
         let back = |nanos: Nanos| Duration::from(nanos);
         assert_eq!(back(Nanos::from(two) + one.into()), two + one);

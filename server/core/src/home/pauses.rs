@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_is_that_of_the_time_asked_for() {
+    fn longest_pause_is_that_since_the_given_moment() {
         let (recorded, moments) = renewed(&[300, 900, 300, 500, 300, 300]);
         let longest = |after: usize| recorded.longest_since(moments[after], ms(10));
         assert_eq!(recorded.longest_since(ms(0), ms(10)), ms(900));

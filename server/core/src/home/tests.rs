@@ -28,7 +28,7 @@ fn session_has_one_timer_however_often_it_changes_and_is_renewed() {
 }
 
 #[test]
-fn nothing_is_left_of_sessions_and_claims_that_have_ended() {
+fn ended_sessions_and_claims_leave_no_state() {
     let mut lab = Lab::default();
     for step in 0..100u64 {
         let now = Duration::from_millis(step);
@@ -47,7 +47,7 @@ fn nothing_is_left_of_sessions_and_claims_that_have_ended() {
 }
 
 #[test]
-fn nothing_is_left_of_streams_that_sessions_have_left() {
+fn streams_left_by_their_sessions_leave_no_state() {
     let mut lab = Lab::default();
     let now = Duration::ZERO;
     lab.accept(open("ann").grace(TTL / 2));
@@ -60,7 +60,7 @@ fn nothing_is_left_of_streams_that_sessions_have_left() {
 }
 
 #[test]
-fn nothing_is_kept_of_holds_of_sessions_with_another_home() {
+fn holds_of_sessions_with_another_home_have_no_state() {
     let mut lab = Lab::default();
     lab.accept(open("ann").at(OTHER));
     lab.accept(acquire("ann").at(OTHER));

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn are_listed_in_order_whether_they_are_sorted_or_not() {
+    fn locks_are_listed_in_order_whether_they_are_sorted_or_not() {
         let mut locks = Locks::default();
         let mut expected = BTreeSet::new();
         for (number, name) in names().enumerate() {
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn are_sorted_when_as_many_have_come_after_them() {
+    fn locks_are_sorted_after_the_bound_of_newer_ones() {
         let mut locks = Locks::default();
         let names: Vec<Text> = (0..2 * UNSORTED).rev().map(|number| Text::from(format!("{number:05}"))).collect();
         let (first, last) = names.split_at(UNSORTED);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn those_of_a_restored_table_are_sorted_from_the_start() {
+    fn locks_of_a_restored_table_are_sorted_from_the_start() {
         let claims: Vec<Claim> = names().map(|name| hold(&name)).collect();
         let mut locks = Locks::idle(&claims);
         claims.iter().for_each(|claim| locks.enter(claim, |_| None));
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_come_and_go_are_never_sorted() {
+    fn short_lived_locks_are_never_sorted() {
         let mut locks = Locks::default();
         for name in names() {
             locks.enter(&hold(&name), |_| None);

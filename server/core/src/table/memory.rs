@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_each_session_the_last_holds_are_remembered_and_of_all_many_more() {
+    fn last_holds_of_each_session_are_remembered_and_more_of_all_together() {
         let mut memory = Memory::default();
         let (quiet, busy) = (Text::from("quiet"), Text::from("busy"));
         memory.claim_ended(&quiet, Revision(1), EndReason::Released);
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_sessions_that_ended_the_last_are_remembered() {
+    fn last_sessions_that_ended_are_remembered() {
         let mut memory = Memory::default();
         let id = |number: usize| Text::from(format!("{number}"));
         (0..=SESSIONS).for_each(|number| memory.session_ended(&id(number), EndReason::Closed, Revision(1)));
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_session_that_is_open_again_nothing_is_forgotten_with_its_end() {
+    fn holds_of_a_reopened_session_are_not_forgotten() {
         let mut memory = Memory::default();
         let ann = Text::from("ann");
         memory.claim_ended(&ann, Revision(1), EndReason::Released);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_session_that_ended_again_the_last_end_counts() {
+    fn last_end_of_a_reopened_session_counts() {
         let mut memory = Memory::default();
         let ann = Text::from("ann");
         memory.session_ended(&ann, EndReason::Closed, Revision(1));

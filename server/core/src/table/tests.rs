@@ -13,7 +13,7 @@ fn table() -> Table {
 }
 
 #[test]
-fn tables_are_equal_only_if_all_of_their_state_is() {
+fn tables_are_equal_only_if_all_their_state_is_equal() {
     assert_eq!(table(), table());
     let changes: [fn(&mut Table); 11] = [
         |table| table.revision = Revision(1_000),

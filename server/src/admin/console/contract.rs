@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_read_as_the_contract_has_it() {
+    fn request_is_encoded_by_the_contract() {
         let json = br#"{"name": "job", "token": "144115188075855873", "operator": "ann"}"#;
         let wire = encode(kind("tenure.v1.EvictRequest"), json).expect("readable");
         let read = v1::EvictRequest::decode(&wire[..]).expect("readable");
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_contract_does_not_have_is_refused() {
+    fn request_outside_of_the_contract_is_rejected() {
         for json in [r#"{"nmae": "job"}"#, r#"{"token": -1}"#, r#"{"name": 1}"#, "[]", "{} {}", "{"] {
             encode(kind("tenure.v1.EvictRequest"), json.as_bytes()).expect_err(json);
         }
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_contract_can_be_called() {
+    fn only_methods_of_the_contract_are_found() {
         let contract = Contract::read().expect("readable");
         assert!(contract.method("tenure.v1.LockService", "GetLock").is_some());
         for (service, method) in [

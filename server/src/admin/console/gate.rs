@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn only_this_machines_own_names_are_answered() {
+    fn only_hosts_of_this_machine_are_accepted() {
         for own in ["localhost", "localhost:7421", "LOCALHOST:1", "127.0.0.1:7421", "127.1.2.3", "[::1]:7421", "[::1]"]
         {
             check_host(&headers(&[("host", own)])).expect(own);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn other_pages_may_not_call() {
+    fn call_of_another_site_is_rejected() {
         let host = ("host", "localhost:7421");
         let ours = [
             &[][..],
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_form_can_send_is_refused() {
+    fn content_type_of_a_form_is_rejected() {
         check_kind(&headers(&[("content-type", "application/json; charset=utf-8")])).expect("JSON");
         for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/json-not"] {
             check_kind(&headers(&[("content-type", kind)])).expect_err(kind);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_server_has_no_console_for_other_machines() {
+    fn console_of_an_open_server_is_closed_to_other_machines() {
         for (admin, is_here) in
             [("127.0.0.1:7421", true), ("[::1]:7421", true), ("0.0.0.0:7421", false), ("10.0.0.1:7421", false)]
         {

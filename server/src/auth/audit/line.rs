@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_a_text_ends_a_line_or_speaks_to_a_terminal() {
+    fn control_characters_are_escaped() {
         let nasty = "a\n{\"allowed\":true}\r\u{1b}[2K\u{202e}\u{2028}\u{7f}\u{85}\"\\\u{1f600}\0";
         let act = Act::new("x").there(nasty).on([nasty]).by(nasty).because(nasty, nasty);
         let line = encoded(&act, None);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn those_without_a_line_have_one_together() {
+    fn lines_that_were_not_written_are_summed_up_in_one() {
         let shown = |sums| Line::sums(sums).map(|line| String::from_utf8(line.encode(SystemTime::UNIX_EPOCH)));
         assert_eq!(shown(Sums::default()), None);
         let line = "{\"time\":\"1970-01-01T00:00:00.000Z\",\"refusals_left_out\":70,\"lost\":3}\n".to_owned();

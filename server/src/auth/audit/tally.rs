@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_refusals_is_summed_up_also_if_it_was_the_last() {
+    fn rejections_past_the_limit_are_summed_up_even_if_no_other_follows() {
         let (tally, start) = (Tally::default(), Instant::now());
         let ann = actor(Some("token:ann"), 1);
         let written = (0..REFUSALS + 70).filter(|_| tally.admits_refusal(ann, start)).count();
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_refusals_hides_no_other_identity_and_no_other_address() {
+    fn rejections_of_one_identity_and_address_suppress_no_others() {
         let (tally, now) = (Tally::default(), Instant::now());
         let flood = |identity, host, refusals| {
             (0..refusals).filter(|_| tally.admits_refusal(actor(identity, host), now)).count()

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_added_and_a_file_that_was_moved_away_is_made_anew() {
+    fn lines_are_appended_and_a_rotated_file_is_recreated() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let (path, moved) = (folder.path().join("audit"), folder.path().join("audit.1"));
         std::fs::write(&path, "before\n").expect("written");
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_full_disk_does_not_take_is_counted() {
+    fn lines_lost_to_a_full_disk_are_counted() {
         let (sender, lines) = std::sync::mpsc::channel();
         let (tally, pending) = (Tally::default(), TaskTracker::new());
         for _ in 0..3 {
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_written_is_named() {
+    fn file_that_cannot_be_written_is_named() {
         let problem = Writer::open(Path::new("/no/such/folder/audit")).map(drop).expect_err("it cannot be");
         assert!(problem.to_string().starts_with("/no/such/folder/audit: "), "{problem}");
     }

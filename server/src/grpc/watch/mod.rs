@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_selected_twice() {
+    fn filter_has_no_overlapping_names_and_prefixes() {
         let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
         let selected = |names: &[&str], prefixes: &[&str]| {
             let request = v1::WatchRequest { names: texts(names), prefixes: texts(prefixes), ..Default::default() };

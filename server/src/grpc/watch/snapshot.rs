@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_sent_is_noted_as_changed() {
+    fn only_names_that_were_sent_are_noted_as_changed() {
         let filter = Filter { names: ["z".to_owned()].into(), prefixes: ["a".to_owned()].into(), ..Filter::default() };
         let mut snapshot = Snapshot { sent: Sent::UpTo("am".into()), changed: BTreeSet::new(), revision: None };
         for name in ["ab", "am", "an", "b", "z"] {

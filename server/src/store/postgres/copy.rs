@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_end_where_they_end() {
+    fn values_are_escaped() {
         let table = Table { name: "t", columns: &["namespace", "id", "note"] };
         let odd = "\\N\t\n\r\\.é\u{8}";
         let cells = [Arg::Text("n"), Arg::Int(-1), Arg::Null, Arg::Text(""), Arg::Int(2), Arg::Text(odd)];

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_take_their_places() {
+    fn placeholders_are_replaced_by_literals() {
         let args = [Arg::Int(-7), Arg::Text("a")];
         assert_eq!(with_literals("x = $1 AND y = $2", &args, "'"), "x = (-7) AND y = 'a'");
         assert_eq!(with_literals("$2, $1, $2", &args, "E'"), "E'a', (-7), E'a'");
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_have_all_columns() {
+    fn insert_has_all_columns_of_its_rows() {
         let table = Table { name: "t", columns: &["namespace", "id", "note"] };
         let rows = [Arg::Text("n"), Arg::Int(1), Arg::Null, Arg::Text("n"), Arg::Int(-2), Arg::Text("it's")];
         let expected = "INSERT INTO t (namespace, id, note) VALUES ('n', (1), NULL), ('n', (-2), 'it''s')";
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_ends_where_it_ends() {
+    fn literal_of_a_text_is_escaped() {
         let nasty = [Arg::Text("'; DROP TABLE x; -- \\' $1 \\")];
         assert_eq!(with_literals("SELECT $1", &nasty, "'"), "SELECT '''; DROP TABLE x; -- \\\\'' $1 \\\\'");
     }

@@ -136,7 +136,7 @@ mod tests {
 
     /// See `current_settings` in `0001_initial.sql`: error 1210.
     #[test]
-    fn views_of_mysql_hand_nothing_from_one_json_table_to_another() {
+    fn views_of_mysql_pass_nothing_from_one_json_table_to_another() {
         let views = MYSQL.iter().flat_map(|migration| migration.script.split("CREATE OR REPLACE VIEW ").skip(1));
         let newest: std::collections::BTreeMap<_, _> = views.filter_map(|view| view.split_once(" AS\n")).collect();
         assert!(newest.len() >= 10);

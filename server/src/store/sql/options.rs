@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_with_several_hosts_stands_for_several_urls() {
+    fn url_with_several_hosts_is_split_into_several_urls() {
         assert_eq!(
             hosts("postgres://me:p@ss,word@one:1,two:2/db?sslmode=require"),
             ["postgres://me:p@ss,word@one:1/db?sslmode=require", "postgres://me:p@ss,word@two:2/db?sslmode=require"]
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_opened_is_refused_without_repeating_the_url() {
+    fn unusable_url_is_rejected_without_repeating_it() {
         for url in ["", "sqlite:", "secret", "oracle://u:secret@h/d", "postgres:secret"] {
             let refusal = StoreOptions::new(url).target().err().unwrap().to_string();
             assert!(!refusal.contains("secret"), "{refusal}");

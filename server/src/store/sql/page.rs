@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_what_was_written() {
+    fn rows_are_read_as_they_were_written() {
         let text = |text: &'static str| Cell::Text(text.into());
         let expected =
             [Row(vec![Cell::Int(i64::MAX), Cell::Null, text("a\"b\n")]), Row(vec![Cell::Int(-1), text("é")])];
@@ -90,14 +90,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_page_is_refused() {
+    fn malformed_page_is_rejected() {
         for json in ["", "[[1]", "[[1.5]]", "[[9223372036854775808]]", "[[[1]]]", "[1]", "null"] {
             assert!(matches!(rows(json), Err(DriverError::Unreadable(_))), "{json}");
         }
     }
 
     #[test]
-    fn a_row_that_is_refused_ends_the_page() {
+    fn rejected_row_ends_the_page() {
         let mut met = 0;
         let outcome = read("[[1],[2],[3]]", &mut |row| {
             met += 1;

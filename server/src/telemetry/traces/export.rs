@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn traces_are_off_unless_there_is_somewhere_to_send_them_to() {
+    fn traces_are_off_without_an_endpoint() {
         assert!(!is_asked_for(&of(&[])));
         assert!(!is_asked_for(&of(&[("OTEL_TRACES_SAMPLER", "always_on")])));
         assert!(is_asked_for(&of(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4317")])));
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_protocol_that_is_not_there_is_named() {
+    fn unsupported_protocol_is_named() {
         assert_eq!(protocol(&of(&[])).expect("the default"), Protocol::Grpc);
         let http =
             of(&[("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"), ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/protobuf")]);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sampler_that_is_not_there_is_named() {
+    fn unsupported_sampler_is_named() {
         let check = |pairs: &'static [_]| check_sampler(&of(pairs)).map_err(|error| error.to_string());
         assert_eq!(check(&[]), Ok(()));
         assert_eq!(check(&[("OTEL_TRACES_SAMPLER", "always_on")]), Ok(()));

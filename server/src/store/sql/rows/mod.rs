@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_ends_after_the_row_with_which_it_is_large() {
+    fn statement_ends_after_the_row_that_makes_it_large() {
         let (large, half) = ("x".repeat(CHUNK_BYTES + 1), "x".repeat(CHUNK_BYTES / 2));
         let texts = [&large, &large, &half, &half, &half];
         let cells: Vec<Arg<'_>> = texts.iter().flat_map(|text| [Arg::Int(1), Arg::Text(text)]).collect();
