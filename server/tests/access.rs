@@ -1,15 +1,15 @@
 //! Authorization: the policy on every call, and access to sessions of other identities. Over gRPC, on a database in
 //! memory.
 
-mod asking;
 mod audited;
 mod calls;
-mod file;
 mod floods;
 mod limits;
 mod names;
 mod namespaces;
 mod owners;
+mod policy_file;
+mod requests;
+mod revocation;
 pub(crate) mod service;
-mod under_way;
 mod verbs;

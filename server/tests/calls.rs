@@ -1,13 +1,13 @@
 //! Plain calls whose replies are lost or whose callers cancel, and streams with many commands in a message: over gRPC,
 //! on a database in memory.
 
-mod answers;
+mod advertised;
 mod cluster;
 mod deadlines;
-mod floods;
-mod leaving;
+mod lost_calls;
+mod lost_replies;
 mod messages;
-mod reach;
-mod spread;
+mod several_servers;
+mod slow_readers;
 mod stream;
 mod waits;

@@ -1,6 +1,6 @@
 //! The audit log.
 
-use crate::access::asking::{acquire, forbidden, is_of_another, policy};
+use crate::access::requests::{acquire, forbidden, is_of_another, policy};
 use crate::access::calls::second;
 use crate::access::service::Service;
 use crate::serving::{start, within};

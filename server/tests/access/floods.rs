@@ -1,6 +1,6 @@
 //! Floods of rejections, and the audit records that they must not suppress.
 
-use crate::access::asking::policy;
+use crate::access::requests::policy;
 use crate::access::service::Service;
 use crate::serving::within;
 use tenure_proto::v1::EvictRequest;

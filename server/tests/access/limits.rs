@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::access::asking::{acquire, answer, get_lock, policy, until_waiting};
+use crate::access::requests::{acquire, answer, get_lock, policy, until_waiting};
 use crate::access::calls::second;
 use crate::access::service::{Caller, Service, fact, is_forbidden};
 use crate::serving::within;

@@ -1,6 +1,6 @@
 //! Limits on namespaces: writes to a namespace count, reads do not. These servers allow ten.
 
-use crate::access::asking::policy;
+use crate::access::requests::policy;
 use crate::access::calls::{all, commands, second};
 use crate::access::service::{Caller, Service, fact, is_forbidden};
 use crate::serving::within;

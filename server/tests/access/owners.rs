@@ -1,6 +1,6 @@
 //! Sessions are usable only by the identity that opened them.
 
-use crate::access::asking::{acquire, is_of_another, policy, revision};
+use crate::access::requests::{acquire, is_of_another, policy, revision};
 use crate::access::calls::{all, commands};
 use crate::access::service::{Caller, Service, fact, is_forbidden};
 use crate::serving::within;

@@ -1,6 +1,6 @@
 //! Each call requires its verb.
 
-use crate::access::asking::{VERBS, forbidden, policy, revision};
+use crate::access::requests::{VERBS, forbidden, policy, revision};
 use crate::access::calls::{all, commands};
 use crate::access::service::{Service, fact, is_forbidden};
 use crate::serving::within;

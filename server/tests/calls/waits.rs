@@ -8,7 +8,7 @@ use tonic::Code;
 use tonic_types::StatusExt;
 
 use crate::calls::cluster::{Cluster, REATTACH, asking, goes_on, until, within};
-use crate::calls::leaving::{Asked, LEAVINGS, ask, ask_and_leave, same_hold};
+use crate::calls::lost_calls::{Asked, LEAVINGS, ask, ask_and_leave, same_hold};
 
 #[tokio::test]
 async fn abandoned_wait_continues_with_a_retry_and_is_cancelled_without() {

@@ -1,6 +1,6 @@
 //! The policy file.
 
-use crate::access::asking::{TEAMS, acquire};
+use crate::access::requests::{TEAMS, acquire};
 use crate::access::service::{Service, is_forbidden};
 use crate::serving::{start, within};
 use tenure_proto::v1::*;

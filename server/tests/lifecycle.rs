@@ -1,18 +1,19 @@
 //! Server nodes without their transport: how they start, end and restart.
 
-mod running;
+mod running_server;
+mod warnings;
+
 use crate::lab;
-mod lines;
 
 use futures::StreamExt;
 use lab::{LEASE, Server, TTL, eventually, pass, within};
-use lines::Warnings;
-use running::{RunningServer, opening, reason};
+use running_server::{RunningServer, opening, reason};
 use tenure_proto::v1;
 use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::command::Kind as Commanded;
 use tenure_server::store::{Fault, MemoryDatabase};
 use tonic_types::StatusExt;
+use warnings::Warnings;
 
 /// A database that takes longer than a lease to load.
 async fn slow_to_load() -> MemoryDatabase {

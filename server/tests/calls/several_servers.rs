@@ -12,7 +12,7 @@ use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
 use crate::calls::cluster::{Caller, Cluster, REATTACH, asking, goes_on, until, within};
-use crate::calls::leaving::{Leaving, ask, ask_and_leave};
+use crate::calls::lost_calls::{Leaving, ask, ask_and_leave};
 use crate::calls::stream::{ClientStream, refused};
 
 /// An acquire in an open session.

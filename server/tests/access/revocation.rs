@@ -1,6 +1,6 @@
 //! Operations in progress end when they are no longer allowed.
 
-use crate::access::asking::{TEAMS, acquire, until_readable, until_waiting};
+use crate::access::requests::{TEAMS, acquire, until_readable, until_waiting};
 use crate::access::calls::second;
 use crate::access::service::{Caller, Service, fact};
 use crate::serving::within;

@@ -6,7 +6,7 @@ use tenure_proto::v1::{AcquireRequest, TransferRequest, TransferResponse};
 use tonic::Status;
 
 use crate::calls::cluster::{Caller, Cluster, asking, goes_on, until, within};
-use crate::calls::leaving::{LEAVINGS, ask, ask_and_leave, same_hold};
+use crate::calls::lost_calls::{LEAVINGS, ask, ask_and_leave, same_hold};
 
 #[tokio::test]
 async fn immediate_grant_is_returned_again_after_a_lost_reply() {
