@@ -45,15 +45,15 @@ async fn metrics_are_served_in_the_accepted_format() {
         "{text}"
     );
 
-    let ask = reqwest::Client::new().get(format!("http://{address}/metrics")).header("accept", "text/plain");
-    let answer = ask.send().await.unwrap();
+    let request = reqwest::Client::new().get(format!("http://{address}/metrics")).header("accept", "text/plain");
+    let answer = request.send().await.unwrap();
     assert_eq!(answer.headers()["content-type"], "text/plain; version=0.0.4; charset=utf-8");
     let text = answer.text().await.unwrap();
     let described = |line: &str| line == "# TYPE process_cpu_seconds_total counter";
     assert!(text.lines().any(described) && !text.contains("# EOF"), "{text}");
     let prometheus = "application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.4";
-    let ask = reqwest::Client::new().get(format!("http://{address}/metrics")).header("accept", prometheus);
-    assert!(ask.send().await.unwrap().text().await.unwrap().ends_with("# EOF\n"));
+    let request = reqwest::Client::new().get(format!("http://{address}/metrics")).header("accept", prometheus);
+    assert!(request.send().await.unwrap().text().await.unwrap().ends_with("# EOF\n"));
     stop.cancel();
     served.await.unwrap();
 }

@@ -1,8 +1,5 @@
 //! Call metrics, over TCP.
 
-use crate::serving;
-
-use serving::{start, within};
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::watch_service_client::WatchServiceClient;
@@ -13,6 +10,8 @@ use tenure_server::transport::ConnectionLimits;
 use tonic::Code;
 use tonic::transport::{Channel, Endpoint};
 use tower::ServiceExt;
+
+use crate::serving::{start, within};
 
 async fn start_service() -> (Server, Channel) {
     let server = start(CredentialOptions::default(), ConnectionLimits::default()).await.unwrap();
@@ -29,7 +28,7 @@ fn value(server: &Server, name: &str, kind: &str, service: &str, method: &str, c
     );
     let text = server.metrics.text();
     let line = text.lines().find_map(|line| line.strip_prefix(&sample));
-    line.unwrap_or_else(|| panic!("there is no {sample}")).parse().unwrap()
+    line.unwrap_or_else(|| panic!("no sample {sample}")).parse().unwrap()
 }
 
 const LOCKS: &str = "tenure.v1.LockService";
@@ -65,7 +64,7 @@ async fn plain_calls_are_counted_by_their_code() {
 #[tokio::test]
 async fn unknown_methods_are_counted_under_one_name() {
     let (server, channel) = start_service().await;
-    for path in ["/tenure.v1.LockService/Steal", "/nobody/Knows", "/tenure.v1.LockService/Acquire/"] {
+    for path in ["/tenure.v1.LockService/Steal", "/unknown/Knows", "/tenure.v1.LockService/Acquire/"] {
         let request = http::Request::post(path).header("content-type", "application/grpc");
         let request = request.body(tonic::body::Body::empty()).unwrap();
         let answer = within(channel.clone().oneshot(request)).await.unwrap();
@@ -81,8 +80,8 @@ async fn streams_are_counted_with_their_messages_when_they_end() {
     let (server, channel) = start_service().await;
     let of_watch = |name, code| value(&server, name, "server_stream", "tenure.v1.WatchService", "Watch", code);
     let mut watches = WatchServiceClient::new(channel.clone());
-    let asked = WatchRequest { names: vec!["job".to_owned()], ..WatchRequest::default() };
-    let mut watch = within(watches.watch(asked)).await.unwrap().into_inner();
+    let request = WatchRequest { names: vec!["job".to_owned()], ..WatchRequest::default() };
+    let mut watch = within(watches.watch(request)).await.unwrap().into_inner();
     within(watch.message()).await.unwrap().unwrap();
     assert_eq!((of_watch("started_total", None), of_watch("handled_total", Some("Canceled"))), (1, 0));
     assert!(of_watch("msg_sent_total", None) >= 1);
@@ -95,10 +94,10 @@ async fn streams_are_counted_with_their_messages_when_they_end() {
     .await;
 
     let of_alive = |name, code| value(&server, name, "bidi_stream", "tenure.v1.SessionService", "KeepAlive", code);
-    let asked = ["ann", "bob"]
+    let requests = ["ann", "bob"]
         .map(|session| KeepAliveRequest { session_ids: vec![session.to_owned()], ..KeepAliveRequest::default() });
     let mut sessions = SessionServiceClient::new(channel);
-    let mut alive = within(sessions.keep_alive(tokio_stream::iter(asked))).await.unwrap().into_inner();
+    let mut alive = within(sessions.keep_alive(tokio_stream::iter(requests))).await.unwrap().into_inner();
     let mut answers = 0;
     while within(alive.message()).await.is_ok_and(|answer| answer.is_some()) {
         answers += 1;

@@ -110,9 +110,9 @@ fn defaults_are_an_embedded_database_on_this_machine() {
 
     let with_xdg = from_surroundings(&surroundings(&[("HOME", "/home/ann"), ("XDG_DATA_HOME", "/xdg")])).unwrap();
     assert_eq!(with_xdg.data_dir, Path::new("/xdg/tenure"));
-    let nowhere = from_surroundings(&surroundings(&[("RUST_LOG", "debug")])).unwrap();
-    assert_eq!(nowhere.data_dir, Path::new("tenure-data"));
-    assert_eq!(nowhere.log_level, "debug");
+    let without_home = from_surroundings(&surroundings(&[("RUST_LOG", "debug")])).unwrap();
+    assert_eq!(without_home.data_dir, Path::new("tenure-data"));
+    assert_eq!(without_home.log_level, "debug");
 }
 
 #[test]
@@ -209,8 +209,8 @@ fn unknown_variable_is_rejected_by_name() {
     let refused = |name| from_surroundings(&surroundings(&[(name, "x")])).unwrap_err().to_string();
     assert_eq!(refused("TENURE_STORE_ULR"), "unknown setting in the environment: TENURE_STORE_ULR");
     assert!(refused("TENURE_ADMIN_PORT").ends_with(": TENURE_ADMIN_PORT"));
-    for fine in ["TENURE_MIN_TTL", "TENURE_ENDPOINTS", "TENURE_SESSION_ID", "OTHER"] {
-        from_surroundings(&surroundings(&[(fine, "x")])).unwrap();
+    for known in ["TENURE_MIN_TTL", "TENURE_ENDPOINTS", "TENURE_SESSION_ID", "OTHER"] {
+        from_surroundings(&surroundings(&[(known, "x")])).unwrap();
     }
 }
 
@@ -290,7 +290,10 @@ fn listening_for_other_machines_requires_tls_and_credentials() {
     everywhere(&[tls[0], tls[1], "--jwt-keys=/k", "--jwt-issuer=i", "--jwt-audience=a"]).unwrap();
     let by_certificate = everywhere(&[tls[0], tls[1], "--tls-client-ca=/a"]).unwrap();
     assert!(by_certificate.credentials.certificates && by_certificate.tls.is_some());
-    assert!(!from_flags(&["--listen=[::1]:7420"]).unwrap().credentials.are_wanted(), "this machine is served without");
+    assert!(
+        !from_flags(&["--listen=[::1]:7420"]).unwrap().credentials.are_wanted(),
+        "loopback requires no credentials"
+    );
 }
 
 #[test]
@@ -298,11 +301,11 @@ fn tls_settings_require_each_other() {
     assert_eq!(refusal(&["--tls-cert=/c"]), "tls_cert is set: also set tls_key");
     let folder = tempfile::tempdir().unwrap();
     let empty = refusal(&["--config", &file_in(folder.path(), "jwt_issuer = \"\"")]);
-    assert_eq!(empty, "jwt_issuer is set: also set jwt_keys", "although it is empty");
+    assert_eq!(empty, "jwt_issuer is set: also set jwt_keys", "even an empty value counts as set");
     let jwt = ["--jwt-keys=/k", "--jwt-issuer=", "--jwt-audience=a"];
-    assert_eq!(refusal(&jwt), "jwt_keys is set: also set jwt_issuer", "an empty one is not enough");
+    assert_eq!(refusal(&jwt), "jwt_keys is set: also set jwt_issuer", "an empty value is not enough");
     let no_cert = refusal(&["--config", &file_in(folder.path(), "tls_cert = \"\"")]);
-    assert_eq!(no_cert, "tls_cert is set: also set tls_key", "plaintext is not what was asked for");
+    assert_eq!(no_cert, "tls_cert is set: also set tls_key", "an empty value must not disable TLS");
     assert_eq!(refusal(&["--tls-key=/k"]), "tls_key is set: also set tls_cert");
     assert_eq!(refusal(&["--tls-client-ca=/a"]), "tls_client_ca is set: also set tls_cert and tls_key");
     let refused = refusal(&["--tls-cert=/c", "--tls-key=/k", "--tls-client-crl=/r"]);

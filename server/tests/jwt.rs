@@ -132,8 +132,8 @@ async fn token_is_accepted_only_if_all_of_it_is_valid() {
         ("..".to_owned(), Unidentified::UnknownToken),
         ("nonsense".to_owned(), Unidentified::UnknownToken),
     ];
-    for (token, why) in refused {
-        assert_eq!(identify(&access, &token), Err(why), "{token}");
+    for (token, rule) in refused {
+        assert_eq!(identify(&access, &token), Err(rule), "{token}");
     }
     assert_eq!(access.identify(&HeaderMap::new(), &Peer::default()).err(), Some(Unidentified::CredentialsRequired));
 }
@@ -158,8 +158,8 @@ async fn keys_can_be_replaced_and_unreadable_ones_change_nothing() {
     assert_eq!(access.reload_keys().await, Ok(false));
     identify(&access, &by_second).unwrap();
     assert_eq!(identify(&access, &by_first), Err(Unidentified::TokenKey));
-    let why = tokio::time::timeout(Duration::from_secs(30), caller.revoked()).await;
-    assert_eq!(why, Ok(Unidentified::TokenKey), "nor does a stream go on that it has opened");
+    let rule = tokio::time::timeout(Duration::from_secs(30), caller.revoked()).await;
+    assert_eq!(rule, Ok(Unidentified::TokenKey), "open streams end as well");
 }
 
 #[tokio::test]
@@ -176,8 +176,8 @@ async fn keys_that_can_verify_no_token_are_rejected() {
     for keys in [json!({"keys": []}), symmetric, json!({"keys": [for_encryption]})] {
         std::fs::write(&file, keys.to_string()).unwrap();
         let refused = access.reload_keys().await;
-        assert!(refused.as_ref().is_err_and(|why| why.contains("no key for any of jwt_algorithms")), "{refused:?}");
-        identify(&access, &token).expect("those from before stay");
+        assert!(refused.as_ref().is_err_and(|error| error.contains("no key for any of jwt_algorithms")), "{refused:?}");
+        identify(&access, &token).expect("the previous keys stay");
     }
 }
 
@@ -193,6 +193,6 @@ async fn caller_is_revoked_when_its_token_expires() {
     let token = issuer.sign(&claims(-29));
     headers.insert(AUTHORIZATION, HeaderValue::try_from(format!("Bearer {token}")).unwrap());
     let caller = access.identify(&headers, &Peer::default()).unwrap();
-    let why = tokio::time::timeout(Duration::from_secs(30), caller.revoked()).await;
-    assert_eq!(why, Ok(Unidentified::TokenTime));
+    let rule = tokio::time::timeout(Duration::from_secs(30), caller.revoked()).await;
+    assert_eq!(rule, Ok(Unidentified::TokenTime));
 }

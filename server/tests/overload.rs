@@ -11,31 +11,31 @@ use tenure_server::sequencer::PendingGrant;
 use tenure_server::store::Fault;
 
 /// Enough commands for several full batches.
-const CROWD: usize = 12_000;
+const COMMANDS: usize = 12_000;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(60);
 
 #[tokio::test(start_paused = true)]
 async fn attach_is_decided_before_many_acquires_that_were_sent_earlier() {
     let (database, server, other) = Server::pair().await;
     other.hold("ann", "a").await;
     let hold = database.hold_appends();
-    let mut crowd = Vec::new();
-    for number in 0..CROWD {
+    let mut commands = Vec::new();
+    for number in 0..COMMANDS {
         let (namespace, acquire) = (server.namespace().await, server.acquire("bob", &format!("n{number}")));
-        crowd.push(tokio::spawn(async move { namespace.decide(acquire).await }));
+        commands.push(tokio::spawn(async move { namespace.decide(acquire).await }));
     }
     settle().await;
     let attached = server.send(attach("ann", server.node.id)).await;
     drop(hold);
-    let attached = within(PATIENCE, attached).await.expect("ran").expect("open").revision;
+    let attached = within(LIMIT, attached).await.expect("ran").expect("open").revision;
     let mut later = 0;
-    for asked in crowd {
-        let decided = within(PATIENCE, asked).await.expect("ran").expect("free");
+    for sent in commands {
+        let decided = within(LIMIT, sent).await.expect("ran").expect("free");
         later += usize::from(decided.revision > attached);
         decided.pending.into_iter().for_each(PendingGrant::acknowledge);
     }
-    assert!(later > CROWD / 4, "only {later} of {CROWD} were decided after it");
+    assert!(later > COMMANDS / 4, "only {later} of {COMMANDS} were decided after it");
 }
 
 /// Renewals are accepted, holds are released, and a new request is rejected without delay.
@@ -45,23 +45,25 @@ async fn acquire_at_a_full_server_is_rejected_at_once_while_renewals_and_release
     let namespace = server.namespace().await;
     let token = server.hold("ann", "a").await;
     let hold = database.hold_appends();
-    let mut crowd = Vec::new();
+    let mut commands = Vec::new();
     while !namespace.is_full() {
-        assert!(crowd.len() < 10 * CROWD, "it is never full");
-        let (namespace, acquire) =
-            (namespace.clone(), server.acquire(&format!("bob {}", crowd.len() % 100), &format!("n{}", crowd.len())));
-        crowd.push(tokio::spawn(async move { namespace.decide(acquire).await }));
+        assert!(commands.len() < 10 * COMMANDS, "the queue is never full");
+        let (namespace, acquire) = (
+            namespace.clone(),
+            server.acquire(&format!("bob {}", commands.len() % 100), &format!("n{}", commands.len())),
+        );
+        commands.push(tokio::spawn(async move { namespace.decide(acquire).await }));
         tokio::task::yield_now().await;
     }
-    let acquire = server.acquire("bob", "too much");
+    let acquire = server.acquire("bob", "past the bound");
     let refused = within(Duration::ZERO, namespace.decide(acquire.clone())).await;
     assert!(matches!(refused, Err(Rejection::Overloaded)), "{:?}", refused.map(|decided| decided.outcome));
     assert_eq!(namespace.renew("ann"), Ok(Some(lab::TTL)));
     let released = server.send(release("ann", "a", token)).await;
     drop(hold);
-    within(PATIENCE, released).await.expect("ran").expect("it is held");
-    for asked in crowd {
-        let decided = within(PATIENCE, asked).await.expect("ran").expect("it was let in");
+    within(LIMIT, released).await.expect("ran").expect("held");
+    for sent in commands {
+        let decided = within(LIMIT, sent).await.expect("ran").expect("queued");
         decided.pending.into_iter().for_each(PendingGrant::acknowledge);
     }
     server.hold_by(acquire).await;
@@ -75,7 +77,7 @@ async fn command_rejected_while_an_append_is_unknown_is_not_counted_in_the_queue
     database.fail_next(Fault::OutcomeUnknownAndLost);
     let bob = server.send(server.acquire("bob", "b")).await;
     database.set_available(false);
-    for _ in 0..2 * CROWD {
+    for _ in 0..2 * COMMANDS {
         let refused = namespace.decide(server.acquire("cid", "c")).await;
         assert!(matches!(refused, Err(Rejection::Unavailable(_))), "{:?}", refused.map(|decided| decided.outcome));
     }

@@ -1,15 +1,11 @@
 //! Notifications to systemd from a server that makes progress, and from one that hangs.
 
-#[allow(dead_code, reason = "each test program uses a part of it")]
-use crate::serving;
-
 use std::io::ErrorKind;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use serving::{start, within};
 use tenure_server::auth::CredentialOptions;
 use tenure_server::node::readiness::Readiness;
 use tenure_server::process::systemd::SystemdNotifier;
@@ -17,45 +13,47 @@ use tenure_server::process::watchdog;
 use tenure_server::transport::ConnectionLimits;
 use tokio::runtime::{Builder, Runtime};
 
+use crate::serving::{start, within};
+
 /// The watchdog's interval.
 const WATCHDOG: Duration = Duration::from_millis(500);
 
 /// Timeout for a notification: a longer silence counts as no notification.
 const SILENCE: Duration = Duration::from_secs(3);
 
-/// The supervisor's socket.
-struct Ear {
+/// The socket of the supervisor, systemd.
+struct NotifySocket {
     folder: tempfile::TempDir,
-    socket: UnixDatagram,
+    datagrams: UnixDatagram,
 }
 
-impl Ear {
+impl NotifySocket {
     fn open() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let socket = UnixDatagram::bind(folder.path().join("notify")).unwrap();
-        socket.set_read_timeout(Some(SILENCE)).unwrap();
-        Self { folder, socket }
+        let datagrams = UnixDatagram::bind(folder.path().join("notify")).unwrap();
+        datagrams.set_read_timeout(Some(SILENCE)).unwrap();
+        Self { folder, datagrams }
     }
 
-    fn supervisor(&self) -> SystemdNotifier {
+    fn notifier(&self) -> SystemdNotifier {
         SystemdNotifier::at(&self.folder.path().join("notify"), Some(WATCHDOG)).unwrap()
     }
 
     /// The next notification, or `None` after [`SILENCE`].
-    fn hear(&self) -> Option<String> {
-        let mut said = [0; 1024];
-        match self.socket.recv(&mut said) {
-            Ok(length) => Some(String::from_utf8(said[..length].to_vec()).unwrap()),
+    fn receive(&self) -> Option<String> {
+        let mut message = [0; 1024];
+        match self.datagrams.recv(&mut message) {
+            Ok(length) => Some(String::from_utf8(message[..length].to_vec()).unwrap()),
             Err(error) if error.kind() == ErrorKind::WouldBlock => None,
             Err(error) => panic!("{error}"),
         }
     }
 
     /// Receives pending notifications, and asserts that no more follow.
-    fn hears_no_more(&self) {
+    fn assert_no_more(&self) {
         // At most one notification was in flight when the server began to hang.
-        let said: Vec<String> = std::iter::from_fn(|| self.hear()).take(3).collect();
-        assert!(said.len() < 3, "it goes on to say {said:?}");
+        let received: Vec<String> = std::iter::from_fn(|| self.receive()).take(3).collect();
+        assert!(received.len() < 3, "still notified: {received:?}");
     }
 }
 
@@ -65,78 +63,78 @@ fn runtime(threads: usize) -> Runtime {
 
 #[test]
 fn watchdog_is_notified_unless_the_runtime_hangs() {
-    let ear = Ear::open();
+    let socket = NotifySocket::open();
     let runtime = runtime(1);
     let server = runtime.block_on(start(CredentialOptions::default(), ConnectionLimits::default())).unwrap();
     let notifier = {
         let _inside = runtime.enter();
-        ear.supervisor()
+        socket.notifier()
     };
     runtime.spawn(notifier.run_watchdog(server.watchdog));
     for _ in 0..3 {
-        assert_eq!(ear.hear().as_deref(), Some("WATCHDOG=1"));
+        assert_eq!(socket.receive().as_deref(), Some("WATCHDOG=1"));
     }
     let (go_on, hanging) = channel::<()>();
     runtime.spawn(async move {
         let _ = hanging.recv();
     });
-    ear.hears_no_more();
+    socket.assert_no_more();
     go_on.send(()).unwrap();
-    assert_eq!(ear.hear().as_deref(), Some("WATCHDOG=1"));
+    assert_eq!(socket.receive().as_deref(), Some("WATCHDOG=1"));
 }
 
 #[test]
 fn watchdog_is_not_notified_while_the_task_of_the_server_hangs() {
-    let ear = Ear::open();
+    let socket = NotifySocket::open();
     let runtime = runtime(2);
-    let (hang, told) = tokio::sync::oneshot::channel::<()>();
+    let (hang, hangs) = tokio::sync::oneshot::channel::<()>();
     let (go_on, hanging) = channel::<()>();
     let (watchdog, work) = watchdog::watched(Box::pin(async move {
-        told.await.unwrap();
+        hangs.await.unwrap();
         let _ = hanging.recv();
         std::future::pending().await
     }));
     runtime.spawn(work);
     let notifier = {
         let _inside = runtime.enter();
-        ear.supervisor()
+        socket.notifier()
     };
     runtime.spawn(notifier.run_watchdog(watchdog));
-    assert_eq!(ear.hear().as_deref(), Some("WATCHDOG=1"));
+    assert_eq!(socket.receive().as_deref(), Some("WATCHDOG=1"));
     hang.send(()).unwrap();
-    ear.hears_no_more();
+    socket.assert_no_more();
     // The runtime makes progress.
     runtime.block_on(within(runtime.spawn(async {}))).unwrap();
     go_on.send(()).unwrap();
-    assert_eq!(ear.hear().as_deref(), Some("WATCHDOG=1"));
+    assert_eq!(socket.receive().as_deref(), Some("WATCHDOG=1"));
 }
 
 #[tokio::test]
 async fn status_is_one_line() {
-    let ear = Ear::open();
-    let notifier = ear.supervisor();
+    let socket = NotifySocket::open();
+    let notifier = socket.notifier();
     notifier.status(&Readiness::Ready).await;
-    assert_eq!(ear.hear().as_deref(), Some("STATUS=serving"));
+    assert_eq!(socket.receive().as_deref(), Some("STATUS=serving"));
     notifier.status(&Readiness::Store("no\nREADY=1\r".into())).await;
-    assert_eq!(ear.hear().as_deref(), Some("STATUS=not ready: store: no READY=1 "));
+    assert_eq!(socket.receive().as_deref(), Some("STATUS=not ready: store: no READY=1 "));
 }
 
 #[tokio::test]
 async fn notifications_that_are_not_read_fail_in_bounded_time() {
-    let ear = Ear::open();
-    let notifier = ear.supervisor();
+    let socket = NotifySocket::open();
+    let notifier = socket.notifier();
     // More than a socket buffers, which is ten by default: the last notification waits, and fails after a bounded time.
-    ear.socket.set_nonblocking(true).unwrap();
+    socket.datagrams.set_nonblocking(true).unwrap();
     for _ in 0..2 {
         let fill = async {
             for _ in 0..1_000_000 {
-                let begun = tokio::time::Instant::now();
+                let start = tokio::time::Instant::now();
                 notifier.ready().await;
-                if begun.elapsed() > Duration::from_millis(500) {
+                if start.elapsed() > Duration::from_millis(500) {
                     return;
                 }
             }
-            panic!("the socket takes everything");
+            panic!("the socket buffers everything");
         };
         within(fill).await;
     }
@@ -144,8 +142,8 @@ async fn notifications_that_are_not_read_fail_in_bounded_time() {
 
 #[tokio::test]
 async fn missing_or_relative_socket_is_an_error() {
-    let nobody = tempfile::tempdir().unwrap();
-    assert!(SystemdNotifier::at(&nobody.path().join("notify"), None).is_err());
+    let folder = tempfile::tempdir().unwrap();
+    assert!(SystemdNotifier::at(&folder.path().join("notify"), None).is_err());
     let refusal = SystemdNotifier::at(Path::new("notify"), None).unwrap_err().to_string();
     assert!(refusal.contains("absolute path"), "{refusal}");
 }
@@ -158,7 +156,7 @@ async fn socket_may_have_an_abstract_name() {
     let address = std::os::unix::net::SocketAddr::from_abstract_name(&name).unwrap();
     let socket = UnixDatagram::bind_addr(&address).unwrap();
     SystemdNotifier::at(Path::new(&format!("@{name}")), None).unwrap().ready().await;
-    let mut said = [0; 16];
-    let length = socket.recv(&mut said).unwrap();
-    assert_eq!(&said[..length], b"READY=1");
+    let mut message = [0; 16];
+    let length = socket.recv(&mut message).unwrap();
+    assert_eq!(&message[..length], b"READY=1");
 }

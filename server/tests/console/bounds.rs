@@ -31,8 +31,8 @@ async fn request_outside_of_the_contract_or_its_bounds_is_rejected() {
         (post("grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "{}"), 404, "CONSOLE_UNKNOWN_METHOD"),
     ];
     for (index, (call, status, reason)) in cases.into_iter().enumerate() {
-        let (got, told) = answer(call).await;
-        assert_eq!((got, told["reason"].as_str()), (status, Some(reason)), "case {index}: {told}");
+        let (got, reply) = answer(call).await;
+        assert_eq!((got, reply["reason"].as_str()), (status, Some(reason)), "case {index}: {reply}");
     }
 }
 
@@ -47,7 +47,7 @@ async fn call_before_the_server_has_started_is_rejected() {
     let (status, about) = answer(client.get(format!("http://{address}/console/about"))).await;
     assert_eq!((status, about["access"].as_str()), (200, Some("starting")));
     let call = client.post(format!("http://{address}/console/api/tenure.v1.LockService/ListLocks"));
-    let (status, told) = answer(call.header("content-type", "application/json").body("{}")).await;
-    assert_eq!((status, told["reason"].as_str()), (503, Some("CONSOLE_STARTING")));
+    let (status, reply) = answer(call.header("content-type", "application/json").body("{}")).await;
+    assert_eq!((status, reply["reason"].as_str()), (503, Some("CONSOLE_STARTING")));
     stop.cancel();
 }

@@ -16,7 +16,7 @@ const POLICY: &str = r#"
 [[roles.everything]]
 verbs = ["acquire", "read", "watch", "operate"]
 
-[[roles.onlooker]]
+[[roles.observer]]
 verbs = ["read", "watch"]
 names = ["billing"]
 
@@ -26,7 +26,7 @@ roles = ["everything"]
 
 [[grants]]
 identity = "token:bob"
-roles = ["onlooker"]
+roles = ["observer"]
 "#;
 
 struct Secured {
@@ -58,9 +58,9 @@ impl Secured {
     /// Makes `ann` hold a lock. Returns the token.
     async fn held(&self, name: &str) -> Value {
         let request = json!({"names": [name], "sessionId": "s", "ttl": "60s", "wait": "0s"});
-        let (status, told) = self.ask(&self.ann, "LockService/Acquire", request).await;
-        assert_eq!((status, &told["acquired"]), (200, &json!(true)), "{told}");
-        told["token"].clone()
+        let (status, reply) = self.ask(&self.ann, "LockService/Acquire", request).await;
+        assert_eq!((status, &reply["acquired"]), (200, &json!(true)), "{reply}");
+        reply["token"].clone()
     }
 }
 
@@ -75,11 +75,11 @@ async fn call_without_valid_credentials_is_rejected() {
         call().header("cookie", "token=x"),
     ];
     for call in calls {
-        let (status, told) = answer(call).await;
-        assert_eq!((status, told["reason"].as_str()), (401, Some("UNAUTHENTICATED")), "{told}");
+        let (status, reply) = answer(call).await;
+        assert_eq!((status, reply["reason"].as_str()), (401, Some("UNAUTHENTICATED")), "{reply}");
     }
     let about: Value = serde_json::from_str(&server.console.get("/console/about").await.text().await.unwrap()).unwrap();
-    assert_eq!(about["access"], "token", "the page itself needs no identity");
+    assert_eq!(about["access"], "token", "the page requires no identity");
 }
 
 #[tokio::test]
@@ -87,21 +87,21 @@ async fn policy_grants_verbs_to_identities() {
     let server = Secured::start(None).await;
     let token = server.held("job").await;
     let evict = json!({"name": "job", "token": token, "operator": "bob", "note": "why not"});
-    let (status, told) = server.ask(&server.bob, "LockService/Evict", evict.clone()).await;
-    assert_eq!((status, told["reason"].as_str()), (403, Some("PERMISSION_DENIED")), "{told}");
-    assert_eq!(told["metadata"]["verb"], "operate");
+    let (status, reply) = server.ask(&server.bob, "LockService/Evict", evict.clone()).await;
+    assert_eq!((status, reply["reason"].as_str()), (403, Some("PERMISSION_DENIED")), "{reply}");
+    assert_eq!(reply["metadata"]["verb"], "operate");
     for (name, status) in [("job", 403), ("billing", 200), ("billing/report", 200)] {
-        let (got, told) = server.ask(&server.bob, "LockService/GetLock", json!({"name": name})).await;
-        assert_eq!(got, status, "{name}: {told}");
+        let (got, reply) = server.ask(&server.bob, "LockService/GetLock", json!({"name": name})).await;
+        assert_eq!(got, status, "{name}: {reply}");
     }
-    let (status, told) = server.ask(&server.bob, "WatchService/Watch", json!({"prefixes": [""]})).await;
+    let (status, reply) = server.ask(&server.bob, "WatchService/Watch", json!({"prefixes": [""]})).await;
     assert_eq!(
-        (status, told["reason"].as_str()),
+        (status, reply["reason"].as_str()),
         (403, Some("PERMISSION_DENIED")),
-        "a stream is refused with a status"
+        "a stream is rejected with a status"
     );
-    let (status, told) = server.ask(&server.ann, "LockService/Evict", evict).await;
-    assert_eq!((status, &told["evicted"][0]["token"]), (200, &token), "{told}");
+    let (status, reply) = server.ask(&server.ann, "LockService/Evict", evict).await;
+    assert_eq!((status, &reply["evicted"][0]["token"]), (200, &token), "{reply}");
 }
 
 #[tokio::test]
@@ -154,18 +154,18 @@ async fn any_host_but_no_other_site_is_accepted_behind_a_proxy() {
 #[tokio::test]
 async fn incomplete_requests_of_unidentified_callers_block_no_operator() {
     let server = Secured::start(None).await;
-    let half = "POST /console/api/tenure.v1.LockService/ListLocks HTTP/1.1\r\nhost: localhost\r\n\
+    let incomplete = "POST /console/api/tenure.v1.LockService/ListLocks HTTP/1.1\r\nhost: localhost\r\n\
         content-type: application/json\r\ncontent-length: 100\r\n\r\n{";
-    let mut strangers = Vec::new();
+    let mut connections = Vec::new();
     for _ in 0..70 {
-        let mut stranger = within(TcpStream::connect(server.console.address)).await.unwrap();
-        within(stranger.write_all(half.as_bytes())).await.unwrap();
+        let mut connection = within(TcpStream::connect(server.console.address)).await.unwrap();
+        within(connection.write_all(incomplete.as_bytes())).await.unwrap();
         // The server has read the partial request: while it waits for the rest, it sends no reply.
         let mut answered = [0; 12];
-        let refused = tokio::time::timeout(Duration::from_millis(200), stranger.read_exact(&mut answered)).await;
+        let refused = tokio::time::timeout(Duration::from_millis(200), connection.read_exact(&mut answered)).await;
         assert!(refused.is_err() || answered == *b"HTTP/1.1 401", "{answered:?}");
-        strangers.push(stranger);
-        if strangers.len() >= 64 {
+        connections.push(connection);
+        if connections.len() >= 64 {
             let (status, answer) = server.ask(&server.ann, "LockService/ListLocks", json!({})).await;
             assert_eq!(status, 200, "{answer}");
         }

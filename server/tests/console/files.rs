@@ -25,13 +25,13 @@ async fn responses_have_security_headers() {
         "/console/api/x/y",
     ] {
         let answer = console.get(path).await;
-        let said = |name: &str| answer.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
-        assert_eq!(said("content-security-policy").as_deref(), Some(POLICY), "{path}");
-        assert_eq!(said("x-content-type-options").as_deref(), Some("nosniff"), "{path}");
-        assert_eq!(said("x-frame-options").as_deref(), Some("DENY"), "{path}");
-        assert_eq!(said("referrer-policy").as_deref(), Some("no-referrer"), "{path}");
-        assert_eq!(said("cross-origin-resource-policy").as_deref(), Some("same-origin"), "{path}");
-        assert!(said("tenure-time").is_some_and(|time| time.parse::<u64>().unwrap() > 1_700_000_000_000), "{path}");
+        let header = |name: &str| answer.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+        assert_eq!(header("content-security-policy").as_deref(), Some(POLICY), "{path}");
+        assert_eq!(header("x-content-type-options").as_deref(), Some("nosniff"), "{path}");
+        assert_eq!(header("x-frame-options").as_deref(), Some("DENY"), "{path}");
+        assert_eq!(header("referrer-policy").as_deref(), Some("no-referrer"), "{path}");
+        assert_eq!(header("cross-origin-resource-policy").as_deref(), Some("same-origin"), "{path}");
+        assert!(header("tenure-time").is_some_and(|time| time.parse::<u64>().unwrap() > 1_700_000_000_000), "{path}");
     }
 }
 

@@ -27,15 +27,15 @@ fn methods() -> Vec<(String, bool)> {
 #[tokio::test]
 async fn call_that_is_not_read_only_is_rejected() {
     let console = ConsoleServer::start().await;
-    let before = console.revision(None).await;
+    let before = console.revision().await;
     let mut passed = BTreeSet::new();
     for (method, _) in methods().into_iter().filter(|(method, _)| method != "WatchService/Watch") {
         // Fields that make a request of each kind valid.
         let requests =
             [json!({}), json!({"name": "job"}), json!({"sessionId": "s"}), json!({"group": "g", "sessionId": "s"})];
         for request in requests {
-            let (status, told) = console.ask(&method, request).await;
-            match told["reason"].as_str() {
+            let (status, reply) = console.ask(&method, request).await;
+            match reply["reason"].as_str() {
                 Some("CONSOLE_READ_ONLY") => assert_eq!(status, 403, "{method}"),
                 // Any other error comes from the service or from decoding, so the call was let through.
                 _ => drop(passed.insert(format!("tenure.v1.{method}"))),
@@ -44,8 +44,8 @@ async fn call_that_is_not_read_only_is_rejected() {
     }
     passed.insert("tenure.v1.WatchService/Watch".to_owned());
     assert_eq!(passed, READING.iter().map(|method| (*method).to_owned()).collect());
-    assert_eq!(console.revision(None).await, before, "something has been changed");
-    assert!(methods().len() > READING.len() + 10, "there is something to refuse");
+    assert_eq!(console.revision().await, before, "no change");
+    assert!(methods().len() > READING.len() + 10, "most methods are not read-only");
 }
 
 /// A new call must be added to the list or left out, deciding whether the console of an open server may make it.
@@ -80,18 +80,18 @@ async fn call_of_another_site_is_rejected() {
         (call().header("host", format!("localhost:{}", console.address.port())), 200, ""),
     ];
     for (index, (call, status, reason)) in cases.into_iter().enumerate() {
-        let (got, told) = answer(call).await;
-        assert_eq!((got, told["reason"].as_str().unwrap_or_default()), (status, reason), "case {index}");
+        let (got, reply) = answer(call).await;
+        assert_eq!((got, reply["reason"].as_str().unwrap_or_default()), (status, reason), "case {index}");
     }
     let url = console.url("/console/api/tenure.v1.LockService/ListLocks");
     for kind in ["text/plain", "application/x-www-form-urlencoded"] {
-        let (status, told) = answer(console.client.post(&url).header("content-type", kind).body("{}")).await;
-        assert_eq!((status, told["reason"].as_str()), (415, Some("CONSOLE_MEDIA_TYPE")), "{kind}");
+        let (status, reply) = answer(console.client.post(&url).header("content-type", kind).body("{}")).await;
+        assert_eq!((status, reply["reason"].as_str()), (415, Some("CONSOLE_MEDIA_TYPE")), "{kind}");
     }
-    let asked = console.client.request(reqwest::Method::OPTIONS, &url).header("origin", "http://example.com");
-    let asked = asked.header("access-control-request-method", "POST").send().await.unwrap();
-    assert_eq!(asked.status(), 405);
-    assert!(!asked.headers().contains_key("access-control-allow-origin"));
+    let preflight = console.client.request(reqwest::Method::OPTIONS, &url).header("origin", "http://example.com");
+    let preflight = preflight.header("access-control-request-method", "POST").send().await.unwrap();
+    assert_eq!(preflight.status(), 405);
+    assert!(!preflight.headers().contains_key("access-control-allow-origin"));
     assert_eq!(console.client.get(&url).send().await.unwrap().status(), 405);
 }
 
@@ -99,29 +99,29 @@ async fn call_of_another_site_is_rejected() {
 async fn console_is_closed_to_other_machines() {
     let console = ConsoleServer::with(CredentialOptions::default(), Some("0.0.0.0:7421")).await;
     for method in READING {
-        let (status, told) = console.ask(method.trim_start_matches("tenure.v1."), json!({})).await;
-        assert_eq!((status, told["reason"].as_str()), (403, Some("CONSOLE_CLOSED")), "{method}");
+        let (status, reply) = console.ask(method.trim_start_matches("tenure.v1."), json!({})).await;
+        assert_eq!((status, reply["reason"].as_str()), (403, Some("CONSOLE_CLOSED")), "{method}");
     }
     let about: Value = serde_json::from_str(&console.get("/console/about").await.text().await.unwrap()).unwrap();
     assert_eq!(about["access"], "closed");
-    let why = about["why"]["message"].as_str().unwrap();
-    assert!(why.contains("0.0.0.0:7421") && why.contains("tokens_file"), "it says what to do: {why}");
+    let reason = about["why"]["message"].as_str().unwrap();
+    assert!(reason.contains("0.0.0.0:7421") && reason.contains("tokens_file"), "{reason}");
 }
 
 #[tokio::test]
 async fn reads_return_the_replies_of_the_service() {
     let console = ConsoleServer::start().await;
-    let (status, told) = console.ask("LockService/GetLock", json!({"name": "job"})).await;
-    assert_eq!((status, &told["lock"]), (200, &json!({"name": "job"})));
-    let (status, told) = console.ask("LockService/GetLock", json!({})).await;
+    let (status, reply) = console.ask("LockService/GetLock", json!({"name": "job"})).await;
+    assert_eq!((status, &reply["lock"]), (200, &json!({"name": "job"})));
+    let (status, reply) = console.ask("LockService/GetLock", json!({})).await;
     assert_eq!(
-        (status, told["code"].as_str(), told["reason"].as_str()),
+        (status, reply["code"].as_str(), reply["reason"].as_str()),
         (400, Some("INVALID_ARGUMENT"), Some("INVALID_FIELD"))
     );
-    assert_eq!(told["metadata"]["field"], "name");
-    let (status, told) = console.ask("SessionService/GetSession", json!({"sessionId": "nobody"})).await;
+    assert_eq!(reply["metadata"]["field"], "name");
+    let (status, reply) = console.ask("SessionService/GetSession", json!({"sessionId": "unknown"})).await;
     assert_eq!(
-        (status, told["code"].as_str(), told["reason"].as_str()),
+        (status, reply["code"].as_str(), reply["reason"].as_str()),
         (404, Some("NOT_FOUND"), Some("SESSION_NOT_FOUND"))
     );
 }

@@ -28,13 +28,13 @@ impl ConsoleServer {
         Self::with(CredentialOptions::default(), None).await
     }
 
-    /// Starts a server with credentials; `said` is the address that its admin port is configured with.
-    pub async fn with(credentials: CredentialOptions, said: Option<&str>) -> Self {
+    /// Starts a server with credentials; `configured` is the address that its admin port is configured with.
+    pub async fn with(credentials: CredentialOptions, configured: Option<&str>) -> Self {
         let server = start(credentials, ConnectionLimits::default()).await.unwrap();
         let (_, shown) = watch::channel(Readiness::Ready);
         let admin = Admin::bind("127.0.0.1:0".parse().unwrap(), shown, server.metrics.clone()).await.unwrap();
         let address = admin.address().unwrap();
-        let console = Console::new(said.map_or(address, |said| said.parse().unwrap())).unwrap();
+        let console = Console::new(configured.map_or(address, |configured| configured.parse().unwrap())).unwrap();
         console.serve(server.served.clone());
         let stop = CancellationToken::new();
         tokio::spawn(admin.serve(Some(console), stop.clone()));
@@ -62,12 +62,8 @@ impl ConsoleServer {
     }
 
     /// The namespace's revision.
-    pub async fn revision(&self, bearer: Option<&str>) -> Value {
-        let mut call = self.call("LockService/GetLock", &json!({"name": "any"}));
-        if let Some(token) = bearer {
-            call = call.bearer_auth(token);
-        }
-        answer(call).await.1["revision"].clone()
+    pub async fn revision(&self) -> Value {
+        self.ask("LockService/GetLock", json!({"name": "any"})).await.1["revision"].clone()
     }
 }
 

@@ -38,18 +38,18 @@ async fn watch_reports_events_and_resumes() {
     let snapshot = lines.next().await.unwrap();
     assert_eq!(snapshot["result"]["snapshot"]["locks"][0]["name"], "first");
     let token = hold(&console, "second").await;
-    let told = events(&mut lines).await;
-    assert_eq!(told["events"]["events"][0]["names"][0], "second");
-    assert_eq!(told["events"]["events"][0]["claim"]["token"], token.to_string());
+    let reply = events(&mut lines).await;
+    assert_eq!(reply["events"]["events"][0]["names"][0], "second");
+    assert_eq!(reply["events"]["events"][0]["claim"]["token"], token.to_string());
     drop(lines);
     let third = hold(&console, "third").await;
-    let resumed = json!({"afterRevision": told["revision"]});
+    let resumed = json!({"afterRevision": reply["revision"]});
     let mut lines = Lines::of(console.call("WatchService/Watch", &resumed)).await;
-    let told = events(&mut lines).await;
+    let reply = events(&mut lines).await;
     assert_eq!(
-        told["events"]["events"][0]["claim"]["token"],
+        reply["events"]["events"][0]["claim"]["token"],
         third.to_string(),
-        "neither a snapshot nor what was told"
+        "neither a snapshot nor an earlier event"
     );
 }
 
@@ -61,12 +61,12 @@ async fn streams_are_limited_while_they_are_open() {
     for _ in 0..32 {
         streams.push(Lines::of(console.call("WatchService/Watch", &json!({}))).await);
     }
-    let (status, told) = console.ask("WatchService/Watch", json!({})).await;
-    assert_eq!((status, told["reason"].as_str()), (429, Some("CONSOLE_BUSY")));
+    let (status, reply) = console.ask("WatchService/Watch", json!({})).await;
+    assert_eq!((status, reply["reason"].as_str()), (429, Some("CONSOLE_BUSY")));
     let (status, _) = console.ask("LockService/ListLocks", json!({})).await;
-    assert_eq!(status, 200, "plain calls go on");
+    assert_eq!(status, 200, "plain calls are not limited");
     streams.pop();
-    let freed = async {
+    let opened = async {
         loop {
             let answer = console.call("WatchService/Watch", &json!({})).send().await.unwrap();
             if answer.status() == 200 {
@@ -75,7 +75,7 @@ async fn streams_are_limited_while_they_are_open() {
             tokio::task::yield_now().await;
         }
     };
-    within(freed).await;
+    within(opened).await;
 }
 
 #[tokio::test]
@@ -85,15 +85,15 @@ async fn stream_ends_with_the_server() {
     assert!(!lines.next().await.unwrap()["result"]["snapshot"].is_null());
     let ConsoleServer { server, stop: _stop, .. } = console;
     let stopping = tokio::spawn(server.drain_and_stop());
-    let told = async {
-        let mut told = Vec::new();
+    let received = async {
+        let mut lines_received = Vec::new();
         while let Some(line) = lines.next().await {
-            told.push(line);
+            lines_received.push(line);
         }
-        told
+        lines_received
     };
     // The stream ends with a `DRAINING` error, or without an error.
-    let errors: Vec<Value> = within(told).await.into_iter().filter(|line| !line["error"].is_null()).collect();
+    let errors: Vec<Value> = within(received).await.into_iter().filter(|line| !line["error"].is_null()).collect();
     assert!(errors.iter().all(|line| line["error"]["reason"] == "DRAINING") && errors.len() <= 1, "{errors:?}");
     within(stopping).await.unwrap();
 }
