@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 const GRACE: Duration = Duration::from_millis(300);
+
 /// A client's stream to a server, without the transport.
 struct Stream {
     id: StreamId,
@@ -49,7 +50,7 @@ async fn open_session(server: &Server, session: &str) {
 
 /// How long ann's session still lives from now on.
 async fn lives_on(server: &Server) -> Duration {
-    eventually(TTL * 2, "it has ended", async || !server.is_open("ann").await).await
+    eventually(TTL * 2, "the session has ended", async || !server.is_open("ann").await).await
 }
 
 #[tokio::test(start_paused = true)]
@@ -59,9 +60,9 @@ async fn lock_of_a_disconnected_holder_is_granted_to_the_waiter_after_its_grace(
     let token = stream.hold(&server, "ann", "a").await;
     let mut bob = server.queue("bob", "a").await;
     stream.end(&server, StreamEnd::Disconnect).await;
-    let broke = Instant::now();
+    let disconnected_at = Instant::now();
     let end = within(TTL, bob.wait()).await;
-    let took = broke.elapsed();
+    let took = disconnected_at.elapsed();
     assert!(took >= GRACE && took <= GRACE + SOON, "{took:?}");
     assert!(matches!(end, Some(WaitEnd::Granted(claim)) if claim.token() > Some(token)));
     bob.acknowledge();
@@ -111,7 +112,7 @@ async fn stream_of_a_slow_reader_is_closed_without_a_disconnect() {
     for session in ["bob", "cid"] {
         server.ask(close(session)).await.expect("closed");
     }
-    assert!(!namespace.has_stream(stream) && closed.is_cancelled(), "there was no room for the second notice");
+    assert!(!namespace.has_stream(stream) && closed.is_cancelled(), "the queue is full at the second notice");
     // The session stays attached to this stream until the stream has ended.
     assert_eq!(namespace.attach(&"ann".into(), stream), Ok(()));
     namespace.close_stream(stream, StreamEnd::Closed);
@@ -175,11 +176,11 @@ async fn sessions_of_a_killed_server_have_their_full_ttl_at_the_next_one() {
 #[tokio::test(start_paused = true)]
 async fn grace_does_not_pass_while_the_server_has_no_lease() {
     let (database, server) = Server::with_database().await;
-    let (stream, back) = (Stream::open(&server).await, Stream::open(&server).await);
+    let (stream, next) = (Stream::open(&server).await, Stream::open(&server).await);
     let token = stream.hold(&server, "ann", "a").await;
     database.set_available(false);
     let namespace = server.namespace().await;
-    let kept = async {
+    let lease_lost = async {
         loop {
             if namespace.keep_alive(["ann"], stream.id) == Err(Rejection::LeaseLost) {
                 return;
@@ -187,25 +188,25 @@ async fn grace_does_not_pass_while_the_server_has_no_lease() {
             tokio::time::sleep(TTL / 4).await;
         }
     };
-    within(LEASE * 2, kept).await;
+    within(LEASE * 2, lease_lost).await;
     stream.end(&server, StreamEnd::Disconnect).await;
     tokio::time::advance(LEASE * 3).await;
     settle().await;
     database.set_available(true);
-    eventually(SOON * 20, "it serves again", async || server.node.lease.tick().is_some()).await;
-    back.attach(&server, "ann").await.expect("its grace has just begun");
+    eventually(SOON * 20, "the lease is regained", async || server.node.lease.tick().is_some()).await;
+    next.attach(&server, "ann").await.expect("its grace has just begun");
     assert_eq!(server.holder("a").await, Some(("ann".to_owned(), token)));
 }
 
 #[tokio::test(start_paused = true)]
 async fn end_by_disconnect_is_written_after_an_outage_of_the_store() {
     let (database, server) = Server::with_database().await;
-    let (stream, back) = (Stream::open(&server).await, Stream::open(&server).await);
+    let (stream, next) = (Stream::open(&server).await, Stream::open(&server).await);
     stream.hold(&server, "ann", "a").await;
     database.set_available(false);
     stream.end(&server, StreamEnd::Disconnect).await;
     pass(GRACE + SOON).await;
-    assert_eq!(back.attach(&server, "ann").await, Err(RenewError::Ended(EndReason::Disconnected)));
+    assert_eq!(next.attach(&server, "ann").await, Err(RenewError::Ended(EndReason::Disconnected)));
     database.set_available(true);
     eventually(Duration::from_secs(1), "ended", async || !server.is_open("ann").await).await;
 }

@@ -62,7 +62,7 @@ async fn history_reports_the_holders_and_the_reasons_for_their_ends() {
     let [cid, bob, ann] = list(&service, "a").await.try_into().expect("three holds");
 
     assert_eq!((cid.session_id.as_str(), cid.token, cid.end_reason()), ("cid", last, EndReason::Unspecified));
-    assert_eq!(cid.ended_time, None, "it lasts");
+    assert_eq!(cid.ended_time, None, "it is held");
     assert!(is_now(cid.granted_time) && seconds(cid.held) < LIMIT);
     assert_eq!(seconds(cid.ttl), Duration::from_secs(600));
     assert!(seconds(cid.since_renewal) < LIMIT && seconds(cid.longest_pause) < LIMIT);
@@ -83,7 +83,7 @@ async fn history_reports_the_holders_and_the_reasons_for_their_ends() {
 async fn history_reports_pauses_of_renewals_only_at_the_home() {
     let service = Service::start().await;
     service.acquire("ann", "a").await;
-    let other = Service::beside(&service).await;
+    let other = Service::peer_of(&service).await;
     let [ann] = list(&other, "a").await.try_into().expect("one hold");
     assert_eq!((ann.longest_pause, ann.since_renewal), (None, None));
     assert!(is_now(ann.granted_time));
@@ -104,7 +104,7 @@ async fn pages_of_history_make_up_the_whole_list() {
     loop {
         let page = service.history(request.clone()).await.expect("listed");
         assert!(page.entries.len() <= 10);
-        assert_eq!(page.kept_since.is_some(), page.next_page_token.is_empty(), "said on the last page");
+        assert_eq!(page.kept_since.is_some(), page.next_page_token.is_empty(), "set on the last page");
         request.page_token.clone_from(&page.next_page_token);
         seen.extend(holds(page).iter().map(|hold| hold.token));
         // Later events are not part of these pages.
@@ -127,7 +127,7 @@ async fn invalid_field_is_rejected_by_name() {
     let page = service.history(ListHistoryRequest { page_size: 1, ..of("a") }).await.expect("listed");
     let token = page.next_page_token;
     assert_ne!(token, "");
-    let elsewhere = ListHistoryRequest { namespace: "blue".to_owned(), page_token: token.clone(), ..of("a") };
+    let other_namespace = ListHistoryRequest { namespace: "blue".to_owned(), page_token: token.clone(), ..of("a") };
     let forged = ListHistoryRequest { page_token: "Zm9yZ2Vk".to_owned(), ..of("a") };
     for (request, field) in [
         (of(""), "name"),
@@ -137,7 +137,7 @@ async fn invalid_field_is_rejected_by_name() {
         (ListHistoryRequest { page_size: -1, ..of("a") }, "page_size"),
         (ListHistoryRequest { page_size: 1_001, ..of("a") }, "page_size"),
         (ListHistoryRequest { page_token: token.clone(), ..of("b") }, "page_token"),
-        (elsewhere, "page_token"),
+        (other_namespace, "page_token"),
         (forged, "page_token"),
         (ListHistoryRequest { page_token: "?".to_owned(), ..of("a") }, "page_token"),
     ] {
@@ -154,7 +154,7 @@ async fn history_that_was_trimmed_is_not_listed_and_the_page_states_its_beginnin
     let service = Service::start().await;
     let token = service.acquire("ann", "a").await;
     service.release("ann", "a", token).await;
-    let long = service.acquire("ann", "long").await;
+    let current_token = service.acquire("ann", "long").await;
     let token = service.acquire("ann", "a").await;
     service.release("ann", "a", token).await;
     service.rows_are_written().await;
@@ -165,11 +165,15 @@ async fn history_that_was_trimmed_is_not_listed_and_the_page_states_its_beginnin
     assert!(is_now(page.kept_since));
     let [ann] = holds(page).try_into().expect("one hold");
     assert_eq!((ann.token, ann.end_reason()), (token, EndReason::Released));
-    assert_eq!((ann.granted_time, ann.queued_time, ann.held, ann.ttl), (None, None, None, None), "not known any more");
-    assert_eq!(seconds(ann.waited), Duration::ZERO, "its token tells that");
-    let [lasting] = list(&service, "long").await.try_into().expect("one hold");
-    assert_eq!((lasting.token, lasting.ttl, lasting.ended_time), (long, None, None));
-    assert!(is_now(lasting.granted_time) && seconds(lasting.held) < LIMIT, "known for as long as it lasts");
+    assert_eq!(
+        (ann.granted_time, ann.queued_time, ann.held, ann.ttl),
+        (None, None, None, None),
+        "unknown since the history was trimmed"
+    );
+    assert_eq!(seconds(ann.waited), Duration::ZERO, "known from its token");
+    let [current] = list(&service, "long").await.try_into().expect("one hold");
+    assert_eq!((current.token, current.ttl, current.ended_time), (current_token, None, None));
+    assert!(is_now(current.granted_time) && seconds(current.held) < LIMIT, "known while it is held");
 }
 
 /// The time at which a lock was granted to its holder, as reported consistently by reads and lists of locks, by the
@@ -178,13 +182,13 @@ async fn granted_at(service: &Service, name: &str) -> Option<prost_types::Timest
     let (mut locks, mut sessions) =
         (LockServiceClient::new(service.channel.clone()), SessionServiceClient::new(service.channel.clone()));
     let request = GetLockRequest { name: name.to_owned(), ..GetLockRequest::default() };
-    let lock = locks.get_lock(request).await.expect("an answer").into_inner().lock.expect("a lock");
+    let lock = locks.get_lock(request).await.expect("a reply").into_inner().lock.expect("a lock");
     let [holder] = lock.holders.try_into().expect("one holder");
     let listed = locks.list_locks(ListLocksRequest::default()).await.expect("listed").into_inner().locks;
     let listed = listed.into_iter().find(|lock| lock.name == name).expect("among them");
     assert_eq!(listed.holders, std::slice::from_ref(&holder));
     let request = GetSessionRequest { session_id: holder.session_id.clone(), ..GetSessionRequest::default() };
-    let session = sessions.get_session(request).await.expect("an answer").into_inner().session.expect("a session");
+    let session = sessions.get_session(request).await.expect("a reply").into_inner().session.expect("a session");
     assert_eq!(session.claims.iter().find(|claim| claim.id == holder.id), Some(&holder));
     let watch = WatchRequest { names: vec![name.to_owned()], ..WatchRequest::default() };
     let Message::Snapshot(snapshot) = Reader::start(service, watch).await.next().await else { panic!("a snapshot") };
@@ -196,7 +200,7 @@ async fn granted_at(service: &Service, name: &str) -> Option<prost_types::Timest
 #[tokio::test]
 async fn claim_keeps_the_time_of_its_grant_after_history_is_trimmed() {
     let service = Service::start().await;
-    let follower = Service::beside(&service).await;
+    let follower = Service::peer_of(&service).await;
     let token = service.acquire("ann", "long").await;
     service.queue("bob", "long").await;
     let granted = granted_at(&service, "long").await;
@@ -205,11 +209,11 @@ async fn claim_keeps_the_time_of_its_grant_after_history_is_trimmed() {
     service.rows_are_written().await;
     // Only the newest commit is left.
     service.store.trim("default", Revision(0), i64::MAX).await.expect("trimmed");
-    let loading = Service::beside(&service).await;
+    let loading = Service::peer_of(&service).await;
     for server in [&service, &follower, &loading] {
         assert_eq!(granted_at(server, "long").await, granted);
-        let [lasting] = list(server, "long").await.try_into().expect("one hold");
-        assert_eq!((lasting.token, lasting.granted_time, lasting.ttl), (token, granted, None));
+        let [current] = list(server, "long").await.try_into().expect("one hold");
+        assert_eq!((current.token, current.granted_time, current.ttl), (token, granted, None));
     }
 
     // The next hold has a grant time of its own, also on a server that loaded its state from rows.
@@ -219,7 +223,7 @@ async fn claim_keeps_the_time_of_its_grant_after_history_is_trimmed() {
     loading.release("ann", "other", of_other).await;
     loading.rows_are_written().await;
     service.store.trim("default", Revision(0), i64::MAX).await.expect("trimmed");
-    for server in [&service, &follower, &loading, &Service::beside(&service).await] {
+    for server in [&service, &follower, &loading, &Service::peer_of(&service).await] {
         assert_eq!(granted_at(server, "long").await, next);
     }
 }
@@ -243,7 +247,7 @@ async fn history_is_rejected_without_the_database() {
     let service = Service::start().await;
     service.acquire("ann", "a").await;
     service.database.set_available(false);
-    let refused = service.history(of("a")).await.expect_err("the database is away");
+    let refused = service.history(of("a")).await.expect_err("the database is unavailable");
     assert_eq!(refused.code(), Code::Unavailable);
 }
 
@@ -274,10 +278,10 @@ async fn history_page_takes_bounded_time_however_long_the_log_is() {
         entries.extend(page.entries);
         cursor = page.next;
         if cursor.is_none() {
-            assert!(pages > 2, "it was done in {pages} pages");
+            assert!(pages > 2, "{pages} pages");
             break;
         }
-        assert_eq!(entries, [], "what is asked for is at the very beginning");
+        assert_eq!(entries, [], "the only hold is at the beginning of the log");
     }
     let [Entry::Hold(hold)] = &entries[..] else { panic!("one hold: {entries:?}") };
     assert_eq!(hold.token, token);
@@ -296,14 +300,14 @@ async fn history_reports_the_longest_pause_of_renewals() {
     lab::pass(lab::TTL * 2).await;
     let page = history::read(&namespace, &"a".into(), 10, None).await.expect("read");
     let [Entry::Hold(bob), Entry::Hold(ann)] = &page.entries[..] else { panic!("two holds: {page:?}") };
-    let told = |hold: &history::HoldRecord| {
+    let end_of = |hold: &history::HoldRecord| {
         let end = hold.end.as_ref().expect("ended");
         (end.reason, end.longest_pause.expect("known"))
     };
     let near = |time: Duration, expected: Duration| time >= expected && time < expected + Duration::from_millis(100);
-    let (reason, pause) = told(ann);
+    let (reason, pause) = end_of(ann);
     assert!(reason == tenure_core::EndReason::Released && near(pause, lab::TTL * 3 / 4), "{pause:?}");
-    let (reason, pause) = told(bob);
+    let (reason, pause) = end_of(bob);
     assert!(reason == tenure_core::EndReason::Expired && near(pause, lab::TTL), "{pause:?}");
     assert_eq!(bob.ttl, Some(lab::TTL));
 }

@@ -7,7 +7,7 @@ use crate::lab;
 
 use futures::StreamExt;
 use lab::{LEASE, Server, TTL, eventually, pass, within};
-use running_server::{RunningServer, opening, reason};
+use running_server::{RunningServer, open_request, reason};
 use tenure_proto::v1;
 use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::command::Kind as Commanded;
@@ -33,8 +33,8 @@ async fn server_that_loads_for_longer_than_a_lease_is_not_marked_dead() {
     database.set_load_delay(LEASE * 2);
     let second = RunningServer::start(&database).await;
     second.ready(LEASE * 3).await;
-    assert!(first.is_ready(), "and it bears the others no grudge");
-    assert_eq!(database.servers().len(), 2, "it was never taken for dead");
+    assert!(first.is_ready(), "the first server is not affected");
+    assert_eq!(database.servers().len(), 2, "it was never marked dead");
 }
 
 #[tokio::test(start_paused = true)]
@@ -45,11 +45,11 @@ async fn servers_that_load_for_longer_than_a_lease_all_become_ready() {
     let two = RunningServer::start(&database).await;
     one.ready(LEASE).await;
     two.ready(LEASE * 2).await;
-    eventually(LEASE * 2, "the one before is buried", async || database.servers().len() == 2).await;
+    eventually(LEASE * 2, "the previous server is removed", async || database.servers().len() == 2).await;
     assert!(one.is_ready() && two.is_ready());
 }
 
-/// Under its old id it would find itself dead on every start.
+/// With its old id, it would find itself marked dead at every start.
 #[tokio::test(start_paused = true)]
 async fn server_marked_dead_while_it_loads_restarts_with_a_new_id() {
     let database = MemoryDatabase::new();
@@ -62,7 +62,7 @@ async fn server_marked_dead_while_it_loads_restarts_with_a_new_id() {
     let before: Vec<_> = database.servers().iter().map(|server| server.server).collect();
     assert_eq!(before.len(), 2, "it has registered");
     second.store.set_connected(false);
-    eventually(LEASE * 2, "it is buried", async || database.servers().len() == 1).await;
+    eventually(LEASE * 2, "it is removed", async || database.servers().len() == 1).await;
     second.store.set_connected(true);
     second.ready(LEASE).await;
     let servers = database.servers();
@@ -72,8 +72,8 @@ async fn server_marked_dead_while_it_loads_restarts_with_a_new_id() {
 #[tokio::test(start_paused = true)]
 async fn stop_ends_a_server_that_is_disconnected_or_loading() {
     let database = MemoryDatabase::new();
-    let away = RunningServer::start(&database).await;
-    away.store.set_connected(false);
+    let disconnected = RunningServer::start(&database).await;
+    disconnected.store.set_connected(false);
     let loading = {
         let before = Server::start(&database).await;
         before.hold("ann", "a").await;
@@ -82,9 +82,9 @@ async fn stop_ends_a_server_that_is_disconnected_or_loading() {
         RunningServer::start(&database).await
     };
     pass(LEASE / 4).await;
-    for being in [away, loading] {
-        being.shutdown.stop.cancel();
-        within(LEASE / 10, being.task).await.expect("ended");
+    for server in [disconnected, loading] {
+        server.shutdown.stop.cancel();
+        within(LEASE / 10, server.task).await.expect("ended");
     }
 }
 
@@ -124,10 +124,10 @@ async fn drain_of_the_only_server_ends_at_once_and_keeps_its_sessions() {
     only.ready(LEASE).await;
     let token = only.hold("ann", "a").await;
     let mut stream = only.stream().await.expect("opened");
-    let opened = stream.ask(Commanded::OpenSession(opening("bob"))).await;
+    let opened = stream.ask(Commanded::OpenSession(open_request("bob"))).await;
     assert!(matches!(opened, Answered::OpenSession(_)), "{opened:?}");
     let mut watch = only.watch().await;
-    within(LEASE, watch.message()).await.expect("told").expect("a snapshot");
+    within(LEASE, watch.message()).await.expect("open").expect("a snapshot");
     let waiting = only.acquire_within("cid", "a", LEASE);
     let ((), waited) = tokio::join!(
         async {
@@ -142,8 +142,8 @@ async fn drain_of_the_only_server_ends_at_once_and_keeps_its_sessions() {
     assert_eq!(reason(within(LEASE, watch.message()).await), "DRAINING");
     let next = RunningServer::start(&database).await;
     next.ready(LEASE).await;
-    assert_eq!(next.hold("ann", "a").await, token, "it held all the time");
-    next.renew("bob").await.expect("it lives");
+    assert_eq!(next.hold("ann", "a").await, token, "the hold continued");
+    next.renew("bob").await.expect("open");
 }
 
 /// The metric of two servers that have seen each other.
@@ -158,11 +158,12 @@ async fn drain_of_all_servers_at_once_waits_for_no_client() {
     for (server, session) in [(&first, "ann"), (&second, "bob")] {
         server.ready(LEASE).await;
         let mut stream = server.stream().await.expect("opened");
-        let opened = stream.ask(Commanded::OpenSession(opening(session))).await;
+        let opened = stream.ask(Commanded::OpenSession(open_request(session))).await;
         assert!(matches!(opened, Answered::OpenSession(_)), "{opened:?}");
         streams.push(stream);
     }
-    eventually(LEASE / 10, "they know each other", async || first.has_sample(KNOWN) && second.has_sample(KNOWN)).await;
+    eventually(LEASE / 10, "the servers know each other", async || first.has_sample(KNOWN) && second.has_sample(KNOWN))
+        .await;
     for server in [&first, &second] {
         server.shutdown.drain.cancel();
     }
@@ -180,7 +181,7 @@ async fn draining_server_rejects_new_streams_and_sessions() {
     second.ready(LEASE).await;
     second.open_session("dan").await.expect("opened");
     let mut stream = first.stream().await.expect("opened");
-    let opened = stream.ask(Commanded::OpenSession(opening("ann"))).await;
+    let opened = stream.ask(Commanded::OpenSession(open_request("ann"))).await;
     assert!(matches!(opened, Answered::OpenSession(_)), "{opened:?}");
     pass(LEASE / 10).await;
     let before = database.revision("default");
@@ -195,23 +196,23 @@ async fn draining_server_rejects_new_streams_and_sessions() {
     let acquire = v1::AcquireRequest {
         names: vec!["b".to_owned()],
         session_id: "bob".to_owned(),
-        ttl: opening("bob").ttl,
+        ttl: open_request("bob").ttl,
         ..v1::AcquireRequest::default()
     };
     let join = v1::JoinGroupRequest {
         group: "g".to_owned(),
         session_id: "bob".to_owned(),
-        ttl: opening("bob").ttl,
+        ttl: open_request("bob").ttl,
         ..v1::JoinGroupRequest::default()
     };
     for refused in [
-        Commanded::OpenSession(opening("bob")),
+        Commanded::OpenSession(open_request("bob")),
         Commanded::AttachSession(attach),
         Commanded::Acquire(acquire),
         Commanded::JoinGroup(join),
     ] {
-        let asked = format!("{refused:?}");
-        assert_eq!(stream.refusal(refused).await, "DRAINING", "{asked}");
+        let command = format!("{refused:?}");
+        assert_eq!(stream.refusal(refused).await, "DRAINING", "{command}");
     }
     assert_eq!(database.revision("default"), before, "nothing was changed");
 
@@ -222,7 +223,7 @@ async fn draining_server_rejects_new_streams_and_sessions() {
     first.renew("ann").await.expect("at home here");
     drop(stream);
     within(LEASE / 10, first.task).await.expect("ended");
-    second.renew("ann").await.expect("it lives");
+    second.renew("ann").await.expect("open");
 }
 
 /// Every session is adopted, commits stay committed, and nothing is granted twice.
@@ -234,15 +235,15 @@ async fn server_restarts_after_a_panic_and_others_adopt_its_sessions() {
     let ann = broken.hold("ann", "a").await;
     let before: Vec<_> = database.servers().iter().map(|server| server.server).collect();
     database.fail_next(Fault::Panic);
-    let refused = broken.acquire("bob", "b").await.expect_err("nobody is left to answer");
+    let refused = broken.acquire("bob", "b").await.expect_err("the sequencer has panicked");
     let reason = refused.get_details_error_info().map(|info| info.reason);
     assert_eq!(reason.as_deref(), Some("OUTCOME_UNKNOWN"), "{refused:?}: it is committed");
-    eventually(LEASE / 10, "it starts over", async || !broken.is_ready()).await;
+    eventually(LEASE / 10, "it restarts", async || !broken.is_ready()).await;
     eventually(LEASE / 10, "adopted", async || other.namespace().await.remaining("ann").is_some()).await;
     broken.ready(LEASE / 10).await;
     let (a, b) = (other.holder("a").await, other.holder("b").await.expect("it was committed"));
     assert_eq!(a.map(|(session, token)| (session, token.0)), Some(("ann".to_owned(), ann)));
-    assert_eq!(broken.hold("bob", "b").await, b.1.0, "asking again returns what was granted");
+    assert_eq!(broken.hold("bob", "b").await, b.1.0, "a repeated acquire returns the grant");
     assert!(broken.acquire("cid", "b").await.is_err(), "it is held");
     let servers = database.servers();
     let new = servers.iter().filter(|server| !server.dead && !before.contains(&server.server)).count();
@@ -257,12 +258,12 @@ async fn only_server_adopts_its_own_sessions_after_a_panic() {
     server.ready(LEASE).await;
     let token = server.hold("ann", "a").await;
     database.fail_next(Fault::Panic);
-    server.acquire("bob", "b").await.expect_err("nobody is left to answer");
-    eventually(LEASE / 10, "it starts over", async || !server.is_ready()).await;
+    server.acquire("bob", "b").await.expect_err("the sequencer has panicked");
+    eventually(LEASE / 10, "it restarts", async || !server.is_ready()).await;
     server.ready(LEASE / 10).await;
     // Longer than the TTL of a session without renewals.
-    let witness = Server::start(&database).await;
-    eventually(TTL * 2, "expired", async || witness.holder("a").await.is_none()).await;
+    let observer = Server::start(&database).await;
+    eventually(TTL * 2, "expired", async || observer.holder("a").await.is_none()).await;
     assert!(server.hold("cid", "a").await > token);
 }
 
@@ -270,7 +271,7 @@ async fn only_server_adopts_its_own_sessions_after_a_panic() {
 async fn panic_of_a_task_ends_the_server() {
     let server = Server::start(&MemoryDatabase::new()).await;
     assert!(server.node.lease.tick().is_some());
-    server.node.tasks.spawn(async { panic!("as a defect would") });
+    server.node.tasks.spawn(async { panic!("a defect") });
     within(LEASE / 10, server.node.cancel.cancelled()).await;
     pass(LEASE / 10).await;
     assert_eq!(server.node.lease.tick(), None);
@@ -279,17 +280,17 @@ async fn panic_of_a_task_ends_the_server() {
 #[tokio::test(start_paused = true)]
 async fn outage_does_not_flood_the_log() {
     let database = MemoryDatabase::new();
-    let (server, silent) = (RunningServer::start(&database).await, Server::start(&database).await);
+    let (server, killed) = (RunningServer::start(&database).await, Server::start(&database).await);
     server.ready(LEASE).await;
-    silent.hold("ann", "a").await;
-    let warnings = Warnings::count_from_now();
-    silent.kill();
+    killed.hold("ann", "a").await;
+    let warnings = Warnings::start();
+    killed.kill();
     pass(LEASE * 8 / 10).await;
     database.set_available(false);
     let late = RunningServer::start(&database).await;
     pass(LEASE * 4).await;
-    let told = warnings.so_far();
-    assert!((4..30).contains(&told), "{told} lines in {:?}", LEASE * 4);
+    let count = warnings.count();
+    assert!((4..30).contains(&count), "{count} lines in {:?}", LEASE * 4);
     database.set_available(true);
     server.ready(LEASE).await;
     late.ready(LEASE).await;
@@ -303,9 +304,9 @@ async fn readers_that_stop_reading_block_no_snapshot() {
     let mut stuck = Vec::new();
     for _ in 0..8 {
         let mut watch = server.watch().await;
-        assert!(futures::poll!(watch.next()).is_pending(), "it has begun");
+        assert!(futures::poll!(watch.next()).is_pending(), "the watch has started");
         stuck.push(watch);
     }
     let mut watch = server.watch().await;
-    within(LEASE, watch.message()).await.expect("told").expect("a snapshot");
+    within(LEASE, watch.message()).await.expect("open").expect("a snapshot");
 }

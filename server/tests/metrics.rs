@@ -37,7 +37,7 @@ async fn metrics_count_a_hold_and_a_wait_of_two_sessions() {
     {
         assert_eq!(value(&server, &format!("tenure_{gauge}")), expected, "{gauge}");
     }
-    assert_eq!(value(&server, "tenure_lock_wait_seconds_count"), 0.0, "it is not over");
+    assert_eq!(value(&server, "tenure_lock_wait_seconds_count"), 0.0, "the wait continues");
 
     pass(SECOND).await;
     server.release("ann", "job", token).await.unwrap();
@@ -74,7 +74,7 @@ async fn metrics_of_several_servers_add_up_and_gauges_agree() {
     assert_eq!(sum(&both, "tenure_holder_changes_total{reason=\"released\"}"), 1.0);
     assert_eq!(sum(&both, "tenure_lock_wait_seconds_count"), 1.0);
     assert_eq!(value(&two, "tenure_lock_wait_seconds_count"), 1.0, "bob waited there");
-    eventually(SECOND * 2, "they know of each other", async || value(&one, "tenure_servers") == 2.0).await;
+    eventually(SECOND * 2, "the servers know each other", async || value(&one, "tenure_servers") == 2.0).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -114,7 +114,7 @@ async fn hold_with_a_minimum_is_counted_as_ended_once() {
     server.release("ann", "job", token).await.unwrap();
     assert_eq!((value(&server, "tenure_locks_held"), value(&server, "tenure_holds")), (1.0, 0.0));
     assert_eq!(all_of(&server, "tenure_holds_ended_total"), 1.0);
-    eventually(SECOND * 2, "it is free", async || value(&server, "tenure_locks_held") == 0.0).await;
+    eventually(SECOND * 2, "the lock is free", async || value(&server, "tenure_locks_held") == 0.0).await;
     assert_eq!(all_of(&server, "tenure_holds_ended_total"), 1.0);
 }
 

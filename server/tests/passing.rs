@@ -12,7 +12,7 @@ use tenure_core::{Command, Event, Outcome, Rejection, Revision, ServerId};
 use tenure_server::store::{Fault, MemoryDatabase};
 
 /// Longer than the timeout of a pass, and shorter than the wait of any call.
-const GIVES_UP: Duration = Duration::from_secs(1);
+const REPLY_LIMIT: Duration = Duration::from_secs(1);
 
 struct Pair {
     database: MemoryDatabase,
@@ -32,7 +32,7 @@ impl Pair {
         // Time for each server to learn of the other.
         pass(Duration::from_secs(1)).await;
         let pair = Self { database, peers, writer, giver };
-        eventually(Duration::from_secs(5), "the one passes to the other", async || {
+        eventually(Duration::from_secs(5), "commands are forwarded", async || {
             let sent = pair.peers.sent();
             pair.write().await;
             pair.giver.hold("probe", "probe").await;
@@ -54,7 +54,7 @@ impl Pair {
     async fn ask(&self, command: Command) -> Sent {
         let sent = self.peers.sent();
         let reply = self.giver.send(command).await;
-        assert_eq!(self.peers.sent(), sent + 1, "it is passed");
+        assert_eq!(self.peers.sent(), sent + 1, "forwarded");
         reply
     }
 
@@ -84,7 +84,7 @@ impl Pair {
         assert_eq!(self.peers.arrived(), self.peers.sent());
         self.write().await;
         let after = self.database.revision("default");
-        assert_eq!(after.0, before.0 + 2, "nothing but what the writer wrote");
+        assert_eq!(after.0, before.0 + 2, "only the writes of the writer");
     }
 }
 
@@ -92,11 +92,11 @@ impl Pair {
 async fn command_is_forwarded_to_the_server_that_wrote_last() {
     let pair = Pair::start().await;
     let asked = pair.ask(pair.giver.acquire("ann", "a")).await;
-    let held = lab::held(within(GIVES_UP, asked).await.expect("ran"));
+    let held = lab::held(within(REPLY_LIMIT, asked).await.expect("ran"));
     assert_eq!(pair.grants("a"), [(pair.writer.node.id, "ann".to_owned())]);
     assert_eq!(pair.giver.holder("a").await, Some(("ann".to_owned(), held)));
     pair.write().await;
-    let released = within(GIVES_UP, pair.ask(release("ann", "a", held)).await).await.expect("ran").expect("held");
+    let released = within(REPLY_LIMIT, pair.ask(release("ann", "a", held)).await).await.expect("ran").expect("held");
     assert_eq!(released.outcome, Outcome::Done);
     assert_eq!(pair.writer.holder("a").await, None);
     assert_eq!(pair.voids(), 0);
@@ -105,10 +105,10 @@ async fn command_is_forwarded_to_the_server_that_wrote_last() {
 #[tokio::test(start_paused = true)]
 async fn session_has_its_home_at_the_server_that_forwarded_its_command() {
     let pair = Pair::start().await;
-    lab::held(within(GIVES_UP, pair.ask(pair.giver.acquire("ann", "a")).await).await.expect("ran"));
+    lab::held(within(REPLY_LIMIT, pair.ask(pair.giver.acquire("ann", "a")).await).await.expect("ran"));
     assert!(pair.giver.keep_alive_for("ann", lab::TTL * 3).await);
     pass(lab::TTL * 2).await;
-    assert!(!pair.writer.is_open("ann").await, "it expires there");
+    assert!(!pair.writer.is_open("ann").await, "it has expired");
 }
 
 #[tokio::test(start_paused = true)]
@@ -116,7 +116,7 @@ async fn forwarded_command_is_decided_by_the_current_state_of_the_other_server()
     let pair = Pair::start().await;
     let held = pair.writer.hold("bob", "b").await;
     settle().await;
-    let decided = within(GIVES_UP, pair.ask(pair.giver.acquire("ann", "b").queue(false)).await)
+    let decided = within(REPLY_LIMIT, pair.ask(pair.giver.acquire("ann", "b").queue(false)).await)
         .await
         .expect("ran")
         .expect("decided");
@@ -128,26 +128,26 @@ async fn forwarded_command_that_timed_out_and_was_executed_here_has_no_late_effe
     let pair = Pair::start().await;
     pair.peers.hold_passes(true);
     let asked = pair.ask(pair.giver.acquire("ann", "a")).await;
-    let held = lab::held(within(GIVES_UP, asked).await.expect("ran"));
+    let held = lab::held(within(REPLY_LIMIT, asked).await.expect("ran"));
     assert_eq!(pair.grants("a"), [(pair.giver.node.id, "ann".to_owned())]);
     pair.giver.release("ann", "a", held).await.expect("held");
     pair.assert_stale_passes_have_no_effect().await;
-    assert_eq!(pair.writer.holder("a").await, None, "no ghost");
+    assert_eq!(pair.writer.holder("a").await, None, "no late effect");
 }
 
 #[tokio::test(start_paused = true)]
 async fn forwarded_command_that_timed_out_is_voided_even_without_events() {
     let pair = Pair::start().await;
-    let held = lab::held(within(GIVES_UP, pair.ask(pair.giver.acquire("ann", "a")).await).await.expect("ran"));
+    let held = lab::held(within(REPLY_LIMIT, pair.ask(pair.giver.acquire("ann", "a")).await).await.expect("ran"));
     pair.write().await;
     pair.peers.hold_passes(true);
     let again = pair.ask(pair.giver.acquire("ann", "a")).await;
-    assert_eq!(lab::held(within(GIVES_UP, again).await.expect("ran")), held);
+    assert_eq!(lab::held(within(REPLY_LIMIT, again).await.expect("ran")), held);
     assert_eq!(pair.voids(), 1);
     pair.write().await;
     pair.giver.release("ann", "a", held).await.expect("held");
     pair.assert_stale_passes_have_no_effect().await;
-    assert_eq!(pair.writer.holder("a").await, None, "no ghost");
+    assert_eq!(pair.writer.holder("a").await, None, "no late effect");
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,12 +157,12 @@ async fn forwarded_command_is_found_committed_after_the_other_server_dies() {
     let asked = pair.ask(pair.giver.acquire("ann", "a")).await;
     settle().await;
     pair.writer.kill();
-    let held = lab::held(within(GIVES_UP, asked).await.expect("ran"));
+    let held = lab::held(within(REPLY_LIMIT, asked).await.expect("ran"));
     assert_eq!(pair.grants("a"), [(pair.writer.node.id, "ann".to_owned())], "once");
     assert_eq!(pair.giver.holder("a").await, Some(("ann".to_owned(), held)));
     let start = tokio::time::Instant::now();
     pair.giver.hold("bob", "b").await;
-    assert!(start.elapsed() < Duration::from_millis(50), "it is not passed to any more");
+    assert!(start.elapsed() < Duration::from_millis(50), "no further command is forwarded to it");
 }
 
 #[tokio::test(start_paused = true)]
@@ -171,7 +171,7 @@ async fn forwarded_command_of_unknown_outcome_is_resolved() {
         let pair = Pair::start().await;
         pair.database.fail_next(fault);
         let asked = pair.ask(pair.giver.acquire("ann", "a")).await;
-        let held = lab::held(within(GIVES_UP, asked).await.expect("ran"));
+        let held = lab::held(within(REPLY_LIMIT, asked).await.expect("ran"));
         assert_eq!(pair.grants("a").len(), 1, "{fault:?}");
         // Time for the other server to find out, too.
         pass(Duration::from_millis(100)).await;
@@ -186,7 +186,7 @@ async fn forwarded_command_has_an_unknown_outcome_while_the_store_is_unavailable
     pair.peers.hold_passes(true);
     let asked = pair.ask(pair.giver.acquire("ann", "a")).await;
     pair.database.set_available(false);
-    let refused = within(GIVES_UP, asked).await.expect("ran").map(drop);
+    let refused = within(REPLY_LIMIT, asked).await.expect("ran").map(drop);
     assert_eq!(refused, Err(Rejection::OutcomeUnknown));
     pair.database.set_available(true);
     // A command that appends nothing.
@@ -202,7 +202,7 @@ async fn wait_whose_session_has_moved_is_not_ended_by_a_forwarded_command_of_its
     let pair = Pair::start().await;
     pair.writer.hold("bob", "a").await;
     settle().await;
-    let waits = within(GIVES_UP, pair.ask(pair.giver.acquire("ann", "a")).await).await.expect("ran").expect("waits");
+    let waits = within(REPLY_LIMIT, pair.ask(pair.giver.acquire("ann", "a")).await).await.expect("ran").expect("waits");
     let Outcome::Waiting { claim, .. } = &waits.outcome else { panic!("{:?}", waits.outcome) };
     let claim = claim.id;
     pair.write().await;
@@ -210,7 +210,7 @@ async fn wait_whose_session_has_moved_is_not_ended_by_a_forwarded_command_of_its
     let asked = pair.ask(Command::EndWait { claim, home: pair.giver.node.id }).await;
     pair.writer.attach("ann").await.expect("open");
     pair.peers.hold_passes(false);
-    let decided = within(GIVES_UP, asked).await.expect("ran").expect("decided");
+    let decided = within(REPLY_LIMIT, asked).await.expect("ran").expect("decided");
     assert!(matches!(decided.outcome, Outcome::Waiting { .. }), "{:?}", decided.outcome);
     std::mem::forget(waits.pending);
 }
@@ -218,19 +218,19 @@ async fn wait_whose_session_has_moved_is_not_ended_by_a_forwarded_command_of_its
 #[tokio::test(start_paused = true)]
 async fn call_that_is_overtaken_by_its_cancel_is_rejected() {
     let pair = Pair::start().await;
-    let held = lab::held(within(GIVES_UP, pair.ask(pair.giver.acquire("ann", "b")).await).await.expect("ran"));
+    let held = lab::held(within(REPLY_LIMIT, pair.ask(pair.giver.acquire("ann", "b")).await).await.expect("ran"));
     pair.write().await;
     pair.peers.hold_passes(true);
     let asked = pair.ask(pair.giver.call("ann", "a").await).await;
     pair.writer.ask(cancel("ann", "a")).await.expect("cancelled");
     pair.peers.hold_passes(false);
-    let rejected = within(GIVES_UP, asked).await.expect("ran").map(drop);
+    let rejected = within(REPLY_LIMIT, asked).await.expect("ran").map(drop);
     assert_eq!(rejected, Err(Rejection::AcquireCancelled("ann".into())));
-    assert_eq!(pair.writer.holder("a").await, None, "no ghost");
+    assert_eq!(pair.writer.holder("a").await, None, "no late effect");
     assert_eq!(pair.writer.holder("b").await, Some(("ann".to_owned(), held)), "nothing else is cancelled");
     // Requests that the server receives from now on are newer than the cancel.
     let again = pair.ask(pair.giver.call("ann", "a").await).await;
-    lab::held(within(GIVES_UP, again).await.expect("ran"));
+    lab::held(within(REPLY_LIMIT, again).await.expect("ran"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -70,8 +70,8 @@ impl Pair {
     }
 
     /// The servers, in the order in which they were started.
-    async fn presences(&self) -> [ServerRecord; 2] {
-        let watcher = ServerRecord {
+    async fn records(&self) -> [ServerRecord; 2] {
+        let observer = ServerRecord {
             server: ServerId(u64::MAX),
             heartbeat: 2,
             lease: Duration::ZERO,
@@ -80,7 +80,7 @@ impl Pair {
             certificate: String::new(),
             dead: false,
         };
-        let known = self.database.server().heartbeat(&watcher).await.unwrap();
+        let known = self.database.server().heartbeat(&observer).await.unwrap();
         self.servers.each_ref().map(|server| {
             let address = server.grpc_address.to_string();
             known.iter().find(|record| record.address == address).unwrap().clone()
@@ -120,7 +120,7 @@ async fn claim(wire: Wire, from: ServerId, to: ServerId) -> Result<(), Status> {
 #[tokio::test]
 async fn servers_authenticate_each_other_and_forward_commands() {
     let pair = Pair::start().await;
-    let servers = pair.presences().await;
+    let servers = pair.records().await;
     assert_eq!(servers.each_ref().map(|server| server.certificate.len()), [64; 2]);
     assert_ne!(servers[0].certificate, servers[1].certificate);
     let passed = async {
@@ -138,14 +138,14 @@ async fn servers_authenticate_each_other_and_forward_commands() {
 #[tokio::test]
 async fn peer_service_rejects_callers_that_are_not_the_claimed_server() {
     let pair = Pair::start().await;
-    let [first, second] = pair.presences().await;
+    let [first, second] = pair.records().await;
     let member = MemberView { address: first.address.clone(), certificate: first.certificate.clone() };
 
     // A peer whose certificate is not that of the server it claims to be. The reply is `Unavailable` until the first
     // server knows the second.
     let stranger = Tls(Arc::new(Proof::make().unwrap()));
     let wire = stranger.connect(&member).unwrap();
-    let heard = async {
+    let replied = async {
         loop {
             match claim(wire.clone(), second.server, first.server).await.unwrap_err() {
                 unknown if unknown.code() == Code::Unavailable => tokio::task::yield_now().await,
@@ -153,7 +153,7 @@ async fn peer_service_rejects_callers_that_are_not_the_claimed_server() {
             }
         }
     };
-    let refused = within(heard).await;
+    let refused = within(replied).await;
     assert_eq!(refused.code(), Code::PermissionDenied, "{refused:?}");
 
     // Such a peer has no other rights.
@@ -172,5 +172,5 @@ async fn peer_service_rejects_callers_that_are_not_the_claimed_server() {
     let refused = claim(stranger.connect(&other).unwrap(), second.server, first.server).await.unwrap_err();
     assert_eq!(refused.code(), Code::Unavailable, "{refused:?}");
     let none = MemberView { certificate: String::new(), ..member };
-    assert!(stranger.connect(&none).is_err(), "one without TLS is not called");
+    assert!(stranger.connect(&none).is_err(), "a server without TLS is not called");
 }

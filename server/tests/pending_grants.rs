@@ -38,7 +38,7 @@ async fn retry_after_a_lost_reply_gets_the_same_hold_and_keeps_it() {
     pass_with(&server, &["ann"], REATTACH / 2).await;
     assert_eq!(server.hold("ann", "a").await, granted);
     pass_with(&server, &["ann"], REATTACH * 3).await;
-    assert!(holds(&server, "ann", granted, "a").await, "it is known, and stays");
+    assert!(holds(&server, "ann", granted, "a").await, "an acknowledged hold is kept");
 }
 
 #[tokio::test(start_paused = true)]
@@ -49,28 +49,28 @@ async fn hold_that_was_not_acknowledged_is_abandoned_and_granted_to_the_next_wai
     pass_with(&server, &["ann", "bob"], REATTACH + SOON).await;
     let token = granted(bob).await;
     assert!(holds(&server, "bob", token, "a").await);
-    assert!(server.is_open("ann").await, "its session is another matter");
+    assert!(server.is_open("ann").await, "its session is not affected");
 }
 
 #[tokio::test(start_paused = true)]
 async fn wait_whose_call_dies_with_its_server_is_cancelled_and_one_that_is_asked_again_goes_on() {
-    let (_database, dies, lives) = Server::pair().await;
-    let token = lives.hold("ann", "a").await;
+    let (_database, first, second) = Server::pair().await;
+    let token = second.hold("ann", "a").await;
     for session in ["bob", "cid"] {
-        let waits = dies.ask(dies.call(session, "a").await).await.expect("queued");
+        let waits = first.ask(first.call(session, "a").await).await.expect("queued");
         assert!(matches!(waits.outcome, Outcome::Waiting { .. }), "{:?}", waits.outcome);
         std::mem::forget(waits.pending);
         // From now on the home of the session is not the server with its call.
-        lives.attach(session).await.expect("open");
+        second.attach(session).await.expect("open");
     }
-    dies.kill();
-    pass_with(&lives, &["ann", "bob", "cid"], LEASE + LEASE / 2).await;
-    let again = lives.ask(lives.call("cid", "a").await).await.expect("waits");
-    pass_with(&lives, &["ann", "bob", "cid"], REATTACH + SOON).await;
-    lives.release("ann", "a", token).await.expect("held");
+    first.kill();
+    pass_with(&second, &["ann", "bob", "cid"], LEASE + LEASE / 2).await;
+    let again = second.ask(second.call("cid", "a").await).await.expect("waits");
+    pass_with(&second, &["ann", "bob", "cid"], REATTACH + SOON).await;
+    second.release("ann", "a", token).await.expect("held");
     // bob, who was first, does not delay it.
     granted(again.pending.expect("attended")).await;
-    assert!(lives.is_open("bob").await, "its session is another matter");
+    assert!(second.is_open("bob").await, "its session is not affected");
 }
 
 #[tokio::test(start_paused = true)]
@@ -120,14 +120,14 @@ async fn grant_awaited_by_several_callers_is_kept_if_one_acknowledges_it() {
             }
         }
         assert_eq!(tokens[0], tokens[1], "one grant");
-        for (caller, hears) in callers.into_iter().zip([first, second]) {
-            if hears {
+        for (caller, acknowledges) in callers.into_iter().zip([first, second]) {
+            if acknowledges {
                 caller.acknowledge();
             }
         }
         pass_with(&server, &["ann", "bob"], REATTACH * 2).await;
-        let stays = holds(&server, "bob", tokens[0], "a").await;
-        assert_eq!(stays, first || second, "first hears: {first}, second hears: {second}");
+        let is_kept = holds(&server, "bob", tokens[0], "a").await;
+        assert_eq!(is_kept, first || second, "first: {first}, second: {second}");
     }
 }
 
@@ -136,13 +136,13 @@ async fn hold_returned_to_several_callers_is_kept_if_one_acknowledges_it() {
     for (first, second) in [(true, false), (false, true), (false, false)] {
         let server = Server::alone().await;
         // Both replies are in flight when the first of them is delivered, or lost.
-        let answers = [
+        let replies = [
             server.ask(server.acquire("ann", "a")).await.expect("free"),
             server.ask(server.acquire("ann", "a")).await.expect("held"),
         ];
-        for (answer, hears) in answers.into_iter().zip([first, second]) {
-            assert!(matches!(answer.outcome, Outcome::Held { .. }));
-            if let (Some(pending), true) = (answer.pending, hears) {
+        for (reply, acknowledges) in replies.into_iter().zip([first, second]) {
+            assert!(matches!(reply.outcome, Outcome::Held { .. }));
+            if let (Some(pending), true) = (reply.pending, acknowledges) {
                 pending.acknowledge();
             }
         }
@@ -166,17 +166,17 @@ async fn reply_is_right_for_a_caller_that_reconnects_in_the_batch_that_abandons_
         let other = server.send(server.acquire("other", "z")).await;
         hold.reached().await;
         pass_with(&server, &["ann", "bob", "other"], TTL).await;
-        let back = server.send(server.acquire("bob", "a")).await;
+        let bob = server.send(server.acquire("bob", "a")).await;
         drop(hold);
-        let answer = within(SOON, back).await.expect("ran").expect("decided");
+        let answer = within(SOON, bob).await.expect("ran").expect("decided");
         let pending = answer.pending.expect("attended");
         match answer.outcome {
             Outcome::Held { claim, .. } => {
                 pending.acknowledge();
                 let token = claim.token().expect("held");
-                assert!(granted && holds(&server, "bob", token, "a").await, "told of {claim:?}");
+                assert!(granted && holds(&server, "bob", token, "a").await, "{claim:?}");
                 pass_with(&server, &["ann", "bob"], REATTACH * 2).await;
-                assert!(holds(&server, "bob", token, "a").await, "what was told was given up");
+                assert!(holds(&server, "bob", token, "a").await, "a returned hold is kept");
             }
             Outcome::Waiting { claim, .. } => {
                 assert!(!granted);
@@ -194,28 +194,28 @@ async fn reply_is_right_for_a_caller_that_reconnects_in_the_batch_that_abandons_
 
 #[tokio::test(start_paused = true)]
 async fn hold_acknowledged_at_another_server_is_kept_where_its_caller_was_lost() {
-    let (_database, here, there) = Server::pair().await;
-    let token = here.hold("ann", "a").await;
-    drop(here.queue("bob", "a").await);
+    let (_database, first, second) = Server::pair().await;
+    let token = first.hold("ann", "a").await;
+    drop(first.queue("bob", "a").await);
     // bob fails over to the other server, and is granted the lock there.
-    let bob = there.queue("bob", "a").await;
-    here.release("ann", "a", token).await.expect("held");
+    let bob = second.queue("bob", "a").await;
+    first.release("ann", "a", token).await.expect("held");
     let token = granted(bob).await;
     // bob returns, while the first server still remembers that it lost him.
-    here.attach("bob").await.expect("open");
-    pass_with(&here, &["ann", "bob"], REATTACH * 2).await;
-    assert!(holds(&here, "bob", token, "a").await, "a hold that he knows of");
+    first.attach("bob").await.expect("open");
+    pass_with(&first, &["ann", "bob"], REATTACH * 2).await;
+    assert!(holds(&first, "bob", token, "a").await, "a hold that he knows of");
 }
 
 #[tokio::test(start_paused = true)]
 async fn hold_acknowledged_at_another_server_is_kept_if_its_first_caller_is_lost_late() {
-    let (_database, here, there) = Server::pair().await;
-    let unheard = here.ask(here.acquire("ann", "a")).await.expect("free").pending.expect("granted just now");
-    let token = there.hold("ann", "a").await;
-    here.attach("ann").await.expect("open");
-    drop(unheard);
-    pass_with(&here, &["ann"], REATTACH * 2).await;
-    assert!(holds(&here, "ann", token, "a").await, "a hold that she knows of");
+    let (_database, first, second) = Server::pair().await;
+    let unacknowledged = first.ask(first.acquire("ann", "a")).await.expect("free").pending.expect("granted just now");
+    let token = second.hold("ann", "a").await;
+    first.attach("ann").await.expect("open");
+    drop(unacknowledged);
+    pass_with(&first, &["ann"], REATTACH * 2).await;
+    assert!(holds(&first, "ann", token, "a").await, "a hold that she knows of");
 }
 
 /// The reply to the attachment lists her holds, if the reply to her acquire was lost.

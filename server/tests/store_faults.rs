@@ -29,11 +29,11 @@ async fn commit_of_unknown_outcome_that_loses_to_another_server_is_decided_again
     let (database, one, two) = Server::pair().await;
     let hold = database.hold_appends();
     database.fail_next(Fault::OutcomeUnknownAndLost);
-    let asked = one.send(one.acquire("ann", "a")).await;
+    let sent = one.send(one.acquire("ann", "a")).await;
     hold.reached().await;
     drop(hold);
     let bob = two.hold("bob", "a").await;
-    let decided = reply(asked).await.expect("decided");
+    let decided = reply(sent).await.expect("decided");
     assert!(matches!(decided.outcome, Outcome::Waiting { .. }), "{:?}", decided.outcome);
     assert_eq!(one.holder("a").await, Some(("bob".to_owned(), bob)));
 }
@@ -45,7 +45,7 @@ async fn commit_of_unknown_outcome_stays_unknown_if_its_part_of_the_log_was_trim
     let token = one.hold("ann", "a").await;
     let hold = database.hold_appends();
     database.fail_next(Fault::OutcomeUnknown);
-    let asked = one.send(release("ann", "a", token)).await;
+    let sent = one.send(release("ann", "a", token)).await;
     hold.reached().await;
     drop(hold);
     eventually(SOON, "the release is committed", async || database.revision("default") > token).await;
@@ -53,10 +53,10 @@ async fn commit_of_unknown_outcome_stays_unknown_if_its_part_of_the_log_was_trim
     let bob = two.hold("bob", "b").await;
     let next = two.hold("cid", "c").await;
     rows_at(&database, next).await;
-    let trimmed = database.server().trim("default", Revision(0), i64::MAX).await.expect("there is a database");
+    let trimmed = database.server().trim("default", Revision(0), i64::MAX).await.expect("available");
     assert!(trimmed >= bob, "{trimmed}");
     one.store.set_connected(true);
-    let refused = reply(asked).await;
+    let refused = reply(sent).await;
     assert_eq!(refused.map(|decided| decided.outcome), Err(Rejection::OutcomeUnknown));
     assert_eq!(one.holder("a").await, None);
     assert_eq!(one.holder("b").await, Some(("bob".to_owned(), bob)));
@@ -65,14 +65,14 @@ async fn commit_of_unknown_outcome_stays_unknown_if_its_part_of_the_log_was_trim
 #[tokio::test(start_paused = true)]
 async fn revisions_of_two_racing_servers_have_no_gaps() {
     let (database, one, two) = Server::pair().await;
-    let mut asked = Vec::new();
+    let mut sent = Vec::new();
     for number in 0..100 {
         let server = if number % 2 == 0 { &one } else { &two };
         let (namespace, command) = (server.namespace().await, server.acquire(&format!("s{number}"), "a"));
-        asked.push(tokio::spawn(async move { namespace.decide(command).await }));
+        sent.push(tokio::spawn(async move { namespace.decide(command).await }));
     }
     let mut held = 0;
-    for task in asked {
+    for task in sent {
         let decided = within(Duration::from_secs(60), task).await.expect("ran").expect("decided");
         if matches!(decided.outcome, Outcome::Held { .. }) {
             held += 1;
@@ -85,7 +85,7 @@ async fn revisions_of_two_racing_servers_have_no_gaps() {
     assert_eq!(held, 1);
     assert_no_gaps(&database);
     let tables: BTreeSet<Option<(String, Revision)>> = [one.holder("a").await, two.holder("a").await].into();
-    assert_eq!(tables.len(), 1, "both see the same");
+    assert_eq!(tables.len(), 1, "both servers agree");
 }
 
 #[tokio::test(start_paused = true)]
@@ -101,25 +101,25 @@ async fn wait_at_another_server_is_granted_after_the_release() {
 async fn loss_of_history_makes_the_revision_jump_past_all_tokens() {
     for other_server_too in [false, true] {
         let (database, server) = Server::with_database().await;
-        let witness = if other_server_too { Some(Server::start(&database).await) } else { None };
+        let observer = if other_server_too { Some(Server::start(&database).await) } else { None };
         let kept = server.hold("ann", "a").await;
         let lost = server.hold("bob", "b").await;
         let hub = server.namespace().await.hub().clone();
         database.restore_to("default", kept);
         let next = server.hold("cid", "c").await;
         assert!(next > lost, "a token never repeats: {next} after {lost}");
-        assert_eq!(server.holder("b").await, None, "what was lost is gone");
+        assert_eq!(server.holder("b").await, None, "lost holds are gone");
         assert_eq!(server.holder("a").await, Some(("ann".to_owned(), kept)));
-        let told = hub.after(kept, &BTreeSet::new(), 1_000).expect("in memory");
-        let loss = told
+        let since = hub.after(kept, &BTreeSet::new(), 1_000).expect("in memory");
+        let loss = since
             .batches
             .iter()
             .flat_map(|batch| &batch.events)
             .find(|recorded| matches!(recorded.event, Event::HistoryLost { .. }));
-        assert!(loss.expect("watchers are told").revision > lost);
-        if let Some(witness) = witness {
-            assert_eq!(witness.holder("b").await, None);
-            assert!(witness.hold("dot", "d").await > next);
+        assert!(loss.expect("reported to watchers").revision > lost);
+        if let Some(observer) = observer {
+            assert_eq!(observer.holder("b").await, None);
+            assert!(observer.hold("dot", "d").await > next);
         }
     }
 }
@@ -135,15 +135,15 @@ async fn acquire_of_a_hold_from_before_a_loss_is_granted_anew() {
     database.restore_to("default", kept);
     let anew = server.hold("ann", "a").await;
     assert!(anew > lost, "tokens rise: {anew} after {lost}");
-    assert_eq!(server.hold("ann", "a").await, anew, "asking again changes nothing");
-    server.release("ann", "a", kept).await.expect("it is over, as its holder knew");
+    assert_eq!(server.hold("ann", "a").await, anew, "a repetition changes nothing");
+    server.release("ann", "a", kept).await.expect("the released hold has ended");
     assert_eq!(server.holder("a").await, Some(("ann".to_owned(), anew)));
     server.release("ann", "a", anew).await.expect("held");
 }
 
 /// Returns when the rows cover the log up to this revision.
 async fn rows_at(database: &MemoryDatabase, revision: Revision) {
-    while database.server().load("default").await.expect("there is a database").revision < revision {
+    while database.server().load("default").await.expect("available").revision < revision {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -159,16 +159,16 @@ async fn load_that_fails_leaves_no_state() {
         let hub = server.namespace().await.hub().clone();
         database.restore_to("default", kept);
         server.store.set_connected(false);
-        let witness = Server::start(&database).await;
-        witness.hold("cid", "c").await;
+        let observer = Server::start(&database).await;
+        observer.hold("cid", "c").await;
         server.store.set_connected(true);
         database.fail_read_after(others);
         while let Err(refusal) = server.namespace().await.read(|_| ()).await {
             assert!(matches!(refusal, Rejection::Unavailable(_)), "{refusal}");
         }
-        let told = hub.after(kept, &BTreeSet::new(), 1_000);
-        let told = told.iter().flat_map(|since| &since.batches).map(|batch| batch.revision());
-        assert!(told.into_iter().all(|revision| revision > lost), "what was lost is not told");
+        let since = hub.after(kept, &BTreeSet::new(), 1_000);
+        let revisions = since.iter().flat_map(|since| &since.batches).map(|batch| batch.revision());
+        assert!(revisions.into_iter().all(|revision| revision > lost), "lost events are not reported");
     }
 }
 
@@ -229,7 +229,7 @@ async fn namespace_created_after_a_failover_does_not_begin_at_revision_1() {
     database.fail_over();
     let server = Server::start(&database).await;
     assert_eq!(server.holder("a").await, None);
-    assert!(database.log("default").is_empty(), "to read makes no namespace");
+    assert!(database.log("default").is_empty(), "reads create no namespace");
     let first = server.hold("ann", "a").await;
     assert!(first.0 > 1_000_000, "the clock's ms shifted by 16, not {first}");
     let next = server.hold("bob", "b").await;
@@ -264,12 +264,12 @@ async fn rows_and_the_log_after_them_load_to_the_same_state() {
     }
     settle().await;
     let next = Server::start(&database).await;
-    let facts = async |server: &Server| {
+    let state = async |server: &Server| {
         let read = server.namespace().await;
         let read = read.read(|table| (table.revision(), table.claims().cloned().collect::<Vec<_>>()));
         read.await.expect("readable")
     };
-    assert_eq!(facts(&next).await, facts(&server).await);
+    assert_eq!(state(&next).await, state(&server).await);
 }
 
 #[tokio::test(start_paused = true)]
@@ -321,13 +321,13 @@ async fn namespace_that_could_not_be_opened_is_not_counted() {
 async fn command_that_was_not_begun_is_rejected_when_the_server_stops() {
     let (database, server) = Server::with_database().await;
     let hold = database.hold_appends();
-    let begun = server.send(server.acquire("ann", "a")).await;
+    let started = server.send(server.acquire("ann", "a")).await;
     hold.reached().await;
     let queued = server.send(server.acquire("bob", "b")).await;
     server.kill();
     drop(hold);
-    let begun = within(SOON, begun).await.expect("ran").expect("committed");
-    std::mem::forget(begun.pending);
+    let started = within(SOON, started).await.expect("ran").expect("committed");
+    std::mem::forget(started.pending);
     let refused = within(SOON, queued).await.expect("ran").err();
     assert_eq!(refused, Some(Rejection::Draining));
     assert_eq!(database.log("default").len(), 1);

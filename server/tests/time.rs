@@ -68,7 +68,7 @@ async fn outage_shorter_than_the_lease_does_not_affect_renewals() {
     database.set_available(false);
     assert!(server.keep_alive_for("ann", LEASE / 2).await, "renewals go on");
     let refused = server.ask(server.acquire("bob", "b")).await;
-    assert!(matches!(refused, Err(Rejection::Unavailable(_))), "changes are refused at once");
+    assert!(matches!(refused, Err(Rejection::Unavailable(_))), "changes are rejected at once");
     database.set_available(true);
     assert!(server.keep_alive_for("ann", TTL * 3).await);
     assert_eq!(server.holder("a").await, Some(("ann".to_owned(), token)));
@@ -85,7 +85,7 @@ async fn outage_longer_than_the_lease_expires_no_session() {
     tokio::time::advance(LEASE * 5).await;
     settle().await;
     database.set_available(true);
-    eventually(SOON * 20, "renewals are taken again", async || namespace.renew("ann").is_ok()).await;
+    eventually(SOON * 20, "renewals are accepted again", async || namespace.renew("ann").is_ok()).await;
     assert!(server.keep_alive_for("ann", TTL * 2).await);
     assert_eq!(server.holder("a").await, Some(("ann".to_owned(), token)));
 }
@@ -99,9 +99,9 @@ async fn server_without_its_lease_does_not_poll_the_clock() {
     // As if the server had been frozen: the session expires at the last moment that counts.
     server.clock.jump(LEASE);
     pass(SOON).await;
-    let before = server.clock.looks();
+    let before = server.clock.reads();
     settle().await;
-    assert_eq!(server.clock.looks() - before, 0, "nothing is to be done at this moment");
+    assert_eq!(server.clock.reads() - before, 0, "the clock is not polled");
 }
 
 #[tokio::test(start_paused = true)]
@@ -112,7 +112,10 @@ async fn server_cut_off_for_its_lease_rejects_renewals_and_is_marked_dead() {
     let namespace = cut_off.namespace().await;
     let adopted = eventually(LEASE + TTL, "adopted", async || {
         let kept = other.namespace().await.remaining("ann").is_some();
-        assert!(!kept || matches!(namespace.renew("ann"), Err(Rejection::LeaseLost)), "both would answer renewals");
+        assert!(
+            !kept || matches!(namespace.renew("ann"), Err(Rejection::LeaseLost)),
+            "both servers would accept renewals"
+        );
         // The client's renewals are accepted for as long as the lease holds.
         let _ = namespace.renew("ann");
         kept
@@ -132,7 +135,7 @@ async fn session_does_not_expire_while_its_server_is_frozen() {
     server.clock.jump(LEASE / 2);
     tokio::time::advance(Duration::from_millis(60)).await;
     settle().await;
-    assert!(matches!(server.namespace().await.renew("ann"), Ok(Some(_))), "it is taken after the thaw");
+    assert!(matches!(server.namespace().await.renew("ann"), Ok(Some(_))), "the renewal is accepted afterwards");
     assert!(server.is_open("ann").await);
 }
 
@@ -164,8 +167,12 @@ async fn grant_to_a_caller_that_has_left_is_abandoned_and_granted_to_the_next_wa
     let mut cid = server.queue("cid", "a").await;
     drop(bob);
     server.release("ann", "a", token).await.expect("held");
-    assert_eq!(server.holder("a").await.map(|(session, _)| session), Some("bob".to_owned()), "its place is kept");
-    let passed_on = async {
+    assert_eq!(
+        server.holder("a").await.map(|(session, _)| session),
+        Some("bob".to_owned()),
+        "its place in the queue is kept"
+    );
+    let renewals = async {
         loop {
             tokio::time::sleep(TTL / 4).await;
             for session in ["ann", "bob", "cid"] {
@@ -176,7 +183,7 @@ async fn grant_to_a_caller_that_has_left_is_abandoned_and_granted_to_the_next_wa
     let start = tokio::time::Instant::now();
     tokio::select! {
         end = within(REATTACH * 2, cid.wait()) => assert!(matches!(end, Some(WaitEnd::Granted(_)))),
-        () = passed_on => unreachable!("it never ends"),
+        () = renewals => unreachable!("it never ends"),
     }
     assert!(start.elapsed() <= REATTACH + SOON, "{:?}", start.elapsed());
 }
@@ -206,7 +213,7 @@ async fn grant_is_kept_for_a_caller_that_reconnects() {
     server.release("ann", "a", token).await.expect("held");
     let granted = server.hold("bob", "a").await;
     assert!(server.keep_alive_for("bob", REATTACH * 3).await);
-    assert_eq!(server.holder("a").await, Some(("bob".to_owned(), granted)), "and it stays");
+    assert_eq!(server.holder("a").await, Some(("bob".to_owned(), granted)), "the hold stays");
 }
 
 #[tokio::test(start_paused = true)]

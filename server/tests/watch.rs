@@ -109,9 +109,9 @@ async fn watch_from_trimmed_history_reports_that_and_sends_a_snapshot() {
     service.rows_are_written().await;
     service.store.trim("default", tenure_core::Revision(0), i64::MAX).await.expect("trimmed");
     // Another server has no events in memory.
-    let other = Service::beside(&service).await;
+    let other = Service::peer_of(&service).await;
     let mut reader = Reader::start(&other, WatchRequest { after_revision: first, ..of(&["a"]) }).await;
-    let Kind::HistoryGone(gone) = reader.next().await else { panic!("it is gone") };
+    let Kind::HistoryGone(gone) = reader.next().await else { panic!("not reported as gone") };
     assert_eq!(gone.cause(), HistoryGoneCause::Compacted);
     let Kind::Snapshot(snapshot) = reader.next().await else { panic!("a snapshot follows") };
     assert_eq!(names(&snapshot), ["a"]);
@@ -124,17 +124,17 @@ async fn watch_reports_a_loss_of_history_and_sends_a_snapshot() {
     let mut reader = Reader::start(&service, all()).await;
     reader.next().await;
     let lost = service.acquire("bob", "b").await;
-    let Kind::Events(_) = reader.next().await else { panic!("told of the grant") };
+    let Kind::Events(_) = reader.next().await else { panic!("the grant is not reported") };
     service.database.restore_to("default", tenure_core::Revision(kept));
     let next = service.acquire("cid", "c").await;
     assert!(next > lost);
-    let Kind::HistoryGone(gone) = reader.next().await else { panic!("it is lost") };
+    let Kind::HistoryGone(gone) = reader.next().await else { panic!("not reported as lost") };
     assert_eq!(gone.cause(), HistoryGoneCause::Lost);
     let Kind::Snapshot(snapshot) = reader.next().await else { panic!("a snapshot follows") };
     assert!(!names(&snapshot).contains(&"b".to_owned()), "what was lost is not shown");
     // A watcher that resumes at a revision of the lost part is notified as well.
     let mut late = Reader::start(&service, WatchRequest { after_revision: lost, ..all() }).await;
-    let Kind::HistoryGone(gone) = late.next().await else { panic!("it is lost") };
+    let Kind::HistoryGone(gone) = late.next().await else { panic!("not reported as lost") };
     assert_eq!(gone.cause(), HistoryGoneCause::Lost);
 }
 
@@ -168,7 +168,7 @@ async fn watch_without_events_reports_its_progress() {
     let token = service.acquire("ann", "unwatched").await;
     // From here on, time advances as soon as all tasks are idle.
     tokio::time::pause();
-    let Kind::Progress(_) = reader.next().await else { panic!("nothing happened to what is watched") };
+    let Kind::Progress(_) = reader.next().await else { panic!("no progress") };
     assert_eq!(reader.revision, token);
 }
 

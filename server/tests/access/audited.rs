@@ -1,7 +1,7 @@
 //! The audit log.
 
-use crate::access::requests::{acquire, forbidden, is_of_another, policy};
 use crate::access::calls::second;
+use crate::access::requests::{acquire, forbidden, is_of_another, policy};
 use crate::access::service::Service;
 use crate::serving::{start, within};
 use tenure_proto::v1::command::Kind;

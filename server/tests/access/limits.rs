@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::access::requests::{acquire, answer, get_lock, policy, until_waiting};
 use crate::access::calls::second;
+use crate::access::requests::{acquire, answer, get_lock, policy, until_waiting};
 use crate::access::service::{Caller, Service, fact, is_forbidden};
 use crate::serving::within;
 use tenure_proto::v1::answer::Kind as Answered;

@@ -1,7 +1,7 @@
 //! Rights on names: those that an identity may act on, and those that it may see.
 
-use crate::access::requests::{TEAMS, acquire, policy};
 use crate::access::calls::{Call, all, second};
+use crate::access::requests::{TEAMS, acquire, policy};
 use crate::access::service::{Caller, Service, fact, is_forbidden};
 use crate::serving::within;
 use tenure_proto::v1::*;

@@ -1,7 +1,7 @@
 //! Limits on namespaces: writes to a namespace count, reads do not. These servers allow ten.
 
-use crate::access::requests::policy;
 use crate::access::calls::{all, commands, second};
+use crate::access::requests::policy;
 use crate::access::service::{Caller, Service, fact, is_forbidden};
 use crate::serving::within;
 use tenure_proto::v1::client_service_client::ClientServiceClient;

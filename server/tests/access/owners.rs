@@ -1,7 +1,7 @@
 //! Sessions are usable only by the identity that opened them.
 
-use crate::access::requests::{acquire, is_of_another, policy, revision};
 use crate::access::calls::{all, commands};
+use crate::access::requests::{acquire, is_of_another, policy, revision};
 use crate::access::service::{Caller, Service, fact, is_forbidden};
 use crate::serving::within;
 use tenure_proto::v1::*;

@@ -1,7 +1,7 @@
 //! Operations in progress end when they are no longer allowed.
 
-use crate::access::requests::{TEAMS, acquire, until_readable, until_waiting};
 use crate::access::calls::second;
+use crate::access::requests::{TEAMS, acquire, until_readable, until_waiting};
 use crate::access::service::{Caller, Service, fact};
 use crate::serving::within;
 use tenure_proto::v1::answer::Kind as Answered;

@@ -1,7 +1,7 @@
 //! Each call requires its verb.
 
-use crate::access::requests::{VERBS, forbidden, policy, revision};
 use crate::access::calls::{all, commands};
+use crate::access::requests::{VERBS, forbidden, policy, revision};
 use crate::access::service::{Service, fact, is_forbidden};
 use crate::serving::within;
 use prost::Message;

@@ -6,7 +6,7 @@ use tenure_proto::v1::{
 };
 use tonic::Code;
 
-use crate::groups::client::{GroupClient, assigning, assignments_of, facts, joining, refusal};
+use crate::groups::client::{GroupClient, assign_request, assignments_of, facts, join_request, refusal};
 use crate::watch::service::Service;
 
 #[tokio::test]
@@ -14,23 +14,23 @@ async fn group_has_members_a_leader_a_config_and_assignments() {
     let service = Service::start().await;
     let client = GroupClient::at(&service);
     let empty = client.get("g").await;
-    assert_eq!((empty.leader, empty.members.len(), empty.config), (None, 0, None), "that is no error");
+    assert_eq!((empty.leader, empty.members.len(), empty.config), (None, 0, None), "an empty group is no error");
 
     let ann = client.join("g", "ann").await;
     let bob = client.join("g", "bob").await;
     assert!(bob.member > ann.member);
     let again = client.join("g", "ann").await;
-    assert_eq!(again.member, ann.member, "asking again gives the membership that is there");
+    assert_eq!(again.member, ann.member, "a repeated join returns the membership");
     let config = client.configure("g", Some("1000")).await;
     let group = client.get("g").await;
-    let leader = group.leader.clone().expect("somebody leads");
+    let leader = group.leader.clone().expect("a leader");
     assert_eq!((leader.member, leader.session_id.as_str(), leader.token), (ann.member, "ann", ann.member));
     assert_eq!(leader.owner, "owner of ann");
     assert_eq!((group.membership_revision, group.config_revision), (bob.member, config));
     assert!(!group.assignments_current);
 
     let assigned = client.assign(&group, "500").await.expect("ann leads");
-    assert_eq!(client.assign(&group, "500").await.expect("once more"), assigned, "repeating it changes nothing");
+    assert_eq!(client.assign(&group, "500").await.expect("repeated"), assigned, "a repetition changes nothing");
     let group = client.get("g").await;
     assert_eq!(assignments_of(&group), [("ann", Some("500")), ("bob", Some("500"))]);
     assert_eq!(group.config.as_deref(), Some("1000"));
@@ -50,7 +50,7 @@ async fn group_has_members_a_leader_a_config_and_assignments() {
     assert_eq!((group.leader, group.config.as_deref()), (None, Some("1000")), "the config outlives the members");
     assert_eq!(client.configure("g", None).await, 0);
     let list = client.groups().list_groups(ListGroupsRequest::default()).await.expect("listed").into_inner();
-    assert_eq!(list.groups, [], "nothing is left of it");
+    assert_eq!(list.groups, [], "the empty group is removed");
 }
 
 #[tokio::test]
@@ -62,18 +62,22 @@ async fn rejections_of_group_calls_have_their_reason_and_facts() {
     let config = client.configure("g", Some("1")).await;
     let stale = client.assign(&ann, "x").await.expect_err("bob has joined");
     let (membership, config) = (bob.membership_revision.to_string(), config.to_string());
-    let current = facts(&[("group", "g"), ("membership_revision", &membership), ("config_revision", &config)]);
-    assert_eq!(refusal(&stale), (Code::Aborted, "STALE_ASSIGNMENT".to_owned(), current));
+    let expected = facts(&[("group", "g"), ("membership_revision", &membership), ("config_revision", &config)]);
+    assert_eq!(refusal(&stale), (Code::Aborted, "STALE_ASSIGNMENT".to_owned(), expected));
 
     let group = client.get("g").await;
     client.close("ann").await;
     client.join("g", "ann").await;
-    let token = group.leader.clone().expect("somebody led").token.to_string();
+    let token = group.leader.clone().expect("a leader").token.to_string();
     let deposed = client.assign(&group, "late").await.expect_err("bob leads");
-    let told = facts(&[("group", "g"), ("session_id", "ann"), ("token", &token), ("leader", "bob")]);
-    assert_eq!(refusal(&deposed), (Code::FailedPrecondition, "NOT_LEADER".to_owned(), told));
+    let expected = facts(&[("group", "g"), ("session_id", "ann"), ("token", &token), ("leader", "bob")]);
+    assert_eq!(refusal(&deposed), (Code::FailedPrecondition, "NOT_LEADER".to_owned(), expected));
     assert!(deposed.message().contains("session \"bob\" leads it"), "{}", deposed.message());
-    assert_eq!(assignments_of(&client.get("g").await), [("bob", None), ("ann", None)], "it changed nothing");
+    assert_eq!(
+        assignments_of(&client.get("g").await),
+        [("bob", None), ("ann", None)],
+        "a rejected assignment changes nothing"
+    );
 
     let request = ConfigureGroupRequest {
         group: "g".to_owned(),
@@ -81,17 +85,17 @@ async fn rejections_of_group_calls_have_their_reason_and_facts() {
         expected_revision: Some(0),
         ..ConfigureGroupRequest::default()
     };
-    let conflict = client.groups().configure_group(request).await.expect_err("there is one");
-    let told = facts(&[("group", "g"), ("config_revision", &config)]);
-    assert_eq!(refusal(&conflict), (Code::Aborted, "CONFIG_CONFLICT".to_owned(), told));
+    let conflict = client.groups().configure_group(request).await.expect_err("a config exists");
+    let expected = facts(&[("group", "g"), ("config_revision", &config)]);
+    assert_eq!(refusal(&conflict), (Code::Aborted, "CONFIG_CONFLICT".to_owned(), expected));
 
     client.join("other", "cid").await;
     let (group, session_id) = ("g".to_owned(), "cid".to_owned());
     let request = LeaveGroupRequest { group, session_id, ..LeaveGroupRequest::default() };
-    let stranger = client.groups().leave_group(request.clone()).await.expect_err("no member");
-    let told = facts(&[("group", "g"), ("session_id", "cid")]);
-    assert_eq!(refusal(&stranger), (Code::FailedPrecondition, "NOT_MEMBER".to_owned(), told));
-    let request = LeaveGroupRequest { session_id: "nobody".to_owned(), ..request };
+    let not_member = client.groups().leave_group(request.clone()).await.expect_err("no member");
+    let expected = facts(&[("group", "g"), ("session_id", "cid")]);
+    assert_eq!(refusal(&not_member), (Code::FailedPrecondition, "NOT_MEMBER".to_owned(), expected));
+    let request = LeaveGroupRequest { session_id: "unknown".to_owned(), ..request };
     let unknown = client.groups().leave_group(request).await.expect_err("no session");
     assert_eq!(refusal(&unknown).1, "SESSION_NOT_FOUND");
 }
@@ -100,16 +104,16 @@ async fn rejections_of_group_calls_have_their_reason_and_facts() {
 async fn join_opens_a_session_renews_it_or_requires_an_open_one() {
     let service = Service::start().await;
     let client = GroupClient::at(&service);
-    let fresh = JoinGroupRequest { session_id: String::new(), ..joining("g", "") };
-    let joined = client.groups().join_group(fresh).await.expect("allowed").into_inner();
-    assert!(!joined.session_id.is_empty(), "its id was drawn");
-    let without_ttl = |session: &str| JoinGroupRequest { ttl: None, ..joining("h", session) };
-    client.groups().join_group(without_ttl(&joined.session_id)).await.expect("it is open");
-    let refused = client.groups().join_group(without_ttl("nobody")).await.expect_err("not open");
+    let new_session = JoinGroupRequest { session_id: String::new(), ..join_request("g", "") };
+    let joined = client.groups().join_group(new_session).await.expect("allowed").into_inner();
+    assert!(!joined.session_id.is_empty(), "a generated id");
+    let without_ttl = |session: &str| JoinGroupRequest { ttl: None, ..join_request("h", session) };
+    client.groups().join_group(without_ttl(&joined.session_id)).await.expect("open");
+    let refused = client.groups().join_group(without_ttl("unknown")).await.expect_err("not open");
     assert_eq!(refusal(&refused).1, "SESSION_NOT_FOUND");
 
     let longer = Some(prost_types::Duration { seconds: 1_200, nanos: 0 });
-    let request = JoinGroupRequest { ttl: longer, ..joining("g", &joined.session_id) };
+    let request = JoinGroupRequest { ttl: longer, ..join_request("g", &joined.session_id) };
     let again = client.groups().join_group(request).await.expect("allowed").into_inner();
     assert_eq!((again.member, again.ttl), (joined.member, longer));
     let request = GetSessionRequest { session_id: joined.session_id, ..GetSessionRequest::default() };
@@ -156,7 +160,7 @@ async fn groups_are_listed_page_by_page_and_large_ones_make_short_pages() {
         }
         request.page_token = page.next_page_token;
     }
-    assert_eq!((groups, pages), (40, 3), "16 make a mebibyte, and a page ends after that");
+    assert_eq!((groups, pages), (40, 3), "a page ends after a mebibyte, which is 16 groups");
 }
 
 #[tokio::test]
@@ -179,13 +183,13 @@ async fn another_server_has_the_same_groups_from_the_rows_and_from_the_log() {
         if wait_for_rows {
             service.rows_are_written().await;
         }
-        let other = Service::beside(&service).await;
+        let other = Service::peer_of(&service).await;
         let other = GroupClient::at(&other);
         assert_eq!((other.get("g").await, other.get("new").await, other.get("gone").await), expected);
     }
     // The other server knows the leader as well.
-    let other = Service::beside(&service).await;
-    let request = assigning(&expected.0, "500");
+    let other = Service::peer_of(&service).await;
+    let request = assign_request(&expected.0, "500");
     GroupClient::at(&other).groups().assign_group(request).await.expect("ann leads");
     assert_eq!(assignments_of(&client.get("g").await), [("ann", Some("500")), ("cid", Some("500"))]);
 }

@@ -28,7 +28,7 @@ impl GroupClient {
     }
 
     pub async fn join(&self, group: &str, session: &str) -> JoinGroupResponse {
-        self.groups().join_group(joining(group, session)).await.expect("allowed").into_inner()
+        self.groups().join_group(join_request(group, session)).await.expect("allowed").into_inner()
     }
 
     pub async fn leave(&self, group: &str, session: &str) {
@@ -45,7 +45,7 @@ impl GroupClient {
 
     /// Assigns the same value to all members of `group`, a snapshot taken earlier.
     pub async fn assign(&self, group: &Group, value: &str) -> Result<AssignGroupResponse, Status> {
-        Ok(self.groups().assign_group(assigning(group, value)).await?.into_inner())
+        Ok(self.groups().assign_group(assign_request(group, value)).await?.into_inner())
     }
 
     pub async fn get(&self, group: &str) -> Group {
@@ -59,7 +59,7 @@ impl GroupClient {
     }
 }
 
-pub fn joining(group: &str, session: &str) -> JoinGroupRequest {
+pub fn join_request(group: &str, session: &str) -> JoinGroupRequest {
     JoinGroupRequest {
         group: group.to_owned(),
         session_id: session.to_owned(),
@@ -70,8 +70,8 @@ pub fn joining(group: &str, session: &str) -> JoinGroupRequest {
 }
 
 /// The assignment by the leader of `group`, a snapshot taken earlier.
-pub fn assigning(group: &Group, value: &str) -> AssignGroupRequest {
-    let leader = group.leader.clone().expect("somebody leads");
+pub fn assign_request(group: &Group, value: &str) -> AssignGroupRequest {
+    let leader = group.leader.clone().expect("a leader");
     let assign = |member: &tenure_proto::v1::GroupMember| (member.number, value.to_owned());
     AssignGroupRequest {
         group: group.name.clone(),

@@ -6,7 +6,7 @@ use tenure_proto::v1::{
 };
 use tonic::{Code, Status};
 
-use crate::groups::client::{GroupClient, assigning, joining, refusal};
+use crate::groups::client::{GroupClient, assign_request, join_request, refusal};
 use crate::watch::service::Service;
 
 #[track_caller]
@@ -38,29 +38,29 @@ async fn invalid_field_of_a_join_is_rejected() {
     let service = Service::start().await;
     let mut groups = GroupClient::at(&service).groups();
     for (group, bound) in bad_names() {
-        assert_invalid(groups.join_group(JoinGroupRequest { group, ..joining("g", "s") }).await, "group", bound);
+        assert_invalid(groups.join_group(JoinGroupRequest { group, ..join_request("g", "s") }).await, "group", bound);
     }
     for (session_id, bound) in bad_sessions() {
-        let request = JoinGroupRequest { session_id, ..joining("g", "s") };
+        let request = JoinGroupRequest { session_id, ..join_request("g", "s") };
         assert_invalid(groups.join_group(request).await, "session_id", bound);
     }
-    let no_session = JoinGroupRequest { session_id: String::new(), ttl: None, ..joining("g", "s") };
+    let no_session = JoinGroupRequest { session_id: String::new(), ttl: None, ..join_request("g", "s") };
     assert_invalid(groups.join_group(no_session).await, "session_id", "ttl");
-    let namespace = JoinGroupRequest { namespace: "No".to_owned(), ..joining("g", "s") };
+    let namespace = JoinGroupRequest { namespace: "No".to_owned(), ..join_request("g", "s") };
     assert_invalid(groups.join_group(namespace).await, "namespace", "1 to 63 of a-z");
-    let owner = JoinGroupRequest { owner: long(256), ..joining("g", "s") };
+    let owner = JoinGroupRequest { owner: long(256), ..join_request("g", "s") };
     assert_invalid(groups.join_group(owner).await, "owner", "0 to 255 bytes");
     for (seconds, nanos, bound) in
         [(0, 0, "500ms to 3600s"), (3_600, 1, "500ms to 3600s"), (-1, 0, "negative"), (1, 1_000_000_000, "nanos")]
     {
         let ttl = Some(prost_types::Duration { seconds, nanos });
-        assert_invalid(groups.join_group(JoinGroupRequest { ttl, ..joining("g", "s") }).await, "ttl", bound);
+        assert_invalid(groups.join_group(JoinGroupRequest { ttl, ..join_request("g", "s") }).await, "ttl", bound);
     }
     for (key, value, bound) in
         [("", "v".to_owned(), "1 to 4096"), ("k", long(4_096), "4096 bytes"), ("k", "\0".to_owned(), "control")]
     {
         let metadata = [(key.to_owned(), value)].into();
-        let request = JoinGroupRequest { metadata, ..joining("g", "s") };
+        let request = JoinGroupRequest { metadata, ..join_request("g", "s") };
         assert_invalid(groups.join_group(request).await, "metadata", bound);
     }
     assert_eq!(service.revision().await, 0, "nothing was changed");
@@ -115,7 +115,7 @@ async fn invalid_field_of_a_leave_config_or_read_is_rejected() {
 
 /// An assignment by the leader of a group, modified by `change`.
 fn assign(group: &Group, change: impl FnOnce(&mut AssignGroupRequest)) -> AssignGroupRequest {
-    let mut request = assigning(group, "x");
+    let mut request = assign_request(group, "x");
     change(&mut request);
     request
 }
@@ -153,8 +153,8 @@ async fn invalid_field_of_an_assignment_is_rejected() {
     let missing = format!("every member exactly once: {second} is missing");
     assert_invalid(groups.assign_group(request).await, "assignments", &missing);
     let request = assign(&group, |request| drop(request.assignments.insert(second + 1, String::new())));
-    let stranger = format!("every member exactly once: {} is not a member", second + 1);
-    assert_invalid(groups.assign_group(request).await, "assignments", &stranger);
+    let not_member = format!("every member exactly once: {} is not a member", second + 1);
+    assert_invalid(groups.assign_group(request).await, "assignments", &not_member);
     let request = assign(&group, |request| drop(request.assignments.insert(first, long(16_385))));
     let field = format!("assignments[{first}]");
     assert_invalid(groups.assign_group(request).await, &field, "0 to 16384 bytes, not 16385");

@@ -31,12 +31,12 @@ pub const SOON: Duration = Duration::from_millis(50);
 pub struct LabClock {
     start: Instant,
     jumps: AtomicU64,
-    looks: AtomicU64,
+    reads: AtomicU64,
 }
 
 impl LabClock {
     pub fn begin() -> Arc<Self> {
-        Arc::new(Self { start: Instant::now(), jumps: AtomicU64::new(0), looks: AtomicU64::new(0) })
+        Arc::new(Self { start: Instant::now(), jumps: AtomicU64::new(0), reads: AtomicU64::new(0) })
     }
 
     pub fn jump(&self, by: Duration) {
@@ -44,14 +44,14 @@ impl LabClock {
     }
 
     /// How often the clock was read.
-    pub fn looks(&self) -> u64 {
-        self.looks.load(Ordering::SeqCst)
+    pub fn reads(&self) -> u64 {
+        self.reads.load(Ordering::SeqCst)
     }
 }
 
 impl Clock for LabClock {
     fn now(&self) -> Duration {
-        self.looks.fetch_add(1, Ordering::SeqCst);
+        self.reads.fetch_add(1, Ordering::SeqCst);
         self.start.elapsed() + Duration::from_millis(self.jumps.load(Ordering::SeqCst))
     }
 }
@@ -110,8 +110,8 @@ impl Server {
         let store = database.server();
         let clock = LabClock::begin();
         let cancel = CancellationToken::new();
-        let (ways, metrics) = (peers.cloned().map(|peers| peers as _), Metrics::default());
-        let node = Node::new(options(), store.clone(), clock.clone(), ways, metrics, cancel.clone());
+        let (links, metrics) = (peers.cloned().map(|peers| peers as _), Metrics::default());
+        let node = Node::new(options(), store.clone(), clock.clone(), links, metrics, cancel.clone());
         if let Some(peers) = peers {
             peers.add(&node);
         }
@@ -223,7 +223,7 @@ pub fn held(decided: Result<CommandResult, Rejection>) -> Revision {
     decided.pending.into_iter().for_each(PendingGrant::acknowledge);
     match decided.outcome {
         Outcome::Held { claim, .. } => claim.token().expect("held"),
-        other => panic!("it should be held: {other:?}"),
+        other => panic!("not held: {other:?}"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! A server complete but for the transport, and its callers.
+//! A server without its transport, and its callers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,7 +62,7 @@ impl RunningServer {
     /// Acquires a lock, without waiting for it. Returns the token.
     pub async fn acquire(&self, session: &str, name: &str) -> Result<u64, Status> {
         let answer = self.acquire_within(session, name, Duration::ZERO).await?;
-        if answer.acquired { Ok(answer.token) } else { Err(Status::aborted("somebody else holds it")) }
+        if answer.acquired { Ok(answer.token) } else { Err(Status::aborted("another session holds it")) }
     }
 
     /// Acquires a lock, waiting up to `wait`.
@@ -79,7 +79,7 @@ impl RunningServer {
 
     /// Opens a session by a plain call.
     pub async fn open_session(&self, session: &str) -> Result<(), Status> {
-        SessionServiceClient::new(self.routes.clone()).open_session(opening(session)).await.map(drop)
+        SessionServiceClient::new(self.routes.clone()).open_session(open_request(session)).await.map(drop)
     }
 
     /// Renews a session by a plain call.
@@ -112,13 +112,13 @@ fn span(span: Duration) -> prost_types::Duration {
 }
 
 /// The request to open a session.
-pub fn opening(session: &str) -> v1::OpenSessionRequest {
+pub fn open_request(session: &str) -> v1::OpenSessionRequest {
     v1::OpenSessionRequest { session_id: session.to_owned(), ttl: Some(span(TTL)), ..v1::OpenSessionRequest::default() }
 }
 
 /// The reason of a rejected call.
 pub fn reason<T: std::fmt::Debug>(refused: Result<T, Status>) -> String {
-    let status = refused.expect_err("it should be refused");
+    let status = refused.expect_err("rejected");
     status.get_details_error_info().map_or_else(|| format!("none: {status:?}"), |info| info.reason)
 }
 
@@ -136,9 +136,9 @@ impl Stream {
         let command = v1::Command { id: self.count, kind: Some(kind), ..v1::Command::default() };
         self.requests.send(v1::StreamRequest { commands: vec![command] }).await.expect("open");
         loop {
-            let told = within(LEASE, self.answers.message()).await.expect("open").expect("it goes on");
-            if let Some(answer) = told.answers.into_iter().find(|answer| answer.id == self.count) {
-                return answer.kind.expect("of a kind that is known");
+            let response = within(LEASE, self.answers.message()).await.expect("open").expect("not the end");
+            if let Some(answer) = response.answers.into_iter().find(|answer| answer.id == self.count) {
+                return answer.kind.expect("a kind");
             }
         }
     }

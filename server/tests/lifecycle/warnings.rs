@@ -15,13 +15,13 @@ pub struct Warnings {
 }
 
 impl Warnings {
-    pub fn count_from_now() -> Self {
+    pub fn start() -> Self {
         let count = Arc::<AtomicUsize>::default();
         let logging = tracing_subscriber::registry().with(Counting(count.clone()));
         Self { count, _logging: tracing::subscriber::set_default(logging) }
     }
 
-    pub fn so_far(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.count.load(Ordering::SeqCst)
     }
 }

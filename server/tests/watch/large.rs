@@ -42,7 +42,7 @@ async fn acquire(service: &Service, session: &str, names: &[String], mode: Mode,
 }
 
 /// Creates `count` holders of one lock, each with labels of 4,000 bytes.
-async fn crowd(service: &Service, count: usize) {
+async fn acquire_shared(service: &Service, count: usize) {
     for number in 0..count {
         acquire(service, &format!("s{number:03}"), &["shared".to_owned()], Mode::Shared, 4_000).await;
     }
@@ -113,7 +113,7 @@ async fn snapshot_is_right_although_locks_change_while_it_is_sent() {
 #[tokio::test]
 async fn large_commit_comes_in_several_messages_and_resumes_after_each() {
     let service = Service::start().await;
-    crowd(&service, 150).await;
+    acquire_shared(&service, 150).await;
     let (before, mut shared) = (service.revision().await, Reader::start(&service, WatchRequest::default()).await);
     let Kind::Snapshot(snapshot) = shared.next().await else { panic!("a snapshot comes first") };
     let [lock] = snapshot.locks.as_slice() else { panic!("one lock: {snapshot:?}") };
@@ -200,7 +200,7 @@ async fn claims_of_a_session_are_listed_piece_by_piece() {
 #[tokio::test]
 async fn pages_of_history_are_cut_where_they_become_large() {
     let service = Service::start().await;
-    crowd(&service, 400).await;
+    acquire_shared(&service, 400).await;
     let evict = EvictRequest { name: "shared".to_owned(), operator: "root".to_owned(), ..EvictRequest::default() };
     LockServiceClient::new(service.channel.clone()).evict(evict).await.expect("allowed");
     let mut request =

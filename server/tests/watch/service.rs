@@ -33,7 +33,7 @@ impl Service {
     }
 
     /// Starts another server on the same database.
-    pub async fn beside(other: &Self) -> Self {
+    pub async fn peer_of(other: &Self) -> Self {
         Self::on(other.database.clone()).await
     }
 
@@ -67,7 +67,7 @@ impl Service {
             min_hold: Some(prost_types::Duration::try_from(min_hold).expect("short")),
             ..AcquireRequest::default()
         };
-        let answer = self.locks().acquire(request).await.expect("an answer").into_inner();
+        let answer = self.locks().acquire(request).await.expect("a reply").into_inner();
         assert!(answer.acquired, "{answer:?}");
         answer.token
     }
@@ -82,7 +82,7 @@ impl Service {
         };
         let mut locks = self.locks();
         tokio::spawn(async move { locks.acquire(request).await });
-        let listed = async {
+        let queued = async {
             loop {
                 let answer = self.locks().list_locks(ListLocksRequest::default()).await.expect("listed").into_inner();
                 if answer.locks.iter().any(|lock| lock.name == name && lock.waiter_count > 0) {
@@ -90,7 +90,7 @@ impl Service {
                 }
             }
         };
-        tokio::time::timeout(LIMIT, listed).await.expect("queued in time");
+        within(queued).await;
     }
 
     pub async fn release(&self, session: &str, name: &str, token: u64) {
