@@ -53,7 +53,7 @@ async fn hold_that_was_not_acknowledged_is_abandoned_and_granted_to_the_next_wai
 }
 
 #[tokio::test(start_paused = true)]
-async fn wait_whose_call_dies_with_its_server_is_cancelled_and_one_that_is_asked_again_goes_on() {
+async fn wait_whose_call_dies_with_its_server_is_cancelled_unless_the_call_is_repeated() {
     let (_database, first, second) = Server::pair().await;
     let token = second.hold("ann", "a").await;
     for session in ["bob", "cid"] {

@@ -111,17 +111,17 @@ mod tests {
     #[derive(Clone, Debug)]
     enum Step {
         /// Inserts this number of entries, one after the other.
-        Come(u64),
+        Insert(u64),
         /// Removes the entry at this distance from the newest.
-        RemoveNew(usize),
+        RemoveRecent(usize),
         /// Removes any entry, and inserts it again if undone.
         Remove { index: usize, undone: bool },
     }
 
     fn step() -> impl Strategy<Value = Step> {
         prop_oneof![
-            2 => (1u64..100).prop_map(Step::Come),
-            2 => (0usize..5).prop_map(Step::RemoveNew),
+            2 => (1u64..100).prop_map(Step::Insert),
+            2 => (0usize..5).prop_map(Step::RemoveRecent),
             8 => (any::<usize>(), prop::bool::weighted(0.3)).prop_map(|(index, undone)| Step::Remove { index, undone }),
         ]
     }
@@ -131,21 +131,21 @@ mod tests {
         fn is_a_sorted_map(steps in prop::collection::vec(step(), 1..100)) {
             let (mut map, mut plain, mut next) = (ByRevision::default(), BTreeMap::new(), 0);
             for step in steps {
-                let mut go = None;
+                let mut removal = None;
                 match step {
-                    Step::Come(many) => for _ in 0..many {
+                    Step::Insert(many) => for _ in 0..many {
                         // Not every event creates an entry.
                         next += 1 + next % 3;
                         map.insert(Revision(next), next);
                         plain.insert(Revision(next), next);
                     },
-                    Step::RemoveNew(index) => go = plain.keys().rev().nth(index).map(|revision| (*revision, false)),
+                    Step::RemoveRecent(index) => removal = plain.keys().rev().nth(index).map(|revision| (*revision, false)),
                     Step::Remove { index, undone } if !plain.is_empty() => {
-                        go = plain.keys().nth(index % plain.len()).map(|revision| (*revision, undone));
+                        removal = plain.keys().nth(index % plain.len()).map(|revision| (*revision, undone));
                     }
                     Step::Remove { .. } => {}
                 }
-                if let Some((revision, undone)) = go {
+                if let Some((revision, undone)) = removal {
                     prop_assert_eq!(map.remove(&revision), plain.remove(&revision));
                     prop_assert_eq!(map.get(&revision), None);
                     prop_assert_eq!(map.remove(&revision), None);
@@ -210,8 +210,8 @@ mod tests {
     #[test]
     fn blocks_are_filled_to_the_end() {
         let map = filled(1..=10_000);
-        let room: usize = map.blocks.values().map(Vec::capacity).sum();
-        assert!(room <= 10_000, "{room}");
+        let capacity: usize = map.blocks.values().map(Vec::capacity).sum();
+        assert!(capacity <= 10_000, "{capacity}");
     }
 
     #[test]
@@ -228,7 +228,7 @@ mod tests {
         let mut map = filled(1..=10_000);
         let removed = |number: &u64| !number.is_multiple_of(BLOCK as u64);
         (1..=10_000).filter(removed).for_each(|number| assert_eq!(map.remove(&Revision(number)), Some(number)));
-        let room: usize = map.blocks.values().map(Vec::capacity).sum();
-        assert!(room <= 8 * 10_000 / BLOCK, "{room}");
+        let capacity: usize = map.blocks.values().map(Vec::capacity).sum();
+        assert!(capacity <= 8 * 10_000 / BLOCK, "{capacity}");
     }
 }

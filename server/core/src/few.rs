@@ -172,9 +172,9 @@ mod tests {
     fn large_set_is_a_sorted_set() {
         let many = 2 * ROW as u16;
         let scattered = |number: u16| number.wrapping_mul(40_503) % 32_768;
-        let come = (0..many).map(|number| (true, scattered(number)));
-        let go = (0..many).map(|number| (false, scattered(number)));
-        is_a_sorted_set(come.chain(go).collect()).expect("it is one");
+        let inserts = (0..many).map(|number| (true, scattered(number)));
+        let removals = (0..many).map(|number| (false, scattered(number)));
+        is_a_sorted_set(inserts.chain(removals).collect()).expect("equal to a sorted set");
     }
 
     #[test]

@@ -168,8 +168,8 @@ mod tests {
         let one = lock(&[(1, 2, false), (2, 1, true)]);
         assert_eq!(one, lock(&[(2, 1, true), (1, 2, false)]));
         assert_ne!(one, lock(&[(1, 2, false)]), "without waiters");
-        assert_ne!(one, lock(&[(1, 1, false), (2, 1, true)]), "with less permits");
-        assert_ne!(one, lock(&[(3, 2, false), (2, 1, true)]), "another one");
+        assert_ne!(one, lock(&[(1, 1, false), (2, 1, true)]), "with fewer permits");
+        assert_ne!(one, lock(&[(3, 2, false), (2, 1, true)]), "another claim");
     }
 
     #[test]

@@ -26,7 +26,7 @@ fn deadlock_of_two_sessions_is_found() {
     let held = exclusive(&mut lab, "ann", "a");
     exclusive(&mut lab, "bob", "b");
     let ann = exclusive(&mut lab, "ann", "b");
-    assert_eq!(deadlock(&lab, ann), None, "one that waits is no circle");
+    assert_eq!(deadlock(&lab, ann), None, "a single wait is no cycle");
     let bob = exclusive(&mut lab, "bob", "a");
     assert_eq!(deadlock(&lab, ann), Some(vec![ann, bob]));
     assert_eq!(deadlock(&lab, bob), Some(vec![bob, ann]));
@@ -44,7 +44,7 @@ fn deadlock_through_a_queue_is_found_without_sessions_that_only_wait_behind_it()
     exclusive(&mut lab, "dot", "d");
     let dot = exclusive(&mut lab, "dot", "c");
     let bob = exclusive(&mut lab, "bob", "a");
-    assert_eq!(deadlock(&lab, ann), Some(vec![ann, bob]), "cid is not needed for it");
+    assert_eq!(deadlock(&lab, ann), Some(vec![ann, bob]), "cid is not part of the cycle");
     assert_eq!(deadlock(&lab, cid), Some(vec![cid, bob, ann]), "ann waits behind cid");
     assert_eq!(deadlock(&lab, dot), None, "dot waits for cid, but no claim waits for what dot holds");
 }
@@ -57,7 +57,7 @@ fn deadlock_leaves_out_sessions_that_it_does_not_need() {
     exclusive(&mut lab, "cid", "b");
     let ann = exclusive(&mut lab, "ann", "b");
     let bob = exclusive(&mut lab, "bob", "a");
-    assert_eq!(deadlock(&lab, ann), Some(vec![ann, bob]), "if cid went, they would still wait for each other");
+    assert_eq!(deadlock(&lab, ann), Some(vec![ann, bob]), "without cid, they would still wait for each other");
 }
 
 #[test]

@@ -138,7 +138,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join("audit");
         let audit = Audit::open(&AuditOptions { file: file.clone(), everything: true }, &AuditLines::default())
-            .expect("it can be written");
+            .expect("writable");
         for _ in 0..100 {
             audit.allowed(Actor::default(), &Act::new("tenure.v1.LockService/Evict"));
         }

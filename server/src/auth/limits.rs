@@ -248,15 +248,15 @@ mod tests {
     #[test]
     fn watches_are_counted_while_they_are_open() {
         let allowance = allowance(&["watches = 2"]);
-        let first = allowance.watch("blue").expect("there is room");
-        let second = allowance.watch("blue").expect("there is room");
-        assert_eq!(allowance.watch("blue").expect_err("there are two"), 2);
-        let _elsewhere = allowance.watch("green").expect("there is room");
+        let first = allowance.watch("blue").expect("below the limit");
+        let second = allowance.watch("blue").expect("below the limit");
+        assert_eq!(allowance.watch("blue").expect_err("two are open"), 2);
+        let _other_namespace = allowance.watch("green").expect("below the limit");
         drop(first);
-        let third = allowance.watch("blue").expect("there is room again");
-        assert_eq!(allowance.watch("blue").expect_err("there are two"), 2);
+        let third = allowance.watch("blue").expect("below the limit");
+        assert_eq!(allowance.watch("blue").expect_err("two are open"), 2);
         drop((second, third));
-        assert_eq!(allowance.watches.lock().len(), 1, "that of elsewhere");
+        assert_eq!(allowance.watches.lock().len(), 1, "the one of the other namespace");
     }
 
     #[test]
@@ -272,19 +272,20 @@ mod tests {
             }
         }
         assert!(refused > 900, "{refused}");
-        let elsewhere: Vec<_> = (0..100).filter(|count| allowance.ask(&format!("green-{count}"), 0).is_ok()).collect();
-        assert!(elsewhere.len() < 10, "all namespaces together: {elsewhere:?}");
+        let accepted: Vec<_> = (0..100).filter(|count| allowance.ask(&format!("green-{count}"), 0).is_ok()).collect();
+        assert!(accepted.len() < 10, "all namespaces together: {accepted:?}");
         let other = Allowance { identity: "token:bob".into(), ..allowance };
         assert_eq!(other.ask("blue", 0), Ok(()), "each identity by itself");
     }
+
     #[test]
     fn bytes_of_history_count_by_identity_and_namespace() {
         let allowance = allowance(&["history_bytes_per_second = 1000"]);
-        assert_eq!(allowance.ask("blue", 5_000), Ok(()), "one that is larger takes all that there is");
+        assert_eq!(allowance.ask("blue", 5_000), Ok(()), "a larger one uses up the budget");
         let refused = allowance.ask("blue", 500).expect_err("nothing is left");
         assert_eq!((refused.limit, refused.bound.get()), (HISTORY_BYTES, 1_000));
         assert!(refused.wait <= Duration::from_millis(500), "{:?}", refused.wait);
-        assert_eq!(allowance.ask("blue", 0), Ok(()), "what adds nothing");
+        assert_eq!(allowance.ask("blue", 0), Ok(()), "a request that adds no history");
         assert_eq!(allowance.ask("green", 500), Ok(()), "another namespace");
         let other = Allowance { identity: "token:bob".into(), ..allowance };
         assert_eq!(other.ask("blue", 500), Ok(()), "another identity");

@@ -203,8 +203,8 @@ mod tests {
         let policy = Policy::parse(limits).expect("readable");
         assert_eq!(policy.limits(&Identity::of_token("ann")).len(), 2);
         assert_eq!(policy.limits(&Identity::of_subject("ann")).len(), 1);
-        assert_eq!(policy, Policy::parse(limits).expect("readable"), "it has not changed");
-        assert_ne!(policy, Policy::parse(&limits.replace('2', "3")).expect("readable"), "it has");
+        assert_eq!(policy, Policy::parse(limits).expect("readable"), "unchanged");
+        assert_ne!(policy, Policy::parse(&limits.replace('2', "3")).expect("readable"), "changed");
     }
 
     #[test]

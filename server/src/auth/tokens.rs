@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn new_token_is_found_by_its_exact_text_only() {
         let (token, line) = new_token("ci/deploy").expect("a name");
-        let tokens = Tokens::parse(&format!("# who may what\n\n  {line}  \n")).expect("lines");
+        let tokens = Tokens::parse(&format!("# comment\n\n  {line}  \n")).expect("lines");
         let (hash, identity) = tokens.find(&token).expect("known");
         assert_eq!(identity.as_str(), "token:ci/deploy");
         assert!(tokens.has(&hash));
@@ -126,9 +126,9 @@ mod tests {
             (format!("a sha256:{}", "+f".repeat(32)), "line 2: the hash must have 64 hex digits"),
             (format!("a*b sha256:{hash}"), "line 2: the name must be 1 to 128"),
         ];
-        for (line, refusal) in cases {
-            let refused = Tokens::parse(&format!("#\n{line}")).expect_err("no line");
-            assert!(refused.starts_with(refusal), "{line}: {refused}");
+        for (line, expected) in cases {
+            let refused = Tokens::parse(&format!("#\n{line}")).expect_err("malformed");
+            assert!(refused.starts_with(expected), "{line}: {refused}");
         }
     }
 }

@@ -111,9 +111,9 @@ impl State {
 mod tests {
     use super::*;
 
-    struct Late;
+    struct FixedClock;
 
-    impl Clock for Late {
+    impl Clock for FixedClock {
         fn now(&self) -> Duration {
             Duration::from_secs(100)
         }
@@ -121,11 +121,11 @@ mod tests {
 
     #[test]
     fn pending_heartbeat_does_not_renew_a_revoked_lease() {
-        let lease = Lease::new(Arc::new(Late));
+        let lease = Lease::new(Arc::new(FixedClock));
         lease.extend(lease.now(), Duration::from_secs(9));
         assert!(lease.tick().is_some());
         lease.revoke();
-        assert!(!lease.extend(lease.now(), Duration::from_secs(9)), "no session lives on by it");
+        assert!(!lease.extend(lease.now(), Duration::from_secs(9)), "the lease was revoked");
         lease.hold_for_ever();
         assert_eq!((lease.tick(), lease.left()), (None, Some(Duration::ZERO)));
     }

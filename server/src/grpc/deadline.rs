@@ -168,6 +168,6 @@ mod tests {
             assert_eq!(refused.code(), tonic::Code::InvalidArgument, "{header}");
             assert!(refused.message().starts_with("grpc-timeout: "), "{refused:?}");
         }
-        assert!(read(&headers(&["3S", "3S"])).is_err(), "which of them counts?");
+        assert!(read(&headers(&["3S", "3S"])).is_err(), "repeated");
     }
 }

@@ -263,7 +263,7 @@ mod tests {
                 assert_eq!(requests.next().await.expect("not the end").expect("readable"), message);
             }
             assert!(requests.next().await.is_none());
-            assert!(requests.is_empty(), "nothing is left of what was read");
+            assert!(requests.is_empty(), "no bytes are left");
         }
         let read: Vec<_> = messages(wire.freeze()).map(|message| StreamRequest::decode(message).ok()).collect();
         assert!(read.into_iter().eq(sent().into_iter().map(Some)));
@@ -279,13 +279,13 @@ mod tests {
         };
         let cases =
             [(commands(LARGE), false), (names(FIELDS + 1), false), (names(LARGE), true), (commands(1_001), true)];
-        for (message, is_taken) in cases {
+        for (message, is_accepted) in cases {
             let mut wire = BytesMut::new();
             put(&mut wire, &message);
             let body = Body::new(Pieces([wire.freeze()].into()));
             let read = Requests::<StreamRequest>::of_commands(body, 1_000).next().await.expect("not the end");
             let code = read.err().map(|status| status.code());
-            assert_eq!(code, (!is_taken).then_some(Code::InvalidArgument));
+            assert_eq!(code, (!is_accepted).then_some(Code::InvalidArgument));
         }
     }
 

@@ -77,15 +77,15 @@ mod tests {
     fn page_ends_when_it_is_full_or_enough_was_examined() {
         let even = |number: usize| Continue((number.is_multiple_of(2)).then_some(number));
         assert_eq!(fill(0..10, 3, |_| 0, even), (vec![0, 2, 4], Some(4)));
-        assert_eq!(fill(0..5, 3, |_| 0, even), (vec![0, 2, 4], None), "nothing is left");
-        assert_eq!(fill(0..6, 3, |_| 0, even), (vec![0, 2, 4], Some(4)), "something is left, wanted or not");
+        assert_eq!(fill(0..5, 3, |_| 0, even), (vec![0, 2, 4], None), "no entries are left");
+        assert_eq!(fill(0..6, 3, |_| 0, even), (vec![0, 2, 4], Some(4)), "entries are left, wanted or not");
         let none = |_| Continue(None::<usize>);
         assert_eq!(fill(0..LOOKED_AT, 3, |_| 0, none), (vec![], None));
         assert_eq!(fill(0..LOOKED_AT + 1, 3, |_| 0, none), (vec![], Some(LOOKED_AT - 1)));
         let up_to_3 = |number| if number > 3 { Break(()) } else { even(number) };
-        assert_eq!(fill(0..10, 3, |_| 0, up_to_3), (vec![0, 2], Some(3)), "the next page goes on there");
-        let most = (vec![0, 2], Some(2));
-        assert_eq!(fill(0..10, 3, |_| limits::PAGE / 2, even), most, "in bytes");
+        assert_eq!(fill(0..10, 3, |_| 0, up_to_3), (vec![0, 2], Some(3)), "the next page begins there");
+        let full = (vec![0, 2], Some(2));
+        assert_eq!(fill(0..10, 3, |_| limits::PAGE / 2, even), full, "in bytes");
         assert_eq!(fill(0..0, 3, |_| 0, even), (vec![], None));
     }
 }

@@ -70,8 +70,8 @@ mod tests {
     #[test]
     fn pieces_of_a_name_are_itself_and_all_below_it_in_byte_order() {
         assert_eq!(of(&["b", "a"], ""), ["a", "a/*", "b", "b/*"]);
-        assert_eq!(of(&["a", "a-x"], ""), ["a", "a-x", "a-x/*", "a/*"], "a - comes before a /");
-        assert_eq!(of(&["a", "a/b", "a/b/c", "a"], ""), ["a", "a/*"], "what is part of another is there once");
+        assert_eq!(of(&["a", "a-x"], ""), ["a", "a-x", "a-x/*", "a/*"], "- is before /");
+        assert_eq!(of(&["a", "a/b", "a/b/c", "a"], ""), ["a", "a/*"], "pieces within others are left out");
         assert!(of(&[], "").is_empty());
         assert_eq!(pieces(None, "x"), [Piece::Prefix("x".to_owned())]);
     }

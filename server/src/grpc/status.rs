@@ -263,8 +263,8 @@ mod tests {
 
     #[test]
     fn errors_of_the_database_are_not_shown_to_clients() {
-        let why = "connecting to db.internal:5432 as user \"tenure\", database \"locks\": connection refused";
-        let status = rejected(Rejection::Unavailable(why.to_owned()));
+        let error = "connecting to db.internal:5432 as user \"tenure\", database \"locks\": connection refused";
+        let status = rejected(Rejection::Unavailable(error.to_owned()));
         let refusal = refusal(&status);
         let details = String::from_utf8_lossy(status.details());
         for text in [&format!("{refusal:?}"), status.message(), &*details] {

@@ -73,12 +73,12 @@ fn all(log: &[Batch], size: usize, within: usize) -> Vec<Entry> {
     let mut next = Some(Cursor::at(Revision(1_000)));
     let mut entries = Vec::new();
     while let Some(cursor) = next {
-        assert!(entries.len() <= 100, "it goes round in circles");
+        assert!(entries.len() <= 100, "the pages do not end");
         let (some, rest) = page(log, cursor, &[], size, within);
         assert!(some.len() <= size);
         entries.extend(some);
         // Encoded and parsed as in a page token.
-        next = rest.map(|rest| rest.to_string().parse().expect("it reads back"));
+        next = rest.map(|rest| rest.to_string().parse().expect("parsed"));
     }
     entries
 }

@@ -76,16 +76,16 @@ mod tests {
 
     #[test]
     fn bytes_are_bounded_and_returned() {
-        let (counts, asked) = (Buffer::default(), 60);
+        let counts = Buffer::default();
         let budget = Budget::new(100, counts.clone());
-        let mut first = budget.try_take(asked).expect("there are so many");
-        assert!(budget.try_take(asked).is_none(), "40 are left");
+        let mut first = budget.try_take(60).expect("within the budget");
+        assert!(budget.try_take(60).is_none(), "40 are left");
         assert_eq!((counts.bytes.get(), counts.refused.get(), counts.limit.get()), (60, 1, 100));
         assert!(first.try_grow(&budget, 40) && !first.try_grow(&budget, 1), "40 are left");
         assert_eq!((first.bytes(), counts.bytes.get(), counts.refused.get()), (100, 100, 2));
         first.shrink_to(10);
         assert_eq!((first.bytes(), counts.bytes.get()), (10, 10));
-        let second = budget.try_take(90).expect("there are so many");
+        let second = budget.try_take(90).expect("within the budget");
         drop((first, second));
         assert_eq!(counts.bytes.get(), 0);
     }

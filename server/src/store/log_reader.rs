@@ -175,7 +175,7 @@ mod tests {
         database.set_available(false);
         assert_eq!(reader.read(start(100, 200)).await.expect("kept"), read);
         assert!(reader.read(start(101, 200)).await.is_err(), "another piece");
-        assert!(reader.read(PieceStart { beginnings: 2, ..start(100, 200) }).await.is_err(), "it may be void");
+        assert!(reader.read(PieceStart { beginnings: 2, ..start(100, 200) }).await.is_err(), "the log has begun anew");
     }
 
     #[tokio::test]

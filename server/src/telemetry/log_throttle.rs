@@ -47,7 +47,7 @@ mod tests {
         let logged: Vec<u64> = (0..25).filter(|second| throttle.on_error(at(*second))).collect();
         assert_eq!(logged, [0, 10, 20]);
         assert!(throttle.on_recovery());
-        assert!(!throttle.on_recovery(), "once");
+        assert!(!throttle.on_recovery(), "logged once");
     }
 
     #[test]
@@ -58,6 +58,6 @@ mod tests {
             logged +=
                 u32::from(throttle.on_error(start + Duration::from_secs(second))) + u32::from(throttle.on_recovery());
         }
-        assert_eq!(logged, 4, "twice that it fails, and each time that it works again");
+        assert_eq!(logged, 4, "two failures, and the recovery after each");
     }
 }

@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn incomplete_messages_are_bounded_for_each_connection_and_for_all() {
         let accounts = Accounts::new(&Buffers::default());
-        let full = |held: Result<(), Rejection>| match held {
+        let limit = |held: Result<(), Rejection>| match held {
             Err(Rejection::LimitReached { limit, .. }) => Some(limit),
             _ => None,
         };
@@ -292,14 +292,14 @@ mod tests {
             held.push(message);
         }
         let mut more = connection.incomplete();
-        assert_eq!(full(more.hold(1)), Some("incomplete message bytes of a connection"));
+        assert_eq!(limit(more.hold(1)), Some("incomplete message bytes of a connection"));
         held.pop();
         assert_eq!(more.hold(MIB), Ok(()));
-        assert_eq!(more.hold(0).and_then(|()| more.hold(1)), Ok(()), "what is complete makes room");
+        assert_eq!(more.hold(0).and_then(|()| more.hold(1)), Ok(()), "a complete message no longer counts");
         drop((held, more));
         let mut held: Vec<_> = (0..INCOMPLETE / MIB).map(|_| open().incomplete()).collect();
         held.iter_mut().for_each(|message| assert_eq!(message.hold(MIB), Ok(())));
-        assert_eq!(full(open().incomplete().hold(1)), Some("incomplete message bytes of this server"));
+        assert_eq!(limit(open().incomplete().hold(1)), Some("incomplete message bytes of this server"));
         held.clear();
         assert_eq!(open().incomplete().hold(1), Ok(()));
         assert_eq!(accounts.0.incomplete_counts.bytes.get(), 0);
@@ -325,7 +325,7 @@ mod tests {
         let _large = large.unsent(2 * MIB);
         let others: Vec<_> = (0..UNSENT / MIB - 2).map(|_| accounts.open(None)).collect();
         let _others: Vec<_> = others.iter().map(|other| other.unsent(MIB)).collect();
-        assert!(!large.is_closed(), "there is room for all");
+        assert!(!large.is_closed(), "below the limit of all connections");
         let _small = small.unsent(1);
         assert!(large.is_closed() && !small.is_closed());
         assert!(!others.iter().any(|other| other.is_closed()));

@@ -140,9 +140,9 @@ mod tests {
             Connections::default(),
             Accounts::new(&Buffers::default()),
         );
-        let room = |host: u8| limiter.acquire(Some(([10, 0, 0, host], 4_711).into())).expect("there is room");
-        let [first, second, other] = [1, 1, 2].map(room);
-        let taken = first.handshakes().try_acquire_many_owned(64).expect("all of its address");
+        let acquire = |host: u8| limiter.acquire(Some(([10, 0, 0, host], 4_711).into())).expect("below the limits");
+        let [first, second, other] = [1, 1, 2].map(acquire);
+        let taken = first.handshakes().try_acquire_many_owned(64).expect("all handshakes of its address");
         assert!(second.handshakes().try_acquire().is_err(), "the same address");
         assert!(other.handshakes().try_acquire().is_ok());
         drop(taken);

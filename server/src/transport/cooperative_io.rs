@@ -118,17 +118,17 @@ mod tests {
         }
     }
 
-    /// Counts the reads and the yields of the connection until the client has sent `much` bytes.
-    fn read(client: Client, much: usize) -> (usize, usize) {
+    /// Counts the reads and the yields of the connection until the client has sent `total` bytes.
+    fn read(client: Client, total: usize) -> (usize, usize) {
         let (woken, mut connection) = (Arc::new(Woken::default()), CooperativeIo::new(client));
         let waker = Waker::from(woken.clone());
-        let (mut reads, mut heard) = (0, 0);
-        while heard < much {
+        let (mut reads, mut received) = (0, 0);
+        while received < total {
             let mut bytes = [0; 1024];
             let mut buffer = ReadBuf::new(&mut bytes);
             reads += 1;
             let _ = Pin::new(&mut connection).poll_read(&mut Context::from_waker(&waker), &mut buffer);
-            heard += buffer.filled().len();
+            received += buffer.filled().len();
         }
         (reads, woken.0.load(Ordering::SeqCst))
     }

@@ -74,7 +74,7 @@ mod tests {
             assert_eq!((frames.incomplete(), frames.longest()), (0, 200));
             assert_eq!(frames.count(&[0, 0, 0, 0]), 0);
             assert_eq!(frames.incomplete(), 4);
-            assert_eq!(frames.count(&[9, 1, 2]), 0, "not all of it has come");
+            assert_eq!(frames.count(&[9, 1, 2]), 0, "incomplete");
             assert_eq!((frames.incomplete(), frames.longest()), (7, 200));
         }
     }

@@ -46,7 +46,7 @@ fn check_headers<B>(request: &Request<B>) -> Result<(), Status> {
 mod tests {
     use super::*;
 
-    fn asked(method: &str, kind: &str) -> Option<u16> {
+    fn status(method: &str, kind: &str) -> Option<u16> {
         let request = Request::builder().method(method).header("content-type", kind).body(()).expect("a request");
         refusal(&request).map(|status| status.as_u16())
     }
@@ -54,11 +54,11 @@ mod tests {
     #[test]
     fn request_that_is_not_a_grpc_post_is_rejected() {
         for kind in ["application/grpc", "application/grpc+proto", "application/grpc;charset=utf-8"] {
-            assert_eq!(asked("POST", kind), None, "{kind}");
-            assert_eq!(asked("GET", kind), Some(405), "{kind}");
+            assert_eq!(status("POST", kind), None, "{kind}");
+            assert_eq!(status("GET", kind), Some(405), "{kind}");
         }
         for kind in ["", "text/plain", "application/json", "application/grpc-web", "application/grpcx"] {
-            assert_eq!(asked("POST", kind), Some(415), "{kind}");
+            assert_eq!(status("POST", kind), Some(415), "{kind}");
         }
         let bare = Request::builder().method("POST").body(()).expect("a request");
         assert_eq!(refusal(&bare), Some(StatusCode::UNSUPPORTED_MEDIA_TYPE));

@@ -104,13 +104,13 @@ mod tests {
     #[test]
     fn dropped_permit_can_be_acquired_again() {
         let limiter = Limiter::new(3, 2);
-        let first = acquire(&limiter, "10.0.0.1").expect("there is room");
-        let second = acquire(&limiter, "10.0.0.1").expect("there is room");
-        assert!(acquire(&limiter, "10.0.0.1").is_none(), "as many as one address may have");
-        let third = acquire(&limiter, "10.0.0.2").expect("there is room for others");
-        assert!(acquire(&limiter, "10.0.0.3").is_none() && limiter.acquire(None).is_none(), "as many as there may be");
+        let first = acquire(&limiter, "10.0.0.1").expect("below the limits");
+        let second = acquire(&limiter, "10.0.0.1").expect("below the limits");
+        assert!(acquire(&limiter, "10.0.0.1").is_none(), "past the limit of one address");
+        let third = acquire(&limiter, "10.0.0.2").expect("another address");
+        assert!(acquire(&limiter, "10.0.0.3").is_none() && limiter.acquire(None).is_none(), "past the limit of all");
         drop(second);
-        let again = acquire(&limiter, "10.0.0.1").expect("there is room again");
+        let again = acquire(&limiter, "10.0.0.1").expect("a permit was dropped");
         drop((first, third, again));
         assert!(limiter.given().of.is_empty() && limiter.count() == 0);
     }

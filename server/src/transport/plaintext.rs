@@ -81,31 +81,31 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn client_is_rejected_when_it_has_sent_a_request() {
         let (mut client, server) = tokio::io::duplex(1_024);
-        let refusing = tokio::spawn(refuse(server));
-        client.write_all(PREFACE).await.expect("taken");
-        client.write_all(&[&head(6, SETTINGS)[..], &[0; 6]].concat()).await.expect("taken");
+        let rejecting = tokio::spawn(refuse(server));
+        client.write_all(PREFACE).await.expect("sent");
+        client.write_all(&[&head(6, SETTINGS)[..], &[0; 6]].concat()).await.expect("sent");
         let mut settings = [0; 9];
         client.read_exact(&mut settings).await.expect("settings");
         assert_eq!(settings, head(0, SETTINGS));
-        let mut said = Vec::new();
-        let early = timeout(REQUEST / 2, client.read_buf(&mut said)).await;
-        assert!(early.is_err(), "{said:?}");
-        client.write_all(&head(0, HEADERS)).await.expect("taken");
-        client.read_to_end(&mut said).await.expect("an end");
-        assert!(said[3] == GO_AWAY && said.ends_with(WHY), "{said:?}");
+        let mut received = Vec::new();
+        let early = timeout(REQUEST / 2, client.read_buf(&mut received)).await;
+        assert!(early.is_err(), "{received:?}");
+        client.write_all(&head(0, HEADERS)).await.expect("sent");
+        client.read_to_end(&mut received).await.expect("an end");
+        assert!(received[3] == GO_AWAY && received.ends_with(WHY), "{received:?}");
         drop(client);
-        refusing.await.expect("ran").expect("the client has closed it");
+        rejecting.await.expect("ran").expect("the client has closed it");
     }
 
     #[tokio::test(start_paused = true)]
     async fn client_that_sends_no_request_is_rejected_in_time() {
         let (mut client, server) = tokio::io::duplex(1_024);
-        let refusing = tokio::spawn(refuse(server));
-        client.write_all(PREFACE).await.expect("taken");
-        let mut said = Vec::new();
-        client.read_to_end(&mut said).await.expect("an end");
-        assert!(said.ends_with(WHY), "{said:?}");
+        let rejecting = tokio::spawn(refuse(server));
+        client.write_all(PREFACE).await.expect("sent");
+        let mut received = Vec::new();
+        client.read_to_end(&mut received).await.expect("an end");
+        assert!(received.ends_with(WHY), "{received:?}");
         drop(client);
-        refusing.await.expect("ran").expect("the client has closed it");
+        rejecting.await.expect("ran").expect("the client has closed it");
     }
 }

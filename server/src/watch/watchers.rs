@@ -138,7 +138,7 @@ mod tests {
         tokio::spawn(fan_out.run(&Empty, std::future::pending(), std::future::pending()));
         let second = Duration::from_secs(1);
         tokio::time::advance(second).await;
-        assert_eq!(hub.watchers(), Watchers { count: 1, lag: second }, "it has not taken the message");
+        assert_eq!(hub.watchers(), Watchers { count: 1, lag: second }, "the message is not received");
 
         assert!(reader.join(Revision(0)));
         assert!(futures::poll!(Box::pin(receive(&mut reader, 0))).is_pending());
@@ -151,7 +151,7 @@ mod tests {
         publish(&hub, 2);
         settle().await;
         tokio::time::advance(second).await;
-        assert_eq!(hub.watchers().lag, 2 * second, "it takes nothing");
+        assert_eq!(hub.watchers().lag, 2 * second, "neither message is received");
         receive(&mut reader, 0).await;
         receive(&mut reader, 1).await;
         assert!(futures::poll!(Box::pin(receive(&mut reader, 2))).is_pending());

@@ -78,10 +78,10 @@ mod tests {
         let longest = |after: usize| recorded.longest_since(moments[after], ms(10));
         assert_eq!(recorded.longest_since(ms(0), ms(10)), ms(900));
         assert_eq!(longest(0), ms(900));
-        assert_eq!(longest(1), ms(500), "the long one was over before");
+        assert_eq!(longest(1), ms(500), "the longest one ended before");
         assert_eq!(longest(3), ms(300));
         assert_eq!(longest(5), ms(10), "none has ended since");
-        assert_eq!(recorded.longest_since(moments[1], ms(700)), ms(700), "the one that is running counts");
+        assert_eq!(recorded.longest_since(moments[1], ms(700)), ms(700), "the current pause counts");
     }
 
     #[test]

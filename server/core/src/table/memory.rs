@@ -225,8 +225,8 @@ mod tests {
         assert_eq!(memory.end_of_hold("quiet", Revision(1)), Some(EndReason::Released));
         assert_eq!(memory.end_of_hold("busy", Revision(last + 1)), Some(EndReason::Evicted));
         assert_eq!(memory.end_of_hold("busy", Revision(4)), Some(EndReason::Evicted));
-        assert_eq!(memory.end_of_hold("quiet", Revision(4)), None, "another's");
-        assert_eq!(memory.end_of_hold("busy", Revision(2)), None, "there is an end to it");
+        assert_eq!(memory.end_of_hold("quiet", Revision(4)), None, "of another session");
+        assert_eq!(memory.end_of_hold("busy", Revision(2)), None, "past the bound");
         assert_eq!((memory.sessions["busy"].holds.len(), memory.older_holds.0.len()), (HOLDS, OLDER_HOLDS));
     }
 

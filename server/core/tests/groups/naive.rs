@@ -11,7 +11,7 @@ pub enum Answer {
     Member(u64),
     Config(u64),
     Assigned(u64),
-    Refused(&'static str),
+    Rejected(&'static str),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl Naive {
                     self.open(session);
                 }
                 if !self.sessions.contains(&session.to_string()) {
-                    return Answer::Refused("session");
+                    return Answer::Rejected("session");
                 }
                 if let Some(number) = self.number(group, session) {
                     return Answer::Member(number);
@@ -89,12 +89,12 @@ impl Naive {
                     return Answer::Done;
                 }
                 let is_open = self.sessions.contains(&session.to_string());
-                Answer::Refused(if is_open { "member" } else { "session" })
+                Answer::Rejected(if is_open { "member" } else { "session" })
             }
             Command::Group(GroupCommand::Configure { group, config, expected }) => {
                 let found = self.groups.get(&**group).cloned().unwrap_or_default();
                 if expected.is_some_and(|expected| expected.0 != found.config_revision()) {
-                    return Answer::Refused("config");
+                    return Answer::Rejected("config");
                 }
                 if found.config.as_ref().map(|config| config.0.as_str()) == config.as_deref() {
                     return Answer::Config(found.config_revision());
@@ -104,26 +104,26 @@ impl Naive {
                 let after = NaiveGroup { config, ..found };
                 let revision = after.config_revision();
                 self.groups.insert(group.to_string(), after);
-                self.forget_empty();
+                self.remove_empty();
                 Answer::Config(revision)
             }
             Command::Group(GroupCommand::Assign { group, session, token, basis, assignments }) => {
                 if token.0 > self.revision {
-                    return Answer::Refused("future");
+                    return Answer::Rejected("future");
                 }
                 let next = self.revision + 1;
-                let Some(group) = self.groups.get_mut(&**group) else { return Answer::Refused("leader") };
+                let Some(group) = self.groups.get_mut(&**group) else { return Answer::Rejected("leader") };
                 let leads = group.members.first().is_some_and(|first| *first.session == **session);
                 if !leads || group.token != token.0 {
-                    return Answer::Refused("leader");
+                    return Answer::Rejected("leader");
                 }
                 let config = group.config_revision();
                 if (group.membership, config) != (basis.membership.0, basis.config.0) {
-                    return Answer::Refused("stale");
+                    return Answer::Rejected("stale");
                 }
                 let numbers: Vec<Revision> = group.members.iter().map(|member| Revision(member.number)).collect();
                 if !assignments.keys().eq(numbers.iter()) {
-                    return Answer::Refused("assignments");
+                    return Answer::Rejected("assignments");
                 }
                 let wanted: Vec<Option<String>> =
                     assignments.values().map(|assignment| Some(assignment.to_string())).collect();
@@ -142,7 +142,7 @@ impl Naive {
                 self.revision = next;
                 Answer::Assigned(next)
             }
-            other => panic!("not asked here: {other:?}"),
+            other => panic!("not a group command: {other:?}"),
         }
     }
 
@@ -181,10 +181,10 @@ impl Naive {
         if place == 0 {
             group.token = self.revision;
         }
-        self.forget_empty();
+        self.remove_empty();
     }
 
-    fn forget_empty(&mut self) {
+    fn remove_empty(&mut self) {
         self.groups.retain(|_, group| !group.is_empty());
     }
 
@@ -225,13 +225,13 @@ pub fn answer_of(outcome: &Result<Outcome, Rejection>) -> Answer {
         Ok(Outcome::Group(GroupOutcome::Configured { config })) => Answer::Config(config.0),
         Ok(Outcome::Group(GroupOutcome::Assigned { revision })) => Answer::Assigned(revision.0),
         Ok(_) => Answer::Done,
-        Err(Rejection::SessionNotFound(_) | Rejection::SessionEnded { .. }) => Answer::Refused("session"),
-        Err(Rejection::NotMember { .. }) => Answer::Refused("member"),
-        Err(Rejection::ConfigConflict { .. }) => Answer::Refused("config"),
-        Err(Rejection::NotLeader { .. }) => Answer::Refused("leader"),
-        Err(Rejection::StaleAssignment { .. }) => Answer::Refused("stale"),
-        Err(Rejection::MemberUnassigned(_) | Rejection::AssignedToStranger(_)) => Answer::Refused("assignments"),
-        Err(Rejection::TokenFromFuture { .. }) => Answer::Refused("future"),
-        Err(_) => Answer::Refused("otherwise"),
+        Err(Rejection::SessionNotFound(_) | Rejection::SessionEnded { .. }) => Answer::Rejected("session"),
+        Err(Rejection::NotMember { .. }) => Answer::Rejected("member"),
+        Err(Rejection::ConfigConflict { .. }) => Answer::Rejected("config"),
+        Err(Rejection::NotLeader { .. }) => Answer::Rejected("leader"),
+        Err(Rejection::StaleAssignment { .. }) => Answer::Rejected("stale"),
+        Err(Rejection::MemberUnassigned(_) | Rejection::AssignedToStranger(_)) => Answer::Rejected("assignments"),
+        Err(Rejection::TokenFromFuture { .. }) => Answer::Rejected("future"),
+        Err(_) => Answer::Rejected("otherwise"),
     }
 }

@@ -83,7 +83,7 @@ fn end_of_a_hold_records_only_pauses_at_its_present_home() {
 
     lab.at(103).accept(open("bob").at(OTHER));
     lab.grant(acquire("bob").at(OTHER));
-    assert_eq!(pauses(&mut lab, close("bob"), at(104)), [None], "its home is elsewhere");
+    assert_eq!(pauses(&mut lab, close("bob"), at(104)), [None], "another server is its home");
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn end_of_lingering_and_of_waiting_records_no_pause() {
     let claim = lab.at(2).grant(acquire("ann").min_hold(at(6)));
     let token = claim.token().expect("held");
     lab.queue(acquire("bob"));
-    assert_eq!(pauses(&mut lab, close("bob"), at(3)), [None], "it never held anything");
+    assert_eq!(pauses(&mut lab, close("bob"), at(3)), [None], "it held no lock");
     assert_eq!(pauses(&mut lab, vec![release("ann", "a", token)], at(3)), [Some(at(3))]);
     let due = lab.home.due(at(8));
     assert_eq!(pauses(&mut lab, due, at(8)), [None], "the hold was over at three");

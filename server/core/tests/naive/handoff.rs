@@ -2,17 +2,17 @@
 
 use tenure_core::{Handoff, Mode};
 
-use super::{Kind, Naive, Stake, Stand};
+use super::{Kind, Naive, Stake, State};
 
 impl Naive {
     /// Hands a hold over to the named stake, if that is still possible, or to the best one.
     pub(super) fn hand_over(&mut self, place: usize, named: u64) {
         let next = self
             .place_of(named)
-            .filter(|next| self.stakes[*next].stand == Stand::Waiting && self.fits(*next, Some(place)));
+            .filter(|next| self.stakes[*next].state == State::Waiting && self.fits(*next, Some(place)));
         match next.or_else(|| self.best_after(place)) {
             Some(next) => {
-                self.stakes[next].stand = Stand::Held;
+                self.stakes[next].state = State::Held;
                 self.stakes.remove(place);
                 self.serve();
             }
@@ -21,7 +21,7 @@ impl Naive {
     }
 
     pub(super) fn best_after(&self, place: usize) -> Option<usize> {
-        let can = |next: &usize| self.meet(place, *next) && self.can_be_served(*next, Some(place));
+        let can = |next: &usize| self.share_a_name(place, *next) && self.can_be_served(*next, Some(place));
         (0..self.stakes.len()).filter(can).min_by_key(|next| (-self.stakes[*next].priority, *next))
     }
 
@@ -30,7 +30,7 @@ impl Naive {
         let holders: Vec<usize> = (0..self.stakes.len())
             .filter(|place| {
                 let stake = &self.stakes[*place];
-                stake.stand == Stand::Held && named(stake) && token.is_none_or(|token| token == stake.token)
+                stake.state == State::Held && named(stake) && token.is_none_or(|token| token == stake.token)
             })
             .collect();
         let [place] = holders[..] else { return Kind::Rejected };
@@ -45,7 +45,7 @@ impl Naive {
             Some(session) => (0..self.stakes.len()).find(|next| {
                 let stake = &self.stakes[*next];
                 stake.session == session
-                    && stake.stand == Stand::Waiting
+                    && stake.state == State::Waiting
                     && named(stake)
                     && self.fits(*next, Some(place))
             }),
@@ -69,14 +69,14 @@ impl Naive {
     pub(super) fn preempt(&mut self, next: usize) {
         let name = self.stakes[next].names[0].clone();
         let has =
-            |place: &usize| self.stakes[*place].stand != Stand::Waiting && self.stakes[*place].names.contains(&name);
+            |place: &usize| self.stakes[*place].state != State::Waiting && self.stakes[*place].names.contains(&name);
         let holders: Vec<usize> = (0..self.stakes.len()).filter(has).collect();
         let [place] = holders[..] else { return };
         let holder = &self.stakes[place];
         let worse = holder.priority < self.stakes[next].priority
             && holder.mode == Mode::Exclusive
             && self.stakes[next].mode == Mode::Exclusive
-            && holder.stand == Stand::Held
+            && holder.state == State::Held
             && !holder.lingers
             && holder.pending.is_none();
         if worse && self.can_be_served(next, Some(place)) {

@@ -25,7 +25,7 @@ pub enum Kind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stand {
+enum State {
     Waiting,
     Held,
     Lingering(u64),
@@ -41,7 +41,7 @@ struct Stake {
     mode: Mode,
     priority: i32,
     lingers: bool,
-    stand: Stand,
+    state: State,
     /// The successor of a pending transfer: the id of a claim, or 0 for the best.
     pending: Option<u64>,
     /// The server with the call that awaits it. `None`: the home of its session.
@@ -101,7 +101,7 @@ impl Naive {
                 let names_asked: Vec<String> = names.iter().map(ToString::to_string).collect();
                 let awaited = match origin {
                     Origin::Call { received: Revision(0) }
-                        if self.refuses_old(session, &names_asked, opening.is_some()) =>
+                        if self.rejects_late(session, &names_asked, opening.is_some()) =>
                     {
                         return Kind::Rejected;
                     }
@@ -122,7 +122,7 @@ impl Naive {
                     mode,
                     priority: *priority,
                     lingers: !min_hold.is_zero(),
-                    stand: Stand::Waiting,
+                    state: State::Waiting,
                     pending: None,
                     awaited,
                 };
@@ -142,7 +142,7 @@ impl Naive {
                         && stake.names.iter().map(String::as_str).eq(names.iter().map(|name| &**name))
                 };
                 if let Some(place) =
-                    self.stakes.iter().position(|stake| same(stake) && !matches!(stake.stand, Stand::Lingering(_)))
+                    self.stakes.iter().position(|stake| same(stake) && !matches!(stake.state, State::Lingering(_)))
                 {
                     self.end(place);
                 }
@@ -150,7 +150,7 @@ impl Naive {
                 Kind::Done
             }
             Command::EndWait { claim, home } => match self.place_of(claim.0) {
-                Some(place) if self.stakes[place].stand == Stand::Waiting => {
+                Some(place) if self.stakes[place].state == State::Waiting => {
                     if self.waits_at(place) != home.0 {
                         return Kind::Waiting;
                     }
@@ -158,13 +158,13 @@ impl Naive {
                     self.serve();
                     Kind::Busy
                 }
-                Some(place) if self.stakes[place].stand == Stand::Held => Kind::Held,
+                Some(place) if self.stakes[place].state == State::Held => Kind::Held,
                 _ => Kind::Done,
             },
             Command::Abandon { claim, home } => {
                 if let Some(place) = self.place_of(claim.0) {
                     let stake = &self.stakes[place];
-                    let lingering = matches!(stake.stand, Stand::Lingering(_));
+                    let lingering = matches!(stake.state, State::Lingering(_));
                     if !lingering && self.waits_at(place) == home.0 {
                         self.stakes.remove(place);
                         self.serve();
@@ -173,7 +173,7 @@ impl Naive {
                 Kind::Done
             }
             Command::Acknowledge { claim } => match self.place_of(claim.0) {
-                Some(place) if self.stakes[place].stand == Stand::Held => {
+                Some(place) if self.stakes[place].state == State::Held => {
                     self.stakes[place].awaited = None;
                     Kind::Updated
                 }
@@ -186,7 +186,7 @@ impl Naive {
                 }
                 let held = |stake: &Stake| {
                     let named = stake.names.iter().any(|held| **held == **name);
-                    stake.stand == Stand::Held && stake.session == **session && named && stake.token == token.0
+                    stake.state == State::Held && stake.session == **session && named && stake.token == token.0
                 };
                 match self.stakes.iter().position(held) {
                     Some(place) if self.stakes[place].pending.is_some() => {
@@ -212,7 +212,7 @@ impl Naive {
             Command::Preempt { claim, home } => {
                 if let Some(place) = self.place_of(claim.0)
                     && self.sessions.get(&self.stakes[place].session) == Some(&home.0)
-                    && self.stakes[place].stand == Stand::Waiting
+                    && self.stakes[place].state == State::Waiting
                     && self.stakes[place].names.len() == 1
                     && self.preemptive.contains(&self.stakes[place].names[0])
                 {
@@ -242,7 +242,7 @@ impl Naive {
                     self.stakes.retain(|stake| {
                         let hopeless =
                             stake.mode.permits() > limit && stake.names.iter().any(|other| **other == **name);
-                        stake.stand != Stand::Waiting || !hopeless
+                        stake.state != State::Waiting || !hopeless
                     });
                 }
                 self.serve();
@@ -250,7 +250,7 @@ impl Naive {
             }
             Command::EndLingering { claim, home } => {
                 if let Some(place) = self.place_of(claim.0)
-                    && self.stakes[place].stand == Stand::Lingering(home.0)
+                    && self.stakes[place].state == State::Lingering(home.0)
                 {
                     self.stakes.remove(place);
                     self.serve();
@@ -259,7 +259,7 @@ impl Naive {
             }
             Command::Evict { name, .. } => {
                 let held =
-                    |stake: &Stake| stake.stand != Stand::Waiting && stake.names.iter().any(|held| **held == **name);
+                    |stake: &Stake| stake.state != State::Waiting && stake.names.iter().any(|held| **held == **name);
                 let before = self.stakes.len();
                 self.stakes.retain(|stake| !held(stake));
                 let evicted = before - self.stakes.len();
@@ -272,10 +272,10 @@ impl Naive {
                     *home = by.0;
                 }
                 for stake in &mut self.stakes {
-                    if stake.stand == Stand::Lingering(dead.0) {
-                        stake.stand = Stand::Lingering(by.0);
+                    if stake.state == State::Lingering(dead.0) {
+                        stake.state = State::Lingering(by.0);
                     }
-                    if stake.stand == Stand::Waiting && stake.awaited == Some(dead.0) {
+                    if stake.state == State::Waiting && stake.awaited == Some(dead.0) {
                         stake.awaited = Some(by.0);
                     }
                 }
@@ -287,7 +287,7 @@ impl Naive {
 
 impl Naive {
     fn acquire(&mut self, session: &str, home: Option<u64>, stake: Stake, queue: bool) -> Kind {
-        let own = |other: &&Stake| other.session == session && !matches!(other.stand, Stand::Lingering(_));
+        let own = |other: &&Stake| other.session == session && !matches!(other.state, State::Lingering(_));
         let overlaps = |other: &&Stake| other.names.iter().any(|name| stake.names.contains(name));
         let existing = self.stakes.iter().position(|other| own(&other) && overlaps(&other));
         if !self.sessions.contains_key(session) && home.is_none() {
@@ -298,15 +298,15 @@ impl Naive {
             if existing.names != stake.names || existing.mode != stake.mode {
                 return Kind::Rejected;
             }
-            if existing.stand == Stand::Waiting || stake.awaited.is_none() {
+            if existing.state == State::Waiting || stake.awaited.is_none() {
                 existing.awaited = stake.awaited;
             }
-            return if existing.stand == Stand::Held { Kind::Held } else { Kind::Waiting };
+            return if existing.state == State::Held { Kind::Held } else { Kind::Waiting };
         }
         self.stakes.push(stake);
         self.serve();
         let last = self.stakes.last().expect("just pushed");
-        if last.stand == Stand::Held {
+        if last.state == State::Held {
             return Kind::Held;
         }
         if queue {
@@ -323,7 +323,7 @@ impl Naive {
     }
 
     /// Whether a call that was received before any other event is rejected as late.
-    fn refuses_old(&self, session: &str, names: &[String], opens: bool) -> bool {
+    fn rejects_late(&self, session: &str, names: &[String], opens: bool) -> bool {
         let cancelled = self.cancelled.iter().any(|(by, cancelled)| by == session && cancelled == names);
         let was_closed = self.closed.iter().any(|closed| closed == session);
         cancelled || opens && was_closed && !self.sessions.contains_key(session)
@@ -336,8 +336,8 @@ impl Naive {
     /// Ends a claim of an open session: it is removed, or lingers if it is held with a minimum.
     fn end(&mut self, place: usize) {
         let home = self.sessions[&self.stakes[place].session];
-        if self.stakes[place].stand == Stand::Held && self.stakes[place].lingers {
-            self.stakes[place].stand = Stand::Lingering(home);
+        if self.stakes[place].state == State::Held && self.stakes[place].lingers {
+            self.stakes[place].state = State::Lingering(home);
         } else {
             self.stakes.remove(place);
         }
@@ -356,9 +356,9 @@ impl Naive {
 
     fn end_session(&mut self, session: &str) {
         let Some(home) = self.sessions.get(session).copied() else { return };
-        let own = |stake: &Stake| stake.session == session && !matches!(stake.stand, Stand::Lingering(_));
-        for stake in self.stakes.iter_mut().filter(|stake| own(stake) && stake.stand == Stand::Held && stake.lingers) {
-            stake.stand = Stand::Lingering(home);
+        let own = |stake: &Stake| stake.session == session && !matches!(stake.state, State::Lingering(_));
+        for stake in self.stakes.iter_mut().filter(|stake| own(stake) && stake.state == State::Held && stake.lingers) {
+            stake.state = State::Lingering(home);
         }
         self.stakes.retain(|stake| !own(stake));
         self.attachments.remove(session);
@@ -370,7 +370,7 @@ impl Naive {
     /// waits for any of them.
     fn serve(&mut self) {
         while let Some(next) = (0..self.stakes.len()).find(|&place| self.can_be_served(place, None)) {
-            self.stakes[next].stand = Stand::Held;
+            self.stakes[next].state = State::Held;
         }
     }
 
@@ -378,10 +378,10 @@ impl Naive {
     fn can_be_served(&self, place: usize, without: Option<usize>) -> bool {
         let goes_first =
             |one: usize, other: usize| (-self.stakes[one].priority, one) < (-self.stakes[other].priority, other);
-        let ahead = |other: usize| self.stakes[other].stand == Stand::Waiting && goes_first(other, place);
-        self.stakes[place].stand == Stand::Waiting
+        let ahead = |other: usize| self.stakes[other].state == State::Waiting && goes_first(other, place);
+        self.stakes[place].state == State::Waiting
             && self.fits(place, without)
-            && !(0..self.stakes.len()).any(|other| other != place && ahead(other) && self.meet(place, other))
+            && !(0..self.stakes.len()).any(|other| other != place && ahead(other) && self.share_a_name(place, other))
     }
 
     /// Whether a stake is compatible with all holders of its names.
@@ -393,7 +393,7 @@ impl Naive {
                 .iter()
                 .enumerate()
                 .filter(|(other, held)| {
-                    Some(*other) != without && held.stand != Stand::Waiting && held.names.contains(name)
+                    Some(*other) != without && held.state != State::Waiting && held.names.contains(name)
                 })
                 .map(|(_, held)| held)
                 .collect();
@@ -406,7 +406,7 @@ impl Naive {
         })
     }
 
-    fn meet(&self, one: usize, other: usize) -> bool {
+    fn share_a_name(&self, one: usize, other: usize) -> bool {
         self.stakes[other].names.iter().any(|name| self.stakes[one].names.contains(name))
     }
 
@@ -414,8 +414,8 @@ impl Naive {
     fn limit(&self, name: &str) -> Option<u32> {
         let mut there: Vec<&Stake> =
             self.stakes.iter().filter(|stake| stake.names.iter().any(|claimed| *claimed == name)).collect();
-        there.sort_by_key(|stake| match stake.stand {
-            Stand::Waiting => (1, -stake.priority, stake.id),
+        there.sort_by_key(|stake| match stake.state {
+            State::Waiting => (1, -stake.priority, stake.id),
             _ => (0, 0, stake.id),
         });
         let said = there.iter().find_map(|stake| match stake.mode {
@@ -440,7 +440,7 @@ impl Naive {
 
     /// The mode in which a session claims exactly these names.
     fn own(&self, session: &str, names: &[String]) -> Option<Mode> {
-        let own = |stake: &&Stake| stake.session == session && !matches!(stake.stand, Stand::Lingering(_));
+        let own = |stake: &&Stake| stake.session == session && !matches!(stake.state, State::Lingering(_));
         self.stakes.iter().filter(own).find(|stake| stake.names == names).map(|stake| stake.mode)
     }
 }

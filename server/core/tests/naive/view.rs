@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tenure_core::{Claim, ClaimState, Outcome, Rejection, Table};
 
-use super::{Kind, Naive, Stake, Stand, names_of};
+use super::{Kind, Naive, Stake, State, names_of};
 
 pub type Holders = BTreeMap<String, Vec<String>>;
 pub type Waiters = BTreeMap<String, Vec<String>>;
@@ -18,7 +18,7 @@ impl Naive {
             .map(|id| (id.clone(), table.session(id).expect("a session that the model has open").opened.0))
             .collect();
         for stake in &mut self.stakes {
-            let lingering = matches!(stake.stand, Stand::Lingering(_));
+            let lingering = matches!(stake.state, State::Lingering(_));
             let same = |claim: &&Claim| {
                 *claim.spec.session == *stake.session
                     && names_of(claim) == stake.names
@@ -32,18 +32,18 @@ impl Naive {
     }
 
     pub fn holders(&self) -> Holders {
-        let held = self.stakes.iter().filter(|stake| stake.stand != Stand::Waiting);
+        let held = self.stakes.iter().filter(|stake| stake.state != State::Waiting);
         gather(held.flat_map(|stake| stake.names.iter().map(|name| (name.clone(), stake.session.clone()))))
     }
 
     /// The claims that were asked to hand over, and their successors.
     pub fn pending(&self) -> BTreeMap<u64, u64> {
-        let asked = self.stakes.iter().filter(|stake| stake.stand == Stand::Held);
+        let asked = self.stakes.iter().filter(|stake| stake.state == State::Held);
         asked.filter_map(|stake| Some((stake.id, stake.pending?))).collect()
     }
 
     pub fn waiters(&self) -> Waiters {
-        let mut waiting: Vec<&Stake> = self.stakes.iter().filter(|stake| stake.stand == Stand::Waiting).collect();
+        let mut waiting: Vec<&Stake> = self.stakes.iter().filter(|stake| stake.state == State::Waiting).collect();
         waiting.sort_by_key(|stake| -stake.priority);
         let mut waiters = Waiters::new();
         for stake in waiting {

@@ -142,14 +142,14 @@ mod tests {
     #[test]
     fn call_of_another_site_is_rejected() {
         let host = ("host", "localhost:7421");
-        let ours = [
+        let own = [
             &[][..],
             &[("sec-fetch-site", "same-origin")],
             &[("sec-fetch-site", "none")],
             &[("origin", "http://localhost:7421")],
         ];
-        for ours in ours {
-            check_site(&headers(&[&[host], ours].concat()), true).expect("ours");
+        for own in own {
+            check_site(&headers(&[&[host], own].concat()), true).expect("this site");
         }
         let others = [
             &[("sec-fetch-site", "cross-site")][..],
@@ -158,10 +158,10 @@ mod tests {
             &[("origin", "null")],
         ];
         for other in others {
-            check_site(&headers(&[&[host], other].concat()), true).expect_err("another's");
+            check_site(&headers(&[&[host], other].concat()), true).expect_err("another site");
         }
         check_site(&headers(&[host, ("origin", "https://console.example")]), false).expect("behind a proxy");
-        check_site(&headers(&[host, ("sec-fetch-site", "cross-site")]), false).expect_err("another's");
+        check_site(&headers(&[host, ("sec-fetch-site", "cross-site")]), false).expect_err("another site");
     }
 
     #[test]

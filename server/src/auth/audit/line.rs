@@ -180,13 +180,13 @@ mod tests {
 
     #[test]
     fn control_characters_are_escaped() {
-        let nasty = "a\n{\"allowed\":true}\r\u{1b}[2K\u{202e}\u{2028}\u{7f}\u{85}\"\\\u{1f600}\0";
-        let act = Act::new("x").there(nasty).on([nasty]).by(nasty).because(nasty, nasty);
+        let control = "a\n{\"allowed\":true}\r\u{1b}[2K\u{202e}\u{2028}\u{7f}\u{85}\"\\\u{1f600}\0";
+        let act = Act::new("x").there(control).on([control]).by(control).because(control, control);
         let line = encoded(&act, None);
         assert!(line.trim_end_matches('\n').bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{line}");
         assert_eq!(line.matches('\n').count(), 1);
         let read: serde_json::Value = serde_json::from_str(&line).expect("JSON");
-        assert_eq!((read["names"][0].as_str(), read["note"].as_str()), (Some(nasty), Some(nasty)));
+        assert_eq!((read["names"][0].as_str(), read["note"].as_str()), (Some(control), Some(control)));
     }
 
     #[test]

@@ -138,7 +138,7 @@ mod tests {
         let ann = actor(Some("token:ann"), 1);
         let written = (0..REFUSALS + 70).filter(|_| tally.admits_refusal(ann, start)).count();
         assert_eq!(written as u64, REFUSALS);
-        assert_eq!(tally.sum_up(start), Sums::default(), "its second is not over");
+        assert_eq!(tally.sum_up(start), Sums::default(), "its second has not passed");
         let sums = Sums { lost: 0, left_out: 70 };
         assert_eq!((tally.sum_up(start + SECOND), tally.sum_up(start + SECOND)), (sums, Sums::default()));
         assert!(tally.admits_refusal(ann, start + SECOND));

@@ -106,13 +106,13 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let (path, moved) = (folder.path().join("audit"), folder.path().join("audit.1"));
         std::fs::write(&path, "before\n").expect("written");
-        let mut writer = Writer::open(&path).expect("it can be written");
+        let mut writer = Writer::open(&path).expect("writable");
         writer.write(b"one\n").expect("written");
         std::fs::rename(&path, &moved).expect("moved");
         writer.write(b"two\n").expect("written");
-        assert_eq!(std::fs::read_to_string(&moved).expect("there"), "before\none\n");
-        assert_eq!(std::fs::read_to_string(&path).expect("there"), "two\n");
-        assert_eq!(std::fs::metadata(&path).expect("there").mode() & 0o777, 0o600, "only the owner reads it");
+        assert_eq!(std::fs::read_to_string(&moved).expect("present"), "before\none\n");
+        assert_eq!(std::fs::read_to_string(&path).expect("present"), "two\n");
+        assert_eq!(std::fs::metadata(&path).expect("present").mode() & 0o777, 0o600, "only the owner reads it");
     }
 
     #[test]
@@ -123,14 +123,14 @@ mod tests {
             sender.send((b"line\n".to_vec(), pending.token())).expect("the receiver exists");
         }
         drop(sender);
-        Writer::open(Path::new("/dev/full")).expect("it can be opened").run(&lines, &tally);
+        Writer::open(Path::new("/dev/full")).expect("opened").run(&lines, &tally);
         assert!(pending.is_empty());
         assert_eq!(tally.sum_up(Instant::now()).lost, 3);
     }
 
     #[test]
     fn file_that_cannot_be_written_is_named() {
-        let problem = Writer::open(Path::new("/no/such/folder/audit")).map(drop).expect_err("it cannot be");
+        let problem = Writer::open(Path::new("/no/such/folder/audit")).map(drop).expect_err("not writable");
         assert!(problem.to_string().starts_with("/no/such/folder/audit: "), "{problem}");
     }
 }

@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn literal_of_a_text_is_escaped() {
-        let nasty = [Arg::Text("'; DROP TABLE x; -- \\' $1 \\")];
-        assert_eq!(with_literals("SELECT $1", &nasty, "'"), "SELECT '''; DROP TABLE x; -- \\\\'' $1 \\\\'");
+        let injection = [Arg::Text("'; DROP TABLE x; -- \\' $1 \\")];
+        assert_eq!(with_literals("SELECT $1", &injection, "'"), "SELECT '''; DROP TABLE x; -- \\\\'' $1 \\\\'");
     }
 }

@@ -98,12 +98,12 @@ mod tests {
 
     #[test]
     fn rejected_row_ends_the_page() {
-        let mut met = 0;
+        let mut rows_read = 0;
         let outcome = read("[[1],[2],[3]]", &mut |row| {
-            met += 1;
+            rows_read += 1;
             if row.int(0)? == 2 { Err(DriverError::Unreadable("two".to_owned())) } else { Ok(()) }
         });
         assert!(matches!(outcome, Err(DriverError::Unreadable(reason)) if reason.starts_with("two")));
-        assert_eq!(met, 2);
+        assert_eq!(rows_read, 2);
     }
 }

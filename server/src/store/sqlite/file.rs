@@ -239,11 +239,11 @@ mod tests {
     fn possession_ends_although_a_forked_process_shares_the_lock() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("tenure.db");
-        let possession = take_possession(&path).expect("it is not locked");
-        let shared = possession.0.try_clone().expect("as a fork has it");
+        let possession = take_possession(&path).expect("not locked");
+        let shared = possession.0.try_clone().expect("duplicated");
         assert!(matches!(take_possession(&path), Err(OpenError::InUse(_))));
         drop(possession);
-        take_possession(&path).expect("it was released");
+        take_possession(&path).expect("released");
         drop(shared);
     }
 }
