@@ -11,5 +11,5 @@ mod owners;
 mod policy_file;
 mod requests;
 mod revocation;
-pub(crate) mod service;
+mod service;
 mod verbs;

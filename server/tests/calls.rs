@@ -2,12 +2,12 @@
 //! on a database in memory.
 
 mod advertised;
-mod cluster;
+pub(crate) mod cluster;
 mod deadlines;
 mod lost_calls;
 mod lost_replies;
 mod messages;
 mod several_servers;
 mod slow_readers;
-mod stream;
+pub(crate) mod stream;
 mod waits;

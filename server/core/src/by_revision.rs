@@ -139,7 +139,9 @@ mod tests {
                         map.insert(Revision(next), next);
                         plain.insert(Revision(next), next);
                     },
-                    Step::RemoveRecent(index) => removal = plain.keys().rev().nth(index).map(|revision| (*revision, false)),
+                    Step::RemoveRecent(index) => {
+                        removal = plain.keys().rev().nth(index).map(|revision| (*revision, false));
+                    }
                     Step::Remove { index, undone } if !plain.is_empty() => {
                         removal = plain.keys().nth(index % plain.len()).map(|revision| (*revision, undone));
                     }

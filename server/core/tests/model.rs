@@ -176,14 +176,14 @@ fn names(bits: u8) -> Names {
 }
 
 /// An existing claim, or one that does not exist.
-fn pick(table: &Table, place: usize) -> Revision {
+fn pick(table: &Table, index: usize) -> Revision {
     let claims: Vec<Revision> = table.claims().map(|claim| claim.id).collect();
-    claims.get(place % (claims.len() + 1)).copied().unwrap_or(Revision(1_000_000))
+    claims.get(index % (claims.len() + 1)).copied().unwrap_or(Revision(1_000_000))
 }
 
-fn pick_token(table: &Table, place: usize) -> Revision {
+fn pick_token(table: &Table, index: usize) -> Revision {
     let tokens: Vec<Revision> = table.claims().filter_map(Claim::token).collect();
-    tokens.get(place % (tokens.len() + 1)).copied().unwrap_or(Revision(1))
+    tokens.get(index % (tokens.len() + 1)).copied().unwrap_or(Revision(1))
 }
 
 fn command(step: &Step, table: &Table) -> Command {
@@ -218,17 +218,17 @@ fn command(step: &Step, table: &Table) -> Command {
         Step::EndWait { claim, home } => Command::EndWait { claim: pick(table, claim), home: ServerId(home) },
         Step::Acknowledge { claim } => Command::Acknowledge { claim: pick(table, claim) },
         Step::Abandon { claim, home } => Command::Abandon { claim: pick(table, claim), home: ServerId(home) },
-        Step::Release { session, name: place, token } => {
-            release(session_id(session), name(place), pick_token(table, token))
+        Step::Release { session, name: index, token } => {
+            release(session_id(session), name(index), pick_token(table, token))
         }
-        Step::Update { session, name: place, token } => Command::UpdateClaim {
+        Step::Update { session, name: index, token } => Command::UpdateClaim {
             session: session_id(session),
-            name: name(place),
+            name: name(index),
             token: pick_token(table, token),
             metadata: label("a", "b"),
         },
-        Step::Transfer { name: place, token, to, by } => Command::Transfer {
-            name: name(place),
+        Step::Transfer { name: index, token, to, by } => Command::Transfer {
+            name: name(index),
             // A holder names its token.
             token: token.or(by.map(usize::from)).map(|token| pick_token(table, token)),
             to: to.map(session_id),
@@ -244,12 +244,12 @@ fn command(step: &Step, table: &Table) -> Command {
             let started = pending.map_or(Revision(0), |transfer| transfer.started);
             Command::EndTransfer { claim, started, home: ServerId(home) }
         }
-        Step::Configure { name: place, limit, preempt } => {
+        Step::Configure { name: index, limit, preempt } => {
             let preempt = preempt.then_some(Preempt { settling: Duration::ZERO, drain: at(1) });
-            configure(name(place), LockSettings { limit, preempt })
+            configure(name(index), LockSettings { limit, preempt })
         }
         Step::EndLingering { claim, home } => Command::EndLingering { claim: pick(table, claim), home: ServerId(home) },
-        Step::Evict { name: place } => evict(name(place)),
+        Step::Evict { name: index } => evict(name(index)),
         Step::Adopt { dead, by } => adopt(ServerId(dead), ServerId(by)),
     }
 }
@@ -309,8 +309,8 @@ proptest! {
             let expected = naive.decide(&command, outcome.is_ok());
             naive.learn(&table);
 
-            for (place, recorded) in events.iter().enumerate() {
-                prop_assert_eq!(recorded.revision, Revision((history.len() + place + 1) as u64), "revisions have no gaps");
+            for (index, recorded) in events.iter().enumerate() {
+                prop_assert_eq!(recorded.revision, Revision((history.len() + index + 1) as u64), "revisions have no gaps");
                 if let Event::ClaimGranted { spec, .. } | Event::ClaimTransferred { spec, .. } = &recorded.event {
                     prop_assert!(recorded.revision > last_token, "tokens rise");
                     prop_assert!(!spec.names.is_empty());

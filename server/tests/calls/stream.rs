@@ -49,6 +49,17 @@ impl ClientStream {
         self.requests.send(StreamRequest { commands }).await.expect("open");
     }
 
+    /// Sends a command, and waits for its first reply. Other replies and notices are dropped.
+    pub async fn ask(&mut self, id: u64, kind: Kind) -> Answered {
+        self.send([(id, kind)]).await;
+        loop {
+            let (other, kind) = self.next().await;
+            if other == id {
+                return kind;
+            }
+        }
+    }
+
     /// Closes the sending half.
     pub fn close_requests(&mut self) {
         self.requests = mpsc::channel(1).0;

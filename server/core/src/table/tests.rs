@@ -28,10 +28,10 @@ fn tables_are_equal_only_if_all_their_state_is_equal() {
         |table| table.census.add(Some(&"token:ann".into()), Counted::Session),
         |table| table.homes.clear(),
     ];
-    for (place, change) in changes.iter().enumerate() {
+    for (index, change) in changes.iter().enumerate() {
         let mut other = table();
         change(&mut other);
-        assert_ne!(other, table(), "{place}");
+        assert_ne!(other, table(), "{index}");
     }
 }
 

@@ -175,10 +175,10 @@ impl Naive {
     fn leave(&mut self, group: &str, session: &str) {
         self.revision += 1;
         let group = self.groups.get_mut(group).expect("a group with this member");
-        let place = group.members.iter().position(|member| member.session == session).expect("a member");
-        group.members.remove(place);
+        let index = group.members.iter().position(|member| member.session == session).expect("a member");
+        group.members.remove(index);
         group.membership = self.revision;
-        if place == 0 {
+        if index == 0 {
             group.token = self.revision;
         }
         self.remove_empty();

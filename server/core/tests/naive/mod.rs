@@ -141,40 +141,40 @@ impl Naive {
                     stake.session == **session
                         && stake.names.iter().map(String::as_str).eq(names.iter().map(|name| &**name))
                 };
-                if let Some(place) =
+                if let Some(index) =
                     self.stakes.iter().position(|stake| same(stake) && !matches!(stake.state, State::Lingering(_)))
                 {
-                    self.end(place);
+                    self.end(index);
                 }
                 self.cancelled.push((session.to_string(), names.iter().map(ToString::to_string).collect()));
                 Kind::Done
             }
-            Command::EndWait { claim, home } => match self.place_of(claim.0) {
-                Some(place) if self.stakes[place].state == State::Waiting => {
-                    if self.waits_at(place) != home.0 {
+            Command::EndWait { claim, home } => match self.index_of(claim.0) {
+                Some(index) if self.stakes[index].state == State::Waiting => {
+                    if self.waits_at(index) != home.0 {
                         return Kind::Waiting;
                     }
-                    self.stakes.remove(place);
+                    self.stakes.remove(index);
                     self.serve();
                     Kind::Busy
                 }
-                Some(place) if self.stakes[place].state == State::Held => Kind::Held,
+                Some(index) if self.stakes[index].state == State::Held => Kind::Held,
                 _ => Kind::Done,
             },
             Command::Abandon { claim, home } => {
-                if let Some(place) = self.place_of(claim.0) {
-                    let stake = &self.stakes[place];
+                if let Some(index) = self.index_of(claim.0) {
+                    let stake = &self.stakes[index];
                     let lingering = matches!(stake.state, State::Lingering(_));
-                    if !lingering && self.waits_at(place) == home.0 {
-                        self.stakes.remove(place);
+                    if !lingering && self.waits_at(index) == home.0 {
+                        self.stakes.remove(index);
                         self.serve();
                     }
                 }
                 Kind::Done
             }
-            Command::Acknowledge { claim } => match self.place_of(claim.0) {
-                Some(place) if self.stakes[place].state == State::Held => {
-                    self.stakes[place].awaited = None;
+            Command::Acknowledge { claim } => match self.index_of(claim.0) {
+                Some(index) if self.stakes[index].state == State::Held => {
+                    self.stakes[index].awaited = None;
                     Kind::Updated
                 }
                 _ => Kind::Done,
@@ -189,10 +189,10 @@ impl Naive {
                     stake.state == State::Held && stake.session == **session && named && stake.token == token.0
                 };
                 match self.stakes.iter().position(held) {
-                    Some(place) if self.stakes[place].pending.is_some() => {
-                        self.hand_over(place, self.stakes[place].pending.unwrap_or(0));
+                    Some(index) if self.stakes[index].pending.is_some() => {
+                        self.hand_over(index, self.stakes[index].pending.unwrap_or(0));
                     }
-                    Some(place) => self.end(place),
+                    Some(index) => self.end(index),
                     None => {}
                 }
                 Kind::Done
@@ -210,22 +210,22 @@ impl Naive {
                 self.transfer(name, token.map(|token| token.0), to.as_deref(), by)
             }
             Command::Preempt { claim, home } => {
-                if let Some(place) = self.place_of(claim.0)
-                    && self.sessions.get(&self.stakes[place].session) == Some(&home.0)
-                    && self.stakes[place].state == State::Waiting
-                    && self.stakes[place].names.len() == 1
-                    && self.preemptive.contains(&self.stakes[place].names[0])
+                if let Some(index) = self.index_of(claim.0)
+                    && self.sessions.get(&self.stakes[index].session) == Some(&home.0)
+                    && self.stakes[index].state == State::Waiting
+                    && self.stakes[index].names.len() == 1
+                    && self.preemptive.contains(&self.stakes[index].names[0])
                 {
-                    self.preempt(place);
+                    self.preempt(index);
                 }
                 Kind::Done
             }
             Command::EndTransfer { claim, home, .. } => {
                 // The scenarios name the pending transfer, if any.
-                if let Some(place) = self.place_of(claim.0)
-                    && self.sessions.get(&self.stakes[place].session) == Some(&home.0)
+                if let Some(index) = self.index_of(claim.0)
+                    && self.sessions.get(&self.stakes[index].session) == Some(&home.0)
                 {
-                    self.stakes[place].pending = None;
+                    self.stakes[index].pending = None;
                 }
                 Kind::Done
             }
@@ -249,10 +249,10 @@ impl Naive {
                 Kind::Done
             }
             Command::EndLingering { claim, home } => {
-                if let Some(place) = self.place_of(claim.0)
-                    && self.stakes[place].state == State::Lingering(home.0)
+                if let Some(index) = self.index_of(claim.0)
+                    && self.stakes[index].state == State::Lingering(home.0)
                 {
-                    self.stakes.remove(place);
+                    self.stakes.remove(index);
                     self.serve();
                 }
                 Kind::Done
@@ -293,8 +293,8 @@ impl Naive {
         if !self.sessions.contains_key(session) && home.is_none() {
             return Kind::Rejected;
         }
-        if let Some(place) = existing {
-            let existing = &mut self.stakes[place];
+        if let Some(index) = existing {
+            let existing = &mut self.stakes[index];
             if existing.names != stake.names || existing.mode != stake.mode {
                 return Kind::Rejected;
             }
@@ -317,8 +317,8 @@ impl Naive {
     }
 
     /// The server that may end a stake's wait.
-    fn waits_at(&self, place: usize) -> u64 {
-        let stake = &self.stakes[place];
+    fn waits_at(&self, index: usize) -> u64 {
+        let stake = &self.stakes[index];
         stake.awaited.unwrap_or_else(|| self.sessions[&stake.session])
     }
 
@@ -329,17 +329,17 @@ impl Naive {
         cancelled || opens && was_closed && !self.sessions.contains_key(session)
     }
 
-    fn place_of(&self, id: u64) -> Option<usize> {
+    fn index_of(&self, id: u64) -> Option<usize> {
         self.stakes.iter().position(|stake| stake.id == id)
     }
 
     /// Ends a claim of an open session: it is removed, or lingers if it is held with a minimum.
-    fn end(&mut self, place: usize) {
-        let home = self.sessions[&self.stakes[place].session];
-        if self.stakes[place].state == State::Held && self.stakes[place].lingers {
-            self.stakes[place].state = State::Lingering(home);
+    fn end(&mut self, index: usize) {
+        let home = self.sessions[&self.stakes[index].session];
+        if self.stakes[index].state == State::Held && self.stakes[index].lingers {
+            self.stakes[index].state = State::Lingering(home);
         } else {
-            self.stakes.remove(place);
+            self.stakes.remove(index);
         }
         self.serve();
     }
@@ -369,24 +369,24 @@ impl Naive {
     /// The one rule: a claim is served if it is compatible with all holders of its names, and no claim with precedence
     /// waits for any of them.
     fn serve(&mut self) {
-        while let Some(next) = (0..self.stakes.len()).find(|&place| self.can_be_served(place, None)) {
+        while let Some(next) = (0..self.stakes.len()).find(|&index| self.can_be_served(index, None)) {
             self.stakes[next].state = State::Held;
         }
     }
 
     /// Whether a waiting stake would be served without the stake `without`.
-    fn can_be_served(&self, place: usize, without: Option<usize>) -> bool {
+    fn can_be_served(&self, index: usize, without: Option<usize>) -> bool {
         let goes_first =
             |one: usize, other: usize| (-self.stakes[one].priority, one) < (-self.stakes[other].priority, other);
-        let ahead = |other: usize| self.stakes[other].state == State::Waiting && goes_first(other, place);
-        self.stakes[place].state == State::Waiting
-            && self.fits(place, without)
-            && !(0..self.stakes.len()).any(|other| other != place && ahead(other) && self.share_a_name(place, other))
+        let ahead = |other: usize| self.stakes[other].state == State::Waiting && goes_first(other, index);
+        self.stakes[index].state == State::Waiting
+            && self.fits(index, without)
+            && !(0..self.stakes.len()).any(|other| other != index && ahead(other) && self.share_a_name(index, other))
     }
 
     /// Whether a stake is compatible with all holders of its names.
-    fn fits(&self, place: usize, without: Option<usize>) -> bool {
-        let stake = &self.stakes[place];
+    fn fits(&self, index: usize, without: Option<usize>) -> bool {
+        let stake = &self.stakes[index];
         stake.names.iter().all(|name| {
             let holders: Vec<&Stake> = self
                 .stakes
@@ -412,17 +412,17 @@ impl Naive {
 
     /// The limit that was set, or else the one in the first claim to permits: holders before waiters, each in order.
     fn limit(&self, name: &str) -> Option<u32> {
-        let mut there: Vec<&Stake> =
+        let mut stakes: Vec<&Stake> =
             self.stakes.iter().filter(|stake| stake.names.iter().any(|claimed| *claimed == name)).collect();
-        there.sort_by_key(|stake| match stake.state {
+        stakes.sort_by_key(|stake| match stake.state {
             State::Waiting => (1, -stake.priority, stake.id),
             _ => (0, 0, stake.id),
         });
-        let said = there.iter().find_map(|stake| match stake.mode {
+        let of_first = stakes.iter().find_map(|stake| match stake.mode {
             Mode::Permits { limit, .. } => Some(limit),
             _ => None,
         });
-        self.limits.get(name).copied().or(said)
+        self.limits.get(name).copied().or(of_first)
     }
 
     fn mode(&self, names: &[String], asked: AskedMode) -> Option<Mode> {
