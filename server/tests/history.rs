@@ -193,7 +193,7 @@ async fn granted_at(service: &Service, name: &str) -> Option<prost_types::Timest
     let watch = WatchRequest { names: vec![name.to_owned()], ..WatchRequest::default() };
     let Message::Snapshot(snapshot) = Reader::start(service, watch).await.next().await else { panic!("a snapshot") };
     assert_eq!(snapshot.locks[0].holders, std::slice::from_ref(&holder));
-    assert!(lock.waiters.iter().all(|waiter| waiter.granted_at.is_none()), "they wait");
+    assert!(lock.waiters.iter().all(|waiter| waiter.granted_at.is_none()), "all of them wait");
     holder.granted_at
 }
 

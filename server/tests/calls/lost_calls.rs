@@ -17,10 +17,11 @@ pub enum Leaving {
 
 pub const LEAVINGS: [Leaving; 3] = [Leaving::Cancelled, Leaving::PastItsDeadline, Leaving::WithItsConnection];
 
-pub type Asked = JoinHandle<Result<AcquireResponse, Status>>;
+/// A call whose reply is pending.
+pub type PendingCall = JoinHandle<Result<AcquireResponse, Status>>;
 
 /// Starts an acquire as a task of its own.
-pub fn ask(caller: &Caller, request: AcquireRequest) -> Asked {
+pub fn ask(caller: &Caller, request: AcquireRequest) -> PendingCall {
     let caller = caller.clone();
     tokio::spawn(async move { caller.acquire(request).await })
 }

@@ -7,8 +7,9 @@ use tenure_server::store::Fault;
 use tonic::Code;
 use tonic_types::StatusExt;
 
-use crate::calls::cluster::{Cluster, REATTACH, asking, goes_on, until, within};
-use crate::calls::lost_calls::{Asked, LEAVINGS, ask, ask_and_leave, same_hold};
+use crate::calls::cluster::{Cluster, REATTACH, acquire_request, assert_stays, until};
+use crate::calls::lost_calls::{ABANDONMENTS, PendingCall, acquire_and_abandon, ask, assert_only_grant};
+use crate::serving::within;
 
 #[tokio::test]
 async fn abandoned_wait_continues_with_a_retry_and_is_cancelled_without() {
@@ -112,9 +113,9 @@ async fn cancel_or_close_ends_all_calls_for_the_claim() {
         let cluster = Cluster::start(1).await;
         let caller = cluster.caller(0).await;
         let token = caller.hold("ann", "a").await;
-        let calls: Vec<Asked> = (0..3).map(|_| ask(&caller, asking("bob", "a", None))).collect();
-        caller.waiters("a", 1).await;
-        caller.is_heard().await;
+        let calls: Vec<PendingCall> = (0..3).map(|_| ask(&caller, acquire_request("bob", "a", None))).collect();
+        caller.wait_for_waiters("a", 1).await;
+        caller.flush().await;
         let mut revisions = Vec::new();
         for _ in 0..2 {
             if closes {
