@@ -15,7 +15,7 @@ use crate::samples::{NAMESPACE, batch, every_event, filler, fillers};
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The first append creates the namespace; no other creation is needed.
-pub async fn the_first_append_creates_the_namespace(subject: &Subject) {
+pub async fn first_append_creates_the_namespace(subject: &Subject) {
     let first = filler(NAMESPACE, 0, 3);
     subject.one.append(&first, false).await.expect("the first append is accepted");
     let tail = subject.two.read(NAMESPACE, Revision(0), 100).await.expect("the log can be read");
@@ -23,22 +23,22 @@ pub async fn the_first_append_creates_the_namespace(subject: &Subject) {
     assert_eq!((tail.head.revision, tail.head.rows_revision, tail.head.intact), (Revision(3), Revision(0), true));
 }
 
-/// Compare and set.
-pub async fn an_append_at_another_revision_conflicts_and_changes_nothing(subject: &Subject) {
+/// Appends compare the revision and set it.
+pub async fn append_at_another_revision_conflicts_and_changes_nothing(subject: &Subject) {
     let too_early = subject.one.append(&filler(NAMESPACE, 5, 1), false).await;
-    assert_eq!(too_early, Err(StoreError::Conflict), "nothing is there yet");
+    assert_eq!(too_early, Err(StoreError::Conflict), "the log is empty");
     let batches = fillers(NAMESPACE, &[2, 3]);
     subject.append_all(&batches).await;
     for previous in [0, 1, 2, 3, 4, 6, 1 << 60] {
-        let refused = subject.two.append(&filler(NAMESPACE, previous, 2), false).await;
-        assert_eq!(refused, Err(StoreError::Conflict), "an append after {previous}");
+        let conflict = subject.two.append(&filler(NAMESPACE, previous, 2), false).await;
+        assert_eq!(conflict, Err(StoreError::Conflict), "an append after {previous}");
     }
     let log = subject.log_after(NAMESPACE, 0).await.expect("the log can be read");
     assert_eq!(log, batches.into_iter().map(Arc::new).collect::<Vec<_>>());
 }
 
 /// Of several racing appends, exactly one wins each revision, and the log has neither gaps nor foreign batches.
-pub async fn one_of_many_at_once_wins_each_revision(subject: &Subject) {
+pub async fn concurrent_appends_have_one_winner_per_revision(subject: &Subject) {
     const WRITERS: u64 = 12;
     const ROUNDS: u64 = 12;
     let mut winners = Vec::new();
@@ -67,9 +67,9 @@ pub async fn one_of_many_at_once_wins_each_revision(subject: &Subject) {
 }
 
 /// A retry after an unknown outcome reveals whether the first append succeeded.
-pub async fn a_repeated_append_conflicts_and_is_found_in_the_log(subject: &Subject) {
+pub async fn repeated_append_conflicts_and_is_found_in_the_log(subject: &Subject) {
     let batch = filler(NAMESPACE, 0, 1);
-    subject.one.append(&batch, false).await.expect("the first try is accepted");
+    subject.one.append(&batch, false).await.expect("the first attempt is accepted");
     assert_eq!(subject.one.append(&batch, false).await, Err(StoreError::Conflict));
     let log = subject.log_after(NAMESPACE, 0).await.expect("the log can be read");
     assert!(log.iter().any(|found| (found.server, found.number) == (batch.server, batch.number)));
@@ -77,7 +77,7 @@ pub async fn a_repeated_append_conflicts_and_is_found_in_the_log(subject: &Subje
 }
 
 /// A dropped append leaves neither half a batch nor an unusable store.
-pub async fn a_dropped_append_is_whole_or_not_at_all(subject: &Subject) {
+pub async fn dropped_append_is_atomic(subject: &Subject) {
     let mut previous = 0;
     for round in 0..30 {
         let batch = filler(NAMESPACE, previous, 3);
@@ -87,7 +87,7 @@ pub async fn a_dropped_append_is_whole_or_not_at_all(subject: &Subject) {
             Ok(()) => previous = batch.revision().0,
             Err(StoreError::Conflict) => {
                 let log = subject.log_after(NAMESPACE, previous).await.expect("the log can be read");
-                assert_eq!(log, [Arc::new(batch)], "what was in the way is the first try itself");
+                assert_eq!(log, [Arc::new(batch)], "the conflicting batch is the first attempt");
                 previous += 3;
             }
             Err(error) => panic!("round {round}: {error}"),
@@ -109,7 +109,7 @@ pub async fn namespaces_are_independent(subject: &Subject) {
 }
 
 /// Ten thousand events, more than a megabyte.
-pub async fn a_huge_batch_is_one_batch(subject: &Subject) {
+pub async fn huge_batch_is_read_as_one_batch(subject: &Subject) {
     let events: Vec<_> = every_event().into_iter().cycle().take(10_000).collect();
     let huge = batch(NAMESPACE, 0, events);
     subject.one.append(&huge, false).await.expect("the huge batch is accepted");
@@ -120,7 +120,7 @@ pub async fn a_huge_batch_is_one_batch(subject: &Subject) {
 }
 
 /// Revisions jump when history is lost; a jump must not exceed the database's number range.
-pub async fn revisions_may_be_near_their_end(subject: &Subject) {
+pub async fn append_near_the_highest_revision_succeeds(subject: &Subject) {
     subject.append_all(&[filler(NAMESPACE, 0, 1), crate::samples::loss(NAMESPACE, 1, 1 << 62)]).await;
     subject.one.append(&filler(NAMESPACE, 1 << 62, 2), true).await.expect("the next one follows");
     let tail = subject.two.read(NAMESPACE, Revision(1 << 62), usize::MAX).await.expect("the log can be read");
@@ -129,7 +129,7 @@ pub async fn revisions_may_be_near_their_end(subject: &Subject) {
 }
 
 /// Events are read exactly as they were written.
-pub async fn every_event_comes_back_as_it_was(subject: &Subject) {
+pub async fn every_event_is_read_as_written(subject: &Subject) {
     let written = Batch { number: u64::MAX, at_ms: -1, ..batch(NAMESPACE, 0, every_event()) };
     subject.one.append(&written, true).await.expect("the batch is accepted");
     let tail = subject.two.read(NAMESPACE, Revision(0), 1000).await.expect("the log can be read");
@@ -139,8 +139,8 @@ pub async fn every_event_comes_back_as_it_was(subject: &Subject) {
     assert_eq!(*tail.batches[0], written);
 }
 
-/// Heads, on which polling relies.
-pub async fn heads_tell_every_namespace(subject: &Subject) {
+/// The heads of all namespaces, on which polling relies.
+pub async fn heads_list_every_namespace(subject: &Subject) {
     assert_eq!(subject.one.heads().await, Ok(Vec::new()));
     subject.append_all(&fillers("b", &[1, 2])).await;
     subject.append_all(&fillers("a", &[5])).await;
@@ -149,11 +149,11 @@ pub async fn heads_tell_every_namespace(subject: &Subject) {
     assert_eq!(heads, [(Text::from("a"), Revision(5)), (Text::from("b"), Revision(3))]);
 }
 
-/// Hints of the other server's appends, where the store supports them.
-pub async fn the_other_server_is_hinted(subject: &Subject) {
+/// Appends wake the other server, where the store supports hints.
+pub async fn append_sends_a_hint_to_the_other_server(subject: &Subject) {
     if !subject.hints {
         let hint = timeout(Duration::from_millis(50), subject.one.hint());
-        assert!(hint.await.is_err(), "a store that cannot know does not pretend to");
+        assert!(hint.await.is_err(), "a store without hints sends none");
         return;
     }
     // The first hint may only be that listening has begun. Appends continue until there is another hint.
@@ -172,5 +172,5 @@ pub async fn the_other_server_is_hinted(subject: &Subject) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    timeout(DEADLINE, appending).await.expect("the other server is hinted");
+    timeout(DEADLINE, appending).await.expect("a hint arrives");
 }

@@ -1,4 +1,4 @@
-//! Databases that may have lost history.
+//! Changes of the database's identity: the new database may have lost history.
 
 use std::sync::Arc;
 
@@ -9,31 +9,31 @@ use crate::Subject;
 use crate::samples::{NAMESPACE, filler, fillers, loss, no_changes};
 
 /// No batch is appended to a head written by another database until the loss of history is declared.
-pub async fn of_another_database_stops_appends_until_the_loss_is_declared(subject: &Subject) {
+pub async fn change_blocks_appends_until_the_loss_is_declared(subject: &Subject) {
     let Some(fail_over) = &subject.fail_over else { return };
     subject.append_all(&fillers(NAMESPACE, &[2, 3])).await;
     fail_over().await;
     let tail = subject.two.read(NAMESPACE, Revision(0), 10).await.expect("it can be read");
     assert!(!tail.head.intact);
-    assert_eq!(tail.batches.len(), 2, "what is there can be read");
-    let refused = subject.one.append(&filler(NAMESPACE, 5, 1), false).await;
-    assert_eq!(refused, Err(StoreError::Conflict));
+    assert_eq!(tail.batches.len(), 2, "the log can still be read");
+    let conflict = subject.one.append(&filler(NAMESPACE, 5, 1), false).await;
+    assert_eq!(conflict, Err(StoreError::Conflict));
     assert_eq!(subject.one.save(NAMESPACE, &no_changes(0, 5)).await, Err(StoreError::Conflict));
-    let refused = subject.one.append(&loss(NAMESPACE, 4, 1 << 40), false).await;
-    assert_eq!(refused, Err(StoreError::Conflict), "a declaration must know the head, too");
+    let conflict = subject.one.append(&loss(NAMESPACE, 4, 1 << 40), false).await;
+    assert_eq!(conflict, Err(StoreError::Conflict), "a declaration must know the head, too");
 
     subject.one.append(&loss(NAMESPACE, 5, 1 << 40), false).await.expect("the loss can be declared");
     let again = subject.two.append(&loss(NAMESPACE, 5, 1 << 41), false).await;
-    assert_eq!(again, Err(StoreError::Conflict), "once");
+    assert_eq!(again, Err(StoreError::Conflict), "a loss is declared once");
     let tail = subject.two.read(NAMESPACE, Revision(5), 10).await.expect("it can be read");
     assert!(tail.head.intact);
     assert_eq!(tail.batches, [Arc::new(loss(NAMESPACE, 5, 1 << 40))]);
-    subject.two.append(&filler(NAMESPACE, 1 << 40, 1), false).await.expect("the log goes on");
-    subject.one.save(NAMESPACE, &no_changes(0, 5)).await.expect("the rows go on");
+    subject.two.append(&filler(NAMESPACE, 1 << 40, 1), false).await.expect("the log continues");
+    subject.one.save(NAMESPACE, &no_changes(0, 5)).await.expect("the rows are saved");
 }
 
 /// A loss can be declared also on the database that wrote the head: when a server saw revisions that no longer exist.
-pub async fn a_declared_loss_jumps_ahead(subject: &Subject) {
+pub async fn declared_loss_advances_the_revision(subject: &Subject) {
     subject
         .append_all(&[filler(NAMESPACE, 0, 3), loss(NAMESPACE, 3, 1_000_000), filler(NAMESPACE, 1_000_000, 1)])
         .await;
@@ -48,19 +48,19 @@ pub async fn a_declared_loss_jumps_ahead(subject: &Subject) {
 }
 
 /// The namespace may have existed, and be among the lost data.
-pub async fn of_another_database_lets_no_namespace_begin_before_the_loss_is_declared(subject: &Subject) {
+pub async fn change_blocks_new_namespaces_until_the_loss_is_declared(subject: &Subject) {
     let head = subject.one.read("new", Revision(0), 10).await.expect("it can be read").head;
-    assert!(head.intact, "on the database where the tables were made");
+    assert!(head.intact, "the tables were created on this database");
     let Some(fail_over) = &subject.fail_over else { return };
     subject.append_all(&fillers(NAMESPACE, &[2])).await;
     fail_over().await;
     let head = subject.two.read("new", Revision(0), 10).await.expect("it can be read").head;
     assert!(!head.intact);
     assert_eq!(head.revision, Revision(0));
-    let refused = subject.one.append(&filler("new", 0, 1), false).await;
-    assert_eq!(refused, Err(StoreError::Conflict));
+    let conflict = subject.one.append(&filler("new", 0, 1), false).await;
+    assert_eq!(conflict, Err(StoreError::Conflict));
     subject.one.append(&loss("new", 0, 1 << 40), false).await.expect("the loss can be declared");
     let head = subject.two.read("new", Revision(0), 10).await.expect("it can be read").head;
     assert!(head.intact);
-    subject.two.append(&filler("new", 1 << 40, 1), false).await.expect("the log goes on");
+    subject.two.append(&filler("new", 1 << 40, 1), false).await.expect("the log continues");
 }

@@ -26,71 +26,71 @@ macro_rules! conformance {
             use super::*;
 
             $crate::behaviours! { $subject; append:
-                the_first_append_creates_the_namespace
-                an_append_at_another_revision_conflicts_and_changes_nothing
-                one_of_many_at_once_wins_each_revision
-                a_repeated_append_conflicts_and_is_found_in_the_log
-                a_dropped_append_is_whole_or_not_at_all
+                first_append_creates_the_namespace
+                append_at_another_revision_conflicts_and_changes_nothing
+                concurrent_appends_have_one_winner_per_revision
+                repeated_append_conflicts_and_is_found_in_the_log
+                dropped_append_is_atomic
                 namespaces_are_independent
-                a_huge_batch_is_one_batch
-                revisions_may_be_near_their_end
-                every_event_comes_back_as_it_was
-                heads_tell_every_namespace
-                the_other_server_is_hinted
+                huge_batch_is_read_as_one_batch
+                append_near_the_highest_revision_succeeds
+                every_event_is_read_as_written
+                heads_list_every_namespace
+                append_sends_a_hint_to_the_other_server
             }
             $crate::behaviours! { $subject; read:
-                of_nothing_is_nothing
-                begins_after_the_revision
-                stops_at_about_the_limit
-                sees_what_another_server_committed
-                shows_no_batch_without_the_earlier_ones
-                gives_the_clock
+                absent_namespace_is_empty
+                starts_after_the_revision
+                stops_near_the_limit
+                sees_commits_of_another_server
+                never_skips_earlier_batches
+                returns_the_database_clock
             }
             $crate::behaviours! { $subject; search:
-                in_nothing_finds_nothing
-                finds_each_name_and_not_the_others
-                gives_batches_as_they_were
-                goes_back_in_steps_that_miss_nothing
-                begins_with_the_batch_that_ends_at_the_revision
-                finds_losses_and_gets_beyond_them
-                tells_where_the_log_begins
+                absent_namespace_has_no_results
+                matches_names_exactly
+                returns_batches_as_appended
+                steps_backward_without_gaps
+                starts_with_the_batch_that_ends_at_the_revision
+                finds_losses_and_continues_before_them
+                reports_where_the_log_begins
             }
             $crate::behaviours! { $subject; rows:
-                none_at_first
-                come_back_as_they_were_saved
-                replace_and_end
-                keep_when_claims_were_granted
-                are_saved_only_from_where_they_are
-                are_saved_only_up_to_a_batch_in_the_log
-                of_one_of_many_savers_at_once_are_kept
-                by_the_thousands
-                of_a_group_at_its_bounds
+                new_namespace_has_none
+                are_loaded_as_saved
+                are_replaced_and_deleted_by_key
+                keep_grant_times_after_history_is_trimmed
+                save_from_another_revision_conflicts
+                save_beyond_the_log_conflicts
+                concurrent_saves_have_one_winner
+                thousands_are_saved_and_deleted
+                largest_group_is_saved_and_logged
             }
             $crate::behaviours! { $subject; servers:
                 see_each_others_heartbeats
-                are_marked_dead_only_at_their_heartbeat
-                that_are_dead_cannot_send_heartbeats
-                that_are_forgotten_cannot_send_heartbeats
-                alone_outlive_the_others
+                are_marked_dead_only_at_their_last_heartbeat
+                dead_server_cannot_send_heartbeats
+                forgotten_server_cannot_send_heartbeats
+                new_server_replaces_the_old_in_an_exclusive_store
             }
             $crate::behaviours! { $subject; history:
-                is_trimmed_up_to_the_rows_and_the_time
-                is_trimmed_in_order
-                keeps_the_newest_batch
-                of_many_batches_is_trimmed
-                is_trimmed_up_to_a_revision
-                is_measured_piece_by_piece
+                trim_stops_at_the_rows_and_the_time
+                trim_leaves_no_gaps
+                trim_keeps_the_newest_batch
+                trim_drops_more_batches_than_fit_into_a_transaction
+                trim_stops_at_a_revision
+                measure_adds_up_in_pieces
             }
             $crate::behaviours! { $subject; identity:
-                of_another_database_lets_no_namespace_begin_before_the_loss_is_declared
-                of_another_database_stops_appends_until_the_loss_is_declared
-                a_declared_loss_jumps_ahead
+                change_blocks_new_namespaces_until_the_loss_is_declared
+                change_blocks_appends_until_the_loss_is_declared
+                declared_loss_advances_the_revision
             }
             $crate::behaviours! { $subject; views:
-                tell_what_the_events_say
+                events_have_a_row_each
                 merge_rows_and_log
-                tell_who_held_what
-                tell_of_holds_what_is_left
+                past_holds_list_former_holders
+                past_holds_with_trimmed_history_show_what_is_left
             }
         }
     };

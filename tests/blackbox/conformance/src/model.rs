@@ -62,13 +62,13 @@ impl Model {
                 self.claims.get_mut(claim).expect("updated while held").spec = spec.clone();
             }
             Event::ClaimAwaited { claim, at } => {
-                let spec = &mut self.claims.get_mut(claim).expect("awaited while there").spec;
+                let spec = &mut self.claims.get_mut(claim).expect("awaited while it exists").spec;
                 *spec = Arc::new(ClaimSpec { awaited_at: *at, ..(**spec).clone() });
             }
             Event::AcquireCancelled { .. } => {}
             Event::TransferStarted { claim, to, drain, .. } => {
                 let transfer = Transfer { to: *to, started: recorded.revision, drain: *drain };
-                self.claims.get_mut(claim).expect("asked for while held").transfer = Some(Box::new(transfer));
+                self.claims.get_mut(claim).expect("started while held").transfer = Some(Box::new(transfer));
             }
             Event::TransferCancelled { claim, .. } => {
                 self.claims.get_mut(claim).expect("cancelled while held").transfer = None;
@@ -276,7 +276,7 @@ fn group_event(
     let members: Vec<Revision> = group.members.keys().copied().collect();
     match (random.random_range(0..10), group.lead) {
         (0..3, Some(lead)) => {
-            let leaver = members.choose(random).copied().expect("who leads is a member");
+            let leaver = members.choose(random).copied().expect("the leader is a member");
             let next = members.iter().find(|member| **member != leaver);
             let lead =
                 if lead.member == leaver { next.map(|next| Lead { member: *next, token: number }) } else { Some(lead) };

@@ -9,7 +9,7 @@ use crate::Subject;
 use crate::samples::{NAMESPACE, filler, fillers, loss};
 
 /// A namespace that does not exist is at revision 0, and intact.
-pub async fn of_nothing_is_nothing(subject: &Subject) {
+pub async fn absent_namespace_is_empty(subject: &Subject) {
     for after in [0, 1, u64::MAX] {
         let tail = subject.one.read("nowhere", Revision(after), 10).await.expect("it can be read");
         assert_eq!(tail.batches, []);
@@ -18,7 +18,7 @@ pub async fn of_nothing_is_nothing(subject: &Subject) {
 }
 
 /// Batches that extend beyond the revision are returned whole; at or beyond the head there are none.
-pub async fn begins_after_the_revision(subject: &Subject) {
+pub async fn starts_after_the_revision(subject: &Subject) {
     let batches: Vec<_> = fillers(NAMESPACE, &[2, 3, 1]).into_iter().map(Arc::new).collect();
     for batch in &batches {
         subject.one.append(batch, false).await.expect("the append is accepted");
@@ -31,7 +31,7 @@ pub async fn begins_after_the_revision(subject: &Subject) {
 }
 
 /// At least one batch, and not many more events than requested; a jump of the revision does not count as events.
-pub async fn stops_at_about_the_limit(subject: &Subject) {
+pub async fn stops_near_the_limit(subject: &Subject) {
     let mut batches = fillers(NAMESPACE, &[4; 10]);
     batches.push(loss(NAMESPACE, 40, 1 << 50));
     batches.push(filler(NAMESPACE, 1 << 50, 3));
@@ -41,11 +41,11 @@ pub async fn stops_at_about_the_limit(subject: &Subject) {
         assert_eq!(tail.batches.len(), expected, "limit {limit}");
     }
     let log = subject.log_after(NAMESPACE, 3).await.expect("it can be read");
-    assert_eq!(log, batches.into_iter().map(Arc::new).collect::<Vec<_>>(), "steps lead to the end");
+    assert_eq!(log, batches.into_iter().map(Arc::new).collect::<Vec<_>>(), "steps reach the end");
 }
 
 /// An acknowledged commit is visible to all servers.
-pub async fn sees_what_another_server_committed(subject: &Subject) {
+pub async fn sees_commits_of_another_server(subject: &Subject) {
     for previous in 0..50 {
         let (writer, reader) =
             if previous % 2 == 0 { (&subject.one, &subject.two) } else { (&subject.two, &subject.one) };
@@ -57,7 +57,7 @@ pub async fn sees_what_another_server_committed(subject: &Subject) {
 }
 
 /// Concurrent readers see the log grow only at its end.
-pub async fn shows_no_batch_without_the_earlier_ones(subject: &Subject) {
+pub async fn never_skips_earlier_batches(subject: &Subject) {
     const BATCHES: u64 = 150;
     let reader = tokio::spawn({
         let store = subject.two.clone();
@@ -78,12 +78,12 @@ pub async fn shows_no_batch_without_the_earlier_ones(subject: &Subject) {
     }
     tokio::time::timeout(Duration::from_secs(30), reader)
         .await
-        .expect("the reader comes to the end")
-        .expect("in order");
+        .expect("the reader reaches the end")
+        .expect("batches arrive in order");
 }
 
 /// The database's clock, in ms since 1970; in this test it is that of the same machine.
-pub async fn gives_the_clock(subject: &Subject) {
+pub async fn returns_the_database_clock(subject: &Subject) {
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_millis();
     let before = now();
     let tail = subject.one.read("nowhere", Revision(0), 1).await.expect("it can be read");

@@ -15,14 +15,14 @@ use crate::samples::{
 };
 
 /// A namespace without rows, existing or not.
-pub async fn none_at_first(subject: &Subject) {
+pub async fn new_namespace_has_none(subject: &Subject) {
     assert_eq!(subject.one.load("nowhere").await, Ok(Rows::default()));
     subject.append_all(&fillers(NAMESPACE, &[3])).await;
     assert_eq!(subject.one.load(NAMESPACE).await, Ok(Rows::default()));
 }
 
 /// Rows are read exactly as they were saved, whatever the text.
-pub async fn come_back_as_they_were_saved(subject: &Subject) {
+pub async fn are_loaded_as_saved(subject: &Subject) {
     subject.append_all(&fillers(NAMESPACE, &[200])).await;
     subject.append_all(&fillers("other", &[200])).await;
     let names = nasty_names();
@@ -65,7 +65,7 @@ pub async fn come_back_as_they_were_saved(subject: &Subject) {
 }
 
 /// Rows are replaced by key; deleting an absent row is not an error.
-pub async fn replace_and_end(subject: &Subject) {
+pub async fn are_replaced_and_deleted_by_key(subject: &Subject) {
     subject.append_all(&fillers(NAMESPACE, &[10, 10])).await;
     subject.append_all(&fillers("other", &[10])).await;
     let sessions = [session(1, "a"), session(2, "b"), session(3, "c")];
@@ -124,7 +124,7 @@ pub async fn replace_and_end(subject: &Subject) {
 }
 
 /// The grant's stamp is kept as long as the claim's row exists, also after the log has dropped the grant.
-pub async fn keep_when_claims_were_granted(subject: &Subject) {
+pub async fn keep_grant_times_after_history_is_trimmed(subject: &Subject) {
     let owner = session(1, "s");
     let (both, one) = (claim_spec(&owner, &["a", "b"]), claim_spec(&owner, &["c"]));
     let granted = |claim, spec: &Arc<ClaimSpec>| Event::ClaimGranted { claim: Revision(claim), spec: spec.clone() };
@@ -159,8 +159,8 @@ pub async fn keep_when_claims_were_granted(subject: &Subject) {
     assert_eq!(loaded.granted, [(Revision(1), 7), (Revision(3), -5), (Revision(4), 8)]);
 }
 
-/// Compare and set, and all or nothing.
-pub async fn are_saved_only_from_where_they_are(subject: &Subject) {
+/// Saves compare the rows' revision and set it, atomically.
+pub async fn save_from_another_revision_conflicts(subject: &Subject) {
     subject.append_all(&fillers(NAMESPACE, &[5, 5])).await;
     subject.one.save(NAMESPACE, &no_changes(0, 5)).await.expect("the rows are saved");
     for from in [0, 4, 10] {
@@ -173,7 +173,7 @@ pub async fn are_saved_only_from_where_they_are(subject: &Subject) {
 }
 
 /// Rows beyond the database's own history would be invalid.
-pub async fn are_saved_only_up_to_a_batch_in_the_log(subject: &Subject) {
+pub async fn save_beyond_the_log_conflicts(subject: &Subject) {
     subject.append_all(&fillers(NAMESPACE, &[5, 5])).await;
     for to in [7, 11, 1 << 40] {
         assert_eq!(subject.one.save(NAMESPACE, &no_changes(0, to)).await, Err(StoreError::Conflict), "to {to}");
@@ -182,7 +182,7 @@ pub async fn are_saved_only_up_to_a_batch_in_the_log(subject: &Subject) {
 }
 
 /// Concurrent saves do not interleave.
-pub async fn of_one_of_many_savers_at_once_are_kept(subject: &Subject) {
+pub async fn concurrent_saves_have_one_winner(subject: &Subject) {
     subject.append_all(&fillers(NAMESPACE, &[10])).await;
     let mut savers = JoinSet::new();
     for number in 1..=8 {
@@ -199,7 +199,7 @@ pub async fn of_one_of_many_savers_at_once_are_kept(subject: &Subject) {
 }
 
 /// More rows than fit into one statement, with claims to more names than that.
-pub async fn by_the_thousands(subject: &Subject) {
+pub async fn thousands_are_saved_and_deleted(subject: &Subject) {
     subject.append_all(&[filler(NAMESPACE, 0, 5000), filler(NAMESPACE, 5000, 5)]).await;
     let sessions: Vec<_> = (1..=2500).map(|opened| session(opened, &format!("s{opened}"))).collect();
     let names: Vec<String> = (0..1500).map(|number| format!("n{number:04}")).collect();
@@ -231,7 +231,7 @@ pub async fn by_the_thousands(subject: &Subject) {
 
 /// The largest group that the service allows, of characters that take more space in a statement: as rows, and as an
 /// event.
-pub async fn of_a_group_at_its_bounds(subject: &Subject) {
+pub async fn largest_group_is_saved_and_logged(subject: &Subject) {
     let text = |bytes: usize| Text::from("\\\"'\n".repeat(bytes / 4));
     let members = group(1, "large", 1_000);
     let assignments: Assignments =

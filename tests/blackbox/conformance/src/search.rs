@@ -20,12 +20,12 @@ async fn found(subject: &Subject, name: &str, limit: usize) -> (Vec<Arc<Batch>>,
     let mut batches = Vec::new();
     let mut until = Revision(u64::MAX);
     for steps in 1.. {
-        assert!(steps < 10_000, "it comes to no end");
+        assert!(steps < 10_000, "the search does not end");
         let found = subject.two.search(NAMESPACE, name, until, limit).await.expect("it can be searched");
         batches.extend(found.batches);
         match found.older {
             Older::Until(older) => {
-                assert!(older < until, "each step goes further back");
+                assert!(older < until, "each step continues further back");
                 until = older;
             }
             nothing @ Older::Nothing { .. } => return (batches, steps, nothing),
@@ -34,8 +34,8 @@ async fn found(subject: &Subject, name: &str, limit: usize) -> (Vec<Arc<Batch>>,
     unreachable!()
 }
 
-/// A namespace that does not exist has no past.
-pub async fn in_nothing_finds_nothing(subject: &Subject) {
+/// A namespace that does not exist has no history.
+pub async fn absent_namespace_has_no_results(subject: &Subject) {
     for until in [0, 1, u64::MAX] {
         let found = subject.one.search("nowhere", "a", Revision(until), 10).await.expect("it can be searched");
         assert_eq!(found.batches, []);
@@ -44,7 +44,7 @@ pub async fn in_nothing_finds_nothing(subject: &Subject) {
 }
 
 /// Names match exactly, whatever their characters and the database's collation.
-pub async fn finds_each_name_and_not_the_others(subject: &Subject) {
+pub async fn matches_names_exactly(subject: &Subject) {
     let names = nasty_names();
     let mut batches = Vec::new();
     for (name, previous) in names.iter().zip((0..).step_by(2)) {
@@ -57,11 +57,11 @@ pub async fn finds_each_name_and_not_the_others(subject: &Subject) {
         assert_eq!(found, [Arc::new(batch)], "{name:?}");
     }
     let (found, _, _) = found(subject, "%", 1_000).await;
-    assert_eq!(found, [], "a wildcard is a letter like others");
+    assert_eq!(found, [], "a wildcard is an ordinary character");
 }
 
 /// Batches are returned as they were appended.
-pub async fn gives_batches_as_they_were(subject: &Subject) {
+pub async fn returns_batches_as_appended(subject: &Subject) {
     let all = batch(NAMESPACE, 0, every_event());
     subject.append_all(std::slice::from_ref(&all)).await;
     let (found, _, _) = found(subject, "shared with others", 1).await;
@@ -69,7 +69,7 @@ pub async fn gives_batches_as_they_were(subject: &Subject) {
 }
 
 /// For any step size, each batch is found once, newest first, and no step reads much more than requested.
-pub async fn goes_back_in_steps_that_miss_nothing(subject: &Subject) {
+pub async fn steps_backward_without_gaps(subject: &Subject) {
     let mut batches = Vec::new();
     let mut expected = Vec::new();
     let mut previous = 0;
@@ -95,7 +95,7 @@ pub async fn goes_back_in_steps_that_miss_nothing(subject: &Subject) {
 }
 
 /// A batch that ends after the revision belongs to the newer part.
-pub async fn begins_with_the_batch_that_ends_at_the_revision(subject: &Subject) {
+pub async fn starts_with_the_batch_that_ends_at_the_revision(subject: &Subject) {
     let batches = [about("a", 0, 3), about("a", 3, 3)];
     subject.append_all(&batches).await;
     for (until, expected) in [(2, 0), (3, 1), (5, 1), (6, 2), (7, 2)] {
@@ -105,7 +105,7 @@ pub async fn begins_with_the_batch_that_ends_at_the_revision(subject: &Subject) 
 }
 
 /// A jump of the revision does not count as events, and the batch that declares a loss is found by every search.
-pub async fn finds_losses_and_gets_beyond_them(subject: &Subject) {
+pub async fn finds_losses_and_continues_before_them(subject: &Subject) {
     let batches = [about("a", 0, 2), loss(NAMESPACE, 2, 1 << 60), about("b", 1 << 60, 3)];
     subject.append_all(&batches).await;
     let (found, steps, _) = found(subject, "a", 10).await;
@@ -115,7 +115,7 @@ pub async fn finds_losses_and_gets_beyond_them(subject: &Subject) {
 }
 
 /// Dropped batches are not found, and the search reports where the log begins.
-pub async fn tells_where_the_log_begins(subject: &Subject) {
+pub async fn reports_where_the_log_begins(subject: &Subject) {
     let stamped = |previous| Batch { at_ms: 1_000 + previous as i64, ..about("a", previous, 2) };
     let batches: Vec<Batch> = [0, 2, 4, 6].map(stamped).into();
     subject.append_all(&batches).await;

@@ -28,7 +28,7 @@ async fn heartbeat(store: &Arc<dyn Store>, server: u64, heartbeat: u64) -> Vec<S
 
 fn is_dead(servers: &[ServerRecord], server: u64) -> bool {
     let found: Vec<_> = servers.iter().filter(|record| record.server == ServerId(server)).collect();
-    assert_eq!(found.len(), 1, "server {server} is there once: {servers:?}");
+    assert_eq!(found.len(), 1, "server {server} is listed once: {servers:?}");
     found[0].dead
 }
 
@@ -41,20 +41,12 @@ pub async fn see_each_others_heartbeats(subject: &Subject) {
     assert_eq!(heartbeat(&subject.two, 2, 1).await, [record(1, 1), record(2, 1)]);
     assert_eq!(heartbeat(&subject.two, 2, u64::MAX).await, [record(1, 1), record(2, u64::MAX)]);
     assert_eq!(heartbeat(&subject.one, 1, 2).await, [record(1, 2), record(2, u64::MAX)]);
-    assert_eq!(
-        heartbeat(&subject.one, 1, 2).await,
-        [record(1, 2), record(2, u64::MAX)],
-        "the same heartbeat once more"
-    );
-    assert_eq!(
-        heartbeat(&subject.one, 1, 1).await,
-        [record(1, 1), record(2, u64::MAX)],
-        "the first heartbeat once more"
-    );
+    assert_eq!(heartbeat(&subject.one, 1, 2).await, [record(1, 2), record(2, u64::MAX)], "a repeated heartbeat");
+    assert_eq!(heartbeat(&subject.one, 1, 1).await, [record(1, 1), record(2, u64::MAX)], "the first heartbeat again");
 }
 
 /// A server that has sent another heartbeat meanwhile is alive.
-pub async fn are_marked_dead_only_at_their_heartbeat(subject: &Subject) {
+pub async fn are_marked_dead_only_at_their_last_heartbeat(subject: &Subject) {
     let id = i64::MAX as u64;
     heartbeat(&subject.one, id, 1).await;
     heartbeat(&subject.one, id, 2).await;
@@ -62,11 +54,11 @@ pub async fn are_marked_dead_only_at_their_heartbeat(subject: &Subject) {
     assert!(!is_dead(&heartbeat(&subject.one, id, 3).await, id));
     assert_eq!(subject.two.mark_dead(ServerId(id), 3).await, Ok(true));
     assert_eq!(subject.two.mark_dead(ServerId(id), 2).await, Ok(true), "it is dead already");
-    assert_eq!(subject.two.mark_dead(ServerId(5), 3).await, Ok(true), "one that never was is not alive");
+    assert_eq!(subject.two.mark_dead(ServerId(5), 3).await, Ok(true), "an unknown server is not alive");
 }
 
 /// A dead server cannot return.
-pub async fn that_are_dead_cannot_send_heartbeats(subject: &Subject) {
+pub async fn dead_server_cannot_send_heartbeats(subject: &Subject) {
     heartbeat(&subject.one, 1, 1).await;
     assert_eq!(subject.two.mark_dead(ServerId(1), 1).await, Ok(true));
     for number in [2, 1] {
@@ -75,24 +67,24 @@ pub async fn that_are_dead_cannot_send_heartbeats(subject: &Subject) {
         assert_eq!(servers[0].heartbeat, 1, "the heartbeat had no effect");
     }
     let servers = heartbeat(&subject.one, 2, 1).await;
-    assert!(is_dead(&servers, 1) && !is_dead(&servers, 2), "as a new server it lives: {servers:?}");
+    assert!(is_dead(&servers, 1) && !is_dead(&servers, 2), "a new server is alive: {servers:?}");
 }
 
 /// Dead servers are rejected also after they were forgotten.
-pub async fn that_are_forgotten_cannot_send_heartbeats(subject: &Subject) {
+pub async fn forgotten_server_cannot_send_heartbeats(subject: &Subject) {
     heartbeat(&subject.one, 1, 1).await;
     subject.two.forget(&[ServerId(1)]).await.expect("forgetting works");
-    assert!(!is_dead(&heartbeat(&subject.one, 1, 2).await, 1), "who lives is not forgotten");
+    assert!(!is_dead(&heartbeat(&subject.one, 1, 2).await, 1), "a live server is not forgotten");
     assert_eq!(subject.two.mark_dead(ServerId(1), 2).await, Ok(true));
     subject.two.forget(&[ServerId(1), ServerId(77)]).await.expect("forgetting works");
-    subject.two.forget(&[]).await.expect("forgetting nobody works");
+    subject.two.forget(&[]).await.expect("forgetting no server works");
     assert_eq!(heartbeat(&subject.one, 1, 3).await, [], "it is missing");
-    assert_eq!(heartbeat(&subject.one, 1, 4).await, [], "and stays missing");
+    assert_eq!(heartbeat(&subject.one, 1, 4).await, [], "it stays missing");
     assert_eq!(heartbeat(&subject.one, 2, 1).await, [record(2, 1)]);
 }
 
 /// The only server that can write is the only one that stays alive.
-pub async fn alone_outlive_the_others(subject: &Subject) {
+pub async fn new_server_replaces_the_old_in_an_exclusive_store(subject: &Subject) {
     heartbeat(&subject.one, 1, 1).await;
     let servers = heartbeat(&subject.two, 2, 1).await;
     assert_eq!(is_dead(&servers, 1), subject.one.exclusive());

@@ -173,7 +173,7 @@ pub async fn merge_rows_and_log(subject: &Subject) {
             assert_eq!(found, expected, "round {round}: {sql}");
         }
     }
-    assert!(seen.iter().all(|count| *count > 50), "there was something to see: {seen:?}");
+    assert!(seen.iter().all(|count| *count > 50), "each view has rows: {seen:?}");
 }
 
 /// The expected rows of `past_holds`, computed as simply as possible: one for each name of each hold that has ended in
@@ -204,7 +204,7 @@ fn past_holds(batches: &[Batch]) -> Vec<String> {
                 }
                 _ => continue,
             };
-            // Counted only once: then the hold lingered.
+            // A hold that lingered has been counted already.
             let Some((_, granted_at)) = granted.remove(claim).filter(|(known, _)| known == token) else { continue };
             let waited = if claim == token { 0 } else { granted_at - queued[claim] };
             let (session, owner, reason, held) =
@@ -223,7 +223,7 @@ fn past_holds(batches: &[Batch]) -> Vec<String> {
 }
 
 /// Past holds are derived from the log alone.
-pub async fn tell_who_held_what(subject: &Subject) {
+pub async fn past_holds_list_former_holders(subject: &Subject) {
     let Some(plain) = &subject.plain else { return };
     let mut random = Random::new(77);
     let batches: Vec<Batch> = (0..300).map(|_| random.batch(NAMESPACE)).collect();
@@ -231,8 +231,8 @@ pub async fn tell_who_held_what(subject: &Subject) {
     let (mut found, mut expected) = (plain(HOLDS.to_owned()).await, past_holds(&batches));
     found.sort();
     expected.sort();
-    assert!(expected.len() > 50, "there was something to see");
-    assert!(expected.iter().any(|row| row.contains("|evicted|")), "operators are seen");
+    assert!(expected.len() > 50, "there are past holds");
+    assert!(expected.iter().any(|row| row.contains("|evicted|")), "evictions are among them");
     assert_eq!(found, expected);
     // Times are readable: it was November 2023.
     let sql = "SELECT concat(count(*), '') FROM past_holds \
@@ -241,7 +241,7 @@ pub async fn tell_who_held_what(subject: &Subject) {
 }
 
 /// A hold that began before the log does is shown with the data that is left.
-pub async fn tell_of_holds_what_is_left(subject: &Subject) {
+pub async fn past_holds_with_trimmed_history_show_what_is_left(subject: &Subject) {
     let Some(plain) = &subject.plain else { return };
     let owner = session(1, "s");
     let (waiting, other) = (claim_spec(&owner, &["a"]), claim_spec(&owner, &["b"]));
@@ -273,8 +273,8 @@ pub async fn tell_of_holds_what_is_left(subject: &Subject) {
     assert_eq!(found, [rest("a", 2, -1), rest("b", 3, 0)]);
 }
 
-/// One row for each event, in words.
-pub async fn tell_what_the_events_say(subject: &Subject) {
+/// Each event has one row; a transfer has two.
+pub async fn events_have_a_row_each(subject: &Subject) {
     let Some(plain) = &subject.plain else { return };
     let events = every_event();
     let granted = events.iter().filter(|event| matches!(event, Event::ClaimGranted { .. })).count();

@@ -1,4 +1,5 @@
-//! Databases that cancel the first query of a new connection. An unanswered query leaves its value unknown.
+//! Databases that cancel a query that the store sends on each new connection. Without the result the store must not use
+//! the connection.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -11,11 +12,11 @@ use tenure_server::store::{Batch, StoreOptions, migrate, open};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// PostgreSQL's answer to a cancelled statement, and its readiness for the next.
+/// PostgreSQL's reply to a cancelled statement, and its readiness for the next.
 fn canceled() -> Vec<u8> {
-    let mut answer = postgres_error("ERROR", "57014", "canceling statement due to user request");
-    answer.extend(b"Z\0\0\0\x05I");
-    answer
+    let mut reply = postgres_error("ERROR", "57014", "canceling statement due to user request");
+    reply.extend(b"Z\0\0\0\x05I");
+    reply
 }
 
 /// PostgreSQL's message before it ends a connection by an administrator's order.
@@ -29,65 +30,65 @@ fn postgres_error(severity: &str, code: &str, message: &str) -> Vec<u8> {
     [b"E", &length[..], fields.as_bytes()].concat()
 }
 
-/// MariaDB's answer to a killed statement: error 1317.
+/// MariaDB's reply to a killed statement: error 1317.
 fn interrupted() -> Vec<u8> {
     let error = b"\xff\x25\x05#70100Query execution was interrupted";
     let length = u8::try_from(error.len()).expect("it is short");
     [&[length, 0, 0, 1], &error[..]].concat()
 }
 
-/// A proxy of a database, which can answer a query itself.
-struct Way {
+/// A proxy of a database, which can reply to a query itself.
+struct QueryProxy {
     port: u16,
     interrupts: Arc<AtomicBool>,
 }
 
-impl Way {
-    /// Starts a proxy of the database on a port of this machine; queries that contain `words` get this answer.
-    async fn to(database: u16, words: &'static str, answer: Vec<u8>) -> Self {
+impl QueryProxy {
+    /// Starts a proxy of the database on a port of this machine; queries that contain `pattern` get this reply.
+    async fn start(database: u16, pattern: &'static str, reply: Vec<u8>) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port is free");
         let port = listener.local_addr().expect("it has an address").port();
         let interrupts = Arc::new(AtomicBool::new(true));
         let flag = interrupts.clone();
         tokio::spawn(async move {
-            while let Ok((asker, _)) = listener.accept().await {
-                tokio::spawn(lead(asker, database, words, answer.clone(), flag.clone()));
+            while let Ok((client, _)) = listener.accept().await {
+                tokio::spawn(forward(client, database, pattern, reply.clone(), flag.clone()));
             }
         });
         Self { port, interrupts }
     }
 }
 
-async fn lead(
-    asker: TcpStream,
+async fn forward(
+    client: TcpStream,
     database: u16,
-    words: &'static str,
-    answer: Vec<u8>,
+    pattern: &'static str,
+    reply: Vec<u8>,
     interrupts: Arc<AtomicBool>,
 ) -> std::io::Result<()> {
-    let (mut asks, mut hears) = asker.into_split();
-    let (mut answers, mut asked) = TcpStream::connect((Ipv4Addr::LOCALHOST, database)).await?.into_split();
-    let (say, mut said) = tokio::sync::mpsc::unbounded_channel();
-    let own = say.clone();
+    let (mut from_client, mut to_client) = client.into_split();
+    let (mut from_database, mut to_database) = TcpStream::connect((Ipv4Addr::LOCALHOST, database)).await?.into_split();
+    let (replies, mut pending) = tokio::sync::mpsc::unbounded_channel();
+    let own_replies = replies.clone();
     tokio::spawn(async move {
         let mut piece = vec![0; 1 << 16];
-        while let Ok(length @ 1..) = answers.read(&mut piece).await {
-            let _ = say.send(piece[..length].to_vec());
+        while let Ok(length @ 1..) = from_database.read(&mut piece).await {
+            let _ = replies.send(piece[..length].to_vec());
         }
     });
     tokio::spawn(async move {
-        while let Some(piece) = said.recv().await {
-            hears.write_all(&piece).await?;
+        while let Some(piece) = pending.recv().await {
+            to_client.write_all(&piece).await?;
         }
         std::io::Result::Ok(())
     });
     let mut piece = vec![0; 1 << 16];
-    while let length @ 1.. = asks.read(&mut piece).await? {
-        let is_asked = piece[..length].windows(words.len()).any(|found| found == words.as_bytes());
-        if is_asked && interrupts.load(Ordering::SeqCst) {
-            let _ = own.send(answer.clone());
+    while let length @ 1.. = from_client.read(&mut piece).await? {
+        let matches = piece[..length].windows(pattern.len()).any(|found| found == pattern.as_bytes());
+        if matches && interrupts.load(Ordering::SeqCst) {
+            let _ = own_replies.send(reply.clone());
         } else {
-            asked.write_all(&piece[..length]).await?;
+            to_database.write_all(&piece[..length]).await?;
         }
     }
     Ok(())
@@ -98,47 +99,47 @@ fn batch() -> Batch {
     Batch { namespace: "default".into(), previous: Revision(0), events, server: ServerId(1), number: 1, at_ms: 0 }
 }
 
-/// The store does not open while the query that contains these words is interrupted, and has the same identity as
-/// before when it is not.
-async fn a_connection_waits_for_its_answer(url: &str, port: u16, words: &'static str, answer: Vec<u8>) {
+/// The store does not open while the query that contains `pattern` is interrupted, and has the same identity as before
+/// when it is not.
+async fn interrupted_query_keeps_the_store_closed(url: &str, port: u16, pattern: &'static str, reply: Vec<u8>) {
     let options = StoreOptions::new(url);
-    migrate(&options).await.expect("the tables are made");
+    migrate(&options).await.expect("the tables are created");
     open(&options).await.expect("it opens").append(&batch(), false).await.expect("the append is accepted");
 
-    let way = Way::to(port, words, answer).await;
-    let options = StoreOptions::new(url.replace(&format!(":{port}/"), &format!(":{}/", way.port)));
+    let proxy = QueryProxy::start(port, pattern, reply).await;
+    let options = StoreOptions::new(url.replace(&format!(":{port}/"), &format!(":{}/", proxy.port)));
     if let Ok(store) = open(&options).await {
         let head = store.read("default", Revision(0), 1).await.map(|tail| tail.head);
-        panic!("a connection that does not know \"{words}\" was believed: {head:?}");
+        panic!("the store opened without the result of \"{pattern}\": {head:?}");
     }
-    way.interrupts.store(false, Ordering::SeqCst);
+    proxy.interrupts.store(false, Ordering::SeqCst);
     let store = open(&options).await.expect("it opens");
     assert!(store.read("default", Revision(0), 1).await.expect("it can be read").head.intact, "nothing was lost");
 }
 
-async fn on_postgres(words: &'static str, answer: Vec<u8>) {
+async fn on_postgres(pattern: &'static str, reply: Vec<u8>) {
     let postgres = Postgres::shared().await.expect("PostgreSQL starts");
-    let url = postgres.create_database().await.expect("a database is made");
-    a_connection_waits_for_its_answer(&url, postgres.port(), words, answer).await;
+    let url = postgres.create_database().await.expect("a database is created");
+    interrupted_query_keeps_the_store_closed(&url, postgres.port(), pattern, reply).await;
 }
 
 #[tokio::test]
-async fn postgres_says_who_it_is_or_is_not_believed() {
+async fn postgres_connection_without_identity_is_rejected() {
     on_postgres("pg_control_system()", canceled()).await;
     on_postgres("pg_control_system()", terminated()).await;
 }
 
 #[tokio::test]
-async fn postgres_says_how_durable_it_is_or_is_not_believed() {
+async fn postgres_connection_without_durability_setting_is_rejected() {
     on_postgres("synchronous_commit", canceled()).await;
     on_postgres("synchronous_commit", terminated()).await;
 }
 
 #[tokio::test]
-async fn mariadb_says_who_it_is_or_is_not_believed() {
+async fn mariadb_connection_without_identity_is_rejected() {
     let mariadb = MariaDb::shared().await.expect("MariaDB starts");
-    for words in ["@@server_uuid", "@@server_uid"] {
-        let url = mariadb.create_database().await.expect("a database is made");
-        a_connection_waits_for_its_answer(&url, mariadb.port(), words, interrupted()).await;
+    for pattern in ["@@server_uuid", "@@server_uid"] {
+        let url = mariadb.create_database().await.expect("a database is created");
+        interrupted_query_keeps_the_store_closed(&url, mariadb.port(), pattern, interrupted()).await;
     }
 }

@@ -7,9 +7,9 @@ use tenure_server::store::{StoreOptions, migrate, open};
 
 async fn subject() -> Subject {
     let mariadb = MariaDb::shared().await.expect("MariaDB starts");
-    let url = mariadb.create_database().await.expect("a database is made");
+    let url = mariadb.create_database().await.expect("a database is created");
     let options = StoreOptions::new(&url);
-    migrate(&options).await.expect("the tables are made");
+    migrate(&options).await.expect("the tables are created");
     let (one, two) = (open(&options).await.expect("it opens"), open(&options).await.expect("it opens"));
     let plain: Plain = Box::new({
         let url = url.clone();

@@ -22,7 +22,7 @@ fn batch(previous: u64) -> Batch {
 
 async fn postgres() -> (&'static Postgres, String, String) {
     let postgres = Postgres::shared().await.expect("PostgreSQL starts");
-    let url = postgres.create_database().await.expect("a database is made");
+    let url = postgres.create_database().await.expect("a database is created");
     let name = url.rsplit('/').next().expect("a URL ends with the database's name").to_owned();
     (postgres, url, name)
 }
@@ -35,7 +35,7 @@ fn error(opened: Result<Arc<dyn Store>, OpenError>) -> OpenError {
 }
 
 /// Several servers that start concurrently on an empty database all find it ready.
-async fn are_made_by_many_at_once(url: &str) {
+async fn migrates_concurrently(url: &str) {
     let options = StoreOptions::new(url);
     assert_eq!(pending_migrations(&options).await.expect("it answers"), ["0001_initial"]);
     assert!(matches!(error(open(&options).await), OpenError::NotMigrated(_)));
@@ -46,70 +46,76 @@ async fn are_made_by_many_at_once(url: &str) {
         })
         .collect();
     for migrated in started {
-        migrated.await.expect("no panic").expect("the tables are made");
+        migrated.await.expect("no panic").expect("the tables are created");
     }
-    migrate(&options).await.expect("once more is no error");
+    migrate(&options).await.expect("a repeated migration succeeds");
     assert!(pending_migrations(&options).await.expect("it answers").is_empty());
     open(&options).await.expect("it opens");
 }
 
 #[tokio::test]
-async fn tables_are_made_by_many_at_once_on_postgres() {
-    are_made_by_many_at_once(&postgres().await.1).await;
+async fn concurrent_migrations_succeed_on_postgres() {
+    migrates_concurrently(&postgres().await.1).await;
 }
 
 #[tokio::test]
-async fn tables_are_made_by_many_at_once_through_pgbouncer() {
+async fn concurrent_migrations_succeed_through_pgbouncer() {
     let (postgres, _, name) = postgres().await;
     let pgbouncer = PgBouncer::start(postgres).await.expect("PgBouncer starts");
-    are_made_by_many_at_once(&pgbouncer.url(&name)).await;
+    migrates_concurrently(&pgbouncer.url(&name)).await;
 }
 
 #[tokio::test]
-async fn tables_are_made_by_many_at_once_on_mariadb() {
+async fn concurrent_migrations_succeed_on_mariadb() {
     let mariadb = MariaDb::shared().await.expect("MariaDB starts");
-    are_made_by_many_at_once(&mariadb.create_database().await.expect("a database is made")).await;
+    migrates_concurrently(&mariadb.create_database().await.expect("a database is created")).await;
 }
 
 /// A database with foreign tables that have our names is rejected, and left unchanged.
-async fn with_tables_of_others_is_refused<DB: sqlx::Database>(url: &str, place: &str)
+async fn rejects_foreign_tables<DB: sqlx::Database>(url: &str, remedy: &str)
 where
     for<'a> DB::Arguments<'a>: sqlx::IntoArguments<'a, DB>,
     for<'a> &'a mut DB::Connection: sqlx::Executor<'a, Database = DB>,
 {
     let options = StoreOptions::new(url);
     let mut connection = DB::Connection::connect(url).await.expect("it answers");
-    connection.execute("CREATE TABLE orders (id INT PRIMARY KEY)").await.expect("it is made");
-    connection.execute("CREATE TABLE servers (id INT PRIMARY KEY, hostname VARCHAR(100))").await.expect("it is made");
-    connection.execute("CREATE VIEW events AS SELECT id FROM servers").await.expect("it is made");
+    connection.execute("CREATE TABLE orders (id INT PRIMARY KEY)").await.expect("it is created");
+    connection
+        .execute("CREATE TABLE servers (id INT PRIMARY KEY, hostname VARCHAR(100))")
+        .await
+        .expect("it is created");
+    connection.execute("CREATE VIEW events AS SELECT id FROM servers").await.expect("it is created");
     let refusals = [
-        migrate(&options).await.expect_err("it is refused"),
-        pending_migrations(&options).await.expect_err("it is refused"),
+        migrate(&options).await.expect_err("it is rejected"),
+        pending_migrations(&options).await.expect_err("it is rejected"),
         error(open(&options).await),
     ];
     for refusal in refusals {
-        let said = refusal.to_string();
-        assert!(matches!(refusal, OpenError::Foreign(..)), "{said}");
-        assert!(said.contains("events, servers,") && said.contains(place) && !said.contains("orders"), "{said}");
+        let message = refusal.to_string();
+        assert!(matches!(refusal, OpenError::Foreign(..)), "{message}");
+        assert!(
+            message.contains("events, servers,") && message.contains(remedy) && !message.contains("orders"),
+            "{message}"
+        );
     }
-    connection.execute("INSERT INTO servers VALUES (1, 'db-1')").await.expect("it has its two columns still");
+    connection.execute("INSERT INTO servers VALUES (1, 'db-1')").await.expect("the table still has two columns");
     for sql in ["SELECT * FROM tenure_migrations", "SELECT * FROM claims"] {
-        assert!(connection.fetch_all(sql).await.is_err(), "nothing was made: {sql}");
+        assert!(connection.fetch_all(sql).await.is_err(), "nothing was created: {sql}");
     }
-    // Tables with other names do no harm.
+    // Tables with other names do not conflict.
     connection.execute("DROP VIEW events").await.expect("it is dropped");
     connection.execute("DROP TABLE servers").await.expect("it is dropped");
     connection.close().await.expect("it is closed");
-    migrate(&options).await.expect("the tables are made beside the others");
+    migrate(&options).await.expect("the tables are created beside the others");
     open(&options).await.expect("it opens");
 }
 
 #[tokio::test]
-async fn a_database_with_tables_of_others_is_refused_on_postgres() {
+async fn foreign_tables_are_rejected_on_postgres() {
     let (postgres, url, name) = postgres().await;
-    with_tables_of_others_is_refused::<sqlx::Postgres>(&url, "a database or a schema of its own").await;
+    rejects_foreign_tables::<sqlx::Postgres>(&url, "a database or a schema of its own").await;
     // Tables that the user may not see are found, too.
-    let other = postgres.create_database().await.expect("a database is made");
+    let other = postgres.create_database().await.expect("a database is created");
     let mut connection = sqlx::PgConnection::connect(&other).await.expect("it answers");
     let user = format!("guest_of_{name}");
     for sql in [
@@ -124,29 +130,29 @@ async fn a_database_with_tables_of_others_is_refused_on_postgres() {
 }
 
 #[tokio::test]
-async fn a_database_with_tables_of_others_is_refused_on_mariadb() {
+async fn foreign_tables_are_rejected_on_mariadb() {
     let mariadb = MariaDb::shared().await.expect("MariaDB starts");
-    let url = mariadb.create_database().await.expect("a database is made");
-    with_tables_of_others_is_refused::<sqlx::MySql>(&url, "a database of its own").await;
+    let url = mariadb.create_database().await.expect("a database is created");
+    rejects_foreign_tables::<sqlx::MySql>(&url, "a database of its own").await;
 }
 
 #[tokio::test]
-async fn a_file_with_tables_of_others_is_refused() {
+async fn foreign_tables_are_rejected_on_sqlite() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("others.db");
-    std::fs::write(&file, []).expect("it is made");
+    std::fs::write(&file, []).expect("it is created");
     let url = format!("sqlite:{}", file.display());
-    with_tables_of_others_is_refused::<sqlx::Sqlite>(&url, "a file of its own").await;
+    rejects_foreign_tables::<sqlx::Sqlite>(&url, "a file of its own").await;
 }
 
-/// A migration that was begun is resumed at any point, since MySQL does not roll back a partial migration.
-async fn goes_on_where_it_was_begun<DB: sqlx::Database>(url: &str)
+/// A partial migration is resumed at any point, since MySQL does not roll back a partial migration.
+async fn resumes_a_partial_migration<DB: sqlx::Database>(url: &str)
 where
     for<'a> DB::Arguments<'a>: sqlx::IntoArguments<'a, DB>,
     for<'a> &'a mut DB::Connection: sqlx::Executor<'a, Database = DB>,
 {
     let options = StoreOptions::new(url);
-    migrate(&options).await.expect("the tables are made");
+    migrate(&options).await.expect("the tables are created");
     let mut connection = DB::Connection::connect(url).await.expect("it answers");
     for sql in [
         "DELETE FROM tenure_migrations",
@@ -156,29 +162,29 @@ where
         "DROP VIEW current_claims",
         "DROP TABLE tenure_identity",
     ] {
-        connection.execute(sql).await.expect("it is half done");
+        connection.execute(sql).await.expect("the migration is partly undone");
     }
     connection.close().await.expect("it is closed");
-    migrate(&options).await.expect("it is brought to its end");
+    migrate(&options).await.expect("the migration is resumed");
     open(&options).await.expect("it opens");
 }
 
 #[tokio::test]
-async fn tables_that_were_begun_are_finished_on_postgres() {
-    goes_on_where_it_was_begun::<sqlx::Postgres>(&postgres().await.1).await;
+async fn partial_migration_is_resumed_on_postgres() {
+    resumes_a_partial_migration::<sqlx::Postgres>(&postgres().await.1).await;
 }
 
 #[tokio::test]
-async fn tables_that_were_begun_are_finished_on_mariadb() {
+async fn partial_migration_is_resumed_on_mariadb() {
     let mariadb = MariaDb::shared().await.expect("MariaDB starts");
-    goes_on_where_it_was_begun::<sqlx::MySql>(&mariadb.create_database().await.expect("a database is made")).await;
+    resumes_a_partial_migration::<sqlx::MySql>(&mariadb.create_database().await.expect("a database is created")).await;
 }
 
 /// Server-wide defaults that would break the store: it overrides them on each connection.
 #[tokio::test]
-async fn mariadb_serves_whatever_its_defaults_are() {
+async fn mariadb_defaults_are_overridden() {
     let mariadb = MariaDb::start().await.expect("MariaDB starts");
-    let url = mariadb.create_database().await.expect("a database is made");
+    let url = mariadb.create_database().await.expect("a database is created");
     mariadb
         .execute(
             "SET GLOBAL autocommit = 0, GLOBAL completion_type = 'CHAIN', GLOBAL sql_select_limit = 1, GLOBAL sql_safe_updates = 1, \
@@ -188,7 +194,7 @@ async fn mariadb_serves_whatever_its_defaults_are() {
         .await
         .expect("they are set");
     let options = StoreOptions::new(url);
-    migrate(&options).await.expect("the tables are made");
+    migrate(&options).await.expect("the tables are created");
     let (one, two) = (open(&options).await.expect("it opens"), open(&options).await.expect("it opens"));
     let record = |server: u64| ServerRecord {
         server: ServerId(server),
@@ -212,7 +218,7 @@ async fn mariadb_serves_whatever_its_defaults_are() {
 
 /// MySQL limits the names of locks to 64 characters, unlike MariaDB, so the test checks the names themselves.
 #[tokio::test]
-async fn names_of_locks_are_short_and_distinct_whatever_the_database_is_called() {
+async fn migration_lock_names_are_short_and_distinct() {
     let statement = include_str!("../../../../server/src/store/mysql/sql/lock_migrations.sql");
     let expression =
         statement.lines().find_map(|line| line.strip_prefix("DO GET_LOCK(")?.strip_suffix(", 100)")).expect("a name");
@@ -220,9 +226,9 @@ async fn names_of_locks_are_short_and_distinct_whatever_the_database_is_called()
     let mut names = std::collections::BTreeSet::new();
     let databases = ["l".repeat(57), "l".repeat(58), format!("{}x", "l".repeat(63)), format!("{}y", "l".repeat(63))];
     for database in &databases {
-        mariadb.execute(&format!("CREATE DATABASE {database}")).await.expect("a database is made");
+        mariadb.execute(&format!("CREATE DATABASE {database}")).await.expect("a database is created");
         let url = mariadb.url(database);
-        migrate(&StoreOptions::new(&url)).await.expect("the tables are made");
+        migrate(&StoreOptions::new(&url)).await.expect("the tables are created");
         open(&StoreOptions::new(&url)).await.expect("it opens");
         let mut connection = sqlx::MySqlConnection::connect(&url).await.expect("it answers");
         let sql = format!("SELECT {expression}");
@@ -234,10 +240,10 @@ async fn names_of_locks_are_short_and_distinct_whatever_the_database_is_called()
 }
 
 #[tokio::test]
-async fn postgres_that_forgets_commits_is_refused() {
+async fn postgres_without_durable_commits_is_rejected() {
     let (postgres, url, name) = postgres().await;
     let options = StoreOptions::new(&url);
-    migrate(&options).await.expect("the tables are made");
+    migrate(&options).await.expect("the tables are created");
     postgres.execute(&format!("ALTER DATABASE {name} SET synchronous_commit = off")).await.expect("it is set");
     let refusal = error(open(&options).await);
     assert!(matches!(refusal, OpenError::UnsafeDurability(_)));
@@ -247,10 +253,10 @@ async fn postgres_that_forgets_commits_is_refused() {
 }
 
 #[tokio::test]
-async fn mariadb_that_forgets_commits_or_takes_none_is_refused() {
+async fn mariadb_without_durable_commits_or_read_only_is_rejected() {
     let mariadb = MariaDb::start().await.expect("MariaDB starts");
-    let options = StoreOptions::new(mariadb.create_database().await.expect("a database is made"));
-    migrate(&options).await.expect("the tables are made");
+    let options = StoreOptions::new(mariadb.create_database().await.expect("a database is created"));
+    migrate(&options).await.expect("the tables are created");
     mariadb.execute("SET GLOBAL innodb_flush_log_at_trx_commit = 2").await.expect("it is set");
     let refusal = error(open(&options).await);
     assert!(matches!(refusal, OpenError::UnsafeDurability(_)));
@@ -264,11 +270,11 @@ async fn mariadb_that_forgets_commits_or_takes_none_is_refused() {
 
 /// The store finds the writable one of several hosts: at the start, and when the roles change.
 #[tokio::test]
-async fn the_writable_host_is_found() {
+async fn writable_host_is_found() {
     let (one, two) = (Postgres::start().await.expect("it starts"), Postgres::start().await.expect("it starts"));
     for host in [&one, &two] {
         host.execute("CREATE DATABASE tenure").await.expect("it is created");
-        migrate(&StoreOptions::new(host.url("tenure"))).await.expect("the tables are made");
+        migrate(&StoreOptions::new(host.url("tenure"))).await.expect("the tables are created");
     }
     let read_only = async |host: &Postgres, setting: &str| {
         let sql = format!("ALTER DATABASE tenure SET default_transaction_read_only = {setting}");
@@ -279,16 +285,16 @@ async fn the_writable_host_is_found() {
     read_only(&one, "on").await;
     let hosts = format!("127.0.0.1:1,127.0.0.1:{},127.0.0.1:{}", one.port(), two.port());
     let options = StoreOptions::new(format!("postgres://tenure@{hosts}/tenure"));
-    let store = open(&options).await.expect("one of them takes writes");
+    let store = open(&options).await.expect("one of them accepts writes");
     store.append(&batch(0), false).await.expect("the append is accepted");
 
-    // The other host takes writes from now on. It is a separate database, as if all data had been lost.
+    // The other host accepts writes from now on. It is a separate database, as if all data had been lost.
     read_only(&one, "off").await;
     read_only(&two, "on").await;
     let moved = async || matches!(store.append(&batch(0), false).await, Ok(()) | Err(StoreError::Conflict));
     wait_until(DEADLINE, "the other host", moved).await;
-    let there = open(&StoreOptions::new(one.url("tenure"))).await.expect("it opens");
-    assert_eq!(there.heads().await, Ok(vec![("default".into(), Revision(1))]));
+    let other = open(&StoreOptions::new(one.url("tenure"))).await.expect("it opens");
+    assert_eq!(other.heads().await, Ok(vec![("default".into(), Revision(1))]));
 
     read_only(&one, "on").await;
     let refusal = error(open(&options).await).to_string();
@@ -297,14 +303,14 @@ async fn the_writable_host_is_found() {
 
 /// Appends, sends heartbeats and reads with the previous user and, when the file names another, with that one: without
 /// a restart.
-async fn goes_on_with_what_the_file_says(urls: [String; 2], lock_out: [impl AsyncFn(); 2]) {
+async fn follows_the_url_file(urls: [String; 2], lock_out: [impl AsyncFn(); 2]) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("url");
     let [first, second] = urls;
     let write = |text: &str| std::fs::write(&file, text).expect("it is written");
     write(&first);
     let options = StoreOptions { url_file: Some(file.clone()), ..StoreOptions::new(&first) };
-    migrate(&options).await.expect("the tables are made");
+    migrate(&options).await.expect("the tables are created");
     let store = open(&options).await.expect("it opens");
     store.append(&batch(0), false).await.expect("the append is accepted");
     let record = |heartbeat: u64| ServerRecord {
@@ -319,33 +325,33 @@ async fn goes_on_with_what_the_file_says(urls: [String; 2], lock_out: [impl Asyn
     store.heartbeat(&record(FIRST_HEARTBEAT)).await.expect("it is written");
     let [cut, lock_out] = lock_out;
     // Invalid URLs are ignored, and so is a temporarily missing file.
-    for text in ["", "nonsense", "sqlite:/elsewhere.db"] {
+    for text in ["", "nonsense", "sqlite:/other.db"] {
         write(text);
         cut().await;
         let reads = async || store.read("default", Revision(0), 1).await.is_ok();
-        wait_until(DEADLINE, "the user of before", reads).await;
+        wait_until(DEADLINE, "the previous user", reads).await;
     }
     std::fs::remove_file(&file).expect("it is removed");
     cut().await;
-    wait_until(DEADLINE, "the user of before", async || store.heads().await.is_ok()).await;
+    wait_until(DEADLINE, "the previous user", async || store.heads().await.is_ok()).await;
     write(&format!("{second}\n"));
     lock_out().await;
-    assert!(open(&StoreOptions::new(&first)).await.is_err(), "the user of before is locked out");
+    assert!(open(&StoreOptions::new(&first)).await.is_err(), "the previous user is locked out");
     let appended = async || matches!(store.append(&batch(1), false).await, Ok(()) | Err(StoreError::Conflict));
     wait_until(DEADLINE, "an append as the other user", appended).await;
     wait_until(DEADLINE, "a heartbeat as the other user", async || store.heartbeat(&record(2)).await.is_ok()).await;
     assert_eq!(store.heads().await, Ok(vec![("default".into(), Revision(2))]));
     // A store that opens only now is included: its first URL is the previous one.
-    migrate(&options).await.expect("they are looked at");
+    migrate(&options).await.expect("the migrations are checked");
     open(&options).await.expect("it opens");
 }
 
 #[tokio::test]
-async fn a_url_in_a_file_is_read_again_on_postgres() {
+async fn changed_url_file_is_read_again_on_postgres() {
     let (postgres, url, name) = postgres().await;
     let user = |number: u8| format!("user_{number}_of_{name}");
     for number in [1, 2] {
-        postgres.execute(&format!("CREATE ROLE {} LOGIN SUPERUSER", user(number))).await.expect("it is made");
+        postgres.execute(&format!("CREATE ROLE {} LOGIN SUPERUSER", user(number))).await.expect("it is created");
     }
     let urls = [1, 2].map(|number| url.replace("tenure@", &format!("{}@", user(number))));
     let change = |sql: String| {
@@ -356,20 +362,16 @@ async fn a_url_in_a_file_is_read_again_on_postgres() {
             postgres.execute(&sql).await.expect("its connections end");
         }
     };
-    goes_on_with_what_the_file_says(
-        urls,
-        ["SELECT 1".to_owned(), format!("ALTER ROLE {} NOLOGIN", user(1))].map(change),
-    )
-    .await;
+    follows_the_url_file(urls, ["SELECT 1".to_owned(), format!("ALTER ROLE {} NOLOGIN", user(1))].map(change)).await;
 }
 
 #[tokio::test]
-async fn a_url_in_a_file_is_read_again_on_mariadb() {
+async fn changed_url_file_is_read_again_on_mariadb() {
     let mariadb = MariaDb::start().await.expect("MariaDB starts");
     let mariadb = &mariadb;
-    let url = mariadb.create_database().await.expect("a database is made");
+    let url = mariadb.create_database().await.expect("a database is created");
     let password = |password: &str| format!("ALTER USER rotated@'127.0.0.1' IDENTIFIED BY '{password}'");
-    mariadb.execute("CREATE USER rotated@'127.0.0.1' IDENTIFIED BY 'one'").await.expect("it is made");
+    mariadb.execute("CREATE USER rotated@'127.0.0.1' IDENTIFIED BY 'one'").await.expect("it is created");
     mariadb.execute("GRANT ALL ON *.* TO rotated@'127.0.0.1'").await.expect("it is granted");
     let urls = ["one", "two"].map(|password| url.replace("root@", &format!("rotated:{password}@")));
     let change = |sql: String| {
@@ -379,25 +381,24 @@ async fn a_url_in_a_file_is_read_again_on_mariadb() {
             let _ = mariadb.execute("KILL USER rotated@'127.0.0.1'").await;
         }
     };
-    goes_on_with_what_the_file_says(urls, [password("one"), password("two")].map(change)).await;
+    follows_the_url_file(urls, [password("one"), password("two")].map(change)).await;
 }
 
-/// Several hosts in one URL.
 #[tokio::test]
-async fn one_url_may_name_several_hosts() {
+async fn url_may_name_several_hosts() {
     let (postgres, url, name) = postgres().await;
-    migrate(&StoreOptions::new(url)).await.expect("the tables are made");
+    migrate(&StoreOptions::new(url)).await.expect("the tables are created");
     let url = format!("postgres://tenure@127.0.0.1:1,127.0.0.1:{}/{name}", postgres.port());
     open(&StoreOptions::new(url)).await.expect("the second host answers");
 }
 
 /// A file has one owner, and the next owner finds the state that the last one left.
 #[tokio::test]
-async fn a_file_belongs_to_one_process() {
+async fn sqlite_file_is_exclusive_to_one_process() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let options = StoreOptions::new(format!("sqlite:{}", folder.path().join("tenure.db").display()));
     assert!(matches!(error(open(&options).await), OpenError::NotMigrated(_)));
-    migrate(&options).await.expect("the tables are made");
+    migrate(&options).await.expect("the tables are created");
     let store = open(&options).await.expect("it opens");
     store.append(&batch(0), false).await.expect("the append is accepted");
     let refusal = error(open(&options).await);
@@ -411,7 +412,7 @@ async fn a_file_belongs_to_one_process() {
 
 /// An unreachable database is an error, in time, without the password in its message.
 #[tokio::test]
-async fn nothing_there_is_an_error() {
+async fn unreachable_database_is_an_error_without_the_password() {
     for url in ["postgres://me:secret@127.0.0.1:1/db", "mysql://me:secret@127.0.0.1:1/db"] {
         let refusal = error(open(&StoreOptions::new(url)).await);
         assert!(matches!(refusal, OpenError::Unavailable(_)), "{refusal}");

@@ -26,7 +26,7 @@ async fn fetch(url: &str, sql: &str) -> Vec<String> {
 /// Two servers that reach the database by `url`; the database itself is at `direct`.
 async fn subject(url: String, direct: String, hints: bool) -> Subject {
     let options = StoreOptions::new(url);
-    migrate(&options).await.expect("the tables are made");
+    migrate(&options).await.expect("the tables are created");
     let (one, two) = (open(&options).await.expect("it opens"), open(&options).await.expect("it opens"));
     let plain: Plain = Box::new({
         let direct = direct.clone();
@@ -51,13 +51,13 @@ async fn subject(url: String, direct: String, hints: bool) -> Subject {
 
 async fn direct() -> Subject {
     let postgres = Postgres::shared().await.expect("PostgreSQL starts");
-    let url = postgres.create_database().await.expect("a database is made");
+    let url = postgres.create_database().await.expect("a database is created");
     subject(url.clone(), url, true).await
 }
 
 async fn pooled() -> Subject {
     let postgres = Postgres::shared().await.expect("PostgreSQL starts");
-    let url = pgbouncer().await.create_database(postgres).await.expect("a database is made");
+    let url = pgbouncer().await.create_database(postgres).await.expect("a database is created");
     let name = url.rsplit('/').next().expect("a URL ends with the database's name").to_owned();
     subject(url, postgres.url(&name), false).await
 }
@@ -68,10 +68,10 @@ conformance!(pgbouncer, pooled().await);
 /// With some thousands of locks and commits, no view's plan costs so much that PostgreSQL would JIT-compile it before
 /// answering.
 #[tokio::test]
-async fn views_are_planned_without_compiling_them() {
+async fn views_are_planned_without_jit_compilation() {
     let postgres = Postgres::shared().await.expect("PostgreSQL starts");
-    let url = postgres.create_database().await.expect("a database is made");
-    migrate(&StoreOptions::new(&url)).await.expect("the tables are made");
+    let url = postgres.create_database().await.expect("a database is created");
+    migrate(&StoreOptions::new(&url)).await.expect("the tables are created");
     let mut connection = PgConnection::connect(&url).await.expect("PostgreSQL answers");
     connection
         .execute(
@@ -91,7 +91,7 @@ async fn views_are_planned_without_compiling_them() {
             SELECT 'default', 1 + n % 500, n, 's', 1, 'o', '{}' FROM generate_series(1, 2000) AS n",
         )
         .await
-        .expect("there is something to see");
+        .expect("rows are inserted");
     let bound: String = sqlx::query_scalar("SELECT current_setting('jit_above_cost')")
         .fetch_one(&mut connection)
         .await
@@ -108,6 +108,6 @@ async fn views_are_planned_without_compiling_them() {
             let cost: f64 = cost.parse().expect("a number");
             assert!(cost < bound, "{view}, analyzed: {analyzed}: {}", plan.join("\n"));
         }
-        connection.execute("ANALYZE").await.expect("PostgreSQL looks at its tables");
+        connection.execute("ANALYZE").await.expect("the tables are analyzed");
     }
 }

@@ -9,7 +9,7 @@ async fn subject() -> Subject {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("tenure.db");
     let options = StoreOptions::new(format!("sqlite:{}", path.display()));
-    migrate(&options).await.expect("the tables are made");
+    migrate(&options).await.expect("the tables are created");
     let store = open(&options).await.expect("the store opens");
     let writer = SqliteConnectOptions::new().filename(&path);
     let fail_over = Box::new(move || -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {

@@ -19,9 +19,9 @@ const AURORA: &str = "CREATE FUNCTION pg_current_wal_lsn() RETURNS pg_lsn LANGUA
 /// The URL of a database in which these functions take precedence over PostgreSQL's own.
 async fn database(functions: &str) -> String {
     let postgres = Postgres::shared().await.expect("PostgreSQL starts");
-    let url = postgres.create_database().await.expect("a database is made");
+    let url = postgres.create_database().await.expect("a database is created");
     let mut connection = PgConnection::connect(&url).await.expect("PostgreSQL answers");
-    connection.execute(functions).await.expect("the functions are made");
+    connection.execute(functions).await.expect("the functions are created");
     let name = url.rsplit('/').next().expect("a URL ends with the database's name");
     let search = format!("ALTER DATABASE {name} SET search_path = public, pg_catalog");
     connection.execute(&*search).await.expect("the functions are found");
@@ -37,7 +37,7 @@ async fn fetch(url: &str, sql: &str) -> Vec<String> {
 async fn subject(functions: &str) -> Subject {
     let url = database(functions).await;
     let options = StoreOptions::new(&url);
-    migrate(&options).await.expect("the tables are made");
+    migrate(&options).await.expect("the tables are created");
     let (one, two) = (open(&options).await.expect("it opens"), open(&options).await.expect("it opens"));
     let plain: Plain = Box::new(move |sql| {
         let url = url.clone();
@@ -54,26 +54,26 @@ fn batch() -> Batch {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_say_who_it_is_is_unknown() {
+async fn hidden_identity_is_stored_as_unknown() {
     for functions in [FORBIDDEN, AURORA] {
         let subject = subject(functions).await;
         subject.one.append(&batch(), true).await.expect("the append is accepted");
         assert!(subject.two.read("default", Revision(0), 1).await.expect("it can be read").head.intact);
-        let plain = subject.plain.as_ref().expect("it speaks SQL");
+        let plain = subject.plain.as_ref().expect("the store supports SQL");
         assert_eq!(plain("SELECT database_identity FROM namespaces".to_owned()).await, ["unknown"]);
     }
 }
 
 #[tokio::test]
-async fn who_does_not_know_whether_it_committed_is_believed() {
+async fn ambiguous_commit_is_an_unknown_outcome() {
     let url = database(AURORA).await;
     let options = StoreOptions::new(&url);
-    migrate(&options).await.expect("the tables are made");
+    migrate(&options).await.expect("the tables are created");
     let ambiguous = "CREATE FUNCTION ambiguous() RETURNS trigger LANGUAGE plpgsql AS $$ \
         BEGIN RAISE statement_completion_unknown USING MESSAGE = 'result is ambiguous'; END $$; \
         CREATE TRIGGER ambiguous BEFORE INSERT ON batches EXECUTE FUNCTION ambiguous()";
     let mut connection = PgConnection::connect(&url).await.expect("PostgreSQL answers");
-    connection.execute(ambiguous).await.expect("the trigger is made");
-    let answer = open(&options).await.expect("it opens").append(&batch(), false).await;
-    assert!(matches!(answer, Err(StoreError::OutcomeUnknown(_))), "{answer:?}");
+    connection.execute(ambiguous).await.expect("the trigger is created");
+    let outcome = open(&options).await.expect("it opens").append(&batch(), false).await;
+    assert!(matches!(outcome, Err(StoreError::OutcomeUnknown(_))), "{outcome:?}");
 }

@@ -24,7 +24,7 @@ fn options(url: &str) -> StoreOptions {
 }
 
 async fn store(url: &str) -> Arc<dyn Store> {
-    migrate(&options(url)).await.expect("the tables are made");
+    migrate(&options(url)).await.expect("the tables are created");
     open(&options(url)).await.expect("the store opens")
 }
 
@@ -60,11 +60,11 @@ async fn append_until(store: Arc<dyn Store>, stop: Arc<AtomicBool>) -> Vec<u64> 
         while !stop.load(Ordering::SeqCst) {
             let start = Instant::now();
             let outcome = store.append(&batch, false).await;
-            assert!(start.elapsed() < Duration::from_secs(20), "{outcome:?} came after {:?}", start.elapsed());
+            assert!(start.elapsed() < Duration::from_secs(20), "{outcome:?} after {:?}", start.elapsed());
             match outcome {
                 Ok(()) => {}
                 // There is no other writer, so the conflicting batch is this one.
-                Err(StoreError::Conflict) => assert!(uncertain, "a conflict with nobody"),
+                Err(StoreError::Conflict) => assert!(uncertain, "a conflict without another writer"),
                 Err(StoreError::OutcomeUnknown(_)) => {
                     uncertain = true;
                     continue;
@@ -99,7 +99,7 @@ async fn check_log(store: &dyn Store, acknowledged: &[u64]) {
 }
 
 /// All tasks can use the store concurrently, so no connection of the pool was lost.
-async fn check_whole(store: &Arc<dyn Store>) {
+async fn check_pool(store: &Arc<dyn Store>) {
     let reads: Vec<_> = (0..AT_ONCE)
         .map(|_| {
             let store = store.clone();
@@ -107,7 +107,7 @@ async fn check_whole(store: &Arc<dyn Store>) {
         })
         .collect();
     for read in reads {
-        let heads = read.await.expect("no panic").expect("the store answers");
+        let heads = read.await.expect("no panic").expect("the store responds");
         assert_eq!(heads.len(), 1);
     }
 }
@@ -130,7 +130,7 @@ macro_rules! database {
 database!(Postgres);
 database!(MariaDb);
 
-async fn heals(mut database: impl Database, url: String) {
+async fn recovers(mut database: impl Database, url: String) {
     let store = store(&url).await;
     let stop = Arc::new(AtomicBool::new(false));
     let appending = tokio::spawn(append_until(store.clone(), stop.clone()));
@@ -144,13 +144,13 @@ async fn heals(mut database: impl Database, url: String) {
         assert!(matches!(store.heads().await, Err(StoreError::Unavailable(_))));
     }
     database.start_again().await.expect("the database starts again");
-    let before = async || head().await.unwrap_or_default();
-    let start = before().await;
-    wait_until(DEADLINE, "appends go on", async || head().await.is_ok_and(|head| head > start)).await;
-    heartbeat(&*store, 1).await.expect("heartbeats go on");
-    check_whole(&store).await;
+    let current = async || head().await.unwrap_or_default();
+    let start = current().await;
+    wait_until(DEADLINE, "appends continue", async || head().await.is_ok_and(|head| head > start)).await;
+    heartbeat(&*store, 1).await.expect("heartbeats continue");
+    check_pool(&store).await;
 
-    // Frozen: connections stay open without answers, and callers time out or are dropped.
+    // Frozen: connections stay open without replies, and callers time out or are dropped.
     database.pause().expect("the database is frozen");
     let abandoned: Vec<_> = (0..AT_ONCE)
         .map(|_| {
@@ -160,43 +160,43 @@ async fn heals(mut database: impl Database, url: String) {
         .collect();
     let waited = Instant::now();
     assert!(matches!(store.heads().await, Err(StoreError::Unavailable(_))));
-    assert!(waited.elapsed() < Duration::from_secs(20), "an answer came after {:?}", waited.elapsed());
+    assert!(waited.elapsed() < Duration::from_secs(20), "an error after {:?}", waited.elapsed());
     abandoned.iter().for_each(tokio::task::JoinHandle::abort);
-    database.resume().expect("the database goes on");
-    let start = before().await;
-    wait_until(DEADLINE, "appends go on", async || head().await.is_ok_and(|head| head > start)).await;
-    check_whole(&store).await;
+    database.resume().expect("the database resumes");
+    let start = current().await;
+    wait_until(DEADLINE, "appends continue", async || head().await.is_ok_and(|head| head > start)).await;
+    check_pool(&store).await;
 
     stop.store(true, Ordering::SeqCst);
-    let acknowledged = appending.await.expect("the appender ends");
+    let acknowledged = appending.await.expect("the appender does not panic");
     check_log(&*store, &acknowledged).await;
 }
 
 #[tokio::test]
-async fn postgres_heals() {
+async fn store_recovers_when_postgres_does() {
     let postgres = Postgres::start().await.expect("PostgreSQL starts");
-    let url = postgres.create_database().await.expect("a database is made");
-    heals(postgres, url).await;
+    let url = postgres.create_database().await.expect("a database is created");
+    recovers(postgres, url).await;
 }
 
 #[tokio::test]
-async fn mariadb_heals() {
+async fn store_recovers_when_mariadb_does() {
     let mariadb = MariaDb::start().await.expect("MariaDB starts");
-    let url = mariadb.create_database().await.expect("a database is made");
-    heals(mariadb, url).await;
+    let url = mariadb.create_database().await.expect("a database is created");
+    recovers(mariadb, url).await;
 }
 
 /// After PostgreSQL's restart the listening connection is reestablished, too.
 #[tokio::test]
-async fn hints_come_back() {
+async fn hints_resume_after_a_restart() {
     let mut postgres = Postgres::start().await.expect("PostgreSQL starts");
-    let url = postgres.create_database().await.expect("a database is made");
+    let url = postgres.create_database().await.expect("a database is created");
     let (one, two) = (store(&url).await, store(&url).await);
     let mut previous = Revision(0);
     for _ in 0..2 {
         // Drains the earlier hints.
         while tokio::time::timeout(Duration::from_secs(1), two.hint()).await.is_ok() {}
-        let heard = tokio::spawn({
+        let hinted = tokio::spawn({
             let two = two.clone();
             async move { two.hint().await }
         });
@@ -205,7 +205,7 @@ async fn hints_come_back() {
         let appended = async || matches!(one.append(&batch, true).await, Ok(()) | Err(StoreError::Conflict));
         wait_until(DEADLINE, "an append", appended).await;
         previous = batch.revision();
-        wait_until(DEADLINE, "a hint", async || heard.is_finished()).await;
+        wait_until(DEADLINE, "a hint", async || hinted.is_finished()).await;
         postgres.kill().await.expect("PostgreSQL is killed");
         postgres.start_again().await.expect("PostgreSQL starts again");
     }
