@@ -11,7 +11,7 @@ use tonic::Status;
 use tonic::transport::{Channel, Endpoint};
 
 /// The timeout of a call.
-const LONGEST: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A connection to one server.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ impl Calls {
     /// # Errors
     /// If the server does not listen.
     pub async fn connect(url: &str) -> anyhow::Result<Self> {
-        let channel = Endpoint::from_shared(url.to_owned())?.timeout(LONGEST).connect().await?;
+        let channel = Endpoint::from_shared(url.to_owned())?.timeout(TIMEOUT).connect().await?;
         Ok(Self {
             locks: LockServiceClient::new(channel.clone()),
             sessions: SessionServiceClient::new(channel.clone()),
@@ -50,12 +50,12 @@ impl Calls {
     /// If the server rejects the call.
     pub async fn try_lock(&self, name: &str, session: &str, ttl: Duration) -> Result<AcquireResponse, Status> {
         let wait = Some(prost_types::Duration::default());
-        self.acquire(AcquireRequest { wait, ..self.asking(name, session, ttl) }).await
+        self.acquire(AcquireRequest { wait, ..self.acquire_request(name, session, ttl) }).await
     }
 
     /// A minimal Acquire, which waits without a limit.
     #[must_use]
-    pub fn asking(&self, name: &str, session: &str, ttl: Duration) -> AcquireRequest {
+    pub fn acquire_request(&self, name: &str, session: &str, ttl: Duration) -> AcquireRequest {
         AcquireRequest {
             names: vec![name.to_owned()],
             session_id: session.to_owned(),
@@ -107,7 +107,7 @@ impl Calls {
 
 /// A duration on the wire.
 #[must_use]
-#[allow(clippy::cast_possible_truncation, reason = "tests speak of seconds to years")]
+#[allow(clippy::cast_possible_truncation, reason = "tests use seconds to years")]
 pub fn seconds(seconds: f64) -> prost_types::Duration {
     let nanos = (seconds * 1e9).round() as i128;
     prost_types::Duration { seconds: (nanos / 1_000_000_000) as i64, nanos: (nanos % 1_000_000_000) as i32 }

@@ -90,16 +90,16 @@ impl CommandLine {
     pub async fn watch(&self, name: &str) -> anyhow::Result<Watcher> {
         let mut child = self.start(&["-o", "json", "watch", name])?;
         let mut lines = BufReader::new(child.stdout.take().context("no output")?).lines();
-        let told: Arc<Mutex<Vec<Value>>> = Arc::default();
-        let heard = Arc::clone(&told);
+        let printed: Arc<Mutex<Vec<Value>>> = Arc::default();
+        let shared = Arc::clone(&printed);
         tokio::spawn(async move {
             while let Ok(Some(line)) = lines.next_line().await {
                 let line = serde_json::from_str(&line).unwrap_or(Value::String(line));
-                heard.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+                shared.lock().unwrap_or_else(PoisonError::into_inner).push(line);
             }
         });
-        let watcher = Watcher { told, _child: child };
-        wait_until(PATIENCE, "the watch begins", async || !watcher.told().is_empty()).await;
+        let watcher = Watcher { printed, _child: child };
+        wait_until(PATIENCE, "the watch begins", async || !watcher.printed().is_empty()).await;
         Ok(watcher)
     }
 }
@@ -109,26 +109,26 @@ impl CommandLine {
 /// # Panics
 /// If it does not in time.
 async fn ended(child: Child) -> Output {
-    timeout(PATIENCE, child.wait_with_output()).await.expect("it hangs").expect("it can be waited for")
+    timeout(PATIENCE, child.wait_with_output()).await.expect("it does not end in time").expect("it can be waited for")
 }
 
 /// A `tenure watch`, and its output.
 #[derive(Debug)]
 pub struct Watcher {
-    told: Arc<Mutex<Vec<Value>>>,
+    printed: Arc<Mutex<Vec<Value>>>,
     _child: Child,
 }
 
 impl Watcher {
-    fn told(&self) -> Vec<Value> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn printed(&self) -> Vec<Value> {
+        self.printed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The events so far.
     #[must_use]
     pub fn events(&self) -> Vec<Value> {
-        let told = self.told();
-        told.iter().filter_map(|line| line["events"]["events"].as_array()).flatten().cloned().collect()
+        let printed = self.printed();
+        printed.iter().filter_map(|line| line["events"]["events"].as_array()).flatten().cloned().collect()
     }
 
     /// The events of this type so far.
@@ -142,8 +142,8 @@ impl Watcher {
     /// # Panics
     /// If they do not arrive in time.
     pub async fn wait_for(&self, count: usize, kind: &str) -> Vec<Value> {
-        let there = async || self.of_type(kind).len() >= count;
-        wait_until(PATIENCE, &format!("{count} events {kind}"), there).await;
+        let arrived = async || self.of_type(kind).len() >= count;
+        wait_until(PATIENCE, &format!("{count} events {kind}"), arrived).await;
         self.of_type(kind)
     }
 }

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tenure_proto::v1::ListSessionsRequest;
 
 use crate::calls::Calls;
-use crate::diary::{Action, Entry, clock};
+use crate::timeline::{Action, Entry, clock};
 
 /// The lock that is contested.
 pub const LOCK: &str = "service_leader";
@@ -20,10 +20,10 @@ pub const LOCK: &str = "service_leader";
 /// The timeout of every wait, unless a test gives another.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The poll interval of the diary.
-const LOOK: Duration = Duration::from_millis(5);
+/// The poll interval of the entries.
+const POLL: Duration = Duration::from_millis(5);
 
-/// The number of diary entries that a failure shows.
+/// The number of entries that a failure shows.
 const SHOWN: usize = 40;
 
 /// Several candidates.
@@ -35,7 +35,7 @@ pub struct Contest {
     grace: Option<Duration>,
     period: Duration,
     candidates: BTreeMap<u32, Child>,
-    diary: Arc<Mutex<Vec<Entry>>>,
+    entries: Arc<Mutex<Vec<Entry>>>,
 }
 
 impl Contest {
@@ -72,7 +72,7 @@ impl Contest {
             grace,
             period,
             candidates: BTreeMap::new(),
-            diary: Arc::default(),
+            entries: Arc::default(),
         };
         for _ in 0..count {
             contest.add()?;
@@ -94,11 +94,11 @@ impl Contest {
             .spawn()
             .context("starting a candidate")?;
         let lines = BufReader::new(child.stdout.take().context("no output")?).lines();
-        let (process, diary) = (child.id(), Arc::clone(&self.diary));
+        let (process, entries) = (child.id(), Arc::clone(&self.entries));
         std::thread::spawn(move || {
             // A killed process may leave a partial line.
             for entry in lines.map_while(Result::ok).filter_map(|line| Entry::parse(process, &line).ok()) {
-                diary.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+                entries.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
             }
         });
         self.candidates.insert(process, child);
@@ -107,14 +107,14 @@ impl Contest {
 
     /// All entries so far, ordered by time.
     #[must_use]
-    pub fn diary(&self) -> Vec<Entry> {
-        let mut diary = self.entries().clone();
-        diary.sort_by_key(|entry| entry.at);
-        diary
+    pub fn timeline(&self) -> Vec<Entry> {
+        let mut timeline = self.entries().clone();
+        timeline.sort_by_key(|entry| entry.at);
+        timeline
     }
 
     fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
-        self.diary.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for the next matching entry after `after`, and returns it.
@@ -122,26 +122,26 @@ impl Contest {
     /// # Panics
     /// If there is none in time.
     pub async fn next(&self, after: Duration, what: &str, wanted: impl Fn(&Entry) -> bool) -> Entry {
-        let find = || self.diary().into_iter().find(|entry| entry.at > after && wanted(entry));
+        let find = || self.timeline().into_iter().find(|entry| entry.at > after && wanted(entry));
         let begun = Instant::now();
         loop {
             if let Some(found) = find() {
                 return found;
             }
             if begun.elapsed() > PATIENCE {
-                let diary = self.diary();
-                let last = &diary[diary.len().saturating_sub(SHOWN)..];
-                panic!("waited in vain: {what}\n{last:#?}\n{}", self.as_the_servers_see_it().await);
+                let timeline = self.timeline();
+                let last = &timeline[timeline.len().saturating_sub(SHOWN)..];
+                panic!("timeout while waiting: {what}\n{last:#?}\n{}", self.server_states().await);
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL).await;
         }
     }
 
     /// The lock and the sessions according to the servers, for failure messages.
-    async fn as_the_servers_see_it(&self) -> String {
+    async fn server_states(&self) -> String {
         let mut seen = String::new();
         for url in self.endpoints.split(',') {
-            let said = match Calls::connect(url).await {
+            let state = match Calls::connect(url).await {
                 Ok(calls) => {
                     let all = ListSessionsRequest::default();
                     let sessions = calls.sessions.clone().list_sessions(all).await.map(tonic::Response::into_inner);
@@ -149,7 +149,7 @@ impl Contest {
                 }
                 Err(error) => format!("{error:#}"),
             };
-            seen.push_str(&format!("{url} says at {:?}: {said}\n", clock()));
+            seen.push_str(&format!("{url} at {:?}: {state}\n", clock()));
         }
         seen
     }
@@ -161,14 +161,14 @@ impl Contest {
     pub async fn leader(&self) -> Entry {
         let work = self.next(clock(), "a candidate works", |entry| matches!(entry.action, Action::Works { .. })).await;
         let leads = |entry: &Entry| matches!(entry.action, Action::Leads { .. }) && entry.token() == work.token();
-        self.diary().into_iter().find(leads).unwrap_or(work)
+        self.timeline().into_iter().find(leads).unwrap_or(work)
     }
 
     /// The last renewal of a candidate.
     #[must_use]
     pub fn last_renewal(&self, process: u32) -> Option<Duration> {
         let renewed = |entry: &&Entry| entry.process == process && entry.action == Action::Renewed;
-        self.diary().iter().rfind(renewed).map(|entry| entry.at)
+        self.timeline().iter().rfind(renewed).map(|entry| entry.at)
     }
 
     /// Kills a candidate with SIGKILL. Returns the time just before.
@@ -210,17 +210,17 @@ impl Contest {
     /// # Panics
     /// If an invariant is violated.
     pub fn check(&self) {
-        let diary = self.diary();
+        let timeline = self.timeline();
         let mut owners = BTreeMap::new();
         let mut highest = 0;
-        for entry in &diary {
+        for entry in &timeline {
             let Some(token) = entry.token() else { continue };
             let owner = *owners.entry(token).or_insert(entry.process);
-            assert_eq!(owner, entry.process, "two processes under token {token}: {diary:#?}");
-            assert!(token >= highest, "token {token} after {highest}: {diary:#?}");
+            assert_eq!(owner, entry.process, "two processes under token {token}: {timeline:#?}");
+            assert!(token >= highest, "token {token} after {highest}: {timeline:#?}");
             highest = token;
         }
-        assert!(highest > 0, "nobody ever led: {diary:#?}");
+        assert!(highest > 0, "no candidate ever led: {timeline:#?}");
     }
 }
 

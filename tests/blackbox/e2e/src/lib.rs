@@ -4,14 +4,14 @@
 mod calls;
 mod command_line;
 mod contest;
-mod copies;
-mod diary;
-mod refused;
+mod database_proxy;
+mod instance;
+mod rejection;
 mod relay;
 pub mod snippets;
 mod store;
-mod wire;
-mod workplace;
+mod timeline;
+mod user_database;
 mod writer;
 
 use std::time::Duration;
@@ -19,13 +19,13 @@ use std::time::Duration;
 pub use calls::{Calls, seconds};
 pub use command_line::{CommandLine, Watcher};
 pub use contest::{Contest, LOCK};
-pub use copies::Copy;
-pub use diary::{Action, Entry, clock, say};
-pub use refused::{Refused, refused};
+pub use database_proxy::DatabaseProxy;
+pub use instance::Instance;
+pub use rejection::{Rejection, rejection};
 pub use relay::Relay;
 pub use store::Store;
-pub use wire::Wire;
-pub use workplace::Workplace;
+pub use timeline::{Action, Entry, clock, report};
+pub use user_database::UserDatabase;
 pub use writer::{Fencing, Writer};
 
 /// The number of attempts of a scenario with randomness: `TENURE_E2E_TRIES`, or a few.
@@ -44,23 +44,23 @@ pub fn few_tries() -> u32 {
 const MARGIN: Duration = Duration::from_millis(50);
 
 /// The tolerance for one of five events, which another program or a disk may delay.
-const HINDERED: Duration = Duration::from_secs(1);
+const OUTLIER: Duration = Duration::from_secs(1);
 
 /// Asserts that events due after `due` happened in time.
 pub fn assert_in_time(times: &[Duration], due: Duration) {
     let late = times.iter().filter(|time| **time > due + MARGIN).count();
     let longest = times.iter().max().copied().unwrap_or_default();
-    assert!(late <= times.len().div_ceil(5) && longest <= due + HINDERED, "too late: {times:?}, due after {due:?}");
+    assert!(late <= times.len().div_ceil(5) && longest <= due + OUTLIER, "too late: {times:?}, due after {due:?}");
 }
 
 /// The delay with which an event may be recorded on a busy machine.
-const NOTED: Duration = Duration::from_millis(250);
+const RECORDING: Duration = Duration::from_millis(250);
 
 /// Asserts that events due after `due` did not happen earlier, within the precision of the measurement.
 pub fn assert_not_early(times: &[Duration], due: Duration) {
     let early = times.iter().filter(|time| **time + MARGIN < due).count();
     let shortest = times.iter().min().copied().unwrap_or_default();
-    assert!(early <= times.len().div_ceil(5) && shortest + NOTED >= due, "too early: {times:?}, due after {due:?}");
+    assert!(early <= times.len().div_ceil(5) && shortest + RECORDING >= due, "too early: {times:?}, due after {due:?}");
 }
 
 /// Makes a test of each scenario (an async function of a [`Store`]) on each store.

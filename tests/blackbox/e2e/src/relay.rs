@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::broadcast;
 
 /// How long a connection lasts after a GOAWAY that lets its streams continue.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const AFTER_GOAWAY: Duration = Duration::from_millis(500);
 
 /// The length of an HTTP/2 frame header: three bytes of length, type, flags, stream.
 const HEAD: usize = 9;
@@ -52,8 +52,8 @@ impl Relay {
             while let Ok((client, _)) = listener.accept().await {
                 let ends = sender.subscribe();
                 tokio::spawn(async move {
-                    // A failed connection has just ended.
-                    let _ = pass(client, server, ends).await;
+                    // A failed connection has ended as well.
+                    let _ = forward(client, server, ends).await;
                 });
             }
         });
@@ -89,7 +89,7 @@ impl Relay {
     }
 }
 
-async fn pass(client: TcpStream, server: SocketAddr, mut ends: broadcast::Receiver<End>) -> anyhow::Result<()> {
+async fn forward(client: TcpStream, server: SocketAddr, mut ends: broadcast::Receiver<End>) -> anyhow::Result<()> {
     let server = TcpStream::connect(server).await?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
@@ -100,15 +100,15 @@ async fn pass(client: TcpStream, server: SocketAddr, mut ends: broadcast::Receiv
     let mut forth = pin!(copy(&mut from_client, &mut to_server));
     let end = tokio::select! {
         copied = &mut forth => return copied.map(drop).map_err(Into::into),
-        end = back.pass_until(&mut ends) => end?,
+        end = back.forward_until(&mut ends) => end?,
     };
     match end {
         End::Cut => {}
         End::Refuse => back.go_away(0).await?,
         End::GoAway => {
             back.go_away(LAST_STREAM).await?;
-            let going_on = async { tokio::join!(forth, back.pass_all()) };
-            let _ = tokio::time::timeout(LAST_WORDS, going_on).await;
+            let remaining = async { tokio::join!(forth, back.forward_all()) };
+            let _ = tokio::time::timeout(AFTER_GOAWAY, remaining).await;
         }
     }
     Ok(())
@@ -121,7 +121,7 @@ struct Frames {
 }
 
 impl Frames {
-    async fn pass_until(&mut self, ends: &mut broadcast::Receiver<End>) -> anyhow::Result<End> {
+    async fn forward_until(&mut self, ends: &mut broadcast::Receiver<End>) -> anyhow::Result<End> {
         let mut head = [0; HEAD];
         let mut read = 0;
         loop {
@@ -134,21 +134,21 @@ impl Frames {
                 },
             }
             if read == HEAD {
-                self.pass_rest(&head).await?;
+                self.forward_rest(&head).await?;
                 read = 0;
             }
         }
     }
 
-    async fn pass_all(&mut self) -> anyhow::Result<()> {
+    async fn forward_all(&mut self) -> anyhow::Result<()> {
         let mut head = [0; HEAD];
         loop {
             self.from.read_exact(&mut head).await?;
-            self.pass_rest(&head).await?;
+            self.forward_rest(&head).await?;
         }
     }
 
-    async fn pass_rest(&mut self, head: &[u8; HEAD]) -> anyhow::Result<()> {
+    async fn forward_rest(&mut self, head: &[u8; HEAD]) -> anyhow::Result<()> {
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
         let mut frame = head.to_vec();
         (&mut self.from).take(length.into()).read_to_end(&mut frame).await?;

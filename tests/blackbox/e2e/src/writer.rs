@@ -16,9 +16,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Whether a writer's transactions begin with the check of its token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fencing {
-    /// They do.
+    /// Transactions begin with the check.
     On,
-    /// They do not.
+    /// Transactions do not check the token.
     Off,
 }
 
@@ -61,10 +61,10 @@ impl Writer {
     /// # Panics
     /// If it prints nothing in time.
     pub async fn step(&mut self, step: &str) -> String {
-        self.tell(step).await;
-        match self.answer_within(PATIENCE).await {
-            Some(answer) => answer,
-            None => panic!("no answer to {step}"),
+        self.send(step).await;
+        match self.report_within(PATIENCE).await {
+            Some(report) => report,
+            None => panic!("no report of {step}"),
         }
     }
 
@@ -73,27 +73,27 @@ impl Writer {
     /// # Panics
     /// If it prints something else, or nothing in time.
     pub async fn number(&mut self, step: &str, word: &str) -> i64 {
-        let answer = self.step(step).await;
-        let number = answer.strip_prefix(word).and_then(|rest| rest.trim().parse().ok());
-        number.unwrap_or_else(|| panic!("{step}: {answer}"))
+        let report = self.step(step).await;
+        let number = report.strip_prefix(word).and_then(|rest| rest.trim().parse().ok());
+        number.unwrap_or_else(|| panic!("{step}: {report}"))
     }
 
     /// Makes it start a step.
     ///
     /// # Panics
     /// If it has exited.
-    pub async fn tell(&mut self, step: &str) {
-        let told = self.input.write_all(format!("{step}\n").as_bytes()).await;
-        told.unwrap_or_else(|error| panic!("telling a writer to {step}: {error}"));
+    pub async fn send(&mut self, step: &str) {
+        let sent = self.input.write_all(format!("{step}\n").as_bytes()).await;
+        sent.unwrap_or_else(|error| panic!("sending a writer the step {step}: {error}"));
     }
 
     /// Its next line within this time, if any.
     ///
     /// # Panics
     /// If it has exited.
-    pub async fn answer_within(&mut self, limit: Duration) -> Option<String> {
+    pub async fn report_within(&mut self, limit: Duration) -> Option<String> {
         match timeout(limit, self.output.next_line()).await {
-            Ok(Ok(Some(answer))) => Some(answer),
+            Ok(Ok(Some(report))) => Some(report),
             Ok(ended) => panic!("a writer has ended: {ended:?}"),
             Err(_) => None,
         }
@@ -106,7 +106,7 @@ impl Writer {
     pub async fn pause(&self) {
         let process = self.signal(Signal::STOP);
         let file = format!("/proc/{}/stat", process.as_raw_nonzero());
-        wait_until(PATIENCE, "the writer stands still", async || {
+        wait_until(PATIENCE, "the writer has stopped", async || {
             // `id (name) state ...`
             let stat = std::fs::read_to_string(&file).unwrap_or_default();
             stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))

@@ -15,7 +15,7 @@ const TTL: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn within<T>(wait: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, wait).await.expect("it takes too long")
+    tokio::time::timeout(PATIENCE, wait).await.expect("it does not end in time")
 }
 
 async fn three_servers() -> Vec<Tenured> {
@@ -37,8 +37,8 @@ fn configuration(servers: &[Tenured], port: u16, health_port: u16) -> String {
     replace("bind :7420 proto", &format!("bind 127.0.0.1:{port} proto"));
     replace("bind :8404", &format!("bind 127.0.0.1:{health_port}"));
     for (number, server) in (1..).zip(servers) {
-        let here = format!(" 127.0.0.1:{} check port {}\n", server.port(), server.admin_port());
-        replace(&format!(" server-{number}:7420 check port 7421\n"), &here);
+        let line = format!(" 127.0.0.1:{} check port {}\n", server.port(), server.admin_port());
+        replace(&format!(" server-{number}:7420 check port 7421\n"), &line);
     }
     text
 }
@@ -89,7 +89,7 @@ async fn relabel(guard: &Guard, round: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_is_killed_costs_nothing_but_a_reconnect() {
+async fn killed_server_costs_only_a_reconnect() {
     let mut servers = three_servers().await;
     let balancer = balancer(&servers).await;
     let url = format!("http://127.0.0.1:{}", balancer.port());
@@ -116,31 +116,32 @@ async fn a_server_that_is_killed_costs_nothing_but_a_reconnect() {
     // A plain call that waits, and is idle until the lock is granted.
     let calls = Calls::connect(&url).await.unwrap();
     let token = guard.token();
-    let waiter = tokio::spawn(async move { calls.acquire(calls.asking("ledger", "next", TTL)).await.unwrap() });
+    let waiter =
+        tokio::spawn(async move { calls.acquire(calls.acquire_request("ledger", "next", TTL)).await.unwrap() });
     assert_eq!(next_event(&mut watch).await.kind, EventKind::Queued);
     within(guard.release()).await.unwrap();
     assert!(within(waiter).await.unwrap().token > token);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_servers_it_answers_as_grpc_does() {
+async fn balancer_without_servers_replies_unavailable() {
     let mut servers = three_servers().await;
     let balancer = balancer(&servers).await;
     let calls = Calls::connect(&format!("http://127.0.0.1:{}", balancer.port())).await.unwrap();
     assert!(calls.try_lock("a", "b", TTL).await.unwrap().acquired);
     let waiting = calls.clone();
-    let waiter = tokio::spawn(async move { waiting.acquire(waiting.asking("a", "waiter", TTL)).await });
-    wait_until(PATIENCE, "it waits", async || calls.lock("a").await.unwrap().waiter_count == 1).await;
+    let waiter = tokio::spawn(async move { waiting.acquire(waiting.acquire_request("a", "waiter", TTL)).await });
+    wait_until(PATIENCE, "the waiter is queued", async || calls.lock("a").await.unwrap().waiter_count == 1).await;
     for server in &mut servers {
         server.kill().await.unwrap();
     }
     assert_eq!(within(waiter).await.unwrap().unwrap_err().code(), Code::Unavailable);
-    wait_until(PATIENCE, "HAProxy knows that none is there", async || {
-        let refusal = within(calls.try_lock("a", "b", TTL)).await.unwrap_err();
-        assert_eq!(refusal.code(), Code::Unavailable, "{refusal:?}");
-        refusal.message() == "no server is ready"
+    wait_until(PATIENCE, "HAProxy knows that no server is ready", async || {
+        let status = within(calls.try_lock("a", "b", TTL)).await.unwrap_err();
+        assert_eq!(status.code(), Code::Unavailable, "{status:?}");
+        status.message() == "no server is ready"
     })
     .await;
     servers[1].start_again().await.unwrap();
-    wait_until(PATIENCE, "it serves again", async || calls.try_lock("a", "b", TTL).await.is_ok()).await;
+    wait_until(PATIENCE, "the server serves again", async || calls.try_lock("a", "b", TTL).await.is_ok()).await;
 }

@@ -11,7 +11,7 @@ use tenure_harness::{MariaDb, Postgres, Tenured, TenuredOptions, wait_until};
 use tenure_proto::v1::ListLocksRequest;
 use tokio::task::JoinHandle;
 
-on_every_store!(a_killed_server_loses_nothing);
+on_every_store!(killed_server_loses_nothing);
 
 /// Far longer than a test: a session that is lost is lost early.
 const TTL: Duration = Duration::from_secs(600);
@@ -46,15 +46,15 @@ impl Worker {
                 }
                 let name = format!("{session} lock {lock}");
                 let (lock_name, id) = (name.as_str(), session.as_str());
-                let take = |calls: Calls| async move { calls.try_lock(lock_name, id, TTL).await };
-                let token = until_answered(&url, take).await.token;
+                let acquire = |calls: Calls| async move { calls.try_lock(lock_name, id, TTL).await };
+                let token = until_replied(&url, acquire).await.token;
                 assert!(token > highest, "{name} has token {token} after {highest}");
                 highest = token;
                 if lock % 2 == 0 {
                     acknowledged.lock().unwrap().insert(name, token);
                 } else {
-                    let give_back = |calls: Calls| async move { calls.release(lock_name, id, token).await };
-                    until_answered(&url, give_back).await;
+                    let release = |calls: Calls| async move { calls.release(lock_name, id, token).await };
+                    until_replied(&url, release).await;
                 }
             }
         });
@@ -66,13 +66,13 @@ impl Worker {
     }
 }
 
-/// Calls until there is an answer: an error of a valid request fails the test, an unavailable server does not.
-async fn until_answered<T, F: Future<Output = Result<T, tonic::Status>>>(url: &str, call: impl Fn(Calls) -> F) -> T {
+/// Calls until there is a reply: an error of a valid request fails the test, an unavailable server does not.
+async fn until_replied<T, F: Future<Output = Result<T, tonic::Status>>>(url: &str, call: impl Fn(Calls) -> F) -> T {
     loop {
         if let Ok(calls) = Calls::connect(url).await {
             match call(calls).await {
-                Ok(answer) => return answer,
-                Err(status) => assert!(is_passing(&status), "{status:?}"),
+                Ok(reply) => return reply,
+                Err(status) => assert!(is_transient(&status), "{status:?}"),
             }
         }
         tokio::time::sleep(PAUSE).await;
@@ -80,7 +80,7 @@ async fn until_answered<T, F: Future<Output = Result<T, tonic::Status>>>(url: &s
 }
 
 /// Returns whether a call failed because of an outage.
-fn is_passing(status: &tonic::Status) -> bool {
+fn is_transient(status: &tonic::Status) -> bool {
     use tonic::Code;
     matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Cancelled | Code::DeadlineExceeded)
 }
@@ -98,10 +98,10 @@ impl Load {
     }
 
     /// Waits until every worker has been granted more.
-    async fn goes_on(&self) {
+    async fn makes_progress(&self) {
         let before: Vec<usize> = self.workers.iter().map(|worker| worker.held().len()).collect();
-        let patience = Duration::from_secs(60);
-        wait_until(patience, "all workers are granted locks", async || {
+        let limit = Duration::from_secs(60);
+        wait_until(limit, "all workers are granted locks", async || {
             let stuck = self.workers.iter().zip(&before).any(|(worker, before)| worker.held().len() < before + GRANTS);
             assert!(!self.workers.iter().any(|worker| worker.task.is_finished()), "a worker has failed");
             !stuck
@@ -130,63 +130,63 @@ async fn check(url: &str, held: &[Held]) {
             let lock = calls.lock(name).await.unwrap();
             let holder = lock.holders.first().unwrap_or_else(|| panic!("{name} is free"));
             assert_eq!((holder.token, holder.session_id.as_str()), (*token, format!("worker {number}").as_str()));
-            assert_eq!(tokens.insert(*token, name), None, "a token was given twice");
+            assert_eq!(tokens.insert(*token, name), None, "a token was granted twice");
         }
     }
     let mut listed = 0;
-    let mut page = ListLocksRequest { page_size: 1000, ..ListLocksRequest::default() };
+    let mut request = ListLocksRequest { page_size: 1000, ..ListLocksRequest::default() };
     loop {
-        let answer = calls.locks.clone().list_locks(page.clone()).await.unwrap().into_inner();
-        listed += answer.locks.len();
-        if answer.next_page_token.is_empty() {
+        let page_of_locks = calls.locks.clone().list_locks(request.clone()).await.unwrap().into_inner();
+        listed += page_of_locks.locks.len();
+        if page_of_locks.next_page_token.is_empty() {
             break;
         }
-        page.page_token = answer.next_page_token;
+        request.page_token = page_of_locks.next_page_token;
     }
-    assert_eq!(listed, tokens.len(), "what was released is held");
+    assert_eq!(listed, tokens.len(), "a released lock is held");
 }
 
-async fn a_killed_server_loses_nothing(store: Store) {
+async fn killed_server_loses_nothing(store: Store) {
     let mut server = store.server().await.unwrap();
     let load = Load::start(&server.url());
     for _ in 0..2 {
-        load.goes_on().await;
+        load.makes_progress().await;
         server.kill().await.unwrap();
         server.start_again().await.unwrap();
     }
-    load.goes_on().await;
+    load.makes_progress().await;
     let held = load.end().await;
     check(&server.url(), &held).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_killed_postgres_loses_nothing() {
+async fn killed_postgres_loses_nothing() {
     let mut postgres = Postgres::start().await.unwrap();
     let url = postgres.create_database().await.unwrap();
     let server = Tenured::start(&TenuredOptions::store(url)).await.unwrap();
     let load = Load::start(&server.url());
     for _ in 0..2 {
-        load.goes_on().await;
+        load.makes_progress().await;
         postgres.kill().await.unwrap();
         postgres.start_again().await.unwrap();
     }
-    load.goes_on().await;
+    load.makes_progress().await;
     let held = load.end().await;
     check(&server.url(), &held).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_killed_mariadb_loses_nothing() {
+async fn killed_mariadb_loses_nothing() {
     let mut mariadb = MariaDb::start().await.unwrap();
     let url = mariadb.create_database().await.unwrap();
     let server = Tenured::start(&TenuredOptions::store(url)).await.unwrap();
     let load = Load::start(&server.url());
     for _ in 0..2 {
-        load.goes_on().await;
+        load.makes_progress().await;
         mariadb.kill().await.unwrap();
         mariadb.start_again().await.unwrap();
     }
-    load.goes_on().await;
+    load.makes_progress().await;
     let held = load.end().await;
     check(&server.url(), &held).await;
 }

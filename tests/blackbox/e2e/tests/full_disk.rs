@@ -17,7 +17,7 @@ async fn gauge(server: &Tenured, name: &str) -> Option<f64> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_disk_leaves_reads_shows_in_readiness_and_passes() {
+async fn full_disk_rejects_changes_and_recovers() {
     let disk = SmallDisk::mount(DISK).unwrap();
     let url = format!("sqlite:{}/tenure.db", disk.folder().display());
     let mut server = Tenured::start(&TenuredOptions::store(url)).await.unwrap();
@@ -26,7 +26,7 @@ async fn a_full_disk_leaves_reads_shows_in_readiness_and_passes() {
     for round in 0..2 {
         disk.fill().unwrap();
         let mut number = 0;
-        wait_until(PATIENCE, "nothing more is taken", async || {
+        wait_until(PATIENCE, "changes are rejected", async || {
             number += 1;
             match calls.try_lock(&format!("{round}-{number}"), "a", TTL).await {
                 Ok(_) => false,
@@ -37,14 +37,14 @@ async fn a_full_disk_leaves_reads_shows_in_readiness_and_passes() {
             }
         })
         .await;
-        wait_until(PATIENCE, "it is not ready", async || server.status("/readyz").await == Some(503)).await;
-        let said = server.readiness().await.unwrap();
-        assert!(said.contains("full"), "{said}");
+        wait_until(PATIENCE, "the server is not ready", async || server.status("/readyz").await == Some(503)).await;
+        let readiness = server.readiness().await.unwrap();
+        assert!(readiness.contains("full"), "{readiness}");
         wait_until(PATIENCE, "the gauge", async || gauge(&server, "tenure_ready").await == Some(0.0)).await;
-        assert_eq!(calls.lock("before").await.unwrap().holders[0].token, held.token, "reads go on");
+        assert_eq!(calls.lock("before").await.unwrap().holders[0].token, held.token, "reads continue");
         assert!(calls.revision().await.unwrap() > 0);
         disk.free().unwrap();
-        wait_until(PATIENCE, "it is ready", async || server.status("/readyz").await == Some(200)).await;
+        wait_until(PATIENCE, "the server is ready", async || server.status("/readyz").await == Some(200)).await;
         let after = calls.try_lock(&format!("after-{round}"), "a", TTL).await.unwrap();
         assert!(after.acquired && after.token > held.token);
     }

@@ -9,10 +9,10 @@ use tenure_e2e::{
 use tenure_harness::{Tenured, TenuredOptions};
 
 on_every_store!(
-    a_killed_leader_is_replaced_within_its_grace,
-    a_frozen_leader_is_replaced_after_its_ttl,
-    the_leader_leads_on_when_its_server_starts_again,
-    the_leader_leads_on_when_a_proxy_ends_its_connection,
+    killed_leader_is_replaced_within_its_grace,
+    frozen_leader_is_replaced_after_its_ttl,
+    leader_survives_a_restart_of_its_server,
+    leader_survives_a_disconnect_by_a_proxy,
 );
 
 const CANDIDATE: &str = env!("CARGO_BIN_EXE_candidate");
@@ -55,15 +55,15 @@ fn report(what: &str, times: &[Duration]) {
 }
 
 /// Checks that from `since` on, for this time, the leader keeps working under its token, and no other action happens.
-async fn leads_on(contest: &Contest, leader: &Entry, since: Duration, for_: Duration) {
+async fn keeps_leading(contest: &Contest, leader: &Entry, since: Duration, for_: Duration) {
     let mut at = since;
     while at < since + for_ {
-        let work = contest.next(at, "work goes on", works).await;
-        assert_eq!((work.process, work.token()), (leader.process, leader.token()), "{:#?}", contest.diary());
+        let work = contest.next(at, "work continues", works).await;
+        assert_eq!((work.process, work.token()), (leader.process, leader.token()), "{:#?}", contest.timeline());
         at = work.at;
     }
     let noticed = |entry: &Entry| matches!(entry.action, Action::Lost(_) | Action::Failed(_)) && entry.at > since;
-    assert!(!contest.diary().iter().any(noticed), "{:#?}", contest.diary());
+    assert!(!contest.timeline().iter().any(noticed), "{:#?}", contest.timeline());
 }
 
 /// The time from `since` to the renewal of the leader's session.
@@ -79,7 +79,7 @@ async fn between_renewals(contest: &Contest, leader: &Entry) -> Duration {
     clock()
 }
 
-async fn a_killed_leader_is_replaced_within_its_grace(store: Store) {
+async fn killed_leader_is_replaced_within_its_grace(store: Store) {
     let server = store.server().await.unwrap();
     let mut contest = contest(&[server.url()], TTL, GRACE, 3);
     let mut times = Vec::new();
@@ -99,7 +99,7 @@ async fn a_killed_leader_is_replaced_within_its_grace(store: Store) {
     assert_not_early(&times, GRACE);
 }
 
-async fn a_frozen_leader_is_replaced_after_its_ttl(store: Store) {
+async fn frozen_leader_is_replaced_after_its_ttl(store: Store) {
     let ttl = Duration::from_millis(1200);
     let server = store.server().await.unwrap();
     let contest = contest(&[server.url()], ttl, GRACE, 2);
@@ -115,8 +115,8 @@ async fn a_frozen_leader_is_replaced_after_its_ttl(store: Store) {
         times.push(next.at - renewed);
         contest.thaw(leader).unwrap();
         // It must notice the loss before it works again.
-        let woke = |entry: &Entry| entry.process == leader && !matches!(entry.action, Action::Renewed);
-        let first = contest.next(frozen, "it says something", woke).await;
+        let acts = |entry: &Entry| entry.process == leader && !matches!(entry.action, Action::Renewed);
+        let first = contest.next(frozen, "it acts", acts).await;
         assert!(matches!(first.action, Action::Lost(_)), "{first:?}");
     }
     report("from the last renewal to the work of another", &times);
@@ -126,7 +126,7 @@ async fn a_frozen_leader_is_replaced_after_its_ttl(store: Store) {
     assert_not_early(&times, ttl);
 }
 
-async fn the_leader_leads_on_when_its_server_starts_again(store: Store) {
+async fn leader_survives_a_restart_of_its_server(store: Store) {
     let mut server = store.server().await.unwrap();
     let contest = contest(&[server.url()], TTL, RESTART, 2);
     let leader = contest.leader().await;
@@ -134,15 +134,15 @@ async fn the_leader_leads_on_when_its_server_starts_again(store: Store) {
     for _ in 0..few_tries() {
         server.kill().await.unwrap();
         server.start_again().await.unwrap();
-        leads_on(&contest, &leader, clock(), LONG_GRACE).await;
+        keeps_leading(&contest, &leader, clock(), LONG_GRACE).await;
     }
     server.stop().await.unwrap();
     server.start_again().await.unwrap();
-    leads_on(&contest, &leader, begun, clock() - begun + RESTART + WATCHED).await;
+    keeps_leading(&contest, &leader, begun, clock() - begun + RESTART + WATCHED).await;
     contest.check();
 }
 
-async fn the_leader_leads_on_when_a_proxy_ends_its_connection(store: Store) {
+async fn leader_survives_a_disconnect_by_a_proxy(store: Store) {
     let server = store.server().await.unwrap();
     let relay = Relay::start(&server.url()).await.unwrap();
     let contest = contest(&[relay.url()], TTL, LONG_GRACE, 2);
@@ -150,12 +150,12 @@ async fn the_leader_leads_on_when_a_proxy_ends_its_connection(store: Store) {
     let mut times = Vec::new();
     for _ in 0..few_tries() {
         let cut = between_renewals(&contest, &leader).await;
-        assert!(relay.cut() >= 2, "both are connected");
+        assert!(relay.cut() >= 2, "both candidates are connected");
         times.push(renewed_after(&contest, leader.process, cut).await);
-        leads_on(&contest, &leader, cut, WATCHED).await;
+        keeps_leading(&contest, &leader, cut, WATCHED).await;
         for end in [Relay::go_away, Relay::refuse] {
-            assert!(end(&relay) >= 2, "both are connected");
-            leads_on(&contest, &leader, clock(), WATCHED).await;
+            assert!(end(&relay) >= 2, "both candidates are connected");
+            keeps_leading(&contest, &leader, clock(), WATCHED).await;
         }
     }
     report("from the cut to the renewal", &times);
@@ -169,45 +169,45 @@ async fn two_servers(store: Store) -> Vec<Tenured> {
 }
 
 /// Checks that the leader continues with the other one of two servers.
-async fn the_other_server_goes_on(store: Store, kill: bool) {
+async fn leader_survives_the_loss_of_one_of_two_servers(store: Store, kill: bool) {
     let mut servers = two_servers(store).await;
     let urls: Vec<String> = servers.iter().map(Tenured::url).collect();
     let contest = contest(&urls, TTL, LONG_GRACE, 2);
     let leader = contest.leader().await;
     let mut times = Vec::new();
     for number in 0..few_tries() {
-        let gone = usize::try_from(number % 2).unwrap();
+        let ended = usize::try_from(number % 2).unwrap();
         let begun = between_renewals(&contest, &leader).await;
         if kill {
-            servers[gone].kill().await.unwrap();
+            servers[ended].kill().await.unwrap();
         } else {
-            servers[gone].stop().await.unwrap();
+            servers[ended].stop().await.unwrap();
         }
         times.push(renewed_after(&contest, leader.process, begun).await);
         // For longer than the grace, whether the stopped server was the leader's or not.
-        leads_on(&contest, &leader, begun, clock() - begun + WATCHED).await;
-        servers[gone].start_again().await.unwrap();
+        keeps_leading(&contest, &leader, begun, clock() - begun + WATCHED).await;
+        servers[ended].start_again().await.unwrap();
     }
     report("from the end of one of two servers to the renewal", &times);
     contest.check();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_leader_leads_on_when_one_of_two_servers_is_killed_on_postgres() {
-    the_other_server_goes_on(Store::Postgres, true).await;
+async fn leader_survives_the_kill_of_one_of_two_servers_on_postgres() {
+    leader_survives_the_loss_of_one_of_two_servers(Store::Postgres, true).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_leader_leads_on_when_one_of_two_servers_is_killed_on_mariadb() {
-    the_other_server_goes_on(Store::MariaDb, true).await;
+async fn leader_survives_the_kill_of_one_of_two_servers_on_mariadb() {
+    leader_survives_the_loss_of_one_of_two_servers(Store::MariaDb, true).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_leader_leads_on_when_one_of_two_servers_drains_on_postgres() {
-    the_other_server_goes_on(Store::Postgres, false).await;
+async fn leader_survives_the_drain_of_one_of_two_servers_on_postgres() {
+    leader_survives_the_loss_of_one_of_two_servers(Store::Postgres, false).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_leader_leads_on_when_one_of_two_servers_drains_on_mariadb() {
-    the_other_server_goes_on(Store::MariaDb, false).await;
+async fn leader_survives_the_drain_of_one_of_two_servers_on_mariadb() {
+    leader_survives_the_loss_of_one_of_two_servers(Store::MariaDb, false).await;
 }

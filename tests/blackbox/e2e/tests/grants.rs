@@ -6,17 +6,17 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use sqlx::{Connection, Executor, MySqlConnection, PgConnection, SqliteConnection};
 use tenure_client::{Client, Guard, Session, SessionOptions};
-use tenure_e2e::{Action, Calls, CommandLine, Contest, LOCK, Store, Wire, clock, on_every_store, tries};
+use tenure_e2e::{Action, Calls, CommandLine, Contest, DatabaseProxy, LOCK, Store, clock, on_every_store, tries};
 use tenure_harness::{Tenured, TenuredOptions, wait_until};
 use tenure_proto::v1::{ListLocksRequest, ListSessionsRequest, Lock};
 use tokio::task::JoinHandle;
 
 on_every_store!(
-    a_wait_goes_on_when_its_server_is_killed,
-    a_server_that_is_killed_around_a_grant_leaves_one_grant,
-    a_waiter_that_is_killed_is_not_in_the_way,
-    a_waiter_that_is_killed_before_it_hears_of_its_grant_is_not_in_the_way,
-    a_hold_keeps_the_time_of_its_grant_when_the_log_has_dropped_it
+    wait_survives_the_kill_of_its_server,
+    server_killed_around_a_grant_leaves_one_grant,
+    killed_waiter_blocks_no_other,
+    waiter_killed_before_its_grant_arrives_blocks_no_other,
+    hold_keeps_its_grant_time_after_history_is_trimmed
 );
 
 const CANDIDATE: &str = env!("CARGO_BIN_EXE_candidate");
@@ -32,7 +32,7 @@ const LONG: Duration = Duration::from_secs(600);
 const TTL: Duration = Duration::from_secs(2);
 
 async fn within<T>(wait: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, wait).await.expect("it takes too long")
+    tokio::time::timeout(PATIENCE, wait).await.expect("it does not end in time")
 }
 
 /// A server, and its successor for clients when it is killed: another server, or the same one restarted where the store
@@ -43,10 +43,10 @@ struct Pair {
 }
 
 impl Pair {
-    /// Starts only the first server, so that all clients are connected to it; if `wire` is given, it connects to its
+    /// Starts only the first server, so that all clients are connected to it; if `proxy` is given, it connects to its
     /// database through that.
-    async fn first_of(store: Store, wire: Option<&Wire>, options: &TenuredOptions) -> Self {
-        let store_url = wire.map(|wire| wire.url().to_owned()).or_else(|| options.store_url.clone());
+    async fn first_of(store: Store, proxy: Option<&DatabaseProxy>, options: &TenuredOptions) -> Self {
+        let store_url = proxy.map(|proxy| proxy.url().to_owned()).or_else(|| options.store_url.clone());
         let first = Tenured::start(&TenuredOptions { store_url, ..options.clone() }).await.unwrap();
         let second = (store != Store::Sqlite).then(|| Tenured::prepare(options).unwrap());
         Self { first, second }
@@ -68,7 +68,7 @@ impl Pair {
     }
 
     /// Starts the successor, and returns calls to it.
-    async fn go_on(&mut self) -> Calls {
+    async fn fail_over(&mut self) -> Calls {
         let server = match &self.second {
             Some(second) => second,
             None => {
@@ -81,31 +81,31 @@ impl Pair {
 }
 
 /// A holder of a lock, and a waiter for it.
-struct Scene {
+struct Contention {
     session: Session,
-    asked: JoinHandle<tenure_client::Result<Guard>>,
+    acquire: JoinHandle<tenure_client::Result<Guard>>,
     claim: u64,
 }
 
-impl Scene {
+impl Contention {
     /// Returns the guard of the holder as well.
-    async fn set(pair: &mut Pair) -> (Self, Guard) {
+    async fn start(pair: &mut Pair) -> (Self, Guard) {
         let (holder, client) = (pair.client(), pair.client());
         let guard = within(holder.lock("job").ttl(LONG).acquire()).await.unwrap();
         let session = within(client.session(SessionOptions::new().ttl(LONG))).await.unwrap();
-        let asked = tokio::spawn(session.lock("job").acquire());
+        let acquire = tokio::spawn(session.lock("job").acquire());
         let calls = Calls::connect(&pair.first.url()).await.unwrap();
-        wait_until(PATIENCE, "it waits", async || calls.lock("job").await.unwrap().waiter_count == 1).await;
+        wait_until(PATIENCE, "the waiter is queued", async || calls.lock("job").await.unwrap().waiter_count == 1).await;
         let claim = calls.lock("job").await.unwrap().waiters[0].id;
         pair.start_second().await;
-        (Self { session, asked, claim }, guard)
+        (Self { session, acquire, claim }, guard)
     }
 
     /// Checks that the waiter holds the lock, by the only claim and the only grant that it ever had, and that nothing
     /// else is left.
     async fn check(self, calls: &Calls, released: JoinHandle<tenure_client::Result<()>>) {
         within(released).await.unwrap().unwrap();
-        let guard = within(self.asked).await.unwrap().unwrap();
+        let guard = within(self.acquire).await.unwrap().unwrap();
         assert!(guard.is_valid());
         let locks = locks(calls).await;
         let [lock] = &locks[..] else { panic!("{locks:?}") };
@@ -128,7 +128,7 @@ async fn drop_history(store: Store, url: &str) {
     assert!(dropped > 0);
 }
 
-async fn a_hold_keeps_the_time_of_its_grant_when_the_log_has_dropped_it(store: Store) {
+async fn hold_keeps_its_grant_time_after_history_is_trimmed(store: Store) {
     let folder = tempfile::tempdir().unwrap();
     let mut options = store.fresh().await.unwrap();
     let file = format!("sqlite:{}", folder.path().join("tenure.db").display());
@@ -149,7 +149,7 @@ async fn a_hold_keeps_the_time_of_its_grant_when_the_log_has_dropped_it(store: S
 
     let after = command_line.json(0, &["why", "nightly"]).await;
     let hold = &after["history"]["entries"][0]["hold"];
-    assert!(hold["ttl"].is_null(), "the log has dropped how the session began: {after}");
+    assert!(hold["ttl"].is_null(), "the log has dropped the start of the session: {after}");
     assert_eq!((&hold["grantedTime"], &after["lock"]["holders"][0]["grantedAt"]), (granted, granted));
     assert_eq!(&command_line.json(0, &["get", "nightly"]).await["lock"]["holders"][0]["grantedAt"], granted);
     let output = within(command_line.start(&["why", "nightly"]).unwrap().wait_with_output()).await.unwrap();
@@ -161,100 +161,100 @@ async fn locks(calls: &Calls) -> Vec<Lock> {
     calls.locks.clone().list_locks(ListLocksRequest::default()).await.unwrap().into_inner().locks
 }
 
-async fn a_wait_goes_on_when_its_server_is_killed(store: Store) {
+async fn wait_survives_the_kill_of_its_server(store: Store) {
     let mut pair = Pair::first_of(store, None, &store.fresh().await.unwrap()).await;
-    let (scene, guard) = Scene::set(&mut pair).await;
+    let (contention, guard) = Contention::start(&mut pair).await;
     pair.kill_first().await;
-    let calls = pair.go_on().await;
-    // Its session has moved, together with the place in the queue.
-    wait_until(PATIENCE, "the sessions have come over", async || {
+    let calls = pair.fail_over().await;
+    // The session has moved, and the claim has kept its position in the queue.
+    wait_until(PATIENCE, "the sessions have moved", async || {
         let listed = calls.sessions.clone().list_sessions(ListSessionsRequest::default()).await.unwrap();
         let sessions = listed.into_inner().sessions;
         sessions.len() == 2 && sessions.iter().all(|session| session.remaining.is_some())
     })
     .await;
-    assert_eq!(calls.lock("job").await.unwrap().waiters[0].id, scene.claim);
-    scene.check(&calls, tokio::spawn(guard.release())).await;
+    assert_eq!(calls.lock("job").await.unwrap().waiters[0].id, contention.claim);
+    contention.check(&calls, tokio::spawn(guard.release())).await;
 }
 
-async fn a_server_that_is_killed_around_a_grant_leaves_one_grant(store: Store) {
+async fn server_killed_around_a_grant_leaves_one_grant(store: Store) {
     for number in 0..tries() {
         let mut pair = Pair::first_of(store, None, &store.fresh().await.unwrap()).await;
-        let (scene, guard) = Scene::set(&mut pair).await;
+        let (contention, guard) = Contention::start(&mut pair).await;
         let released = tokio::spawn(guard.release());
         // At a different moment in each attempt: before it has sent the request to the database, during the commit,
-        // after its answer.
+        // after its reply.
         tokio::time::sleep(Duration::from_millis(2) * number).await;
         pair.kill_first().await;
-        scene.check(&pair.go_on().await, released).await;
+        contention.check(&pair.fail_over().await, released).await;
     }
 }
 
-/// The fate of a server that does not know whether its grant is committed.
+/// The fault of a server that does not know whether its grant is committed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum Fault {
     /// It is killed, and never learns the outcome.
     Killed,
     /// It loses its connections, notices that the outcome is unknown, and then learns it.
     CutOff,
 }
 
-/// A grant that is committed without an answer to the server.
-async fn in_doubt(store: Store, fate: Fate) {
+/// A grant that is committed without a reply to the server.
+async fn in_doubt(store: Store, fault: Fault) {
     for _ in 0..ATTEMPTS {
         let options = store.fresh().await.unwrap();
-        let wire = Wire::to(options.store_url.as_ref().unwrap()).await.unwrap();
-        let mut pair = Pair::first_of(store, Some(&wire), &options).await;
-        let (scene, guard) = Scene::set(&mut pair).await;
-        let calls = pair.go_on().await;
-        wire.keep_answers();
+        let proxy = DatabaseProxy::start(options.store_url.as_ref().unwrap()).await.unwrap();
+        let mut pair = Pair::first_of(store, Some(&proxy), &options).await;
+        let (contention, guard) = Contention::start(&mut pair).await;
+        let calls = pair.fail_over().await;
+        proxy.hold_replies();
         let released = tokio::spawn(guard.release());
         let granted = async {
-            while calls.lock("job").await.unwrap().holders[0].session_id != scene.session.id() {
+            while calls.lock("job").await.unwrap().holders[0].session_id != contention.session.id() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        // False if the server happened to be waiting for another answer, before which it could not send this request.
+        // False if the server happened to be waiting for another reply, before which it could not send this request.
         let committed = tokio::time::timeout(TTL, granted).await.is_ok();
-        assert!(!scene.asked.is_finished() && !released.is_finished(), "nobody can have been told");
-        match fate {
-            Fate::Killed => pair.kill_first().await,
-            Fate::CutOff => {
-                wire.cut();
-                wait_until(PATIENCE, "it says that it does not know", async || {
+        assert!(!contention.acquire.is_finished() && !released.is_finished(), "no caller can have received a reply");
+        match fault {
+            Fault::Killed => pair.kill_first().await,
+            Fault::CutOff => {
+                proxy.cut();
+                wait_until(PATIENCE, "it checks whether the batch was committed", async || {
                     let log = std::fs::read_to_string(pair.first.log_file()).unwrap();
                     !committed || log.contains("checking whether a batch was committed")
                 })
                 .await;
-                wire.heal();
+                proxy.heal();
             }
         }
-        scene.check(&calls, released).await;
+        contention.check(&calls, released).await;
         if committed {
             return;
         }
     }
-    panic!("not once was the grant committed before its server lost the database");
+    panic!("the grant was never committed before its server lost the database");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_is_killed_in_doubt_of_a_grant_leaves_one_grant_on_postgres() {
-    in_doubt(Store::Postgres, Fate::Killed).await;
+async fn server_killed_in_doubt_of_a_grant_leaves_one_grant_on_postgres() {
+    in_doubt(Store::Postgres, Fault::Killed).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_is_killed_in_doubt_of_a_grant_leaves_one_grant_on_mariadb() {
-    in_doubt(Store::MariaDb, Fate::Killed).await;
+async fn server_killed_in_doubt_of_a_grant_leaves_one_grant_on_mariadb() {
+    in_doubt(Store::MariaDb, Fault::Killed).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_in_doubt_of_a_grant_says_nothing_before_it_knows_on_postgres() {
-    in_doubt(Store::Postgres, Fate::CutOff).await;
+async fn server_in_doubt_of_a_grant_does_not_reply_on_postgres() {
+    in_doubt(Store::Postgres, Fault::CutOff).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_in_doubt_of_a_grant_says_nothing_before_it_knows_on_mariadb() {
-    in_doubt(Store::MariaDb, Fate::CutOff).await;
+async fn server_in_doubt_of_a_grant_does_not_reply_on_mariadb() {
+    in_doubt(Store::MariaDb, Fault::CutOff).await;
 }
 
 /// Candidates that wait for a lock held by another session, and that session's token.
@@ -263,7 +263,7 @@ async fn candidates(store: Store) -> (Tenured, Calls, Contest, u64) {
     let calls = Calls::connect(&server.url()).await.unwrap();
     let token = calls.try_lock(LOCK, "holder", LONG).await.unwrap().token;
     let contest = Contest::start(CANDIDATE, &[server.url()], TTL, LONG, 3).unwrap();
-    wait_until(PATIENCE, "all wait", async || calls.lock(LOCK).await.unwrap().waiter_count == 3).await;
+    wait_until(PATIENCE, "all candidates wait", async || calls.lock(LOCK).await.unwrap().waiter_count == 3).await;
     (server, calls, contest, token)
 }
 
@@ -273,8 +273,8 @@ async fn next_works(calls: &Calls, contest: &Contest, since: Duration, dead: &[u
     assert!(!dead.contains(&works.process));
     let took = works.at - since;
     println!("from the death to the work of another: {took:?}");
-    assert!(took < TTL * 3, "the dead were in the way for {took:?}");
-    wait_until(PATIENCE, "nothing is left of the dead", async || {
+    assert!(took < TTL * 3, "dead processes blocked the lock for {took:?}");
+    wait_until(PATIENCE, "no claim of a dead process is left", async || {
         let lock = calls.lock(LOCK).await.unwrap();
         let dead = dead.iter().map(ToString::to_string).collect::<Vec<_>>();
         lock.holders.iter().chain(&lock.waiters).all(|claim| !dead.contains(&claim.owner))
@@ -283,7 +283,7 @@ async fn next_works(calls: &Calls, contest: &Contest, since: Duration, dead: &[u
     contest.check();
 }
 
-async fn a_waiter_that_is_killed_is_not_in_the_way(store: Store) {
+async fn killed_waiter_blocks_no_other(store: Store) {
     let (_server, calls, mut contest, token) = candidates(store).await;
     let dead = owners(&calls).await[..2].to_vec();
     for process in &dead {
@@ -294,14 +294,18 @@ async fn a_waiter_that_is_killed_is_not_in_the_way(store: Store) {
     next_works(&calls, &contest, died, &dead).await;
 }
 
-async fn a_waiter_that_is_killed_before_it_hears_of_its_grant_is_not_in_the_way(store: Store) {
+async fn waiter_killed_before_its_grant_arrives_blocks_no_other(store: Store) {
     let (_server, calls, mut contest, token) = candidates(store).await;
     let first = owners(&calls).await[0];
     let pid = Pid::from_raw(first.try_into().unwrap()).unwrap();
     kill_process(pid, Signal::STOP).unwrap();
     let froze = clock();
     calls.release(LOCK, "holder", token).await.unwrap();
-    assert_eq!(calls.lock(LOCK).await.unwrap().holders[0].owner, first.to_string(), "it is granted the lock");
+    assert_eq!(
+        calls.lock(LOCK).await.unwrap().holders[0].owner,
+        first.to_string(),
+        "the frozen waiter is granted the lock"
+    );
     contest.kill(first).unwrap();
     next_works(&calls, &contest, froze, &[first]).await;
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use tenure_e2e::{Calls, Copy, Store, on_every_store, refused};
+use tenure_e2e::{Calls, Instance, Store, on_every_store, rejection};
 use tenure_harness::{built, wait_until};
 use tenure_proto::v1::watch_response::Kind;
 use tenure_proto::v1::{
@@ -14,9 +14,9 @@ use tenure_proto::v1::{
 use tonic::{Code, Streaming};
 
 on_every_store!(
-    a_total_is_shared_as_clients_come_and_go,
-    the_shares_make_the_total_exactly,
-    a_leader_that_was_frozen_assigns_nothing_any_more
+    total_is_divided_among_the_live_members,
+    shares_add_up_to_the_total,
+    assignment_of_a_former_leader_is_rejected
 );
 
 const GROUP: &str = "throughput";
@@ -51,25 +51,25 @@ const TABLE: [(Step, [Option<u64>; 5]); 8] = [
 struct Clients<'a> {
     calls: &'a Calls,
     url: String,
-    divides: &'static [&'static str],
+    mode: &'static [&'static str],
     total: u64,
-    running: [Option<Copy>; 5],
+    running: [Option<Instance>; 5],
 }
 
 impl<'a> Clients<'a> {
-    async fn new(calls: &'a Calls, url: String, divides: &'static [&'static str]) -> Self {
-        let mut clients = Self { calls, url, divides, total: 0, running: Default::default() };
-        clients.go(Total(1000)).await;
+    async fn new(calls: &'a Calls, url: String, mode: &'static [&'static str]) -> Self {
+        let mut clients = Self { calls, url, mode, total: 0, running: Default::default() };
+        clients.apply(Total(1000)).await;
         clients
     }
 
-    async fn go(&mut self, step: Step) {
+    async fn apply(&mut self, step: Step) {
         match step {
             Up(number) => {
                 let program = built("examples/group_throughput").expect("run `cargo build --examples`");
                 let name = format!("c{number}");
-                let arguments = [&[name.as_str()], self.divides].concat();
-                self.running[number - 1] = Some(Copy::start(&program, &arguments, &self.url).unwrap());
+                let arguments = [&[name.as_str()], self.mode].concat();
+                self.running[number - 1] = Some(Instance::start(&program, &arguments, &self.url).unwrap());
             }
             Killed(number) => {
                 let client = self.running[number - 1].take().unwrap();
@@ -95,8 +95,8 @@ impl<'a> Clients<'a> {
     /// The shares that the clients report for the current group, once all of them do.
     async fn shares(&self) -> Option<Vec<u64>> {
         let end = format!(" of={} members={} ", self.total, self.count());
-        let share = |client: &Copy| {
-            let last = client.last();
+        let share = |client: &Instance| {
+            let last = client.last_line();
             last.contains(&end).then(|| last.split([' ', '=']).nth(1)?.parse().ok())?
         };
         self.running.iter().flatten().map(share).collect()
@@ -128,29 +128,29 @@ async fn get(calls: &Calls) -> Group {
     calls.groups.clone().get_group(request).await.unwrap().into_inner().group.unwrap()
 }
 
-async fn a_total_is_shared_as_clients_come_and_go(store: Store) {
+async fn total_is_divided_among_the_live_members(store: Store) {
     let server = store.server().await.unwrap();
     let calls = Calls::connect(&server.url()).await.unwrap();
     let mut clients = Clients::new(&calls, server.url(), &[]).await;
     let mut tokens = Vec::new();
     for (step, shares) in TABLE {
-        clients.go(step).await;
+        clients.apply(step).await;
         let leader = shares.iter().position(Option::is_some);
         for (number, share) in shares.iter().enumerate() {
             if let (Some(client), Some(share)) = (&clients.running[number], share) {
-                client.comes_to(&clients.report(*share, Some(number) == leader)).await;
+                client.wait_for_last_line(&clients.report(*share, Some(number) == leader)).await;
             }
         }
         // The server reports the same members, in the order of joining.
         let group = get(&calls).await;
-        let said: Vec<(String, String)> = group
+        let reported: Vec<(String, String)> = group
             .members
             .iter()
             .map(|member| (member.owner.clone(), member.assignment.clone().unwrap_or_default()))
             .collect();
         let expected: Vec<(String, String)> =
             (1..).zip(shares).filter_map(|(number, share)| Some((format!("c{number}"), share?.to_string()))).collect();
-        assert_eq!(said, expected, "after {step:?}");
+        assert_eq!(reported, expected, "after {step:?}");
         let leading = group.leader.unwrap();
         assert_eq!(leading.owner, format!("c{}", leader.unwrap() + 1), "after {step:?}");
         tokens.push(leading.token);
@@ -161,19 +161,19 @@ async fn a_total_is_shared_as_clients_come_and_go(store: Store) {
     assert_eq!(tokens.len(), 2, "c1 led, and then c2");
 }
 
-async fn the_shares_make_the_total_exactly(store: Store) {
+async fn shares_add_up_to_the_total(store: Store) {
     let server = store.server().await.unwrap();
     let calls = Calls::connect(&server.url()).await.unwrap();
     let mut clients = Clients::new(&calls, server.url(), &["exact"]).await;
     for (step, _) in TABLE {
-        clients.go(step).await;
+        clients.apply(step).await;
         let what = format!("shares of {} for {} clients after {step:?}", clients.total, clients.count());
         wait_until(PATIENCE, &what, async || clients.shares().await.is_some()).await;
         let shares = clients.shares().await.unwrap();
         assert_eq!(shares.iter().sum::<u64>(), clients.total, "{step:?}: {shares:?}");
         let (least, most) = (shares.iter().min().unwrap(), shares.iter().max().unwrap());
         assert!(most - least <= 1, "{step:?}: {shares:?}");
-        assert!(shares.is_sorted_by(|one, next| one >= next), "{step:?}: who joined first has more: {shares:?}");
+        assert!(shares.is_sorted_by(|one, next| one >= next), "{step:?}: older members have larger shares: {shares:?}");
         println!("{step:?}: {shares:?}");
     }
 }
@@ -183,11 +183,11 @@ async fn events_until(watch: &mut Streaming<tenure_proto::v1::WatchResponse>, re
     let mut events = Vec::new();
     let reading = async {
         loop {
-            let told = watch.message().await.unwrap().unwrap();
-            if let Some(Kind::Events(told)) = told.kind {
-                events.extend(told.group_events);
+            let response = watch.message().await.unwrap().unwrap();
+            if let Some(Kind::Events(batch)) = response.kind {
+                events.extend(batch.group_events);
             }
-            if told.revision >= revision {
+            if response.revision >= revision {
                 return;
             }
         }
@@ -196,7 +196,7 @@ async fn events_until(watch: &mut Streaming<tenure_proto::v1::WatchResponse>, re
     events
 }
 
-async fn a_leader_that_was_frozen_assigns_nothing_any_more(store: Store) {
+async fn assignment_of_a_former_leader_is_rejected(store: Store) {
     let server = store.server().await.unwrap();
     let calls = Calls::connect(&server.url()).await.unwrap();
     configure(&calls, "1000").await;
@@ -204,24 +204,24 @@ async fn a_leader_that_was_frozen_assigns_nothing_any_more(store: Store) {
     let mut watch = calls.watches.clone().watch(request).await.unwrap().into_inner();
     let url = server.url();
     let arguments = [url.as_str(), GROUP, "2000"];
-    let mut first = Copy::start(Path::new(MEMBER), &arguments, &url).unwrap();
-    first.comes_to("share 1000 leader").await;
-    let second = Copy::start(Path::new(MEMBER), &arguments, &url).unwrap();
-    second.comes_to("share 500 member").await;
+    let mut first = Instance::start(Path::new(MEMBER), &arguments, &url).unwrap();
+    first.wait_for_last_line("share 1000 leader").await;
+    let second = Instance::start(Path::new(MEMBER), &arguments, &url).unwrap();
+    second.wait_for_last_line("share 500 member").await;
     let deposed = get(&calls).await;
     let late = deposed.leader.clone().unwrap();
 
     // Frozen for longer than its TTL, with a pending assignment that it resumes on waking.
     first.signal(Signal::STOP).unwrap();
-    first.tell("assign").unwrap();
-    second.comes_to("share 1000 leader").await;
+    first.send("assign").unwrap();
+    second.wait_for_last_line("share 1000 leader").await;
     let before = get(&calls).await;
     first.signal(Signal::CONT).unwrap();
-    first.says("refused NOT_LEADER").await;
+    first.wait_for_line("refused NOT_LEADER").await;
 
     // It rejoins as a new member, behind the current leader.
-    first.says("share 500 member").await;
-    second.comes_to("share 500 leader").await;
+    first.wait_for_line("share 500 member").await;
+    second.wait_for_last_line("share 500 leader").await;
     let after = get(&calls).await;
     assert_eq!(after.leader, before.leader);
     assert!(after.members.last().unwrap().number > before.membership_revision);
@@ -238,11 +238,11 @@ async fn a_leader_that_was_frozen_assigns_nothing_any_more(store: Store) {
             assignments: after.members.iter().map(|member| (member.number, "late".to_owned())).collect(),
             ..AssignGroupRequest::default()
         };
-        let refusal = refused(calls.groups.clone().assign_group(request).await);
-        assert_eq!((refusal.code, refusal.reason.as_str()), (Code::FailedPrecondition, "NOT_LEADER"));
-        assert_eq!(refusal.fact("leader"), after.leader.as_ref().unwrap().session_id);
+        let rejected = rejection(calls.groups.clone().assign_group(request).await);
+        assert_eq!((rejected.code, rejected.reason.as_str()), (Code::FailedPrecondition, "NOT_LEADER"));
+        assert_eq!(rejected.fact("leader"), after.leader.as_ref().unwrap().session_id);
     }
-    assert_eq!(get(&calls).await, after, "they changed nothing");
+    assert_eq!(get(&calls).await, after, "rejected assignments have no effect");
 
     // No assignment in the log was made by a non-leader.
     let (mut token, mut assigned) = (0, 0);

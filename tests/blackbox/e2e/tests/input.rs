@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use prost_types::Duration as Wire;
-use tenure_e2e::{Calls, Refused, Store, on_every_store, refused, seconds};
+use prost_types::Duration as ProtoDuration;
+use tenure_e2e::{Calls, Rejection, Store, on_every_store, rejection, seconds};
 use tenure_proto::v1::{
     AcquireRequest, AcquireResponse, EvictRequest, GetSessionRequest, ListLocksRequest, ListSessionsRequest,
     OpenSessionRequest, ReleaseRequest, RenewRequest, WatchRequest,
@@ -13,17 +13,17 @@ use tonic::Code;
 use tonic::client::Grpc;
 use tonic::codegen::http::uri::PathAndQuery;
 
-on_every_store!(bad_input_is_refused_by_name_and_changes_nothing, names_that_look_alike_are_different_locks);
+on_every_store!(bad_input_is_rejected_by_field_without_effect, similar_names_are_different_locks);
 
 const TTL: Duration = Duration::from_secs(60);
 
 /// A valid Acquire.
-fn fine() -> AcquireRequest {
+fn valid_acquire() -> AcquireRequest {
     AcquireRequest {
         names: vec!["fine".into()],
         session_id: "fine".into(),
         ttl: Some(seconds(60.0)),
-        wait: Some(Wire::default()),
+        wait: Some(ProtoDuration::default()),
         ..AcquireRequest::default()
     }
 }
@@ -31,29 +31,37 @@ fn fine() -> AcquireRequest {
 /// Invalid Acquires: the request, the field to be named, and a part of the bound.
 fn bad_acquires() -> Vec<(AcquireRequest, &'static str, &'static str)> {
     let long = "x".repeat(256);
-    let named = |names: &[&str]| AcquireRequest { names: names.iter().map(|&n| n.to_owned()).collect(), ..fine() };
-    let ttl = |seconds: i64, nanos: i32| AcquireRequest { ttl: Some(Wire { seconds, nanos }), ..fine() };
-    let wait = |seconds: i64, nanos: i32| AcquireRequest { wait: Some(Wire { seconds, nanos }), ..fine() };
-    let grace = |seconds: i64, nanos: i32| AcquireRequest { disconnect_grace: Some(Wire { seconds, nanos }), ..fine() };
-    let hold = |seconds: i64| AcquireRequest { min_hold: Some(Wire { seconds, nanos: 0 }), ..fine() };
+    let named =
+        |names: &[&str]| AcquireRequest { names: names.iter().map(|&n| n.to_owned()).collect(), ..valid_acquire() };
+    let ttl =
+        |seconds: i64, nanos: i32| AcquireRequest { ttl: Some(ProtoDuration { seconds, nanos }), ..valid_acquire() };
+    let wait =
+        |seconds: i64, nanos: i32| AcquireRequest { wait: Some(ProtoDuration { seconds, nanos }), ..valid_acquire() };
+    let grace = |seconds: i64, nanos: i32| AcquireRequest {
+        disconnect_grace: Some(ProtoDuration { seconds, nanos }),
+        ..valid_acquire()
+    };
+    let hold = |seconds: i64| AcquireRequest { min_hold: Some(ProtoDuration { seconds, nanos: 0 }), ..valid_acquire() };
     let many: Vec<String> = (0..17).map(|number| format!("name {number}")).collect();
-    let labels =
-        |key: &str, value: &str| AcquireRequest { metadata: [(key.to_owned(), value.to_owned())].into(), ..fine() };
+    let labels = |key: &str, value: &str| AcquireRequest {
+        metadata: [(key.to_owned(), value.to_owned())].into(),
+        ..valid_acquire()
+    };
     vec![
         (named(&[]), "names", "1 to 16"),
-        (AcquireRequest { names: many, ..fine() }, "names", "1 to 16"),
+        (AcquireRequest { names: many, ..valid_acquire() }, "names", "1 to 16"),
         (named(&["a", "a"]), "names", "twice"),
         (named(&[""]), "names[0]", "1 to 255 bytes"),
         (named(&["a", &long]), "names[1]", "1 to 255 bytes, not 256"),
         (named(&["tab\there"]), "names[0]", "control"),
         (named(&["nul\0"]), "names[0]", "control"),
         (named(&["next line \u{85}"]), "names[0]", "control"),
-        (AcquireRequest { namespace: "Not_Lower".into(), ..fine() }, "namespace", "1 to 63 of a-z"),
-        (AcquireRequest { namespace: "x".repeat(64), ..fine() }, "namespace", "1 to 63 of a-z"),
-        (AcquireRequest { session_id: "x".repeat(129), ..fine() }, "session_id", "1 to 128 bytes"),
-        (AcquireRequest { session_id: "line\nfeed".into(), ..fine() }, "session_id", "control"),
-        (AcquireRequest { session_id: String::new(), ttl: None, ..fine() }, "session_id", "ttl"),
-        (AcquireRequest { owner: long.clone(), ..fine() }, "owner", "0 to 255 bytes"),
+        (AcquireRequest { namespace: "Not_Lower".into(), ..valid_acquire() }, "namespace", "1 to 63 of a-z"),
+        (AcquireRequest { namespace: "x".repeat(64), ..valid_acquire() }, "namespace", "1 to 63 of a-z"),
+        (AcquireRequest { session_id: "x".repeat(129), ..valid_acquire() }, "session_id", "1 to 128 bytes"),
+        (AcquireRequest { session_id: "line\nfeed".into(), ..valid_acquire() }, "session_id", "control"),
+        (AcquireRequest { session_id: String::new(), ttl: None, ..valid_acquire() }, "session_id", "ttl"),
+        (AcquireRequest { owner: long.clone(), ..valid_acquire() }, "owner", "0 to 255 bytes"),
         (ttl(0, 0), "ttl", "500ms to 86400s"),
         (ttl(0, 499_999_999), "ttl", "500ms to 86400s"),
         (ttl(86_400, 1), "ttl", "500ms to 86400s"),
@@ -74,15 +82,15 @@ fn bad_acquires() -> Vec<(AcquireRequest, &'static str, &'static str)> {
         (hold(-1), "min_hold", "negative"),
         (hold(86_401), "min_hold", "24 hours"),
         (hold(i64::MAX), "min_hold", "24 hours"),
-        (AcquireRequest { priority: 1001, ..fine() }, "priority", "-1000 to 1000"),
-        (AcquireRequest { priority: i32::MIN, ..fine() }, "priority", "-1000 to 1000"),
+        (AcquireRequest { priority: 1001, ..valid_acquire() }, "priority", "-1000 to 1000"),
+        (AcquireRequest { priority: i32::MIN, ..valid_acquire() }, "priority", "-1000 to 1000"),
         (labels("", "value"), "metadata", "1 to 4096"),
         (labels("key", &"x".repeat(4094)), "metadata", "4096 bytes"),
         (labels("key", "nul\0"), "metadata", "control"),
     ]
 }
 
-async fn bad_input_is_refused_by_name_and_changes_nothing(store: Store) {
+async fn bad_input_is_rejected_by_field_without_effect(store: Store) {
     let server = store.server().await.unwrap();
     let calls = Calls::connect(&server.url()).await.unwrap();
     let token = calls.try_lock("held", "holder", TTL).await.unwrap().token;
@@ -90,30 +98,30 @@ async fn bad_input_is_refused_by_name_and_changes_nothing(store: Store) {
     let before = calls.revision().await.unwrap();
 
     for (request, field, bound) in bad_acquires() {
-        assert_invalid(&refused(calls.acquire(request.clone()).await), field, bound, &request);
+        assert_invalid(&rejection(calls.acquire(request.clone()).await), field, bound, &request);
     }
-    let invalid_utf8 = refused(acquire_bytes(&calls, b"caf\xe9").await);
+    let invalid_utf8 = rejection(acquire_bytes(&calls, b"caf\xe9").await);
     assert_invalid(&invalid_utf8, "names", "UTF-8", &"not UTF-8");
 
     let mut sessions = calls.sessions.clone();
     let open = OpenSessionRequest { session_id: "new".into(), ..OpenSessionRequest::default() };
-    assert_invalid(&refused(sessions.open_session(open.clone()).await), "ttl", "500ms to 86400s", &"no ttl");
+    assert_invalid(&rejection(sessions.open_session(open.clone()).await), "ttl", "500ms to 86400s", &"no ttl");
     let open = OpenSessionRequest { ttl: Some(seconds(1.0)), disconnect_grace: Some(seconds(1.001)), ..open };
-    assert_invalid(&refused(sessions.open_session(open).await), "disconnect_grace", "to the ttl (1s)", &"too long");
+    assert_invalid(&rejection(sessions.open_session(open).await), "disconnect_grace", "to the ttl (1s)", &"too long");
     let get = GetSessionRequest { session_id: String::new(), ..GetSessionRequest::default() };
-    assert_invalid(&refused(sessions.get_session(get).await), "session_id", "1 to 128", &"no id");
+    assert_invalid(&rejection(sessions.get_session(get).await), "session_id", "1 to 128", &"no id");
 
     bad_tokens(&calls, token, other).await;
     unknown_sessions(&calls).await;
     bad_pages(&calls).await;
 
     let watch = WatchRequest { after_revision: before + 1, ..WatchRequest::default() };
-    let refusal = refused(calls.watches.clone().watch(watch).await);
-    assert_invalid(&refusal, "after_revision", &format!("at most {before}"), &"future revision");
+    let rejected = rejection(calls.watches.clone().watch(watch).await);
+    assert_invalid(&rejected, "after_revision", &format!("at most {before}"), &"future revision");
     let watch = WatchRequest { names: vec![String::new()], ..WatchRequest::default() };
-    assert_invalid(&refused(calls.watches.clone().watch(watch).await), "names[0]", "1 to 255", &"empty name");
+    assert_invalid(&rejection(calls.watches.clone().watch(watch).await), "names[0]", "1 to 255", &"empty name");
 
-    assert_eq!(calls.revision().await.unwrap(), before, "something was changed");
+    assert_eq!(calls.revision().await.unwrap(), before, "bad input had an effect");
     assert_eq!(calls.lock("held").await.unwrap().holders[0].token, token);
     assert_eq!(calls.lock("fine").await.unwrap().holders, []);
 }
@@ -121,35 +129,35 @@ async fn bad_input_is_refused_by_name_and_changes_nothing(store: Store) {
 async fn bad_tokens(calls: &Calls, token: u64, other: u64) {
     let head = calls.revision().await.unwrap();
     for (bad, bound) in [(0, "1 to".to_owned()), (u64::MAX, "1 to".to_owned()), (head + 1, format!("at most {head}"))] {
-        assert_invalid(&refused(calls.release("held", "holder", bad).await), "token", &bound, &bad);
+        assert_invalid(&rejection(calls.release("held", "holder", bad).await), "token", &bound, &bad);
     }
     // The token of another lock, and one that never was a token of this session.
     for wrong in [other, token - 1] {
-        let refusal = refused(calls.release("held", "holder", wrong).await);
-        assert_eq!((refusal.code, refusal.reason.as_str()), (Code::FailedPrecondition, "TOKEN_MISMATCH"));
-        assert_eq!(refusal.fact("token"), wrong.to_string());
+        let rejected = rejection(calls.release("held", "holder", wrong).await);
+        assert_eq!((rejected.code, rejected.reason.as_str()), (Code::FailedPrecondition, "TOKEN_MISMATCH"));
+        assert_eq!(rejected.fact("token"), wrong.to_string());
     }
-    let refusal = refused(calls.release("held", "other", token).await);
-    assert_eq!(refusal.reason, "NOT_HOLDER");
-    assert_eq!((refusal.fact("name"), refusal.fact("holder")), ("held", "holder"));
+    let rejected = rejection(calls.release("held", "other", token).await);
+    assert_eq!(rejected.reason, "NOT_HOLDER");
+    assert_eq!((rejected.fact("name"), rejected.fact("holder")), ("held", "holder"));
     let no_name = ReleaseRequest { session_id: "holder".into(), token, ..ReleaseRequest::default() };
-    assert_invalid(&refused(calls.locks.clone().release(no_name).await), "name", "1 to 255", &"no name");
+    assert_invalid(&rejection(calls.locks.clone().release(no_name).await), "name", "1 to 255", &"no name");
     let evict = EvictRequest { name: "held".into(), ..EvictRequest::default() };
-    assert_invalid(&refused(calls.locks.clone().evict(evict).await), "operator", "1 to 255", &"no operator");
+    assert_invalid(&rejection(calls.locks.clone().evict(evict).await), "operator", "1 to 255", &"no operator");
 }
 
 async fn unknown_sessions(calls: &Calls) {
     let mut sessions = calls.sessions.clone();
-    let id = || "nobody".to_owned();
-    let refusals = [
-        refused(calls.acquire(AcquireRequest { session_id: id(), ttl: None, ..fine() }).await),
-        refused(calls.release("held", "nobody", 1).await),
-        refused(sessions.renew(RenewRequest { session_id: id(), ..RenewRequest::default() }).await),
-        refused(sessions.get_session(GetSessionRequest { session_id: id(), ..GetSessionRequest::default() }).await),
+    let id = || "unknown".to_owned();
+    let rejections = [
+        rejection(calls.acquire(AcquireRequest { session_id: id(), ttl: None, ..valid_acquire() }).await),
+        rejection(calls.release("held", "unknown", 1).await),
+        rejection(sessions.renew(RenewRequest { session_id: id(), ..RenewRequest::default() }).await),
+        rejection(sessions.get_session(GetSessionRequest { session_id: id(), ..GetSessionRequest::default() }).await),
     ];
-    for refusal in refusals {
-        assert_eq!((refusal.code, refusal.reason.as_str()), (Code::NotFound, "SESSION_NOT_FOUND"), "{refusal:?}");
-        assert_eq!(refusal.fact("session_id"), "nobody");
+    for rejected in rejections {
+        assert_eq!((rejected.code, rejected.reason.as_str()), (Code::NotFound, "SESSION_NOT_FOUND"), "{rejected:?}");
+        assert_eq!(rejected.fact("session_id"), "unknown");
     }
 }
 
@@ -161,23 +169,23 @@ async fn bad_pages(calls: &Calls) {
     // Page tokens of a list with another prefix, of no list, and a corrupted one.
     for (token, prefix) in [(page.next_page_token.clone(), "h"), ("forged".into(), ""), ("!".into(), "")] {
         let request = ListLocksRequest { page_token: token, prefix: prefix.into(), ..ListLocksRequest::default() };
-        assert_invalid(&refused(locks.list_locks(request).await), "page_token", "next_page_token", &prefix);
+        assert_invalid(&rejection(locks.list_locks(request).await), "page_token", "next_page_token", &prefix);
     }
     let request = ListSessionsRequest { page_token: page.next_page_token, ..ListSessionsRequest::default() };
-    let refusal = refused(calls.sessions.clone().list_sessions(request).await);
-    assert_invalid(&refusal, "page_token", "next_page_token", &"of another list");
+    let rejected = rejection(calls.sessions.clone().list_sessions(request).await);
+    assert_invalid(&rejected, "page_token", "next_page_token", &"of another list");
     for page_size in [-1, 1001, i32::MIN] {
         let request = ListLocksRequest { page_size, ..ListLocksRequest::default() };
-        assert_invalid(&refused(locks.list_locks(request).await), "page_size", "0 to 1000", &page_size);
+        assert_invalid(&rejection(locks.list_locks(request).await), "page_size", "0 to 1000", &page_size);
     }
 }
 
 #[track_caller]
-fn assert_invalid(refusal: &Refused, field: &str, bound: &str, what: &dyn std::fmt::Debug) {
-    let seen = (refusal.code, refusal.reason.as_str(), refusal.fact("field"));
-    assert_eq!(seen, (Code::InvalidArgument, "INVALID_FIELD", field), "{what:?}: {refusal:?}");
-    assert!(refusal.fact("bound").contains(bound), "{what:?}: {refusal:?}");
-    assert!(refusal.message.contains(field), "{what:?}: {refusal:?}");
+fn assert_invalid(rejected: &Rejection, field: &str, bound: &str, what: &dyn std::fmt::Debug) {
+    let seen = (rejected.code, rejected.reason.as_str(), rejected.fact("field"));
+    assert_eq!(seen, (Code::InvalidArgument, "INVALID_FIELD", field), "{what:?}: {rejected:?}");
+    assert!(rejected.fact("bound").contains(bound), "{what:?}: {rejected:?}");
+    assert!(rejected.message.contains(field), "{what:?}: {rejected:?}");
 }
 
 /// An Acquire that no generated code would send: its name may be any bytes.
@@ -189,7 +197,7 @@ async fn acquire_bytes(calls: &Calls, name: &[u8]) -> Result<AcquireResponse, to
         #[prost(string, tag = "3")]
         session_id: String,
         #[prost(message, optional, tag = "4")]
-        ttl: Option<Wire>,
+        ttl: Option<ProtoDuration>,
     }
     let request = Bytes { names: vec![name.to_vec()], session_id: "fine".into(), ttl: Some(seconds(60.0)) };
     let mut grpc = Grpc::new(calls.channel.clone());
@@ -199,7 +207,7 @@ async fn acquire_bytes(calls: &Calls, name: &[u8]) -> Result<AcquireResponse, to
     Ok(grpc.unary(tonic::Request::new(request), path, codec).await?.into_inner())
 }
 
-async fn names_that_look_alike_are_different_locks(store: Store) {
+async fn similar_names_are_different_locks(store: Store) {
     let mut server = store.server().await.unwrap();
     let calls = Calls::connect(&server.url()).await.unwrap();
     let alike = [
@@ -216,8 +224,8 @@ async fn names_that_look_alike_are_different_locks(store: Store) {
         "strasse",
     ];
     for name in alike {
-        // Session ids have the same problem.
-        assert!(calls.try_lock(name, name, TTL).await.unwrap().acquired, "{name:?} is taken");
+        // Session ids must be distinguished likewise.
+        assert!(calls.try_lock(name, name, TTL).await.unwrap().acquired, "{name:?} is held already");
     }
     let mut expected: Vec<&str> = alike.to_vec();
     expected.sort_unstable();

@@ -23,7 +23,7 @@ struct Issuer {
     authority: Authority,
     url: String,
     key: EncodingKey,
-    answer: Arc<Mutex<String>>,
+    response: Arc<Mutex<String>>,
 }
 
 impl Issuer {
@@ -38,18 +38,18 @@ impl Issuer {
             builder.with_no_client_auth().with_single_cert(chain, PrivateKeyDer::from_pem_file(&files.key).unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("https://localhost:{}/keys", listener.local_addr().unwrap().port());
-        let answer = Arc::new(Mutex::new("HTTP/1.1 503 Not Yet\r\ncontent-length: 0\r\n\r\n".to_owned()));
-        tokio::spawn(tell(listener, TlsAcceptor::from(Arc::new(config.unwrap())), answer.clone()));
+        let response = Arc::new(Mutex::new("HTTP/1.1 503 Not Yet\r\ncontent-length: 0\r\n\r\n".to_owned()));
+        tokio::spawn(serve(listener, TlsAcceptor::from(Arc::new(config.unwrap())), response.clone()));
         let key = rcgen::KeyPair::generate().unwrap();
-        Self { authority, url, key: EncodingKey::from_ec_der(&key.serialize_der()), answer }
+        Self { authority, url, key: EncodingKey::from_ec_der(&key.serialize_der()), response }
     }
 
     /// From now on it serves its key.
-    fn tell_keys(&self) {
+    fn publish_keys(&self) {
         let mut key = Jwk::from_encoding_key(&self.key, Algorithm::ES256).unwrap();
         key.common.key_id = Some("first".to_owned());
         let keys = serde_json::to_string(&JwkSet { keys: vec![key] }).unwrap();
-        *self.answer.lock().unwrap() = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{keys}", keys.len());
+        *self.response.lock().unwrap() = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{keys}", keys.len());
     }
 
     fn token(&self) -> String {
@@ -60,11 +60,11 @@ impl Issuer {
     }
 }
 
-/// Answers every request with this.
-async fn tell(listener: TcpListener, acceptor: TlsAcceptor, answer: Arc<Mutex<String>>) {
+/// Sends this response to every request.
+async fn serve(listener: TcpListener, acceptor: TlsAcceptor, response: Arc<Mutex<String>>) {
     loop {
         let Ok((stream, _)) = listener.accept().await else { return };
-        let (acceptor, answer) = (acceptor.clone(), answer.clone());
+        let (acceptor, response) = (acceptor.clone(), response.clone());
         tokio::spawn(async move {
             let Ok(mut stream) = acceptor.accept(stream).await else { return };
             let mut request = Vec::new();
@@ -74,15 +74,15 @@ async fn tell(listener: TcpListener, acceptor: TlsAcceptor, answer: Arc<Mutex<St
                     Err(_) => return,
                 }
             }
-            let answer = answer.lock().unwrap().clone();
-            let _ = stream.write_all(answer.as_bytes()).await;
+            let response = response.lock().unwrap().clone();
+            let _ = stream.write_all(response.as_bytes()).await;
             let _ = stream.shutdown().await;
         });
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_are_fetched_from_a_url_as_soon_as_they_are_there() {
+async fn issuer_keys_are_fetched_when_available() {
     let issuer = Issuer::start().await;
     let mut options = TenuredOptions::default()
         .argument(format!("--jwt-keys={}", issuer.url))
@@ -90,16 +90,16 @@ async fn keys_are_fetched_from_a_url_as_soon_as_they_are_there() {
         .argument("--jwt-audience=tenure");
     options.environment.push(("SSL_CERT_FILE".to_owned(), issuer.authority.ca().display().to_string()));
     let server = Tenured::start(&options).await.unwrap();
-    let take = || async {
+    let acquire = || async {
         let client = Client::builder().endpoints([server.url()]).token(issuer.token()).connect().unwrap();
         client.lock("job").ttl(Duration::from_secs(10)).try_acquire().await
     };
-    match take().await {
-        Err(Error::Refused(refusal)) => {
-            assert_eq!((&refusal.reason, refusal.fact("rule")), (&Reason::Unauthenticated, Some("token-key")));
+    match acquire().await {
+        Err(Error::Refused(rejection)) => {
+            assert_eq!((&rejection.reason, rejection.fact("rule")), (&Reason::Unauthenticated, Some("token-key")));
         }
         other => panic!("without keys: {other:?}"),
     }
-    issuer.tell_keys();
-    wait_until(PATIENCE, "the keys are fetched", async || matches!(take().await, Ok(Attempt::Acquired(_)))).await;
+    issuer.publish_keys();
+    wait_until(PATIENCE, "the keys are fetched", async || matches!(acquire().await, Ok(Attempt::Acquired(_)))).await;
 }

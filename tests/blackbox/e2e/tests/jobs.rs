@@ -2,16 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use tenure_e2e::{Calls, Store, on_every_store, refused, seconds, tries};
+use tenure_e2e::{Calls, Store, on_every_store, rejection, seconds, tries};
 use tenure_harness::wait_until;
 use tenure_proto::v1::{AcquireRequest, ClaimState, GetSessionRequest};
 use tonic::Code;
 
 on_every_store!(
     one_of_four_hosts_runs_the_job,
-    releasing_what_is_not_held_and_what_has_expired_are_refused_differently,
-    a_minimum_hold_outlives_a_short_job,
-    a_waiter_is_woken_by_the_release
+    releases_of_unheld_and_expired_locks_are_rejected_differently,
+    minimum_hold_outlives_a_short_job,
+    release_wakes_the_waiter
 );
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -31,26 +31,28 @@ async fn one_of_four_hosts_runs_the_job(store: Store) {
         let calls = calls.clone();
         tokio::spawn(async move { calls.try_lock("nightly", host, MINUTE).await.unwrap() })
     });
-    let mut answers = Vec::new();
-    for answer in tries {
-        answers.push(answer.await.unwrap());
+    let mut replies = Vec::new();
+    for reply in tries {
+        replies.push(reply.await.unwrap());
     }
-    let (run, told): (Vec<_>, Vec<_>) = answers.into_iter().partition(|answer| answer.acquired);
+    let (run, others): (Vec<_>, Vec<_>) = replies.into_iter().partition(|reply| reply.acquired);
     let [winner] = &run[..] else { panic!("not exactly one runs: {run:?}") };
-    assert_eq!(told.len(), 3);
-    for answer in &told {
-        let holder = answer.holder.as_ref().unwrap();
+    assert_eq!(others.len(), 3);
+    for reply in &others {
+        let holder = reply.holder.as_ref().unwrap();
         assert_eq!(
             (&holder.session_id, &holder.owner, holder.token),
             (&winner.session_id, &winner.session_id, winner.token)
         );
-        assert_eq!(answer.token, 0);
+        assert_eq!(reply.token, 0);
     }
 
     // A repeated request of the same owner extends the same hold.
     let owner = &winner.session_id;
-    wait_until(PATIENCE, "time passes", async || remaining(&calls, owner).await < MINUTE - Duration::from_millis(50))
-        .await;
+    wait_until(PATIENCE, "the remaining time shrinks", async || {
+        remaining(&calls, owner).await < MINUTE - Duration::from_millis(50)
+    })
+    .await;
     let before = remaining(&calls, owner).await;
     let again = calls.try_lock("nightly", owner, MINUTE).await.unwrap();
     assert_eq!((again.acquired, again.token), (true, winner.token));
@@ -67,49 +69,49 @@ async fn one_of_four_hosts_runs_the_job(store: Store) {
     assert!(last.acquired && last.token > next.token);
 }
 
-async fn releasing_what_is_not_held_and_what_has_expired_are_refused_differently(store: Store) {
+async fn releases_of_unheld_and_expired_locks_are_rejected_differently(store: Store) {
     let server = store.server().await.unwrap();
     let calls = Calls::connect(&server.url()).await.unwrap();
     calls.try_lock("another job", "host-2", MINUTE).await.unwrap();
 
     let ttl = Duration::from_millis(1500);
     let token = calls.try_lock("nightly", "host-1", ttl).await.unwrap().token;
-    let not_owner = refused(calls.release("nightly", "host-2", token).await);
+    let not_owner = rejection(calls.release("nightly", "host-2", token).await);
     assert_eq!((not_owner.code, not_owner.reason.as_str()), (Code::FailedPrecondition, "NOT_HOLDER"));
     assert_eq!(not_owner.fact("holder"), "host-1");
 
     wait_until(PATIENCE, "the hold has expired", async || calls.lock("nightly").await.unwrap().holders.is_empty())
         .await;
-    let expired = refused(calls.release("nightly", "host-1", token).await);
+    let expired = rejection(calls.release("nightly", "host-1", token).await);
     assert_eq!((expired.code, expired.reason.as_str()), (Code::FailedPrecondition, "SESSION_ENDED"));
     assert_eq!((expired.fact("end_reason"), expired.fact("session_id")), ("expired", "host-1"));
     assert_ne!(not_owner.message, expired.message);
 }
 
-async fn a_minimum_hold_outlives_a_short_job(store: Store) {
+async fn minimum_hold_outlives_a_short_job(store: Store) {
     let server = store.server().await.unwrap();
     let calls = Calls::connect(&server.url()).await.unwrap();
     let min_hold = Duration::from_secs(2);
-    let asking = AcquireRequest {
+    let request = AcquireRequest {
         wait: Some(prost_types::Duration::default()),
         min_hold: Some(seconds(min_hold.as_secs_f64())),
-        ..calls.asking("nightly", "host-1", MINUTE)
+        ..calls.acquire_request("nightly", "host-1", MINUTE)
     };
-    let asked = Instant::now();
-    let held = calls.acquire(asking).await.unwrap();
+    let start = Instant::now();
+    let held = calls.acquire(request).await.unwrap();
     calls.release("nightly", "host-1", held.token).await.unwrap();
 
     // The job is done, and still a host with a late clock does not run it a second time.
     let late = calls.try_lock("nightly", "host-2", MINUTE).await.unwrap();
     assert!(!late.acquired);
     assert_eq!(late.holder.unwrap().state(), ClaimState::Lingering);
-    let next = calls.acquire(calls.asking("nightly", "host-2", MINUTE)).await.unwrap();
+    let next = calls.acquire(calls.acquire_request("nightly", "host-2", MINUTE)).await.unwrap();
     assert!(next.acquired && next.token > held.token);
-    assert!(asked.elapsed() >= min_hold, "granted after {:?}", asked.elapsed());
-    assert!(asked.elapsed() < min_hold * 3, "granted after {:?}", asked.elapsed());
+    assert!(start.elapsed() >= min_hold, "granted after {:?}", start.elapsed());
+    assert!(start.elapsed() < min_hold * 3, "granted after {:?}", start.elapsed());
 }
 
-async fn a_waiter_is_woken_by_the_release(store: Store) {
+async fn release_wakes_the_waiter(store: Store) {
     let server = store.server().await.unwrap();
     let calls = Calls::connect(&server.url()).await.unwrap();
     let mut times = Vec::new();
@@ -117,7 +119,7 @@ async fn a_waiter_is_woken_by_the_release(store: Store) {
     for number in 1..=tries().max(15) {
         let (waiting, session) = (calls.clone(), format!("runner {number}"));
         let waiter = tokio::spawn(async move {
-            let granted = waiting.acquire(waiting.asking("baton", &session, MINUTE)).await.unwrap();
+            let granted = waiting.acquire(waiting.acquire_request("baton", &session, MINUTE)).await.unwrap();
             (granted, Instant::now())
         });
         wait_until(PATIENCE, "the waiter is in the queue", async || {

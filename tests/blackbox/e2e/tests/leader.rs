@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use tenure_e2e::{Action, Contest, Store, assert_in_time, assert_not_early, clock, on_every_store, tries};
 
-on_every_store!(a_killed_leader_is_replaced_in_time);
+on_every_store!(killed_leader_is_replaced_in_time);
 
 const CANDIDATE: &str = env!("CARGO_BIN_EXE_candidate");
 const TTL: Duration = Duration::from_millis(1200);
 const PERIOD: Duration = Duration::from_secs(1);
 
-async fn a_killed_leader_is_replaced_in_time(store: Store) {
+async fn killed_leader_is_replaced_in_time(store: Store) {
     let server = store.server().await.unwrap();
     let mut contest = Contest::start(CANDIDATE, &[server.url()], TTL, PERIOD, 3).unwrap();
     let mut times = Vec::new();

@@ -1,6 +1,6 @@
 //! All tests of this crate in one program: each further one would link the whole server again.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
+#![allow(clippy::unwrap_used, reason = "clippy exempts tests, but not their helpers")]
 
 mod balanced;
 mod crashes;
@@ -20,5 +20,5 @@ mod security_page;
 mod servers;
 mod snippets;
 mod start;
-mod supervised;
+mod systemd;
 mod upgrade;

@@ -54,19 +54,19 @@ impl Secured {
     }
 
     /// Acquires and releases a lock; requests one in a namespace beyond the limit.
-    async fn use_it(&self) {
+    async fn generate_metrics(&self) {
         let Attempt::Acquired(guard) =
             self.client.lock("job").ttl(Duration::from_secs(10)).try_acquire().await.unwrap()
         else {
-            panic!("nobody else is there");
+            panic!("the lock is held");
         };
         guard.release().await.unwrap();
         let url = format!("https://localhost:{}", self.server.port());
-        let elsewhere = Client::builder().endpoints([url]).ca_cert(self.authority.ca()).namespace("elsewhere");
+        let other = Client::builder().endpoints([url]).ca_cert(self.authority.ca()).namespace("other");
         // Reads in that namespace are answered.
-        let elsewhere = elsewhere.connect().unwrap();
-        elsewhere.get_lock("job").await.unwrap();
-        assert!(elsewhere.lock("job").ttl(Duration::from_secs(10)).try_acquire().await.is_err());
+        let other = other.connect().unwrap();
+        other.get_lock("job").await.unwrap();
+        assert!(other.lock("job").ttl(Duration::from_secs(10)).try_acquire().await.is_err());
     }
 
     async fn metrics(&self) -> String {
@@ -90,7 +90,7 @@ fn certify(authority: &Authority, year: i32) {
 type Families = BTreeMap<String, (String, BTreeSet<String>)>;
 
 /// The families that a server exports.
-fn told(text: &str) -> Families {
+fn exported(text: &str) -> Families {
     let mut families = Families::new();
     let mut name = String::new();
     for line in text.lines() {
@@ -108,13 +108,13 @@ fn told(text: &str) -> Families {
     families
 }
 
-/// The families in the table.
-fn tabled(table: &str) -> Families {
+/// The families in the table of the documentation.
+fn documented(table: &str) -> Families {
     let rows = table.lines().filter_map(|line| line.strip_prefix("| `"));
     rows.map(|row| {
         let cells: Vec<&str> = row.split(" |").map(str::trim).collect();
         let [name, kind, labels, meaning, over, ..] = cells[..] else { panic!("{row}") };
-        assert!(meaning.len() > 3, "{name}: it means something");
+        assert!(meaning.len() > 3, "{name}: no meaning");
         assert!(["sum", "max", "each"].iter().any(|word| over.trim_start_matches("| ").starts_with(word)), "{row}");
         let words = |text: &str| text.split('`').skip(1).step_by(2).map(str::to_owned).collect();
         (name.trim_end_matches('`').to_owned(), (kind.trim_start_matches("| ").to_owned(), words(labels)))
@@ -133,7 +133,7 @@ fn named(text: &str) -> BTreeSet<String> {
     words.filter(is_metric).map(str::to_owned).collect()
 }
 
-fn is_told(name: &str, families: &Families) -> bool {
+fn is_exported(name: &str, families: &Families) -> bool {
     families.contains_key(name)
         || ["_bucket", "_sum", "_count"].iter().any(|suffix| {
             let family = name.strip_suffix(suffix).and_then(|name| families.get(name));
@@ -155,23 +155,23 @@ fn promtool(arguments: &[&str], input: &str) {
     let mut running = command.spawn().unwrap();
     running.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     let ended = running.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&ended.stdout) + String::from_utf8_lossy(&ended.stderr);
-    assert!(ended.status.success(), "promtool {arguments:?}: {said}");
+    let output = String::from_utf8_lossy(&ended.stdout) + String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success(), "promtool {arguments:?}: {output}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_that_a_server_tells_is_described_and_all_that_is_named_is_told() {
+async fn metrics_match_their_documentation() {
     let secured = Secured::open().await;
-    secured.use_it().await;
+    secured.generate_metrics().await;
     let text = secured.metrics().await;
     promtool(&["check", "metrics"], &text);
-    let families = told(&text);
-    assert_eq!(families, tabled(&read(TABLE)));
+    let families = exported(&text);
+    assert_eq!(families, documented(&read(TABLE)));
     assert!(families.len() > 50, "{families:?}");
     for file in [TABLE, RUNBOOKS, DASHBOARD, ALERTS] {
         let names = named(&read(file));
-        let strangers: Vec<&String> = names.iter().filter(|name| !is_told(name, &families)).collect();
-        assert!(names.len() > 10 && strangers.is_empty(), "{file} names {strangers:?}");
+        let unknown: Vec<&String> = names.iter().filter(|name| !is_exported(name, &families)).collect();
+        assert!(names.len() > 10 && unknown.is_empty(), "{file} names {unknown:?}");
     }
     let shown = named(&read(DASHBOARD));
     let unshown: Vec<&String> =
@@ -181,7 +181,7 @@ async fn all_that_a_server_tells_is_described_and_all_that_is_named_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_expiry_is_told_of_the_certificate_that_is_served() {
+async fn certificate_expiry_metric_follows_a_reload() {
     let secured = Secured::open().await;
     let expiry = async || secured.value("tenure_tls_certificate_expiry_timestamp_seconds").await;
     assert_eq!(expiry().await.as_deref(), Some(EXPIRIES[0].1));
@@ -196,8 +196,8 @@ async fn an_expiry_is_told_of_the_certificate_that_is_served() {
         let refused = secured.value("tenure_reloads_refused_total{what=\"certificates\"}").await;
         refused.is_some_and(|refused| refused != "0")
     };
-    wait_until(PATIENCE, "what is no certificate is refused", refused).await;
-    assert_eq!(expiry().await.as_deref(), Some(EXPIRIES[1].1), "it goes on with what it had");
+    wait_until(PATIENCE, "an invalid certificate is rejected", refused).await;
+    assert_eq!(expiry().await.as_deref(), Some(EXPIRIES[1].1), "the last valid certificate stays in use");
 }
 
 /// Each has its runbook, and at least one test in which it fires and one in which it does not.
@@ -212,9 +212,9 @@ fn every_alert_has_a_runbook_and_is_tested_both_ways() {
     for name in &names {
         let link = format!("deploy/monitoring/runbooks.md#{}\n", name.to_lowercase());
         assert_eq!(rules.matches(&link).count(), 1, "{name} has its runbook");
-        let asked = format!("alertname: {name}\n        exp_alerts:");
-        let (silent, all) = (tests.matches(&format!("{asked} []\n")).count(), tests.matches(&asked).count());
-        assert!(silent > 0 && all > silent, "{name} is seen silent {silent} times of {all}");
+        let tested = format!("alertname: {name}\n        exp_alerts:");
+        let (silent, all) = (tests.matches(&format!("{tested} []\n")).count(), tests.matches(&tested).count());
+        assert!(silent > 0 && all > silent, "{name} is silent in {silent} of {all} tests");
     }
     let count = |what| rules.lines().filter(|line| line.trim_start().starts_with(what)).count();
     for what in ["severity: ", "summary: ", "description: ", "runbook_url: "] {
@@ -223,7 +223,7 @@ fn every_alert_has_a_runbook_and_is_tested_both_ways() {
 }
 
 #[test]
-fn the_dashboard_can_be_read() {
+fn dashboard_is_consistent() {
     let dashboard: serde_json::Value = serde_json::from_str(&read(DASHBOARD)).unwrap();
     let panels = dashboard["panels"].as_array().unwrap();
     let ids: BTreeSet<u64> = panels.iter().map(|panel| panel["id"].as_u64().unwrap()).collect();

@@ -4,13 +4,13 @@
 
 use std::time::Duration;
 
-use tenure_e2e::{Fencing, Store, Workplace, Writer, on_every_store, tries};
+use tenure_e2e::{Fencing, Store, UserDatabase, Writer, on_every_store, tries};
 use tenure_harness::Tenured;
 
 on_every_store!(
-    a_holder_that_was_paused_is_refused,
-    without_the_check_a_paused_holder_undoes_the_work_of_the_next,
-    a_holder_paused_inside_a_transaction_is_waited_for,
+    write_of_a_paused_holder_is_rejected,
+    write_of_a_paused_holder_without_the_check_loses_updates,
+    next_holder_waits_for_the_transaction_of_a_paused_one,
 );
 
 const WRITER: &str = env!("CARGO_BIN_EXE_writer");
@@ -26,20 +26,20 @@ const WRITES: i64 = 2;
 /// How long the next holder is observed to wait. Unblocked, it would finish in a few milliseconds.
 const A_WHILE: Duration = Duration::from_millis(500);
 
-struct Scene {
+struct Setup {
     _server: Tenured,
-    workplace: Workplace,
+    database: UserDatabase,
     first: Writer,
     second: Writer,
 }
 
-impl Scene {
-    async fn set(store: Store, fencing: Fencing) -> Self {
+impl Setup {
+    async fn start(store: Store, fencing: Fencing) -> Self {
         let server = store.server().await.unwrap();
-        let workplace = Workplace::fresh(store).await.unwrap();
-        let start = || Writer::start(WRITER, &server.url(), LOCK, TTL, workplace.url(), fencing).unwrap();
+        let database = UserDatabase::fresh(store).await.unwrap();
+        let start = || Writer::start(WRITER, &server.url(), LOCK, TTL, database.url(), fencing).unwrap();
         let (first, second) = (start(), start());
-        Self { _server: server, workplace, first, second }
+        Self { _server: server, database, first, second }
     }
 
     /// The first holder reads, is paused, is replaced by the second, which writes, and then resumes and writes. Returns
@@ -62,44 +62,44 @@ impl Scene {
     }
 }
 
-async fn a_holder_that_was_paused_is_refused(store: Store) {
-    let mut scene = Scene::set(store, Fencing::On).await;
+async fn write_of_a_paused_holder_is_rejected(store: Store) {
+    let mut setup = Setup::start(store, Fencing::On).await;
     let mut refused = 0;
     for round in 1..=i64::from(tries()) {
-        let (old_token, new_token, outcome) = scene.pause_between_read_and_write().await;
+        let (old_token, new_token, outcome) = setup.pause_between_read_and_write().await;
         assert!(new_token > old_token);
         assert_eq!(outcome, format!("refused {old_token} {new_token}"), "in round {round}");
-        assert_eq!(scene.workplace.counter().await.unwrap(), round * WRITES, "in round {round}");
+        assert_eq!(setup.database.counter().await.unwrap(), round * WRITES, "in round {round}");
         refused += 1;
     }
     println!("refused {refused} of {} times", tries());
 }
 
 /// The scenario without the check: it shows that the test above can fail.
-async fn without_the_check_a_paused_holder_undoes_the_work_of_the_next(store: Store) {
-    let mut scene = Scene::set(store, Fencing::Off).await;
+async fn write_of_a_paused_holder_without_the_check_loses_updates(store: Store) {
+    let mut setup = Setup::start(store, Fencing::Off).await;
     for round in 1..=i64::from(tries().min(5)) {
-        let (.., outcome) = scene.pause_between_read_and_write().await;
+        let (.., outcome) = setup.pause_between_read_and_write().await;
         assert_eq!(outcome, format!("wrote {round}"));
-        assert_eq!(scene.workplace.counter().await.unwrap(), round, "all that the next one wrote is lost");
+        assert_eq!(setup.database.counter().await.unwrap(), round, "the writes of the next holder are lost");
     }
 }
 
 /// The fence blocks while a lower token's transaction is open, whether its process is alive or not: what that
 /// transaction commits in the end is not too late.
-async fn a_holder_paused_inside_a_transaction_is_waited_for(store: Store) {
-    let mut scene = Scene::set(store, Fencing::On).await;
-    scene.first.number("acquire", "holds").await;
-    assert_eq!(scene.first.step("begin").await, "wrote 1");
-    scene.first.pause().await;
+async fn next_holder_waits_for_the_transaction_of_a_paused_one(store: Store) {
+    let mut setup = Setup::start(store, Fencing::On).await;
+    setup.first.number("acquire", "holds").await;
+    assert_eq!(setup.first.step("begin").await, "wrote 1");
+    setup.first.pause().await;
 
-    scene.second.number("acquire", "holds").await;
-    scene.second.tell("begin").await;
-    assert_eq!(scene.second.answer_within(A_WHILE).await, None, "let in beside an older token");
-    scene.first.resume();
-    assert_eq!(scene.first.step("commit").await, "committed");
-    assert_eq!(scene.second.answer_within(Duration::from_secs(60)).await.unwrap(), "wrote 2");
-    assert_eq!(scene.second.step("commit").await, "committed");
-    assert!(scene.first.step("write").await.starts_with("refused "));
-    assert_eq!(scene.workplace.counter().await.unwrap(), 2);
+    setup.second.number("acquire", "holds").await;
+    setup.second.send("begin").await;
+    assert_eq!(setup.second.report_within(A_WHILE).await, None, "begun beside a transaction with an older token");
+    setup.first.resume();
+    assert_eq!(setup.first.step("commit").await, "committed");
+    assert_eq!(setup.second.report_within(Duration::from_secs(60)).await.unwrap(), "wrote 2");
+    assert_eq!(setup.second.step("commit").await, "committed");
+    assert!(setup.first.step("write").await.starts_with("refused "));
+    assert_eq!(setup.database.counter().await.unwrap(), 2);
 }

@@ -44,39 +44,41 @@ async fn tenured(store: &str, task: &[&str]) -> Result<String, String> {
 const NEW: &str = "new";
 
 /// A server, and the highest tokens that it has granted: in the default namespace, and in the new one.
-struct Served {
-    server: Tenured,
+struct GrantingServer {
+    process: Tenured,
     highest: u64,
     highest_of_new: u64,
 }
 
-impl Served {
+impl GrantingServer {
     async fn start(store: &str) -> Self {
-        let server = Tenured::start(&TenuredOptions::store(store)).await.unwrap();
-        let mut served = Self { server, highest: 0, highest_of_new: 0 };
-        served.grant("before").await;
-        served
+        let process = Tenured::start(&TenuredOptions::store(store)).await.unwrap();
+        let mut server = Self { process, highest: 0, highest_of_new: 0 };
+        server.grant("before").await;
+        server
     }
 
     /// Acquires a lock that was never held.
     async fn grant(&mut self, name: &str) {
-        let calls = Calls::connect(&self.server.url()).await.unwrap();
+        let calls = Calls::connect(&self.process.url()).await.unwrap();
         let token = calls.try_lock(name, &format!("session of {name}"), TTL).await.unwrap().claim.unwrap().token;
         assert!(token > self.highest, "{token} after {}", self.highest);
         self.highest = token;
     }
 
     async fn grant_in_new_namespace(&mut self, name: &str) {
-        let calls = Calls::connect(&self.server.url()).await.unwrap();
-        let asking =
-            AcquireRequest { namespace: NEW.to_owned(), ..calls.asking(name, &format!("session of {name}"), TTL) };
-        let token = calls.acquire(asking).await.unwrap().claim.unwrap().token;
+        let calls = Calls::connect(&self.process.url()).await.unwrap();
+        let request = AcquireRequest {
+            namespace: NEW.to_owned(),
+            ..calls.acquire_request(name, &format!("session of {name}"), TTL)
+        };
+        let token = calls.acquire(request).await.unwrap().claim.unwrap().token;
         assert!(token > self.highest_of_new, "{token} after {}", self.highest_of_new);
         self.highest_of_new = token;
     }
 
     /// Makes changes that the backup does not contain.
-    async fn go_on(&mut self) {
+    async fn make_changes(&mut self) {
         for number in 0..AFTER {
             self.grant(&format!("after-{number}")).await;
             self.grant_in_new_namespace(&format!("after-{number}")).await;
@@ -85,21 +87,21 @@ impl Served {
 
     /// Starts on the restored database.
     async fn start_again(&mut self) {
-        self.server.start_again().await.unwrap();
+        self.process.start_again().await.unwrap();
         self.grant("restored").await;
-        self.grant("restored and well").await;
+        self.grant("restored again").await;
         self.grant_in_new_namespace("restored").await;
         // The revision jumps once, not at each start.
         let before = self.highest;
-        self.server.stop().await.unwrap();
-        self.server.start_again().await.unwrap();
+        self.process.stop().await.unwrap();
+        self.process.start_again().await.unwrap();
         self.grant("later").await;
         assert!(self.highest - before < 100, "from {before} to {}", self.highest);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dump_of_postgres_that_is_played_back_repeats_no_token() {
+async fn restored_postgres_dump_repeats_no_token() {
     let postgres = Postgres::start().await.unwrap();
     let store = postgres.create_database().await.unwrap();
     let [dump, restore] =
@@ -107,19 +109,19 @@ async fn a_dump_of_postgres_that_is_played_back_repeats_no_token() {
     let folder = tempdir().unwrap();
     let file = folder.path().join("tenure.dump").display().to_string();
     let environment = [("DUMP", dump.as_str()), ("RESTORE", &restore), ("STORE", &store), ("FILE", &file)];
-    let mut served = Served::start(&store).await;
+    let mut server = GrantingServer::start(&store).await;
     shell(r#""$DUMP" --format=custom --file="$FILE" "$STORE""#, &environment).await;
-    served.go_on().await;
-    served.server.stop().await.unwrap();
+    server.make_changes().await;
+    server.process.stop().await.unwrap();
     let name = store.rsplit('/').next().unwrap();
     postgres.execute(&format!("DROP DATABASE {name}")).await.unwrap();
     postgres.execute(&format!("CREATE DATABASE {name}")).await.unwrap();
     shell(r#""$RESTORE" --exit-on-error --dbname="$STORE" "$FILE""#, &environment).await;
-    served.start_again().await;
+    server.start_again().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dump_of_mariadb_that_is_played_back_repeats_no_token() {
+async fn restored_mariadb_dump_repeats_no_token() {
     let mariadb = MariaDb::start().await.unwrap();
     let store = mariadb.create_database().await.unwrap();
     let [dump, client] =
@@ -129,17 +131,17 @@ async fn a_dump_of_mariadb_that_is_played_back_repeats_no_token() {
     let (port, name) = (mariadb.port().to_string(), store.rsplit('/').next().unwrap());
     let environment = [("DUMP", dump.as_str()), ("CLIENT", &client), ("FILE", &file), ("PORT", &port), ("NAME", name)];
     let how = "--no-defaults --protocol=tcp --skip-ssl --host=127.0.0.1 --port=\"$PORT\" --user=root";
-    let mut served = Served::start(&store).await;
+    let mut server = GrantingServer::start(&store).await;
     // The creation time of a table has a resolution of one second.
     let now = shell(&format!("\"$CLIENT\" {how} -Ne 'SELECT UNIX_TIMESTAMP()'"), &environment).await;
     shell(&format!(r#""$DUMP" {how} --single-transaction --result-file="$FILE" "$NAME""#), &environment).await;
-    served.go_on().await;
-    served.server.stop().await.unwrap();
+    server.make_changes().await;
+    server.process.stop().await.unwrap();
     let next = "SELECT SLEEP(GREATEST(0, $NOW + 1.1 - UNIX_TIMESTAMP(NOW(6))))";
     let environment = [&environment[..], &[("NOW", now.trim())]].concat();
     shell(&format!("\"$CLIENT\" {how} -Ne \"{next}\""), &environment).await;
     shell(&format!(r#""$CLIENT" {how} "$NAME" < "$FILE""#), &environment).await;
-    served.start_again().await;
+    server.start_again().await;
 }
 
 /// A SQLite file in a folder of its own.
@@ -155,81 +157,81 @@ fn text(path: &Path) -> &str {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copy_of_a_file_in_use_repeats_no_token_wherever_it_is_served() {
+async fn online_backup_repeats_no_token_wherever_it_is_served() {
     let (folder, _, store) = file();
     let copy = folder.path().join("copy.db");
-    let mut served = Served::start(&store).await;
+    let mut server = GrantingServer::start(&store).await;
     tenured(&store, &["backup", text(&copy)]).await.unwrap();
-    served.go_on().await;
-    let refused = tenured(&store, &["restore", text(&copy)]).await.unwrap_err();
-    assert!(refused.contains("in use by another process"), "{refused}");
-    served.server.stop().await.unwrap();
-    let said = tenured(&store, &["restore", text(&copy)]).await.unwrap();
-    assert!(said.contains("tenure.db.replaced-1"), "{said}");
-    served.start_again().await;
+    server.make_changes().await;
+    let error = tenured(&store, &["restore", text(&copy)]).await.unwrap_err();
+    assert!(error.contains("in use by another process"), "{error}");
+    server.process.stop().await.unwrap();
+    let output = tenured(&store, &["restore", text(&copy)]).await.unwrap();
+    assert!(output.contains("tenure.db.replaced-1"), "{output}");
+    server.start_again().await;
 
-    let refused = tenured(&store, &["backup", text(&copy)]).await.unwrap_err();
-    assert!(refused.contains("already exists"), "{refused}");
-    let mut elsewhere = Served::start(&format!("sqlite:{}", copy.display())).await;
+    let error = tenured(&store, &["backup", text(&copy)]).await.unwrap_err();
+    assert!(error.contains("already exists"), "{error}");
+    let mut other = GrantingServer::start(&format!("sqlite:{}", copy.display())).await;
     // The session in the backup may still hold its lock, with the token of that time.
-    elsewhere.grant("elsewhere").await;
-    assert!(elsewhere.highest > served.highest, "{} after {}", elsewhere.highest, served.highest);
+    other.grant("other").await;
+    assert!(other.highest > server.highest, "{} after {}", other.highest, server.highest);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_that_was_copied_by_hand_is_restored_like_any_other() {
+async fn restored_file_copied_by_hand_repeats_no_token() {
     let (folder, path, store) = file();
     let copy = folder.path().join("by-hand.db");
-    let mut served = Served::start(&store).await;
-    served.server.stop().await.unwrap();
+    let mut server = GrantingServer::start(&store).await;
+    server.process.stop().await.unwrap();
     for companion in ["", "-wal"] {
         let [from, to] = [&path, &copy].map(|file| format!("{}{companion}", file.display()));
         if Path::new(&from).exists() {
             std::fs::copy(from, to).unwrap();
         }
     }
-    served.server.start_again().await.unwrap();
-    served.go_on().await;
-    served.server.stop().await.unwrap();
+    server.process.start_again().await.unwrap();
+    server.make_changes().await;
+    server.process.stop().await.unwrap();
     tenured(&store, &["restore", text(&copy)]).await.unwrap();
-    served.start_again().await;
+    server.start_again().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_backup_replaces_nothing() {
+async fn invalid_backup_replaces_nothing() {
     let (folder, _, store) = file();
     let broken = folder.path().join("broken.db");
     std::fs::write(&broken, "not a database").unwrap();
-    let mut served = Served::start(&store).await;
-    served.server.stop().await.unwrap();
-    let refused = tenured(&store, &["restore", text(&broken)]).await.unwrap_err();
-    assert!(refused.contains("invalid database") && refused.contains("broken.db"), "{refused}");
-    let refused = tenured(&store, &["restore", text(&folder.path().join("none.db"))]).await.unwrap_err();
-    assert!(refused.contains("invalid database") && refused.contains("none.db"), "{refused}");
-    served.server.start_again().await.unwrap();
-    served.grant("as before").await;
-    assert!(served.highest < 100, "it jumped to {}", served.highest);
+    let mut server = GrantingServer::start(&store).await;
+    server.process.stop().await.unwrap();
+    let error = tenured(&store, &["restore", text(&broken)]).await.unwrap_err();
+    assert!(error.contains("invalid database") && error.contains("broken.db"), "{error}");
+    let error = tenured(&store, &["restore", text(&folder.path().join("none.db"))]).await.unwrap_err();
+    assert!(error.contains("invalid database") && error.contains("none.db"), "{error}");
+    server.process.start_again().await.unwrap();
+    server.grant("as before").await;
+    assert!(server.highest < 100, "the revision jumped to {}", server.highest);
 }
 
 /// A snapshot of a disk cannot be detected: the database is the same, and so are its tables.
 #[tokio::test(flavor = "multi_thread")]
-async fn after_a_snapshot_of_a_disk_one_says_so() {
+async fn disk_snapshot_marked_as_restored_repeats_no_token() {
     let mut postgres = Postgres::start().await.unwrap();
     let store = postgres.create_database().await.unwrap();
     let (data, snapshot) = (postgres.data_folder(), postgres.data_folder().with_extension("snapshot"));
     let environment = [("DATA", text(&data)), ("SNAPSHOT", text(&snapshot))];
-    let mut served = Served::start(&store).await;
-    served.server.stop().await.unwrap();
+    let mut server = GrantingServer::start(&store).await;
+    server.process.stop().await.unwrap();
     postgres.stop().await.unwrap();
     shell(r#"cp -a "$DATA" "$SNAPSHOT""#, &environment).await;
     postgres.start_again().await.unwrap();
-    served.server.start_again().await.unwrap();
-    served.go_on().await;
-    served.server.stop().await.unwrap();
+    server.process.start_again().await.unwrap();
+    server.make_changes().await;
+    server.process.stop().await.unwrap();
     postgres.stop().await.unwrap();
     shell(r#"rm -r "$DATA"; mv "$SNAPSHOT" "$DATA""#, &environment).await;
     postgres.start_again().await.unwrap();
-    let said = tenured(&store, &["mark-restored"]).await.unwrap();
-    assert!(said.contains("1 namespaces"), "{said}");
-    served.start_again().await;
+    let output = tenured(&store, &["mark-restored"]).await.unwrap();
+    assert!(output.contains("1 namespaces"), "{output}");
+    server.start_again().await;
 }

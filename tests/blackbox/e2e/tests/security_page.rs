@@ -32,7 +32,7 @@ fn shell(snippet: &Fence, folder: &Path, [port, admin_port]: [u16; 2]) -> Comman
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_page_on_security_can_be_followed_as_it_is_written() {
+async fn security_page_works_as_written() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..").canonicalize().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let page = std::fs::read_to_string(root.join(PAGE)).unwrap();
@@ -43,7 +43,7 @@ async fn the_page_on_security_can_be_followed_as_it_is_written() {
     let snippets = fences(&root).unwrap().into_iter().filter(|fence| fence.page == Path::new(PAGE));
     let snippets = snippets.filter(|fence| !fence.text.contains("--jwt-keys"));
     let mut server = None;
-    let mut done = 0;
+    let mut run = 0;
     for snippet in snippets {
         if snippet.text.starts_with("tenured --listen") {
             let program = snippet.text.replacen("tenured", "exec tenured", 1);
@@ -55,10 +55,10 @@ async fn the_page_on_security_can_be_followed_as_it_is_written() {
             continue;
         }
         let output = shell(&snippet, folder.path(), ports).output().await.unwrap();
-        let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "line {}: {said}", snippet.line);
-        done += 1;
+        let printed = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "line {}: {printed}", snippet.line);
+        run += 1;
     }
-    assert!(done >= 3, "certificates, a token and clients");
-    server.expect("the page starts one").kill().await.unwrap();
+    assert!(run >= 3, "certificates, a token and clients");
+    server.expect("the page starts a server").kill().await.unwrap();
 }

@@ -23,17 +23,17 @@ const PERIOD: Duration = Duration::from_secs(1);
 const LEASE: Duration = Duration::from_secs(3);
 
 /// The maximum duration of a call whose server has forwarded it to an unresponsive one.
-const MOMENT: Duration = Duration::from_secs(5);
+const LONGEST_CALL: Duration = Duration::from_secs(5);
 
 /// The number of the leader's work periods for which it is observed.
 const WATCHED: u32 = 5;
 
 async fn three_servers(postgres: &Postgres) -> Vec<Tenured> {
-    three_servers_that_wait(postgres, LEASE).await
+    three_servers_with_lease(postgres, LEASE).await
 }
 
 /// Starts three servers with this lease.
-async fn three_servers_that_wait(postgres: &Postgres, lease: Duration) -> Vec<Tenured> {
+async fn three_servers_with_lease(postgres: &Postgres, lease: Duration) -> Vec<Tenured> {
     let url = postgres.create_database().await.unwrap();
     let options = TenuredOptions::store(url).argument(format!("--server-lease={}ms", lease.as_millis()));
     let mut servers = Vec::new();
@@ -69,36 +69,36 @@ fn session_of(leader: &Entry) -> &str {
 }
 
 /// Checks that from `since` on, the leader works under its token `WATCHED` times, and no other action happens.
-async fn leads_on(contest: &Contest, leader: &Entry, since: Duration) {
+async fn keeps_leading(contest: &Contest, leader: &Entry, since: Duration) {
     let mut at = since;
     for _ in 0..WATCHED {
-        let work = contest.next(at, "work goes on", |entry| matches!(entry.action, Action::Works { .. })).await;
-        assert_eq!((work.process, work.token()), (leader.process, leader.token()), "{:#?}", contest.diary());
-        assert!(work.at - at < PERIOD * 3, "work stopped for a while: {:#?}", contest.diary());
+        let work = contest.next(at, "work continues", |entry| matches!(entry.action, Action::Works { .. })).await;
+        assert_eq!((work.process, work.token()), (leader.process, leader.token()), "{:#?}", contest.timeline());
+        assert!(work.at - at < PERIOD * 3, "work stopped for a while: {:#?}", contest.timeline());
         at = work.at;
     }
-    let noticed = contest.diary().into_iter().filter(|entry| entry.at > since && entry.process == leader.process);
+    let noticed = contest.timeline().into_iter().filter(|entry| entry.at > since && entry.process == leader.process);
     let noticed: Vec<Entry> =
         noticed.filter(|entry| matches!(entry.action, Action::Lost(_) | Action::Failed(_))).collect();
     assert_eq!(noticed, []);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_leader_leads_on_when_its_server_is_killed() {
+async fn leader_survives_the_kill_of_its_server() {
     let mut servers = three_servers(Postgres::shared().await.unwrap()).await;
     let contest = contest(&servers, LONG_TTL);
     for _ in 0..few_tries() {
         let leader = contest.leader().await;
         let home = home(&servers, session_of(&leader)).await;
         servers[home].kill().await.unwrap();
-        leads_on(&contest, &leader, clock()).await;
+        keeps_leading(&contest, &leader, clock()).await;
         servers[home].start_again().await.unwrap();
     }
     contest.check();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_leader_leads_on_when_its_server_freezes() {
+async fn leader_survives_the_freeze_of_its_server() {
     let mut servers = three_servers(Postgres::shared().await.unwrap()).await;
     let contest = contest(&servers, LONG_TTL);
     let leader = contest.leader().await;
@@ -108,7 +108,7 @@ async fn the_leader_leads_on_when_its_server_freezes() {
     // For longer than its lease, so that the others have marked it dead.
     tokio::time::sleep(LEASE * 2).await;
     servers[home].resume().unwrap();
-    leads_on(&contest, &leader, frozen).await;
+    keeps_leading(&contest, &leader, frozen).await;
     // It has noticed, and serves again as a new server.
     wait_until(Duration::from_secs(60), "the server has started over", async || {
         let ready = servers[home].status("/readyz").await == Some(200);
@@ -116,24 +116,24 @@ async fn the_leader_leads_on_when_its_server_freezes() {
         ready && log.matches("registered").count() == 2
     })
     .await;
-    leads_on(&contest, &leader, clock()).await;
+    keeps_leading(&contest, &leader, clock()).await;
     contest.check();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_leader_leads_on_when_its_server_drains() {
+async fn leader_survives_the_drain_of_its_server() {
     let mut servers = three_servers(Postgres::shared().await.unwrap()).await;
     let contest = contest(&servers, LONG_TTL);
     let leader = contest.leader().await;
     let home = home(&servers, session_of(&leader)).await;
-    let asked = clock();
+    let start = clock();
     servers[home].stop().await.unwrap();
-    leads_on(&contest, &leader, asked).await;
+    keeps_leading(&contest, &leader, start).await;
     contest.check();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_leads_when_leader_and_server_are_killed() {
+async fn leader_killed_with_its_server_is_replaced() {
     let mut servers = three_servers(Postgres::shared().await.unwrap()).await;
     let mut contest = contest(&servers, TTL);
     let mut times = Vec::new();
@@ -156,18 +156,18 @@ async fn another_leads_when_leader_and_server_are_killed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_leader_does_not_notice_that_the_database_is_away_for_a_while() {
+async fn leader_survives_a_database_outage() {
     let mut postgres = Postgres::start().await.unwrap();
     // Longer than the outage, however slow the machine is.
-    let servers = three_servers_that_wait(&postgres, 10 * LEASE).await;
+    let servers = three_servers_with_lease(&postgres, 10 * LEASE).await;
     let contest = contest(&servers, LONG_TTL);
     let leader = contest.leader().await;
     let stopped = clock();
     postgres.stop().await.unwrap();
     // The wait is the outage itself: five work periods of the leader.
-    leads_on(&contest, &leader, stopped).await;
+    keeps_leading(&contest, &leader, stopped).await;
     postgres.start_again().await.unwrap();
-    leads_on(&contest, &leader, stopped).await;
+    keeps_leading(&contest, &leader, stopped).await;
     contest.check();
     // The others still wait, and take over when it is their turn.
     let mut contest = contest;
@@ -178,7 +178,7 @@ async fn the_leader_does_not_notice_that_the_database_is_away_for_a_while() {
 }
 
 /// Acquires and releases its own lock until it is stopped. Returns the duration of the longest call.
-async fn take_turns(url: String, name: String, turns: Arc<AtomicUsize>, ended: Arc<AtomicBool>) -> Duration {
+async fn acquire_repeatedly(url: String, name: String, rounds: Arc<AtomicUsize>, ended: Arc<AtomicBool>) -> Duration {
     let calls = Calls::connect(&url).await.unwrap();
     let mut longest = Duration::ZERO;
     while !ended.load(Ordering::SeqCst) {
@@ -188,84 +188,85 @@ async fn take_turns(url: String, name: String, turns: Arc<AtomicUsize>, ended: A
         let between = clock();
         calls.release(&name, &name, held.token).await.unwrap();
         longest = longest.max(between - start).max(clock() - between);
-        turns.fetch_add(1, Ordering::SeqCst);
+        rounds.fetch_add(1, Ordering::SeqCst);
     }
     longest
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_freezes_while_others_pass_to_it_costs_them_a_moment() {
+async fn frozen_server_delays_forwarded_commands_briefly() {
     // None is marked dead while it is frozen, however slow the machine is.
-    let mut servers = three_servers_that_wait(Postgres::shared().await.unwrap(), 20 * LEASE).await;
+    let mut servers = three_servers_with_lease(Postgres::shared().await.unwrap(), 20 * LEASE).await;
     // Each of them in turn, since one of them is the writer.
     let count = servers.len();
     for frozen in 0..count {
         let ended = Arc::new(AtomicBool::new(false));
         let client = |(number, server): (usize, &Tenured)| {
-            let turns = Arc::new(AtomicUsize::new(0));
+            let rounds = Arc::new(AtomicUsize::new(0));
             let name = format!("round-{frozen}-client-{number}");
-            (turns.clone(), tokio::spawn(take_turns(server.url(), name, turns, ended.clone())))
+            (rounds.clone(), tokio::spawn(acquire_repeatedly(server.url(), name, rounds, ended.clone())))
         };
         let clients: Vec<_> = servers.iter().chain(&servers).enumerate().map(client).collect();
-        let turned = async |turns: usize, of: &dyn Fn(usize) -> bool| {
-            let mine = clients.iter().enumerate().filter(|(number, _)| of(number % count));
-            let goals: Vec<_> = mine.map(|(_, (turned, _))| (turned, turned.load(Ordering::SeqCst) + turns)).collect();
-            wait_until(Duration::from_secs(60), "all have had their turns", async || {
-                goals.iter().all(|(turned, goal)| turned.load(Ordering::SeqCst) >= *goal)
+        let progress = async |rounds: usize, of: &dyn Fn(usize) -> bool| {
+            let selected = clients.iter().enumerate().filter(|(number, _)| of(number % count));
+            let goals: Vec<_> =
+                selected.map(|(_, (progress, _))| (progress, progress.load(Ordering::SeqCst) + rounds)).collect();
+            wait_until(Duration::from_secs(60), "all clients make progress", async || {
+                goals.iter().all(|(progress, goal)| progress.load(Ordering::SeqCst) >= *goal)
             })
             .await;
         };
-        turned(50, &|_| true).await;
+        progress(50, &|_| true).await;
         servers[frozen].pause().unwrap();
-        turned(50, &|server| server != frozen).await;
+        progress(50, &|server| server != frozen).await;
         servers[frozen].resume().unwrap();
-        turned(50, &|_| true).await;
+        progress(50, &|_| true).await;
         ended.store(true, Ordering::SeqCst);
         for (number, (_, client)) in clients.into_iter().enumerate() {
             let longest = client.await.unwrap();
             if number % count != frozen {
-                assert!(longest < MOMENT, "a call took {longest:?} while server {frozen} was frozen");
+                assert!(longest < LONGEST_CALL, "a call took {longest:?} while server {frozen} was frozen");
             }
         }
     }
 }
 
 /// The servers according to one of them: label, sessions, whether each is alive and answers.
-async fn told_by(server: &Tenured) -> Vec<Server> {
+async fn servers_of(server: &Tenured) -> Vec<Server> {
     let mut client = ServerServiceClient::connect(server.url()).await.unwrap();
     client.list_servers(ListServersRequest::default()).await.unwrap().into_inner().servers
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_server_tells_who_serves_whom() {
-    let mut servers = three_servers_that_wait(Postgres::shared().await.unwrap(), 2 * LEASE).await;
+async fn every_server_lists_all_servers() {
+    let mut servers = three_servers_with_lease(Postgres::shared().await.unwrap(), 2 * LEASE).await;
     for (number, server) in servers.iter().take(2).enumerate() {
         let calls = Calls::connect(&server.url()).await.unwrap();
         calls.try_lock(&format!("job-{number}"), &format!("session-{number}"), Duration::from_secs(60)).await.unwrap();
     }
     let port = |server: &Tenured| format!(":{}", server.port());
-    let sessions_of = |told: &[Server], port: &str| {
-        let found = told.iter().find(|server| server.address.ends_with(port));
+    let sessions_of = |listed: &[Server], port: &str| {
+        let found = listed.iter().find(|server| server.address.ends_with(port));
         found.map(|server| (server.sessions, server.dead))
     };
     let [first, second, third] = [0, 1, 2].map(|number| port(&servers[number]));
     for server in &servers {
         let all = async || {
-            let told = told_by(server).await;
+            let listed = servers_of(server).await;
             let expected = [(&first, 1), (&second, 1), (&third, 0)];
-            expected.iter().all(|(port, count)| sessions_of(&told, port) == Some((*count, false)))
+            expected.iter().all(|(port, count)| sessions_of(&listed, port) == Some((*count, false)))
         };
-        wait_until(Duration::from_secs(30), "it tells of three", all).await;
-        let told = told_by(server).await;
-        let answering: Vec<&Server> = told.iter().filter(|other| other.answering).collect();
-        assert!(matches!(answering.as_slice(), [one] if one.address.ends_with(&port(server))), "{told:?}");
-        assert!(told.iter().all(|other| other.since_heartbeat.is_some()), "{told:?}");
+        wait_until(Duration::from_secs(30), "three servers are listed", all).await;
+        let listed = servers_of(server).await;
+        let answering: Vec<&Server> = listed.iter().filter(|other| other.answering).collect();
+        assert!(matches!(answering.as_slice(), [one] if one.address.ends_with(&port(server))), "{listed:?}");
+        assert!(listed.iter().all(|other| other.since_heartbeat.is_some()), "{listed:?}");
     }
     servers[0].kill().await.unwrap();
     let adopted = async || {
-        let told = told_by(&servers[2]).await;
-        let rest: u64 = told.iter().filter(|server| !server.dead).map(|server| server.sessions).sum();
-        sessions_of(&told, &first).is_none() && rest == 2
+        let listed = servers_of(&servers[2]).await;
+        let rest: u64 = listed.iter().filter(|server| !server.dead).map(|server| server.sessions).sum();
+        sessions_of(&listed, &first).is_none() && rest == 2
     };
-    wait_until(Duration::from_secs(30), "its session is adopted, and it is forgotten", adopted).await;
+    wait_until(Duration::from_secs(30), "its session is adopted, and the server is forgotten", adopted).await;
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use tenure_e2e::snippets::{Fence, Stage, fences};
+use tenure_e2e::snippets::{Fence, Sandbox, fences};
 
 /// Commands that the README must show, and that must be run.
 const SHOWN: [&str; 10] = [
@@ -30,11 +30,11 @@ fn all() -> Vec<Fence> {
 
 /// The commands of the snippets that are run.
 fn commands(fences: &[Fence]) -> Vec<String> {
-    fences.iter().filter(|fence| fence.left_out.is_none()).flat_map(Fence::commands).collect()
+    fences.iter().filter(|fence| fence.not_run.is_none()).flat_map(Fence::commands).collect()
 }
 
 #[test]
-fn what_people_need_is_shown_and_run() {
+fn required_commands_are_shown_and_run() {
     let fences = all();
     let commands = commands(&fences);
     for shown in SHOWN {
@@ -43,14 +43,14 @@ fn what_people_need_is_shown_and_run() {
 }
 
 #[test]
-fn what_can_run_here_is_not_left_out() {
-    // The stage meets the requirements of these; with other programs or addresses beside them they need more.
-    let elsewhere =
+fn runnable_snippets_are_run() {
+    // The sandbox meets the requirements of `tenure` commands, unless they use other programs or addresses.
+    let needs_more =
         |command: &str| command.contains("://") || command.contains("--listen") || command.contains("TENURE_");
     let wrong: Vec<String> = all()
         .iter()
-        .filter(|fence| fence.left_out.is_some())
-        .filter(|fence| fence.commands().all(|command| command.starts_with("tenure ") && !elsewhere(&command)))
+        .filter(|fence| fence.not_run.is_some())
+        .filter(|fence| fence.commands().all(|command| command.starts_with("tenure ") && !needs_more(&command)))
         .map(|fence| format!("{}:{}", fence.page.display(), fence.line))
         .collect();
     assert!(wrong.is_empty(), "{wrong:?}");
@@ -58,36 +58,36 @@ fn what_can_run_here_is_not_left_out() {
 
 /// Returns its output, or why it failed.
 async fn run(fence: &Fence) -> Result<String, String> {
-    let stage = Stage::set(fence).await.map_err(|error| format!("{error:#}"))?;
-    let ran = stage.run(fence).await.map_err(|error| format!("{error:#}"))?;
-    if ran.is_well { Ok(ran.said) } else { Err(ran.said) }
+    let sandbox = Sandbox::prepare(fence).await.map_err(|error| format!("{error:#}"))?;
+    let output = sandbox.run(fence).await.map_err(|error| format!("{error:#}"))?;
+    if output.succeeded { Ok(output.text) } else { Err(output.text) }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "`cargo xtask test` runs it, and brings grpcurl"]
+#[ignore = "`cargo xtask test` runs it, and provides grpcurl"]
 async fn shell_snippets_run_as_written() {
     let mut failed = Vec::new();
     for fence in all() {
         let at = format!("{}:{}", fence.page.display(), fence.line);
-        if let Some(reason) = &fence.left_out {
+        if let Some(reason) = &fence.not_run {
             println!("--- {at}: not run: {reason}");
             continue;
         }
         if fence.has_word("grpcurl") && std::env::var_os("TENURE_E2E_GRPCURL").is_some_and(|has| has == "no") {
-            println!("--- {at}: skipped: there is no grpcurl");
+            println!("--- {at}: skipped: grpcurl is not available");
             continue;
         }
         println!("--- {at}\n{}", fence.text);
         let mut tried = Vec::new();
         while tried.len() < TRIES {
             match run(&fence).await {
-                Ok(said) => {
-                    println!("{said}");
+                Ok(text) => {
+                    println!("{text}");
                     break;
                 }
-                Err(why) => {
-                    println!("failed: {why}");
-                    tried.push(why);
+                Err(failure) => {
+                    println!("failed: {failure}");
+                    tried.push(failure);
                 }
             }
         }
@@ -96,5 +96,5 @@ async fn shell_snippets_run_as_written() {
         }
     }
     let hint = "if one cannot run in a test, write `<!-- not run: REASON -->` before it";
-    assert!(failed.is_empty(), "these fail ({hint}):\n\n{}", failed.join("\n\n"));
+    assert!(failed.is_empty(), "snippets fail ({hint}):\n\n{}", failed.join("\n\n"));
 }

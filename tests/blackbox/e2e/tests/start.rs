@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 async fn run(arguments: &[&str]) -> Output {
     let mut command = Command::new(built("tenured").unwrap());
     command.args(arguments).kill_on_drop(true);
-    tokio::time::timeout(PATIENCE, command.output()).await.expect("it does not end").unwrap()
+    tokio::time::timeout(PATIENCE, command.output()).await.expect("tenured does not end").unwrap()
 }
 
 /// The output of `tenured` when it refuses to serve from this database.
@@ -29,52 +29,52 @@ async fn refusal(url: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_whose_commits_are_not_durable_is_refused_unless_allowed() {
+async fn database_without_durable_commits_is_rejected_unless_allowed() {
     let postgres = Postgres::start_with(&["synchronous_commit=off"]).await.unwrap();
     let url = postgres.create_database().await.unwrap();
-    let said = refusal(&url).await;
-    assert!(said.contains("synchronous_commit"), "{said}");
+    let output = refusal(&url).await;
+    assert!(output.contains("synchronous_commit"), "{output}");
     let allowed = TenuredOptions::store(url).argument("--store-allow-unsafe-durability");
     Tenured::start(&allowed).await.unwrap();
 
     let mariadb = MariaDb::start_with(&["--innodb-flush-log-at-trx-commit=2"]).await.unwrap();
-    let said = refusal(&mariadb.create_database().await.unwrap()).await;
-    assert!(said.contains("innodb_flush_log_at_trx_commit"), "{said}");
+    let output = refusal(&mariadb.create_database().await.unwrap()).await;
+    assert!(output.contains("innodb_flush_log_at_trx_commit"), "{output}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_belongs_to_one_server() {
+async fn sqlite_file_is_exclusive_to_one_server() {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("sqlite:{}/shared.db", folder.path().display());
     let mut first = Tenured::start(&TenuredOptions::store(&url)).await.unwrap();
-    let said = refusal(&url).await;
-    assert!(said.contains("in use by another process"), "{said}");
+    let output = refusal(&url).await;
+    assert!(output.contains("in use by another process"), "{output}");
     // Accepted once the first server has gone, however it ended.
     first.kill().await.unwrap();
     Tenured::start(&TenuredOptions::store(&url)).await.unwrap();
 }
 
-/// Scripts that rotate logs and certificates send SIGHUP to whatever runs.
+/// Scripts that rotate logs and certificates send SIGHUP to any process.
 #[tokio::test(flavor = "multi_thread")]
-async fn server_goes_on_after_signals_that_do_not_ask_it_to_stop() {
+async fn server_survives_signals_other_than_stop() {
     let folder = tempfile::tempdir().unwrap();
     let tokens = folder.path().join("tokens");
     std::fs::write(&tokens, "").unwrap();
     let options = TenuredOptions::default().argument("--tokens-file").argument(tokens.display().to_string());
     let mut server = Tenured::start(&options).await.unwrap();
     let process = i32::try_from(server.process_id().unwrap()).ok().and_then(Pid::from_raw).unwrap();
-    let said = async |line: &str| std::fs::read_to_string(server.log_file()).is_ok_and(|log| log.contains(line));
+    let logged = async |line: &str| std::fs::read_to_string(server.log_file()).is_ok_and(|log| log.contains(line));
     for (signal, line) in [
         (Signal::HUP, "reloading certificates, tokens, keys and policy on request"),
         (Signal::USR1, "SIGUSR1"),
         (Signal::USR2, "SIGUSR2"),
     ] {
         kill_process(process, signal).unwrap();
-        wait_until(PATIENCE, line, async || said(line).await).await;
+        wait_until(PATIENCE, line, async || logged(line).await).await;
         assert_eq!(server.status("/readyz").await, Some(200), "after {signal:?}");
     }
     kill_process(process, Signal::QUIT).unwrap();
-    wait_until(PATIENCE, "it stops", async || said("draining").await && said("stopped").await).await;
+    wait_until(PATIENCE, "the server stops", async || logged("draining").await && logged("stopped").await).await;
     server.kill().await.unwrap();
 }
 
@@ -94,7 +94,7 @@ async fn server_and_database_start_in_any_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_serves_through_a_pooler_in_transaction_mode() {
+async fn server_works_through_a_pooler_in_transaction_mode() {
     let postgres = Postgres::shared().await.unwrap();
     let pgbouncer = PgBouncer::start(postgres).await.unwrap();
     let options = TenuredOptions::store(pgbouncer.create_database(postgres).await.unwrap());
@@ -104,7 +104,8 @@ async fn it_serves_through_a_pooler_in_transaction_mode() {
     let held = one.try_lock("a", "first", TTL).await.unwrap();
     assert!(!two.try_lock("a", "second", TTL).await.unwrap().acquired);
     let waiting = two.clone();
-    let waiter = tokio::spawn(async move { waiting.acquire(waiting.asking("a", "second", TTL)).await.unwrap() });
+    let waiter =
+        tokio::spawn(async move { waiting.acquire(waiting.acquire_request("a", "second", TTL)).await.unwrap() });
     wait_until(PATIENCE, "the other server sees the waiter", async || one.lock("a").await.unwrap().waiter_count == 1)
         .await;
     one.release("a", "first", held.token).await.unwrap();
@@ -115,7 +116,7 @@ async fn it_serves_through_a_pooler_in_transaction_mode() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tables_are_migrated_by_whom_one_likes() {
+async fn migrations_can_be_run_by_hand() {
     for store in [Store::Sqlite, Store::Postgres, Store::MariaDb] {
         let folder = tempfile::tempdir().unwrap();
         let file = format!("sqlite:{}/by-hand.db", folder.path().display());
@@ -125,17 +126,17 @@ async fn tables_are_migrated_by_whom_one_likes() {
             let (listen, admin_listen) = ("--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0");
             let all = [&["--data-dir", &data, "--store-url", &url, listen, admin_listen], arguments].concat();
             let output = run(&all).await;
-            let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-            (output.status.success(), said.into_owned())
+            let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+            (output.status.success(), text.into_owned())
         };
-        let (good, said) = tenured(&["--store-migrate=false"]).await;
-        assert!(!good && said.contains("0001_initial"), "{said}");
-        let (good, said) = tenured(&["migrate", "--check"]).await;
-        assert!(!good && said.contains("0001_initial"), "{said}");
-        let (good, said) = tenured(&["migrate"]).await;
-        assert!(good, "{said}");
-        let (good, said) = tenured(&["migrate", "--check"]).await;
-        assert!(good, "{said}");
+        let (succeeded, output) = tenured(&["--store-migrate=false"]).await;
+        assert!(!succeeded && output.contains("0001_initial"), "{output}");
+        let (succeeded, output) = tenured(&["migrate", "--check"]).await;
+        assert!(!succeeded && output.contains("0001_initial"), "{output}");
+        let (succeeded, output) = tenured(&["migrate"]).await;
+        assert!(succeeded, "{output}");
+        let (succeeded, output) = tenured(&["migrate", "--check"]).await;
+        assert!(succeeded, "{output}");
         Tenured::start(&TenuredOptions::store(&url).argument("--store-migrate=false")).await.unwrap();
     }
 }

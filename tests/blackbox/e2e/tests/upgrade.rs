@@ -60,7 +60,7 @@ struct Load {
     waiters: Vec<JoinHandle<Guard>>,
     workers: Vec<JoinHandle<()>>,
     rounds: Vec<Arc<AtomicU64>>,
-    over: Arc<AtomicBool>,
+    stop: Arc<AtomicBool>,
 }
 
 impl Load {
@@ -77,14 +77,14 @@ impl Load {
             waiters: Vec::new(),
             workers: Vec::new(),
             rounds: Vec::new(),
-            over: Arc::default(),
+            stop: Arc::default(),
         };
         for number in 0..HOLDERS {
             load.guards.push(load.client(number).lock(format!("held-{number}")).ttl(TTL).acquire().await.unwrap());
         }
         for number in 0..WAITERS {
-            let waits = load.client(number).lock("held-0").ttl(TTL).owner(format!("waiter-{number}")).acquire();
-            load.waiters.push(tokio::spawn(async move { waits.await.unwrap() }));
+            let acquire = load.client(number).lock("held-0").ttl(TTL).owner(format!("waiter-{number}")).acquire();
+            load.waiters.push(tokio::spawn(async move { acquire.await.unwrap() }));
             let client = load.client(number);
             let queued = async || client.get_lock("held-0").await.is_ok_and(|lock| lock.waiters.len() == number + 1);
             wait_until(PATIENCE, "the waiter is in the queue", queued).await;
@@ -101,11 +101,11 @@ impl Load {
 
     /// Acquires and releases a lock, without ever receiving an error.
     fn work(&mut self, number: usize) {
-        let (client, over, rounds) = (self.client(number).clone(), self.over.clone(), Arc::<AtomicU64>::default());
+        let (client, stop, rounds) = (self.client(number).clone(), self.stop.clone(), Arc::<AtomicU64>::default());
         self.rounds.push(rounds.clone());
         self.workers.push(tokio::spawn(async move {
             let mut last = 0;
-            while !over.load(Ordering::SeqCst) {
+            while !stop.load(Ordering::SeqCst) {
                 let guard = client.lock(format!("work-{number}")).ttl(TTL).acquire().await.unwrap();
                 assert!(guard.token() > last, "{} after {last}", guard.token());
                 last = guard.token();
@@ -116,13 +116,13 @@ impl Load {
     }
 
     /// Checks that all clients make progress, and the holds are unchanged.
-    async fn goes_on(&self) {
+    async fn check_progress(&self) {
         let before: Vec<u64> = self.rounds.iter().map(|rounds| rounds.load(Ordering::SeqCst)).collect();
         let all = async || {
             let now = self.rounds.iter().map(|rounds| rounds.load(Ordering::SeqCst));
             now.zip(&before).all(|(now, before)| now >= before + ROUNDS)
         };
-        wait_until(PATIENCE, "all workers go on", all).await;
+        wait_until(PATIENCE, "all workers make progress", all).await;
         for (number, guard) in self.guards.iter().enumerate() {
             assert!(guard.is_valid(), "{:?}", guard.lost_reason());
             let lock = self.client(number).get_lock(&format!("held-{number}")).await.unwrap();
@@ -136,16 +136,16 @@ impl Load {
 
     /// The waiters are granted the lock one after the other, in order.
     async fn finish(self) {
-        self.over.store(true, Ordering::SeqCst);
+        self.stop.store(true, Ordering::SeqCst);
         for worker in self.workers {
-            timeout(PATIENCE, worker).await.expect("in time").expect("no call fails");
+            timeout(PATIENCE, worker).await.expect("it ends in time").expect("no call fails");
         }
         let mut guards = self.guards.into_iter();
         let mut guard = guards.next().unwrap();
         for waiter in self.waiters {
             let last = guard.token();
             guard.release().await.unwrap();
-            guard = timeout(PATIENCE, waiter).await.expect("in time").expect("no call fails");
+            guard = timeout(PATIENCE, waiter).await.expect("it ends in time").expect("no call fails");
             assert!(guard.token() > last, "{} after {last}", guard.token());
         }
         for guard in guards.chain([guard]) {
@@ -163,7 +163,7 @@ fn versions() -> Vec<PathBuf> {
     }
 }
 
-async fn servers_are_replaced_one_after_the_other(store: String) {
+async fn rolling_upgrade_loses_nothing(store: String) {
     let versions = versions();
     let programs: Vec<Program> = (0..SERVERS).map(|_| Program::new(&versions[0])).collect();
     let mut servers = Vec::new();
@@ -172,27 +172,27 @@ async fn servers_are_replaced_one_after_the_other(store: String) {
         servers.push(Tenured::start(&options).await.unwrap());
     }
     let load = Load::start(&servers).await;
-    load.goes_on().await;
+    load.check_progress().await;
     for version in &versions[1..] {
         for (server, program) in servers.iter_mut().zip(&programs) {
             server.stop().await.unwrap();
             program.replace(version);
-            load.goes_on().await;
+            load.check_progress().await;
             server.start_again().await.unwrap();
-            load.goes_on().await;
+            load.check_progress().await;
         }
     }
     load.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn replacing_all_servers_on_postgres_under_load_loses_nothing() {
+async fn rolling_upgrade_on_postgres_loses_nothing() {
     let postgres = Postgres::start().await.unwrap();
-    servers_are_replaced_one_after_the_other(postgres.create_database().await.unwrap()).await;
+    rolling_upgrade_loses_nothing(postgres.create_database().await.unwrap()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn replacing_all_servers_on_mariadb_under_load_loses_nothing() {
+async fn rolling_upgrade_on_mariadb_loses_nothing() {
     let mariadb = MariaDb::start().await.unwrap();
-    servers_are_replaced_one_after_the_other(mariadb.create_database().await.unwrap()).await;
+    rolling_upgrade_loses_nothing(mariadb.create_database().await.unwrap()).await;
 }

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tenure_client::{Client, SessionOptions};
-use tenure_e2e::say;
+use tenure_e2e::report;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 /// The interval between checks for a renewal of the session.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL: Duration = Duration::from_millis(2);
 
 /// A renewal moves the end of the validity by far more than this; jitter in reading the clocks moves it by far less.
 const RENEWAL: Duration = Duration::from_millis(50);
@@ -42,7 +42,7 @@ async fn main() -> anyhow::Result<()> {
     let client = Client::connect(endpoints.as_str()).context("connecting")?;
     loop {
         if let Err(error) = campaign(&client, lock, options.clone(), period).await {
-            say("failed", &error.to_string());
+            report("failed", &error.to_string());
             sleep(PAUSE).await;
         }
     }
@@ -51,29 +51,29 @@ async fn main() -> anyhow::Result<()> {
 async fn campaign(client: &Client, lock: &str, options: SessionOptions, period: Duration) -> tenure_client::Result<()> {
     let session = client.session(options).await?;
     let hold = session.lock(lock).acquire().await?;
-    say("leads", &format!("{} {}", hold.token(), session.id()));
+    report("leads", &format!("{} {}", hold.token(), session.id()));
     let mut work = interval(period);
     work.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut look = interval(LOOK);
-    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut poll = interval(POLL);
+    poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut valid_until = session.valid_until();
     loop {
         tokio::select! {
             biased;
             reason = hold.lost() => {
-                say("lost", &reason.to_string());
+                report("lost", &reason.to_string());
                 return Ok(());
             }
             _ = work.tick() => {
                 if hold.is_valid() {
-                    say("works", &hold.token().to_string());
+                    report("works", &hold.token().to_string());
                 }
             }
-            _ = look.tick() => {
+            _ = poll.tick() => {
                 let now = session.valid_until();
                 if now > valid_until + RENEWAL {
                     valid_until = now;
-                    say("renewed", "");
+                    report("renewed", "");
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! A group member that divides the group's config evenly while it leads, and reports its status on standard output. On
-//! the word `assign` on its standard input it assigns once more as the leader that it was last, whatever has happened
-//! since: as a program does that was frozen between computing and assigning.
+//! the line `assign` on its standard input it assigns again as the leader that it last was, whether it still leads or
+//! not, like a program that was frozen between computing and assigning.
 //!
 //! `member ENDPOINT GROUP TTL_MS`. Exits at the end of its standard input, so that it never outlives a test.
 
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tenure_client::{Client, Group, Standing};
-use tenure_e2e::{Calls, refused};
+use tenure_e2e::{Calls, rejection};
 use tenure_proto::v1::AssignGroupRequest;
 
 /// The value of a late assignment.
@@ -18,11 +18,11 @@ const LATE: &str = "late";
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let (sender, mut commands) = tokio::sync::mpsc::unbounded_channel();
     std::thread::spawn(move || {
-        for word in std::io::stdin().lock().lines().map_while(Result::ok) {
+        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
             // Fails only when the process is about to exit.
-            let _ = tell.send(word);
+            let _ = sender.send(line);
         }
         std::process::exit(0);
     });
@@ -31,10 +31,10 @@ async fn main() -> anyhow::Result<()> {
     let client = Client::connect(endpoint.as_str()).context("connecting")?;
     let group = client.group(name).ttl(Duration::from_millis(ttl.parse()?));
     let led: Arc<Mutex<Option<Arc<Group>>>> = Arc::default();
-    let leads = Arc::clone(&led);
+    let leading = Arc::clone(&led);
     let taking_part = group.take_part(evenly, move |standing| {
         if standing.leads() {
-            *leads.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&standing.group));
+            *leading.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&standing.group));
         }
         println!("{}", report(standing));
     });
@@ -42,7 +42,7 @@ async fn main() -> anyhow::Result<()> {
     loop {
         tokio::select! {
             Err(error) = &mut taking_part => return Err(error.into()),
-            Some(_) = told.recv() => {
+            Some(_) = commands.recv() => {
                 let led = led.lock().unwrap_or_else(PoisonError::into_inner).clone().context("it never led")?;
                 println!("{}", assign_late(endpoint, &led).await?);
             }
@@ -66,7 +66,7 @@ fn report(standing: &Standing) -> String {
 
 /// Assigns as a former leader, and returns the outcome.
 async fn assign_late(endpoint: &str, led: &Group) -> anyhow::Result<String> {
-    let leader = led.leader.as_ref().context("nobody led")?;
+    let leader = led.leader.as_ref().context("the group has no leader")?;
     let request = AssignGroupRequest {
         group: led.name.clone(),
         session_id: leader.session_id.clone(),
@@ -78,6 +78,6 @@ async fn assign_late(endpoint: &str, led: &Group) -> anyhow::Result<String> {
     };
     Ok(match Calls::connect(endpoint).await?.groups.assign_group(request).await {
         Ok(_) => "assigned".to_owned(),
-        refusal => format!("refused {}", refused(refusal).reason),
+        rejected => format!("refused {}", rejection(rejected).reason),
     })
 }

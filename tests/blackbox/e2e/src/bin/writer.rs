@@ -30,31 +30,31 @@ const BUSY: Duration = Duration::from_secs(60);
 async fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [endpoints, lock, ttl, url, fencing] = &arguments[..] else { bail!("not five arguments") };
-    let job = Job {
+    let settings = Settings {
         client: Client::connect(endpoints.as_str()).context("connecting")?,
         lock: lock.clone(),
         ttl: Duration::from_millis(ttl.parse()?),
         is_fenced: fencing == "fenced",
     };
     match url.split(':').next() {
-        Some("postgres") => serve(job, PgPool::connect(url).await?, "BEGIN").await,
-        Some("mysql") => serve(job, MySqlPool::connect(url).await?, "START TRANSACTION").await,
+        Some("postgres") => serve(settings, PgPool::connect(url).await?, "BEGIN").await,
+        Some("mysql") => serve(settings, MySqlPool::connect(url).await?, "START TRANSACTION").await,
         _ => {
             let options = url.parse::<SqliteConnectOptions>()?.busy_timeout(BUSY);
-            serve(job, SqlitePool::connect_with(options).await?, "BEGIN IMMEDIATE").await
+            serve(settings, SqlitePool::connect_with(options).await?, "BEGIN IMMEDIATE").await
         }
     }
 }
 
 /// The state that does not depend on the kind of database.
-struct Job {
+struct Settings {
     client: Client,
     lock: String,
     ttl: Duration,
     is_fenced: bool,
 }
 
-impl Job {
+impl Settings {
     /// With a TTL as short as a test's, the session may expire on a busy machine before the lock is granted.
     async fn acquire(&self) -> tenure_client::Result<Guard> {
         loop {
@@ -66,17 +66,17 @@ impl Job {
     }
 }
 
-async fn serve<DB: FenceDatabase>(job: Job, pool: Pool<DB>, begin: &'static str) -> anyhow::Result<()>
+async fn serve<DB: FenceDatabase>(settings: Settings, pool: Pool<DB>, begin: &'static str) -> anyhow::Result<()>
 where
     for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
     i64: for<'r> Decode<'r, DB> + Type<DB>,
     usize: ColumnIndex<DB::Row>,
 {
-    let mut worker = Worker { job, pool, begin, guard: None, seen: 0, open: None };
+    let mut worker = Worker { settings, pool, begin, guard: None, seen: 0, open: None };
     let mut lines = BufReader::new(stdin()).lines();
     while let Some(line) = lines.next_line().await? {
         match worker.step(&line).await {
-            Ok(said) => println!("{said}"),
+            Ok(report) => println!("{report}"),
             Err(error) => match error.downcast_ref::<FenceError>() {
                 Some(FenceError::Stale { token, highest, .. }) => println!("refused {token} {highest}"),
                 _ => println!("failed {error:#}"),
@@ -87,7 +87,7 @@ where
 }
 
 struct Worker<DB: FenceDatabase> {
-    job: Job,
+    settings: Settings,
     pool: Pool<DB>,
     begin: &'static str,
     guard: Option<Guard>,
@@ -104,25 +104,25 @@ where
     async fn step(&mut self, line: &str) -> anyhow::Result<String> {
         match line {
             "acquire" => {
-                let guard = self.job.acquire().await?;
+                let guard = self.settings.acquire().await?;
                 let token = guard.token();
                 self.guard = Some(guard);
                 Ok(format!("holds {token}"))
             }
             "read" => {
-                let mut transaction = self.let_in().await?;
+                let mut transaction = self.begin_checked().await?;
                 self.seen = read(&mut transaction).await?;
                 transaction.commit().await?;
                 Ok(format!("read {}", self.seen))
             }
             "write" => {
-                let mut transaction = self.let_in().await?;
+                let mut transaction = self.begin_checked().await?;
                 write(&mut transaction, self.seen + 1).await?;
                 transaction.commit().await?;
                 Ok(format!("wrote {}", self.seen + 1))
             }
             "begin" => {
-                let mut transaction = self.let_in().await?;
+                let mut transaction = self.begin_checked().await?;
                 self.seen = read(&mut transaction).await?;
                 write(&mut transaction, self.seen + 1).await?;
                 self.open = Some(transaction);
@@ -142,11 +142,11 @@ where
     }
 
     /// Begins a transaction, with the check first if fencing is on.
-    async fn let_in(&self) -> anyhow::Result<Transaction<'static, DB>> {
+    async fn begin_checked(&self) -> anyhow::Result<Transaction<'static, DB>> {
         let mut transaction = self.pool.begin_with(self.begin).await?;
-        if self.job.is_fenced {
+        if self.settings.is_fenced {
             let token = self.guard.as_ref().context("nothing is held")?.token();
-            check(&mut transaction, &self.job.lock, token).await?;
+            check(&mut transaction, &self.settings.lock, token).await?;
         }
         Ok(transaction)
     }

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 /// The comment before a snippet that cannot run in a test.
-const LEFT_OUT: (&str, &str) = ("<!-- not run: ", " -->");
+const NOT_RUN: (&str, &str) = ("<!-- not run: ", " -->");
 
 /// The info strings of shell code blocks.
 const SHELL: [&str; 4] = ["sh", "bash", "shell", "console"];
 
 /// Folders that are generated, and translations, whose snippets are those of the originals.
-const LEFT_ALONE: [&str; 5] = ["target", "node_modules", "build", "dist", "ko"];
+const IGNORED: [&str; 5] = ["target", "node_modules", "build", "dist", "ko"];
 
 /// A snippet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Fence {
     /// Its text, without the common indentation.
     pub text: String,
     /// The reason why it is not run, if the page gives one.
-    pub left_out: Option<String>,
+    pub not_run: Option<String>,
 }
 
 impl Fence {
@@ -65,7 +65,7 @@ fn find(folder: &Path, pages: &mut Vec<PathBuf>) -> anyhow::Result<()> {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         let kind = entry.file_type()?;
-        if kind.is_dir() && !name.starts_with('.') && !LEFT_ALONE.contains(&name.as_str()) {
+        if kind.is_dir() && !name.starts_with('.') && !IGNORED.contains(&name.as_str()) {
             find(&entry.path(), pages)?;
         } else if kind.is_file() && name.ends_with(".md") {
             pages.push(entry.path());
@@ -85,12 +85,8 @@ fn of_page(page: &Path, text: &str) -> Vec<Fence> {
             None => {
                 if let Some(language) = trimmed.strip_prefix("```") {
                     let indentation = line.len() - line.trim_start().len();
-                    let fence = Fence {
-                        page: page.to_owned(),
-                        line: number + 1,
-                        text: String::new(),
-                        left_out: reason(before),
-                    };
+                    let fence =
+                        Fence { page: page.to_owned(), line: number + 1, text: String::new(), not_run: reason(before) };
                     open = Some(SHELL.contains(&language.trim()).then_some((fence, indentation)));
                 } else if !trimmed.is_empty() {
                     before = trimmed;
@@ -112,7 +108,7 @@ fn of_page(page: &Path, text: &str) -> Vec<Fence> {
 }
 
 fn reason(line: &str) -> Option<String> {
-    let reason = line.strip_prefix(LEFT_OUT.0)?.strip_suffix(LEFT_OUT.1)?.trim();
+    let reason = line.strip_prefix(NOT_RUN.0)?.strip_suffix(NOT_RUN.1)?.trim();
     (!reason.is_empty()).then(|| reason.to_owned())
 }
 
@@ -152,18 +148,18 @@ cargo xtask test
         assert_eq!(found.iter().map(|fence| fence.line).collect::<Vec<_>>(), [3, 11, 21]);
         assert_eq!(found[0].commands().collect::<Vec<_>>(), ["tenure ls      jobs/   # all"]);
         assert_eq!(found[1].text, "kubectl get pods\n  more\n");
-        assert_eq!(found[1].left_out.as_deref(), Some("it takes a cluster"));
-        assert_eq!((&found[0].left_out, &found[2].left_out), (&None, &None), "a reason is for the next one only");
+        assert_eq!(found[1].not_run.as_deref(), Some("it takes a cluster"));
+        assert_eq!((&found[0].not_run, &found[2].not_run), (&None, &None), "a reason applies to the next snippet only");
     }
 
     #[test]
-    fn a_reason_has_words() {
+    fn empty_reason_is_ignored() {
         assert_eq!(reason("<!-- not run:  -->"), None);
         assert_eq!(reason("<!-- snippet: a b -->"), None);
     }
 
     #[test]
-    fn words_are_whole() {
+    fn has_word_matches_whole_words() {
         let fence = &of_page(Path::new("a.md"), "```sh\na | grpcurl -d '{}' && ./b\n```\n")[0];
         assert!(fence.has_word("grpcurl") && fence.has_word("./b") && !fence.has_word("curl"));
     }

@@ -1,7 +1,7 @@
 //! The shell snippets of all pages, and an environment in which they run as written.
 
 mod fences;
-mod stage;
+mod sandbox;
 
 pub use fences::{Fence, fences};
-pub use stage::{Ran, Stage};
+pub use sandbox::{RunOutput, Sandbox};

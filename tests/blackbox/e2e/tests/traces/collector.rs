@@ -25,10 +25,10 @@ pub struct Collector {
     arrived: watch::Sender<Vec<(String, Span)>>,
 }
 
-struct Taking(watch::Sender<Vec<(String, Span)>>);
+struct Receiver(watch::Sender<Vec<(String, Span)>>);
 
 #[tonic::async_trait]
-impl TraceService for Taking {
+impl TraceService for Receiver {
     async fn export(
         &self,
         request: Request<ExportTraceServiceRequest>,
@@ -51,14 +51,14 @@ impl Collector {
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (address, arrived) = (listener.local_addr().unwrap(), watch::Sender::default());
-        let service = TraceServiceServer::new(Taking(arrived.clone()));
+        let service = TraceServiceServer::new(Receiver(arrived.clone()));
         let serving = tonic::transport::Server::builder().add_service(service);
         tokio::spawn(serving.serve_with_incoming(TcpListenerStream::new(listener)));
         Self { address, arrived }
     }
 
     /// Options with an endpoint at this collector, and a short export delay.
-    pub fn told_to(&self, options: TenuredOptions) -> TenuredOptions {
+    pub fn exporting_options(&self, options: TenuredOptions) -> TenuredOptions {
         exporting_to(options, &format!("http://{}", self.address))
     }
 

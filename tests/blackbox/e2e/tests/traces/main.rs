@@ -1,6 +1,6 @@
 //! Tests of traces, from the client's call to the statement in the database, as a collector sees them.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
+#![allow(clippy::unwrap_used, reason = "clippy exempts tests, but not their helpers")]
 
 mod collector;
 mod program;
@@ -40,7 +40,7 @@ fn client(server: &Tenured) -> Client {
 async fn one_trace(store: Store, system: &str) {
     let (program, _guard) = Program::start();
     let collector = Collector::start().await;
-    let server = Tenured::start(&collector.told_to(store.fresh().await.unwrap())).await.unwrap();
+    let server = Tenured::start(&collector.exporting_options(store.fresh().await.unwrap())).await.unwrap();
     let client = client(&server);
     let guard = client.lock("job").owner("host-1").acquire().await.unwrap();
     let token = guard.token();
@@ -48,30 +48,30 @@ async fn one_trace(store: Store, system: &str) {
     client.get_lock("job").await.unwrap();
     client.close().await.unwrap();
 
-    let asked = program.span("tenure.acquire");
-    let (trace, parent) = (asked.span_context.trace_id(), asked.span_context.span_id());
+    let acquire = program.span("tenure.acquire");
+    let (trace, parent) = (acquire.span_context.trace_id(), acquire.span_context.span_id());
     let is_call = |span: &Span| span.name == ACQUIRE && span.parent_span_id == parent.to_bytes();
     let call = collector.span("acquire below the client's", is_call).await;
     assert_eq!(call.trace_id, trace.to_bytes(), "one trace across both");
-    let passage = collector.child(&call, "tenure.sequencer").await;
-    let append = collector.child(&passage, "tenure.append").await;
+    let sequencing = collector.child(&call, "tenure.sequencer").await;
+    let append = collector.child(&sequencing, "tenure.append").await;
     let statement = collector.child(&append, "INSERT batches").await;
 
-    let told = |span, key, value: &str| assert_eq!(attribute(span, key).as_deref(), Some(value), "{key}");
-    told(&call, "rpc.system", "grpc");
-    told(&call, "rpc.service", "tenure.v1.LockService");
-    told(&call, "rpc.method", "Acquire");
-    told(&call, "rpc.grpc.status_code", "0");
-    told(&call, "tenure.lock.names", "job");
-    told(&passage, "tenure.outcome", "held");
-    told(&passage, "tenure.fencing_token", &token.to_string());
-    told(&append, "tenure.batch.commands", "1");
-    told(&append, "tenure.revision.after", &token.to_string());
-    told(&append, "tenure.append.outcome", "committed");
-    told(&append, "db.system.name", system);
-    told(&statement, "db.system.name", system);
-    told(&statement, "db.operation.name", "INSERT");
-    assert!(call.start_time_unix_nano <= passage.start_time_unix_nano);
+    let has = |span, key, value: &str| assert_eq!(attribute(span, key).as_deref(), Some(value), "{key}");
+    has(&call, "rpc.system", "grpc");
+    has(&call, "rpc.service", "tenure.v1.LockService");
+    has(&call, "rpc.method", "Acquire");
+    has(&call, "rpc.grpc.status_code", "0");
+    has(&call, "tenure.lock.names", "job");
+    has(&sequencing, "tenure.outcome", "held");
+    has(&sequencing, "tenure.fencing_token", &token.to_string());
+    has(&append, "tenure.batch.commands", "1");
+    has(&append, "tenure.revision.after", &token.to_string());
+    has(&append, "tenure.append.outcome", "committed");
+    has(&append, "db.system.name", system);
+    has(&statement, "db.system.name", system);
+    has(&statement, "db.operation.name", "INSERT");
+    assert!(call.start_time_unix_nano <= sequencing.start_time_unix_nano);
     assert!(append.end_time_unix_nano >= statement.end_time_unix_nano);
 
     // The other operations of this client are traced as well: commands, and separate calls.
@@ -81,25 +81,25 @@ async fn one_trace(store: Store, system: &str) {
         (GET_LOCK, GET_LOCK),
     ] {
         let parent = program.span(name).span_context;
-        let goes_on = |span: &Span| span.name == at_server && span.parent_span_id == parent.span_id().to_bytes();
-        assert_eq!(collector.span(at_server, goes_on).await.trace_id, parent.trace_id().to_bytes());
+        let is_child = |span: &Span| span.name == at_server && span.parent_span_id == parent.span_id().to_bytes();
+        assert_eq!(collector.span(at_server, is_child).await.trace_id, parent.trace_id().to_bytes());
     }
-    let made_by = collector.of_trace(&trace.to_string());
-    assert!(made_by.iter().all(|(service, _)| service.contains("tenured")), "{made_by:?}");
+    let spans = collector.of_trace(&trace.to_string());
+    assert!(spans.iter().all(|(service, _)| service.contains("tenured")), "{spans:?}");
 }
 
 #[tokio::test]
-async fn one_trace_leads_from_the_client_to_sqlite() {
+async fn one_trace_spans_client_server_and_sqlite() {
     one_trace(Store::Sqlite, "sqlite").await;
 }
 
 #[tokio::test]
-async fn one_trace_leads_from_the_client_to_postgres() {
+async fn one_trace_spans_client_server_and_postgres() {
     one_trace(Store::Postgres, "postgresql").await;
 }
 
 #[tokio::test]
-async fn one_trace_leads_from_the_client_to_mariadb() {
+async fn one_trace_spans_client_server_and_mariadb() {
     one_trace(Store::MariaDb, "mariadb").await;
 }
 
@@ -123,9 +123,9 @@ fn traceparent(trace: &str, flags: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_header_given_by_hand_goes_on_and_a_bad_one_is_ignored() {
+async fn valid_traceparent_is_continued_and_an_invalid_one_is_ignored() {
     let collector = Collector::start().await;
-    let server = Tenured::start(&collector.told_to(TenuredOptions::default())).await.unwrap();
+    let server = Tenured::start(&collector.exporting_options(TenuredOptions::default())).await.unwrap();
     let mut calls = calls(&server).await;
     calls.get_lock(with_header(lock("unsampled"), &traceparent("aa", "00"))).await.unwrap();
     calls.get_lock(with_header(lock("bad"), "00-hello-world-01")).await.unwrap();
@@ -142,22 +142,22 @@ async fn a_header_given_by_hand_goes_on_and_a_bad_one_is_ignored() {
     assert_eq!(attribute(&call, "server.port"), Some(server.port().to_string()));
     assert_eq!(attribute(&call, "tenure.session.owner").as_deref(), Some("me"));
     assert!(!format!("{call:?}").contains("secret"), "{call:?}");
-    let passage = collector.child(&call, "tenure.sequencer").await;
-    let append = collector.child(&passage, "tenure.append").await;
+    let sequencing = collector.child(&call, "tenure.sequencer").await;
+    let append = collector.child(&sequencing, "tenure.append").await;
     collector.child(&append, "INSERT batches").await;
 
-    let refused = calls.get_lock(with_header(lock(""), &traceparent("cc", "01"))).await.unwrap_err();
+    let rejection = calls.get_lock(with_header(lock(""), &traceparent("cc", "01"))).await.unwrap_err();
     let is_it = |span: &Span| hex(&span.trace_id) == "cc".repeat(16);
-    let code = attribute(&collector.span("the refused call", is_it).await, "rpc.grpc.status_code");
-    assert_eq!(code, Some(i32::from(refused.code()).to_string()));
-    assert_eq!(collector.of_trace(&"aa".repeat(16)), [], "whoever calls did not sample it");
+    let code = attribute(&collector.span("the rejected call", is_it).await, "rpc.grpc.status_code");
+    assert_eq!(code, Some(i32::from(rejection.code()).to_string()));
+    assert_eq!(collector.of_trace(&"aa".repeat(16)), [], "the caller did not sample it");
 }
 
 #[tokio::test]
-async fn a_wait_shows_when_it_was_granted() {
+async fn wait_records_its_grant() {
     let (_program, _guard) = Program::start();
     let collector = Collector::start().await;
-    let server = Tenured::start(&collector.told_to(TenuredOptions::default())).await.unwrap();
+    let server = Tenured::start(&collector.exporting_options(TenuredOptions::default())).await.unwrap();
     let client = client(&server);
     let first = client.lock("job").acquire().await.unwrap();
     let session = client.session(SessionOptions::default()).await.unwrap();
@@ -178,18 +178,18 @@ async fn a_wait_shows_when_it_was_granted() {
 }
 
 #[tokio::test]
-async fn a_batch_is_part_of_one_trace_and_linked_to_the_others() {
+async fn batch_is_in_one_trace_and_linked_to_the_others() {
     let collector = Collector::start().await;
-    let server = Tenured::start(&collector.told_to(TenuredOptions::default())).await.unwrap();
+    let server = Tenured::start(&collector.exporting_options(TenuredOptions::default())).await.unwrap();
     let (requests, sent) = tokio::sync::mpsc::channel(8);
     let mut stream = ClientServiceClient::connect(server.url()).await.unwrap();
     let sent = tokio_stream::wrappers::ReceiverStream::new(sent);
-    let mut answers = stream.stream(sent).await.unwrap().into_inner();
+    let mut replies = stream.stream(sent).await.unwrap().into_inner();
     let open = OpenSessionRequest { session_id: "s".into(), ttl: ttl(), ..Default::default() };
     let open = Command { id: 1, kind: Some(Kind::OpenSession(open)), traceparent: "x".repeat(10_000) };
     requests.send(StreamRequest { commands: vec![open] }).await.unwrap();
-    timeout(LONG, answers.next()).await.unwrap().unwrap().unwrap();
-    let asked = |(id, name, traceparent): (u64, &str, String)| {
+    timeout(LONG, replies.next()).await.unwrap().unwrap().unwrap();
+    let command = |(id, name, traceparent): (u64, &str, String)| {
         let acquire = AcquireRequest { names: vec![name.into()], session_id: "s".into(), ..Default::default() };
         Command { id, kind: Some(Kind::Acquire(acquire)), traceparent }
     };
@@ -198,14 +198,14 @@ async fn a_batch_is_part_of_one_trace_and_linked_to_the_others() {
         (3, "first", traceparent("bb", "01")),
         (4, "second", traceparent("cc", "01")),
     ];
-    requests.send(StreamRequest { commands: commands.map(asked).into() }).await.unwrap();
-    timeout(LONG, answers.next()).await.unwrap().unwrap().unwrap();
+    requests.send(StreamRequest { commands: commands.map(command).into() }).await.unwrap();
+    timeout(LONG, replies.next()).await.unwrap().unwrap().unwrap();
 
-    let passage = async |trace: &str| {
+    let sequencing = async |trace: &str| {
         let is_it = |span: &Span| span.name == "tenure.sequencer" && hex(&span.trace_id) == trace.repeat(16);
-        collector.span("the way of a command", is_it).await
+        collector.span("the sequencer span of a command", is_it).await
     };
-    let (first, second) = (passage("bb").await, passage("cc").await);
+    let (first, second) = (sequencing("bb").await, sequencing("cc").await);
     let append = collector.child(&first, "tenure.append").await;
     collector.child(&append, "INSERT batches").await;
     assert_eq!(attribute(&append, "tenure.batch.commands").as_deref(), Some("3"));
@@ -217,43 +217,43 @@ async fn a_batch_is_part_of_one_trace_and_linked_to_the_others() {
 }
 
 #[tokio::test]
-async fn a_command_that_is_passed_on_stays_in_its_trace() {
+async fn forwarded_command_stays_in_its_trace() {
     let collector = Collector::start().await;
-    let options = collector.told_to(Store::Postgres.fresh().await.unwrap());
+    let options = collector.exporting_options(Store::Postgres.fresh().await.unwrap());
     let servers = [Tenured::start(&options).await.unwrap(), Tenured::start(&options).await.unwrap()];
     let clients = servers.each_ref().map(client);
-    let take = async |server: usize| {
+    let acquire_and_release = async |server: usize| {
         let guard = clients[server].lock(format!("job-{server}")).acquire().await.unwrap();
         guard.release().await.unwrap();
     };
-    let is_passed = |span: &Span| attribute(span, "tenure.passed_by").is_some();
+    let is_forwarded = |span: &Span| attribute(span, "tenure.passed_by").is_some();
     // The servers themselves determine which of the two is the writer.
-    let passing = async || {
-        tokio::join!(take(0), take(1));
-        collector.arrived(is_passed).is_some()
+    let forwarding = async || {
+        tokio::join!(acquire_and_release(0), acquire_and_release(1));
+        collector.arrived(is_forwarded).is_some()
     };
-    wait_until(LONG, "one server passes a command to the other", passing).await;
-    let taken = collector.arrived(is_passed).unwrap();
-    assert_eq!(taken.name, "tenure.sequencer");
-    let gives = |span: &Span| span.span_id == taken.parent_span_id && span.trace_id == taken.trace_id;
-    let given = collector.span("the way to the other server", gives).await;
-    assert_eq!(given.name, "tenure.sequencer");
-    assert!(given.events.iter().any(|event| event.name == "passed"), "{:?}", given.events);
-    let call = collector.span("the call", |span| span.span_id == given.parent_span_id).await;
+    wait_until(LONG, "one server forwards a command to the other", forwarding).await;
+    let received = collector.arrived(is_forwarded).unwrap();
+    assert_eq!(received.name, "tenure.sequencer");
+    let is_parent = |span: &Span| span.span_id == received.parent_span_id && span.trace_id == received.trace_id;
+    let forwarded = collector.span("the span of the forwarding server", is_parent).await;
+    assert_eq!(forwarded.name, "tenure.sequencer");
+    assert!(forwarded.events.iter().any(|event| event.name == "passed"), "{:?}", forwarded.events);
+    let call = collector.span("the call", |span| span.span_id == forwarded.parent_span_id).await;
     assert!(call.name.starts_with("tenure.v1."), "{}", call.name);
 }
 
 #[tokio::test]
-async fn no_connection_is_made_where_traces_are_not_wanted() {
+async fn disabled_export_opens_no_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
-    let unwanted = [
+    let disabled = [
         vec![("OTEL_TRACES_SAMPLER", "always_on")],
         vec![("OTEL_EXPORTER_OTLP_ENDPOINT", &*endpoint), ("OTEL_SDK_DISABLED", "true")],
         vec![("OTEL_EXPORTER_OTLP_ENDPOINT", &*endpoint), ("OTEL_TRACES_EXPORTER", "none")],
         vec![("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", &*endpoint)],
     ];
-    for variables in unwanted {
+    for variables in disabled {
         let environment = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let mut server = Tenured::start(&TenuredOptions { environment, ..Default::default() }).await.unwrap();
         let header = traceparent("bb", "01");
@@ -265,32 +265,32 @@ async fn no_connection_is_made_where_traces_are_not_wanted() {
 }
 
 #[tokio::test]
-async fn a_collector_that_is_away_is_told_of_once_and_holds_nobody_up() {
-    let away = format!("http://127.0.0.1:{}", tenure_harness::free_port().unwrap());
-    let mut server = Tenured::start(&exporting_to(TenuredOptions::default(), &away)).await.unwrap();
+async fn unreachable_collector_is_logged_once_and_delays_no_call() {
+    let unreachable = format!("http://127.0.0.1:{}", tenure_harness::free_port().unwrap());
+    let mut server = Tenured::start(&exporting_to(TenuredOptions::default(), &unreachable)).await.unwrap();
     let mut calls = calls(&server).await;
     let log_file = server.log_file();
-    let told = || {
+    let logged = || {
         let log = std::fs::read_to_string(&log_file).unwrap();
         log.lines().filter(|line| line.contains("cannot export traces")).count()
     };
-    let asking = async || {
+    let is_logged = async || {
         // Each call has a span, so that there is always something to export.
         calls.get_lock(lock("job")).await.unwrap();
-        told() == 1
+        logged() == 1
     };
-    wait_until(LONG, "the log tells of it", asking).await;
+    wait_until(LONG, "the failure is logged", is_logged).await;
     for _ in 0..500 {
         calls.get_lock(lock("job")).await.unwrap();
     }
-    assert_eq!(told(), 1);
+    assert_eq!(logged(), 1);
     let stopping = Instant::now();
     server.stop().await.unwrap();
     assert!(stopping.elapsed() < Duration::from_secs(10), "{:?}", stopping.elapsed());
 }
 
 #[tokio::test]
-async fn what_cannot_be_done_is_told_and_the_server_serves() {
+async fn invalid_sampler_is_logged_and_the_server_serves() {
     let mut options = exporting_to(TenuredOptions::default(), "http://127.0.0.1:1");
     options.environment.push(("OTEL_TRACES_SAMPLER".to_owned(), "sometimes".to_owned()));
     let server = Tenured::start(&options).await.unwrap();

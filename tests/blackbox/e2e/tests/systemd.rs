@@ -13,12 +13,12 @@ const WATCHDOG: Duration = Duration::from_secs(1);
 const SILENCE: Duration = Duration::from_secs(5);
 
 /// systemd's end of the socket.
-struct Ear {
+struct NotifySocket {
     folder: tempfile::TempDir,
     socket: UnixDatagram,
 }
 
-impl Ear {
+impl NotifySocket {
     fn open() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let socket = UnixDatagram::bind(folder.path().join("notify")).unwrap();
@@ -34,76 +34,78 @@ impl Ear {
     }
 
     /// The next notification; `None` after [`SILENCE`].
-    fn hear(&self) -> Option<String> {
-        let mut said = [0; 4096];
-        match self.socket.recv(&mut said) {
-            Ok(length) => Some(String::from_utf8(said[..length].to_vec()).unwrap()),
+    fn receive(&self) -> Option<String> {
+        let mut buffer = [0; 4096];
+        match self.socket.recv(&mut buffer) {
+            Ok(length) => Some(String::from_utf8(buffer[..length].to_vec()).unwrap()),
             Err(error) if error.kind() == ErrorKind::WouldBlock => None,
             Err(error) => panic!("{error}"),
         }
     }
 
     /// All notifications up to one that begins with `wanted`, which must arrive.
-    fn hear_until(&self, wanted: &str) -> Vec<String> {
+    fn receive_until(&self, wanted: &str) -> Vec<String> {
         let mut all = Vec::new();
         loop {
-            let said = self.hear();
-            let said = said.unwrap_or_else(|| panic!("{wanted} was not said, but {all:?}"));
-            all.push(said.clone());
-            if said.starts_with(wanted) {
+            let next = self.receive().unwrap_or_else(|| panic!("{wanted} was not sent, but {all:?}"));
+            all.push(next.clone());
+            if next.starts_with(wanted) {
                 return all;
             }
-            assert!(all.len() < 100, "{wanted} was not said, but {all:?}");
+            assert!(all.len() < 100, "{wanted} was not sent, but {all:?}");
         }
     }
 
     /// Drains what a process sent before it was paused: at most a socket buffer, and then nothing.
-    fn hear_what_was_sent(&self) {
-        let sent: Vec<String> = std::iter::from_fn(|| self.hear()).take(100).collect();
-        assert!(sent.len() < 100, "it is not paused: {sent:?}");
+    fn drain(&self) {
+        let sent: Vec<String> = std::iter::from_fn(|| self.receive()).take(100).collect();
+        assert!(sent.len() < 100, "the process is not paused: {sent:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn systemd_hears_how_a_server_starts_lives_freezes_and_stops() {
-    let ear = Ear::open();
-    let mut server = Tenured::start(&ear.options(TenuredOptions::default())).await.unwrap();
-    assert_eq!(ear.hear().as_deref(), Some("READY=1"));
-    ear.hear_until("STATUS=serving");
+async fn systemd_is_notified_of_start_watchdog_and_stop() {
+    let socket = NotifySocket::open();
+    let mut server = Tenured::start(&socket.options(TenuredOptions::default())).await.unwrap();
+    assert_eq!(socket.receive().as_deref(), Some("READY=1"));
+    socket.receive_until("STATUS=serving");
     for _ in 0..3 {
-        ear.hear_until("WATCHDOG=1");
+        socket.receive_until("WATCHDOG=1");
     }
     server.pause().unwrap();
-    ear.hear_what_was_sent();
+    socket.drain();
     assert!(server.is_running());
     server.resume().unwrap();
-    ear.hear_until("WATCHDOG=1");
+    socket.receive_until("WATCHDOG=1");
     server.stop().await.unwrap();
-    let stopping = ear.hear_until("STOPPING=1").pop().unwrap();
+    let stopping = socket.receive_until("STOPPING=1").pop().unwrap();
     // 10 s to drain, the default, and a margin.
     assert_eq!(stopping, "STOPPING=1\nEXTEND_TIMEOUT_USEC=15000000");
-    ear.hear_until("STATUS=not ready: draining");
+    socket.receive_until("STATUS=not ready: draining");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_without_its_database_is_up_and_says_why_it_is_not_ready() {
+async fn server_without_its_database_notifies_why_it_is_not_ready() {
     let mut postgres = Postgres::start().await.unwrap();
     let url = postgres.create_database().await.unwrap();
     postgres.stop().await.unwrap();
-    let ear = Ear::open();
-    let mut server = Tenured::prepare(&ear.options(TenuredOptions::store(url))).unwrap();
+    let socket = NotifySocket::open();
+    let mut server = Tenured::prepare(&socket.options(TenuredOptions::store(url))).unwrap();
     server.start_unready().await.unwrap();
-    assert_eq!(ear.hear().as_deref(), Some("READY=1"));
-    let status = ear.hear_until("STATUS=not ready: store: ").pop().unwrap();
+    assert_eq!(socket.receive().as_deref(), Some("READY=1"));
+    let status = socket.receive_until("STATUS=not ready: store: ").pop().unwrap();
     assert_eq!(status.lines().count(), 1, "{status}");
     let shown = format!("{status} {:?}", server.readiness().await);
-    assert!(!shown.contains("127.0.0.1") && shown.contains("see the server's log"), "no address for anyone: {shown}");
+    assert!(
+        !shown.contains("127.0.0.1") && shown.contains("see the server's log"),
+        "the status must not show an address: {shown}"
+    );
     // Waiting for the database does not count as hanging.
     for _ in 0..3 {
-        ear.hear_until("WATCHDOG=1");
+        socket.receive_until("WATCHDOG=1");
     }
     postgres.start_again().await.unwrap();
-    ear.hear_until("STATUS=serving");
+    socket.receive_until("STATUS=serving");
     assert_eq!(server.status("/readyz").await, Some(200));
     server.stop().await.unwrap();
 }

@@ -13,7 +13,7 @@ pub fn clock() -> Duration {
 }
 
 /// Reports an action of this process on standard output.
-pub fn say(what: &str, detail: &str) {
+pub fn report(what: &str, detail: &str) {
     println!("{} {what} {detail}", clock().as_nanos());
 }
 
@@ -66,7 +66,7 @@ impl Entry {
             Some("renewed") => Action::Renewed,
             Some("lost") => Action::Lost(detail.to_owned()),
             Some("failed") => Action::Failed(detail.to_owned()),
-            _ => bail!("nothing that a candidate does: {line}"),
+            _ => bail!("not an action of a candidate: {line}"),
         };
         Ok(Self { at, process, action })
     }

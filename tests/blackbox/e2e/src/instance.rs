@@ -1,4 +1,4 @@
-//! Runs copies of a program, and reads their output lines.
+//! Runs instances of a program, and reads their output lines.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -13,15 +13,15 @@ use tenure_harness::wait_until;
 /// The timeout of every wait.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A running copy of a program. Killed when it is dropped.
+/// A running instance of a program. Killed when it is dropped.
 #[derive(Debug)]
-pub struct Copy {
+pub struct Instance {
     process: Child,
-    said: Arc<Mutex<Vec<String>>>,
+    lines: Arc<Mutex<Vec<String>>>,
 }
 
-impl Copy {
-    /// Starts a copy.
+impl Instance {
+    /// Starts an instance.
     ///
     /// # Errors
     /// If it cannot be started.
@@ -33,36 +33,36 @@ impl Copy {
             .stdout(Stdio::piped())
             .spawn()
             .with_context(|| format!("starting {}", program.display()))?;
-        let lines = BufReader::new(process.stdout.take().context("no output")?).lines();
-        let said: Arc<Mutex<Vec<String>>> = Arc::default();
-        let hears = Arc::clone(&said);
+        let output = BufReader::new(process.stdout.take().context("no output")?).lines();
+        let lines: Arc<Mutex<Vec<String>>> = Arc::default();
+        let printed = Arc::clone(&lines);
         std::thread::spawn(move || {
-            for line in lines.map_while(Result::ok) {
-                hears.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+            for line in output.map_while(Result::ok) {
+                printed.lock().unwrap_or_else(PoisonError::into_inner).push(line);
             }
         });
-        Ok(Self { process, said })
+        Ok(Self { process, lines })
     }
 
     /// All lines that it printed.
     #[must_use]
-    pub fn said(&self) -> Vec<String> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn lines(&self) -> Vec<String> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The last line that it printed; empty if there is none.
     #[must_use]
-    pub fn last(&self) -> String {
-        self.said().pop().unwrap_or_default()
+    pub fn last_line(&self) -> String {
+        self.lines().pop().unwrap_or_default()
     }
 
     /// Waits until it prints this line.
     ///
     /// # Panics
     /// If it does not in time.
-    pub async fn says(&self, line: &str) {
-        wait_until(PATIENCE, &format!("\"{line}\" after {:?}", self.said()), async || {
-            self.said().iter().any(|said| said == line)
+    pub async fn wait_for_line(&self, line: &str) {
+        wait_until(PATIENCE, &format!("\"{line}\" after {:?}", self.lines()), async || {
+            self.lines().iter().any(|printed| printed == line)
         })
         .await;
     }
@@ -71,17 +71,17 @@ impl Copy {
     ///
     /// # Panics
     /// If it does not in time.
-    pub async fn comes_to(&self, line: &str) {
-        wait_until(PATIENCE, &format!("\"{line}\" after {:?}", self.said()), async || self.last() == line).await;
+    pub async fn wait_for_last_line(&self, line: &str) {
+        wait_until(PATIENCE, &format!("\"{line}\" after {:?}", self.lines()), async || self.last_line() == line).await;
     }
 
-    /// Writes a word to its standard input.
+    /// Writes a line to its standard input.
     ///
     /// # Errors
     /// If it no longer reads.
-    pub fn tell(&mut self, word: &str) -> anyhow::Result<()> {
+    pub fn send(&mut self, line: &str) -> anyhow::Result<()> {
         let input = self.process.stdin.as_mut().context("no input")?;
-        Ok(writeln!(input, "{word}")?)
+        Ok(writeln!(input, "{line}")?)
     }
 
     /// Sends it a signal.
@@ -94,7 +94,7 @@ impl Copy {
     }
 }
 
-impl Drop for Copy {
+impl Drop for Instance {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();

@@ -13,31 +13,31 @@ const HOST: &str = "127.0.0.1:";
 
 /// A connection to a database, which a test can break.
 #[derive(Debug)]
-pub struct Wire {
+pub struct DatabaseProxy {
     url: String,
     state: watch::Sender<State>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    Whole,
-    /// Requests reach the database, but no answer arrives.
-    WithoutAnswers,
+    Forward,
+    /// Requests reach the database, but its replies are held back.
+    HoldReplies,
     Cut,
 }
 
-impl Wire {
+impl DatabaseProxy {
     /// Creates a proxy to the database at this URL.
     ///
     /// # Errors
     /// If it cannot listen, or the URL is not one of a database that the harness started.
-    pub async fn to(url: &str) -> anyhow::Result<Self> {
-        let (before, rest) = url.split_once(HOST).context("no database of the harness")?;
-        let (port, after) = rest.split_once('/').context("no name of a database")?;
+    pub async fn start(url: &str) -> anyhow::Result<Self> {
+        let (before, rest) = url.split_once(HOST).context("not a database of the harness")?;
+        let (port, after) = rest.split_once('/').context("no database name")?;
         let port: u16 = port.parse()?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let url = format!("{before}{HOST}{}/{after}", listener.local_addr()?.port());
-        let state = watch::Sender::new(State::Whole);
+        let state = watch::Sender::new(State::Forward);
         let states = state.clone();
         tokio::spawn(async move {
             while let Ok((server, _)) = listener.accept().await {
@@ -53,14 +53,14 @@ impl Wire {
         &self.url
     }
 
-    /// From now on the database receives requests, but its answers do not arrive.
-    pub fn keep_answers(&self) {
-        self.state.send_replace(State::WithoutAnswers);
+    /// From now on the database receives requests, but its replies are held back.
+    pub fn hold_replies(&self) {
+        self.state.send_replace(State::HoldReplies);
     }
 
     /// Forwards everything again, on new connections.
     pub fn heal(&self) {
-        self.state.send_replace(State::Whole);
+        self.state.send_replace(State::Forward);
     }
 
     /// From now on nothing is forwarded.
@@ -78,27 +78,27 @@ async fn connect(server: TcpStream, port: u16, mut state: watch::Receiver<State>
     database.set_nodelay(true)?;
     let (mut from_server, to_server) = server.into_split();
     let (from_database, mut to_database) = database.into_split();
-    let answers = pass_answers(from_database, to_server, state.clone());
+    let replies = forward_replies(from_database, to_server, state.clone());
     tokio::select! {
-        told = copy(&mut from_server, &mut to_database) => drop(told),
-        passed = answers => passed?,
+        sent = copy(&mut from_server, &mut to_database) => drop(sent),
+        forwarded = replies => forwarded?,
         _ = state.wait_for(|state| *state == State::Cut) => {}
     }
     Ok(())
 }
 
-async fn pass_answers(
+async fn forward_replies(
     mut from_database: OwnedReadHalf,
     mut to_server: OwnedWriteHalf,
     mut state: watch::Receiver<State>,
 ) -> anyhow::Result<()> {
-    let mut answer = vec![0; 64 * 1024];
+    let mut reply = vec![0; 64 * 1024];
     loop {
-        let count = from_database.read(&mut answer).await?;
+        let count = from_database.read(&mut reply).await?;
         if count == 0 {
             return Ok(());
         }
-        state.wait_for(|state| *state == State::Whole).await?;
-        to_server.write_all(&answer[..count]).await?;
+        state.wait_for(|state| *state == State::Forward).await?;
+        to_server.write_all(&reply[..count]).await?;
     }
 }

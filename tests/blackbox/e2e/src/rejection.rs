@@ -7,7 +7,7 @@ use tonic_types::StatusExt;
 
 /// A rejection, as programs read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct Rejection {
     /// The code.
     pub code: Code,
     /// The reason in `google.rpc.ErrorInfo`.
@@ -18,7 +18,7 @@ pub struct Refused {
     pub message: String,
 }
 
-impl Refused {
+impl Rejection {
     /// A metadata value; empty if it is missing.
     #[must_use]
     pub fn fact(&self, name: &str) -> &str {
@@ -26,7 +26,7 @@ impl Refused {
     }
 }
 
-impl From<&Status> for Refused {
+impl From<&Status> for Rejection {
     fn from(status: &Status) -> Self {
         let info = status.get_error_details().error_info().cloned();
         let (reason, facts) = info.map(|info| (info.reason, info.metadata)).unwrap_or_default();
@@ -38,9 +38,9 @@ impl From<&Status> for Refused {
 ///
 /// # Panics
 /// If it was not.
-pub fn refused<T: std::fmt::Debug>(result: Result<T, Status>) -> Refused {
+pub fn rejection<T: std::fmt::Debug>(result: Result<T, Status>) -> Rejection {
     match result {
-        Ok(answer) => panic!("this was not refused: {answer:?}"),
-        Err(status) => Refused::from(&status),
+        Ok(reply) => panic!("the call was not rejected: {reply:?}"),
+        Err(status) => Rejection::from(&status),
     }
 }

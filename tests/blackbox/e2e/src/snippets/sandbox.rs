@@ -17,64 +17,64 @@ use super::Fence;
 /// The timeout of a snippet.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The time within which a program that runs for ever must print something, in seconds.
-const FIRST_WORD: u32 = 20;
+/// The time within which an endless program must print something, in seconds.
+const FIRST_OUTPUT: u32 = 20;
 
-/// Substitutes for programs that the reader would have: one just exits, the other divides its input.
-const OF_THE_READER: &str = r#"#!/bin/sh
+/// Substitutes for programs of the reader: one just exits, the other divides its input.
+const READER_PROGRAM: &str = r#"#!/bin/sh
 echo "$0 works"
 "#;
-const DIVIDES: &str = r#"#!/bin/sh
+const DIVIDER: &str = r#"#!/bin/sh
 grep -o '"number":"[0-9]*"' | tr -dc '0-9\n' | sed 's/$/ 500/'
 "#;
 
 /// The result of a run.
 #[derive(Debug)]
-pub struct Ran {
+pub struct RunOutput {
     /// Its output.
-    pub said: String,
-    /// Whether all of it succeeded.
-    pub is_well: bool,
+    pub text: String,
+    /// Whether all commands succeeded.
+    pub succeeded: bool,
 }
 
 /// The environment.
 #[derive(Debug)]
-pub struct Stage {
+pub struct Sandbox {
     folder: TempDir,
     server: Tenured,
     /// The leader and the standby, where leadership is handed over.
     others: Vec<Child>,
 }
 
-impl Stage {
+impl Sandbox {
     /// Prepares the environment for a snippet.
     ///
     /// # Errors
     /// If a program or a database that it needs is not available.
-    pub async fn set(fence: &Fence) -> anyhow::Result<Self> {
+    pub async fn prepare(fence: &Fence) -> anyhow::Result<Self> {
         let server = Tenured::start(&TenuredOptions::default()).await?;
         let folder = tempfile::tempdir()?;
-        let mut stage = Self { folder, server, others: Vec::new() };
-        fs::create_dir_all(stage.folder.path().join("bin"))?;
-        stage.provide_programs()?;
-        for name in programs_of_the_reader(&fence.text) {
+        let mut sandbox = Self { folder, server, others: Vec::new() };
+        fs::create_dir_all(sandbox.folder.path().join("bin"))?;
+        sandbox.provide_programs()?;
+        for name in reader_programs(&fence.text) {
             let divides = fence.text.contains(&format!("--assign ./{name}"));
-            stage.write(&stage.folder.path().join(&name), if divides { DIVIDES } else { OF_THE_READER })?;
+            sandbox.write(&sandbox.folder.path().join(&name), if divides { DIVIDER } else { READER_PROGRAM })?;
         }
         if fence.has_word("tenured") {
-            stage.leave_data().await?;
+            sandbox.prepare_data().await?;
         }
-        for name in handed_over(fence) {
-            stage.have_it_led(&name).await?;
+        for name in transferred_locks(fence) {
+            sandbox.start_leader(&name).await?;
         }
-        Ok(stage)
+        Ok(sandbox)
     }
 
     /// Runs the snippet as written: all of it in one shell, which exits at the first command that fails.
     ///
     /// # Errors
     /// If it cannot be run, or does not end.
-    pub async fn run(&self, fence: &Fence) -> anyhow::Result<Ran> {
+    pub async fn run(&self, fence: &Fence) -> anyhow::Result<RunOutput> {
         let mut command = Command::new("bash");
         command.args(["-eu", "-o", "pipefail", "-c", &fence.text]).current_dir(self.folder.path());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).process_group(0);
@@ -93,31 +93,31 @@ impl Stage {
         }
         let child = command.spawn().context("starting bash")?;
         let Ok(output) = timeout(PATIENCE, child.wait_with_output()).await else {
-            bail!("it does not end within {} s", PATIENCE.as_secs());
+            bail!("the snippet does not end within {} s", PATIENCE.as_secs());
         };
         let output = output?;
-        let mut said = String::from_utf8_lossy(&output.stdout).into_owned();
-        said.push_str(&String::from_utf8_lossy(&output.stderr));
-        Ok(Ran { said, is_well: output.status.success() })
+        let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.push_str(&String::from_utf8_lossy(&output.stderr));
+        Ok(RunOutput { text, succeeded: output.status.success() })
     }
 
     /// Provides the programs of this workspace, and wrappers of programs that would connect to the default address.
     fn provide_programs(&self) -> anyhow::Result<()> {
         let (tenure, tenured) = (built("tenure")?, built("tenured")?);
-        self.provide("tenure", &for_ever(&tenure))?;
-        self.provide("tenured", &server(&tenured))?;
+        self.provide("tenure", &client_wrapper(&tenure))?;
+        self.provide("tenured", &server_wrapper(&tenured))?;
         let (clients, operators) = (self.server.port(), self.server.admin_port());
         for name in ["grpcurl", "curl"] {
             if let Some(program) = in_path(name) {
-                self.provide(name, &elsewhere(&program, clients, operators))?;
+                self.provide(name, &redirecting_wrapper(&program, clients, operators))?;
             }
         }
-        // Snippets sleep only to let a reader look at something.
+        // Snippets sleep only so that a reader can look at their effects.
         self.provide("sleep", "exit 0\n")
     }
 
     fn provide(&self, name: &str, script: &str) -> anyhow::Result<()> {
-        let script = format!("#!/usr/bin/env bash\nset -u\n{}{script}", goes_on());
+        let script = format!("#!/usr/bin/env bash\nset -u\n{}{script}", run_endless());
         self.write(&self.folder.path().join("bin").join(name), &script)
     }
 
@@ -126,8 +126,8 @@ impl Stage {
         Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o755))?)
     }
 
-    /// Leaves data behind, as an earlier server would.
-    async fn leave_data(&self) -> anyhow::Result<()> {
+    /// Creates the data that an earlier server would leave.
+    async fn prepare_data(&self) -> anyhow::Result<()> {
         let data = self.data();
         fs::create_dir_all(&data)?;
         let mut command = Command::new(built("tenured")?);
@@ -135,7 +135,7 @@ impl Stage {
             command.env_remove(name);
         }
         let output = command.arg("migrate").env("TENURE_DATA_DIR", data).output().await?;
-        ensure!(output.status.success(), "no data: {}", String::from_utf8_lossy(&output.stderr));
+        ensure!(output.status.success(), "preparing data failed: {}", String::from_utf8_lossy(&output.stderr));
         Ok(())
     }
 
@@ -144,7 +144,7 @@ impl Stage {
     }
 
     /// Starts a leader and a standby.
-    async fn have_it_led(&mut self, name: &str) -> anyhow::Result<()> {
+    async fn start_leader(&mut self, name: &str) -> anyhow::Result<()> {
         let tenure = built("tenure")?;
         let client = tenure_client::Client::connect(self.server.url().as_str())?;
         for waiting in [0, 1] {
@@ -163,7 +163,7 @@ impl Stage {
 }
 
 /// Finds words such as `./report.sh`.
-fn programs_of_the_reader(text: &str) -> Vec<String> {
+fn reader_programs(text: &str) -> Vec<String> {
     let words = text.split(|char: char| char.is_whitespace() || "'\"();".contains(char));
     let mut names: Vec<String> = words.filter_map(|word| word.strip_prefix("./")).map(str::to_owned).collect();
     names.retain(|name| !name.is_empty() && !name.contains('/'));
@@ -173,7 +173,7 @@ fn programs_of_the_reader(text: &str) -> Vec<String> {
 }
 
 /// The locks that the snippet hands over.
-fn handed_over(fence: &Fence) -> Vec<String> {
+fn transferred_locks(fence: &Fence) -> Vec<String> {
     let after = |command: String| {
         let mut words = command.split_whitespace().map(str::to_owned).skip_while(|word| word != "transfer");
         words.next().and(words.next())
@@ -186,25 +186,25 @@ fn in_path(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
 }
 
-/// A shell function that runs an endless command until it has printed something on standard output (or anywhere), and
-/// ends it then.
-fn goes_on() -> String {
+/// A shell function that runs an endless command until it has printed a line on standard output (or anywhere), and
+/// then ends it.
+fn run_endless() -> String {
     format!(
-        r#"goes_on() {{
-    local pid line where=$1
+        r#"run_endless() {{
+    local pid line source=$1
     shift
-    if [ "$where" = output ]; then
+    if [ "$source" = output ]; then
         exec 3< <(exec "$@")
     else
         exec 3< <(exec "$@" 2>&1)
     fi
     pid=$!
-    if ! IFS= read -r -t {FIRST_WORD} line <&3; then
-        echo "this says nothing: $*" >&2
+    if ! IFS= read -r -t {FIRST_OUTPUT} line <&3; then
+        echo "no output: $*" >&2
         kill -9 "$pid"
         exit 1
     fi
-    printf '%s\n(goes on)\n' "$line"
+    printf '%s\n(still running)\n' "$line"
     kill "$pid"
     wait "$pid"
     exit 0
@@ -213,15 +213,15 @@ fn goes_on() -> String {
     )
 }
 
-/// A wrapper of a program some of whose commands run for ever.
-fn for_ever(program: &Path) -> String {
+/// A wrapper of a client program, some of whose commands never end.
+fn client_wrapper(program: &Path) -> String {
     let program = program.display();
     format!(
         r#"for word in "$@"; do
     case "$word" in
         --) break ;;
-        watch | join) goes_on output {program} "$@" ;;
-        elect) goes_on anywhere {program} "$@" ;;
+        watch | join) run_endless output {program} "$@" ;;
+        elect) run_endless anywhere {program} "$@" ;;
     esac
 done
 exec {program} "$@"
@@ -229,20 +229,20 @@ exec {program} "$@"
     )
 }
 
-/// A wrapper of the server, which runs for ever unless it is given another task.
-fn server(program: &Path) -> String {
+/// A wrapper of the server, which never ends unless it has another task.
+fn server_wrapper(program: &Path) -> String {
     let program = program.display();
     format!(
         r#"case "${{1---}}" in
-    -* | serve) goes_on anywhere {program} "$@" ;;
+    -* | serve) run_endless anywhere {program} "$@" ;;
     *) exec {program} "$@" ;;
 esac
 "#
     )
 }
 
-/// A wrapper that redirects the default address to the server of the stage. A call that watches runs for ever.
-fn elsewhere(program: &Path, clients: u16, operators: u16) -> String {
+/// A wrapper that redirects the default address to the server of the sandbox. A call that watches never ends.
+fn redirecting_wrapper(program: &Path, clients: u16, operators: u16) -> String {
     let program = program.display();
     format!(
         r#"words=()
@@ -253,7 +253,7 @@ for word in "$@"; do
     words+=("${{word//127.0.0.1:7421/127.0.0.1:{operators}}}")
 done
 case "$*" in
-    */Watch) goes_on output {program} "${{words[@]}}" ;;
+    */Watch) run_endless output {program} "${{words[@]}}" ;;
     *) exec {program} "${{words[@]}}" ;;
 esac
 "#

@@ -16,13 +16,13 @@ const VALUE: &str = "SELECT value FROM counter";
 
 /// A fresh database with a counter and the fence.
 #[derive(Debug)]
-pub struct Workplace {
+pub struct UserDatabase {
     store: Store,
     url: String,
     _folder: Option<TempDir>,
 }
 
-impl Workplace {
+impl UserDatabase {
     /// Creates one in the same kind of database as the store.
     ///
     /// # Errors
@@ -39,9 +39,9 @@ impl Workplace {
                 (format!("sqlite:{}", file.display()), Some(folder))
             }
         };
-        let workplace = Self { store, url, _folder: folder };
-        workplace.set_up().await?;
-        Ok(workplace)
+        let database = Self { store, url, _folder: folder };
+        database.set_up().await?;
+        Ok(database)
     }
 
     async fn set_up(&self) -> anyhow::Result<()> {
