@@ -1,11 +1,11 @@
-//! Plays scenarios without a client library: plain calls with generated code, each to a random server, as behind a
+//! Runs scenarios without a client library: plain calls with generated code, each to a random server, as behind a
 //! balancer.
 //!
-//! It is a model of using Tenure from generated code: [`servers`] spreads calls and repeats those without an answer,
-//! [`session`] manages a session and its locks, [`watch`] resumes where a broken stream ended. This file and [`answer`]
+//! It is an example of using Tenure from generated code: [`servers`] spreads calls and repeats those without a reply,
+//! [`session`] manages a session and its locks, [`watch`] resumes where a broken stream ended. This file and [`reply`]
 //! only translate between them and the requests that `tests/blackbox/scenarios/README.md` describes.
 
-mod answer;
+mod reply;
 mod servers;
 mod session;
 mod watch;
@@ -24,12 +24,12 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::oneshot;
 use tokio::task::{LocalSet, spawn_local};
 
-use crate::answer::{Answer, Failure};
-use crate::servers::{PATIENCE, Servers};
+use crate::reply::{Failure, Reply};
+use crate::servers::{CALL_TIMEOUT, Servers};
 use crate::session::{Guard, Session};
 use crate::watch::Watch;
 
-/// The answer to `hello`: the supported requests, and their fields.
+/// The reply to `hello`: the supported requests, and their fields.
 const KNOWN: [(&str, &str); 12] = [
     ("hello", ""),
     ("connect", "client endpoints namespace"),
@@ -72,7 +72,7 @@ struct Request {
 
 /// Objects that requests have named.
 #[derive(Default)]
-struct Things {
+struct Objects {
     clients: Named<Servers>,
     sessions: Named<Session>,
     guards: Named<Guard>,
@@ -96,7 +96,7 @@ impl<T> Named<T> {
     }
 
     fn get(&self, name: &str) -> Result<Rc<T>, Failure> {
-        self.0.borrow().get(name).cloned().ok_or_else(|| Failure::Driver(format!("nothing is named \"{name}\"")))
+        self.0.borrow().get(name).cloned().ok_or_else(|| Failure::Driver(format!("no object is named \"{name}\"")))
     }
 }
 
@@ -107,17 +107,17 @@ async fn main() -> io::Result<()> {
 }
 
 async fn serve() -> io::Result<()> {
-    let things = Rc::new(Things::default());
+    let objects = Rc::new(Objects::default());
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     while let Some(line) = lines.next_line().await? {
         let request: Request = serde_json::from_str(&line)?;
-        let (id, things) = (request.id, Rc::clone(&things));
+        let (id, objects) = (request.id, Rc::clone(&objects));
         let (cancel, cancelled) = oneshot::channel();
-        things.running.borrow_mut().insert(id, cancel);
+        objects.running.borrow_mut().insert(id, cancel);
         spawn_local(async move {
-            let answer = perform(request, cancelled, &things).await;
-            things.running.borrow_mut().remove(&id);
-            let line = match answer {
+            let reply = perform(request, cancelled, &objects).await;
+            objects.running.borrow_mut().remove(&id);
+            let line = match reply {
                 Ok(ok) => json!({"id": id, "ok": ok}),
                 Err(failure) => json!({"id": id, "error": failure.to_json()}),
             };
@@ -130,7 +130,7 @@ async fn serve() -> io::Result<()> {
     std::process::exit(0)
 }
 
-async fn perform(request: Request, cancelled: oneshot::Receiver<()>, things: &Things) -> Answer {
+async fn perform(request: Request, cancelled: oneshot::Receiver<()>, objects: &Objects) -> Reply {
     match request.r#do.as_str() {
         "hello" => {
             let fields = KNOWN.map(|(name, fields)| (name.to_owned(), fields.split_whitespace().collect::<Value>()));
@@ -140,41 +140,41 @@ async fn perform(request: Request, cancelled: oneshot::Receiver<()>, things: &Th
         }
         "connect" => {
             let servers = Servers::connect(&request.endpoints, request.namespace)?;
-            things.clients.put(request.client, Rc::new(servers));
+            objects.clients.put(request.client, Rc::new(servers));
         }
         "session" => {
-            let session = open(&request, request.metadata.clone(), things).await?;
-            things.sessions.put(request.session, Rc::clone(&session));
+            let session = open(&request, request.metadata.clone(), objects).await?;
+            objects.sessions.put(request.session, Rc::clone(&session));
             return Ok(json!({"session_id": session.id, "ttl_ms": session.ttl.as_millis()}));
         }
-        "close_session" => things.sessions.get(&request.session)?.close().await?,
-        "acquire" => return acquire(request, cancelled, things).await,
+        "close_session" => objects.sessions.get(&request.session)?.close().await?,
+        "acquire" => return acquire(request, cancelled, objects).await,
         "cancel" => {
-            if let Some(cancel) = things.running.borrow_mut().remove(&request.request) {
-                // It may have been answered in the meantime.
+            if let Some(cancel) = objects.running.borrow_mut().remove(&request.request) {
+                // It may have been replied to in the meantime.
                 let _ = cancel.send(());
             }
         }
         "release" => {
-            let guard = things.guards.get(&request.guard)?;
+            let guard = objects.guards.get(&request.guard)?;
             guard.session.release(&guard.name, guard.token).await?;
             if guard.owns_session {
                 guard.session.close().await?;
             }
         }
         "update" => {
-            let guard = things.guards.get(&request.guard)?;
+            let guard = objects.guards.get(&request.guard)?;
             guard.session.update(&guard.name, guard.token, request.metadata).await?;
         }
         "get_lock" => {
-            let servers = things.clients.get(&request.client)?;
+            let servers = objects.clients.get(&request.client)?;
             let request = GetLockRequest { namespace: servers.namespace.clone(), name: request.name };
             let call = async |_, channel| LockServiceClient::new(channel).get_lock(request.clone()).await;
-            let answer = servers.ask(None, PATIENCE, call).await?;
-            return Ok(answer::lock(&answer.lock.unwrap_or_default()));
+            let response = servers.send(None, CALL_TIMEOUT, call).await?;
+            return Ok(reply::lock(&response.lock.unwrap_or_default()));
         }
         "watch" => {
-            let servers = things.clients.get(&request.client)?;
+            let servers = objects.clients.get(&request.client)?;
             let watched = WatchRequest {
                 namespace: servers.namespace.clone(),
                 names: request.names,
@@ -182,16 +182,20 @@ async fn perform(request: Request, cancelled: oneshot::Receiver<()>, things: &Th
                 after_revision: request.after_revision,
                 ..WatchRequest::default()
             };
-            things.watches.put(request.watch, Rc::new(Watch::new(servers, watched)));
+            objects.watches.put(request.watch, Rc::new(Watch::new(servers, watched)));
         }
-        "next" => return things.watches.get(&request.watch)?.next().await,
-        "unwatch" => drop(things.watches.0.borrow_mut().remove(&request.watch)),
+        "next" => return objects.watches.get(&request.watch)?.next().await,
+        "unwatch" => drop(objects.watches.0.borrow_mut().remove(&request.watch)),
         unknown => return Err(Failure::Driver(format!("there is no request \"{unknown}\""))),
     }
     Ok(json!({}))
 }
 
-async fn open(request: &Request, metadata: BTreeMap<String, String>, things: &Things) -> Result<Rc<Session>, Failure> {
+async fn open(
+    request: &Request,
+    metadata: BTreeMap<String, String>,
+    objects: &Objects,
+) -> Result<Rc<Session>, Failure> {
     let ttl = Duration::from_millis(request.ttl_ms.unwrap_or(10_000));
     let opened = OpenSessionRequest {
         session_id: request.session_id.clone(),
@@ -200,29 +204,29 @@ async fn open(request: &Request, metadata: BTreeMap<String, String>, things: &Th
         metadata,
         ..OpenSessionRequest::default()
     };
-    Session::open(things.clients.get(&request.client)?, opened).await.map(Rc::new)
+    Session::open(objects.clients.get(&request.client)?, opened).await.map(Rc::new)
 }
 
 /// Acquires in the named session, or in one of its own, which ends with the hold.
-async fn acquire(request: Request, cancelled: oneshot::Receiver<()>, things: &Things) -> Answer {
+async fn acquire(request: Request, cancelled: oneshot::Receiver<()>, objects: &Objects) -> Reply {
     let owns_session = request.session.is_empty();
     let session = match owns_session {
-        true => open(&request, BTreeMap::new(), things).await?,
-        false => things.sessions.get(&request.session)?,
+        true => open(&request, BTreeMap::new(), objects).await?,
+        false => objects.sessions.get(&request.session)?,
     };
     let Request { guard, names, priority, metadata, .. } = request;
-    let asked = AcquireRequest { names, priority, metadata, ..AcquireRequest::default() };
-    let answer = session.acquire(asked, request.wait_ms.map(Duration::from_millis), cancelled).await;
-    if owns_session && !answer.as_ref().is_ok_and(|answer| answer.acquired) {
+    let wanted = AcquireRequest { names, priority, metadata, ..AcquireRequest::default() };
+    let response = session.acquire(wanted, request.wait_ms.map(Duration::from_millis), cancelled).await;
+    if owns_session && !response.as_ref().is_ok_and(|response| response.acquired) {
         session.close().await?;
     }
-    let answer = answer?;
-    if !answer.acquired {
-        return Ok(json!({"acquired": false, "holder": answer.holder.as_deref().map(answer::claim)}));
+    let response = response?;
+    if !response.acquired {
+        return Ok(json!({"acquired": false, "holder": response.holder.as_deref().map(reply::claim)}));
     }
-    let names = answer.claim.unwrap_or_default().names;
-    let shown = json!({"acquired": true, "token": answer.token, "names": names, "session_id": session.id});
+    let names = response.claim.unwrap_or_default().names;
+    let acquired = json!({"acquired": true, "token": response.token, "names": names, "session_id": session.id});
     let name = names.into_iter().next().unwrap_or_default();
-    things.guards.put(guard, Rc::new(Guard { session, name, token: answer.token, owns_session }));
-    Ok(shown)
+    objects.guards.put(guard, Rc::new(Guard { session, name, token: response.token, owns_session }));
+    Ok(acquired)
 }

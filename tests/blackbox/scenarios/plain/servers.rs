@@ -1,4 +1,4 @@
-//! Spreads calls over servers: each call goes to a random server, and to the next if it is not answered.
+//! Spreads calls over servers: each call goes to a random server, and to the next if there is no reply.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use tokio::time::{sleep, timeout};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Response, Status};
 
-use crate::answer::{Failure, reason};
+use crate::reply::{Failure, reason};
 
 /// The time limit of a call to one server, in addition to the call's own wait for a lock.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
+pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The interval of a connection's probes during a call: a wait may be long, and its server gone without closing the
 /// connection.
@@ -37,7 +37,7 @@ impl Servers {
                 let address = endpoint.strip_prefix("http://").unwrap_or(endpoint);
                 let parsed = Endpoint::from_shared(format!("http://{address}")).ok();
                 let endpoint = parsed.filter(|_| !address.contains('/')).ok_or(Failure::Endpoints)?;
-                let endpoint = endpoint.connect_timeout(PATIENCE).keep_alive_timeout(PATIENCE);
+                let endpoint = endpoint.connect_timeout(CALL_TIMEOUT).keep_alive_timeout(CALL_TIMEOUT);
                 Ok(endpoint.http2_keep_alive_interval(PROBE).connect_lazy())
             })
             .collect();
@@ -46,7 +46,7 @@ impl Servers {
     }
 
     /// The index of a random server, different from `avoided` if possible.
-    pub(crate) fn draw(&self, avoided: Option<usize>) -> usize {
+    pub(crate) fn random(&self, avoided: Option<usize>) -> usize {
         self.shuffled(avoided).first().copied().unwrap_or_default()
     }
 
@@ -59,30 +59,30 @@ impl Servers {
     }
 
     /// Sends a call to one server, once.
-    pub(crate) async fn ask_one<T>(
+    pub(crate) async fn send_one<T>(
         &self,
         server: usize,
-        patience: Duration,
+        limit: Duration,
         call: impl AsyncFnOnce(usize, Channel) -> Result<Response<T>, Status>,
     ) -> Result<T, Status> {
         let channel = self.channels.get(server).cloned().ok_or_else(|| Status::unavailable("there is no server"))?;
-        let answer = timeout(patience, call(server, channel)).await;
-        answer.unwrap_or_else(|_| Err(Status::unavailable("no answer in time"))).map(Response::into_inner)
+        let response = timeout(limit, call(server, channel)).await;
+        response.unwrap_or_else(|_| Err(Status::unavailable("no reply in time"))).map(Response::into_inner)
     }
 
-    /// Sends a call to one server after the other until one answers. The request must name its session, so that it can
-    /// be repeated: a call without an answer may have taken effect.
-    pub(crate) async fn ask<T>(
+    /// Sends a call to one server after the other until one replies. The request must name its session, so that it can
+    /// be repeated: a call without a reply may have taken effect.
+    pub(crate) async fn send<T>(
         &self,
         avoided: Option<usize>,
-        patience: Duration,
+        limit: Duration,
         call: impl AsyncFn(usize, Channel) -> Result<Response<T>, Status>,
     ) -> Result<T, Failure> {
-        let mut last = Status::unavailable("no server was asked");
+        let mut last = Status::unavailable("no server was called");
         for _ in 0..ROUNDS {
             for server in self.shuffled(avoided) {
-                match self.ask_one(server, patience, &call).await {
-                    Ok(answer) => return Ok(answer),
+                match self.send_one(server, limit, &call).await {
+                    Ok(response) => return Ok(response),
                     Err(status) if is_final(&status) => return Err(status.into()),
                     Err(status) => last = status,
                 }

@@ -16,14 +16,14 @@ use tokio::task::{AbortHandle, spawn_local};
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use crate::answer::Failure;
-use crate::servers::{PATIENCE, Servers, is_final};
+use crate::reply::Failure;
+use crate::servers::{CALL_TIMEOUT, Servers, is_final};
 
 /// The number of renewals per TTL: more often than a call that waits for a lock renews the session at its server.
 const RENEWALS: u32 = 6;
 
 /// Longer than any wait.
-const FOR_EVER: Duration = Duration::from_secs(400 * 24 * 3600);
+const LONGEST_WAIT: Duration = Duration::from_secs(400 * 24 * 3600);
 
 /// An open session, which is renewed until it is closed.
 pub(crate) struct Session {
@@ -49,18 +49,18 @@ pub(crate) struct Guard {
 }
 
 impl Session {
-    /// Opens a session. Without an id it draws one, so that a repeated call does not open a second session.
+    /// Opens a session. Without an id it generates one, so that a repeated call does not open a second session.
     pub(crate) async fn open(servers: Rc<Servers>, request: OpenSessionRequest) -> Result<Self, Failure> {
-        let drawn = if request.session_id.is_empty() { Uuid::now_v7().to_string() } else { request.session_id };
-        let request = OpenSessionRequest { namespace: servers.namespace.clone(), session_id: drawn, ..request };
+        let session_id = if request.session_id.is_empty() { Uuid::now_v7().to_string() } else { request.session_id };
+        let request = OpenSessionRequest { namespace: servers.namespace.clone(), session_id, ..request };
         let opened_at = Cell::new(None);
         let call = async |server, channel| {
             opened_at.set(Some(server));
             SessionServiceClient::new(channel).open_session(request.clone()).await
         };
-        let opened = servers.ask(None, PATIENCE, call).await?.session.unwrap_or_default();
+        let opened = servers.send(None, CALL_TIMEOUT, call).await?.session.unwrap_or_default();
         let ttl = opened.ttl.and_then(|ttl| ttl.try_into().ok()).unwrap_or_default();
-        let renewed_at = Rc::new(Cell::new(servers.draw(opened_at.get())));
+        let renewed_at = Rc::new(Cell::new(servers.random(opened_at.get())));
         let renewing = spawn_local(renew(Rc::clone(&servers), opened.id.clone(), ttl, Rc::clone(&renewed_at)));
         let renewing = renewing.abort_handle();
         Ok(Self { servers, id: opened.id, ttl, opened_revision: opened.opened_revision, renewed_at, renewing })
@@ -76,9 +76,9 @@ impl Session {
         cancelled: oneshot::Receiver<()>,
     ) -> Result<AcquireResponse, Failure> {
         let until = wait.map(|wait| Instant::now() + wait);
-        let asked_at = Cell::new(None);
+        let sent_to = Cell::new(None);
         let call = async |server, channel| {
-            asked_at.set(Some(server));
+            sent_to.set(Some(server));
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             let request = AcquireRequest {
                 namespace: self.servers.namespace.clone(),
@@ -89,23 +89,23 @@ impl Session {
             };
             LockServiceClient::new(channel).acquire(request).await
         };
-        let patience = wait.unwrap_or(FOR_EVER) + PATIENCE;
+        let limit = wait.unwrap_or(LONGEST_WAIT) + CALL_TIMEOUT;
         tokio::select! {
             biased;
-            answer = self.servers.ask(Some(self.renewed_at.get()), patience, call) => answer,
+            response = self.servers.send(Some(self.renewed_at.get()), limit, call) => response,
             Ok(()) = cancelled => {
-                self.cancel(&request.names, asked_at.get()).await?;
+                self.cancel(&request.names, sent_to.get()).await?;
                 Err(Failure::Cancelled)
             }
         }
     }
 
     /// Cancels an Acquire, at any server but the one that received it. After that the Acquire has no effect any more.
-    async fn cancel(&self, names: &[String], asked_at: Option<usize>) -> Result<(), Failure> {
+    async fn cancel(&self, names: &[String], sent_to: Option<usize>) -> Result<(), Failure> {
         let (namespace, session_id) = (self.servers.namespace.clone(), self.id.clone());
         let request = CancelAcquireRequest { namespace, names: names.to_owned(), session_id };
         let call = async |_, channel| LockServiceClient::new(channel).cancel_acquire(request.clone()).await;
-        self.servers.ask(asked_at, PATIENCE, call).await.map(drop)
+        self.servers.send(sent_to, CALL_TIMEOUT, call).await.map(drop)
     }
 
     /// Releases a hold.
@@ -113,7 +113,7 @@ impl Session {
         let (namespace, session_id) = (self.servers.namespace.clone(), self.id.clone());
         let request = ReleaseRequest { namespace, name: name.to_owned(), session_id, token };
         let call = async |_, channel| LockServiceClient::new(channel).release(request.clone()).await;
-        self.servers.ask(None, PATIENCE, call).await.map(drop)
+        self.servers.send(None, CALL_TIMEOUT, call).await.map(drop)
     }
 
     /// Replaces the metadata of a hold.
@@ -126,7 +126,7 @@ impl Session {
         let (namespace, session_id) = (self.servers.namespace.clone(), self.id.clone());
         let request = UpdateClaimRequest { namespace, name: name.to_owned(), session_id, token, metadata };
         let call = async |_, channel| LockServiceClient::new(channel).update_claim(request.clone()).await;
-        self.servers.ask(None, PATIENCE, call).await.map(drop)
+        self.servers.send(None, CALL_TIMEOUT, call).await.map(drop)
     }
 
     /// Closes the session, with all its holds and waits.
@@ -136,23 +136,23 @@ impl Session {
         let (namespace, session_id) = (self.servers.namespace.clone(), self.id.clone());
         let request = CloseSessionRequest { namespace, session_id, ..CloseSessionRequest::default() };
         let call = async |_, channel| SessionServiceClient::new(channel).close_session(request.clone()).await;
-        self.servers.ask(None, PATIENCE, call).await.map(drop)
+        self.servers.send(None, CALL_TIMEOUT, call).await.map(drop)
     }
 }
 
-/// Renews a session at one server as long as that answers, then at another: each change costs a commit.
+/// Renews a session at one server as long as that replies, then at another: each change costs a commit.
 async fn renew(servers: Rc<Servers>, session_id: String, ttl: Duration, at: Rc<Cell<usize>>) {
     let pause = ttl / RENEWALS;
     loop {
         sleep(pause).await;
         let request = RenewRequest { namespace: servers.namespace.clone(), session_id: session_id.clone() };
         let call = async |_, channel| SessionServiceClient::new(channel).renew(request.clone()).await;
-        while let Err(status) = servers.ask_one(at.get(), pause, &call).await {
+        while let Err(status) = servers.send_one(at.get(), pause, &call).await {
             if is_final(&status) {
                 // The session has ended.
                 return;
             }
-            at.set(servers.draw(Some(at.get())));
+            at.set(servers.random(Some(at.get())));
             sleep(pause / RENEWALS).await;
         }
     }

@@ -11,8 +11,8 @@ use tokio::sync::Mutex;
 use tokio::time::sleep;
 use tonic::Streaming;
 
-use crate::answer::{self, Answer};
-use crate::servers::{PATIENCE, Servers, is_final};
+use crate::reply::{self, Reply};
+use crate::servers::{CALL_TIMEOUT, Servers, is_final};
 
 /// A watch.
 pub(crate) struct Watch {
@@ -35,14 +35,14 @@ impl Watch {
     }
 
     /// The next item.
-    pub(crate) async fn next(&self) -> Answer {
+    pub(crate) async fn next(&self) -> Reply {
         let progress = &mut *self.progress.lock().await;
         loop {
             let request = &progress.request;
             let call = async |_, channel| WatchServiceClient::new(channel).watch(request.clone()).await;
             let stream = match &mut progress.stream {
                 Some(stream) => stream,
-                none => none.insert(self.servers.ask(None, PATIENCE, call).await?),
+                none => none.insert(self.servers.send(None, CALL_TIMEOUT, call).await?),
             };
             match stream.message().await {
                 Ok(Some(response)) => {
@@ -53,7 +53,7 @@ impl Watch {
                 Err(status) if is_final(&status) => return Err(status.into()),
                 Ok(None) | Err(_) => {
                     (progress.stream, progress.locks) = (None, BTreeMap::new());
-                    sleep(PATIENCE / 10).await;
+                    sleep(CALL_TIMEOUT / 10).await;
                 }
             }
         }
@@ -65,7 +65,7 @@ impl Progress {
     fn take(&mut self, WatchResponse { revision, kind }: WatchResponse) -> Option<Value> {
         let item = match kind? {
             Kind::Snapshot(snapshot) => {
-                self.locks.extend(snapshot.locks.iter().map(|lock| (lock.name.clone(), answer::lock(lock))));
+                self.locks.extend(snapshot.locks.iter().map(|lock| (lock.name.clone(), reply::lock(lock))));
                 if snapshot.more {
                     return None;
                 }
@@ -73,14 +73,14 @@ impl Progress {
                 json!({"kind": "snapshot", "revision": revision, "locks": locks})
             }
             Kind::Events(events) => {
-                let events: Vec<Value> = events.events.iter().flat_map(answer::events).collect();
+                let events: Vec<Value> = events.events.iter().flat_map(reply::events).collect();
                 json!({"kind": "events", "revision": revision, "events": events})
             }
             Kind::Progress(_) => json!({"kind": "progress", "revision": revision}),
             // A snapshot follows.
             Kind::HistoryGone(gone) => {
                 self.locks.clear();
-                let cause = answer::name(gone.cause().as_str_name(), HistoryGoneCause::Unspecified.as_str_name());
+                let cause = reply::name(gone.cause().as_str_name(), HistoryGoneCause::Unspecified.as_str_name());
                 return Some(json!({"kind": "history_gone", "cause": cause}));
             }
         };

@@ -20,7 +20,7 @@ pub struct ClientSpec {
     pub build: Vec<String>,
     /// The command that runs its driver.
     pub run: Vec<String>,
-    /// Whether it plays only the scenarios whose requests its driver lists in `hello`. All other clients play every
+    /// Whether it runs only the scenarios whose requests its driver lists in `hello`. All other clients run every
     /// scenario, so that a library with a missing feature fails.
     #[serde(default)]
     pub partial: bool,
@@ -41,8 +41,8 @@ impl ClientSpec {
     pub fn load_all(file: &Path, root: &Path) -> anyhow::Result<Vec<Self>> {
         let text = fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
         let table: Table = toml::from_str(&text).with_context(|| file.display().to_string())?;
-        let placed = table.client.into_iter().map(|client| Self { folder: root.join(&client.folder), ..client });
-        Ok(placed.filter(|client| client.folder.is_dir()).collect())
+        let rooted = table.client.into_iter().map(|client| Self { folder: root.join(&client.folder), ..client });
+        Ok(rooted.filter(|client| client.folder.is_dir()).collect())
     }
 
     /// Builds its driver.
@@ -54,8 +54,8 @@ impl ClientSpec {
             return Ok(());
         }
         let output = self.command(&self.build)?.output().await.with_context(|| format!("building {}", self.name))?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "building {} failed ({}):\n{said}", self.name, output.status);
+        let output_text = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "building {} failed ({}):\n{output_text}", self.name, output.status);
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 use tokio::time::sleep;
 
-use crate::conversation::Conversation;
+use crate::channel::DriverChannel;
 
 /// How long freezing may take ...
 const FREEZE: Duration = Duration::from_secs(10);
@@ -23,11 +23,11 @@ pub struct Driver {
     child: Child,
     group: Pid,
     /// Whether a fault has been injected into it.
-    pub(crate) is_harmed: bool,
-    /// The number of scenarios that it has played.
-    pub(crate) played: u32,
-    /// The conversation with it.
-    pub conversation: Conversation,
+    pub(crate) had_fault: bool,
+    /// The number of scenarios that it has run.
+    pub(crate) runs: u32,
+    /// The channel to it.
+    pub channel: DriverChannel,
 }
 
 impl Driver {
@@ -37,16 +37,16 @@ impl Driver {
     /// If the command cannot be run.
     pub fn start(mut command: Command) -> anyhow::Result<Self> {
         command.process_group(0);
-        let (child, conversation) = Conversation::begin(command)?;
+        let (child, channel) = DriverChannel::begin(command)?;
         let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed())).context("a driver without a process")?;
-        Ok(Self { child, group, is_harmed: false, played: 0, conversation })
+        Ok(Self { child, group, had_fault: false, runs: 0, channel })
     }
 
     /// Kills it, with all its descendants.
     pub async fn kill(&mut self) {
-        self.is_harmed = true;
+        self.had_fault = true;
         self.signal(Signal::KILL);
-        self.conversation.end();
+        self.channel.end();
         let _ = self.child.wait().await;
     }
 
@@ -56,7 +56,7 @@ impl Driver {
     /// # Errors
     /// If they do not stop.
     pub async fn freeze(&mut self) -> anyhow::Result<()> {
-        self.is_harmed = true;
+        self.had_fault = true;
         self.signal(Signal::STOP);
         let began = Instant::now();
         while !is_frozen(self.group) {
@@ -73,7 +73,7 @@ impl Driver {
 
     /// Distinguishes the names of this scenario from those of earlier ones.
     pub(crate) fn suffix(&self) -> String {
-        if self.played == 0 { String::new() } else { format!("#{}", self.played) }
+        if self.runs == 0 { String::new() } else { format!("#{}", self.runs) }
     }
 
     fn signal(&self, signal: Signal) {

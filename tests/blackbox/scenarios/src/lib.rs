@@ -1,27 +1,27 @@
-//! Scenarios: possible client errors as data, played against the client of each language through its driver. The README
+//! Scenarios: possible client errors as data, run against the client of each language through its driver. The README
 //! beside this crate describes the format and the drivers' protocol.
 
-mod actor;
+mod capabilities;
+mod channel;
 mod clients;
-mod conversation;
+mod cluster;
 mod driver;
 mod drivers;
+mod execution;
 mod matcher;
 mod observer;
-mod play;
+mod participant;
 mod relay;
-mod repertoire;
 mod report;
 mod run;
 mod scenario;
 mod secured;
-mod stage;
 mod step;
-mod told;
+mod watch_events;
 
+pub use channel::{Answered, DriverChannel};
 pub use clients::ClientSpec;
-pub use conversation::{Answered, Conversation};
+pub use cluster::{SETUPS, Setup};
 pub use report::report;
 pub use run::{Outcome, RunOptions, run};
 pub use scenario::Scenario;
-pub use stage::{SETUPS, Setup};

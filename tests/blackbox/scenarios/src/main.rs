@@ -1,4 +1,4 @@
-//! Plays the scenarios.
+//! Runs the scenarios.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use anyhow::{Context, ensure};
 use clap::Parser;
 use tenure_scenarios::{ClientSpec, RunOptions, SETUPS, Scenario, Setup, report, run};
 
-/// Plays the scenarios against the clients of all languages, and prints what came of it. Fails if one fails.
+/// Run the scenarios against the clients of all languages, and print the results. Fails if one fails.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Only scenarios with this in their names; may be given several times.
@@ -19,19 +19,19 @@ struct Arguments {
     /// Only on this store: sqlite (one server) or postgres (three).
     #[arg(long, value_parser = ["sqlite", "postgres"])]
     store: Option<String>,
-    /// How many scenarios are played at a time.
+    /// The number of concurrent scenarios.
     #[arg(long, default_value_t = 8)]
     jobs: usize,
-    /// How often each is played.
+    /// The number of runs of each scenario.
     #[arg(long, default_value_t = 1)]
     rounds: usize,
-    /// Each client plays what harms no server on one of the stores only; the clients take turns.
+    /// Run scenarios without server faults on only one of the stores per client; the clients alternate.
     #[arg(long)]
     short: bool,
-    /// Print each step, with what was said; one scenario at a time.
+    /// Print each step with its messages; one scenario at a time.
     #[arg(long)]
     verbose: bool,
-    /// Take the drivers as they are.
+    /// Do not build the drivers.
     #[arg(long)]
     no_build: bool,
     /// Another file of clients.
@@ -47,11 +47,11 @@ async fn main() -> anyhow::Result<ExitCode> {
     let file = arguments.clients.clone().unwrap_or_else(|| here.join("clients.toml"));
     let mut clients = ClientSpec::load_all(&file, root)?;
     clients.retain(|client| arguments.client.is_empty() || arguments.client.contains(&client.name));
-    ensure!(!clients.is_empty(), "there is no such client");
+    ensure!(!clients.is_empty(), "no client matches");
     let mut scenarios = Scenario::load_all(&here.join("scenarios"))?;
     let is_wanted = |name: &str| arguments.scenario.iter().any(|part| name.contains(part));
     scenarios.retain(|scenario| arguments.scenario.is_empty() || is_wanted(&scenario.name));
-    ensure!(!scenarios.is_empty(), "there is no such scenario");
+    ensure!(!scenarios.is_empty(), "no scenario matches");
     let is_wanted = |setup: &Setup| arguments.store.as_ref().is_none_or(|store| store == setup.store);
     let setups: Vec<Setup> = SETUPS.into_iter().filter(is_wanted).collect();
     if !arguments.no_build {

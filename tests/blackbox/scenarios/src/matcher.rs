@@ -1,16 +1,16 @@
-//! Comparison of answers with expectations.
+//! Comparison of replies with expectations.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
 /// Values stored by name, for later comparisons and requests.
-pub type Kept = BTreeMap<String, Value>;
+pub type Stored = BTreeMap<String, Value>;
 
-/// A difference between an answer and the expectation.
+/// A difference between a reply and the expectation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// The path in the answer, such as `holder.token`.
+    /// The path in the reply, such as `holder.token`.
     pub path: String,
     /// The expected value.
     pub expected: String,
@@ -21,51 +21,52 @@ pub struct Mismatch {
 impl std::fmt::Display for Mismatch {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { path, expected, got } = self;
-        let place = if path.is_empty() { "the answer" } else { path };
-        write!(formatter, "{place}: expected {expected}, got {got}")
+        let location = if path.is_empty() { "the reply" } else { path };
+        write!(formatter, "{location}: expected {expected}, got {got}")
     }
 }
 
 /// The keys that make an object a condition instead of a value to compare with.
 const CONDITIONS: [&str; 8] = ["above", "below", "one_of", "absent", "any", "length", "contains", "not"];
 
-/// Compares an answer with the expectation. Values of new names are stored, if everything matches.
+/// Compares a reply with the expectation. Values of new names are stored, if everything matches.
 ///
 /// # Errors
 /// The first difference.
-pub fn compare(expected: &Value, got: &Value, kept: &mut Kept) -> Result<(), Mismatch> {
-    let mut found = kept.clone();
+pub fn compare(expected: &Value, got: &Value, stored: &mut Stored) -> Result<(), Mismatch> {
+    let mut found = stored.clone();
     at("", expected, got, &mut found)?;
-    *kept = found;
+    *stored = found;
     Ok(())
 }
 
-fn at(path: &str, expected: &Value, got: &Value, kept: &mut Kept) -> Result<(), Mismatch> {
+fn at(path: &str, expected: &Value, got: &Value, stored: &mut Stored) -> Result<(), Mismatch> {
     let differs = |expected: &str| Mismatch { path: path.to_owned(), expected: expected.to_owned(), got: got.clone() };
     match expected {
-        Value::String(name) if name.starts_with('$') => match kept.get(&name[1..]) {
+        Value::String(name) if name.starts_with('$') => match stored.get(&name[1..]) {
             Some(value) if equal(value, got) => Ok(()),
             Some(value) => Err(differs(&format!("{name}, which is {value}"))),
-            None if got.is_null() => Err(differs(&format!("something to keep as {name}"))),
+            None if got.is_null() => Err(differs(&format!("a value to store as {name}"))),
             None => {
-                kept.insert(name[1..].to_owned(), got.clone());
+                stored.insert(name[1..].to_owned(), got.clone());
                 Ok(())
             }
         },
         Value::Object(conditions) if is_condition(conditions) => {
-            conditions.iter().try_for_each(|(name, value)| condition(path, name, value, got, kept))
+            conditions.iter().try_for_each(|(name, value)| condition(path, name, value, got, stored))
         }
         Value::Object(fields) => {
-            let Value::Object(there) = got else { return Err(differs(&expected.to_string())) };
+            let Value::Object(actual) = got else { return Err(differs(&expected.to_string())) };
             for (name, value) in fields {
-                at(&join(path, name), value, there.get(name).unwrap_or(&Value::Null), kept)?;
+                at(&join(path, name), value, actual.get(name).unwrap_or(&Value::Null), stored)?;
             }
             Ok(())
         }
         Value::Array(values) => match got {
-            Value::Array(there) if there.len() == values.len() => {
-                let mut pairs = values.iter().zip(there).enumerate();
-                pairs.try_for_each(|(place, (value, there))| at(&join(path, &place.to_string()), value, there, kept))
+            Value::Array(actual) if actual.len() == values.len() => {
+                let mut pairs = values.iter().zip(actual).enumerate();
+                pairs
+                    .try_for_each(|(index, (value, actual))| at(&join(path, &index.to_string()), value, actual, stored))
             }
             _ => Err(differs(&format!("a list of {}: {expected}", values.len()))),
         },
@@ -78,8 +79,8 @@ fn is_condition(object: &Map<String, Value>) -> bool {
     !object.is_empty() && object.keys().all(|key| CONDITIONS.contains(&key.as_str()))
 }
 
-fn condition(path: &str, name: &str, value: &Value, got: &Value, kept: &mut Kept) -> Result<(), Mismatch> {
-    let wanted = resolve(value, kept);
+fn condition(path: &str, name: &str, value: &Value, got: &Value, stored: &mut Stored) -> Result<(), Mismatch> {
+    let wanted = resolve(value, stored);
     let check = |holds: bool| {
         let expected = json!({ name: wanted }).to_string();
         if holds { Ok(()) } else { Err(Mismatch { path: path.to_owned(), expected, got: got.clone() }) }
@@ -90,26 +91,26 @@ fn condition(path: &str, name: &str, value: &Value, got: &Value, kept: &mut Kept
         "absent" => check(got.is_null() == (value == &Value::Bool(true))),
         "any" => check(!got.is_null()),
         "not" => {
-            let is_so = at(path, value, got, &mut kept.clone()).is_ok();
-            check(!is_so)
+            let matches = at(path, value, got, &mut stored.clone()).is_ok();
+            check(!matches)
         }
         "length" => match length(got) {
-            Some(length) => at(&join(path, "length"), value, &json!(length), kept),
+            Some(length) => at(&join(path, "length"), value, &json!(length), stored),
             None => check(false),
         },
         "one_of" => {
             let choices = value.as_array().map(Vec::as_slice).unwrap_or_default();
-            let found = choices.iter().find_map(|choice| fits(path, choice, got, kept));
+            let found = choices.iter().find_map(|choice| fits(path, choice, got, stored));
             check(found.is_some())?;
-            *kept = found.unwrap_or_default();
+            *stored = found.unwrap_or_default();
             Ok(())
         }
         "contains" => {
-            let there = got.as_array().map(Vec::as_slice).unwrap_or_default();
+            let items = got.as_array().map(Vec::as_slice).unwrap_or_default();
             for wanted in value.as_array().map(Vec::as_slice).unwrap_or_default() {
-                let found = there.iter().find_map(|there| fits(path, wanted, there, kept));
+                let found = items.iter().find_map(|item| fits(path, wanted, item, stored));
                 check(found.is_some())?;
-                *kept = found.unwrap_or_default();
+                *stored = found.unwrap_or_default();
             }
             Ok(())
         }
@@ -118,25 +119,25 @@ fn condition(path: &str, name: &str, value: &Value, got: &Value, kept: &mut Kept
 }
 
 /// The stored values after the comparison, if it matches.
-fn fits(path: &str, expected: &Value, got: &Value, kept: &Kept) -> Option<Kept> {
-    let mut found = kept.clone();
+fn fits(path: &str, expected: &Value, got: &Value, stored: &Stored) -> Option<Stored> {
+    let mut found = stored.clone();
     at(path, expected, got, &mut found).is_ok().then_some(found)
 }
 
 /// Replaces names with their stored values. A list in place of a name in a list is spliced in.
 #[must_use]
-pub fn resolve(value: &Value, kept: &Kept) -> Value {
+pub fn resolve(value: &Value, stored: &Stored) -> Value {
     match value {
-        Value::String(name) if name.starts_with('$') => kept.get(&name[1..]).unwrap_or(value).clone(),
+        Value::String(name) if name.starts_with('$') => stored.get(&name[1..]).unwrap_or(value).clone(),
         Value::Array(values) => {
-            let spread = values.iter().flat_map(|value| match resolve(value, kept) {
+            let spread = values.iter().flat_map(|value| match resolve(value, stored) {
                 Value::Array(inner) if value.is_string() => inner,
                 one => vec![one],
             });
             Value::Array(spread.collect())
         }
         Value::Object(fields) => {
-            Value::Object(fields.iter().map(|(name, value)| (name.clone(), resolve(value, kept))).collect())
+            Value::Object(fields.iter().map(|(name, value)| (name.clone(), resolve(value, stored))).collect())
         }
         _ => value.clone(),
     }
@@ -173,7 +174,7 @@ mod tests {
     use super::*;
 
     fn fails_at(expected: Value, got: Value) -> Option<String> {
-        compare(&expected, &got, &mut Kept::new()).err().map(|mismatch| mismatch.path)
+        compare(&expected, &got, &mut Stored::new()).err().map(|mismatch| mismatch.path)
     }
 
     #[track_caller]
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_named_fields_of_an_object_count() {
+    fn fields_without_expectation_are_ignored() {
         fits(json!({"a": 1}), json!({"a": 1, "b": 2}));
         fits(json!({}), json!({"b": 2}));
         differs(json!({"a": 1}), json!({"a": 2}), "a");
@@ -197,14 +198,14 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_as_long_as_expected() {
+    fn lists_of_different_lengths_differ() {
         fits(json!([1, {"a": 2}]), json!([1, {"a": 2, "b": 3}]));
         differs(json!([1]), json!([1, 2]), "");
         differs(json!([1]), json!(1), "");
     }
 
     #[test]
-    fn what_is_absent_is_null() {
+    fn absent_fields_equal_null() {
         fits(json!({"a": null}), json!({}));
         fits(json!({"a": {"absent": true}}), json!({"a": null}));
         differs(json!({"a": {"absent": true}}), json!({"a": false}), "a");
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_on_lists() {
+    fn conditions_apply_to_lists() {
         fits(json!({"length": 2}), json!([1, 2]));
         differs(json!({"length": 2}), json!([1]), "length");
         differs(json!({"length": 2}), json!(2), "");
@@ -237,38 +238,39 @@ mod tests {
     }
 
     #[test]
-    fn not_is_the_contrary() {
+    fn not_inverts_a_match() {
         fits(json!({"not": "a"}), json!("b"));
         differs(json!({"not": "a"}), json!("a"), "");
     }
 
     #[test]
-    fn a_name_is_kept_on_first_use_and_compared_afterwards() {
-        let mut kept = Kept::new();
-        compare(&json!({"token": "$first"}), &json!({"token": 7}), &mut kept).unwrap();
-        assert_eq!(kept["first"], json!(7));
-        compare(&json!({"token": "$first"}), &json!({"token": 7}), &mut kept).unwrap();
-        let differs = compare(&json!({"token": "$first"}), &json!({"token": 8}), &mut kept).unwrap_err();
+    fn name_is_stored_on_first_use_and_compared_afterwards() {
+        let mut stored = Stored::new();
+        compare(&json!({"token": "$first"}), &json!({"token": 7}), &mut stored).unwrap();
+        assert_eq!(stored["first"], json!(7));
+        compare(&json!({"token": "$first"}), &json!({"token": 7}), &mut stored).unwrap();
+        let differs = compare(&json!({"token": "$first"}), &json!({"token": 8}), &mut stored).unwrap_err();
         assert_eq!(differs.to_string(), "token: expected $first, which is 7, got 8");
-        compare(&json!({"above": "$first"}), &json!(8), &mut kept).unwrap();
-        assert!(compare(&json!({"above": "$first"}), &json!(7), &mut kept).is_err());
-        assert!(compare(&json!({"not": "$first"}), &json!(7), &mut kept).is_err());
-        assert!(compare(&json!({"above": "$never"}), &json!(7), &mut kept).is_err(), "a name that is not known");
+        compare(&json!({"above": "$first"}), &json!(8), &mut stored).unwrap();
+        assert!(compare(&json!({"above": "$first"}), &json!(7), &mut stored).is_err());
+        assert!(compare(&json!({"not": "$first"}), &json!(7), &mut stored).is_err());
+        assert!(compare(&json!({"above": "$never"}), &json!(7), &mut stored).is_err(), "an unknown name");
     }
 
     #[test]
-    fn nothing_is_kept_of_what_differs() {
-        let mut kept = Kept::new();
+    fn mismatch_stores_nothing() {
+        let mut stored = Stored::new();
         let expected = json!({"a": "$a", "b": 1});
-        assert!(compare(&expected, &json!({"a": 1, "b": 2}), &mut kept).is_err());
-        assert!(compare(&json!("$a"), &json!(null), &mut kept).is_err());
-        assert!(kept.is_empty());
+        assert!(compare(&expected, &json!({"a": 1, "b": 2}), &mut stored).is_err());
+        assert!(compare(&json!("$a"), &json!(null), &mut stored).is_err());
+        assert!(stored.is_empty());
     }
 
     #[test]
-    fn names_in_requests_stand_for_what_is_kept() {
-        let kept = Kept::from([("all".to_owned(), json!(["x", "y"])), ("one".to_owned(), json!(1))]);
-        let resolved = resolve(&json!({"to": ["$all", "z"], "token": "$one", "all": "$all", "other": "$other"}), &kept);
+    fn names_in_requests_resolve_to_stored_values() {
+        let stored = Stored::from([("all".to_owned(), json!(["x", "y"])), ("one".to_owned(), json!(1))]);
+        let resolved =
+            resolve(&json!({"to": ["$all", "z"], "token": "$one", "all": "$all", "other": "$other"}), &stored);
         assert_eq!(resolved, json!({"to": ["x", "y", "z"], "token": 1, "all": ["x", "y"], "other": "$other"}));
     }
 }

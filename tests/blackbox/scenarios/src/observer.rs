@@ -24,8 +24,8 @@ impl Observer {
     /// The current state of the object in `until`: one of `lock`, `group`, `session` and `sessions`.
     ///
     /// # Errors
-    /// If it names none, or no server answers.
-    pub async fn look(&self, until: &Map<String, Value>) -> anyhow::Result<Value> {
+    /// If it names none, or no server replies.
+    pub async fn state(&self, until: &Map<String, Value>) -> anyhow::Result<Value> {
         let name = |key: &str| until.get(key).and_then(Value::as_str);
         if let Some(name) = name("lock") {
             let lock = self.client.get_lock(name).await?;
@@ -63,7 +63,7 @@ impl Observer {
             let ids: Vec<String> = sessions?.into_iter().map(|session| session.id).collect();
             return Ok(json!({"sessions": ids}));
         }
-        bail!("nothing to ask for")
+        bail!("no object is named")
     }
 }
 
@@ -71,8 +71,8 @@ impl Observer {
 ///
 /// # Errors
 /// If it names no object.
-pub fn wanted(until: &Map<String, Value>) -> anyhow::Result<Value> {
-    until.keys().next().context("nothing to ask for")?;
+pub fn expected_state(until: &Map<String, Value>) -> anyhow::Result<Value> {
+    until.keys().next().context("no object is named")?;
     let lists = ["holders", "waiters", "members", "claims", "sessions"];
     let fields = until.iter().map(|(name, value)| match value {
         Value::Number(length) if lists.contains(&name.as_str()) => (name.clone(), json!({"length": length})),

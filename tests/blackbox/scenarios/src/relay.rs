@@ -28,7 +28,7 @@ pub struct Relay {
     port: u16,
     disruption: watch::Sender<Disruption>,
     connections: Connections,
-    taking: JoinHandle<()>,
+    accepting: JoinHandle<()>,
 }
 
 /// The open connections, each with the time of the server's last traffic.
@@ -50,9 +50,13 @@ impl Relay {
         let listener = listen().await?;
         let port = listener.local_addr()?.port();
         let (disruption, connections) = (watch::Sender::new(None), Connections::default());
-        let taking =
-            tokio::spawn(take(listener, (Ipv4Addr::LOCALHOST, to).into(), disruption.subscribe(), connections.clone()));
-        Ok(Self { port, disruption, connections, taking })
+        let accepting = tokio::spawn(accept(
+            listener,
+            (Ipv4Addr::LOCALHOST, to).into(),
+            disruption.subscribe(),
+            connections.clone(),
+        ));
+        Ok(Self { port, disruption, connections, accepting })
     }
 
     /// The URL for clients.
@@ -73,14 +77,14 @@ impl Relay {
 
     /// The time of the server's last traffic on an open connection, if there is one.
     #[must_use]
-    pub fn heard(&self) -> Option<Instant> {
+    pub fn last_traffic(&self) -> Option<Instant> {
         self.connections.lock().values().max().copied()
     }
 }
 
 impl Drop for Relay {
     fn drop(&mut self) {
-        self.taking.abort();
+        self.accepting.abort();
         self.disruption.send_replace(Some(Cut::Close));
     }
 }
@@ -95,7 +99,7 @@ async fn listen() -> anyhow::Result<TcpListener> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, tenure_harness::free_port()?)).await?)
 }
 
-async fn take(
+async fn accept(
     listener: TcpListener,
     to: SocketAddr,
     disruption: watch::Receiver<Disruption>,
@@ -107,12 +111,12 @@ async fn take(
             continue;
         }
         number += 1;
-        tokio::spawn(pass(client, to, disruption.clone(), connections.clone(), number));
+        tokio::spawn(relay(client, to, disruption.clone(), connections.clone(), number));
     }
 }
 
 /// Relays one connection until either side or a cut ends it.
-async fn pass(
+async fn relay(
     client: TcpStream,
     to: SocketAddr,
     disruption: watch::Receiver<Disruption>,
@@ -124,14 +128,14 @@ async fn pass(
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
     connections.lock().insert(number, Instant::now());
-    let heard = || {
+    let on_traffic = || {
         connections.lock().insert(number, Instant::now());
     };
     let mut closed = disruption.clone();
     tokio::select! {
         () = async { tokio::join!(
-            carry(from_client, to_server, disruption.clone(), || {}),
-            carry(from_server, to_client, disruption, heard),
+            forward(from_client, to_server, disruption.clone(), || {}),
+            forward(from_server, to_client, disruption, on_traffic),
         ); } => {}
         _ = closed.wait_for(|disruption| *disruption == Some(Cut::Close)) => {}
     }
@@ -139,11 +143,11 @@ async fn pass(
 }
 
 /// Relays one direction until its end. Held back data is delivered later, in order, and so is the end.
-async fn carry(
+async fn forward(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
     mut disruption: watch::Receiver<Disruption>,
-    heard: impl Fn(),
+    on_traffic: impl Fn(),
 ) {
     let mut piece = vec![0; PIECE];
     loop {
@@ -156,7 +160,7 @@ async fn carry(
             let _ = to.shutdown().await;
             return;
         }
-        heard();
+        on_traffic();
     }
 }
 
@@ -189,18 +193,18 @@ mod tests {
     }
 
     async fn answer(connection: &mut TcpStream) -> Option<u8> {
-        tokio::time::timeout(LONG, connection.read_u8()).await.expect("an answer or an end").ok()
+        tokio::time::timeout(LONG, connection.read_u8()).await.expect("a reply or an end").ok()
     }
 
     #[tokio::test]
-    async fn what_is_held_back_comes_later() {
+    async fn held_back_data_is_delivered_after_healing() {
         let (relay, mut connection) = echo().await;
         connection.write_u8(1).await.unwrap();
         assert_eq!(answer(&mut connection).await, Some(1));
         relay.cut(Cut::Hold);
         connection.write_u8(2).await.unwrap();
         let early = tokio::time::timeout(Duration::from_millis(100), connection.read_u8()).await;
-        assert!(early.is_err(), "it passed: {early:?}");
+        assert!(early.is_err(), "data was delivered: {early:?}");
         relay.heal();
         assert_eq!(answer(&mut connection).await, Some(2));
     }
@@ -220,21 +224,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_knows_which_connections_are_open() {
+    async fn last_traffic_is_that_of_open_connections() {
         let (relay, mut connection) = echo().await;
         connection.write_u8(1).await.unwrap();
         answer(&mut connection).await;
-        let first = relay.heard().expect("one is open");
+        let first = relay.last_traffic().expect("a connection is open");
         let mut other = connect(&relay).await;
         other.write_u8(1).await.unwrap();
         answer(&mut other).await;
-        assert!(relay.heard().is_some_and(|last| last > first));
+        assert!(relay.last_traffic().is_some_and(|last| last > first));
         drop((connection, other));
-        tenure_harness::wait_until(LONG, "both have ended", async || relay.heard().is_none()).await;
+        tenure_harness::wait_until(LONG, "both have ended", async || relay.last_traffic().is_none()).await;
     }
 
     #[tokio::test]
-    async fn a_server_that_is_not_there_ends_the_connection() {
+    async fn absent_server_ends_the_connection() {
         let relay = Relay::start(tenure_harness::free_port().unwrap()).await.unwrap();
         assert_eq!(answer(&mut connect(&relay).await).await, None);
     }

@@ -45,13 +45,13 @@ fn cell(scenario: &Scenario, client: &ClientSpec, outcomes: &[Outcome]) -> Strin
     if scenario.skip.contains_key(&client.name) {
         return "skipped".to_owned();
     }
-    let is_mine = |outcome: &&Outcome| outcome.scenario == scenario.name && outcome.client == client.name;
-    let mine: Vec<&Outcome> = outcomes.iter().filter(is_mine).collect();
+    let matches = |outcome: &&Outcome| outcome.scenario == scenario.name && outcome.client == client.name;
+    let selected: Vec<&Outcome> = outcomes.iter().filter(matches).collect();
     let mut failed: Vec<&str> =
-        mine.iter().filter(|outcome| outcome.failure.is_some()).map(|outcome| outcome.setup.store).collect();
+        selected.iter().filter(|outcome| outcome.failure.is_some()).map(|outcome| outcome.setup.store).collect();
     failed.sort_unstable();
     failed.dedup();
-    match (mine.is_empty(), failed.is_empty()) {
+    match (selected.is_empty(), failed.is_empty()) {
         (true, _) => "-".to_owned(),
         (false, true) => "ok".to_owned(),
         (false, false) => format!("FAILED {}", failed.join(" ")),

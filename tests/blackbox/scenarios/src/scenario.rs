@@ -8,7 +8,7 @@ use anyhow::{Context, ensure};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::step::{Act, Fault, Step};
+use crate::step::{Action, Fault, Step};
 
 /// One scenario.
 #[derive(Clone, Debug, Deserialize)]
@@ -32,10 +32,10 @@ pub struct Scenario {
     /// The number of servers. Default: that of the run.
     #[serde(default)]
     pub servers: Option<usize>,
-    /// The stores on which it is played. Default: all.
+    /// The stores on which it runs. Default: all.
     #[serde(default)]
     pub stores: Option<Vec<String>>,
-    /// The languages that cannot play it, with reasons.
+    /// The languages that cannot run it, with reasons.
     #[serde(default)]
     pub skip: BTreeMap<String, String>,
     /// The steps.
@@ -95,44 +95,44 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Finds mistakes that would otherwise show only when the scenario is played, or never.
+    /// Finds mistakes that would otherwise show only when the scenario runs, or never.
     fn check(&self) -> anyhow::Result<()> {
         ensure!(!self.steps.is_empty(), "there are no steps");
         let mut started = Vec::new();
         for (number, step) in self.steps.iter().enumerate() {
             let number = number + 1;
-            let client = match &step.act {
-                Act::Ask(ask) => Some(&ask.at),
-                Act::Told(told) => Some(&told.at),
-                Act::Fault(fault) => fault.client.as_ref(),
+            let client = match &step.action {
+                Action::Request(request) => Some(&request.at),
+                Action::Events(events) => Some(&events.at),
+                Action::Fault(fault) => fault.client.as_ref(),
                 _ => None,
             };
             if let Some(client) = client {
                 ensure!(self.clients.contains(client), "step {number}: there is no client {client}");
             }
-            if let Act::Ask(ask) = &step.act {
-                started.extend(ask.start.clone());
+            if let Action::Request(request) = &step.action {
+                started.extend(request.start.clone());
             }
-            for name in step.act.awaits() {
+            for name in step.action.awaits() {
                 ensure!(started.contains(name), "step {number}: \"{name}\" was not started before");
             }
         }
         Ok(())
     }
 
-    /// Whether it harms servers, which then must not be shared.
+    /// Whether it has faults of servers, which then must not be shared.
     #[must_use]
-    pub fn harms_servers(&self) -> bool {
-        self.faults().any(|fault| fault.kind.is_of_a_server()) || self.harms_the_database()
+    pub fn has_server_faults(&self) -> bool {
+        self.faults().any(|fault| fault.kind.affects_a_server()) || self.has_database_faults()
     }
 
-    /// Whether it harms the database, which then must not be shared.
+    /// Whether it has faults of the database, which then must not be shared.
     #[must_use]
-    pub fn harms_the_database(&self) -> bool {
-        self.faults().any(|fault| fault.kind.is_of_the_database())
+    pub fn has_database_faults(&self) -> bool {
+        self.faults().any(|fault| fault.kind.affects_the_database())
     }
 
     fn faults(&self) -> impl Iterator<Item = &Fault> {
-        self.steps.iter().filter_map(|step| if let Act::Fault(fault) = &step.act { Some(fault) } else { None })
+        self.steps.iter().filter_map(|step| if let Action::Fault(fault) = &step.action { Some(fault) } else { None })
     }
 }

@@ -8,7 +8,7 @@ use anyhow::Context;
 use serde_json::json;
 use tenure_harness::{Authority, Certified, Tenured, TenuredOptions, built};
 
-use crate::matcher::Kept;
+use crate::matcher::Stored;
 
 /// All identities may do everything, except one.
 const POLICY: &str = r#"
@@ -36,7 +36,7 @@ roles = ["few"]
 pub struct Secured {
     _server: Tenured,
     _authorities: [Authority; 2],
-    kept: Kept,
+    stored: Stored,
 }
 
 impl Secured {
@@ -62,7 +62,7 @@ impl Secured {
             .argument(format!("--tokens-file={tokens}"))
             .argument(format!("--policy={}", written(&folder, "policy", POLICY)?));
         let server = Tenured::start(&options).await.context("starting a server with TLS")?;
-        let mut kept = Kept::from([
+        let mut stored = Stored::from([
             ("secured".to_owned(), json!(format!("https://localhost:{}", server.port()))),
             ("secured_by_address".to_owned(), json!(format!("https://127.0.0.1:{}", server.port()))),
             ("ca_cert".to_owned(), json!(authority.ca())),
@@ -73,16 +73,16 @@ impl Secured {
             ("no_file".to_owned(), json!(folder.join("no-such-file"))),
         ]);
         for (name, Certified { cert, key }) in [("client", client), ("nameless", nameless), ("revoked", revoked)] {
-            kept.insert(format!("{name}_cert"), json!(cert));
-            kept.insert(format!("{name}_key"), json!(key));
+            stored.insert(format!("{name}_cert"), json!(cert));
+            stored.insert(format!("{name}_key"), json!(key));
         }
-        Ok(Self { _server: server, _authorities: [authority, stranger], kept })
+        Ok(Self { _server: server, _authorities: [authority, stranger], stored })
     }
 
     /// The values that scenarios can name.
     #[must_use]
-    pub fn kept(&self) -> &Kept {
-        &self.kept
+    pub fn stored(&self) -> &Stored {
+        &self.stored
     }
 }
 

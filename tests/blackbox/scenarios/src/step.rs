@@ -7,26 +7,26 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "Map<String, Value>")]
 pub struct Step {
-    /// Its action.
-    pub act: Act,
+    /// The action.
+    pub action: Action,
 }
 
 /// The action of a step.
 #[derive(Clone, Debug)]
-pub enum Act {
+pub enum Action {
     /// Sends a request to a client.
-    Ask(Ask),
-    /// Waits for the answer to a started request.
+    Request(Request),
+    /// Waits for the reply to a started request.
     Await(Await),
     /// Queries a server repeatedly until the state matches.
     Until(Until),
     /// Applies or ends a fault.
     Fault(Fault),
     /// Checks the next events of a watch, in one or several items.
-    Told(Told),
-    /// Checks that started requests are not answered yet.
+    Events(Events),
+    /// Checks that started requests have no reply yet.
     Pending(Pending),
-    /// Checks that started requests were answered in this order.
+    /// Checks that started requests were replied to in this order.
     Order(Order),
     /// Compares stored values.
     That(That),
@@ -48,30 +48,30 @@ impl TryFrom<Map<String, Value>> for Step {
         {
             return Err(format!("an unknown field \"{unknown}\", in {shown}"));
         }
-        let act = if has("do") {
-            serde_json::from_value(step).map(Act::Ask)
+        let action = if has("do") {
+            serde_json::from_value(step).map(Action::Request)
         } else if has("await") {
-            serde_json::from_value(step).map(Act::Await)
+            serde_json::from_value(step).map(Action::Await)
         } else if has("until") {
-            serde_json::from_value(step).map(Act::Until)
+            serde_json::from_value(step).map(Action::Until)
         } else if has("fault") {
-            serde_json::from_value(step).map(Act::Fault)
+            serde_json::from_value(step).map(Action::Fault)
         } else if has("told") {
-            serde_json::from_value(step).map(Act::Told)
+            serde_json::from_value(step).map(Action::Events)
         } else if has("pending") {
-            serde_json::from_value(step).map(Act::Pending)
+            serde_json::from_value(step).map(Action::Pending)
         } else if has("order") {
-            serde_json::from_value(step).map(Act::Order)
+            serde_json::from_value(step).map(Action::Order)
         } else if has("that") {
-            serde_json::from_value(step).map(Act::That)
+            serde_json::from_value(step).map(Action::That)
         } else {
             return Err(format!("a step that does nothing: {shown}"));
         };
-        act.map(|act| Self { act }).map_err(|error| format!("{error}, in {shown}"))
+        action.map(|action| Self { action }).map_err(|error| format!("{error}, in {shown}"))
     }
 }
 
-impl Act {
+impl Action {
     /// The names of the earlier started requests that this step refers to.
     pub(crate) fn awaits(&self) -> Vec<&String> {
         match self {
@@ -89,12 +89,12 @@ fn once() -> usize {
 
 /// Sends a request to a client.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Ask {
+pub struct Request {
     /// The client.
     pub at: String,
     /// The request.
     #[serde(rename = "do")]
-    pub request: String,
+    pub kind: String,
     /// Its fields.
     #[serde(default)]
     pub with: Map<String, Value>,
@@ -104,15 +104,15 @@ pub struct Ask {
     /// The number of repetitions in sequence. Default: 1.
     #[serde(default = "once")]
     pub times: usize,
-    /// The expected answer.
+    /// The expected reply.
     #[serde(flatten)]
     pub expected: Expected,
 }
 
-/// The expected answer, and its time.
+/// The expected reply, and its time.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Expected {
-    /// The answer.
+    /// The reply.
     #[serde(default)]
     pub expect: Option<Value>,
     /// The expected error.
@@ -126,13 +126,13 @@ pub struct Expected {
     pub at_least_ms: Option<u64>,
 }
 
-/// Waits for the answer to a started request.
+/// Waits for the reply to a started request.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Await {
     /// Its name.
     #[serde(rename = "await")]
     pub started: String,
-    /// The expected answer.
+    /// The expected reply.
     #[serde(flatten)]
     pub expected: Expected,
 }
@@ -197,11 +197,11 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    pub(crate) fn is_of_a_server(self) -> bool {
+    pub(crate) fn affects_a_server(self) -> bool {
         matches!(self, Self::KillServer | Self::FreezeServer | Self::ThawServer | Self::StopServer | Self::StartServer)
     }
 
-    pub(crate) fn is_of_the_database(self) -> bool {
+    pub(crate) fn affects_the_database(self) -> bool {
         matches!(self, Self::StopDatabase | Self::StartDatabase)
     }
 }
@@ -220,7 +220,7 @@ pub enum Cut {
 /// Checks the next events of a watch, in one or several items.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Told {
+pub struct Events {
     /// The client.
     pub at: String,
     /// The watch.
@@ -240,7 +240,7 @@ pub struct Told {
     pub within_ms: Option<u64>,
 }
 
-/// Checks that started requests are not answered yet.
+/// Checks that started requests have no reply yet.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pending {
@@ -249,7 +249,7 @@ pub struct Pending {
     pub started: Vec<String>,
 }
 
-/// Checks that started requests were answered in this order.
+/// Checks that started requests were replied to in this order.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Order {

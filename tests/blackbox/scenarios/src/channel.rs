@@ -1,4 +1,4 @@
-//! The protocol with a driver: requests and answers as JSON objects, one per line, matched by id.
+//! The protocol with a driver: requests and replies as JSON objects, one per line, matched by id.
 
 use std::collections::{HashMap, VecDeque};
 use std::process::Stdio;
@@ -14,18 +14,18 @@ use tokio::sync::oneshot;
 /// The number of log lines that a failure shows.
 const LOG_LINES: usize = 30;
 
-/// An answer with its time.
+/// A reply with its time.
 #[derive(Clone, Debug)]
 pub struct Answered {
-    /// When the answer arrived.
+    /// When the reply arrived.
     pub at: Instant,
     /// `ok`, or `error`.
     pub answer: Result<Value, Value>,
 }
 
-/// A conversation with a driver process.
+/// The channel to a driver process.
 #[derive(Debug)]
-pub struct Conversation {
+pub struct DriverChannel {
     input: Option<ChildStdin>,
     last_id: u64,
     shared: Arc<Shared>,
@@ -39,8 +39,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     waiting: HashMap<u64, oneshot::Sender<Answered>>,
-    /// The first output that was not a valid answer.
-    nonsense: Option<String>,
+    /// The first output that was not a valid reply.
+    invalid_output: Option<String>,
     log: VecDeque<String>,
 }
 
@@ -50,7 +50,7 @@ impl Shared {
     }
 }
 
-impl Conversation {
+impl DriverChannel {
     /// Starts a driver, which is killed when its process is dropped.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl Conversation {
         Ok((child, Self { input, last_id: 0, shared }))
     }
 
-    /// Sends a request; returns its id, and a receiver of the answer. If the driver ends without an answer, the
+    /// Sends a request; returns its id, and a receiver of the reply. If the driver ends without a reply, the
     /// receiver fails.
     ///
     /// # Errors
@@ -78,12 +78,12 @@ impl Conversation {
     ) -> anyhow::Result<(u64, oneshot::Receiver<Answered>)> {
         self.last_id += 1;
         let id = self.last_id;
-        let mut said = Map::from_iter([("id".to_owned(), json!(id)), ("do".to_owned(), json!(request))]);
-        said.extend(fields.clone());
-        let (tell, answer) = oneshot::channel();
-        self.shared.lock().waiting.insert(id, tell);
-        let line = format!("{}\n", Value::Object(said));
-        let input = self.input.as_mut().context("the conversation is over")?;
+        let mut message = Map::from_iter([("id".to_owned(), json!(id)), ("do".to_owned(), json!(request))]);
+        message.extend(fields.clone());
+        let (sender, answer) = oneshot::channel();
+        self.shared.lock().waiting.insert(id, sender);
+        let line = format!("{}\n", Value::Object(message));
+        let input = self.input.as_mut().context("the channel is closed")?;
         input.write_all(line.as_bytes()).await.context("the driver has ended")?;
         input.flush().await.context("the driver has ended")?;
         Ok((id, answer))
@@ -94,14 +94,14 @@ impl Conversation {
         self.input = None;
     }
 
-    /// The first output that was not a valid answer.
+    /// The first output that was not a valid reply.
     #[must_use]
-    pub fn nonsense(&self) -> Option<String> {
-        self.shared.lock().nonsense.clone()
+    pub fn invalid_output(&self) -> Option<String> {
+        self.shared.lock().invalid_output.clone()
     }
 
     /// Discards its log so far.
-    pub fn forget_log(&self) {
+    pub fn clear_log(&self) {
         self.shared.lock().log.clear();
     }
 
@@ -117,7 +117,7 @@ async fn listen(output: impl AsyncRead + Unpin, shared: Arc<Shared>) {
     while let Ok(Some(line)) = lines.next_line().await {
         let at = Instant::now();
         let mut state = shared.lock();
-        match understand(&line) {
+        match parse(&line) {
             Some((id, answer)) if state.waiting.contains_key(&id) => {
                 if let Some(waiting) = state.waiting.remove(&id) {
                     // The requester may have been dropped.
@@ -125,18 +125,18 @@ async fn listen(output: impl AsyncRead + Unpin, shared: Arc<Shared>) {
                 }
             }
             _ => {
-                state.nonsense.get_or_insert(line);
+                state.invalid_output.get_or_insert(line);
             }
         }
     }
-    // No further answers will arrive.
+    // No further replies will arrive.
     shared.lock().waiting.clear();
 }
 
-fn understand(line: &str) -> Option<(u64, Result<Value, Value>)> {
-    let said: Value = serde_json::from_str(line).ok()?;
-    let id = said.get("id")?.as_u64()?;
-    match (said.get("ok"), said.get("error")) {
+fn parse(line: &str) -> Option<(u64, Result<Value, Value>)> {
+    let message: Value = serde_json::from_str(line).ok()?;
+    let id = message.get("id")?.as_u64()?;
+    match (message.get("ok"), message.get("error")) {
         (Some(ok), None) => Some((id, Ok(ok.clone()))),
         (None, Some(error)) => Some((id, Err(error.clone()))),
         _ => None,

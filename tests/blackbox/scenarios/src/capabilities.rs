@@ -1,4 +1,4 @@
-//! The requests that a client's driver supports, and so the scenarios that it plays.
+//! The requests that a client's driver supports, and so the scenarios that it can run.
 
 use std::collections::BTreeMap;
 
@@ -7,30 +7,30 @@ use serde::Deserialize;
 use serde_json::Map;
 use tokio::time::timeout;
 
-use crate::actor::START;
 use crate::clients::ClientSpec;
 use crate::driver::Driver;
+use crate::participant::START;
 use crate::scenario::{Connect, Scenario};
-use crate::step::Act;
+use crate::step::Action;
 
 /// The requests that a driver supports.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(crate) struct Repertoire {
+pub(crate) struct Capabilities {
     /// The fields of each request. None: everything is supported.
     fields: Option<BTreeMap<String, Vec<String>>>,
 }
 
-impl Repertoire {
+impl Capabilities {
     /// Queries a driver that supports a part of the requests.
     ///
     /// # Errors
-    /// If it does not answer.
+    /// If it does not reply.
     pub(crate) async fn of(client: &ClientSpec) -> anyhow::Result<Self> {
         if !client.partial {
             return Ok(Self::default());
         }
         let mut driver = Driver::start(client.driver()?)?;
-        let (_, answer) = driver.conversation.ask("hello", &Map::new()).await?;
+        let (_, answer) = driver.channel.ask("hello", &Map::new()).await?;
         let answered = timeout(START, answer).await.context("the driver did not start")?;
         let answer = answered.context("the driver ended")?.answer.map_err(|error| anyhow!("hello: {error}"))?;
         let fields = answer.get("fields").context("hello names no fields")?;
@@ -38,7 +38,7 @@ impl Repertoire {
     }
 
     /// Whether a scenario uses only supported requests.
-    pub(crate) fn covers(&self, scenario: &Scenario) -> bool {
+    pub(crate) fn cover(&self, scenario: &Scenario) -> bool {
         let Some(known) = &self.fields else { return true };
         let is_known = |request: &str, field: &String| known.get(request).is_some_and(|fields| fields.contains(field));
         let connects = match &scenario.connect {
@@ -46,11 +46,11 @@ impl Repertoire {
             Connect::Whether(_) => true,
         };
         connects
-            && scenario.steps.iter().all(|step| match &step.act {
-                Act::Ask(ask) => {
-                    known.contains_key(&ask.request) && ask.with.keys().all(|field| is_known(&ask.request, field))
+            && scenario.steps.iter().all(|step| match &step.action {
+                Action::Request(request) => {
+                    known.contains_key(&request.kind) && request.with.keys().all(|field| is_known(&request.kind, field))
                 }
-                Act::Told(_) => known.contains_key("next"),
+                Action::Events(_) => known.contains_key("next"),
                 _ => true,
             })
     }
@@ -62,22 +62,22 @@ mod tests {
 
     use super::*;
 
-    fn covers(more: &str) -> bool {
+    fn is_supported(more: &str) -> bool {
         let fields = json!({"connect": ["client"], "acquire": ["client", "names"], "cancel": ["request"]});
-        let known = Repertoire { fields: serde_json::from_value(fields).expect("fields") };
+        let known = Capabilities { fields: serde_json::from_value(fields).expect("fields") };
         let text = format!("{{title: t, promise: p, clients: [a], {more}}}");
-        known.covers(&Scenario::parse("any", &text).expect("a scenario"))
+        known.cover(&Scenario::parse("any", &text).expect("a scenario"))
     }
 
     #[test]
-    fn repertoire_covers_scenarios_that_ask_for_nothing_else() {
-        assert!(covers("steps: [{at: a, do: acquire, with: {client: c, names: [x]}, start: s}, {pending: [s]}]"));
-        assert!(!covers("steps: [{at: a, do: acquire, with: {client: c, names: [x], priority: 1}}]"));
-        assert!(!covers("steps: [{at: a, do: hold, with: {guard: g}}]"));
-        assert!(!covers("steps: [{at: a, told: w, events: []}]"));
-        assert!(!covers("connect: {token: t}, steps: [{at: a, do: cancel, with: {request: s}}]"));
+    fn scenarios_with_only_known_requests_are_supported() {
+        assert!(is_supported("steps: [{at: a, do: acquire, with: {client: c, names: [x]}, start: s}, {pending: [s]}]"));
+        assert!(!is_supported("steps: [{at: a, do: acquire, with: {client: c, names: [x], priority: 1}}]"));
+        assert!(!is_supported("steps: [{at: a, do: hold, with: {guard: g}}]"));
+        assert!(!is_supported("steps: [{at: a, told: w, events: []}]"));
+        assert!(!is_supported("connect: {token: t}, steps: [{at: a, do: cancel, with: {request: s}}]"));
         assert!(
-            Repertoire::default().covers(
+            Capabilities::default().cover(
                 &Scenario::parse("any", "{title: t, promise: p, clients: [a], steps: [{at: a, do: hold}]}")
                     .expect("a scenario")
             )

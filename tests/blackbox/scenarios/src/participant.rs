@@ -9,38 +9,38 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use crate::channel::Answered;
 use crate::clients::ClientSpec;
-use crate::conversation::Answered;
 use crate::driver::Driver;
 use crate::drivers::Drivers;
-use crate::matcher::Kept;
+use crate::matcher::Stored;
 use crate::relay::Relay;
 use crate::step::Cut;
 
-/// The limit of a driver's start and of its connection to a server, which is slow in some languages.
+/// The time limit of a driver's start and of its connection to a server, which is slow in some languages.
 pub(crate) const START: Duration = Duration::from_secs(60);
 
-/// The limit of closing a client at the end of a scenario.
+/// The time limit of closing a client at the end of a scenario.
 const CLOSE: Duration = Duration::from_secs(5);
 
-/// The fields that name things of the driver.
+/// The fields that name objects of the driver.
 const NAMES: [&str; 7] = ["client", "session", "guard", "watch", "election", "member", "run"];
 
 /// A client in a scenario.
 #[derive(Debug)]
-pub(crate) struct Actor {
+pub(crate) struct Participant {
     pub(crate) driver: Driver,
     /// One per server, in their order.
     relays: Vec<Relay>,
-    /// Accepts connections and never answers.
+    /// Accepts connections and never replies.
     _hanging: TcpListener,
     /// Values that only this client's requests can name.
-    pub(crate) own: Kept,
+    pub(crate) own: Stored,
     /// The clients that its driver has made.
     connected: BTreeSet<String>,
 }
 
-impl Actor {
+impl Participant {
     /// Starts a client. Its list of servers begins with number `turn`, so that not all clients connect to the same one.
     pub(crate) async fn start(
         spec: &ClientSpec,
@@ -53,10 +53,10 @@ impl Actor {
             relays.push(Relay::start(*port).await?);
         }
         let mut urls: Vec<String> = relays.iter().map(Relay::url).collect();
-        let mut own = Kept::new();
-        for (place, url) in urls.iter().enumerate() {
-            own.insert(format!("endpoint_{}", place + 1), json!(url));
-            own.insert(format!("address_{}", place + 1), json!(url.trim_start_matches("http://")));
+        let mut own = Stored::new();
+        for (index, url) in urls.iter().enumerate() {
+            own.insert(format!("endpoint_{}", index + 1), json!(url));
+            own.insert(format!("address_{}", index + 1), json!(url.trim_start_matches("http://")));
         }
         urls.rotate_left(turn % ports.len().max(1));
         own.insert("endpoints".to_owned(), json!(urls));
@@ -67,7 +67,7 @@ impl Actor {
         Ok(Self { driver, relays, _hanging: hanging, own, connected: BTreeSet::new() })
     }
 
-    /// Sends a request to the driver. What it names is not what an earlier scenario named so.
+    /// Sends a request to the driver. Its names are distinct from those of earlier scenarios.
     pub(crate) async fn ask(
         &mut self,
         request: &str,
@@ -82,31 +82,31 @@ impl Actor {
         if let ("connect", Some(Value::String(client))) = (request, fields.get("client")) {
             self.connected.insert(client.clone());
         }
-        self.driver.conversation.ask(request, &fields).await
+        self.driver.channel.ask(request, &fields).await
     }
 
     /// Closes the clients of its driver, and keeps it for other scenarios, unless a fault was injected into it or it
-    /// does not answer.
+    /// does not reply.
     ///
     /// # Errors
-    /// If it has printed what is no answer.
+    /// If it has printed an invalid reply.
     pub(crate) async fn finish(mut self, spec: &ClientSpec, drivers: &Drivers) -> anyhow::Result<()> {
-        if self.driver.is_harmed {
+        if self.driver.had_fault {
             return Ok(());
         }
         self.heal();
         for client in std::mem::take(&mut self.connected) {
             let fields = Map::from_iter([("client".to_owned(), json!(client))]);
-            let Ok((_, answer)) = self.driver.conversation.ask("close", &fields).await else { return Ok(()) };
+            let Ok((_, answer)) = self.driver.channel.ask("close", &fields).await else { return Ok(()) };
             if !matches!(timeout(CLOSE, answer).await, Ok(Ok(_))) {
                 return Ok(());
             }
         }
-        if let Some(line) = self.driver.conversation.nonsense() {
-            bail!("it printed what is no answer while it closed: {line}");
+        if let Some(line) = self.driver.channel.invalid_output() {
+            bail!("it printed an invalid reply while it closed: {line}");
         }
-        self.driver.conversation.forget_log();
-        self.driver.played += 1;
+        self.driver.channel.clear_log();
+        self.driver.runs += 1;
         drivers.put(spec, self.driver);
         Ok(())
     }
@@ -121,7 +121,7 @@ impl Actor {
 
     /// The server that it is connected to, from 0: the one with the latest traffic.
     pub(crate) fn server(&self) -> anyhow::Result<usize> {
-        let heard = self.relays.iter().enumerate().filter_map(|(server, relay)| Some((relay.heard()?, server)));
-        heard.max().map(|(_, server)| server).context("it is connected to no server")
+        let active = self.relays.iter().enumerate().filter_map(|(server, relay)| Some((relay.last_traffic()?, server)));
+        active.max().map(|(_, server)| server).context("it is connected to no server")
     }
 }

@@ -1,4 +1,4 @@
-//! Plays a scenario.
+//! Runs a scenario.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -10,16 +10,16 @@ use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::time::{sleep, timeout};
 
-use crate::actor::{Actor, START};
+use crate::channel::Answered;
 use crate::clients::ClientSpec;
-use crate::conversation::Answered;
+use crate::cluster::Cluster;
 use crate::drivers::Drivers;
-use crate::matcher::{Kept, Mismatch, compare, resolve};
+use crate::matcher::{Mismatch, Stored, compare, resolve};
 use crate::observer::{self, Observer};
+use crate::participant::{Participant, START};
 use crate::scenario::{Connect, Scenario};
-use crate::stage::Stage;
-use crate::step::{Act, Ask, Expected, Fault, FaultKind, Step, Until};
-use crate::told::Heard;
+use crate::step::{Action, Expected, Fault, FaultKind, Request, Step, Until};
+use crate::watch_events::ReceivedEvents;
 
 /// The default time limit of a step.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -28,16 +28,16 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// A running scenario.
-pub(crate) struct Play<'a> {
+pub(crate) struct Execution<'a> {
     scenario: &'a Scenario,
-    stage: &'a Stage,
+    cluster: &'a Cluster,
     observer: Observer,
-    actors: BTreeMap<String, Actor>,
-    pub(crate) kept: Kept,
+    participants: BTreeMap<String, Participant>,
+    pub(crate) stored: Stored,
     started: BTreeMap<String, Started>,
-    pub(crate) heard: Heard,
+    pub(crate) received: ReceivedEvents,
     /// The server of the last fault.
-    harmed: Option<usize>,
+    last_faulty_server: Option<usize>,
     verbose: bool,
     began: Instant,
 }
@@ -45,69 +45,70 @@ pub(crate) struct Play<'a> {
 /// A request that is in progress or answered.
 struct Started {
     id: u64,
-    asked: Instant,
+    sent_at: Instant,
     answer: Option<oneshot::Receiver<Answered>>,
     answered: Option<Answered>,
 }
 
-/// Plays a scenario in a namespace, from the first step to the last.
+/// Runs a scenario in a namespace, from the first step to the last.
 ///
 /// # Errors
 /// The first difference: the step, the expected value and the actual one.
-pub async fn play(
+pub async fn execute(
     scenario: &Scenario,
     client: &ClientSpec,
-    stage: &Stage,
+    cluster: &Cluster,
     namespace: &str,
     drivers: &Drivers,
     verbose: bool,
 ) -> anyhow::Result<()> {
-    let count = scenario.servers.unwrap_or(stage.ports().len());
-    let ports = stage.ports().get(..count).context("there are not as many servers")?;
-    let mut actors = BTreeMap::new();
+    let count = scenario.servers.unwrap_or(cluster.ports().len());
+    let ports = cluster.ports().get(..count).context("too few servers")?;
+    let mut participants = BTreeMap::new();
     for (turn, name) in scenario.clients.iter().enumerate() {
-        let actor = Actor::start(client, ports, turn, drivers).await.with_context(|| format!("starting {name}"))?;
-        actors.insert(name.clone(), actor);
+        let participant =
+            Participant::start(client, ports, turn, drivers).await.with_context(|| format!("starting {name}"))?;
+        participants.insert(name.clone(), participant);
     }
-    let mut play = Play {
+    let mut execution = Execution {
         scenario,
-        stage,
-        observer: Observer::start(stage.ports(), namespace)?,
-        actors,
-        kept: Kept::from([
+        cluster,
+        observer: Observer::start(cluster.ports(), namespace)?,
+        participants,
+        stored: Stored::from([
             ("namespace".to_owned(), json!(namespace)),
             ("other_namespace".to_owned(), json!(format!("{namespace}-other"))),
         ]),
         started: BTreeMap::new(),
-        heard: Heard::default(),
-        harmed: None,
+        received: ReceivedEvents::default(),
+        last_faulty_server: None,
         verbose,
         began: Instant::now(),
     };
     if scenario.secured {
-        play.kept.extend(stage.secured().await?.kept().clone());
+        execution.stored.extend(cluster.secured().await?.stored().clone());
     }
-    play.connect(namespace).await?;
+    execution.connect(namespace).await?;
     for (number, step) in scenario.steps.iter().enumerate() {
         let number = number + 1;
-        if let Err(error) = play.step(number, step).await {
+        if let Err(error) = execution.step(number, step).await {
             let error = error.context(format!("{}.yaml, step {number}", scenario.name));
-            let logs = play.logs();
+            let logs = execution.logs();
             return Err(if logs.is_empty() { error } else { error.context(logs) });
         }
     }
-    for (name, actor) in &play.actors {
-        if let Some(line) = actor.driver.conversation.nonsense() {
-            bail!("{name} said something that is no answer: {line}");
+    for (name, participant) in &execution.participants {
+        if let Some(line) = participant.driver.channel.invalid_output() {
+            bail!("{name} printed an invalid reply: {line}");
         }
     }
-    for (name, actor) in play.actors {
-        actor.finish(client, drivers).await.context(name)?;
+    for (name, participant) in execution.participants {
+        participant.finish(client, drivers).await.context(name)?;
     }
     Ok(())
 }
 
-impl Play<'_> {
+impl Execution<'_> {
     /// Connects the clients and waits until each has reached a server. Clients that the scenario connects later do so
     /// first with a temporary client, so that the first connection, which is slow in some languages, is over.
     async fn connect(&mut self, namespace: &str) -> anyhow::Result<()> {
@@ -118,11 +119,14 @@ impl Play<'_> {
         };
         for name in &self.scenario.clients {
             let mut fields = Map::from_iter([("client".to_owned(), json!(client))]);
-            fields.insert("endpoints".to_owned(), self.actors.get(name).context("a client")?.own["endpoints"].clone());
+            fields.insert(
+                "endpoints".to_owned(),
+                self.participants.get(name).context("a client")?.own["endpoints"].clone(),
+            );
             fields.insert("namespace".to_owned(), json!(namespace));
             fields.extend(more.clone());
-            let asked = self.ask(name, "connect", &fields).await?;
-            self.answer(asked, PATIENCE).await?.answer.map_err(|error| anyhow!("{name} did not connect: {error}"))?;
+            let started = self.send(name, "connect", &fields).await?;
+            self.answer(started, PATIENCE).await?.answer.map_err(|error| anyhow!("{name} did not connect: {error}"))?;
         }
         for name in &self.scenario.clients {
             self.reach(name, client).await.with_context(|| format!("{name} did not reach a server"))?;
@@ -134,24 +138,24 @@ impl Play<'_> {
         let fields = Map::from_iter([("client".to_owned(), json!(client)), ("name".to_owned(), json!("any"))]);
         let began = Instant::now();
         loop {
-            let asked = self.ask(at, "get_lock", &fields).await?;
-            let Err(error) = self.answer(asked, START).await?.answer else { return Ok(()) };
+            let started = self.send(at, "get_lock", &fields).await?;
+            let Err(error) = self.answer(started, START).await?.answer else { return Ok(()) };
             ensure!(began.elapsed() < START, "{error}");
             sleep(PAUSE).await;
         }
     }
 
     async fn step(&mut self, number: usize, step: &Step) -> anyhow::Result<()> {
-        match &step.act {
-            Act::Ask(ask) => {
-                for time in 1..=ask.times {
-                    self.kept.insert("time".to_owned(), json!(time.to_string()));
-                    let done = self.perform(number, ask).await;
-                    done.with_context(|| format!("{} at {}", ask.request, ask.at))?;
+        match &step.action {
+            Action::Request(request) => {
+                for time in 1..=request.times {
+                    self.stored.insert("time".to_owned(), json!(time.to_string()));
+                    let done = self.perform(number, request).await;
+                    done.with_context(|| format!("{} at {}", request.kind, request.at))?;
                 }
                 Ok(())
             }
-            Act::Await(wait) => {
+            Action::Await(wait) => {
                 let started = self.started.remove(&wait.started).context("it was not started")?;
                 let result = self.expect(started, &wait.expected).await;
                 let (started, result) =
@@ -160,59 +164,61 @@ impl Play<'_> {
                 self.started.extend(started.map(|started| (wait.started.clone(), started)));
                 result.with_context(|| format!("await {}", wait.started))
             }
-            Act::Until(until) => self.until(number, until).await.context("until"),
-            Act::Fault(fault) => self.fault(number, fault).await.with_context(|| format!("{:?}", fault.kind)),
-            Act::Told(told) => self.told(number, told).await.with_context(|| format!("told by {}", told.watch)),
-            Act::Pending(pending) => {
+            Action::Until(until) => self.until(number, until).await.context("until"),
+            Action::Fault(fault) => self.fault(number, fault).await.with_context(|| format!("{:?}", fault.kind)),
+            Action::Events(events) => {
+                self.expect_events(number, events).await.with_context(|| format!("events of {}", events.watch))
+            }
+            Action::Pending(pending) => {
                 for name in &pending.started {
                     let started = self.started.get_mut(name).context("it was not started")?;
-                    if let Some(answered) = started.look() {
-                        bail!("{name} is to be under way, but was answered {}", show(&answered.answer));
+                    if let Some(answered) = started.poll() {
+                        bail!("{name} must be pending, but was answered {}", show(&answered.answer));
                     }
                 }
                 Ok(())
             }
-            Act::Order(order) => self.order(&order.started),
-            Act::That(that) => {
-                let known = resolve(&that.that, &self.kept);
-                compare(&that.is, &known, &mut self.kept).map_err(|mismatch| anyhow!("{}: {mismatch}", that.that))
+            Action::Order(order) => self.order(&order.started),
+            Action::That(that) => {
+                let known = resolve(&that.that, &self.stored);
+                compare(&that.is, &known, &mut self.stored).map_err(|mismatch| anyhow!("{}: {mismatch}", that.that))
             }
         }
     }
 
-    async fn perform(&mut self, number: usize, ask: &Ask) -> anyhow::Result<()> {
-        let mut known = self.kept.clone();
-        known.extend(self.actors.get(&ask.at).context("a client")?.own.clone());
-        let Value::Object(mut fields) = resolve(&Value::Object(ask.with.clone()), &known) else {
-            bail!("no fields");
+    async fn perform(&mut self, number: usize, request: &Request) -> anyhow::Result<()> {
+        let mut known = self.stored.clone();
+        known.extend(self.participants.get(&request.at).context("a client")?.own.clone());
+        let Value::Object(mut fields) = resolve(&Value::Object(request.with.clone()), &known) else {
+            bail!("the fields are not an object");
         };
-        if ask.request == "cancel" {
-            let name = fields.get("request").and_then(Value::as_str).context("which request?")?;
+        if request.kind == "cancel" {
+            let name = fields.get("request").and_then(Value::as_str).context("the request to cancel is not named")?;
             let id = self.started.get(name).with_context(|| format!("{name} was not started"))?.id;
             fields.insert("request".to_owned(), json!(id));
         }
-        self.say(number, || format!("{} > {} {}", ask.at, ask.request, Value::Object(fields.clone())));
-        let started = self.ask(&ask.at, &ask.request, &fields).await?;
-        if let Some(name) = &ask.start {
+        self.trace(number, || format!("{} > {} {}", request.at, request.kind, Value::Object(fields.clone())));
+        let started = self.send(&request.at, &request.kind, &fields).await?;
+        if let Some(name) = &request.start {
             self.started.insert(name.clone(), started);
             return Ok(());
         }
-        self.expect(started, &ask.expected).await.map(drop)
+        self.expect(started, &request.expected).await.map(drop)
     }
 
     /// Sends a request to a client.
-    async fn ask(&mut self, client: &str, request: &str, fields: &Map<String, Value>) -> anyhow::Result<Started> {
-        let actor = self.actors.get_mut(client).context("a client")?;
-        let asked = Instant::now();
-        let (id, answer) = actor.ask(request, fields).await?;
-        Ok(Started { id, asked, answer: Some(answer), answered: None })
+    async fn send(&mut self, client: &str, request: &str, fields: &Map<String, Value>) -> anyhow::Result<Started> {
+        let participant = self.participants.get_mut(client).context("a client")?;
+        let sent_at = Instant::now();
+        let (id, answer) = participant.ask(request, fields).await?;
+        Ok(Started { id, sent_at, answer: Some(answer), answered: None })
     }
 
     /// Requests the next item of a watch.
     pub(crate) async fn next_item(&mut self, client: &str, watch: &str, within: Duration) -> anyhow::Result<Value> {
         let fields = Map::from_iter([("watch".to_owned(), json!(watch))]);
-        let asked = self.ask(client, "next", &fields).await?;
-        let answered = self.answer(asked, within).await?;
+        let started = self.send(client, "next", &fields).await?;
+        let answered = self.answer(started, within).await?;
         answered.answer.map_err(|error| anyhow!("an error: {error}"))
     }
 
@@ -223,14 +229,14 @@ impl Play<'_> {
 
     /// Waits for an answer, and compares it with the expectation.
     async fn expect(&mut self, started: Started, expected: &Expected) -> anyhow::Result<Started> {
-        let started = finish(started, patience(expected.within_ms)).await?;
+        let started = finish(started, time_limit(expected.within_ms)).await?;
         let answered = started.answered.as_ref().context("an answer")?;
-        let took = answered.at.saturating_duration_since(started.asked);
-        self.say(0, || format!("  < {} after {} ms", show(&answered.answer), took.as_millis()));
+        let took = answered.at.saturating_duration_since(started.sent_at);
+        self.trace(0, || format!("  < {} after {} ms", show(&answered.answer), took.as_millis()));
         let wanted = |mismatch: Mismatch| anyhow!("{mismatch}\n    in {}", show(&answered.answer));
         match (&expected.expect, &expected.error, &answered.answer) {
-            (_, Some(error), Err(said)) => compare(error, said, &mut self.kept).map_err(wanted)?,
-            (Some(expect), _, Ok(said)) => compare(expect, said, &mut self.kept).map_err(wanted)?,
+            (_, Some(error), Err(got)) => compare(error, got, &mut self.stored).map_err(wanted)?,
+            (Some(expect), _, Ok(got)) => compare(expect, got, &mut self.stored).map_err(wanted)?,
             (None, None, Ok(_)) => {}
             (None, Some(error), Ok(_)) => bail!("expected the error {error}, got {}", show(&answered.answer)),
             (expect, None, Err(_)) => {
@@ -245,47 +251,49 @@ impl Play<'_> {
     }
 
     async fn until(&mut self, number: usize, until: &Until) -> anyhow::Result<()> {
-        let Value::Object(asked) = resolve(&Value::Object(until.until.clone()), &self.kept) else { bail!("no fields") };
+        let Value::Object(object) = resolve(&Value::Object(until.until.clone()), &self.stored) else {
+            bail!("the fields are not an object")
+        };
         // New names are stored when the state matches.
-        let wanted = observer::wanted(&until.until)?;
-        self.say(number, || format!("until {wanted}"));
-        let (within, began) = (patience(until.within_ms), Instant::now());
+        let wanted = observer::expected_state(&until.until)?;
+        self.trace(number, || format!("until {wanted}"));
+        let (within, began) = (time_limit(until.within_ms), Instant::now());
         loop {
-            let problem = match timeout(within, self.observer.look(&asked)).await {
-                Ok(Ok(seen)) => match compare(&wanted, &seen, &mut self.kept) {
+            let problem = match timeout(within, self.observer.state(&object)).await {
+                Ok(Ok(seen)) => match compare(&wanted, &seen, &mut self.stored) {
                     Ok(()) => return Ok(()),
                     Err(mismatch) => format!("{mismatch}\n    in {seen}"),
                 },
                 Ok(Err(error)) => format!("{error:#}"),
                 Err(_) => "no answer".to_owned(),
             };
-            ensure!(began.elapsed() < within, "not so within {within:?}: {problem}");
+            ensure!(began.elapsed() < within, "no match within {within:?}: {problem}");
             sleep(PAUSE).await;
         }
     }
 
     async fn fault(&mut self, number: usize, fault: &Fault) -> anyhow::Result<()> {
-        let actor = fault.client.as_ref().and_then(|name| self.actors.get_mut(name));
+        let participant = fault.client.as_ref().and_then(|name| self.participants.get_mut(name));
         let shown = format!("{:?} {}", fault.kind, fault.client.as_deref().unwrap_or_default());
-        match (fault.kind, actor) {
-            (FaultKind::KillClient, Some(actor)) => actor.driver.kill().await,
-            (FaultKind::FreezeClient, Some(actor)) => actor.driver.freeze().await?,
-            (FaultKind::ThawClient, Some(actor)) => actor.driver.thaw(),
-            (FaultKind::Cut, Some(actor)) => actor.cut(fault.how),
-            (FaultKind::Heal, Some(actor)) => actor.heal(),
-            (kind, actor) if kind.is_of_a_server() => {
-                let server = match (fault.server, actor) {
+        match (fault.kind, participant) {
+            (FaultKind::KillClient, Some(participant)) => participant.driver.kill().await,
+            (FaultKind::FreezeClient, Some(participant)) => participant.driver.freeze().await?,
+            (FaultKind::ThawClient, Some(participant)) => participant.driver.thaw(),
+            (FaultKind::Cut, Some(participant)) => participant.cut(fault.how),
+            (FaultKind::Heal, Some(participant)) => participant.heal(),
+            (kind, participant) if kind.affects_a_server() => {
+                let server = match (fault.server, participant) {
                     (Some(server), _) => server.checked_sub(1).context("servers are counted from 1")?,
-                    (None, Some(actor)) => actor.server()?,
-                    (None, None) => self.harmed.context("which server?")?,
+                    (None, Some(participant)) => participant.server()?,
+                    (None, None) => self.last_faulty_server.context("the fault names no server")?,
                 };
-                self.stage.harm_server(kind, server).await?;
-                self.harmed = Some(server);
+                self.cluster.inject_server_fault(kind, server).await?;
+                self.last_faulty_server = Some(server);
             }
-            (kind, _) if kind.is_of_the_database() => self.stage.harm_database(kind).await?,
-            _ => bail!("which client?"),
+            (kind, _) if kind.affects_the_database() => self.cluster.inject_database_fault(kind).await?,
+            _ => bail!("the fault names no client"),
         }
-        self.say(number, || shown);
+        self.trace(number, || shown);
         Ok(())
     }
 
@@ -293,7 +301,7 @@ impl Play<'_> {
         let mut last: Option<(&String, Instant)> = None;
         for name in names {
             let started = self.started.get_mut(name).context("it was not started")?;
-            let at = started.look().with_context(|| format!("{name} was not answered"))?.at;
+            let at = started.poll().with_context(|| format!("{name} was not answered"))?.at;
             if let Some((before, earlier)) = last {
                 ensure!(earlier <= at, "{name} was answered {:?} before {before}", earlier - at);
             }
@@ -302,7 +310,7 @@ impl Play<'_> {
         Ok(())
     }
 
-    pub(crate) fn say<T: Display>(&self, number: usize, what: impl FnOnce() -> T) {
+    pub(crate) fn trace<T: Display>(&self, number: usize, what: impl FnOnce() -> T) {
         if self.verbose {
             let number = if number == 0 { "   ".to_owned() } else { format!("{number:3}") };
             println!("{:9.3} {number} {}", self.began.elapsed().as_secs_f64(), what());
@@ -311,7 +319,7 @@ impl Play<'_> {
 
     /// The ends of the drivers' logs that are not empty.
     fn logs(&self) -> String {
-        let logs = self.actors.iter().map(|(name, actor)| (name, actor.driver.conversation.log()));
+        let logs = self.participants.iter().map(|(name, participant)| (name, participant.driver.channel.log()));
         let logs: Vec<String> =
             logs.filter(|(_, log)| !log.is_empty()).map(|(name, log)| format!("the log of {name}:\n{log}\n")).collect();
         logs.concat()
@@ -320,7 +328,7 @@ impl Play<'_> {
 
 impl Started {
     /// The answer, if it has arrived.
-    fn look(&mut self) -> Option<&Answered> {
+    fn poll(&mut self) -> Option<&Answered> {
         if let Some(answer) = &mut self.answer
             && let Ok(answered) = answer.try_recv().inspect_err(|error| debug_assert!(*error != TryRecvError::Closed))
         {
@@ -340,7 +348,7 @@ async fn finish(mut started: Started, within: Duration) -> anyhow::Result<Starte
     Ok(started)
 }
 
-pub(crate) fn patience(within_ms: Option<u64>) -> Duration {
+pub(crate) fn time_limit(within_ms: Option<u64>) -> Duration {
     within_ms.map_or(PATIENCE, Duration::from_millis)
 }
 

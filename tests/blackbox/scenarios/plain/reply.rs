@@ -1,4 +1,4 @@
-//! Answers to the runner.
+//! Replies to the runner.
 
 use std::collections::HashMap;
 
@@ -8,15 +8,15 @@ use tonic::Status;
 use tonic_types::StatusExt;
 
 /// The outcome of a request.
-pub(crate) type Answer = Result<Value, Failure>;
+pub(crate) type Reply = Result<Value, Failure>;
 
 /// Why a request failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// No server answered.
+    /// No server replied.
     Unavailable(String),
     /// A server rejected it.
-    Refused { reason: String, message: String, metadata: HashMap<String, String> },
+    Rejected { reason: String, message: String, metadata: HashMap<String, String> },
     /// There are no endpoints, or one is not a valid address.
     Endpoints,
     /// It was cancelled.
@@ -28,7 +28,7 @@ pub(crate) enum Failure {
 impl From<Status> for Failure {
     fn from(status: Status) -> Self {
         match status.get_error_details().error_info() {
-            Some(info) => Self::Refused {
+            Some(info) => Self::Rejected {
                 reason: info.reason.clone(),
                 message: status.message().to_owned(),
                 metadata: info.metadata.clone(),
@@ -42,7 +42,7 @@ impl Failure {
     pub(crate) fn to_json(&self) -> Value {
         match self {
             Self::Unavailable(message) => json!({"kind": "unavailable", "message": message}),
-            Self::Refused { reason, message, metadata } => {
+            Self::Rejected { reason, message, metadata } => {
                 json!({"kind": "refused", "reason": reason, "message": message, "metadata": metadata})
             }
             Self::Endpoints => json!({"kind": "invalid", "field": "endpoints"}),

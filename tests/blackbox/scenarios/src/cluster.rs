@@ -1,4 +1,4 @@
-//! The servers on which scenarios are played.
+//! The servers on which scenarios run.
 
 use anyhow::{Context, ensure};
 use tenure_harness::{Postgres, Tenured, TenuredOptions};
@@ -26,18 +26,18 @@ pub struct Setup {
     pub servers: usize,
 }
 
-/// The set-ups; each scenario is played on all of them, unless it restricts them.
+/// The set-ups; each scenario runs on all of them, unless it restricts them.
 pub const SETUPS: [Setup; 2] = [Setup { store: "sqlite", servers: 1 }, Setup { store: "postgres", servers: 3 }];
 
 /// Running servers.
-pub struct Stage {
+pub struct Cluster {
     servers: Vec<Mutex<Tenured>>,
     ports: Vec<u16>,
     database: Option<Mutex<Postgres>>,
     secured: OnceCell<Secured>,
 }
 
-impl Stage {
+impl Cluster {
     /// Starts servers. `own_database`: with a database that can be stopped.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ impl Stage {
     ///
     /// # Errors
     /// If that fails.
-    pub async fn harm_server(&self, fault: FaultKind, server: usize) -> anyhow::Result<()> {
+    pub async fn inject_server_fault(&self, fault: FaultKind, server: usize) -> anyhow::Result<()> {
         let server = self.servers.get(server).with_context(|| format!("there is no server {}", server + 1))?;
         let mut server = server.lock().await;
         match fault {
@@ -91,7 +91,7 @@ impl Stage {
             FaultKind::ThawServer => server.resume(),
             FaultKind::StopServer => server.stop().await,
             FaultKind::StartServer => {
-                ensure!(!server.is_running(), "it runs already");
+                ensure!(!server.is_running(), "the server is running");
                 server.start_again().await
             }
             _ => Ok(()),
@@ -102,8 +102,8 @@ impl Stage {
     ///
     /// # Errors
     /// If that fails.
-    pub async fn harm_database(&self, fault: FaultKind) -> anyhow::Result<()> {
-        let mut database = self.database.as_ref().context("the store is no database of its own")?.lock().await;
+    pub async fn inject_database_fault(&self, fault: FaultKind) -> anyhow::Result<()> {
+        let mut database = self.database.as_ref().context("the store is not a database of its own")?.lock().await;
         match fault {
             FaultKind::StopDatabase => database.stop().await,
             FaultKind::StartDatabase => database.start_again().await,
