@@ -59,7 +59,7 @@ async function signIn(page, token) {
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-test('who shows a wrong token is told so, and who shows a right one is in until the page is loaded anew', async () => {
+test('a wrong token is reported, and a right one is used until the page is reloaded', async () => {
   const { page, close } = await open(browser, server, { live: false });
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   assert.deepEqual(await violations(page), []);
@@ -136,7 +136,7 @@ test('an operator hands a lock over to another who waits', async () => {
   await close();
 });
 
-test('what the policy refuses is told, in the dialog and on the screen', async () => {
+test('a rejection by the policy is shown in the dialog and on the screen', async () => {
   server.tenure(['acquire', 'billing/report', '--session', 'one', '--ttl', '10m', '--owner', 'host-1'], worker);
   server.tenure(['acquire', 'secret', '--session', 'other', '--ttl', '10m', '--owner', 'host-2'], worker);
   const { page, close } = await open(browser, server, { hash: 'locks', live: false });

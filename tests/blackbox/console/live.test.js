@@ -119,7 +119,7 @@ test('an address that changes before the page listens is not missed', async () =
   await page.close();
 });
 
-test('what the service refuses is told as it tells it', async () => {
+test('a rejection by the service is shown with its message', async () => {
   const { page, close } = await open(browser, server, { live: false });
   await page.evaluate(() => void (location.hash = '#/Not_One/locks'));
   await page.getByText("namespace: 1 to 63 of a-z, 0-9 and '-'").first().waitFor();

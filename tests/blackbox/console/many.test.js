@@ -55,7 +55,7 @@ test('ten thousand locks stay smooth, while some of them change', async () => {
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByText('10,000 of 10,000').waitFor();
   assert.ok((await page.locator('tbody tr').count()) < 80, 'only rows that can be seen are there');
-  // Somebody else is at work meanwhile.
+  // Another session is active meanwhile.
   let isOver = false;
   const busy = (async () => {
     for (let turn = 0; !isOver; turn += 1) {

@@ -29,7 +29,7 @@ export async function open(browser, server, { hash = 'overview', live = true, ..
   const problems = [];
   page.on('pageerror', (error) => problems.push(error.stack ?? error.message));
   page.on('console', (message) => {
-    // A server that is away, or refuses, is told by the browser, too.
+    // The browser also reports a server that is unavailable or rejects a request.
     if (message.type() === 'error' && !/Failed to load resource|net::ERR_/.test(message.text()))
       problems.push(message.text());
   });
@@ -59,7 +59,7 @@ export async function go(page, { hash, shows }) {
 
 /** What an accessibility checker finds. @param {import('playwright-core').Page} page */
 export async function violations(page) {
-  // By the debugger: the page's policy lets nobody add a script to it.
+  // Through the debugger: the page's policy forbids additional scripts.
   await page.evaluate(axe);
   const found = await page.evaluate(async () => {
     // @ts-expect-error: it has just been added.

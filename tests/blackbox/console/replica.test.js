@@ -35,9 +35,9 @@ test('a replica is what the service lists', async () => {
     let rest = '';
     const decoder = new TextDecoder();
     for await (const chunk of /** @type {any} */ (answer.body)) {
-      const told = (rest + decoder.decode(chunk, { stream: true })).split('\n');
-      rest = told.pop() ?? '';
-      for (const line of told) replica.take(JSON.parse(line).result);
+      const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) replica.take(JSON.parse(line).result);
     }
   })().catch(() => {});
   const numbers = drawn();
@@ -87,12 +87,12 @@ test('a replica is what the service lists', async () => {
     await call('SessionService/CloseSession', { sessionId: `session-${session}` });
   await Promise.all(waits);
   // Minimum holds go on for a little.
-  await until('nobody holds or waits', () => replica.locks.size === 0);
+  await until('no session holds or waits', () => replica.locks.size === 0);
   assert.ok(seen.granted > 100, JSON.stringify(seen));
   ended.abort();
   await watching;
 
-  /** Waits until the replica is what a list tells. It is not told of revisions that are not about locks. */
+  /** Waits until the replica equals a list. It does not receive revisions that do not concern locks. */
   async function settled() {
     /** @type {unknown} */
     let different;
@@ -115,10 +115,10 @@ test('a replica is what the service lists', async () => {
       claims
         .map((claim) => ({ ...claim, deadlock: undefined }))
         .sort((one, other) => Number(one.id) - Number(other.id));
-    for (const told of list.locks ?? []) {
-      const wanted = whole(told);
-      const has = replica.locks.get(told.name);
-      assert.ok(has, `${told.name} is missing`);
+    for (const lock of list.locks ?? []) {
+      const wanted = whole(lock);
+      const has = replica.locks.get(lock.name);
+      assert.ok(has, `${lock.name} is missing`);
       assert.deepEqual(
         {
           ...has,

@@ -33,7 +33,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
       assert.equal(
         await page.evaluate(() => document.activeElement?.tagName),
         'H1',
-        `${name}: whoever goes there is told so`,
+        `${name}: its heading has the focus`,
       );
     }
     await close();
@@ -97,7 +97,7 @@ test('locks are found by a part of their name, by who holds them and by prefix',
   await close();
 });
 
-test('one lock tells who holds it, who waits, and how it was', async () => {
+test('the screen of a lock shows its holder, waiters and history', async () => {
   const { page, close } = await open(browser, server, SCREENS.lock);
   const holder = page.getByRole('region', { name: 'Holder', exact: true });
   await holder.getByText('report-7d9f').waitFor();

@@ -25,9 +25,9 @@ try {
   for (const [index, [owner, held, how]] of PAST.entries()) {
     const session = `${owner}-${index}`;
     const ttl = how === 'expire' ? `${held + 700}ms` : '30s';
-    const told = server.tenure(['acquire', LOCK, '-o', 'json', '--session', session, '--ttl', ttl, '--owner', owner]);
+    const output = server.tenure(['acquire', LOCK, '-o', 'json', '--session', session, '--ttl', ttl, '--owner', owner]);
     await pause(held);
-    if (how === 'release') server.tenure(['release', LOCK, '--session', session, '--token', JSON.parse(told).token]);
+    if (how === 'release') server.tenure(['release', LOCK, '--session', session, '--token', JSON.parse(output).token]);
     else if (how === 'close') server.tenure(['close', session]);
     else if (how === 'evict') server.tenure(['evict', LOCK, '--operator', 'kim', '--note', 'host is gone']);
     else await pause(900);

@@ -163,8 +163,8 @@ export class Server {
 
 /** A new token, and its line for the server's file of tokens. @param {string} name */
 export function newToken(name) {
-  const told = execFileSync(TENURED, ['new-token', name], { encoding: 'utf8' });
-  const [token = '', line = ''] = told.match(/^ +\S.*$/gm)?.map((text) => text.trim()) ?? [];
+  const output = execFileSync(TENURED, ['new-token', name], { encoding: 'utf8' });
+  const [token = '', line = ''] = output.match(/^ +\S.*$/gm)?.map((text) => text.trim()) ?? [];
   return { token, line };
 }
 

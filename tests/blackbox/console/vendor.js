@@ -8,7 +8,7 @@ const read = (/** @type {string} */ path) => readFileSync(here(path), 'utf8');
 const page = '../../../server/console/page/vendor/';
 const version = (/** @type {string} */ name) => JSON.parse(read(`node_modules/${name}/package.json`)).version;
 
-/** Without what browsers look for in vain. @param {string} text */
+/** Without references that browsers would not find. @param {string} text */
 const plain = (text) =>
   text.replace(/^\/\/# sourceMappingURL.*\n?/m, '').replaceAll('from"preact"', 'from"./preact.js"');
 
