@@ -14,7 +14,7 @@ pub mod servers;
 mod subject;
 pub mod views;
 
-pub use subject::{Identity, Plain, Subject};
+pub use subject::{FailOver, Query, Subject};
 
 /// Generates a module of tests, one per behaviour, for the stores that `$subject` creates: an expression of type
 /// [`Subject`] in an async context, evaluated for each test.

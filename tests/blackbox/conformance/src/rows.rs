@@ -140,13 +140,13 @@ pub async fn keep_grant_times_after_history_is_trimmed(subject: &Subject) {
     assert_eq!(subject.one.trim(NAMESPACE, Revision(0), i64::MAX).await, Ok(Revision(3)), "the grants are gone");
     let loaded = subject.two.load(NAMESPACE).await.expect("the rows can be loaded");
     assert_eq!((loaded.claims, loaded.granted), (claims, stamps));
-    if let Some(plain) = &subject.plain {
+    if let Some(query) = &subject.query {
         let sql = "SELECT concat_ws('|', name, coalesce(granted_at_ms, 0)) FROM current_locks";
-        let mut found = plain(sql.to_owned()).await;
+        let mut found = query(sql.to_owned()).await;
         found.sort();
         assert_eq!(found, ["a|1700000000123", "b|1700000000123", "c|-5", "c|0"]);
         let sql = "SELECT substr(concat(granted_at, ''), 1, 10) FROM current_locks WHERE name = 'a'";
-        assert_eq!(plain(sql.to_owned()).await, ["2023-11-14"]);
+        assert_eq!(query(sql.to_owned()).await, ["2023-11-14"]);
     }
 
     subject.append_all(&[filler(NAMESPACE, 8, 2)]).await;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use tenure_server::store::{Batch, Store, StoreError};
 
-/// Runs plain SQL in the database; returns the first column as text.
-pub type Plain = Box<dyn Fn(String) -> Pin<Box<dyn Future<Output = Vec<String>> + Send>> + Send + Sync>;
+/// Runs SQL in the database; returns the first column as text.
+pub type Query = Box<dyn Fn(String) -> Pin<Box<dyn Future<Output = Vec<String>> + Send>> + Send + Sync>;
 
 /// Changes the database's identity, as a failover to another server of the database would.
-pub type Identity = Box<dyn Fn() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
+pub type FailOver = Box<dyn Fn() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
 /// A fresh database with the stores of two servers.
 pub struct Subject {
@@ -18,10 +18,10 @@ pub struct Subject {
     pub one: Arc<dyn Store>,
     /// The other server's store; the same as `one` if the store is exclusive.
     pub two: Arc<dyn Store>,
-    /// Plain SQL, where the database supports it.
-    pub plain: Option<Plain>,
+    /// Runs SQL, where the database supports it.
+    pub query: Option<Query>,
     /// Changes the database's identity, where that is possible.
-    pub fail_over: Option<Identity>,
+    pub fail_over: Option<FailOver>,
     /// Whether `hint` is supported, and does not just wait for ever.
     pub hints: bool,
     /// Resources that must live as long as the stores.

@@ -140,7 +140,7 @@ fn groups(model: &Model) -> Vec<String> {
 
 /// The views show the state after the last event, whichever part of it is saved as rows.
 pub async fn merge_rows_and_log(subject: &Subject) {
-    let Some(plain) = &subject.plain else { return };
+    let Some(query) = &subject.query else { return };
     let mut random = Random::new(2026);
     let mut saved = Model::default();
     let mut seen = [0; 7];
@@ -166,7 +166,7 @@ pub async fn merge_rows_and_log(subject: &Subject) {
             (GROUPS, groups(model)),
         ];
         for (number, (sql, mut expected)) in views.into_iter().enumerate() {
-            let mut found = plain(sql.to_owned()).await;
+            let mut found = query(sql.to_owned()).await;
             found.sort();
             expected.sort();
             seen[number] += expected.len();
@@ -224,11 +224,11 @@ fn past_holds(batches: &[Batch]) -> Vec<String> {
 
 /// Past holds are derived from the log alone.
 pub async fn past_holds_list_former_holders(subject: &Subject) {
-    let Some(plain) = &subject.plain else { return };
+    let Some(query) = &subject.query else { return };
     let mut random = Random::new(77);
     let batches: Vec<Batch> = (0..300).map(|_| random.batch(NAMESPACE)).collect();
     subject.append_all(&batches).await;
-    let (mut found, mut expected) = (plain(HOLDS.to_owned()).await, past_holds(&batches));
+    let (mut found, mut expected) = (query(HOLDS.to_owned()).await, past_holds(&batches));
     found.sort();
     expected.sort();
     assert!(expected.len() > 50, "there are past holds");
@@ -237,12 +237,12 @@ pub async fn past_holds_list_former_holders(subject: &Subject) {
     // Times are readable: it was November 2023.
     let sql = "SELECT concat(count(*), '') FROM past_holds \
         WHERE concat(granted_at, '') LIKE '2023-11-1%' AND concat(ended_at, '') LIKE '2023-11-1%'";
-    assert_eq!(plain(sql.to_owned()).await, [expected.len().to_string()]);
+    assert_eq!(query(sql.to_owned()).await, [expected.len().to_string()]);
 }
 
 /// A hold that began before the log does is shown with the data that is left.
 pub async fn past_holds_with_trimmed_history_show_what_is_left(subject: &Subject) {
-    let Some(plain) = &subject.plain else { return };
+    let Some(query) = &subject.query else { return };
     let owner = session(1, "s");
     let (waiting, other) = (claim_spec(&owner, &["a"]), claim_spec(&owner, &["b"]));
     let ended = |claim: u64, token: u64, spec: &Arc<ClaimSpec>| Event::ClaimEnded {
@@ -268,20 +268,20 @@ pub async fn past_holds_with_trimmed_history_show_what_is_left(subject: &Subject
         let (session, owner) = (&owner.spec.id, &owner.spec.owner);
         format!("{NAMESPACE}|{name}|{token}|{session}|{owner}|{waited}|-1|closed|-|-|-1|-1|{at}")
     };
-    let mut found = plain(HOLDS.to_owned()).await;
+    let mut found = query(HOLDS.to_owned()).await;
     found.sort();
     assert_eq!(found, [rest("a", 2, -1), rest("b", 3, 0)]);
 }
 
 /// Each event has one row; a transfer has two.
 pub async fn events_have_a_row_each(subject: &Subject) {
-    let Some(plain) = &subject.plain else { return };
+    let Some(query) = &subject.query else { return };
     let events = every_event();
     let granted = events.iter().filter(|event| matches!(event, Event::ClaimGranted { .. })).count();
     // A transfer is one event, but ends one claim and grants another.
     let transferred = events.iter().filter(|event| matches!(event, Event::ClaimTransferred { .. })).count();
     subject.append_all(&[batch(NAMESPACE, 0, events.clone())]).await;
-    let count = |sql: &str| plain(sql.to_owned());
+    let count = |sql: &str| query(sql.to_owned());
     assert_eq!(count("SELECT concat(count(*), '') FROM events").await, [(events.len() + transferred).to_string()]);
     let sql =
         "SELECT concat(count(*), '') FROM events WHERE event = 'claim_granted' AND token = revision AND claim = 3";

@@ -1,6 +1,6 @@
 //! The store in a PostgreSQL that does not reveal its identity, simulated by a PostgreSQL that hides it.
 
-use tenure_conformance::{Plain, Subject, conformance};
+use tenure_conformance::{Query, Subject, conformance};
 use tenure_core::testing::filler;
 use tenure_core::{Recorded, Revision, ServerId};
 use tenure_harness::Postgres;
@@ -39,11 +39,11 @@ async fn subject(functions: &str) -> Subject {
     let options = StoreOptions::new(&url);
     migrate(&options).await.expect("the tables are created");
     let (one, two) = (open(&options).await.expect("it opens"), open(&options).await.expect("it opens"));
-    let plain: Plain = Box::new(move |sql| {
+    let query: Query = Box::new(move |sql| {
         let url = url.clone();
         Box::pin(async move { fetch(&url, &sql).await })
     });
-    Subject { one, two, plain: Some(plain), fail_over: None, hints: true, keep: Box::new(()) }
+    Subject { one, two, query: Some(query), fail_over: None, hints: true, keep: Box::new(()) }
 }
 
 conformance!(aurora, subject(AURORA).await);
@@ -59,8 +59,8 @@ async fn hidden_identity_is_stored_as_unknown() {
         let subject = subject(functions).await;
         subject.one.append(&batch(), true).await.expect("the append is accepted");
         assert!(subject.two.read("default", Revision(0), 1).await.expect("it can be read").head.intact);
-        let plain = subject.plain.as_ref().expect("the store supports SQL");
-        assert_eq!(plain("SELECT database_identity FROM namespaces".to_owned()).await, ["unknown"]);
+        let query = subject.query.as_ref().expect("the store supports SQL");
+        assert_eq!(query("SELECT database_identity FROM namespaces".to_owned()).await, ["unknown"]);
     }
 }
 

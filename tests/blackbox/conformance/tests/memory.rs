@@ -9,7 +9,7 @@ async fn subject() -> Subject {
     Subject {
         one: database.server(),
         two: database.server(),
-        plain: None,
+        query: None,
         fail_over: Some(Box::new(move || {
             other.fail_over();
             Box::pin(async {})

@@ -1,7 +1,7 @@
 //! The store in MariaDB.
 
 use sqlx::{Connection, MySqlConnection, Row};
-use tenure_conformance::{Plain, Subject, conformance};
+use tenure_conformance::{Query, Subject, conformance};
 use tenure_harness::MariaDb;
 use tenure_server::store::{StoreOptions, migrate, open};
 
@@ -11,7 +11,7 @@ async fn subject() -> Subject {
     let options = StoreOptions::new(&url);
     migrate(&options).await.expect("the tables are created");
     let (one, two) = (open(&options).await.expect("it opens"), open(&options).await.expect("it opens"));
-    let plain: Plain = Box::new({
+    let query: Query = Box::new({
         let url = url.clone();
         move |sql| {
             let url = url.clone();
@@ -35,7 +35,7 @@ async fn subject() -> Subject {
             }
         })
     });
-    Subject { one, two, plain: Some(plain), fail_over: Some(fail_over), hints: false, keep: Box::new(()) }
+    Subject { one, two, query: Some(query), fail_over: Some(fail_over), hints: false, keep: Box::new(()) }
 }
 
 conformance!(mysql, subject().await);

@@ -1,7 +1,7 @@
 //! The store in PostgreSQL: directly, and through PgBouncer in transaction mode.
 
 use sqlx::{Connection, Executor, PgConnection, Row};
-use tenure_conformance::{Plain, Subject, conformance};
+use tenure_conformance::{Query, Subject, conformance};
 use tenure_harness::{PgBouncer, Postgres};
 use tenure_server::store::{StoreOptions, migrate, open};
 use tokio::sync::OnceCell;
@@ -28,7 +28,7 @@ async fn subject(url: String, direct: String, hints: bool) -> Subject {
     let options = StoreOptions::new(url);
     migrate(&options).await.expect("the tables are created");
     let (one, two) = (open(&options).await.expect("it opens"), open(&options).await.expect("it opens"));
-    let plain: Plain = Box::new({
+    let query: Query = Box::new({
         let direct = direct.clone();
         move |sql| {
             let direct = direct.clone();
@@ -46,7 +46,7 @@ async fn subject(url: String, direct: String, hints: bool) -> Subject {
             }
         })
     });
-    Subject { one, two, plain: Some(plain), fail_over: Some(fail_over), hints, keep: Box::new(()) }
+    Subject { one, two, query: Some(query), fail_over: Some(fail_over), hints, keep: Box::new(()) }
 }
 
 async fn direct() -> Subject {

@@ -2,7 +2,7 @@
 
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Row};
-use tenure_conformance::{Plain, Subject, conformance};
+use tenure_conformance::{Query, Subject, conformance};
 use tenure_server::store::{StoreOptions, migrate, open};
 
 async fn subject() -> Subject {
@@ -23,7 +23,7 @@ async fn subject() -> Subject {
             }
         })
     });
-    let plain: Plain = Box::new(move |sql| {
+    let query: Query = Box::new(move |sql| {
         let options = SqliteConnectOptions::new().filename(&path).read_only(true);
         Box::pin(async move {
             let mut connection = options.connect().await.expect("the file opens");
@@ -34,7 +34,7 @@ async fn subject() -> Subject {
     Subject {
         one: store.clone(),
         two: store,
-        plain: Some(plain),
+        query: Some(query),
         fail_over: Some(fail_over),
         hints: false,
         keep: Box::new(folder),
