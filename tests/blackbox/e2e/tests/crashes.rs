@@ -146,17 +146,26 @@ async fn check(url: &str, held: &[Held]) {
     assert_eq!(listed, tokens.len(), "a released lock is held");
 }
 
-async fn killed_server_loses_nothing(store: Store) {
-    let mut server = store.server().await.unwrap();
-    let load = Load::start(&server.url());
+/// Restarts a process of the service twice under load, and checks that nothing is lost.
+async fn restarts_lose_nothing(url: &str, mut restart: impl AsyncFnMut()) {
+    let load = Load::start(url);
     for _ in 0..2 {
         load.makes_progress().await;
-        server.kill().await.unwrap();
-        server.start_again().await.unwrap();
+        restart().await;
     }
     load.makes_progress().await;
     let held = load.end().await;
-    check(&server.url(), &held).await;
+    check(url, &held).await;
+}
+
+async fn killed_server_loses_nothing(store: Store) {
+    let mut server = store.server().await.unwrap();
+    let url = server.url();
+    restarts_lose_nothing(&url, async || {
+        server.kill().await.unwrap();
+        server.start_again().await.unwrap();
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -164,15 +173,11 @@ async fn killed_postgres_loses_nothing() {
     let mut postgres = Postgres::start().await.unwrap();
     let url = postgres.create_database().await.unwrap();
     let server = Tenured::start(&TenuredOptions::store(url)).await.unwrap();
-    let load = Load::start(&server.url());
-    for _ in 0..2 {
-        load.makes_progress().await;
+    restarts_lose_nothing(&server.url(), async || {
         postgres.kill().await.unwrap();
         postgres.start_again().await.unwrap();
-    }
-    load.makes_progress().await;
-    let held = load.end().await;
-    check(&server.url(), &held).await;
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -180,13 +185,9 @@ async fn killed_mariadb_loses_nothing() {
     let mut mariadb = MariaDb::start().await.unwrap();
     let url = mariadb.create_database().await.unwrap();
     let server = Tenured::start(&TenuredOptions::store(url)).await.unwrap();
-    let load = Load::start(&server.url());
-    for _ in 0..2 {
-        load.makes_progress().await;
+    restarts_lose_nothing(&server.url(), async || {
         mariadb.kill().await.unwrap();
         mariadb.start_again().await.unwrap();
-    }
-    load.makes_progress().await;
-    let held = load.end().await;
-    check(&server.url(), &held).await;
+    })
+    .await;
 }
