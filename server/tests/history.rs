@@ -1,6 +1,7 @@
 //! History: over gRPC, on a database in memory; and the time limit of a page, with a clock that the test controls.
 
 use crate::lab;
+use crate::serving::TIMEOUT;
 use crate::watch::service;
 
 use std::time::{Duration, SystemTime};
@@ -44,7 +45,7 @@ async fn list(service: &Service, name: &str) -> Vec<HoldRecord> {
 /// Whether a time lies within the test.
 fn is_now(time: Option<prost_types::Timestamp>) -> bool {
     let time = SystemTime::try_from(time.expect("known")).expect("a time");
-    time.elapsed().is_ok_and(|ago| ago < LIMIT)
+    time.elapsed().is_ok_and(|ago| ago < TIMEOUT)
 }
 
 fn seconds(duration: Option<prost_types::Duration>) -> Duration {
@@ -63,19 +64,19 @@ async fn history_reports_the_holders_and_the_reasons_for_their_ends() {
 
     assert_eq!((cid.session_id.as_str(), cid.token, cid.end_reason()), ("cid", last, EndReason::Unspecified));
     assert_eq!(cid.ended_time, None, "it is held");
-    assert!(is_now(cid.granted_time) && seconds(cid.held) < LIMIT);
+    assert!(is_now(cid.granted_time) && seconds(cid.held) < TIMEOUT);
     assert_eq!(seconds(cid.ttl), Duration::from_secs(600));
-    assert!(seconds(cid.since_renewal) < LIMIT && seconds(cid.longest_pause) < LIMIT);
+    assert!(seconds(cid.since_renewal) < TIMEOUT && seconds(cid.longest_pause) < TIMEOUT);
 
     assert_eq!((bob.session_id.as_str(), bob.end_reason()), ("bob", EndReason::Evicted));
     assert_eq!((bob.operator.as_str(), bob.note.as_str()), ("root", "stuck"));
     assert!(bob.token > bob.claim_id, "it waited");
-    assert!(is_now(bob.queued_time) && is_now(bob.ended_time) && seconds(bob.waited) < LIMIT);
+    assert!(is_now(bob.queued_time) && is_now(bob.ended_time) && seconds(bob.waited) < TIMEOUT);
 
     assert_eq!((ann.session_id.as_str(), ann.token, ann.end_reason()), ("ann", token, EndReason::Released));
     assert_eq!((ann.claim_id, seconds(ann.waited)), (token, Duration::ZERO));
     assert_eq!((ann.names, ann.since_renewal), (vec!["a".to_owned()], None));
-    assert!(seconds(ann.longest_pause) < LIMIT && seconds(ann.held) < LIMIT);
+    assert!(seconds(ann.longest_pause) < TIMEOUT && seconds(ann.held) < TIMEOUT);
     assert_eq!(list(&service, "b").await, []);
 }
 
@@ -173,7 +174,7 @@ async fn history_that_was_trimmed_is_not_listed_and_the_page_states_its_beginnin
     assert_eq!(seconds(ann.waited), Duration::ZERO, "known from its token");
     let [current] = list(&service, "long").await.try_into().expect("one hold");
     assert_eq!((current.token, current.ttl, current.ended_time), (current_token, None, None));
-    assert!(is_now(current.granted_time) && seconds(current.held) < LIMIT, "known while it is held");
+    assert!(is_now(current.granted_time) && seconds(current.held) < TIMEOUT, "known while it is held");
 }
 
 /// The time at which a lock was granted to its holder, as reported consistently by reads and lists of locks, by the
@@ -311,6 +312,3 @@ async fn history_reports_the_longest_pause_of_renewals() {
     assert!(reason == tenure_core::EndReason::Expired && near(pause, lab::TTL), "{pause:?}");
     assert_eq!(bob.ttl, Some(lab::TTL));
 }
-
-/// Exceeds the duration of any step here.
-pub const LIMIT: Duration = Duration::from_secs(30);

@@ -193,6 +193,3 @@ async fn watch_of_a_prefix_reports_only_names_that_start_with_it() {
     assert_eq!(events.events[0].names, ["team-a/x"]);
     assert_eq!(events.events.len(), 1);
 }
-
-/// Exceeds the duration of any step here.
-pub const LIMIT: Duration = Duration::from_secs(30);

@@ -1,6 +1,6 @@
 //! The audit log.
 
-use crate::access::calls::second;
+use crate::access::calls::ttl;
 use crate::access::requests::{acquire, forbidden, is_of_another, policy};
 use crate::access::service::Service;
 use crate::serving::{start, within};
@@ -36,10 +36,10 @@ async fn audit_records_operator_actions_and_rejections() {
     );
     let release = ReleaseRequest { name: "team-a/x".into(), session_id: "ann".into(), token: 1, ..Default::default() };
     assert!(is_of_another(&other, Kind::Release(release)).await);
-    let open = OpenSessionRequest { session_id: "r".into(), ttl: second(), ..OpenSessionRequest::default() };
+    let open = OpenSessionRequest { session_id: "r".into(), ttl: ttl(), ..OpenSessionRequest::default() };
     assert!(forbidden(&reader, Kind::OpenSession(open)).await);
 
-    let told: Vec<_> = service
+    let records: Vec<_> = service
         .audit(7)
         .await
         .into_iter()
@@ -66,7 +66,7 @@ async fn audit_records_operator_actions_and_rejections() {
         (allowed, rule.into(), identity.into(), call, name.into(), note.into(), session.into())
     };
     assert_eq!(
-        told,
+        records,
         [
             line(true, "", "token:ann", "LockService/Evict", "team-a/x", "stuck\u{202e}", ""),
             line(false, "policy", "token:ann", "LockService/Evict", "team-b/x", "", ""),
@@ -87,8 +87,8 @@ async fn audit_of_everything_records_all_calls_but_renewals() {
     let renew = RenewRequest { session_id: "ann".into(), ..RenewRequest::default() };
     within(ann.sessions().renew(renew)).await.unwrap();
     assert!(!forbidden(&ann, Kind::GetLock(GetLockRequest { name: "job".into(), ..Default::default() })).await);
-    let told = service.audit(2).await;
-    let calls: Vec<&str> = told.iter().map(|line| line["call"].as_str().unwrap()).collect();
+    let records = service.audit(2).await;
+    let calls: Vec<&str> = records.iter().map(|line| line["call"].as_str().unwrap()).collect();
     assert_eq!(calls, ["tenure.v1.LockService/Acquire", "tenure.v1.LockService/GetLock"]);
 }
 

@@ -27,18 +27,18 @@ macro_rules! calls {
             verb: $verb,
             make: |caller, $name, $session| Box::pin(async move {
                 let _ = (&$name, &$session);
-                let request = caller.ask($request);
+                let request = caller.request($request);
                 $client::new(caller.channel).$method(request).await.map(drop)
             }),
         },)*)*]
     };
 }
 
-pub fn second() -> Option<prost_types::Duration> {
+pub fn ttl() -> Option<prost_types::Duration> {
     Some(prost_types::Duration { seconds: 60, nanos: 0 })
 }
 
-fn at_once() -> Option<prost_types::Duration> {
+fn no_wait() -> Option<prost_types::Duration> {
     Some(prost_types::Duration::default())
 }
 
@@ -46,7 +46,7 @@ pub fn all() -> Vec<Call> {
     calls! {
         LockServiceClient "LockService" {
             acquire "Acquire" "acquire" |name, session_id| AcquireRequest {
-                names: vec![name], session_id, ttl: second(), wait: at_once(), ..AcquireRequest::default()
+                names: vec![name], session_id, ttl: ttl(), wait: no_wait(), ..AcquireRequest::default()
             };
             release "Release" "acquire" |name, session_id| ReleaseRequest { name, session_id, token: 1, ..ReleaseRequest::default() };
             cancel_acquire "CancelAcquire" "acquire" |name, session_id| CancelAcquireRequest {
@@ -68,7 +68,7 @@ pub fn all() -> Vec<Call> {
         }
         SessionServiceClient "SessionService" {
             open_session "OpenSession" "acquire" |name, session_id| OpenSessionRequest {
-                session_id, ttl: second(), ..OpenSessionRequest::default()
+                session_id, ttl: ttl(), ..OpenSessionRequest::default()
             };
             renew "Renew" "acquire" |name, session_id| RenewRequest { session_id, ..RenewRequest::default() };
             close_session "CloseSession" "acquire" |name, session_id| CloseSessionRequest { session_id, ..CloseSessionRequest::default() };
@@ -77,7 +77,7 @@ pub fn all() -> Vec<Call> {
         }
         GroupServiceClient "GroupService" {
             join_group "JoinGroup" "acquire" |group, session_id| JoinGroupRequest {
-                group, session_id, ttl: second(), ..JoinGroupRequest::default()
+                group, session_id, ttl: ttl(), ..JoinGroupRequest::default()
             };
             leave_group "LeaveGroup" "acquire" |group, session_id| LeaveGroupRequest { group, session_id, ..LeaveGroupRequest::default() };
             configure_group "ConfigureGroup" "operate" |group, session| ConfigureGroupRequest { group, ..ConfigureGroupRequest::default() };
@@ -109,10 +109,10 @@ pub fn commands(name: &str, session: &str) -> Vec<(&'static str, Kind)> {
     let (name, session_id, operator) = (name.to_owned(), session.to_owned(), "eve".to_owned());
     let (group, names, session_ids) = (name.clone(), vec![name.clone()], vec![session_id.clone()]);
     commands! {
-        "acquire" OpenSession OpenSessionRequest { session_id: session_id, ttl: second() }
+        "acquire" OpenSession OpenSessionRequest { session_id: session_id, ttl: ttl() }
         "acquire" AttachSession AttachSession { session_id: session_id }
-        "acquire" Acquire AcquireRequest { names: names, session_id: session_id, wait: at_once() }
-        "acquire" Acquire AcquireRequest { names: names, session_id: session_id, wait: at_once(), ttl: second() }
+        "acquire" Acquire AcquireRequest { names: names, session_id: session_id, wait: no_wait() }
+        "acquire" Acquire AcquireRequest { names: names, session_id: session_id, wait: no_wait(), ttl: ttl() }
         "acquire" KeepAlive KeepAliveRequest { session_ids: session_ids }
         "acquire" CancelAcquire CancelAcquireRequest { names: names, session_id: session_id }
         "acquire" Release ReleaseRequest { name: name, session_id: session_id, token: 1 }
@@ -121,7 +121,7 @@ pub fn commands(name: &str, session: &str) -> Vec<(&'static str, Kind)> {
         "operate" Transfer TransferRequest { name: name, operator: operator }
         "read" GetLock GetLockRequest { name: name }
         "acquire or read" GetSession GetSessionRequest { session_id: session_id }
-        "acquire" JoinGroup JoinGroupRequest { group: group, session_id: session_id, ttl: second() }
+        "acquire" JoinGroup JoinGroupRequest { group: group, session_id: session_id, ttl: ttl() }
         "acquire" LeaveGroup LeaveGroupRequest { group: group, session_id: session_id }
         "operate" ConfigureGroup ConfigureGroupRequest { group: group }
         "acquire" Assign AssignGroupRequest { group: group, session_id: session_id, token: 1, membership_revision: 1 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::access::calls::second;
-use crate::access::requests::{acquire, answer, get_lock, policy, until_waiting};
+use crate::access::calls::ttl;
+use crate::access::requests::{acquire, answer, get_lock, policy, wait_for_waiters};
 use crate::access::service::{Caller, Service, fact, is_forbidden};
 use crate::serving::within;
 use tenure_proto::v1::answer::Kind as Answered;
@@ -32,7 +32,7 @@ fn assert_limited<T: std::fmt::Debug>(answer: Result<T, Status>, what: &str, bou
 }
 
 async fn open(caller: &Caller, session: &str) -> Result<(), Status> {
-    let request = OpenSessionRequest { session_id: session.into(), ttl: second(), ..OpenSessionRequest::default() };
+    let request = OpenSessionRequest { session_id: session.into(), ttl: ttl(), ..OpenSessionRequest::default() };
     within(caller.sessions().open_session(request)).await.map(drop)
 }
 
@@ -57,18 +57,18 @@ async fn limits_of_an_identity_are_enforced_on_calls() {
     open(&ann, "second").await.unwrap();
     assert_limited(open(&ann, "third").await, "sessions of this identity", 2);
     assert_limited(acquire(&ann, "b", "third").await, "sessions of this identity", 2);
-    assert_eq!(acquire(&ann, "a", "first").await.unwrap(), token, "what is there may be asked for again");
+    assert_eq!(acquire(&ann, "a", "first").await.unwrap(), token, "an existing hold can be acquired again");
     open(&ann, "first").await.unwrap();
 
-    for name in ["of-bob", "of-bob-too"] {
+    for name in ["of-bob", "of-bob-2"] {
         acquire(&bob, name, "bob").await.unwrap();
     }
     let waiting = tokio::spawn({
         let ann = ann.clone();
         async move { acquire(&ann, "of-bob", "first").await }
     });
-    until_waiting(&ann, "of-bob", 1).await;
-    assert_limited(acquire(&ann, "of-bob-too", "second").await, "waiters of this identity", 1);
+    wait_for_waiters(&ann, "of-bob", 1).await;
+    assert_limited(acquire(&ann, "of-bob-2", "second").await, "waiters of this identity", 1);
     acquire(&ann, "b", "second").await.unwrap();
     assert_limited(acquire(&ann, "c", "second").await, "claims of this identity", 3);
 
@@ -84,7 +84,7 @@ async fn limits_of_an_identity_are_enforced_on_calls() {
 
     // Other identities have limits of their own, and released locks can be acquired again.
     for name in ["x", "y", "z"] {
-        acquire(&bob, name, "bob-too").await.unwrap();
+        acquire(&bob, name, "bob-2").await.unwrap();
     }
     let close = CloseSessionRequest { session_id: "first".into(), ..CloseSessionRequest::default() };
     within(ann.sessions().close_session(close)).await.unwrap();
@@ -98,10 +98,10 @@ async fn stream_commands_are_subject_to_the_same_limits() {
     let service = Service::start(&["ann"], &limited("sessions = 1\nwatches = 0")).await;
     let ann = service.caller("ann").await;
     open(&ann, "first").await.unwrap();
-    let second = OpenSessionRequest { session_id: "second".into(), ttl: second(), ..OpenSessionRequest::default() };
+    let second = OpenSessionRequest { session_id: "second".into(), ttl: ttl(), ..OpenSessionRequest::default() };
     let watch = WatchRequest { names: vec!["a".into()], ..WatchRequest::default() };
     for (kind, what) in [(Kind::OpenSession(second), "sessions of this"), (Kind::Watch(watch), "watches of this")] {
-        let Answered::Refusal(refusal) = answer(&ann, kind).await else { panic!("{what} is not refused") };
+        let Answered::Refusal(refusal) = answer(&ann, kind).await else { panic!("{what} is not rejected") };
         assert_eq!((refusal.code, &*refusal.reason), (Code::ResourceExhausted as i32, "LIMIT_REACHED"));
         assert!(refusal.metadata["limit"].starts_with(what), "{refusal:?}");
     }
@@ -161,13 +161,13 @@ async fn requests_past_the_rate_limit_are_rejected_with_a_retry_delay_but_not_re
 async fn limits_apply_to_a_namespace_and_can_be_changed() {
     let service = Service::start(&["ann"], &limited("sessions = 0\nnamespaces = [\"default\"]")).await;
     let ann = service.caller("ann").await;
-    let elsewhere = OpenSessionRequest {
+    let in_blue = OpenSessionRequest {
         namespace: "blue".into(),
         session_id: "first".into(),
-        ttl: second(),
+        ttl: ttl(),
         ..OpenSessionRequest::default()
     };
-    within(ann.sessions().open_session(elsewhere)).await.unwrap();
+    within(ann.sessions().open_session(in_blue)).await.unwrap();
     assert_limited(open(&ann, "first").await, "sessions of this identity", 0);
     service.change_policy(&limited("sessions = 1"));
     let opened = async {

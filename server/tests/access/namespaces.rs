@@ -1,6 +1,6 @@
 //! Limits on namespaces: writes to a namespace count, reads do not. These servers allow ten.
 
-use crate::access::calls::{all, commands, second};
+use crate::access::calls::{all, commands, ttl};
 use crate::access::requests::policy;
 use crate::access::service::{Caller, Service, fact, is_forbidden};
 use crate::serving::within;
@@ -13,7 +13,7 @@ async fn open_in(caller: &Caller, namespace: &str) -> Result<(), Status> {
     let request = OpenSessionRequest {
         namespace: namespace.into(),
         session_id: "s".into(),
-        ttl: second(),
+        ttl: ttl(),
         ..OpenSessionRequest::default()
     };
     within(caller.sessions().open_session(request)).await.map(drop)
@@ -25,7 +25,7 @@ async fn close_in(caller: &Caller, namespace: &str) -> Result<(), Status> {
     within(caller.sessions().close_session(request)).await.map(drop)
 }
 
-async fn look_in(caller: &Caller, namespace: &str) -> Result<(), Status> {
+async fn read_in(caller: &Caller, namespace: &str) -> Result<(), Status> {
     let request = GetLockRequest { namespace: namespace.into(), name: "job".into() };
     within(caller.locks().get_lock(request)).await.map(drop)
 }
@@ -46,11 +46,11 @@ async fn reads_and_releases_do_not_count_against_the_bound_of_namespaces() {
     let service = Service::start(&["ann"], &policy("")).await;
     let ann = service.caller("ann").await;
     for count in 0..30 {
-        look_in(&ann, &format!("read-{count}")).await.unwrap();
+        read_in(&ann, &format!("read-{count}")).await.unwrap();
         close_in(&ann, &format!("closed-{count}")).await.unwrap();
     }
     open_in(&ann, "of-ann").await.unwrap();
-    assert!(service.count("tenure_namespaces") <= 3, "idle ones are closed again");
+    assert!(service.count("tenure_namespaces") <= 3, "idle namespaces are closed");
 }
 
 #[tokio::test]
@@ -59,17 +59,17 @@ async fn stream_of_releases_and_cancels_keeps_no_namespace_open() {
     let ann = service.caller("ann").await;
     let (sender, receiver) = tokio::sync::mpsc::channel(100);
     let mut client = ClientServiceClient::new(ann.channel.clone());
-    let stream = client.stream(ann.ask(ReceiverStream::new(receiver)));
+    let stream = client.stream(ann.request(ReceiverStream::new(receiver)));
     let mut id = 0;
     for count in 0..30 {
         for (_, mut kind) in commands("job", "s") {
-            let place = match &mut kind {
+            let namespace = match &mut kind {
                 command::Kind::Release(request) => &mut request.namespace,
                 command::Kind::CancelAcquire(request) => &mut request.namespace,
                 command::Kind::KeepAlive(request) => &mut request.namespace,
                 _ => continue,
             };
-            *place = format!("new-{count}");
+            *namespace = format!("new-{count}");
             id += 1;
             let command = Command { id, kind: Some(kind), ..Command::default() };
             sender.send(StreamRequest { commands: vec![command] }).await.unwrap();
@@ -81,7 +81,7 @@ async fn stream_of_releases_and_cancels_keeps_no_namespace_open() {
         answered += within(answers.message()).await.unwrap().unwrap().answers.len() as u64;
     }
     open_in(&ann, "of-ann").await.unwrap();
-    assert!(service.count("tenure_namespaces") <= 3, "idle ones are closed again");
+    assert!(service.count("tenure_namespaces") <= 3, "idle namespaces are closed");
 }
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn new_namespace_past_the_bound_is_rejected_but_not_those_that_exist() {
     assert_eq!((refused.code(), fact(&refused, "limit")), (Code::ResourceExhausted, "namespaces".to_owned()));
     assert_eq!(service.count("tenure_limits_reached_total{limit=\"namespaces\"}"), 1);
     // A namespace that is open because of a read is rejected as well.
-    look_in(&ann, "one-more").await.unwrap();
+    read_in(&ann, "one-more").await.unwrap();
     open_in(&ann, "one-more").await.unwrap_err();
     open_in(&ann, "full-0").await.unwrap();
     open_in(&ann, "default").await.unwrap();

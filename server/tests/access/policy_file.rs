@@ -29,7 +29,7 @@ async fn policy_that_cannot_be_read_changes_nothing() {
     assert!(problem.starts_with("policy: ") && problem.contains("unknown role \"unknown\""), "{problem}");
     std::fs::remove_file(&file).unwrap();
     access.reload_policy().unwrap_err();
-    assert!(may("team-a") && !may("team-b"), "the one from before is in force");
+    assert!(may("team-a") && !may("team-b"), "the previous policy is in force");
 
     write(&TEAMS.replace("roles = [\"a\"]", "roles = [\"b\"]"));
     assert!(access.reload_policy().unwrap() && !may("team-a") && may("team-b"));

@@ -1,6 +1,6 @@
 //! Requests and policies for the tests of authorization.
 
-use crate::access::calls::second;
+use crate::access::calls::ttl;
 use crate::access::service::Caller;
 use crate::serving::within;
 use tenure_proto::v1::answer::Kind as Answered;
@@ -47,7 +47,7 @@ pub async fn acquire(caller: &Caller, name: &str, session: &str) -> Result<u64, 
     let request = AcquireRequest {
         names: vec![name.to_owned()],
         session_id: session.to_owned(),
-        ttl: second(),
+        ttl: ttl(),
         ..AcquireRequest::default()
     };
     let answer = within(caller.locks().acquire(request)).await?;
@@ -64,7 +64,7 @@ pub async fn answer(caller: &Caller, kind: Kind) -> Answered {
     let (requests, outgoing) = tokio::sync::mpsc::channel(1);
     requests.send(request).await.unwrap();
     let mut client = ClientServiceClient::new(caller.channel.clone());
-    let stream = client.stream(caller.ask(ReceiverStream::new(outgoing)));
+    let stream = client.stream(caller.request(ReceiverStream::new(outgoing)));
     let mut responses = within(stream).await.unwrap().into_inner();
     loop {
         let response = within(responses.message()).await.unwrap().unwrap();
@@ -104,8 +104,8 @@ pub async fn get_lock(caller: &Caller, name: &str) -> Result<Lock, Status> {
     Ok(within(caller.locks().get_lock(request)).await?.into_inner().lock.unwrap())
 }
 
-/// Returns once the caller may read the lock.
-pub async fn until_readable(caller: &Caller, name: &str) {
+/// Waits until the caller may read the lock.
+pub async fn wait_until_readable(caller: &Caller, name: &str) {
     let readable = async {
         while get_lock(caller, name).await.is_err() {
             tokio::task::yield_now().await;
@@ -114,8 +114,8 @@ pub async fn until_readable(caller: &Caller, name: &str) {
     within(readable).await;
 }
 
-/// Returns once this number of claims wait for the lock.
-pub async fn until_waiting(caller: &Caller, name: &str, count: usize) {
+/// Waits until this number of claims wait for the lock.
+pub async fn wait_for_waiters(caller: &Caller, name: &str, count: usize) {
     let waiting = async {
         while get_lock(caller, name).await.unwrap().waiters.len() != count {
             tokio::task::yield_now().await;

@@ -1,7 +1,7 @@
 //! Operations in progress end when they are no longer allowed.
 
-use crate::access::calls::second;
-use crate::access::requests::{TEAMS, acquire, until_readable, until_waiting};
+use crate::access::calls::ttl;
+use crate::access::requests::{TEAMS, acquire, wait_for_waiters, wait_until_readable};
 use crate::access::service::{Caller, Service, fact};
 use crate::serving::within;
 use tenure_proto::v1::answer::Kind as Answered;
@@ -19,7 +19,7 @@ async fn operations_in_progress_end_when_the_policy_forbids_them() {
     service.change_policy(&both);
     acquire(&ann, "team-a/x", "ann").await.unwrap();
     let bob = service.caller("bob").await;
-    until_readable(&bob, "team-a/x").await;
+    wait_until_readable(&bob, "team-a/x").await;
 
     // A watch and a wait, as plain calls and on a stream, and a wait that continues because it is still allowed.
     let watch = WatchRequest { names: vec!["team-a/x".into()], ..WatchRequest::default() };
@@ -32,7 +32,7 @@ async fn operations_in_progress_end_when_the_policy_forbids_them() {
             id: 2,
             kind: Some(Kind::OpenSession(OpenSessionRequest {
                 session_id: "stream".into(),
-                ttl: second(),
+                ttl: ttl(),
                 ..Default::default()
             })),
             ..Command::default()
@@ -41,10 +41,13 @@ async fn operations_in_progress_end_when_the_policy_forbids_them() {
     let (requests, outgoing) = tokio::sync::mpsc::channel(2);
     requests.send(StreamRequest { commands }).await.unwrap();
     let mut client = ClientServiceClient::new(bob.channel.clone());
-    let stream = client.stream(bob.ask(ReceiverStream::new(outgoing)));
+    let stream = client.stream(bob.request(ReceiverStream::new(outgoing)));
     let mut responses = within(stream).await.unwrap().into_inner();
-    let mut told = Vec::new();
-    until_told(&mut responses, &mut told, |told| answers(told, 1) > 0 && answers(told, 2) > 0).await;
+    let mut received = Vec::new();
+    receive_until(&mut responses, &mut received, |received| {
+        reply_count(received, 1) > 0 && reply_count(received, 2) > 0
+    })
+    .await;
     let wait =
         AcquireRequest { names: vec!["team-a/x".into()], session_id: "stream".into(), ..AcquireRequest::default() };
     requests
@@ -53,20 +56,20 @@ async fn operations_in_progress_end_when_the_policy_forbids_them() {
         })
         .await
         .unwrap();
-    until_waiting(&ann, "team-a/x", 2).await;
+    wait_for_waiters(&ann, "team-a/x", 2).await;
 
     service.change_policy(TEAMS);
-    let ended = loop {
+    let end = loop {
         match within(watching.message()).await {
             Ok(Some(_)) => {}
-            ended => break ended.unwrap_err(),
+            end => break end.unwrap_err(),
         }
     };
-    assert_eq!((ended.code(), fact(&ended, "verb")), (Code::PermissionDenied, "watch".into()));
-    let ended = within(waiting).await.unwrap().unwrap_err();
-    assert_eq!((ended.code(), fact(&ended, "verb")), (Code::PermissionDenied, "acquire".into()));
-    until_told(&mut responses, &mut told, |told| refused(told, 1) && refused(told, 3)).await;
-    acquire(&bob, "team-b/x", "bob-too").await.unwrap();
+    assert_eq!((end.code(), fact(&end, "verb")), (Code::PermissionDenied, "watch".into()));
+    let end = within(waiting).await.unwrap().unwrap_err();
+    assert_eq!((end.code(), fact(&end, "verb")), (Code::PermissionDenied, "acquire".into()));
+    receive_until(&mut responses, &mut received, |received| is_rejected(received, 1) && is_rejected(received, 3)).await;
+    acquire(&bob, "team-b/x", "bob-2").await.unwrap();
 }
 
 fn acquire_in_background(caller: &Caller, name: &'static str) -> tokio::task::JoinHandle<Result<u64, Status>> {
@@ -74,21 +77,21 @@ fn acquire_in_background(caller: &Caller, name: &'static str) -> tokio::task::Jo
     tokio::spawn(async move { acquire(&caller, name, "waits").await })
 }
 
-async fn until_told(
+async fn receive_until(
     responses: &mut tonic::Streaming<StreamResponse>,
-    told: &mut Vec<Answer>,
-    enough: impl Fn(&[Answer]) -> bool,
+    received: &mut Vec<Answer>,
+    is_done: impl Fn(&[Answer]) -> bool,
 ) {
-    while !enough(told) {
-        told.extend(within(responses.message()).await.unwrap().unwrap().answers);
+    while !is_done(received) {
+        received.extend(within(responses.message()).await.unwrap().unwrap().answers);
     }
 }
 
-fn answers(told: &[Answer], id: u64) -> usize {
-    told.iter().filter(|answer| answer.id == id).count()
+fn reply_count(received: &[Answer], id: u64) -> usize {
+    received.iter().filter(|answer| answer.id == id).count()
 }
 
-fn refused(told: &[Answer], id: u64) -> bool {
+fn is_rejected(received: &[Answer], id: u64) -> bool {
     let is_refusal = |answer: &Answer| matches!(&answer.kind, Some(Answered::Refusal(refusal)) if refusal.reason == "PERMISSION_DENIED");
-    told.iter().any(|answer| answer.id == id && is_refusal(answer))
+    received.iter().any(|answer| answer.id == id && is_refusal(answer))
 }

@@ -18,7 +18,7 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status};
 use tonic_types::StatusExt;
 
-/// A caller.
+/// A client with the credentials of an identity.
 #[derive(Clone)]
 pub struct Caller {
     pub channel: Channel,
@@ -55,7 +55,7 @@ impl Caller {
         WatchServiceClient::with_interceptor(self.channel.clone(), Bearer(self.bearer.clone()))
     }
 
-    pub fn ask<T>(&self, message: T) -> Request<T> {
+    pub fn request<T>(&self, message: T) -> Request<T> {
         let mut request = Request::new(message);
         request.metadata_mut().insert("authorization", self.bearer.clone());
         request
@@ -77,8 +77,8 @@ impl Service {
     /// Audits everything, or only operator actions and rejections.
     pub async fn audited(names: &[&str], policy: &str, everything: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let made: Vec<_> = names.iter().map(|name| ((*name).to_owned(), new_token(name).unwrap())).collect();
-        let lines: String = made.iter().map(|(_, (_, line))| format!("{line}\n")).collect();
+        let tokens: Vec<_> = names.iter().map(|name| ((*name).to_owned(), new_token(name).unwrap())).collect();
+        let lines: String = tokens.iter().map(|(_, (_, line))| format!("{line}\n")).collect();
         std::fs::write(folder.path().join("tokens"), lines).unwrap();
         std::fs::write(folder.path().join("policy"), policy).unwrap();
         let credentials = CredentialOptions {
@@ -88,7 +88,7 @@ impl Service {
             ..CredentialOptions::default()
         };
         let server = start(credentials, ConnectionLimits::default()).await.unwrap();
-        let tokens = made.into_iter().map(|(name, (token, _))| (name, token)).collect();
+        let tokens = tokens.into_iter().map(|(name, (token, _))| (name, token)).collect();
         Self { server, folder, tokens }
     }
 
@@ -140,7 +140,7 @@ impl Service {
 
 /// A fact in the details of a rejection.
 pub fn fact(refused: &Status, name: &str) -> String {
-    let info = refused.get_details_error_info().unwrap_or_else(|| panic!("no refusal of ours: {refused:?}"));
+    let info = refused.get_details_error_info().unwrap_or_else(|| panic!("no error info: {refused:?}"));
     info.metadata.get(name).cloned().unwrap_or_default()
 }
 

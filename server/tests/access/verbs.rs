@@ -1,4 +1,4 @@
-//! Each call requires its verb.
+//! The verb that each call requires.
 
 use crate::access::calls::{all, commands};
 use crate::access::requests::{VERBS, forbidden, policy, revision};
@@ -20,12 +20,12 @@ async fn call_requires_its_verb() {
     for verb in VERBS.iter().chain(&["none"]) {
         let caller = service.caller(verb).await;
         for call in all() {
-            let is_enough = call.verb.is_empty() || call.verb.split(" or ").any(|wanted| wanted == *verb);
+            let is_enough = call.verb.split(" or ").any(|required| required == *verb);
             let before = revision(&ann).await;
             let answer = within((call.make)(caller.clone(), "job".into(), format!("of-{verb}"))).await;
             assert_eq!(is_forbidden(&answer), !is_enough, "{} by {verb}: {answer:?}", call.name);
             if let (false, Err(refused)) = (is_enough, &answer) {
-                assert!(call.verb.split(" or ").any(|wanted| wanted == fact(refused, "verb")), "{}", call.name);
+                assert!(call.verb.split(" or ").any(|required| required == fact(refused, "verb")), "{}", call.name);
                 assert_eq!(revision(&ann).await, before, "{} has changed something", call.name);
             }
         }
@@ -37,8 +37,8 @@ async fn stream_command_requires_its_verb() {
     let service = Service::start(&["acquire", "read", "watch", "operate", "none"], &policy("")).await;
     for verb in VERBS.iter().chain(&["none"]) {
         let caller = service.caller(verb).await;
-        for (wanted, kind) in commands("job", &format!("of-{verb}")) {
-            let is_enough = wanted.is_empty() || wanted.split(" or ").any(|wanted| wanted == *verb);
+        for (required, kind) in commands("job", &format!("of-{verb}")) {
+            let is_enough = required.split(" or ").any(|required| required == *verb);
             assert_eq!(forbidden(&caller, kind.clone()).await, !is_enough, "{kind:?} by {verb}");
         }
     }
@@ -54,35 +54,36 @@ fn every_call_of_the_contract_is_covered() {
             service.method.iter().map(|method| format!("tenure.v1.{}/{}", service.name(), method.name()))
         })
         .collect();
-    let tried = all().into_iter().map(|call| call.name.to_owned());
+    let covered = all().into_iter().map(|call| call.name.to_owned());
     let streams = ["tenure.v1.ClientService/Stream", "tenure.v1.SessionService/KeepAlive"].map(str::to_owned);
-    assert_eq!(tried.chain(streams).collect::<BTreeSet<_>>(), methods);
+    assert_eq!(covered.chain(streams).collect::<BTreeSet<_>>(), methods);
 }
 
 #[tokio::test]
 async fn right_in_a_namespace_covers_no_other_namespace() {
     let service = Service::start(&["ann"], &policy("namespaces = [\"blue\"]")).await;
     let ann = service.caller("ann").await;
-    for call in all().into_iter().filter(|call| !call.verb.is_empty()) {
+    for call in all() {
         let answer = within((call.make)(ann.clone(), "job".into(), "s".into())).await;
         assert!(is_forbidden(&answer), "{} in the default namespace: {answer:?}", call.name);
     }
-    let there = GetLockRequest { namespace: "blue".into(), name: "job".into() };
-    within(ann.locks().get_lock(there)).await.unwrap();
+    let allowed = GetLockRequest { namespace: "blue".into(), name: "job".into() };
+    within(ann.locks().get_lock(allowed)).await.unwrap();
 }
 
 #[tokio::test]
 async fn reflection_requires_a_right() {
     let service = Service::start(&["read", "none"], &policy("")).await;
-    for (name, is_told) in [("read", true), ("none", false)] {
+    for (name, is_allowed) in [("read", true), ("none", false)] {
         let caller = service.caller(name).await;
         let ask = ServerReflectionRequest {
             message_request: Some(MessageRequest::ListServices(String::new())),
             ..ServerReflectionRequest::default()
         };
         let mut reflection = ServerReflectionClient::new(caller.channel.clone());
-        let told = within(reflection.server_reflection_info(caller.ask(tokio_stream::iter([ask])))).await.map(drop);
-        assert_eq!(is_forbidden(&told), !is_told, "{told:?}");
+        let reply =
+            within(reflection.server_reflection_info(caller.request(tokio_stream::iter([ask])))).await.map(drop);
+        assert_eq!(is_forbidden(&reply), !is_allowed, "{reply:?}");
         let mut health = HealthClient::new(caller.channel.clone());
         within(health.check(HealthCheckRequest::default())).await.unwrap();
     }

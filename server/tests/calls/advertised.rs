@@ -21,19 +21,19 @@ async fn wrong_advertised_address_is_reported() {
         _ => "127.0.0.1:0".to_owned(),
     })
     .await;
-    for witness in 0..3 {
+    for observer in 0..3 {
         let wrong: Vec<String> =
-            (1..3).filter(|other| *other != witness).map(|other| format!("server-{other}")).collect();
-        until("it has found out", async || {
-            let servers = seen_by(&cluster, witness).await;
-            let lost: Vec<&Server> = servers.iter().filter(|server| !server.unreachable.is_empty()).collect();
-            lost.iter().map(|server| server.label.clone()).collect::<Vec<_>>() == wrong
+            (1..3).filter(|other| *other != observer).map(|other| format!("server-{other}")).collect();
+        until("the wrong addresses are known", async || {
+            let servers = seen_by(&cluster, observer).await;
+            let unreachable: Vec<&Server> = servers.iter().filter(|server| !server.unreachable.is_empty()).collect();
+            unreachable.iter().map(|server| server.label.clone()).collect::<Vec<_>>() == wrong
         })
         .await;
-        for server in seen_by(&cluster, witness).await {
+        for server in seen_by(&cluster, observer).await {
             match server.label.as_str() {
-                "server-1" if witness != 1 => assert!(server.unreachable.contains("refused"), "{server:?}"),
-                "server-2" if witness != 2 => assert_eq!(server.unreachable, "another server answers there"),
+                "server-1" if observer != 1 => assert!(server.unreachable.contains("refused"), "{server:?}"),
+                "server-2" if observer != 2 => assert_eq!(server.unreachable, "another server answers there"),
                 _ => assert_eq!(server.unreachable, ""),
             }
         }

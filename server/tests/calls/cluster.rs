@@ -16,10 +16,8 @@ use tonic::{IntoRequest, Status};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 
-use crate::{lab, serving};
-
-/// Upper bound of every wait in a test.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+use crate::lab;
+use crate::serving::{self, TIMEOUT, within};
 
 /// How long these servers keep an unattended claim: long enough for a retry on a busy machine.
 pub const REATTACH: Duration = Duration::from_secs(1);
@@ -99,7 +97,7 @@ impl Caller {
 
     /// Acquires a free lock; returns the token.
     pub async fn hold(&self, session: &str, name: &str) -> u64 {
-        let answer = self.acquire(asking(session, name, Some(Duration::ZERO))).await.expect("answered");
+        let answer = self.acquire(acquire_request(session, name, Some(Duration::ZERO))).await.expect("answered");
         assert!(answer.acquired, "{answer:?}");
         answer.token
     }
@@ -136,13 +134,13 @@ impl Caller {
         self.lock(name).await.holders.first().map(|holder| (holder.session_id.clone(), holder.token))
     }
 
-    /// Returns when `count` claims wait for the lock.
-    pub async fn waiters(&self, name: &str, count: u64) {
-        until("they wait", async || self.lock(name).await.waiter_count == count).await;
+    /// Waits until `count` claims wait for the lock.
+    pub async fn wait_for_waiters(&self, name: &str, count: u64) {
+        until("all wait", async || self.lock(name).await.waiter_count == count).await;
     }
 
-    /// Returns when the server has processed everything sent on this connection before, including the end of a call.
-    pub async fn is_heard(&self) {
+    /// Waits until the server has processed everything sent on this connection, including the cancellation of calls.
+    pub async fn flush(&self) {
         for _ in 0..3 {
             let mut health = HealthClient::new(self.channel.clone());
             within(health.check(HealthCheckRequest::default())).await.expect("served");
@@ -151,7 +149,7 @@ impl Caller {
 }
 
 /// An acquire in a session with a long TTL.
-pub fn asking(session: &str, name: &str, wait: Option<Duration>) -> AcquireRequest {
+pub fn acquire_request(session: &str, name: &str, wait: Option<Duration>) -> AcquireRequest {
     let span = |span: Duration| prost_types::Duration::try_from(span).expect("short");
     AcquireRequest {
         names: vec![name.to_owned()],
@@ -162,25 +160,20 @@ pub fn asking(session: &str, name: &str, wait: Option<Duration>) -> AcquireReque
     }
 }
 
-/// Waits for a future, with a bound.
-pub async fn within<T>(wait: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, wait).await.expect("it takes too long")
-}
-
 /// Waits until a condition holds.
 pub async fn until(what: &str, condition: impl AsyncFn() -> bool) {
     let start = Instant::now();
     while !condition().await {
-        assert!(start.elapsed() < PATIENCE, "not in time: {what}");
+        assert!(start.elapsed() < TIMEOUT, "not in time: {what}");
         tokio::task::yield_now().await;
     }
 }
 
-/// Asserts that a condition holds for longer than an unattended claim is kept.
-pub async fn goes_on(what: &str, condition: impl AsyncFn() -> bool) {
+/// Asserts that a condition still holds after the time for which an unattended claim is kept.
+pub async fn assert_stays(what: &str, condition: impl AsyncFn() -> bool) {
     let start = Instant::now();
     while start.elapsed() < REATTACH * 3 / 2 {
-        assert!(condition().await, "not any more: {what}");
+        assert!(condition().await, "no longer true: {what}");
         tokio::time::sleep(REATTACH / 20).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Deadlines that callers send without ending the call themselves.
+//! Deadlines that only the server enforces.
 
 use futures::future::join_all;
 use http::HeaderMap;
@@ -7,7 +7,8 @@ use tenure_proto::v1::AcquireRequest;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-use crate::calls::cluster::{Cluster, within};
+use crate::calls::cluster::Cluster;
+use crate::serving::within;
 
 /// Returns the status in the headers of a trailers-only response.
 async fn acquire(client: &reqwest::Client, url: &str, request: &AcquireRequest, timeout: &str) -> Status {
@@ -17,8 +18,8 @@ async fn acquire(client: &reqwest::Client, url: &str, request: &AcquireRequest, 
     body.extend(message);
     let call = client.post(format!("{url}/tenure.v1.LockService/Acquire")).header("te", "trailers");
     let call = call.header("content-type", "application/grpc").header("grpc-timeout", timeout).body(body);
-    let answer = within(call.send()).await.expect("an answer");
-    let headers: HeaderMap = answer.headers().clone();
+    let response = within(call.send()).await.expect("a response");
+    let headers: HeaderMap = response.headers().clone();
     Status::from_header_map(&headers).unwrap_or_else(|| panic!("no status: {headers:?}"))
 }
 

@@ -1,4 +1,4 @@
-//! Callers that leave.
+//! Callers that do not wait for the reply.
 
 use tenure_core::Revision;
 use tenure_proto::v1::{AcquireRequest, AcquireResponse};
@@ -7,15 +7,16 @@ use tonic::{Request, Status};
 
 use crate::calls::cluster::{Caller, Cluster, REATTACH};
 
-/// How a caller leaves before it receives the reply.
+/// How a caller abandons a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leaving {
+pub enum Abandonment {
     Cancelled,
-    PastItsDeadline,
-    WithItsConnection,
+    DeadlineExceeded,
+    Disconnected,
 }
 
-pub const LEAVINGS: [Leaving; 3] = [Leaving::Cancelled, Leaving::PastItsDeadline, Leaving::WithItsConnection];
+pub const ABANDONMENTS: [Abandonment; 3] =
+    [Abandonment::Cancelled, Abandonment::DeadlineExceeded, Abandonment::Disconnected];
 
 /// A call whose reply is pending.
 pub type PendingCall = JoinHandle<Result<AcquireResponse, Status>>;
@@ -26,43 +27,44 @@ pub fn ask(caller: &Caller, request: AcquireRequest) -> PendingCall {
     tokio::spawn(async move { caller.acquire(request).await })
 }
 
-/// Acquires on a connection of its own, and leaves in this manner once `is_time` completes.
-pub async fn ask_and_leave(
+/// Acquires on a connection of its own, and abandons the call in this manner once `is_time` completes.
+pub async fn acquire_and_abandon(
     cluster: &Cluster,
     request: AcquireRequest,
-    leaving: Leaving,
+    abandonment: Abandonment,
     is_time: impl Future<Output = ()>,
 ) {
     let caller = cluster.caller(0).await;
     tokio::pin!(is_time);
     loop {
         let mut timed = Request::new(request.clone());
-        if leaving == Leaving::PastItsDeadline {
+        if abandonment == Abandonment::DeadlineExceeded {
             timed.set_timeout(REATTACH / 2);
         }
-        let asking = caller.clone();
-        let mut call = tokio::spawn(async move { asking.acquire(timed).await });
+        let callee = caller.clone();
+        let mut call = tokio::spawn(async move { callee.acquire(timed).await });
         tokio::select! {
             () = &mut is_time => {}
-            // On a busy machine the deadline may come first: a retry is harmless.
+            // On a busy machine the deadline may pass first: a retry is harmless.
             ended = &mut call => {
-                assert_eq!(leaving, Leaving::PastItsDeadline, "{ended:?}");
+                assert_eq!(abandonment, Abandonment::DeadlineExceeded, "{ended:?}");
                 continue;
             }
         }
-        match leaving {
-            Leaving::Cancelled => {
+        match abandonment {
+            Abandonment::Cancelled => {
                 call.abort();
-                caller.is_heard().await;
+                caller.flush().await;
             }
-            Leaving::PastItsDeadline => drop(call.await.expect("ran").expect_err("past its deadline")),
-            Leaving::WithItsConnection => call.abort(),
+            Abandonment::DeadlineExceeded => drop(call.await.expect("ran").expect_err("deadline exceeded")),
+            Abandonment::Disconnected => call.abort(),
         }
         return;
     }
 }
 
-pub fn same_hold(answer: &AcquireResponse, grants: &[Revision]) {
+/// Asserts that a reply returns the only grant of its session.
+pub fn assert_only_grant(answer: &AcquireResponse, grants: &[Revision]) {
     assert!(answer.acquired, "{answer:?}");
-    assert_eq!(grants, [Revision(answer.token)], "one grant, and this is its token");
+    assert_eq!(grants, [Revision(answer.token)], "a single grant with this token");
 }

@@ -9,8 +9,9 @@ use tenure_proto::v1::command::Kind;
 use tenure_proto::v1::{AttachSession, CancelAcquireRequest, CancelCommand, GetLockRequest, OpenSessionRequest};
 use tonic::Code;
 
-use crate::calls::cluster::{Cluster, within};
+use crate::calls::cluster::Cluster;
 use crate::calls::stream::{ClientStream, acquire, refused, release, token};
+use crate::serving::within;
 
 #[tokio::test]
 async fn each_command_of_a_message_gets_a_reply() {
@@ -52,7 +53,7 @@ async fn commands_of_one_message_share_one_append() {
     let before = cluster.database.log("default").len();
     stream.send((10..510).map(|id| (id, acquire("", &format!("lock/{id}"))))).await;
     stream.answers(10..510).await;
-    assert_eq!(cluster.database.log("default").len(), before + 1, "they were decided together");
+    assert_eq!(cluster.database.log("default").len(), before + 1, "one batch");
 }
 
 #[tokio::test]
@@ -95,7 +96,7 @@ async fn acquire_can_be_cancelled_in_the_same_message() {
     stream.send([(10, acquire("", "a")), (11, cancel)]).await;
     let answers = stream.answers([10, 11]).await;
     assert!(matches!(&answers[&10], Answered::Acquire(answer) if !answer.acquired));
-    caller.waiters("a", 0).await;
+    caller.wait_for_waiters("a", 0).await;
 }
 
 /// A client that finds a claim it had cancelled releases it, and acquires anew, without waiting for a reply.
@@ -111,15 +112,15 @@ async fn cancel_and_acquire_in_one_message_are_executed_in_order() {
         session_id: "ann".to_owned(),
         ..CancelAcquireRequest::default()
     };
-    let give_up = || Kind::CancelAcquire(request.clone());
-    stream.send([(11, give_up()), (12, acquire("", "a"))]).await;
+    let cancel = || Kind::CancelAcquire(request.clone());
+    stream.send([(11, cancel()), (12, acquire("", "a"))]).await;
     let answers = stream.answers([11, 12]).await;
     let second = token(&answers[&12]);
-    assert!(second > first, "the one that was given up is over");
+    assert!(second > first, "the cancelled hold has ended");
     assert_eq!(caller.holder("a").await, Some(("ann".to_owned(), second)));
-    stream.send([(13, acquire("", "b")), (14, give_up()), (15, acquire("", "a")), (16, give_up())]).await;
+    stream.send([(13, acquire("", "b")), (14, cancel()), (15, acquire("", "a")), (16, cancel())]).await;
     stream.answers(13..17).await;
-    assert_eq!(caller.holder("a").await, None, "it was asked for before it was given up");
+    assert_eq!(caller.holder("a").await, None, "the acquire precedes the cancel");
 }
 
 #[tokio::test]
@@ -132,7 +133,7 @@ async fn duplicate_command_id_ends_the_stream_without_effect() {
     for name in ["a", "b"] {
         assert_eq!(caller.holder(name).await, None);
     }
-    assert_eq!(cluster.database.revision("default"), Revision(1), "but for the session");
+    assert_eq!(cluster.database.revision("default"), Revision(1), "only the session was opened");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -190,15 +191,15 @@ async fn command_times_out_while_the_store_hangs() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
     let mut stream = ClientStream::open(&caller, &["default"]).await;
-    let held_up = cluster.database.hold_appends();
-    let asked = Instant::now();
+    let hold = cluster.database.hold_appends();
+    let sent = Instant::now();
     stream.send([(10, acquire("", "a"))]).await;
     let answers = stream.answers([10]).await;
     assert_eq!(refused(&answers[&10]), "OUTCOME_UNKNOWN");
-    assert!(asked.elapsed() >= Duration::from_secs(9), "not before its time");
+    assert!(sent.elapsed() >= Duration::from_secs(9), "{:?}", sent.elapsed());
     // The number may be reused, and the late outcome is not taken for the reply to the new command.
     stream.send([(10, acquire("", "b"))]).await;
-    drop(held_up);
+    drop(hold);
     let granted = token(&stream.answers([10]).await[&10]);
     assert_eq!(caller.holder("b").await, Some(("ann".to_owned(), granted)));
     within(async {
@@ -221,10 +222,10 @@ async fn rejected_request_does_not_renew_its_session() {
     };
     within(caller.sessions().open_session(open(0))).await.expect("opened");
     let remaining = async || {
-        let remaining = caller.session("ann").await.expect("it is there").remaining.expect("it is told");
-        Duration::try_from(remaining).expect("it is positive")
+        let remaining = caller.session("ann").await.expect("open").remaining.expect("known");
+        Duration::try_from(remaining).expect("positive")
     };
-    let some_time_ago = async {
+    let before = async {
         loop {
             let remaining = remaining().await;
             if remaining < Duration::from_millis(59_900) {
@@ -232,8 +233,8 @@ async fn rejected_request_does_not_renew_its_session() {
             }
         }
     };
-    let before = within(some_time_ago).await;
-    let refused = within(caller.sessions().open_session(open(u64::MAX))).await.expect_err("no such count");
+    let before = within(before).await;
+    let refused = within(caller.sessions().open_session(open(u64::MAX))).await.expect_err("out of bounds");
     assert_eq!(refused.code(), Code::InvalidArgument, "{refused:?}");
     assert!(remaining().await <= before);
 }

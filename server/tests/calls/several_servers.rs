@@ -11,13 +11,14 @@ use tenure_proto::v1::{
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-use crate::calls::cluster::{Caller, Cluster, REATTACH, asking, goes_on, until, within};
-use crate::calls::lost_calls::{Leaving, ask, ask_and_leave};
+use crate::calls::cluster::{Caller, Cluster, REATTACH, acquire_request, assert_stays, until};
+use crate::calls::lost_calls::{Abandonment, acquire_and_abandon, ask};
 use crate::calls::stream::{ClientStream, refused};
+use crate::serving::within;
 
 /// An acquire in an open session.
 fn in_open(session: &str, name: &str, wait: Option<Duration>) -> AcquireRequest {
-    AcquireRequest { ttl: None, ..asking(session, name, wait) }
+    AcquireRequest { ttl: None, ..acquire_request(session, name, wait) }
 }
 
 async fn open(caller: &Caller, session: &str) -> Session {
@@ -42,80 +43,92 @@ fn reason(status: &Status) -> String {
 #[tokio::test]
 async fn hold_granted_to_a_call_survives_renewals_at_another_server() {
     let cluster = Cluster::start(2).await;
-    let (here, elsewhere) = (cluster.caller(0).await, cluster.caller(1).await);
-    let token = here.hold("ann", "a").await;
-    open(&here, "bob").await;
-    let bob = ask(&here, in_open("bob", "a", None));
-    here.waiters("a", 1).await;
-    elsewhere.renew("bob").await.expect("open");
-    let cid = ask(&here, asking("cid", "a", None));
-    here.waiters("a", 2).await;
-    here.release("ann", "a", token).await.expect("held");
+    let (first, second) = (cluster.caller(0).await, cluster.caller(1).await);
+    let token = first.hold("ann", "a").await;
+    open(&first, "bob").await;
+    let bob = ask(&first, in_open("bob", "a", None));
+    first.wait_for_waiters("a", 1).await;
+    second.renew("bob").await.expect("open");
+    let cid = ask(&first, acquire_request("cid", "a", None));
+    first.wait_for_waiters("a", 2).await;
+    first.release("ann", "a", token).await.expect("held");
     let granted = within(bob).await.expect("ran").expect("answered");
     assert!(granted.acquired, "{granted:?}");
     let held = Some(("bob".to_owned(), granted.token));
-    goes_on("bob holds it", async || elsewhere.renew("bob").await.is_ok() && here.holder("a").await == held).await;
-    elsewhere.release("bob", "a", granted.token).await.expect("held");
+    assert_stays("bob holds it", async || second.renew("bob").await.is_ok() && first.holder("a").await == held).await;
+    second.release("bob", "a", granted.token).await.expect("held");
     assert!(within(cid).await.expect("ran").expect("answered").acquired);
 }
 
 #[tokio::test]
 async fn wait_continues_while_its_session_is_renewed_at_another_server() {
     let cluster = Cluster::start(2).await;
-    let (here, elsewhere) = (cluster.caller(0).await, cluster.caller(1).await);
-    here.hold("ann", "a").await;
-    open(&here, "bob").await;
-    let _waits = ask(&here, in_open("bob", "a", None));
-    here.waiters("a", 1).await;
-    let renewed = async || elsewhere.renew("bob").await.is_ok() && here.lock("a").await.waiter_count == 1;
-    goes_on("bob waits", renewed).await;
+    let (first, second) = (cluster.caller(0).await, cluster.caller(1).await);
+    first.hold("ann", "a").await;
+    open(&first, "bob").await;
+    let _waits = ask(&first, in_open("bob", "a", None));
+    first.wait_for_waiters("a", 1).await;
+    let renewed = async || second.renew("bob").await.is_ok() && first.lock("a").await.waiter_count == 1;
+    assert_stays("bob waits", renewed).await;
 }
 
 #[tokio::test]
 async fn wait_that_times_out_leaves_no_claim_after_a_renewal_at_another_server() {
     let cluster = Cluster::start(2).await;
-    let (here, elsewhere) = (cluster.caller(0).await, cluster.caller(1).await);
-    let token = here.hold("ann", "a").await;
-    open(&here, "bob").await;
-    let bob = ask(&here, in_open("bob", "a", Some(REATTACH / 4)));
-    here.waiters("a", 1).await;
-    elsewhere.renew("bob").await.expect("open");
+    let (first, second) = (cluster.caller(0).await, cluster.caller(1).await);
+    let token = first.hold("ann", "a").await;
+    open(&first, "bob").await;
+    let bob = ask(&first, in_open("bob", "a", Some(REATTACH / 4)));
+    first.wait_for_waiters("a", 1).await;
+    second.renew("bob").await.expect("open");
     let answer = within(bob).await.expect("ran").expect("answered");
     assert!(!answer.acquired, "{answer:?}");
-    assert_eq!(here.lock("a").await.waiter_count, 0, "no claim is left of it");
-    here.release("ann", "a", token).await.expect("held");
-    assert_eq!(elsewhere.holder("a").await, None);
+    assert_eq!(first.lock("a").await.waiter_count, 0, "its claim has ended");
+    first.release("ann", "a", token).await.expect("held");
+    assert_eq!(second.holder("a").await, None);
 }
 
 #[tokio::test]
 async fn wait_moves_to_the_server_that_receives_the_retry() {
     let cluster = Cluster::start(2).await;
-    let (here, elsewhere) = (cluster.caller(0).await, cluster.caller(1).await);
-    let token = here.hold("ann", "a").await;
-    ask_and_leave(&cluster, asking("bob", "a", None), Leaving::Cancelled, here.waiters("a", 1)).await;
-    let again = ask(&elsewhere, asking("bob", "a", None));
-    goes_on("bob waits", async || here.lock("a").await.waiter_count == 1).await;
-    here.release("ann", "a", token).await.expect("held");
+    let (first, second) = (cluster.caller(0).await, cluster.caller(1).await);
+    let token = first.hold("ann", "a").await;
+    acquire_and_abandon(
+        &cluster,
+        acquire_request("bob", "a", None),
+        Abandonment::Cancelled,
+        first.wait_for_waiters("a", 1),
+    )
+    .await;
+    let again = ask(&second, acquire_request("bob", "a", None));
+    assert_stays("bob waits", async || first.lock("a").await.waiter_count == 1).await;
+    first.release("ann", "a", token).await.expect("held");
     let granted = within(again).await.expect("ran").expect("answered");
     let held = Some(("bob".to_owned(), granted.token));
-    goes_on("bob holds it", async || here.holder("a").await == held).await;
+    assert_stays("bob holds it", async || first.holder("a").await == held).await;
 }
 
 #[tokio::test]
 async fn hold_that_was_not_returned_is_kept_if_another_server_returns_it() {
     let cluster = Cluster::start(2).await;
-    let (here, elsewhere) = (cluster.caller(0).await, cluster.caller(1).await);
-    for (session, shows) in [("by Acquire", true), ("by OpenSession", false)] {
-        let token = here.hold("ann", session).await;
-        ask_and_leave(&cluster, asking(session, session, None), Leaving::Cancelled, here.waiters(session, 1)).await;
-        here.release("ann", session, token).await.expect("held");
-        let shown = if shows {
-            elsewhere.acquire(asking(session, session, None)).await.expect("answered").token
+    let (first, second) = (cluster.caller(0).await, cluster.caller(1).await);
+    for (session, by_acquire) in [("by-acquire", true), ("by-open-session", false)] {
+        let token = first.hold("ann", session).await;
+        acquire_and_abandon(
+            &cluster,
+            acquire_request(session, session, None),
+            Abandonment::Cancelled,
+            first.wait_for_waiters(session, 1),
+        )
+        .await;
+        first.release("ann", session, token).await.expect("held");
+        let token = if by_acquire {
+            second.acquire(acquire_request(session, session, None)).await.expect("answered").token
         } else {
-            open(&elsewhere, session).await.claims[0].token
+            open(&second, session).await.claims[0].token
         };
-        let held = Some((session.to_owned(), shown));
-        goes_on("it is held", async || elsewhere.renew(session).await.is_ok() && here.holder(session).await == held)
+        let held = Some((session.to_owned(), token));
+        assert_stays("it is held", async || second.renew(session).await.is_ok() && first.holder(session).await == held)
             .await;
     }
 }
@@ -123,13 +136,19 @@ async fn hold_that_was_not_returned_is_kept_if_another_server_returns_it() {
 #[tokio::test]
 async fn hold_that_was_never_returned_ends_despite_renewals_at_another_server() {
     let cluster = Cluster::start(2).await;
-    let (here, elsewhere) = (cluster.caller(0).await, cluster.caller(1).await);
-    let token = here.hold("ann", "a").await;
-    ask_and_leave(&cluster, asking("bob", "a", None), Leaving::Cancelled, here.waiters("a", 1)).await;
-    here.release("ann", "a", token).await.expect("held");
+    let (first, second) = (cluster.caller(0).await, cluster.caller(1).await);
+    let token = first.hold("ann", "a").await;
+    acquire_and_abandon(
+        &cluster,
+        acquire_request("bob", "a", None),
+        Abandonment::Cancelled,
+        first.wait_for_waiters("a", 1),
+    )
+    .await;
+    first.release("ann", "a", token).await.expect("held");
     until("the lock is free", async || {
-        elsewhere.renew("bob").await.expect("open");
-        here.holder("a").await.is_none()
+        second.renew("bob").await.expect("open");
+        first.holder("a").await.is_none()
     })
     .await;
 }
@@ -142,7 +161,7 @@ async fn cancel_returns_the_revision_that_ended_the_claim() {
     let (before, cancelled) = (caller.lock_revision("a").await, cancel(&caller, "ann", "a").await.expect("cancelled"));
     assert!(cancelled.revision > before, "{cancelled:?}");
     let again = cancel(&caller, "ann", "a").await.expect("cancelled");
-    assert_eq!(again.revision, cancelled.revision + 1, "it is recorded once more, and nothing else has happened");
+    assert_eq!(again.revision, cancelled.revision + 1, "the cancel is recorded once more, and nothing else changes");
 }
 
 #[tokio::test]
@@ -150,20 +169,21 @@ async fn acquire_for_an_earlier_session_of_the_same_id_is_rejected() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
     let opened = open(&caller, "ann").await.opened_revision;
-    let meaning = |opened_revision| AcquireRequest { opened_revision, ..asking("ann", "a", Some(Duration::ZERO)) };
-    let answer = caller.acquire(meaning(opened)).await.expect("the same session");
+    let meaning =
+        |opened_revision| AcquireRequest { opened_revision, ..acquire_request("ann", "a", Some(Duration::ZERO)) };
+    let answer = caller.acquire(of_session(opened)).await.expect("the same session");
     assert_eq!((answer.acquired, answer.opened_revision), (true, opened));
     let close = tenure_proto::v1::CloseSessionRequest { session_id: "ann".to_owned(), ..Default::default() };
     within(caller.sessions().close_session(close)).await.expect("closed");
-    let ended = caller.acquire(meaning(opened)).await.expect_err("it has ended");
+    let ended = caller.acquire(of_session(opened)).await.expect_err("the session has ended");
     assert_eq!((ended.code(), &*reason(&ended)), (Code::FailedPrecondition, "SESSION_ENDED"));
     assert!(caller.session("ann").await.is_err(), "nothing was opened");
     let reopened = open(&caller, "ann").await.opened_revision;
-    let other = caller.acquire(meaning(opened)).await.expect_err("another session");
+    let other = caller.acquire(of_session(opened)).await.expect_err("another session");
     assert_eq!((other.code(), &*reason(&other)), (Code::FailedPrecondition, "SESSION_REOPENED"));
     let facts = other.get_details_error_info().expect("facts").metadata;
     assert_eq!(facts["opened_revision"], reopened.to_string());
-    let bad = caller.acquire(meaning(u64::MAX)).await.expect_err("beyond all revisions");
+    let bad = caller.acquire(of_session(u64::MAX)).await.expect_err("beyond all revisions");
     assert_eq!(bad.code(), Code::InvalidArgument);
 }
 
@@ -197,32 +217,34 @@ async fn open_session_of_one_program_is_rejected_for_another() {
     let mut moved = ClientStream::open(&cluster.caller(1).await, &[]).await;
     moved.send([(1, attach("one"))]).await;
     assert!(matches!(moved.answers([1]).await[&1], Answered::AttachedSession(_)));
-    assert!(matches!(first.next().await, (0, Answered::SessionMoved(_))), "the first notice that it gets");
+    assert!(matches!(first.next().await, (0, Answered::SessionMoved(_))), "the first notice on this stream");
 }
 
 #[tokio::test]
 async fn existing_namespaces_are_opened_past_the_limit() {
     let cluster = Cluster::start(2).await;
-    let (here, there) = (cluster.caller(0).await, cluster.caller(1).await);
+    let (first, second) = (cluster.caller(0).await, cluster.caller(1).await);
     let look = async |caller: &Caller, namespace: &str| {
         let request = GetLockRequest { namespace: namespace.to_owned(), name: "job".to_owned() };
         within(caller.locks().get_lock(request)).await.map(|answer| answer.into_inner().lock.expect("a lock"))
     };
-    // The first loop only reads namespaces there; then as many as the limit are filled here, and the default one, which
-    // always exists.
+    // Reads at the second server open no namespaces there. Then the first server fills as many as the limit, and the
+    // default one, which always exists.
     for count in 0..30 {
-        look(&there, &format!("unused-{count}")).await.expect("read");
+        look(&second, &format!("unused-{count}")).await.expect("read");
     }
     let filled: Vec<String> = (0..10).map(|count| format!("filled-{count}")).chain(["default".to_owned()]).collect();
     for namespace in &filled {
-        let request = AcquireRequest { namespace: namespace.clone(), ..asking("ann", "job", Some(Duration::ZERO)) };
-        assert!(here.acquire(request).await.expect("answered").acquired);
+        let request =
+            AcquireRequest { namespace: namespace.clone(), ..acquire_request("ann", "job", Some(Duration::ZERO)) };
+        assert!(first.acquire(request).await.expect("answered").acquired);
     }
     for namespace in &filled {
-        assert_eq!(look(&there, namespace).await.expect("read").holders[0].session_id, "ann", "{namespace}");
-        let request = AcquireRequest { namespace: namespace.clone(), ..asking("bob", "other", Some(Duration::ZERO)) };
-        assert!(there.acquire(request).await.expect("answered").acquired, "{namespace}");
+        assert_eq!(look(&second, namespace).await.expect("read").holders[0].session_id, "ann", "{namespace}");
+        let request =
+            AcquireRequest { namespace: namespace.clone(), ..acquire_request("bob", "other", Some(Duration::ZERO)) };
+        assert!(second.acquire(request).await.expect("answered").acquired, "{namespace}");
     }
-    let request = AcquireRequest { namespace: "new".to_owned(), ..asking("bob", "job", Some(Duration::ZERO)) };
-    there.acquire(request).await.expect_err("as many as may be");
+    let request = AcquireRequest { namespace: "new".to_owned(), ..acquire_request("bob", "job", Some(Duration::ZERO)) };
+    second.acquire(request).await.expect_err("past the limit");
 }

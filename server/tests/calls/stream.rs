@@ -1,4 +1,4 @@
-//! A client's end of a stream.
+//! A client's stream.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -13,13 +13,14 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
 
-use crate::calls::cluster::{Caller, within};
+use crate::calls::cluster::Caller;
+use crate::serving::within;
 
 pub struct ClientStream {
     requests: mpsc::Sender<StreamRequest>,
     responses: Streaming<StreamResponse>,
     /// Replies of the last message that were not consumed yet.
-    told: VecDeque<Answer>,
+    answers: VecDeque<Answer>,
 }
 
 impl ClientStream {
@@ -28,7 +29,7 @@ impl ClientStream {
         let (requests, outgoing) = mpsc::channel(8);
         let mut client = ClientServiceClient::new(caller.channel.clone());
         let responses = within(client.stream(ReceiverStream::new(outgoing))).await.expect("a stream").into_inner();
-        let mut stream = Self { requests, responses, told: VecDeque::new() };
+        let mut stream = Self { requests, responses, answers: VecDeque::new() };
         for (number, namespace) in (1..).zip(namespaces) {
             let open = OpenSessionRequest {
                 namespace: (*namespace).to_owned(),
@@ -71,7 +72,7 @@ impl ClientStream {
         let mut answers = BTreeMap::new();
         while !missing.is_empty() {
             let (id, kind) = self.next().await;
-            assert!(missing.contains(&id), "unasked: {id}: {kind:?}");
+            assert!(missing.contains(&id), "unexpected: {id}: {kind:?}");
             missing.retain(|other| *other != id);
             answers.insert(id, kind);
         }
@@ -81,11 +82,11 @@ impl ClientStream {
     /// Waits for the next reply.
     pub async fn next(&mut self) -> (u64, Answered) {
         loop {
-            if let Some(answer) = self.told.pop_front() {
+            if let Some(answer) = self.answers.pop_front() {
                 return (answer.id, answer.kind.expect("a kind"));
             }
             let response = within(self.responses.message()).await.expect("no error").expect("not the end");
-            self.told.extend(response.answers);
+            self.answers.extend(response.answers);
         }
     }
 

@@ -12,10 +12,12 @@ use tenure_server::transport::ConnectionLimits;
 
 use crate::lab;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Upper bound of every wait in a test.
+pub const TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Waits for a future; exceeding [`TIMEOUT`] is a failure.
 pub async fn within<T>(wait: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, wait).await.expect("it takes too long")
+    tokio::time::timeout(TIMEOUT, wait).await.expect("in time")
 }
 
 /// Options of a server on a free port, without TLS and credentials.

@@ -17,8 +17,8 @@ use tenure_server::store::{MemoryDatabase, MemoryStore, Store};
 use tonic::transport::Channel;
 use tonic::{Status, Streaming};
 
-use crate::watch::LIMIT;
-use crate::{lab, serving};
+use crate::lab;
+use crate::serving::{self, within};
 
 pub struct Service {
     pub database: MemoryDatabase,
@@ -131,7 +131,7 @@ impl Service {
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(LIMIT, written).await.expect("in time");
+        within(written).await;
     }
 
     pub async fn history(&self, request: ListHistoryRequest) -> Result<ListHistoryResponse, Status> {
@@ -155,7 +155,7 @@ impl Reader {
     }
 
     pub async fn next(&mut self) -> Kind {
-        let message = tokio::time::timeout(LIMIT, self.stream.message()).await.expect("in time");
+        let message = within(self.stream.message()).await;
         let message = message.expect("no error").expect("not the end");
         self.revision = message.revision;
         message.kind.expect("a kind")
