@@ -39,6 +39,8 @@ impl NotifySocket {
         match self.socket.recv(&mut buffer) {
             Ok(length) => Some(String::from_utf8(buffer[..length].to_vec()).unwrap()),
             Err(error) if error.kind() == ErrorKind::WouldBlock => None,
+            // By a signal, such as that of a child's exit: a receive with a timeout is not restarted.
+            Err(error) if error.kind() == ErrorKind::Interrupted => self.receive(),
             Err(error) => panic!("{error}"),
         }
     }
