@@ -30,19 +30,26 @@ const BANNED: [(&str, &str); 18] = [
 ];
 
 /// The folders whose comments, identifiers and string literals are checked.
-const FOLDERS: [&str; 7] = [
+const FOLDERS: [&str; 9] = [
     "server/src",
-    "server/core/src",
+    "server/core",
+    "server/tests",
     "client-rs/src",
     "client-rs/tests",
-    "client-rs/cli/src",
-    "client-rs/cli/tests",
+    "client-rs/cli",
+    "client-rs/fence/src",
     "proto/tenure/v1",
+    "tests",
 ];
 
-/// Parts that have yet to be rewritten.
-const EXCEPT: [&str; 4] =
-    ["server/src/peer", "server/src/sequencer/passing", "server/src/grpc/stream", "client-rs/src/protocol"];
+/// Parts that are not checked: those that have yet to be rewritten, and this list.
+const EXCEPT: [&str; 5] = [
+    "server/src/peer",
+    "server/src/sequencer/passing",
+    "server/src/grpc/stream",
+    "client-rs/src/protocol",
+    "tests/tools/xtask/src/words.rs",
+];
 
 /// The pages that are not checked: measurements, as they were printed.
 const RESULTS: &str = "tests/results/";
