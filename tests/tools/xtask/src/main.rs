@@ -44,7 +44,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Checks everything, with all the set-up that this takes on a fresh machine.
+    /// Checks everything, with all the set-up that this needs on a fresh machine.
     Test {
         /// Only this stage. May be given several times.
         #[arg(long, value_enum, value_name = "STAGE")]
@@ -69,7 +69,7 @@ enum Task {
     Power(Passed),
     /// Checks a model of the protocol, all of it within bounds, in the long form.
     Model(Passed),
-    /// Changes the core in every small way, and tells which changes no test of it notices.
+    /// Changes the core in every small way, and lists the changes that no test of it detects.
     ///
     /// For example `--file server/core/src/home.rs`.
     Mutants(Passed),
@@ -81,7 +81,7 @@ enum Task {
     Failover(Passed),
     /// Replaces servers of an earlier version by this one, and back, one after the other under load.
     Upgrade(upgrade::Upgrade),
-    /// Attacks a server in many ways: nobody but the attacker must notice.
+    /// Attacks a server in many ways: only the attacker may be affected.
     Abuse {
         /// In the long form: more of everything, of a release build.
         #[arg(long)]
@@ -320,7 +320,7 @@ type Group = (&'static [Stage], u8);
 
 /// The stages of a whole run, in steps. The groups of a step run at the same time, since most tests wait most of their
 /// time; the output of the first one is shown as it comes.
-const STEPS: [(&[Stage], &[Group]); 4] = [
+const STEPS: [(&[Stage], &[Group]); 3] = [
     (
         &[
             Stage::Packages,
@@ -341,8 +341,7 @@ const STEPS: [(&[Stage], &[Group]); 4] = [
             (&[Stage::Deny, Stage::Monitoring, Stage::Deploy, Stage::Chart, Stage::Dialects, Stage::Console], 15),
         ],
     ),
-    (&[Stage::Scenarios], &[(&[Stage::Chaos], 0)]),
-    (&[Stage::Abuse, Stage::Load], &[]),
+    (&[Stage::Scenarios], &[(&[Stage::Chaos], 0), (&[Stage::Abuse, Stage::Load], 0)]),
 ];
 
 fn test() -> anyhow::Result<()> {
