@@ -70,7 +70,7 @@ CREATE TABLE IF NOT EXISTS claims (
     transfer_to BIGINT,          -- the waiting claim that the holder was asked to hand over to, if it was named
     transfer_started BIGINT,     -- the event that asked the holder to hand over, if it was
     drain_ms BIGINT,             -- for how long it may then go on
-    awaited_at BIGINT,           -- the server that has the call that waits for it; null: the home of its session looks after it
+    waiting_server BIGINT,       -- the server that has the call that waits for it; null: the home of its session looks after it
     metadata LONGTEXT NOT NULL,  -- a JSON object
     PRIMARY KEY (namespace, id, position)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

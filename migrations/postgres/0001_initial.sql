@@ -70,7 +70,7 @@ CREATE TABLE IF NOT EXISTS claims (
     transfer_to bigint,        -- the waiting claim that the holder was asked to hand over to, if it was named
     transfer_started bigint,   -- the event that asked the holder to hand over, if it was
     drain_ms bigint,           -- for how long it may then go on
-    awaited_at bigint,         -- the server that has the call that waits for it; null: the home of its session looks after it
+    waiting_server bigint,     -- the server that has the call that waits for it; null: the home of its session looks after it
     metadata text NOT NULL,    -- a JSON object
     PRIMARY KEY (namespace, id, position)
 );

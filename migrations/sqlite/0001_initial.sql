@@ -70,7 +70,7 @@ CREATE TABLE IF NOT EXISTS claims (
     transfer_to INTEGER,        -- the waiting claim that the holder was asked to hand over to, if it was named
     transfer_started INTEGER,   -- the event that asked the holder to hand over, if it was
     drain_ms INTEGER,           -- for how long it may then go on
-    awaited_at INTEGER,         -- the server that has the call that waits for it; null: the home of its session looks after it
+    waiting_server INTEGER,     -- the server that has the call that waits for it; null: the home of its session looks after it
     metadata TEXT NOT NULL,     -- a JSON object
     PRIMARY KEY (namespace, id, position)
 ) STRICT, WITHOUT ROWID;

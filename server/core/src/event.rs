@@ -115,8 +115,8 @@ pub enum Event {
         /// The claim's id.
         #[serde(rename = "awaited")]
         claim: Revision,
-        /// See [`ClaimSpec::awaited_at`].
-        #[serde(rename = "awaited_at", skip_serializing_if = "Option::is_none")]
+        /// See [`ClaimSpec::waiting_server`].
+        #[serde(rename = "waiting_server", skip_serializing_if = "Option::is_none")]
         at: Option<ServerId>,
     },
     /// A session cancelled its plain calls for these names: those that a server received before have no effect any

@@ -182,7 +182,7 @@ impl Home {
         // is known of claims that the table does not have yet, so they stay.
         let sessions = &self.sessions;
         let is_here = |claim: &Revision| match table.claim(*claim) {
-            Some(Claim { spec, .. }) => match spec.awaited_at {
+            Some(Claim { spec, .. }) => match spec.waiting_server {
                 Some(at) => at == me,
                 None => sessions.get(&spec.session).is_some_and(|timer| timer.opened == spec.opened),
             },
@@ -212,7 +212,7 @@ impl Home {
     /// same.
     pub fn reconcile(&mut self, table: &Table) {
         let is_settled = |claim: &Revision| {
-            table.claim(*claim).is_some_and(|found| match found.spec.awaited_at {
+            table.claim(*claim).is_some_and(|found| match found.spec.waiting_server {
                 Some(at) => at != self.me,
                 None => found.token().is_some(),
             })
@@ -395,5 +395,5 @@ impl Home {
 
 /// Whether the home of its session is responsible for cancelling an abandoned claim.
 fn is_cancelled_by_home(claim: &Claim) -> bool {
-    claim.spec.awaited_at.is_none()
+    claim.spec.waiting_server.is_none()
 }

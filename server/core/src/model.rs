@@ -181,7 +181,7 @@ pub struct ClaimSpec {
     /// that the call did not return. `None`: the request came by a client's stream, or the session has acknowledged the
     /// grant; then its home is responsible.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub awaited_at: Option<ServerId>,
+    pub waiting_server: Option<ServerId>,
 }
 
 impl ClaimSpec {

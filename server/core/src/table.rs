@@ -275,7 +275,7 @@ fn share_texts(claim: &mut Arc<ClaimSpec>, session: &SessionSpec) {
 
 /// The server at which a call waits for a claim.
 fn waits_at(claim: &Claim) -> Option<ServerId> {
-    claim.spec.awaited_at.filter(|_| claim.state == ClaimState::Waiting)
+    claim.spec.waiting_server.filter(|_| claim.state == ClaimState::Waiting)
 }
 
 /// Counts an item that moves from one server to another, is added, or is removed.

@@ -115,7 +115,7 @@ pub fn claim_spec(session: impl Into<Text>, opened: u64, names: impl IntoNames) 
         priority: 0,
         metadata: no_labels(),
         min_hold: Duration::ZERO,
-        awaited_at: None,
+        waiting_server: None,
     }
 }
 

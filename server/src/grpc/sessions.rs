@@ -264,7 +264,7 @@ impl Opened {
         };
         // The response shows these grants to the session: a server that failed to return one of them must no longer
         // cancel it.
-        let unsure = claims.iter().filter(|claim| claim.token().is_some() && claim.spec.awaited_at.is_some());
+        let unsure = claims.iter().filter(|claim| claim.token().is_some() && claim.spec.waiting_server.is_some());
         in_time(try_join_all(unsure.map(|claim| acknowledge(&namespace, claim)))).await?;
         let mut session = convert::session(&spec, opened, claims.iter().map(convert::claim).collect());
         session.remaining = namespace.remaining(&spec.id).map(convert::duration);

@@ -71,7 +71,7 @@ fn claimed(spec: &ClaimSpec) -> proto::Claimed {
         priority: spec.priority,
         metadata: (*spec.metadata).clone(),
         min_hold_ms: whole_millis(spec.min_hold),
-        awaited_at: spec.awaited_at.map(|at| at.0),
+        waiting_server: spec.waiting_server.map(|at| at.0),
     }
 }
 
@@ -201,7 +201,7 @@ impl Before<'_> {
             priority: claimed.priority,
             metadata: labels(claimed),
             min_hold: Duration::from_millis(claimed.min_hold_ms),
-            awaited_at: claimed.awaited_at.map(ServerId),
+            waiting_server: claimed.waiting_server.map(ServerId),
         }))
     }
 

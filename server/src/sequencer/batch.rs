@@ -380,7 +380,7 @@ pub(super) fn registrations(work: &Work, decisions: &[Decision]) -> impl Iterato
             // The client knows an earlier hold, unless no call was present when it was granted. For what another server
             // has decided for a plain call, the registry knows whether that is so.
             Ok(Outcome::Held { claim, .. }) => {
-                let passed_after = work.passed_after.filter(|_| claim.spec.awaited_at.is_none());
+                let passed_after = work.passed_after.filter(|_| claim.spec.waiting_server.is_none());
                 let before = passed_after.map_or(decision.before, |after| after.min(decision.before));
                 Some(Registration::Granted { claim: claim.id, is_new: claim.token() > Some(before) })
             }

@@ -137,7 +137,9 @@ impl LocalState {
     /// calls were at a server that died.
     fn abandon_waits_without_caller(&mut self, table: &Table) {
         let me = Some(self.home.me());
-        for claim in table.claims().filter(|claim| claim.state == ClaimState::Waiting && claim.spec.awaited_at == me) {
+        for claim in
+            table.claims().filter(|claim| claim.state == ClaimState::Waiting && claim.spec.waiting_server == me)
+        {
             self.abandon_without_caller(claim.id);
         }
     }
@@ -176,7 +178,7 @@ impl LocalState {
             self.waiters.end(claim, EndReason::Disconnected);
         }
         let me = self.home.me();
-        let is_here = |claim: &Claim| claim.spec.awaited_at.is_none_or(|at| at == me);
+        let is_here = |claim: &Claim| claim.spec.waiting_server.is_none_or(|at| at == me);
         self.waiters.retain_grants(|claim| table.claim(claim).is_some_and(is_here));
         self.abandon_waits_without_caller(table);
     }
@@ -191,16 +193,16 @@ impl LocalState {
     /// Notifies the callers and the streams that a committed event concerns.
     fn notify(&mut self, recorded: &Recorded, table: &Table) {
         match &recorded.event {
-            Event::ClaimQueued(spec) => self.awaited(recorded.revision, spec.awaited_at),
+            Event::ClaimQueued(spec) => self.awaited(recorded.revision, spec.waiting_server),
             Event::ClaimGranted { claim, spec } => {
                 let state = ClaimState::Held { token: recorded.revision };
                 self.grant(&Claim::new(*claim, spec.clone(), state));
-                self.awaited(*claim, spec.awaited_at);
+                self.awaited(*claim, spec.waiting_server);
             }
             Event::ClaimTransferred { from, from_token, from_spec, claim, spec, .. } => {
                 let state = ClaimState::Held { token: recorded.revision };
                 self.grant(&Claim::new(*claim, spec.clone(), state));
-                self.awaited(*claim, spec.awaited_at);
+                self.awaited(*claim, spec.waiting_server);
                 let ended = Claim::new(*from, from_spec.clone(), ClaimState::Held { token: *from_token });
                 self.notify_hold_ended(ended, EndReason::Transferred, None);
             }
@@ -226,7 +228,7 @@ impl LocalState {
                 }
                 // The reply reports what the session was granted here, whichever stream was to return the grant.
                 let claims = table.session(session).into_iter().flat_map(|found| table.claims_of(found));
-                let by_stream = |claim: &&Claim| claim.id < recorded.revision && claim.spec.awaited_at.is_none();
+                let by_stream = |claim: &&Claim| claim.id < recorded.revision && claim.spec.waiting_server.is_none();
                 claims.filter(by_stream).for_each(|claim| self.waiters.acknowledge(claim.id));
             }
             Event::ClaimAwaited { claim, at } if *at == Some(self.home.me()) => self.awaited(*claim, *at),

@@ -71,7 +71,7 @@ impl RowsBehind {
                     let sessions = table.sessions_after(Revision(0)).filter(adopted);
                     self.sessions.extend(sessions.map(|session| (session.opened, at)));
                     let adopted = table.claims().filter(|claim| match claim.state {
-                        ClaimState::Waiting => claim.spec.awaited_at == Some(*by),
+                        ClaimState::Waiting => claim.spec.waiting_server == Some(*by),
                         ClaimState::Held { .. } => false,
                         ClaimState::Lingering { .. } => true,
                     });

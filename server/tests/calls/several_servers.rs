@@ -169,7 +169,7 @@ async fn acquire_for_an_earlier_session_of_the_same_id_is_rejected() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
     let opened = open(&caller, "ann").await.opened_revision;
-    let meaning =
+    let of_session =
         |opened_revision| AcquireRequest { opened_revision, ..acquire_request("ann", "a", Some(Duration::ZERO)) };
     let answer = caller.acquire(of_session(opened)).await.expect("the same session");
     assert_eq!((answer.acquired, answer.opened_revision), (true, opened));

@@ -288,7 +288,7 @@ async fn names_of_all_watches_are_bounded() {
 #[tokio::test]
 async fn blockers_that_do_not_fit_are_reported_as_truncated() {
     let service = Service::start().await;
-    crowd(&service, 20).await;
+    acquire_shared(&service, 20).await;
     let request = AcquireRequest {
         names: vec!["shared".to_owned()],
         session_id: "waiter".to_owned(),

@@ -366,7 +366,7 @@ pub struct Claimed {
     pub min_hold_ms: u64,
     /// The server that has the call that waits for it. Unset: the home of its session looks after it.
     #[prost(uint64, optional, tag = "9")]
-    pub awaited_at: ::core::option::Option<u64>,
+    pub waiting_server: ::core::option::Option<u64>,
 }
 /// How a claim ended. What it was made with is known by its number.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

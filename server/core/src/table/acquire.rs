@@ -16,12 +16,12 @@ use crate::table::decide::{Decision, Events, attached};
 impl Acquire {
     /// The parameters of this session's claim. Texts that are equal to existing ones are shared.
     fn of(self, session: &Session, mode: Mode) -> ClaimSpec {
-        let awaited_at = self.awaited_at(session.spec.home);
+        let waiting_server = self.waiting_server(session.spec.home);
         let Session { spec, opened, .. } = session;
         let Self { names, priority, metadata, min_hold, .. } = self;
         let (session, owner) = (spec.id.clone(), spec.owner.clone());
         let metadata = if metadata.is_empty() { no_labels() } else { metadata };
-        ClaimSpec { session, opened: *opened, owner, names, mode, priority, metadata, min_hold, awaited_at }
+        ClaimSpec { session, opened: *opened, owner, names, mode, priority, metadata, min_hold, waiting_server }
     }
 
     /// The size that the claim of this session will have.
@@ -30,7 +30,7 @@ impl Acquire {
     }
 
     /// The server at which a claim requested at this home is awaited.
-    fn awaited_at(&self, home: ServerId) -> Option<ServerId> {
+    fn waiting_server(&self, home: ServerId) -> Option<ServerId> {
         match self.origin {
             Origin::Call { .. } => Some(home),
             Origin::Stream { .. } => None,
@@ -97,7 +97,7 @@ impl Table {
         let found = self.find_session(session)?;
         let (ttl, opened) = (found.spec.ttl, found.opened);
         if let Some(own) = own {
-            let at = request.awaited_at(home);
+            let at = request.waiting_server(home);
             let anew = Arc::new(request.of(found, mode));
             // For a hold, only the server that granted it knows whether its call received a reply.
             let moves = own.state == ClaimState::Waiting || at.is_none();

@@ -64,7 +64,7 @@ impl Table {
             Event::ClaimEnded { claim, .. } => self.leave(*claim),
             Event::ClaimUpdated { claim, spec, .. } => self.alter(*claim, |found| found.spec = spec.clone()),
             Event::ClaimAwaited { claim, at } => {
-                self.alter(*claim, |found| Arc::make_mut(&mut found.spec).awaited_at = *at);
+                self.alter(*claim, |found| Arc::make_mut(&mut found.spec).waiting_server = *at);
             }
             Event::TransferStarted { claim, to, drain, .. } => {
                 let transfer = Some(Box::new(Transfer { to: *to, started: revision, drain: *drain }));
@@ -120,7 +120,7 @@ impl Table {
         for claim in left {
             self.alter(claim, |found| match &mut found.state {
                 ClaimState::Lingering { home, .. } => *home = by,
-                _ => Arc::make_mut(&mut found.spec).awaited_at = Some(by),
+                _ => Arc::make_mut(&mut found.spec).waiting_server = Some(by),
             });
         }
     }

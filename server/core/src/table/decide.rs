@@ -205,7 +205,7 @@ impl Table {
 
     /// Whether this server is responsible for ending a claim's wait, or for cancelling it once it is abandoned.
     fn waits_at(&self, claim: &Claim, server: ServerId) -> bool {
-        match claim.spec.awaited_at {
+        match claim.spec.waiting_server {
             Some(at) => at == server,
             None => self.is_home_of(claim, server),
         }
@@ -218,11 +218,11 @@ impl Table {
 
     /// Makes the claim awaited at `at` from now on.
     pub(super) fn await_at(&mut self, mut claim: Claim, at: Option<ServerId>, decided: &mut Events) -> Claim {
-        if claim.spec.awaited_at == at {
+        if claim.spec.waiting_server == at {
             return claim;
         }
         self.emit(Event::ClaimAwaited { claim: claim.id, at }, decided);
-        Arc::make_mut(&mut claim.spec).awaited_at = at;
+        Arc::make_mut(&mut claim.spec).waiting_server = at;
         claim
     }
 
@@ -273,11 +273,11 @@ impl Table {
         decided: &mut Events,
     ) -> Decision {
         let claim = self.held(&session, &name, token)?.clone();
-        if claim.spec.metadata == metadata && claim.spec.awaited_at.is_none() {
+        if claim.spec.metadata == metadata && claim.spec.waiting_server.is_none() {
             return Ok(Outcome::Updated(claim));
         }
         // The session knows the token, so the grant was returned.
-        let spec = Arc::new(ClaimSpec { metadata, awaited_at: None, ..(*claim.spec).clone() });
+        let spec = Arc::new(ClaimSpec { metadata, waiting_server: None, ..(*claim.spec).clone() });
         let more = spec.message_bytes().saturating_sub(claim.spec.message_bytes());
         check_room(self.find_session(&session)?, more)?;
         self.emit(Event::ClaimUpdated { claim: claim.id, token, spec: spec.clone() }, decided);

@@ -134,7 +134,8 @@ mod tests {
     fn hold(name: &Text) -> Claim {
         let (names, owner, mode, metadata) = (name.clone().into(), Text::from(""), Mode::Exclusive, no_labels());
         let (session, opened, min_hold) = (Text::from("ann"), Revision(1), Duration::ZERO);
-        let spec = ClaimSpec { session, opened, owner, names, mode, priority: 0, metadata, min_hold, awaited_at: None };
+        let spec =
+            ClaimSpec { session, opened, owner, names, mode, priority: 0, metadata, min_hold, waiting_server: None };
         Claim::new(Revision(2), Arc::new(spec), ClaimState::Held { token: Revision(2) })
     }
 

@@ -98,7 +98,7 @@ impl Api {
         claim: &Claim,
         home: ServerId,
     ) -> Result<(), Status> {
-        if acquiring.received.is_none() || claim.spec.awaited_at.is_none_or(|at| at == home) {
+        if acquiring.received.is_none() || claim.spec.waiting_server.is_none_or(|at| at == home) {
             return Ok(());
         }
         let is_held = in_time(acknowledge(namespace, claim)).await.map_err(maybe_changed)?;

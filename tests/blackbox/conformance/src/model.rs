@@ -63,7 +63,7 @@ impl Model {
             }
             Event::ClaimAwaited { claim, at } => {
                 let spec = &mut self.claims.get_mut(claim).expect("awaited while it exists").spec;
-                *spec = Arc::new(ClaimSpec { awaited_at: *at, ..(**spec).clone() });
+                *spec = Arc::new(ClaimSpec { waiting_server: *at, ..(**spec).clone() });
             }
             Event::AcquireCancelled { .. } => {}
             Event::TransferStarted { claim, to, drain, .. } => {

@@ -81,7 +81,7 @@ pub(crate) fn claim_spec(session: &Session, names: &[&str]) -> Arc<ClaimSpec> {
         priority: i32::try_from(session.opened.0 % 5).unwrap_or_default() - 2,
         metadata: session.spec.metadata.clone(),
         min_hold: Duration::from_millis(session.opened.0 % 2 * 250),
-        awaited_at: session.opened.0.is_multiple_of(3).then_some(session.spec.home),
+        waiting_server: session.opened.0.is_multiple_of(3).then_some(session.spec.home),
     })
 }
 

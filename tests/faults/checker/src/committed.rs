@@ -160,7 +160,7 @@ mod tests {
         let (priority, metadata, min_hold) = (0, no_labels(), Duration::ZERO);
         let (session, owner, names) = (Text::from("ann"), Text::from(""), Text::from("a").into());
         let (opened, mode) = (Revision(1), Mode::Exclusive);
-        Arc::new(ClaimSpec { session, opened, owner, names, mode, priority, metadata, min_hold, awaited_at: None })
+        Arc::new(ClaimSpec { session, opened, owner, names, mode, priority, metadata, min_hold, waiting_server: None })
     }
 
     fn commit(at: Duration, revision: u64, event: Event) -> Commit {

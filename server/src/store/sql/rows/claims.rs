@@ -32,7 +32,7 @@ pub(crate) static CLAIMS: Table = Table {
         "transfer_to",
         "transfer_started",
         "drain_ms",
-        "awaited_at",
+        "waiting_server",
         "metadata",
         "granted_at_ms",
     ],
@@ -81,7 +81,7 @@ pub(crate) fn claim_cells<'a>(
                 optional_int(transfer.and_then(|transfer| Some(transfer.to?.0))),
                 optional_int(transfer.map(|transfer| transfer.started.0)),
                 optional_int(transfer.map(|transfer| whole_millis(transfer.drain))),
-                optional_int(spec.awaited_at.map(|at| at.0)),
+                optional_int(spec.waiting_server.map(|at| at.0)),
                 Arg::Text(labels),
                 granted.map_or(Arg::Null, Arg::Int),
             ]);
@@ -121,7 +121,7 @@ pub(crate) fn add_claim(
         names: name.into(),
         priority: i32::try_from(row.int(8)?).map_err(|error| DriverError::Unreadable(error.to_string()))?,
         min_hold: Duration::from_millis(number(row, 9)?),
-        awaited_at: optional(row, 17)?.map(ServerId),
+        waiting_server: optional(row, 17)?.map(ServerId),
         metadata: decode_metadata(row.text(18)?).map_err(unreadable)?,
         mode: mode(row)?,
     };

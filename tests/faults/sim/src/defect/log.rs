@@ -97,7 +97,7 @@ fn replacement(defect: Defect, table: &Table, batch: &Batch, recorded: &Recorded
             let found = table.claim(*claim)?;
             let home = table.session(&found.spec.session)?.spec.home;
             let is_cancelled = batch.events.iter().any(|other| matches!(other.event, Event::AcquireCancelled { .. }));
-            (found.spec.awaited_at.is_some_and(|at| at != home) && !is_cancelled).then(without_effect)
+            (found.spec.waiting_server.is_some_and(|at| at != home) && !is_cancelled).then(without_effect)
         }
         _ => None,
     }
@@ -158,7 +158,8 @@ fn end_at(session: &Session, home: ServerId) -> Command {
 fn cancels_at_home(table: &Table, home: ServerId) -> impl Iterator<Item = Command> {
     let at_home = move |session: &Text| table.session(session).is_some_and(|session| session.spec.home == home);
     let awaited = table.claims().filter(move |claim| !claim.lingers() && at_home(&claim.spec.session));
-    let at_others = awaited.filter_map(move |claim| Some((claim.id, claim.spec.awaited_at.filter(|at| *at != home)?)));
+    let at_others =
+        awaited.filter_map(move |claim| Some((claim.id, claim.spec.waiting_server.filter(|at| *at != home)?)));
     at_others.map(|(claim, home)| Command::Abandon { claim, home })
 }
 
