@@ -31,8 +31,8 @@ fn main() {
 
 /// Resident memory of this process, in bytes.
 fn resident() -> usize {
-    let status = std::fs::read_to_string("/proc/self/status").expect("a system that tells");
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("told");
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a line of the resident memory");
     let kilobytes = line.split_whitespace().nth(1).and_then(|number| number.parse::<usize>().ok());
     kilobytes.expect("a number") * 1_024
 }

@@ -74,7 +74,7 @@ mod tests {
         assert!(is_supported("steps: [{at: a, do: acquire, with: {client: c, names: [x]}, start: s}, {pending: [s]}]"));
         assert!(!is_supported("steps: [{at: a, do: acquire, with: {client: c, names: [x], priority: 1}}]"));
         assert!(!is_supported("steps: [{at: a, do: hold, with: {guard: g}}]"));
-        assert!(!is_supported("steps: [{at: a, told: w, events: []}]"));
+        assert!(!is_supported("steps: [{at: a, notified: w, events: []}]"));
         assert!(!is_supported("connect: {token: t}, steps: [{at: a, do: cancel, with: {request: s}}]"));
         assert!(
             Capabilities::default().cover(

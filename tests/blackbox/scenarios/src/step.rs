@@ -56,7 +56,7 @@ impl TryFrom<Map<String, Value>> for Step {
             serde_json::from_value(step).map(Action::Until)
         } else if has("fault") {
             serde_json::from_value(step).map(Action::Fault)
-        } else if has("told") {
+        } else if has("notified") {
             serde_json::from_value(step).map(Action::Events)
         } else if has("pending") {
             serde_json::from_value(step).map(Action::Pending)
@@ -224,7 +224,7 @@ pub struct Events {
     /// The client.
     pub at: String,
     /// The watch.
-    #[serde(rename = "told")]
+    #[serde(rename = "notified")]
     pub watch: String,
     /// The exact events of locks.
     #[serde(default)]

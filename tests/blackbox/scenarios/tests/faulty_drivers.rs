@@ -91,13 +91,13 @@ async fn invented_rejection_is_detected() {
 #[tokio::test(flavor = "multi_thread")]
 async fn invented_event_is_detected() {
     let rule = r#"s/"kind":"queued"/"kind":"updated"/"#;
-    assert_detected("watch-tells-what-happens", rule, &[r#"kind: expected "queued", got "updated""#]).await;
+    assert_detected("watch-reports-events", rule, &[r#"kind: expected "queued", got "updated""#]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn revisions_that_go_back_are_detected() {
     let rule = r#"s/("kind":"events".*"revision":)[0-9]+/\11/"#;
-    assert_detected("watch-tells-what-happens", rule, &["arrives after"]).await;
+    assert_detected("watch-reports-events", rule, &["arrives after"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -159,7 +159,10 @@ steps:
         ("{await: second, at_least_ms: 100000}", "expected 100s at least"),
         ("{until: {lock: report, holders: 2}, within_ms: 300}", "holders.length: expected 2, got 1"),
         ("{until: {sessions: 7}, within_ms: 300}", "no match within"),
-        ("{at: b, told: w, events: [{kind: queued}, {kind: granted}]}", "kind: expected \"granted\", got \"ended\""),
+        (
+            "{at: b, notified: w, events: [{kind: queued}, {kind: granted}]}",
+            "kind: expected \"granted\", got \"ended\"",
+        ),
         ("{fault: kill_server, client: b}\n  - {at: b, do: get_lock, with: {client: c, name: report}}", "step 9"),
         ("{fault: start_database}", "not a database of its own"),
     ] {

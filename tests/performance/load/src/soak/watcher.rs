@@ -19,7 +19,7 @@ pub async fn record_all(client: Client, task: Task) {
     let mut watch = client.watch(WatchOptions::all());
     while let Some(item) = watch.next().await {
         let Some(item) = task.counted("messages of the watch of everything", item) else { break };
-        let (up_to, telling) = match item {
+        let (up_to, item) = match item {
             WatchEvent::Snapshot { locks, revision, .. } => {
                 let holders = locks
                     .iter()
@@ -38,7 +38,7 @@ pub async fn record_all(client: Client, task: Task) {
             _ => (0, WatchItem::Gone),
         };
         task.notes().reported_up_to = up_to;
-        task.diary.write(Entry::Watched { watch: "everything".to_owned(), at: now(), item: telling });
+        task.diary.write(Entry::Watched { watch: "everything".to_owned(), at: now(), item });
     }
 }
 
