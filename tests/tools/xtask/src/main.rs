@@ -315,50 +315,36 @@ fn run() -> anyhow::Result<()> {
     }
 }
 
-/// Stages that run one after the other, and a niceness: a higher one yields more.
-type Group = (&'static [Stage], u8);
+/// The stages that run first, one after the other.
+const FIRST: [Stage; 7] =
+    [Stage::Packages, Stage::Format, Stage::Generated, Stage::Contract, Stage::Modules, Stage::Words, Stage::Build];
 
-/// The stages of a whole run, in steps. The groups of a step run at the same time, since most tests wait most of their
-/// time; the output of the first one is shown as it comes.
-const STEPS: [(&[Stage], &[Group]); 3] = [
-    (
-        &[
-            Stage::Packages,
-            Stage::Format,
-            Stage::Generated,
-            Stage::Contract,
-            Stage::Modules,
-            Stage::Words,
-            Stage::Build,
-        ],
-        &[],
-    ),
-    (
-        &[Stage::Unit],
-        &[
-            (&[Stage::Readme, Stage::E2e], 0),
-            (&[Stage::Clients], 0),
-            (&[Stage::Deny, Stage::Monitoring, Stage::Deploy, Stage::Chart, Stage::Dialects, Stage::Console], 15),
-        ],
-    ),
-    (&[Stage::Scenarios], &[(&[Stage::Chaos], 0), (&[Stage::Abuse, Stage::Load], 0)]),
+/// The stages that run then, one after the other, and whose output is shown as it comes.
+const SHOWN: [Stage; 3] = [Stage::Unit, Stage::Abuse, Stage::Load];
+
+/// The lanes that run beside the shown stages, since most tests wait most of their time: the stages of a lane run one after
+/// the other. A lane with a higher niceness yields more. Scenarios and chaos use what the clients' stage builds.
+const LANES: [(&[Stage], u8); 3] = [
+    (&[Stage::Readme, Stage::E2e], 0),
+    (&[Stage::Clients, Stage::Scenarios, Stage::Chaos], 0),
+    (&[Stage::Deny, Stage::Monitoring, Stage::Deploy, Stage::Chart, Stage::Dialects, Stage::Console], 5),
 ];
 
 fn test() -> anyhow::Result<()> {
     let mut run = Stages::default();
-    for (shown, others) in STEPS {
-        let others: Vec<_> =
-            others.iter().map(|(stages, niceness)| (stages, Beside::test(stages, *niceness))).collect();
-        for stage in shown {
-            if !run.stage(&stage.name(), || stage.run()) && *stage == Stage::Build {
-                // All later ones would only repeat why.
-                return run.finish();
-            }
+    for stage in FIRST {
+        if !run.stage(&stage.name(), || stage.run()) && stage == Stage::Build {
+            // All later ones would only repeat why.
+            return run.finish();
         }
-        for (stages, started) in others {
-            let names: Vec<String> = stages.iter().map(|stage| stage.name()).collect();
-            run.stage(&names.join(", "), || started?.finish());
-        }
+    }
+    let lanes = LANES.map(|(stages, niceness)| (stages, Beside::test(stages, niceness)));
+    for stage in SHOWN {
+        run.stage(&stage.name(), || stage.run());
+    }
+    for (stages, started) in lanes {
+        let names: Vec<String> = stages.iter().map(|stage| stage.name()).collect();
+        run.stage(&names.join(", "), || started?.finish());
     }
     run.finish()
 }
@@ -386,8 +372,8 @@ mod tests {
 
     #[test]
     fn a_whole_run_has_every_stage_once() {
-        let beside = STEPS.iter().flat_map(|(_, groups)| *groups).flat_map(|(stages, _)| *stages);
-        let mut run: Vec<Stage> = STEPS.iter().flat_map(|(shown, _)| *shown).chain(beside).copied().collect();
+        let beside = LANES.iter().flat_map(|(stages, _)| *stages);
+        let mut run: Vec<Stage> = FIRST.iter().chain(&SHOWN).chain(beside).copied().collect();
         run.sort_by_key(|stage| *stage as u8);
         assert_eq!(run, Stage::value_variants());
     }
