@@ -9,8 +9,8 @@ async fn main() -> tenure_client::Result<()> {
     let prefix = std::env::args().nth(1).unwrap_or_default();
     let client = Client::connect(ClientOptions::from_env())?;
     let mut watch = client.watch(WatchOptions::all().prefix(prefix));
-    while let Some(told) = watch.next().await {
-        match told? {
+    while let Some(item) = watch.next().await {
+        match item? {
             WatchEvent::Snapshot { locks, revision, .. } => {
                 println!("snapshot revision={revision}");
                 for lock in locks {

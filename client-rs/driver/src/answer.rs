@@ -180,7 +180,7 @@ pub(crate) fn group(group: &Group) -> Value {
 }
 
 pub(crate) fn standing(standing: &Standing) -> Map<String, Value> {
-    let Value::Object(told) = json!({
+    let Value::Object(fields) = json!({
         "leads": standing.leads(),
         "token": standing.token(),
         "number": standing.number,
@@ -192,5 +192,5 @@ pub(crate) fn standing(standing: &Standing) -> Map<String, Value> {
     }) else {
         return Map::new();
     };
-    told
+    fields
 }

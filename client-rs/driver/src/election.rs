@@ -72,10 +72,10 @@ pub(crate) fn lead(lead: Lead, things: &Things) -> Answer {
         election = election.owner(owner);
     }
     let terms = Arc::new(Terms::default());
-    let told = Arc::clone(&terms);
+    let shared_terms = Arc::clone(&terms);
     let task = tokio::spawn(async move {
-        let Err(error) = election.lead(|hold| told.body(hold)).await;
-        told.now.send_modify(|term| term.failed = Some(error));
+        let Err(error) = election.lead(|hold| shared_terms.body(hold)).await;
+        shared_terms.now.send_modify(|term| term.failed = Some(error));
     });
     things.elections.put(lead.election, Leading { terms, task: Mutex::new(Some(task)) });
     Ok(json!({}))

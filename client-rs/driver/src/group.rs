@@ -12,7 +12,7 @@ use crate::things::Things;
 /// A member: joined once, or participating until it is dropped.
 pub(crate) enum Member {
     Joined { membership: Mutex<Option<Membership>>, standings: watch::Receiver<Standing> },
-    TakesPart { told: watch::Receiver<Option<Standing>>, task: JoinHandle<()> },
+    TakesPart { latest: watch::Receiver<Option<Standing>>, task: JoinHandle<()> },
 }
 
 fn request(place: &Place, things: &Things) -> Result<GroupRequest, Failure> {
@@ -41,13 +41,13 @@ pub(crate) async fn join(name: String, place: &Place, things: &Things) -> Answer
 
 pub(crate) fn take_part(name: String, place: &Place, things: &Things) -> Answer {
     let request = request(place, things)?;
-    let (tell, told) = watch::channel(None);
+    let (sender, latest) = watch::channel(None);
     let task = tokio::spawn(async move {
         let divide = |group: &tenure_client::Group| group.assign(|place, _| (place + 1).to_string());
-        let Err(error) = request.take_part(divide, |standing| drop(tell.send_replace(Some(standing.clone())))).await;
+        let Err(error) = request.take_part(divide, |standing| drop(sender.send_replace(Some(standing.clone())))).await;
         eprintln!("takes part no more: {error}");
     });
-    things.members.put(name, Member::TakesPart { told, task });
+    things.members.put(name, Member::TakesPart { latest, task });
     Ok(json!({}))
 }
 
@@ -59,7 +59,7 @@ impl Member {
                 let membership = membership.lock().await;
                 Some(membership.as_ref().map_or_else(|| standings.borrow().clone(), Membership::standing))
             }
-            Self::TakesPart { told, .. } => told.borrow().clone(),
+            Self::TakesPart { latest, .. } => latest.borrow().clone(),
         };
         Ok(to_json(standing.as_ref()))
     }
@@ -75,10 +75,10 @@ impl Member {
                     .as_deref()
                     .cloned()
             }
-            Self::TakesPart { told, .. } => {
-                let mut told = told.clone();
+            Self::TakesPart { latest, .. } => {
+                let mut latest = latest.clone();
                 let is_met = |standing: &Option<Standing>| standing.as_ref().is_some_and(|one| is_met(one, wanted));
-                told.wait_for(is_met).await.ok().and_then(|standing| standing.clone())
+                latest.wait_for(is_met).await.ok().and_then(|standing| standing.clone())
             }
         };
         Ok(to_json(standing.as_ref()))

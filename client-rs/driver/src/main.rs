@@ -35,7 +35,7 @@ async fn main() -> io::Result<()> {
     while let Some(line) = lines.next_line().await? {
         match read(&line) {
             Ok((id, request)) => start(id, request, &things),
-            Err((id, failure)) => tell(id, Err(failure)),
+            Err((id, failure)) => reply(id, Err(failure)),
         }
     }
     // Exits without closing anything: dropping the guards would release them.
@@ -59,12 +59,12 @@ fn start(id: u64, request: Request, things: &Arc<Things>) {
             Ok(()) = cancelled => Err(Failure::Cancelled),
         };
         things.running.end(id);
-        tell(id, answer);
+        reply(id, answer);
     });
 }
 
 /// Writes one object per line and flushes it. If this fails, the runner is gone, and the error has no recipient.
-fn tell(id: u64, answer: Answer) {
+fn reply(id: u64, answer: Answer) {
     let line = match answer {
         Ok(ok) => json!({"id": id, "ok": ok}),
         Err(failure) => json!({"id": id, "error": failure.to_json()}),

@@ -16,7 +16,7 @@ async fn the_library_knows_the_bounds<DB: Lab>() {
     }
     for token in [0, 1 << 63, u64::MAX] {
         let refused = check(&mut transaction, NAME, token).await.unwrap_err();
-        assert!(matches!(refused, FenceError::InvalidToken { token: told } if told == token), "{refused:?}");
+        assert!(matches!(refused, FenceError::InvalidToken { token: invalid } if invalid == token), "{refused:?}");
     }
 }
 

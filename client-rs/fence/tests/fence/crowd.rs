@@ -9,7 +9,7 @@ use tokio::sync::Barrier;
 
 use crate::lab::{Database, Lab, NAME, add, in_every_database};
 
-in_every_database!(first_uses_do_not_collide, a_crowd_gets_in_sooner_or_later, after_a_raise_nobody_collides);
+in_every_database!(first_uses_do_not_collide, a_crowd_gets_in_sooner_or_later, checks_do_not_collide_after_a_raise);
 
 const CROWD: usize = 8;
 
@@ -70,7 +70,7 @@ async fn a_crowd_gets_in_sooner_or_later<DB: Lab>() {
     assert_eq!(database.counter().await, i64::try_from(CROWD).unwrap() * i64::try_from(ROUNDS).unwrap());
 }
 
-async fn after_a_raise_nobody_collides<DB: Lab>() {
+async fn checks_do_not_collide_after_a_raise<DB: Lab>() {
     let database = Database::<DB>::fresh().await;
     for token in 1..=ROUNDS {
         let mut connections = Vec::new();
