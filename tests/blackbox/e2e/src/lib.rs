@@ -13,6 +13,7 @@ mod store;
 mod timeline;
 mod user_database;
 mod writer;
+mod yardstick;
 
 use std::time::Duration;
 
@@ -27,6 +28,7 @@ pub use store::Store;
 pub use timeline::{Action, Entry, clock, report};
 pub use user_database::UserDatabase;
 pub use writer::{Fencing, Writer};
+pub use yardstick::Yardstick;
 
 /// The number of attempts of a scenario with randomness: `TENURE_E2E_TRIES`, or a few.
 #[must_use]
@@ -40,18 +42,8 @@ pub fn few_tries() -> u32 {
     tries().div_ceil(2)
 }
 
-/// The tolerance by which an event may be late, or seem to be early.
+/// The tolerance by which an event may seem to be early.
 const MARGIN: Duration = Duration::from_millis(50);
-
-/// The tolerance for one of five events, which another program or a disk may delay.
-const OUTLIER: Duration = Duration::from_secs(1);
-
-/// Asserts that events due after `due` happened in time.
-pub fn assert_in_time(times: &[Duration], due: Duration) {
-    let late = times.iter().filter(|time| **time > due + MARGIN).count();
-    let longest = times.iter().max().copied().unwrap_or_default();
-    assert!(late <= times.len().div_ceil(5) && longest <= due + OUTLIER, "too late: {times:?}, due after {due:?}");
-}
 
 /// The delay with which an event may be recorded on a busy machine.
 const RECORDING: Duration = Duration::from_millis(250);

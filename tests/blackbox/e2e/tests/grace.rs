@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tenure_e2e::{
-    Action, Contest, Entry, Relay, Store, assert_in_time, assert_not_early, clock, few_tries, on_every_store, tries,
+    Action, Contest, Entry, Relay, Store, Yardstick, assert_not_early, clock, few_tries, on_every_store, tries,
 };
 use tenure_harness::{Tenured, TenuredOptions};
 
@@ -82,7 +82,7 @@ async fn between_renewals(contest: &Contest, leader: &Entry) -> Duration {
 async fn killed_leader_is_replaced_within_its_grace(store: Store) {
     let server = store.server().await.unwrap();
     let mut contest = contest(&[server.url()], TTL, GRACE, 3);
-    let mut times = Vec::new();
+    let (mut times, yardstick) = (Vec::new(), Yardstick::start());
     for number in 0..tries() {
         let leader = contest.leader().await.process;
         // At a different moment between two pings in each attempt.
@@ -95,7 +95,7 @@ async fn killed_leader_is_replaced_within_its_grace(store: Store) {
     }
     report("from the kill to the work of another", &times);
     contest.check();
-    assert_in_time(&times, GRACE);
+    yardstick.assert_in_time(&times, GRACE);
     assert_not_early(&times, GRACE);
 }
 
@@ -103,7 +103,7 @@ async fn frozen_leader_is_replaced_after_its_ttl(store: Store) {
     let ttl = Duration::from_millis(1200);
     let server = store.server().await.unwrap();
     let contest = contest(&[server.url()], ttl, GRACE, 2);
-    let mut times = Vec::new();
+    let (mut times, yardstick) = (Vec::new(), Yardstick::start());
     for _ in 0..tries() {
         let leader = contest.leader().await.process;
         renewed_after(&contest, leader, clock()).await;
@@ -122,7 +122,7 @@ async fn frozen_leader_is_replaced_after_its_ttl(store: Store) {
     report("from the last renewal to the work of another", &times);
     contest.check();
     // The last renewals of a frozen process may have been answered without its noticing.
-    assert_in_time(&times, ttl + GRACE / 3);
+    yardstick.assert_in_time(&times, ttl + GRACE / 3);
     assert_not_early(&times, ttl);
 }
 

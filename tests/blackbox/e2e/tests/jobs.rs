@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tenure_e2e::{Calls, Store, on_every_store, rejection, seconds, tries};
+use tenure_e2e::{Calls, Store, Yardstick, on_every_store, rejection, seconds, tries};
 use tenure_harness::wait_until;
 use tenure_proto::v1::{AcquireRequest, ClaimState, GetSessionRequest};
 use tonic::Code;
@@ -114,7 +114,7 @@ async fn minimum_hold_outlives_a_short_job(store: Store) {
 async fn release_wakes_the_waiter(store: Store) {
     let server = store.server().await.unwrap();
     let calls = Calls::connect(&server.url()).await.unwrap();
-    let mut times = Vec::new();
+    let (mut times, yardstick) = (Vec::new(), Yardstick::start());
     let mut holder = calls.try_lock("baton", "runner 0", MINUTE).await.unwrap();
     for number in 1..=tries().max(15) {
         let (waiting, session) = (calls.clone(), format!("runner {number}"));
@@ -135,8 +135,7 @@ async fn release_wakes_the_waiter(store: Store) {
         holder = granted;
     }
     times.sort_unstable();
-    let median = times[times.len() / 2];
-    println!("release to grant: median {median:?}, all {times:?}");
-    // A poller would be far slower.
-    assert!(median < Duration::from_millis(50), "release to grant: {times:?}");
+    println!("release to grant: {times:?}");
+    // A poller would be far slower, in more than half of them.
+    yardstick.assert_in_time(&times[..=times.len() / 2], Duration::ZERO);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_e2e::{Action, Contest, Store, assert_in_time, assert_not_early, clock, on_every_store, tries};
+use tenure_e2e::{Action, Contest, Store, Yardstick, assert_not_early, clock, on_every_store, tries};
 
 on_every_store!(killed_leader_is_replaced_in_time);
 
@@ -13,7 +13,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 async fn killed_leader_is_replaced_in_time(store: Store) {
     let server = store.server().await.unwrap();
     let mut contest = Contest::start(CANDIDATE, &[server.url()], TTL, PERIOD, 3).unwrap();
-    let mut times = Vec::new();
+    let (mut times, yardstick) = (Vec::new(), Yardstick::start());
     for number in 0..tries() {
         let leader = contest.leader().await.process;
         let is_renewal = |entry: &tenure_e2e::Entry| entry.process == leader && entry.action == Action::Renewed;
@@ -30,6 +30,6 @@ async fn killed_leader_is_replaced_in_time(store: Store) {
     }
     println!("from the last renewal to the work of another: {times:?}");
     contest.check();
-    assert_in_time(&times, TTL);
+    yardstick.assert_in_time(&times, TTL);
     assert_not_early(&times, TTL);
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tenure_e2e::{Action, Calls, Contest, Entry, assert_in_time, clock, few_tries, tries};
+use tenure_e2e::{Action, Calls, Contest, Entry, Yardstick, clock, few_tries, tries};
 use tenure_harness::{Postgres, Tenured, TenuredOptions, wait_until};
 use tenure_proto::v1::server_service_client::ServerServiceClient;
 use tenure_proto::v1::{GetSessionRequest, ListServersRequest, Server};
@@ -136,7 +136,7 @@ async fn leader_survives_the_drain_of_its_server() {
 async fn leader_killed_with_its_server_is_replaced() {
     let mut servers = three_servers(Postgres::shared().await.unwrap()).await;
     let mut contest = contest(&servers, TTL);
-    let mut times = Vec::new();
+    let (mut times, yardstick) = (Vec::new(), Yardstick::start());
     for _ in 0..tries() {
         let leader = contest.leader().await;
         let home = home(&servers, session_of(&leader)).await;
@@ -152,7 +152,7 @@ async fn leader_killed_with_its_server_is_replaced() {
     }
     println!("from the kill to the work of another: {times:?}");
     contest.check();
-    assert_in_time(&times, LEASE + TTL);
+    yardstick.assert_in_time(&times, LEASE + TTL);
 }
 
 #[tokio::test(flavor = "multi_thread")]
