@@ -151,7 +151,7 @@ impl Home {
                     self.timers.unset(at, Timer::Lingering(*claim));
                 }
             }
-            Event::ServerAdopted { .. } => self.rebuild(table, now),
+            Event::ServerAdopted { .. } => self.take_over(recorded.revision, table, now),
             _ => {}
         }
         self.observe_handoffs(recorded, table, now);
@@ -160,6 +160,11 @@ impl Home {
     /// Takes over everything of which this is the home according to the table, with a fresh TTL if it was not at
     /// home here before. Forgets the rest.
     pub fn rebuild(&mut self, table: &Table, now: Tick) {
+        self.take_over(table.revision(), table, now);
+    }
+
+    /// Rebuilds because sessions moved here at revision `moved`.
+    fn take_over(&mut self, moved: Revision, table: &Table, now: Tick) {
         self.observe_loss(table.lost(), now);
         let me = self.me;
         let is_gone = |(id, timer): &(&Text, &SessionTimer)| {
@@ -175,7 +180,7 @@ impl Home {
             }
             self.set_client(&session.spec);
             if before.is_none() {
-                self.abandon_waits(session, table.revision(), table, now);
+                self.abandon_waits(session, moved, table, now);
             }
         }
         // A claim is no longer cancelled here if its session has moved: the session may return with its client. Nothing

@@ -311,6 +311,8 @@ fn wait_requested_after_its_session_moved_here_in_the_same_batch_has_a_caller() 
     let batches = [
         vec![attach("bob", HOME), testing::cancel("bob", "a"), acquire("bob")],
         vec![attach("bob", HOME), close("bob"), open("bob"), acquire("bob")],
+        vec![adopt(OTHER, HOME), testing::cancel("bob", "a"), acquire("bob")],
+        vec![adopt(OTHER, HOME), close("bob"), open("bob"), acquire("bob")],
     ];
     for batch in batches {
         let mut lab = Lab::default();
