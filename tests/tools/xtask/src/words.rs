@@ -30,14 +30,15 @@ const BANNED: [(&str, &str); 18] = [
 ];
 
 /// The folders whose comments, identifiers and string literals are checked.
-const FOLDERS: [&str; 9] = [
+const FOLDERS: [&str; 10] = [
     "server/src",
     "server/core",
     "server/tests",
     "client-rs/src",
     "client-rs/tests",
     "client-rs/cli",
-    "client-rs/fence/src",
+    "client-rs/driver",
+    "client-rs/fence",
     "proto/tenure/v1",
     "tests",
 ];
