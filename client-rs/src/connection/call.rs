@@ -1,4 +1,4 @@
-//! Plain calls beside the stream, tried again until their deadline.
+//! Plain calls beside the stream, repeated until their deadline.
 
 use std::time::Duration;
 
@@ -14,23 +14,23 @@ use crate::backoff::Backoff;
 use crate::error::{Error, Result};
 use crate::model::{Claim, Lock, Metadata};
 
-/// A call that may take longer ends after this: no clock, and no header of gRPC, counts to the end of time.
+/// The upper bound of a call's deadline: neither clocks nor gRPC's header can represent all durations.
 const LONGEST_CALL: Duration = Duration::from_secs(10 * 365 * 86_400);
-/// The largest answer that is taken: a page of 1000 locks with 100 waiters each.
+/// The largest accepted answer: a page of 1000 locks with 100 waiters each.
 pub(crate) const LARGEST_ANSWER: usize = 64 << 20;
 
-/// Whether a call may be tried again when its answer was lost.
+/// Whether a call may be repeated when its answer was lost.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Retry {
-    /// Doing it twice is doing it once.
+    /// The call is idempotent.
     Safe,
-    /// Only if it surely had no effect.
+    /// Only if it certainly had no effect.
     Unsafe,
 }
 
 impl Connection {
-    /// One call to the server that the stream is connected to, tried again elsewhere until the call's deadline. To be safe to
-    /// repeat.
+    /// One idempotent call to the server that the stream is connected to, repeated at other servers until the call's
+    /// deadline.
     pub(crate) async fn call<M, A, F>(&self, message: &M, call: F) -> Result<A>
     where
         M: Clone,
@@ -39,7 +39,7 @@ impl Connection {
         self.call_with(Retry::Safe, Duration::ZERO, message, call).await
     }
 
-    /// As [`call`](Self::call), for one that may not be safe to repeat, or that the server answers only after some wait.
+    /// As [`call`](Self::call), for a call that may not be idempotent, or that the server answers only after a wait.
     pub(crate) async fn call_with<M, A, F>(&self, retry: Retry, wait: Duration, message: &M, call: F) -> Result<A>
     where
         M: Clone,
@@ -48,7 +48,7 @@ impl Connection {
         let deadline = Instant::now() + wait.saturating_add(self.call_timeout()).min(LONGEST_CALL);
         let mut backoff = Backoff::of_commands();
         loop {
-            let (wire, mut line) = self.wire(deadline).await?;
+            let (wire, mut changes) = self.wire(deadline).await?;
             let mut request = Request::new(message.clone());
             request.set_timeout(deadline.saturating_duration_since(Instant::now()));
             let error = tokio::select! {
@@ -57,8 +57,8 @@ impl Connection {
                     Ok(Err(status)) => Error::from(status),
                     Err(_) => return Err(Error::Unavailable("the server did not answer".to_owned())),
                 },
-                // The stream has noticed that the server is gone: no need to wait for this call's deadline.
-                Ok(()) = line.changed(), if retry == Retry::Safe => continue,
+                // The stream has left the server: the call is repeated at the next one before its deadline.
+                Ok(()) = changes.changed(), if retry == Retry::Safe => continue,
             };
             let again = match &error {
                 Error::Unavailable(_) => retry == Retry::Safe,
@@ -81,7 +81,7 @@ impl Connection {
         Ok(self.call(&message, call).await?.lock.unwrap_or_default().into())
     }
 
-    /// Hands over what a session of this client holds. Answers the next token.
+    /// Hands over a hold of a session of this client. Returns the next token.
     pub(crate) async fn hand_over(&self, name: &str, session_id: &str, token: u64, to: Option<&str>) -> Result<u64> {
         let message = v1::TransferRequest {
             namespace: self.namespace().to_owned(),

@@ -1,4 +1,4 @@
-//! What a client has at the service: dropping the last handle to it ends it there, in the background.
+//! Handles to sessions and holds: dropping the last one ends them at the service, in the background.
 
 use std::sync::Arc;
 
@@ -38,14 +38,14 @@ impl HoldHandle {
         Self { presence, claim, session, released: false }
     }
 
-    /// Releases the hold, and returns when the server has done so.
+    /// Releases the hold, and returns when the server has released it.
     pub(crate) async fn release(mut self) -> Result<()> {
         if let Some(reason) = self.presence.end_as_released() {
             return Err(Error::Lost(reason));
         }
         let answer = self.session.connection.release(self.session.id.clone(), self.claim).await;
-        // After an error the request may not have been sent, so the drop asks again. That does not change a release which is
-        // under way.
+        // After an error the request may not have been sent, so the drop requests it again. That does not affect a release
+        // in progress.
         self.released = answer.is_ok();
         answer
     }

@@ -29,7 +29,7 @@ use crate::trace::Trace;
 /// The channel to a server. Clones share it.
 pub type Wire = BoxCloneSyncService<http::Request<Body>, http::Response<Body>, Status>;
 
-/// How many requests may wait for the connection's task before those who ask have to wait themselves.
+/// How many requests may be queued for the connection's task before callers must wait to send theirs.
 const REQUESTS_IN_QUEUE: usize = 256;
 
 /// A connection. Clones share it; its task ends when the last of them is dropped.
@@ -41,11 +41,11 @@ pub(crate) struct Connection {
 #[derive(Debug)]
 struct Shared {
     requests: mpsc::Sender<Request>,
-    /// From `drop`, which cannot wait. Unbounded, but at most two from each session, claim or watch that was let in
-    /// through the bounded queue.
+    /// From `drop`, which cannot wait. Unbounded, but with at most two notes from each session, claim or watch that was
+    /// accepted through the bounded queue.
     notes: mpsc::UnboundedSender<Note>,
     /// The channel to the server that the stream is connected to, or why there is none.
-    line: watch::Receiver<Result<Wire>>,
+    wire: watch::Receiver<Result<Wire>>,
     keys: AtomicU64,
     namespace: String,
     call_timeout: Duration,
@@ -56,7 +56,7 @@ struct Shared {
 pub(crate) struct Inbox {
     pub(crate) requests: mpsc::Receiver<Request>,
     pub(crate) notes: mpsc::UnboundedReceiver<Note>,
-    pub(crate) line: watch::Sender<Result<Wire>>,
+    pub(crate) wire: watch::Sender<Result<Wire>>,
 }
 
 impl Connection {
@@ -64,9 +64,9 @@ impl Connection {
     pub(crate) fn new(namespace: String, call_timeout: Duration) -> (Self, Inbox) {
         let (requests, requests_inbox) = mpsc::channel(REQUESTS_IN_QUEUE);
         let (notes, notes_inbox) = mpsc::unbounded_channel();
-        let (line_sender, line) = watch::channel(Err(Error::Unavailable("not connected yet".to_owned())));
-        let shared = Shared { requests, notes, line, keys: AtomicU64::new(1), namespace, call_timeout };
-        let inbox = Inbox { requests: requests_inbox, notes: notes_inbox, line: line_sender };
+        let (wire_sender, wire) = watch::channel(Err(Error::Unavailable("not connected yet".to_owned())));
+        let shared = Shared { requests, notes, wire, keys: AtomicU64::new(1), namespace, call_timeout };
+        let inbox = Inbox { requests: requests_inbox, notes: notes_inbox, wire: wire_sender };
         (Self { shared: Arc::new(shared) }, inbox)
     }
 
@@ -83,7 +83,7 @@ impl Connection {
         self.shared.call_timeout
     }
 
-    /// Sends the task a note from a place that cannot wait.
+    /// Sends the task a note, without waiting.
     pub(crate) fn note(&self, note: Note) {
         // Without the task there is no stream, and the server ends the session by its TTL.
         let _ = self.shared.notes.send(note);
@@ -105,12 +105,12 @@ impl Connection {
         self.ask(|deadline, reply| Request::Close { session, presence, deadline, reply }).await
     }
 
-    /// Closes all sessions and ends all watches; nothing can be asked afterwards.
+    /// Closes all sessions and ends all watches; later requests fail.
     pub(crate) async fn shut_down(&self) -> Result<()> {
         self.ask(|deadline, reply| Request::ShutDown { deadline, reply }).await
     }
 
-    /// Asks for locks in a session of this connection.
+    /// Acquires locks in a session of this connection.
     pub(crate) async fn acquire(
         &self,
         session: &Arc<SessionHandle>,
@@ -137,19 +137,19 @@ impl Connection {
     /// The channel to the server that the stream is connected to, and a receiver that is notified when that changes.
     /// Waits for one until `deadline`, unless the credentials are refused.
     pub(crate) async fn wire(&self, deadline: tokio::time::Instant) -> Result<(Wire, watch::Receiver<Result<Wire>>)> {
-        // Once the task has ended, the line keeps its last value.
+        // Once the task has ended, `wire` keeps its last value.
         if self.is_closed() {
             return Err(Error::Closed);
         }
-        let mut line = self.shared.line.clone();
-        let is_known = |line: &Result<Wire>| matches!(line, Ok(_) | Err(Error::Refused(_)));
-        let up = async { line.wait_for(is_known).await.map(|line| line.clone()) };
-        let found = match tokio::time::timeout_at(deadline, up).await {
-            Ok(Ok(line)) => line,
+        let mut changes = self.shared.wire.clone();
+        let is_known = |wire: &Result<Wire>| matches!(wire, Ok(_) | Err(Error::Refused(_)));
+        let known = async { changes.wait_for(is_known).await.map(|wire| wire.clone()) };
+        let found = match tokio::time::timeout_at(deadline, known).await {
+            Ok(Ok(wire)) => wire,
             Ok(Err(_)) => return Err(Error::Closed),
-            Err(_) => self.shared.line.borrow().clone(),
+            Err(_) => self.shared.wire.borrow().clone(),
         };
-        found.map(|wire| (wire, line))
+        found.map(|wire| (wire, changes))
     }
 
     /// Sends a request with a deadline, and waits for its reply.
@@ -160,7 +160,7 @@ impl Connection {
     }
 
     async fn send(&self, request: Request) -> Result<()> {
-        // There nearly always is room, and then a timer would be most of the work.
+        // The queue nearly always has space, and then a timer would be most of the work.
         let request = match self.shared.requests.try_send(request) {
             Ok(()) => return Ok(()),
             Err(TrySendError::Closed(_)) => return Err(Error::Closed),
@@ -179,7 +179,7 @@ impl Connection {
     }
 }
 
-/// An acquire that was asked for. Dropped before its answer, it is cancelled.
+/// A requested acquire. Dropped before its answer, it is cancelled.
 struct PendingAcquire<'a> {
     session: &'a SessionHandle,
     claim: ClaimKey,

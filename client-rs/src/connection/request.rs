@@ -1,4 +1,4 @@
-//! What the connection's task is asked.
+//! The requests and notes to the connection's task.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -15,7 +15,7 @@ use crate::presence::SessionPresence;
 use crate::session_id::SessionId;
 use crate::trace::Trace;
 
-/// One acquire of this client and what comes of it, from asking to the end of the hold.
+/// One acquire of this client and its hold, from the request to the end of the hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ClaimKey(pub(crate) u64);
 
@@ -34,7 +34,7 @@ pub(crate) enum Wait {
     Forever,
 }
 
-/// Which locks to ask for, and how.
+/// Which locks to acquire, and how.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AcquireSpec {
     pub(crate) names: Arc<[String]>,
@@ -43,7 +43,7 @@ pub(crate) struct AcquireSpec {
     pub(crate) metadata: Metadata,
     pub(crate) min_hold: Duration,
     pub(crate) stall_after: Option<Duration>,
-    /// What asks for them, or gives them back.
+    /// The trace of the acquire, or of the release.
     pub(crate) trace: Trace,
 }
 
@@ -54,7 +54,7 @@ impl AcquireSpec {
         Self { names: names.into(), ..Self::default() }
     }
 
-    /// The server checks all bounds; here is checked what the local queue relies on.
+    /// Checks what the local queue relies on; the server checks all bounds.
     pub(crate) fn check(&self) -> Result<()> {
         if self.names.is_empty() {
             return Err(Error::invalid("names", "there are none"));
@@ -78,7 +78,7 @@ pub(crate) enum AcquireOutcome {
     Busy(Busy),
 }
 
-/// What the task is asked, and where the answer goes. Each is answered by its deadline at the latest.
+/// A request, with the receiver of its reply. Each gets a reply by its deadline at the latest.
 #[derive(Debug)]
 pub(crate) enum Request {
     /// Open a session.
@@ -101,18 +101,18 @@ pub(crate) enum Request {
         asked: Moment,
         reply: oneshot::Sender<Result<AcquireOutcome>>,
     },
-    /// Release what is held.
+    /// Release a hold.
     Release { session: SessionId, claim: ClaimKey, trace: Trace, deadline: Moment, reply: oneshot::Sender<Result<()>> },
     /// Close all sessions, end all watches, and stop.
     ShutDown { deadline: Moment, reply: oneshot::Sender<Result<()>> },
 }
 
-/// What the task is notified of, without an answer.
+/// A notification of the task, without a reply.
 #[derive(Debug)]
 pub(crate) enum Note {
-    /// The last handle to the session is gone.
+    /// The last handle to the session was dropped.
     SessionDropped { session: SessionId, presence: Arc<SessionPresence> },
-    /// The claim is not wanted any more, wherever it stands.
+    /// The claim was abandoned, at whatever stage it is.
     ClaimDropped { session: SessionId, claim: ClaimKey },
     /// A watch begins.
     WatchStarted {
@@ -123,6 +123,6 @@ pub(crate) enum Note {
     },
     /// The reader of a watch that was stopped has caught up.
     WatchDrained { watch: WatchKey },
-    /// The reader of the watch is gone.
+    /// The reader of the watch was dropped.
     WatchDropped { watch: WatchKey },
 }

@@ -1,4 +1,4 @@
-//! What the server says: answers to commands, and notices.
+//! Processes messages of the server: answers to commands, and notices.
 
 use std::collections::hash_map::Entry;
 
@@ -13,7 +13,7 @@ use crate::model::EndReason;
 use crate::session_id::SessionId;
 
 impl Engine {
-    /// Takes in what was received on the stream that is attached last.
+    /// Processes a message of the current stream.
     pub(crate) fn received(&mut self, response: v1::StreamResponse, now: Moment) {
         for answer in response.answers {
             let Some(kind) = answer.kind else { continue };
@@ -22,7 +22,7 @@ impl Engine {
                 continue;
             }
             let Some(stream) = self.stream.as_mut() else { return };
-            // An answer to something that was cancelled is not looked for any more.
+            // The answer to a cancelled command is ignored.
             let Entry::Occupied(sent) = stream.sent.entry(answer.id) else { continue };
             let sent = if let What::Watch(_) = sent.get().what { sent.get().clone() } else { sent.remove() };
             if self.is_current(answer.id, &sent.what) {
@@ -31,8 +31,8 @@ impl Engine {
         }
     }
 
-    /// Whether this is the last command about a claim or an opening: what was said before its session was moved, or
-    /// about an opening that was given up, does not count.
+    /// Whether this is the last command about a claim or an opening. Answers to commands from before the session was
+    /// moved, or about an opening that was abandoned, are ignored.
     fn is_current(&self, command: u64, what: &What) -> bool {
         let last = match what {
             What::Open(id) => self.openings.get(id).and_then(|opening| opening.command),
@@ -66,7 +66,7 @@ impl Engine {
             (What::Claim(id, key), Kind::Refusal(refusal)) => self.claim_refused(&id, key, refusal.into(), now),
             (What::Stray(_), Kind::Release(_) | Kind::CancelAcquire(_)) => {}
             (What::Stray(id), Kind::Refusal(refusal)) => self.stray_refused(&id, &refusal.into(), now),
-            (What::Watch(key), Kind::Watch(answer)) => self.watch_told(key, answer, now),
+            (What::Watch(key), Kind::Watch(answer)) => self.watch_received(key, answer, now),
             (What::Watch(key), Kind::Refusal(refusal)) => {
                 if let Some(stream) = self.stream.as_mut() {
                     stream.sent.remove(&command);

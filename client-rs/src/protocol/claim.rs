@@ -1,4 +1,4 @@
-//! Claims: acquires from asking, by way of the local queue, to the end of the hold.
+//! Claims: from the request to acquire, through the local queue, to the end of the hold.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,11 +28,11 @@ pub(super) struct ClaimEntry {
     pub(super) command: Option<u64>,
     pub(super) backoff: Backoff,
     pub(super) refusal: Option<Refusal>,
-    /// A notice about these locks that may have overtaken the answer that they are granted.
+    /// A notice about these locks that may have overtaken the answer with their grant.
     pub(super) early: Option<Box<Answered>>,
-    /// When its wait ends. Taken out with the claim, as is the other timer: few claims live that long.
+    /// When its wait ends. Cleared with the claim, like the other timer: few claims exist until then.
     pub(super) wait_timer: Option<TimerKey>,
-    /// When nobody waits for the server's answer any more.
+    /// When its caller stops waiting for the server's answer.
     pub(super) answer_timer: Option<TimerKey>,
 }
 
@@ -47,13 +47,13 @@ pub(super) enum ClaimStage {
     Held(Arc<HoldPresence>),
     /// The server is asked to take it back.
     Releasing { token: u64, reply: Option<(oneshot::Sender<Result<()>>, Moment)> },
-    /// Nobody wants it any more, but the server is still asked for it: it was asked to answer that at once.
+    /// Abandoned, with an acquire in progress at the server, whose cancel was sent.
     Stopping,
-    /// Nobody wants it any more: the server is asked to forget it, whether it waits or was granted.
+    /// Abandoned: the server is asked to end it, whether it waits or was granted.
     Withdrawing,
 }
 
-/// Who waits for a claim, and for how long.
+/// The caller that waits for a claim, and for how long.
 #[derive(Debug)]
 pub(super) struct Acquiring {
     pub(super) session: Arc<SessionHandle>,
@@ -66,7 +66,7 @@ impl ClaimEntry {
     /// The session is lost.
     pub(super) fn lose(self, reason: &LostReason) {
         let lost = Error::Lost(reason.clone());
-        // Who asked may have stopped waiting.
+        // The caller may have stopped waiting.
         match self.stage {
             ClaimStage::Queued(acquiring) | ClaimStage::Asking(acquiring) => {
                 let _ = acquiring.reply.send(Err(lost));
@@ -139,9 +139,9 @@ impl Engine {
             Wait::Forever => None,
         };
         let deadline = wait_until.map(|until| until.after(session.connection.call_timeout()));
-        let timer = || Timer::ClaimGiveUp(id.clone(), key);
+        let timer = || Timer::ClaimTimeout(id.clone(), key);
         let (wait_timer, answer_timer) = if wait == Wait::No {
-            // Who tries once does not wait in the local queue.
+            // A single attempt does not wait in the local queue.
             (None, deadline.map(|at| self.timers.set_in_line(at, timer())))
         } else {
             (wait_until.map(|at| self.timers.set(at, timer())), deadline.map(|at| self.timers.set(at, timer())))
@@ -165,7 +165,7 @@ impl Engine {
         }
     }
 
-    /// Asks the server if it is the claim's turn.
+    /// Sends the acquire if it is the claim's turn.
     fn take_turn(&mut self, id: &SessionId, key: ClaimKey, now: Moment) {
         let Some(live) = self.sessions.get_mut(id) else { return };
         let Some(claim) = live.claims.get_mut(&key).filter(|claim| live.turns.is_first(key, &claim.spec.names)) else {
@@ -179,7 +179,7 @@ impl Engine {
         self.send_claim(id, key, now);
     }
 
-    /// The session was attached: says all that its claims need.
+    /// The session was attached: sends the commands that its claims need.
     pub(super) fn send_claims(&mut self, id: &SessionId, now: Moment) {
         let Some(live) = self.sessions.get(id) else { return };
         for key in live.claims.keys().copied().collect::<Vec<_>>() {
@@ -187,7 +187,7 @@ impl Engine {
         }
     }
 
-    /// Says what the claim needs, if it needs anything and no answer is under way.
+    /// Sends the command that the claim needs, if it needs one and has none in progress.
     pub(super) fn send_claim(&mut self, id: &SessionId, key: ClaimKey, now: Moment) {
         let Some(live) = self.sessions.get_mut(id).filter(|live| live.is_attached()) else { return };
         let Some(stream) = &mut self.stream else { return };
@@ -235,7 +235,7 @@ impl Engine {
         }
     }
 
-    /// Gives a hold back.
+    /// Releases a hold.
     pub(super) fn release(
         &mut self,
         id: &SessionId,
@@ -248,7 +248,7 @@ impl Engine {
             live.claims.get_mut(&key)
         });
         let Some(claim) = claim else {
-            // It ended between the asking and now.
+            // It has ended since the request.
             if let Some((reply, _)) = reply {
                 let _ = reply.send(Err(Error::Lost(LostReason::Forgotten)));
             }
@@ -257,7 +257,7 @@ impl Engine {
         if let ClaimStage::Held(presence) = &claim.stage {
             presence.end(LostReason::Released);
             if let Some((_, deadline)) = &reply {
-                let timer = self.timers.set_in_line(*deadline, Timer::ClaimGiveUp(id.clone(), key));
+                let timer = self.timers.set_in_line(*deadline, Timer::ClaimTimeout(id.clone(), key));
                 if let Some(before) = claim.answer_timer.replace(timer) {
                     self.timers.clear(before);
                 }
@@ -267,7 +267,7 @@ impl Engine {
         }
     }
 
-    /// Nobody wants the claim any more, wherever it stands.
+    /// The claim was abandoned, at whatever stage it is.
     pub(super) fn drop_claim(&mut self, id: &SessionId, key: ClaimKey, now: Moment) {
         let Some(claim) = self.sessions.get(id).and_then(|live| live.claims.get(&key)) else { return };
         match claim.stage {
@@ -278,13 +278,13 @@ impl Engine {
         }
     }
 
-    /// Asks the server to forget a claim that it was asked for. Answers who waited for it.
+    /// Asks the server to end a claim whose acquire was sent. Returns the caller that waited for it.
     fn withdraw(&mut self, id: &SessionId, key: ClaimKey, now: Moment) -> Option<Acquiring> {
         let claim = self.sessions.get_mut(id)?.claims.get_mut(&key)?;
         let ClaimStage::Asking(acquiring) = std::mem::replace(&mut claim.stage, ClaimStage::Stopping) else {
             return None;
         };
-        // An acquire that is under way has to come to its end first, lest it be granted after it was given up.
+        // An acquire in progress must end first: otherwise it could be granted after the claim was cancelled.
         match claim.command {
             Some(command) => self.cancel(command),
             None => self.send_claim(id, key, now),
@@ -292,8 +292,8 @@ impl Engine {
         Some(acquiring)
     }
 
-    /// A wait is over, or an answer has not come in time.
-    pub(super) fn give_up_claim(&mut self, id: &SessionId, key: ClaimKey, now: Moment) {
+    /// A wait has ended, or a deadline for an answer has passed.
+    pub(super) fn time_out_claim(&mut self, id: &SessionId, key: ClaimKey, now: Moment) {
         let Some(claim) = self.sessions.get_mut(id).and_then(|live| live.claims.get_mut(&key)) else { return };
         let refusal = claim.refusal.clone();
         match &mut claim.stage {
@@ -304,15 +304,15 @@ impl Engine {
                 }
             }
             ClaimStage::Asking(acquiring) if acquiring.deadline.is_some_and(|deadline| deadline <= now) => {
-                let error = self.in_vain(refusal);
+                let error = self.timeout_error(refusal);
                 if let Some(acquiring) = self.withdraw(id, key, now) {
                     let _ = acquiring.reply.send(Err(error));
                 }
             }
             ClaimStage::Releasing { reply, .. } if reply.as_ref().is_some_and(|(_, deadline)| *deadline <= now) => {
-                // It is tried further, only nobody waits for it.
+                // The release is still repeated, without a caller.
                 if let Some((reply, _)) = reply.take() {
-                    let _ = reply.send(Err(self.in_vain(refusal)));
+                    let _ = reply.send(Err(self.timeout_error(refusal)));
                 }
             }
             _ => {}
@@ -327,12 +327,12 @@ impl Engine {
         Some(live.claims.get(&first)?.describe(&acquiring.session))
     }
 
-    /// The claim is over: the next ones have their turn.
+    /// Ends the claim: the next ones have their turn.
     pub(super) fn end_claim(&mut self, id: &SessionId, key: ClaimKey, now: Moment) {
         self.end_claim_stage(id, key, now);
     }
 
-    /// As [`end_claim`](Self::end_claim). Answers where it stood.
+    /// As [`end_claim`](Self::end_claim). Returns its last stage.
     pub(super) fn end_claim_stage(&mut self, id: &SessionId, key: ClaimKey, now: Moment) -> Option<ClaimStage> {
         let live = self.sessions.get_mut(id)?;
         let claim = live.claims.remove(&key)?;

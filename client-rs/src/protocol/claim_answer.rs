@@ -1,4 +1,4 @@
-//! What the server answers about claims.
+//! Processes answers about claims.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ use crate::progress::Progress;
 use crate::session_id::SessionId;
 
 impl Live {
-    /// Keeps a notice about a hold that is not known here, until it is known whether these locks were granted: answers and
-    /// notices come by different ways through the server, and the one may overtake the other.
+    /// Keeps a notice about an unknown hold until the answer to the acquire of these locks: answers and notices take
+    /// different ways through the server, and may overtake each other.
     fn keep_notice(&mut self, names: &[String], notice: Kind) {
         let mut asking = self.claims.values_mut().filter(|claim| matches!(claim.stage, ClaimStage::Asking(_)));
         if let Some(claim) = asking.find(|claim| *claim.spec.names == *names) {
@@ -47,7 +47,7 @@ impl Engine {
         let ClaimStage::Asking(acquiring) = &claim.stage else { return };
         if !answer.acquired {
             if acquiring.wait_until.is_none() {
-                // Nothing ends a wait without end but its client: so it is asked anew.
+                // Only the client ends an unbounded wait, so the acquire is repeated.
                 let again = now.after(claim.backoff.next_pause());
                 self.timers.set(again, Timer::Claim(id.clone(), key));
             } else if let Some(ClaimStage::Asking(acquiring)) = self.end_claim_stage(id, key, now) {
@@ -67,7 +67,7 @@ impl Engine {
             if let Some(notice) = early {
                 self.noticed(*notice, now);
             }
-            // If nobody waits for it any more, the hold is dropped here and so released.
+            // If its caller was dropped, the hold is dropped here and so released.
             let _ = reply.send(Ok(AcquireOutcome::Held(HoldHandle::new(session, key, hold))));
         }
     }
@@ -91,11 +91,11 @@ impl Engine {
         let Some(claim) = self.sessions.get_mut(id).and_then(|live| live.claims.get_mut(&key)) else { return };
         claim.command = None;
         if let ClaimStage::Stopping = claim.stage {
-            // Whatever the refusal says: it was about the acquire.
+            // Whatever the reason: the refusal was about the acquire.
             self.send_claim(id, key, now);
             return;
         }
-        // The server gave the place in the queue up because it did not see this client in time: it is still wanted.
+        // The server ended the wait because this client did not reconnect in time: the caller still waits.
         let unseen = refusal.reason == Reason::ClaimEnded && refusal.end_reason() == Some(EndReason::Disconnected);
         if for_now || (unseen && matches!(claim.stage, ClaimStage::Asking(_))) {
             claim.refusal = Some(refusal);
@@ -115,7 +115,7 @@ impl Engine {
         }
     }
 
-    /// Ends the holds that the server does not know of any more. Those granted after `revision` it could not know of yet.
+    /// Ends the holds that the server no longer has. It cannot know yet those that were granted after `revision`.
     pub(super) fn compare_holds(&mut self, id: &SessionId, held: &[u64], revision: u64, now: Moment) {
         let Some(live) = self.sessions.get(id) else { return };
         let is_gone = |stage: &ClaimStage| match stage {
@@ -129,7 +129,7 @@ impl Engine {
         }
     }
 
-    /// The server says that a hold has ended.
+    /// The server reports that a hold has ended.
     pub(super) fn hold_ended(&mut self, ended: v1::HoldEnded, now: Moment) {
         let id: SessionId = ended.session_id.as_str().into();
         let Some(live) = self.sessions.get_mut(&id) else { return };
@@ -164,7 +164,7 @@ impl Engine {
         }
     }
 
-    /// The session was attached anew: the holds of which a handoff was asked meanwhile.
+    /// The session was attached again: finds the holds whose handoff was requested meanwhile.
     pub(super) fn find_transfers(&self, id: &SessionId, claims: &[v1::Claim], now: Moment) {
         let Some(live) = self.sessions.get(id) else { return };
         for claim in live.claims.values() {

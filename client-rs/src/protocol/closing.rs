@@ -1,4 +1,4 @@
-//! Sessions that are being closed, so that what they held need not wait for their TTL.
+//! Sessions that are being closed, so that their locks are free before their TTL.
 
 use tenure_proto::v1;
 use tenure_proto::v1::command::Kind;
@@ -13,7 +13,7 @@ use crate::session_id::SessionId;
 /// A session that is being closed.
 #[derive(Debug)]
 pub(super) struct Closing {
-    /// From then on the server has ended it by itself.
+    /// When the server ends the session by itself.
     until: Moment,
     replies: Vec<(oneshot::Sender<Result<()>>, Moment)>,
     pub(super) command: Option<u64>,
@@ -22,10 +22,10 @@ pub(super) struct Closing {
 }
 
 impl Engine {
-    /// Closes a session for somebody who waits for it.
+    /// Closes a session for a caller that waits for it.
     pub(super) fn close(&mut self, id: &SessionId, deadline: Moment, reply: oneshot::Sender<Result<()>>, now: Moment) {
         let reply = (reply, deadline);
-        self.timers.set(deadline, Timer::CloseGiveUp(id.clone()));
+        self.timers.set(deadline, Timer::CloseTimeout(id.clone()));
         if let Some(live) = self.sessions.get(id) {
             let until = now.after(live.presence.ttl());
             self.lose_session(id, &LostReason::Closed, now);
@@ -37,7 +37,7 @@ impl Engine {
         }
     }
 
-    /// Closes a session that nobody has a handle to.
+    /// Closes a session without a waiting caller.
     pub(super) fn close_unasked(&mut self, id: &SessionId, now: Moment) {
         if let Some(live) = self.sessions.get(id) {
             let until = now.after(live.presence.ttl());
@@ -103,21 +103,21 @@ impl Engine {
         }
     }
 
-    pub(super) fn give_up_closing(&mut self, id: &SessionId, now: Moment) {
+    pub(super) fn time_out_closing(&mut self, id: &SessionId, now: Moment) {
         let Some(closing) = self.closings.get_mut(id) else { return };
         let refusal = closing.refusal.clone();
         let replies = std::mem::take(&mut closing.replies);
         let (late, early): (Vec<_>, Vec<_>) = replies.into_iter().partition(|(_, deadline)| *deadline <= now);
         closing.replies = early;
         self.timers.set(closing.until.max(now), Timer::CloseForget(id.clone()));
-        let error = self.in_vain(refusal);
+        let error = self.timeout_error(refusal);
         for (reply, _) in late {
             let _ = reply.send(Err(error.clone()));
         }
     }
 
     pub(super) fn forget_closing(&mut self, id: &SessionId, now: Moment) {
-        // Who still waits for an answer is told by its own deadline.
+        // Callers that still wait get a reply at their own deadlines.
         if self.closings.get(id).is_some_and(|closing| closing.until <= now && closing.replies.is_empty()) {
             self.closed(id, now);
         }

@@ -1,9 +1,9 @@
-//! The state of a client: which sessions, claims and watches there are, and what has to be said to a server about them.
-//! No I/O and no clock; the connection's task passes in the time, what has been received and what has been asked, and
-//! takes out what is to be sent.
+//! The state of a client: its sessions, claims and watches, and the commands that a server needs for them. No I/O and
+//! no clock; the connection's task passes in the time, the received answers and the requests, and takes out the
+//! commands to send.
 //!
-//! Recovery is the ordinary path: all commands are such that sending them again is harmless, so whatever is not answered yet
-//! is sent anew on each new stream.
+//! Recovery is the ordinary path: it is harmless to send a command again, so each new stream begins with all commands
+//! that have no answer yet.
 
 mod answer;
 mod claim;
@@ -42,25 +42,25 @@ use crate::error::{Error, Refusal, Result};
 use crate::session_id::SessionId;
 use crate::trace::Trace;
 
-/// Pauses between tries of a command that was refused for now: from this ...
+/// Pauses between attempts of a command that was refused temporarily: from this ...
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 /// ... to this.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// The namespace of commands that name none: the contract's.
 const DEFAULT_NAMESPACE: &str = "default";
-/// With this many commands that wait to be sent, no more requests are let in.
+/// With this many unsent commands, no more requests are accepted.
 const COMMANDS_IN_QUEUE: usize = 4096;
 
-/// What the stream is good for.
+/// What to do with the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Connect elsewhere, and stay meanwhile.
+    /// Connect to another server, and use the stream meanwhile.
     Leave,
-    /// Drop it now, and connect elsewhere.
+    /// Drop the stream, and connect to another server.
     Broken,
 }
 
-/// By session, in a fixed order: nothing that is sent depends on how they are hashed.
+/// By session, in a fixed order, so that the commands do not depend on hashes.
 type Map<T> = IndexMap<SessionId, T, foldhash::fast::RandomState>;
 
 /// The state of a client.
@@ -68,10 +68,10 @@ type Map<T> = IndexMap<SessionId, T, foldhash::fast::RandomState>;
 pub(crate) struct Engine {
     /// As commands name it: empty for the default one.
     namespace: String,
-    /// This program, so that another one that opens a session of the same id is refused.
+    /// The id of this program, so that another one that opens a session of the same id is refused.
     client_id: String,
     stream: Option<Stream>,
-    /// The last command of the streams before this one: their numbers are not used again.
+    /// The last command of the earlier streams: their numbers are not used again.
     last_command: u64,
     verdict: Option<Verdict>,
     /// Why there is no stream.
@@ -108,10 +108,10 @@ impl Engine {
         }
     }
 
-    /// Takes a request in.
+    /// Processes a request.
     pub(crate) fn request(&mut self, request: Request, now: Moment) {
         if self.shutting_down.is_some() {
-            // Its reply is dropped, which tells that the client is closed.
+            // Its reply is dropped, which the caller sees as `Closed`.
             return;
         }
         match request {
@@ -122,12 +122,12 @@ impl Engine {
                 if self.sessions.get(&session).is_none_or(|live| Arc::ptr_eq(&live.presence, &presence)) {
                     self.close(&session, deadline, reply, now);
                 } else {
-                    // It ended long ago, and another one has its id now.
+                    // It has ended, and another session has its id now.
                     let _ = reply.send(Ok(()));
                 }
             }
             Request::Acquire { claim, session, spec, wait, asked, reply } => {
-                // Who gave up before this came in has told so already.
+                // The note of a caller that was dropped may have been processed already.
                 if !reply.is_closed() {
                     self.acquire(claim, session, spec, wait, asked, reply, now);
                 }
@@ -142,7 +142,7 @@ impl Engine {
         }
     }
 
-    /// Takes a note in.
+    /// Processes a note.
     pub(crate) fn note(&mut self, note: Note, now: Moment) {
         match note {
             Note::SessionDropped { session, presence } => {
@@ -161,7 +161,7 @@ impl Engine {
         }
     }
 
-    /// A stream was opened: all that is not settled is said on it anew.
+    /// A stream was opened: sends all commands that have no answer yet.
     pub(crate) fn connected(&mut self, now: Moment) {
         self.detach_all();
         self.stream = Some(Stream::after(self.last_command));
@@ -186,8 +186,8 @@ impl Engine {
         self.problem = problem;
     }
 
-    /// Why there is no stream. Sessions that are open go on as long as they are good; nobody waits for one to be opened where
-    /// the credentials are refused.
+    /// Why there is no stream. Open sessions remain while they are valid; those being opened fail if the credentials
+    /// are refused.
     pub(crate) fn trouble(&mut self, error: Error, now: Moment) {
         match error {
             Error::Refused(refusal) => {
@@ -201,32 +201,32 @@ impl Engine {
         }
     }
 
-    /// What became of the stream since this was asked last.
+    /// The verdict on the stream since the last call.
     pub(crate) fn take_verdict(&mut self) -> Option<Verdict> {
         self.verdict.take()
     }
 
-    /// Whether every session has come over to the stream.
+    /// Whether every session is attached to the stream.
     pub(crate) fn is_settled(&self) -> bool {
         self.stream.is_some() && self.sessions.values().all(Live::is_attached)
     }
 
-    /// The shortest time for which a renewal of a session is good, if there is one.
+    /// The shortest time for which a renewal of a session is valid, if there is a session.
     pub(crate) fn shortest_window(&self) -> Option<Duration> {
         self.sessions.values().map(|live| live.presence.window()).min()
     }
 
-    /// Whether requests may be let in.
-    pub(crate) fn has_room(&self) -> bool {
+    /// Whether more requests are accepted.
+    pub(crate) fn has_space(&self) -> bool {
         self.stream.as_ref().is_none_or(|stream| stream.outgoing.len() < COMMANDS_IN_QUEUE)
     }
 
-    /// Whether there is something to send.
+    /// Whether there are commands to send.
     pub(crate) fn has_outgoing(&self) -> bool {
         self.stream.as_ref().is_some_and(|stream| !stream.outgoing.is_empty())
     }
 
-    /// What is to be sent next: at most so many commands.
+    /// The next commands to send: at most `most`.
     pub(crate) fn take_outgoing(&mut self, most: usize) -> Vec<v1::Command> {
         let Some(stream) = &mut self.stream else { return Vec::new() };
         let count = stream.outgoing.len().min(most);
@@ -238,24 +238,24 @@ impl Engine {
         self.timers.next()
     }
 
-    /// Does what is due.
+    /// Executes the timers that are due.
     pub(crate) fn due(&mut self, now: Moment) {
         while let Some(timer) = self.timers.pop(now) {
             match timer {
                 Timer::Open(id) => self.send_open(&id, now),
-                Timer::OpenGiveUp(id) => self.give_up_opening(&id, now),
+                Timer::OpenTimeout(id) => self.time_out_opening(&id, now),
                 Timer::Attach(id) => self.send_attach(&id, now),
                 Timer::Renew(id) => self.renew_if_due(&id, now),
                 Timer::Phase(id) => self.phase_due(&id, now),
                 Timer::Close(id) => self.send_close(&id, now),
-                Timer::CloseGiveUp(id) => self.give_up_closing(&id, now),
+                Timer::CloseTimeout(id) => self.time_out_closing(&id, now),
                 Timer::CloseForget(id) => self.forget_closing(&id, now),
                 Timer::Claim(session, claim) => self.send_claim(&session, claim, now),
-                Timer::ClaimGiveUp(session, claim) => self.give_up_claim(&session, claim, now),
+                Timer::ClaimTimeout(session, claim) => self.time_out_claim(&session, claim, now),
                 Timer::Watch(key) => self.send_watch(key, now),
                 Timer::Silence(command) => self.check_silence(command),
                 Timer::Slow(command) => self.check_slow(command),
-                Timer::ShutDown => self.give_up_shutting_down(now),
+                Timer::ShutDown => self.time_out_shut_down(now),
             }
         }
     }
@@ -273,20 +273,20 @@ impl Engine {
         }
     }
 
-    /// Whether it was asked to shut down and has.
+    /// Whether a requested shutdown is complete.
     pub(crate) fn take_shut_down(&mut self) -> bool {
         if !self.closings.is_empty() || !self.sessions.is_empty() {
             return false;
         }
         let Some(shut_down) = self.shutting_down.take() else { return false };
         if let Some(reply) = shut_down.reply {
-            // Who asked may have stopped waiting.
+            // The caller may have stopped waiting.
             let _ = reply.send(Ok(()));
         }
         true
     }
 
-    fn give_up_shutting_down(&mut self, now: Moment) {
+    fn time_out_shut_down(&mut self, now: Moment) {
         if let Some(shut_down) = &mut self.shutting_down
             && shut_down.deadline <= now
         {
@@ -308,7 +308,7 @@ impl Engine {
         self.watches.values_mut().for_each(Watched::detach);
     }
 
-    /// Sends a command if there is a stream. Answers its id.
+    /// Sends a command if there is a stream. Returns its id.
     fn send(&mut self, kind: Kind, what: What, now: Moment) -> Option<u64> {
         self.send_traced(kind, what, &Trace::default(), now)
     }
@@ -318,7 +318,7 @@ impl Engine {
         Some(self.stream.as_mut()?.send(kind, what, trace, now))
     }
 
-    /// Ends a command that goes on.
+    /// Cancels a command that is in progress.
     fn cancel(&mut self, command_id: u64) {
         if let Some(stream) = self.stream.as_mut() {
             stream.cancel(command_id);
@@ -349,7 +349,7 @@ impl Engine {
         }
     }
 
-    /// Whether a refusal is for now only. If it is this server's alone, another one is looked for.
+    /// Whether a refusal is temporary. If it is this server's alone, the client connects to another one.
     fn is_for_now(&mut self, refusal: &Refusal) -> bool {
         use crate::error::Reason;
         if matches!(refusal.reason, Reason::LeaseLost | Reason::Draining) {
@@ -358,8 +358,8 @@ impl Engine {
         refusal.is_transient()
     }
 
-    /// What to tell who has waited in vain.
-    fn in_vain(&self, refusal: Option<Refusal>) -> Error {
+    /// The error of a request whose deadline has passed.
+    fn timeout_error(&self, refusal: Option<Refusal>) -> Error {
         refusal.map_or_else(
             || {
                 let problem = if self.stream.is_some() { "the server did not answer" } else { &self.problem };

@@ -19,9 +19,9 @@ use crate::presence::{SessionPresence, SessionState};
 use crate::session_id::SessionId;
 use crate::trace::Trace;
 
-/// A server that takes so long to open a session is left, if it serves no other session.
+/// After this time without an answer to an open, the client leaves the server, if it serves no other session.
 const PATIENCE: Duration = Duration::from_millis(1_500);
-/// As is one that refuses for now so many times.
+/// The same after this number of temporary refusals.
 const TRIES: u32 = 3;
 
 /// A session that is being opened.
@@ -33,7 +33,7 @@ pub(super) struct Opening {
     deadline: Moment,
     reply: oneshot::Sender<Result<SessionHandle>>,
     pub(super) command: Option<u64>,
-    /// How often the session was asked to be attached.
+    /// The number of requests to attach the session.
     attachment: u64,
     backoff: Backoff,
     refusals: u32,
@@ -66,22 +66,22 @@ impl Opening {
 impl Engine {
     pub(super) fn open(&mut self, id: SessionId, opening: Opening, now: Moment) {
         if self.openings.get(&id).is_some_and(|other| other.reply.is_closed())
-            && let Some(given_up) = self.openings.swap_remove(&id)
+            && let Some(abandoned) = self.openings.swap_remove(&id)
         {
-            self.abandon_opening(id.clone(), given_up, Error::Closed, now);
+            self.abandon_opening(id.clone(), abandoned, Error::Closed, now);
         }
         if self.openings.contains_key(&id) || self.sessions.contains_key(&id) {
             let problem = format!("this client has a session \"{id}\" already");
             let _ = opening.reply.send(Err(Error::invalid("id", problem)));
             return;
         }
-        self.timers.set(opening.deadline, Timer::OpenGiveUp(id.clone()));
+        self.timers.set(opening.deadline, Timer::OpenTimeout(id.clone()));
         self.openings.insert(id.clone(), opening);
         self.send_open(&id, now);
     }
 
     pub(super) fn send_open(&mut self, id: &SessionId, now: Moment) {
-        // A session of the same id that is still being closed goes first; its end asks again.
+        // A session of the same id must be closed first; its end calls this again.
         if self.closings.contains_key(id) || self.stream.is_none() {
             return;
         }
@@ -119,7 +119,7 @@ impl Engine {
         tracing::debug!(session = %id, ?ttl, "the session is open");
         let needed = Needed::new(now, opening.options.progress);
         self.begin_session(id.clone(), Arc::clone(&presence), needed, opening.attachment, sent, now);
-        // If nobody waits for it any more, the session is dropped here and so closed.
+        // If its caller was dropped, the session is dropped here and so closed.
         let handle = SessionHandle { id: id.clone(), owner: session.owner, presence, connection: opening.connection };
         let _ = opening.reply.send(Ok(handle));
     }
@@ -149,16 +149,16 @@ impl Engine {
         }
     }
 
-    pub(super) fn give_up_opening(&mut self, id: &SessionId, now: Moment) {
+    pub(super) fn time_out_opening(&mut self, id: &SessionId, now: Moment) {
         if self.openings.get(id).is_some_and(|opening| opening.deadline <= now)
             && let Some(mut opening) = self.openings.swap_remove(id)
         {
-            let error = self.in_vain(opening.refusal.take());
+            let error = self.timeout_error(opening.refusal.take());
             self.abandon_opening(id.clone(), opening, error, now);
         }
     }
 
-    /// Stops opening a session, which may be open all the same if it was asked for: so it is closed.
+    /// Stops opening a session, and closes it if a request to open it was sent, which may have taken effect.
     pub(super) fn abandon_opening(&mut self, id: SessionId, opening: Opening, error: Error, now: Moment) {
         let _ = opening.reply.send(Err(error));
         if opening.attachment == 0 {

@@ -1,5 +1,5 @@
-//! Sessions that are renewed only while there is progress. Where there is none, nothing is said that would renew them: no
-//! keep-alive, no attaching, no acquire. Their time then runs out as that of any session that is not renewed.
+//! Sessions that are renewed only while there is progress. Without it, no command is sent that would renew them: no
+//! keep-alive, no attach, no acquire. They then expire like any session that is not renewed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use crate::progress::Progress;
 use crate::session_id::SessionId;
 use crate::validity::renewal_period;
 
-/// How often in the time between two renewals it is looked whether there is progress again ...
+/// How often progress is checked between two renewals, while there is none ...
 const LOOKS_PER_PERIOD: u32 = 8;
-/// ... and no oftener than this.
+/// ... and the shortest interval of these checks.
 const SHORTEST_LOOK: Duration = Duration::from_millis(5);
 
 /// The progress that the renewal of a session depends on: all of it.
@@ -30,12 +30,12 @@ impl Needed {
         Self { opened, by_session, by_holds: BTreeMap::new() }
     }
 
-    /// From a grant on.
+    /// Adds the progress of a hold, from its grant on.
     pub(super) fn by_hold(&mut self, claim: ClaimKey, progress: Progress) {
         self.by_holds.insert(claim, progress);
     }
 
-    /// A hold is over, or will be as soon as the server can be told.
+    /// Removes the progress of a hold that has ended, or whose release is to be sent.
     pub(super) fn by_hold_no_more(&mut self, claim: ClaimKey) {
         self.by_holds.remove(&claim);
     }
@@ -49,7 +49,7 @@ impl Needed {
 }
 
 impl Live {
-    /// Whether nothing may be said that renews the session.
+    /// Whether no command may be sent that renews the session.
     pub(super) fn is_held_back(&self, id: &SessionId, now: Moment) -> bool {
         let is_stalled = self.needed.is_missing(now);
         if self.presence.set_stalled(is_stalled) {
@@ -62,7 +62,7 @@ impl Live {
         is_stalled
     }
 
-    /// If nothing may be said that renews the session: when to look again.
+    /// If no command may be sent that renews the session: when to check again.
     pub(super) fn held_back_until(&self, id: &SessionId, now: Moment) -> Option<Moment> {
         let pause = || (renewal_period(self.presence.window()) / LOOKS_PER_PERIOD).max(SHORTEST_LOOK);
         self.is_held_back(id, now).then(|| now.after(pause()))

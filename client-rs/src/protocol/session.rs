@@ -24,7 +24,7 @@ use crate::validity::{renewal_period, silence_limit};
 const SESSIONS_PER_KEEP_ALIVE: usize = 1000;
 /// Sessions whose renewal is due within this part of their period are renewed together with those that are due now.
 const GATHER_DIVISOR: u32 = 4;
-/// A server that cannot attach a session for now is left after so many tries, if it serves no other session.
+/// The client leaves a server after this number of failed attaches, if it serves no other session.
 const ATTACH_TRIES: u32 = 3;
 
 /// An open session.
@@ -33,26 +33,27 @@ pub(super) struct Live {
     pub(super) presence: Arc<SessionPresence>,
     pub(super) needed: Needed,
     stage: Stage,
-    /// How often it was asked to be attached, its opening included. Servers that are asked count by it, whatever reaches them when.
+    /// The number of requests to attach it, including its opening. By this number servers know the last one, in
+    /// whatever order they receive them.
     attachment: u64,
     /// When the last renewal was sent.
     renewed: Moment,
     /// When the session was attached last.
     attached: Moment,
-    /// When its phase is looked at next: the one timer for that which counts.
+    /// When its phase is checked next: other timers for that have no effect.
     look: Moment,
     refusals: u32,
     backoff: Backoff,
-    /// Boxed: the smallest tree has room for eleven.
+    /// Boxed: the smallest tree has space for eleven.
     pub(super) claims: BTreeMap<ClaimKey, Box<ClaimEntry>>,
     pub(super) turns: Turns,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Not attached to a stream, and no answer to come that would.
+    /// Not attached to a stream, without an attach in progress.
     Detached,
-    /// Asked to be attached.
+    /// An attach was sent.
     Attaching,
     /// Attached to the stream: its answers count.
     Attached,
@@ -70,7 +71,7 @@ impl Live {
 }
 
 impl Engine {
-    /// A session was opened on the stream that there is.
+    /// A session was opened on the current stream.
     pub(super) fn begin_session(
         &mut self,
         id: SessionId,
@@ -135,7 +136,7 @@ impl Engine {
             self.check_phase(id, now);
             return;
         }
-        // A grace that is new may end it earlier.
+        // A new grace may end it earlier.
         self.look_at_change(id, now);
         let held: Vec<u64> = session
             .claims
@@ -158,25 +159,25 @@ impl Engine {
         live.stage = Stage::Detached;
         live.attachment = live.attachment.max(refusal.counted().unwrap_or_default());
         live.refusals += 1;
-        // Whatever the reason: only the session's own deadline ends the trying.
+        // Whatever the reason: only the session's own deadline ends the attempts.
         self.timers.set(now.after(live.backoff.next_pause()), Timer::Attach(id.clone()));
         if live.refusals % ATTACH_TRIES == 0 {
             self.leave_if_idle();
         }
     }
 
-    /// Another server may do what this one cannot; but not at the cost of a session that this one serves.
+    /// Another server may succeed where this one fails; but this one is kept while it serves a session.
     pub(super) fn leave_if_idle(&mut self) {
         if !self.sessions.values().any(Live::is_attached) {
             self.judge(Verdict::Leave);
         }
     }
 
-    /// The stream's answers do not count for the session any more: it has to be attached again.
+    /// The stream's answers no longer apply to the session: it must be attached again.
     pub(super) fn moved(&mut self, id: &SessionId, now: Moment) {
         let Some(live) = self.sessions.get_mut(id).filter(|live| live.is_attached()) else { return };
         live.detach();
-        // At once, unless somebody else attaches it in turn: then not faster than it is renewed.
+        // At once, unless another stream attaches it by turns: then not faster than it is renewed.
         let period = renewal_period(live.presence.window());
         let again =
             if now.since(live.attached) > period { now } else { now.after(live.backoff.next_pause().min(period)) };
@@ -217,13 +218,13 @@ impl Engine {
         for kept in answer.sessions {
             let id: SessionId = kept.session_id.into();
             if let (Some(ttl), None) = (kept.ttl, &kept.refusal) {
-                // Attached since this was sent means that another answer counts.
+                // If the session was attached since this was sent, another answer applies.
                 if let Some(live) = self.sessions.get(&id).filter(|live| live.is_attached()) {
                     let before = live.presence.window();
                     live.presence.renewed(from_wire(ttl), sent, now);
                     let window = live.presence.window();
                     if window < before {
-                        // Less than was reckoned with: so the next renewal is due earlier.
+                        // The next renewal is due earlier than was planned.
                         self.timers.set(sent.after(renewal_period(window)), Timer::Renew(id.clone()));
                     }
                 }
@@ -241,7 +242,7 @@ impl Engine {
         }
     }
 
-    /// Looks at the session's phase when it changes next, unless it is looked at before.
+    /// Schedules a check of the session's phase at its next change, unless an earlier one is scheduled.
     fn look_at_change(&mut self, id: &SessionId, now: Moment) {
         let Some(live) = self.sessions.get_mut(id) else { return };
         if let Some(change) = live.presence.next_change(now).filter(|change| *change < live.look) {
@@ -250,7 +251,7 @@ impl Engine {
         }
     }
 
-    /// It is time to look at the session's phase.
+    /// A check of the session's phase is due.
     pub(super) fn phase_due(&mut self, id: &SessionId, now: Moment) {
         let Some(live) = self.sessions.get_mut(id).filter(|live| live.look <= now) else { return };
         live.look = Moment(Duration::MAX);
@@ -258,7 +259,7 @@ impl Engine {
         self.look_at_change(id, now);
     }
 
-    /// Looks where the session stands, and tells it.
+    /// Checks the session's phase, and publishes it.
     fn check_phase(&mut self, id: &SessionId, now: Moment) {
         let Some(live) = self.sessions.get(id) else { return };
         match live.presence.check(now) {
@@ -266,7 +267,7 @@ impl Engine {
                 tracing::warn!(session = %id, %reason, "the session is lost");
                 let until = now.after(live.presence.ttl());
                 self.lose_session(id, &reason, now);
-                // The server may not have given anything away yet: so that others need not wait for that.
+                // The server may still have the session: closing it saves others from waiting for its end.
                 self.begin_closing(id.clone(), until, None, now);
             }
             SessionState::AtRisk => {
@@ -277,7 +278,7 @@ impl Engine {
         }
     }
 
-    /// The server says that the session has ended.
+    /// The server reports that the session has ended.
     pub(super) fn session_ended(&mut self, id: &SessionId, reason: &LostReason, now: Moment) {
         if self.sessions.contains_key(id) {
             tracing::warn!(session = %id, %reason, "the session has ended");
@@ -287,7 +288,7 @@ impl Engine {
         }
     }
 
-    /// Whether a refusal says that the session is over; then it is.
+    /// Ends the session if a refusal reports its end. Returns whether it did.
     pub(super) fn ended_by_refusal(&mut self, id: &SessionId, refusal: &Refusal, now: Moment) -> bool {
         let reason = match refusal.reason {
             Reason::SessionEnded => match refusal.end_reason() {
@@ -302,19 +303,19 @@ impl Engine {
         true
     }
 
-    /// Ends a session on this side, and all that it holds and waits for.
+    /// Ends a session in this client, with all its holds and waits.
     pub(super) fn lose_session(&mut self, id: &SessionId, reason: &LostReason, now: Moment) {
         let Some(live) = self.sessions.swap_remove(id) else { return };
         live.presence.end(reason.clone());
         for claim in live.claims.into_values() {
             claim.lose(reason);
         }
-        // Somebody may have asked for a new session of this id meanwhile.
+        // A new session of this id may have been requested meanwhile.
         self.send_open(id, now);
     }
 }
 
-/// Whether a session's renewal is due, or will be within so many quarters of its period.
+/// Whether a session's renewal is due within this number of quarters of its period.
 fn is_due(live: &Live, now: Moment, quarters: u32) -> bool {
     let period = renewal_period(live.presence.window());
     live.is_attached() && live.renewed.after(period) <= now.after(period / GATHER_DIVISOR * quarters)

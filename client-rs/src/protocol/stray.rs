@@ -1,4 +1,5 @@
-//! Strays: claims that the server knows of and this client does not. It has given them back, but the database has lost that.
+//! Strays: claims that the server has and this client does not. The client has ended them, but the database has lost
+//! that.
 
 use tenure_proto::v1;
 use tenure_proto::v1::command::Kind;
@@ -9,8 +10,8 @@ use crate::error::{Reason, Refusal};
 use crate::session_id::SessionId;
 
 impl Engine {
-    /// The session was attached: gives back what nobody here holds or asks for. (What is asked for again, the server grants
-    /// anew.)
+    /// The session was attached: ends the claims that this client neither holds nor requests. (Claims that it requests
+    /// are granted again.)
     pub(super) fn give_strays_back(&mut self, id: &SessionId, claims: Vec<v1::Claim>, now: Moment) {
         let Some(live) = self.sessions.get(id) else { return };
         let is_known = |claim: &v1::Claim| live.claims.values().any(|known| *known.spec.names == *claim.names);
@@ -32,7 +33,7 @@ impl Engine {
         }
     }
 
-    /// What a refusal leaves behind is looked at again when the session is attached again.
+    /// A stray whose end was refused is found again when the session is attached again.
     pub(super) fn stray_refused(&mut self, id: &SessionId, refusal: &Refusal, now: Moment) {
         if self.ended_by_refusal(id, refusal, now) {
             return;

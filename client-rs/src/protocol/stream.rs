@@ -1,4 +1,4 @@
-//! One stream: what is said on it, and what the answers will be about.
+//! One stream: the commands to send, and the subjects of those that were sent.
 
 use std::collections::VecDeque;
 
@@ -20,12 +20,12 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// Whose commands are numbered from there on.
+    /// A stream whose commands are numbered after `last_command`.
     pub(super) fn after(last_command: u64) -> Self {
         Self { last_command, sent: HashMap::default(), outgoing: VecDeque::new() }
     }
 
-    /// Sends a command, as a part of this trace. Answers its id.
+    /// Sends a command, as a part of this trace. Returns its id.
     pub(super) fn send(&mut self, kind: Kind, what: What, trace: &Trace, now: Moment) -> u64 {
         self.last_command += 1;
         let id = self.last_command;
@@ -41,7 +41,7 @@ impl Stream {
         id
     }
 
-    /// Ends a command that goes on.
+    /// Cancels a command that is in progress.
     pub(super) fn cancel(&mut self, command_id: u64) {
         self.last_command += 1;
         let kind = Kind::Cancel(v1::CancelCommand { command_id });
@@ -49,7 +49,7 @@ impl Stream {
     }
 }
 
-/// What an answer will be about.
+/// A sent command: its subject, and when it was sent.
 #[derive(Clone, Debug)]
 pub(super) struct Sent {
     pub(super) what: What,

@@ -1,4 +1,4 @@
-//! What is to be done later. Pure: the time is passed in.
+//! Timers. Pure: the time is passed in.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,40 +6,40 @@ use crate::clock::Moment;
 use crate::connection::{ClaimKey, WatchKey};
 use crate::session_id::SessionId;
 
-/// What is due at a moment. Whoever is told checks whether it still is: most are never taken out early.
+/// What is due at a moment. Its handler checks whether it still is, since most timers are never cleared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Timer {
-    /// Ask again to open a session.
+    /// Send the opening of a session again.
     Open(SessionId),
-    /// Stop asking to open a session.
-    OpenGiveUp(SessionId),
-    /// Ask again to attach a session.
+    /// The deadline of an opening.
+    OpenTimeout(SessionId),
+    /// Send the attach of a session again.
     Attach(SessionId),
     /// Renew a session.
     Renew(SessionId),
     /// The phase of a session's validity changes.
     Phase(SessionId),
-    /// Ask again to close a session.
+    /// Send the close of a session again.
     Close(SessionId),
-    /// Tell that a session could not be closed in time.
-    CloseGiveUp(SessionId),
-    /// Stop asking to close a session: it has ended by itself.
+    /// The deadline of a caller that closes a session.
+    CloseTimeout(SessionId),
+    /// Stop closing a session: it has ended by itself.
     CloseForget(SessionId),
-    /// Ask again for what a claim needs.
+    /// Send the command that a claim needs again.
     Claim(SessionId, ClaimKey),
-    /// A claim's wait or its answer's deadline is over.
-    ClaimGiveUp(SessionId, ClaimKey),
-    /// Ask again to watch.
+    /// The end of a claim's wait, or the deadline of its answer.
+    ClaimTimeout(SessionId, ClaimKey),
+    /// Send a watch again.
     Watch(WatchKey),
     /// The answer to a command is overdue: the stream is broken.
     Silence(u64),
-    /// The answer to a command takes long: another server may do better.
+    /// The answer to a command takes long: another server may be faster.
     Slow(u64),
-    /// Stop shutting down.
+    /// The deadline of the shutdown.
     ShutDown,
 }
 
-/// A timer that may be taken out before it is due, because there would be too many of them otherwise.
+/// A timer that may be cleared before it is due, because there would be too many of them otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimerKey {
     Sorted(Moment, u64),
@@ -51,10 +51,10 @@ pub(super) enum TimerKey {
 pub(super) struct Timers {
     due: BTreeMap<(Moment, u64), Timer>,
     count: u64,
-    /// Those of which each is due no earlier than the one before. None where one was taken out; not so the first.
+    /// Timers of which each is due no earlier than the one before. `None` if it was cleared, except for the first.
     line: VecDeque<Option<(Moment, Timer)>>,
     last_in_line: Moment,
-    /// How many have left the line.
+    /// The number of timers that were removed from `line`.
     gone: u64,
 }
 
@@ -65,15 +65,15 @@ impl Timers {
         TimerKey::Sorted(at, self.count)
     }
 
-    /// Sets a timer behind all that were set so. For those that are always as far ahead, which need no sorting: one that would
-    /// be due before the last one is due with it.
+    /// Sets a timer after all that were set in this way. For timers of one constant delay, which need no sorting: one
+    /// that would be due before the last one is due with it.
     pub(super) fn set_in_line(&mut self, at: Moment, timer: Timer) -> TimerKey {
         self.last_in_line = self.last_in_line.max(at);
         self.line.push_back(Some((self.last_in_line, timer)));
         TimerKey::InLine(self.gone + self.line.len() as u64 - 1)
     }
 
-    /// Takes a timer out. It may have been due before.
+    /// Clears a timer, if it has not been due yet.
     pub(super) fn clear(&mut self, key: TimerKey) {
         match key {
             TimerKey::Sorted(at, count) => drop(self.due.remove(&(at, count))),
@@ -107,7 +107,7 @@ impl Timers {
         self.line.front().and_then(Option::as_ref).map(|(at, _)| *at)
     }
 
-    /// Has the line begin with a timer.
+    /// Removes cleared timers from the front of `line`.
     fn close_up(&mut self) {
         while let Some(None) = self.line.front() {
             self.line.pop_front();

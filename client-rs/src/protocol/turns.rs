@@ -1,4 +1,5 @@
-//! The local queue: claims of one session that share a name take turns, because to the server asking twice is asking once.
+//! The local queue: claims of one session that share a name take turns, because to the server a second acquire is a
+//! repetition of the first.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
@@ -7,14 +8,15 @@ use foldhash::HashMap;
 
 use crate::connection::ClaimKey;
 
-/// One line of claims for each name. A claim stands in the lines of all its names from asking until its hold has ended; it
-/// may ask the server when it is first in all of them. All enter their lines at once, so nobody waits in a circle.
+/// One queue of claims for each name. A claim is in the queues of all its names from the request until its hold has
+/// ended; its acquire is sent when it is first in all of them. A claim joins all its queues at once, so there are no
+/// deadlocks.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     lines: HashMap<String, Line>,
 }
 
-/// Mostly there is nobody behind the first, and then there is no list of them either.
+/// Usually no claim is behind the first, and then `behind` has no allocation.
 #[derive(Debug)]
 struct Line {
     first: ClaimKey,
@@ -22,7 +24,7 @@ struct Line {
 }
 
 impl Turns {
-    /// Enters the lines. Answers whether the claim is first in all of them.
+    /// Joins the queues. Returns whether the claim is first in all of them.
     pub(super) fn join(&mut self, claim: ClaimKey, names: &[String]) -> bool {
         let mut is_first = true;
         for name in names {
@@ -39,17 +41,17 @@ impl Turns {
         is_first
     }
 
-    /// Whether a claim that is in its lines is first in all of them.
+    /// Whether a claim is first in all its queues.
     pub(super) fn is_first(&self, claim: ClaimKey, names: &[String]) -> bool {
         names.iter().all(|name| self.lines.get(name).is_some_and(|line| line.first == claim))
     }
 
-    /// The claim that is first in the line of one of these names, if any is.
+    /// The claim that is first in the queue of one of these names, if any is.
     pub(super) fn first_in_way(&self, names: &[String]) -> Option<ClaimKey> {
         names.iter().find_map(|name| self.lines.get(name)).map(|line| line.first)
     }
 
-    /// Leaves the lines. Answers which claims are first in one of them now.
+    /// Leaves the queues. Returns the claims that are now first in one of them.
     pub(super) fn leave(&mut self, claim: ClaimKey, names: &[String]) -> Vec<ClaimKey> {
         let mut next = Vec::new();
         for name in names {

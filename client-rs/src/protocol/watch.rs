@@ -1,4 +1,4 @@
-//! Watches: resumed after the last revision that their reader was told, on whatever stream there is.
+//! Watches: resumed on each stream after the last revision that was delivered to the reader.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tenure_proto::v1;
 use tenure_proto::v1::command::Kind;
-use tenure_proto::v1::watch_response::Kind as Told;
+use tenure_proto::v1::watch_response::Kind as Received;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
@@ -23,13 +23,13 @@ use crate::options::WatchOptions;
 pub(super) struct Watched {
     options: WatchOptions,
     items: mpsc::Sender<Result<WatchEvent>>,
-    /// Shared with the reader: whether to tell when it has caught up.
+    /// Shared with the reader: whether it must send a note when it has caught up.
     paused: Arc<AtomicBool>,
     is_paused: bool,
     command: Option<u64>,
-    /// All up to this revision has been told.
+    /// All up to this revision has been delivered.
     after: u64,
-    /// The parts of a snapshot that have come so far: of a lock that changed meanwhile, what came last.
+    /// The parts of a snapshot received so far; of a lock that changed meanwhile, the last state.
     snapshot: (BTreeMap<String, Lock>, Vec<Group>),
     backoff: Backoff,
 }
@@ -85,7 +85,7 @@ impl Engine {
         }
     }
 
-    /// Ends a watch on the stream. What it still tells is not listened to.
+    /// Ends a watch on the stream. Further messages of it are ignored.
     fn stop_watch(&mut self, command: u64) {
         if let Some(stream) = self.stream.as_mut() {
             stream.sent.remove(&command);
@@ -101,12 +101,12 @@ impl Engine {
         }
     }
 
-    pub(super) fn watch_told(&mut self, key: WatchKey, answer: v1::WatchResponse, now: Moment) {
+    pub(super) fn watch_received(&mut self, key: WatchKey, answer: v1::WatchResponse, now: Moment) {
         let Some(watched) = self.watches.get_mut(&key) else { return };
         let revision = answer.revision;
         watched.backoff.reset();
         let (item, after) = match answer.kind {
-            Some(Told::Snapshot(part)) => {
+            Some(Received::Snapshot(part)) => {
                 watched.snapshot.0.extend(part.locks.into_iter().map(|lock| (lock.name.clone(), Lock::from(lock))));
                 watched.snapshot.1.extend(part.groups.into_iter().map(Group::from));
                 if part.more {
@@ -116,14 +116,14 @@ impl Engine {
                 let locks = locks.into_values().collect();
                 (WatchEvent::Snapshot { locks, groups, revision }, revision)
             }
-            Some(Told::Events(told)) => {
-                let events = told.events.into_iter().flat_map(Event::of_each_lock).collect();
-                let group_events = told.group_events.into_iter().map(GroupEvent::from).collect();
-                let groups = told.groups.into_iter().map(Group::from).collect();
+            Some(Received::Events(batch)) => {
+                let events = batch.events.into_iter().flat_map(Event::of_each_lock).collect();
+                let group_events = batch.group_events.into_iter().map(GroupEvent::from).collect();
+                let groups = batch.groups.into_iter().map(Group::from).collect();
                 (WatchEvent::Events { events, group_events, groups, revision }, revision)
             }
-            Some(Told::Progress(_)) | None => (WatchEvent::Progress { revision }, revision),
-            Some(Told::HistoryGone(gone)) => {
+            Some(Received::Progress(_)) | None => (WatchEvent::Progress { revision }, revision),
+            Some(Received::HistoryGone(gone)) => {
                 watched.snapshot = Default::default();
                 (WatchEvent::HistoryGone { cause: gone.cause().into() }, 0)
             }
@@ -135,14 +135,14 @@ impl Engine {
         }
     }
 
-    /// Stops a watch whose reader is behind: nothing may pile up here, and the other answers must not wait. What could not
-    /// be told now is asked for again later.
+    /// Stops a watch whose reader is behind: its messages must not accumulate, and other answers must not wait. The
+    /// watch is resumed later, after the last delivered revision.
     fn pause_watch(&mut self, key: WatchKey, now: Moment) {
         let Some(watched) = self.watches.get_mut(&key) else { return };
         watched.is_paused = true;
         watched.snapshot = Default::default();
         watched.paused.store(true, Ordering::SeqCst);
-        // The reader may have emptied the queue just before it could see that it should tell.
+        // The reader may have emptied the queue just before it could see `paused`.
         let is_drained = watched.items.capacity() == watched.items.max_capacity();
         if let Some(command) = watched.command.take() {
             self.stop_watch(command);
@@ -160,8 +160,8 @@ impl Engine {
             self.timers.set(now.after(watched.backoff.next_pause()), Timer::Watch(key));
             return;
         }
-        // The sender goes with the entry, which ends the stream. A reader that is behind so far that there is no room for the
-        // reason sees only the end.
+        // The sender is dropped with the entry, which ends the stream. A reader whose queue is full sees only the end,
+        // without the reason.
         if let Some(watched) = self.watches.remove(&key) {
             let _ = watched.items.try_send(Err(refusal.into()));
         }

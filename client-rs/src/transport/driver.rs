@@ -1,4 +1,5 @@
-//! The connection's task: owns the stream, carries between it and the engine, and goes to the next server when it fails.
+//! The connection's task: owns the stream, passes messages between it and the engine, and connects to the next server
+//! when it fails.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -22,25 +23,25 @@ use crate::error::{Error, Result};
 use crate::options::ClientOptions;
 use crate::protocol::{Engine, Verdict};
 
-/// Pauses between failed rounds of connecting: from this ...
+/// Pauses between failed rounds of connection attempts: from this ...
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// ... to this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// A connection that lasted shorter than this is not followed by another without a pause.
+/// After a connection that was shorter than this, there is a pause before the next one.
 const SHORT_LIVED: Duration = Duration::from_millis(500);
-/// How long a stream that is left is kept while the sessions come over to the new one.
+/// How long an old stream is kept while the sessions are attached to the new one.
 const OVERLAP: Duration = Duration::from_secs(5);
 /// The most commands in one message: the contract's bound.
 const COMMANDS_PER_MESSAGE: usize = 1000;
-/// After so many messages from the server something else has its turn.
+/// After this number of messages from the server, other events have their turn.
 const MESSAGES_PER_TURN: usize = 64;
-/// At most so many requests, and those that came meanwhile, are taken in at once.
+/// The number of requests processed at once, apart from those that arrive meanwhile.
 const REQUESTS_PER_TURN: usize = 256;
-/// The timers of the runtime stop in suspend: after so long the clock is looked at whatever they say.
-const LONGEST_NAP: Duration = Duration::from_secs(1);
-/// How long sessions may take to be closed after the last handle to the client is gone.
-const LAST_WORDS: Duration = Duration::from_secs(2);
-/// The next endpoint is tried after this part of the shortest time for which a renewal is good, at the latest.
+/// The runtime's timers stop during suspend, so the clock is read at least this often.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+/// How long closing the sessions may take after the last handle to the client is dropped.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The next endpoint is tried at the latest after this part of the shortest time for which a renewal is valid.
 const STAGGER_DIVISOR: u32 = 12;
 
 type Dialling = Pin<Box<dyn Future<Output = Result<Dialled>> + Send>>;
@@ -52,13 +53,13 @@ struct Task {
     engine: Engine,
     requests: Option<mpsc::Sender<StreamRequest>>,
     responses: Option<Streaming<StreamResponse>>,
-    /// The stream that was left, until the sessions have come over or this moment has passed.
+    /// The old stream, until all sessions are attached to the new one or this moment has passed.
     parked: Option<(mpsc::Sender<StreamRequest>, Streaming<StreamResponse>, Moment)>,
     dialling: Option<Dialling>,
     next_endpoint: usize,
     connected_at: Option<Moment>,
     backoff: Backoff,
-    line: watch::Sender<Result<Wire>>,
+    wire: watch::Sender<Result<Wire>>,
 }
 
 /// Starts the task of a new connection.
@@ -71,9 +72,9 @@ pub(crate) fn start(options: ClientOptions, connector: Arc<dyn Connector>) -> Re
     Ok(connection)
 }
 
-/// Runs until the client is shut down or the last handle to it is gone.
+/// Runs until the client is shut down or the last handle to it is dropped.
 async fn run(connector: Arc<dyn Connector>, servers: Vec<Uri>, options: ClientOptions, inbox: Inbox) {
-    let Inbox { mut requests, mut notes, line } = inbox;
+    let Inbox { mut requests, mut notes, wire } = inbox;
     let mut task = Task {
         next_endpoint: rand::rng().random_range(0..servers.len().max(1)),
         connector,
@@ -86,14 +87,14 @@ async fn run(connector: Arc<dyn Connector>, servers: Vec<Uri>, options: ClientOp
         dialling: None,
         connected_at: None,
         backoff: Backoff::new(FIRST_PAUSE, LONGEST_PAUSE),
-        line,
+        wire,
     };
     task.start_dialling();
     let mut has_handles = true;
     let mut asked = Vec::new();
     loop {
-        // First what has come already: an answer that is here is not overdue.
-        task.receive_what_is_there();
+        // Received messages come first: an answer that has arrived is not overdue.
+        task.receive_arrived();
         let now = clock::now();
         task.engine.due(now);
         task.follow_verdict();
@@ -102,11 +103,12 @@ async fn run(connector: Arc<dyn Connector>, servers: Vec<Uri>, options: ClientOp
             break;
         }
         let nap = task.nap(now);
+        let accepts_requests = has_handles && task.engine.has_space();
         tokio::select! {
-            count = requests.recv_many(&mut asked, REQUESTS_PER_TURN), if has_handles && task.engine.has_room() => match count {
+            count = requests.recv_many(&mut asked, REQUESTS_PER_TURN), if accepts_requests => match count {
                 1.. => {
-                    // Those who were answered by the same message ask for the next thing at the same time: what they ask
-                    // for goes out in the same message too.
+                    // Callers that were answered by one message send their next requests at the same time. After a
+                    // yield these are sent in one message, too.
                     yield_now().await;
                     requests.recv_many(&mut asked, REQUESTS_PER_TURN).now_or_never();
                     let now = clock::now();
@@ -120,7 +122,7 @@ async fn run(connector: Arc<dyn Connector>, servers: Vec<Uri>, options: ClientOp
                     while let Ok(note) = notes.try_recv() {
                         task.engine.note(note, now);
                     }
-                    task.engine.shut_down(now.after(LAST_WORDS), None, now);
+                    task.engine.shut_down(now.after(CLOSE_TIMEOUT), None, now);
                 }
             },
             Some(note) = notes.recv() => {
@@ -131,11 +133,11 @@ async fn run(connector: Arc<dyn Connector>, servers: Vec<Uri>, options: ClientOp
                 }
             }
             response = next_response(&mut task.responses) => task.received(response),
-            permit = room(&task.requests), if task.engine.has_outgoing() => match permit {
+            permit = reserve(&task.requests), if task.engine.has_outgoing() => match permit {
                 Some(permit) => {
                     permit.send(StreamRequest { commands: task.engine.take_outgoing(COMMANDS_PER_MESSAGE) });
                 }
-                None => task.hang_up("the connection broke".to_owned()),
+                None => task.disconnect("the connection broke".to_owned()),
             },
             dialled = finish(&mut task.dialling) => task.dialled(dialled),
             () = sleep(nap) => {}
@@ -144,7 +146,7 @@ async fn run(connector: Arc<dyn Connector>, servers: Vec<Uri>, options: ClientOp
 }
 
 impl Task {
-    fn receive_what_is_there(&mut self) {
+    fn receive_arrived(&mut self) {
         for _ in 0..MESSAGES_PER_TURN {
             let Some(response) = next_response(&mut self.responses).now_or_never() else { return };
             self.received(response);
@@ -154,8 +156,8 @@ impl Task {
     fn received(&mut self, response: Result<Option<StreamResponse>, Status>) {
         match response {
             Ok(Some(response)) => self.engine.received(response, clock::now()),
-            Ok(None) => self.hang_up("the server ended the stream".to_owned()),
-            Err(status) => self.hang_up(status.message().to_owned()),
+            Ok(None) => self.disconnect("the server ended the stream".to_owned()),
+            Err(status) => self.disconnect(status.message().to_owned()),
         }
     }
 
@@ -192,8 +194,8 @@ impl Task {
     /// The endpoints in the order in which to try them.
     fn order(&self) -> Vec<usize> {
         let count = self.servers.len();
-        // The one that the stream is connected to comes last; while that stream is only to be left, it is not
-        // tried, unless there is no other.
+        // The endpoint of the current stream comes last; while that stream is still open, it is not tried, unless there
+        // is no other.
         let others = if self.requests.is_some() && count > 1 { count - 1 } else { count };
         (0..others).map(|step| (self.next_endpoint + step) % count).collect()
     }
@@ -212,13 +214,13 @@ impl Task {
                 self.connected_at = Some(now);
                 self.requests = Some(dialled.requests);
                 self.responses = Some(dialled.responses);
-                drop(self.line.send_replace(Ok(dialled.wire)));
+                drop(self.wire.send_replace(Ok(dialled.wire)));
                 self.engine.connected(now);
             }
             Err(error) => {
                 tracing::warn!(%error, "no server can be reached");
                 if self.requests.is_none() {
-                    drop(self.line.send_replace(Err(error.clone())));
+                    drop(self.wire.send_replace(Err(error.clone())));
                     self.engine.trouble(error, now);
                 }
                 let pause = self.backoff.next_pause();
@@ -229,17 +231,17 @@ impl Task {
 
     fn follow_verdict(&mut self) {
         match self.engine.take_verdict() {
-            Some(Verdict::Broken) => self.hang_up("the server did not answer".to_owned()),
+            Some(Verdict::Broken) => self.disconnect("the server did not answer".to_owned()),
             Some(Verdict::Leave) => self.start_dialling(),
             None => {}
         }
     }
 
-    fn hang_up(&mut self, problem: String) {
+    fn disconnect(&mut self, problem: String) {
         tracing::warn!(problem, "the stream broke");
         self.requests = None;
         self.responses = None;
-        drop(self.line.send_replace(Err(Error::Unavailable(problem.clone()))));
+        drop(self.wire.send_replace(Err(Error::Unavailable(problem.clone()))));
         self.engine.disconnected(problem);
         self.start_dialling();
     }
@@ -252,7 +254,7 @@ impl Task {
 
     fn nap(&self, now: Moment) -> Duration {
         let deadlines = self.engine.next_deadline().into_iter().chain(self.parked.as_ref().map(|(.., until)| *until));
-        deadlines.min().map_or(LONGEST_NAP, |deadline| deadline.since(now)).min(LONGEST_NAP)
+        deadlines.min().map_or(LONGEST_SLEEP, |deadline| deadline.since(now)).min(LONGEST_SLEEP)
     }
 }
 
@@ -264,15 +266,15 @@ async fn next_response(responses: &mut Option<Streaming<StreamResponse>>) -> Res
     }
 }
 
-/// Room for a message, if there is a stream; none if it broke.
-async fn room(requests: &Option<mpsc::Sender<StreamRequest>>) -> Option<mpsc::OwnedPermit<StreamRequest>> {
+/// A permit to send a message, if there is a stream; `None` if it broke.
+async fn reserve(requests: &Option<mpsc::Sender<StreamRequest>>) -> Option<mpsc::OwnedPermit<StreamRequest>> {
     match requests {
         Some(requests) => requests.clone().reserve_owned().await.ok(),
         None => std::future::pending().await,
     }
 }
 
-/// The result of connecting, if that is under way.
+/// The result of the connection attempt, if one is in progress.
 async fn finish(dialling: &mut Option<Dialling>) -> Result<Dialled> {
     match dialling {
         Some(dialling) => dialling.await,
