@@ -110,13 +110,13 @@ pub(super) fn not_allowed(identity: &str, verb: Verb, name: &str, namespace: &st
 }
 
 /// The caller that opened a stream, for all requests on it.
-pub(crate) struct Speaker {
+pub(crate) struct StreamCaller {
     caller: Arc<Caller>,
     principal: Principal,
     changes: watch::Receiver<()>,
 }
 
-impl Speaker {
+impl StreamCaller {
     pub(crate) fn new(caller: Arc<Caller>) -> Self {
         let changes = caller.changes();
         Self { principal: Principal::of(&caller), caller, changes }

@@ -22,7 +22,7 @@ use tonic::server::NamedService;
 use tower::Service;
 
 use super::Api;
-use super::authorize::Speaker;
+use super::authorize::StreamCaller;
 use super::framing::{self, Requests};
 use super::status::{self, rejected};
 use crate::auth::Caller;
@@ -96,11 +96,11 @@ async fn run(
     mut requests: Requests<v1::KeepAliveRequest>,
     sender: mpsc::Sender<Result<v1::KeepAliveResponse, Status>>,
 ) {
-    let mut speaker = Speaker::new(Arc::new(caller.clone()));
+    let mut stream_caller = StreamCaller::new(Arc::new(caller.clone()));
     let answer_all = async {
         while let Some(request) = requests.next().await {
             let answer = match request {
-                Ok(request) => match speaker.admit(request) {
+                Ok(request) => match stream_caller.admit(request) {
                     Ok(asked) => Api::keep_alive(&api, asked).await,
                     Err(status) => Err(status),
                 }

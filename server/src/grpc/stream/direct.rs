@@ -176,7 +176,7 @@ impl Connection {
         if !shed.is_empty() {
             // Thousands may be in one message: the refusal is made once.
             let overloaded = status::refusal(&rejected(Rejection::Overloaded));
-            let refusals = self.speaker.caller().refusals();
+            let refusals = self.stream_caller.caller().refusals();
             let shed = shed.into_iter().map(|id| {
                 refusals.count(overloaded.reason.clone(), None);
                 answer(id, Answered::Refusal(overloaded.clone()))
@@ -239,7 +239,7 @@ impl Connection {
         for (id, direct, told) in told {
             let answer = match (told, direct.asked) {
                 (Err(rejection), _) => {
-                    self.speaker.caller().note_rejection(&rejection);
+                    self.stream_caller.caller().note_rejection(&rejection);
                     self.refusal(id, &rejected(rejection))
                 }
                 (Ok(decided), Asked::Release) => {
@@ -276,7 +276,7 @@ impl Connection {
     }
 
     fn refusal(&self, id: u64, status: &Status) -> v1::Answer {
-        answer(id, Answered::Refusal(status::counted(status, self.speaker.caller().refusals())))
+        answer(id, Answered::Refusal(status::counted(status, self.stream_caller.caller().refusals())))
     }
 
     /// The command that this tag was given to; none if it was answered already, as overdue: what was granted by it is undone.

@@ -31,7 +31,7 @@ use self::ending::{Ending, first_ending};
 use self::notice::notice_of;
 use self::outbox::Outbox;
 use self::task::{Job, LargeAnswers, Replies, Reply, Task};
-use super::authorize::{Principal, Speaker};
+use super::authorize::{Principal, StreamCaller};
 use super::framing::Requests;
 use super::sessions::keep_all;
 use super::status::{self, invalid, not_now, rejected};
@@ -72,7 +72,7 @@ struct Connection {
     api: Api,
     id: StreamId,
     node_ended: CancellationToken,
-    speaker: Speaker,
+    stream_caller: StreamCaller,
     outbox: Outbox,
     notices: NoticeSender,
     told: mpsc::Receiver<Box<Notice>>,
@@ -108,7 +108,7 @@ impl Connection {
         Self {
             id: node.next_stream(),
             node_ended: node.cancel.clone(),
-            speaker: Speaker::new(caller),
+            stream_caller: StreamCaller::new(caller),
             api,
             outbox,
             notices,
@@ -127,7 +127,7 @@ impl Connection {
 
     /// Runs until the stream ends. If the client goes away without a word, this is dropped.
     async fn run(mut self, mut requests: Requests<v1::StreamRequest>) -> Status {
-        let (draining, caller) = (self.api.draining().clone(), self.speaker.caller().clone());
+        let (draining, caller) = (self.api.draining().clone(), self.stream_caller.caller().clone());
         let mut ending = first_ending(self.node_ended.clone(), draining, self.notices.closed().clone(), caller);
         let mut look = tokio::time::interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -279,16 +279,18 @@ impl Connection {
         }
         let call = spans::command(&kind, &command.traceparent);
         let added = match kind {
-            Commanded::Acquire(request) if request.ttl.is_none() => match self.speaker.admit(request) {
+            Commanded::Acquire(request) if request.ttl.is_none() => match self.stream_caller.admit(request) {
                 Ok(asked) => self.add_acquire(round, id, asked, &call).await,
                 Err(status) => Err(status),
             },
-            Commanded::Release(request) if self.listens(&request.namespace) => match self.speaker.admit(request) {
-                Ok(asked) => self.add_release(round, id, asked, &call).await,
-                Err(status) => Err(status),
-            },
+            Commanded::Release(request) if self.listens(&request.namespace) => {
+                match self.stream_caller.admit(request) {
+                    Ok(asked) => self.add_release(round, id, asked, &call).await,
+                    Err(status) => Err(status),
+                }
+            }
             Commanded::CancelAcquire(request) if self.listens(&request.namespace) => {
-                match self.speaker.admit(request) {
+                match self.stream_caller.admit(request) {
                     Ok(asked) => self.add_cancel(round, id, asked, &call).await,
                     Err(status) => Err(status),
                 }
@@ -312,7 +314,7 @@ impl Connection {
 
     /// Renews sessions that are attached to this stream.
     async fn keep_alive(&mut self, request: v1::KeepAliveRequest) -> Result<v1::KeepAliveResponse, Status> {
-        let (request, principal) = self.speaker.admit(request)?.into_parts();
+        let (request, principal) = self.stream_caller.admit(request)?.into_parts();
         validate::session_ids(&request.session_ids)?;
         let name = validate::namespace(&request.namespace)?;
         match self.namespaces.get(name) {
@@ -340,7 +342,7 @@ impl Connection {
             _ => &mut self.replies,
         };
         let (replies, large_answers) = (replies.clone(), self.large_answers.clone());
-        let (api, caller) = (self.api.clone(), self.speaker.caller().clone());
+        let (api, caller) = (self.api.clone(), self.stream_caller.caller().clone());
         let task = Task { api, caller, stream: self.id, id, replies, cancel, large_answers };
         tokio::spawn(task.run(job, call));
     }
@@ -361,10 +363,10 @@ impl Connection {
     /// Takes notices in the namespace of a command that attaches a session.
     async fn listen_for(&mut self, kind: &Commanded) -> Result<(), Status> {
         let (asked, namespace) = match kind {
-            Commanded::OpenSession(request) => (self.speaker.check(request), &request.namespace),
-            Commanded::AttachSession(request) => (self.speaker.check(request), &request.namespace),
-            Commanded::Acquire(request) => (self.speaker.check(request), &request.namespace),
-            Commanded::JoinGroup(request) => (self.speaker.check(request), &request.namespace),
+            Commanded::OpenSession(request) => (self.stream_caller.check(request), &request.namespace),
+            Commanded::AttachSession(request) => (self.stream_caller.check(request), &request.namespace),
+            Commanded::Acquire(request) => (self.stream_caller.check(request), &request.namespace),
+            Commanded::JoinGroup(request) => (self.stream_caller.check(request), &request.namespace),
             _ => return Ok(()),
         };
         self.listen(&asked?, validate::namespace(namespace)?).await.map(drop)
@@ -391,7 +393,7 @@ impl Connection {
     }
 
     fn refuse(&self, id: u64, status: &Status) {
-        self.send(id, Answered::Refusal(status::counted(status, self.speaker.caller().refusals())));
+        self.send(id, Answered::Refusal(status::counted(status, self.stream_caller.caller().refusals())));
     }
 }
 
