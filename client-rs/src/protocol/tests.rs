@@ -58,7 +58,7 @@ impl Bench {
         bench
     }
 
-    /// Lets time pass, doing what is due when it is.
+    /// Lets time pass, with each timer executed when it is due.
     fn pass(&mut self, while_: Duration) {
         let until = self.now.after(while_);
         while let Some(next) = self.engine.next_deadline().filter(|next| *next <= until) {
@@ -68,25 +68,25 @@ impl Bench {
         self.now = until;
     }
 
-    fn said(&mut self) -> Vec<(u64, Commanded)> {
+    fn sent(&mut self) -> Vec<(u64, Commanded)> {
         let commands = self.engine.take_outgoing(usize::MAX);
         commands.into_iter().filter_map(|command| Some((command.id, command.kind?))).collect()
     }
 
-    /// The only thing said.
-    fn said_once(&mut self) -> (u64, Commanded) {
-        let mut said = self.said();
-        assert_eq!(said.len(), 1, "{said:?}");
-        said.remove(0)
+    /// The only command sent.
+    fn sent_one(&mut self) -> (u64, Commanded) {
+        let mut sent = self.sent();
+        assert_eq!(sent.len(), 1, "{sent:?}");
+        sent.remove(0)
     }
 
-    fn hear(&mut self, id: u64, kind: Answered) {
+    fn receive(&mut self, id: u64, kind: Answered) {
         let answers = vec![v1::Answer { id, kind: Some(kind) }];
         self.engine.received(v1::StreamResponse { answers }, self.now);
     }
 
     fn refuse(&mut self, id: u64, reason: &str) {
-        self.hear(id, Answered::Refusal(v1::Refusal { reason: reason.to_owned(), ..Default::default() }));
+        self.receive(id, Answered::Refusal(v1::Refusal { reason: reason.to_owned(), ..Default::default() }));
     }
 
     /// Passes the notes of dropped handles to the engine.
@@ -103,9 +103,9 @@ impl Bench {
     fn session_with(&mut self, id: &str, options: SessionOptions, granted: v1::Session) -> Session {
         let grace = options.disconnect_grace.map(to_wire);
         let mut answer = self.opening(id, options);
-        let (command, kind) = self.said_once();
+        let (command, kind) = self.sent_one();
         assert!(matches!(kind, Commanded::OpenSession(request) if request.disconnect_grace == grace));
-        self.hear(command, Answered::OpenSession(Box::new(v1::OpenSessionResponse { session: Some(granted) })));
+        self.receive(command, Answered::OpenSession(Box::new(v1::OpenSessionResponse { session: Some(granted) })));
         Session::of(&Arc::new(answer.try_recv().unwrap().unwrap()))
     }
 
@@ -144,8 +144,8 @@ impl Bench {
 
     fn hold(&mut self, session: &Session, token: u64) -> Guard {
         let (_, mut answer) = self.acquire(session, Wait::Forever);
-        let (command, _) = self.said_once();
-        self.hear(command, acquired(token));
+        let (command, _) = self.sent_one();
+        self.receive(command, acquired(token));
         guard_of(&mut answer)
     }
 
@@ -201,9 +201,9 @@ fn sessions_are_renewed_together_at_a_third_of_the_ttl() {
     bench.pass(Duration::from_millis(50));
     let _second = bench.session("b");
     bench.pass(Duration::from_millis(349));
-    assert!(bench.said().is_empty());
+    assert!(bench.sent().is_empty());
     bench.pass(Duration::from_millis(1));
-    let (_, Commanded::KeepAlive(request)) = bench.said_once() else { panic!("no keep-alive") };
+    let (_, Commanded::KeepAlive(request)) = bench.sent_one() else { panic!("no keep-alive") };
     let mut ids = request.session_ids;
     ids.sort();
     assert_eq!(ids, ["a", "b"]);
@@ -218,13 +218,13 @@ fn server_that_does_not_answer_a_renewal_is_left_in_time() {
     bench.pass(Duration::from_millis(1));
     assert_eq!(bench.engine.take_verdict(), Some(Verdict::Broken));
     bench.reconnect();
-    let (command, kind) = bench.said_once();
+    let (command, kind) = bench.sent_one();
     assert!(matches!(kind, Commanded::AttachSession(_)));
-    bench.hear(command, attached("a", &[], 1));
+    bench.receive(command, attached("a", &[], 1));
     // Counted from the sending of the attach.
     assert_eq!(session.presence().until(), bench.now.after(Duration::from_millis(1_128)));
     bench.pass(Duration::from_millis(400));
-    assert!(matches!(bench.said_once(), (_, Commanded::KeepAlive(_))));
+    assert!(matches!(bench.sent_one(), (_, Commanded::KeepAlive(_))));
 }
 
 #[test]
@@ -233,17 +233,17 @@ fn session_lives_by_renewals_and_ends_after_silence() {
     let session = bench.session("a");
     for _ in 0..50 {
         bench.pass(Duration::from_millis(400));
-        let (command, _) = bench.said_once();
-        bench.hear(command, kept("a"));
+        let (command, _) = bench.sent_one();
+        bench.receive(command, kept("a"));
     }
     let until = session.presence().until();
     assert_eq!(until, bench.now.after(Duration::from_millis(1_128)));
     bench.engine.disconnected("gone".to_owned());
     bench.pass(Duration::from_millis(1_128));
     assert!(!session.is_valid());
-    // It is closed as soon as that can be said.
+    // It is closed on the next stream.
     bench.engine.connected(bench.now);
-    assert!(matches!(bench.said_once(), (_, Commanded::CloseSession(_))));
+    assert!(matches!(bench.sent_one(), (_, Commanded::CloseSession(_))));
 }
 
 #[test]
@@ -251,12 +251,12 @@ fn session_with_a_shorter_ttl_is_renewed_earlier() {
     let mut bench = Bench::new();
     let session = bench.session("a");
     bench.pass(Duration::from_millis(400));
-    let (command, _) = bench.said_once();
+    let (command, _) = bench.sent_one();
     let until = session.presence().until();
-    bench.hear(command, kept_for("a", Duration::from_millis(300)));
+    bench.receive(command, kept_for("a", Duration::from_millis(300)));
     assert_eq!(session.presence().until(), until, "what was promised before still stands");
     bench.pass(Duration::from_millis(100));
-    assert!(matches!(bench.said_once(), (_, Commanded::KeepAlive(_))));
+    assert!(matches!(bench.sent_one(), (_, Commanded::KeepAlive(_))));
 }
 
 #[test]
@@ -265,17 +265,17 @@ fn hold_unknown_to_the_server_is_lost_on_attaching() {
     let session = bench.session("a");
     let guard = bench.hold(&session, 7);
     bench.reconnect();
-    let (command, _) = bench.said_once();
-    bench.hear(command, attached("a", &[7], 9));
+    let (command, _) = bench.sent_one();
+    bench.receive(command, attached("a", &[7], 9));
     assert!(guard.is_valid());
     // A state from before the grant says nothing about it.
     bench.reconnect();
-    let (command, _) = bench.said_once();
-    bench.hear(command, attached("a", &[], 6));
+    let (command, _) = bench.sent_one();
+    bench.receive(command, attached("a", &[], 6));
     assert!(guard.is_valid());
     bench.reconnect();
-    let (command, _) = bench.said_once();
-    bench.hear(command, attached("a", &[], 9));
+    let (command, _) = bench.sent_one();
+    bench.receive(command, attached("a", &[], 9));
     assert_eq!(guard.lost_reason(), Some(LostReason::Forgotten));
     assert!(session.is_valid());
 }
@@ -285,15 +285,15 @@ fn waiting_acquire_is_repeated_with_the_rest_of_its_wait() {
     let mut bench = Bench::new();
     let session = bench.session("a");
     let (_, mut answer) = bench.acquire(&session, Wait::AtMost(Duration::from_secs(1)));
-    let (_, Commanded::Acquire(request)) = bench.said_once() else { panic!("no acquire") };
+    let (_, Commanded::Acquire(request)) = bench.sent_one() else { panic!("no acquire") };
     assert_eq!(request.wait, Some(to_wire(Duration::from_secs(1))));
     bench.pass(Duration::from_millis(300));
     bench.reconnect();
-    let (attach, _) = bench.said_once();
-    bench.hear(attach, attached("a", &[], 1));
-    let (command, Commanded::Acquire(request)) = bench.said_once() else { panic!("no acquire") };
+    let (attach, _) = bench.sent_one();
+    bench.receive(attach, attached("a", &[], 1));
+    let (command, Commanded::Acquire(request)) = bench.sent_one() else { panic!("no acquire") };
     assert_eq!(request.wait, Some(to_wire(Duration::from_millis(700))));
-    bench.hear(command, acquired(3));
+    bench.receive(command, acquired(3));
     assert_eq!(guard_of(&mut answer).token(), 3);
 }
 
@@ -302,20 +302,20 @@ fn cancelled_acquire_ends_before_it_is_withdrawn() {
     let mut bench = Bench::new();
     let session = bench.session("a");
     let (claim, answer) = bench.acquire(&session, Wait::Forever);
-    let (acquire, _) = bench.said_once();
+    let (acquire, _) = bench.sent_one();
     drop(answer);
     bench.engine.note(Note::ClaimDropped { session: session.handle().id.clone(), claim }, bench.now);
-    let (_, Commanded::Cancel(cancel)) = bench.said_once() else { panic!("no cancel") };
+    let (_, Commanded::Cancel(cancel)) = bench.sent_one() else { panic!("no cancel") };
     assert_eq!(cancel.command_id, acquire);
     let (_, mut next) = bench.acquire(&session, Wait::Forever);
-    assert!(bench.said().is_empty(), "the next one waits for its turn");
+    assert!(bench.sent().is_empty(), "the next one waits for its turn");
     // It was granted meanwhile.
-    bench.hear(acquire, acquired(3));
-    let (withdrawal, kind) = bench.said_once();
+    bench.receive(acquire, acquired(3));
+    let (withdrawal, kind) = bench.sent_one();
     assert!(matches!(kind, Commanded::CancelAcquire(_)));
-    bench.hear(withdrawal, Answered::CancelAcquire(v1::CancelAcquireResponse { revision: 4 }));
-    let (command, _) = bench.said_once();
-    bench.hear(command, acquired(5));
+    bench.receive(withdrawal, Answered::CancelAcquire(v1::CancelAcquireResponse { revision: 4 }));
+    let (command, _) = bench.sent_one();
+    bench.receive(command, acquired(5));
     assert_eq!(guard_of(&mut next).token(), 5);
 }
 
@@ -324,11 +324,11 @@ fn undelivered_grant_is_released() {
     let mut bench = Bench::new();
     let session = bench.session("a");
     let (_, answer) = bench.acquire(&session, Wait::Forever);
-    let (command, _) = bench.said_once();
+    let (command, _) = bench.sent_one();
     drop(answer);
-    bench.hear(command, acquired(3));
+    bench.receive(command, acquired(3));
     bench.take_notes();
-    let (_, Commanded::Release(request)) = bench.said_once() else { panic!("no release") };
+    let (_, Commanded::Release(request)) = bench.sent_one() else { panic!("no release") };
     assert_eq!(request.token, 3);
 }
 
@@ -344,13 +344,13 @@ fn transient_rejection_is_retried_until_the_deadline() {
             break outcome;
         }
         assert!(bench.now.since(asked) <= CALL, "no answer after {tries} tries");
-        for (id, kind) in bench.said() {
+        for (id, kind) in bench.sent() {
             match kind {
                 Commanded::Acquire(_) => {
                     tries += 1;
                     bench.refuse(id, "STORE_UNAVAILABLE");
                 }
-                Commanded::KeepAlive(_) => bench.hear(id, kept("a")),
+                Commanded::KeepAlive(_) => bench.receive(id, kept("a")),
                 _ => {}
             }
         }
@@ -367,16 +367,16 @@ fn moved_session_is_attached_again_and_old_replies_are_ignored() {
     let mut bench = Bench::new();
     let session = bench.session("a");
     bench.pass(Duration::from_millis(400));
-    let (renewal, _) = bench.said_once();
+    let (renewal, _) = bench.sent_one();
     let until = session.presence().until();
     bench.pass(Duration::from_millis(10));
-    bench.hear(0, Answered::SessionMoved(v1::SessionMoved { session_id: "a".into() }));
-    bench.hear(renewal, kept("a"));
+    bench.receive(0, Answered::SessionMoved(v1::SessionMoved { session_id: "a".into() }));
+    bench.receive(renewal, kept("a"));
     assert_eq!(session.presence().until(), until);
     bench.pass(Duration::from_millis(1));
-    let (command, kind) = bench.said_once();
+    let (command, kind) = bench.sent_one();
     assert!(matches!(kind, Commanded::AttachSession(_)));
-    bench.hear(command, attached("a", &[], 2));
+    bench.receive(command, attached("a", &[], 2));
     assert!(session.presence().until() > until);
 }
 
@@ -386,12 +386,12 @@ fn departing_server_is_left() {
         let mut bench = Bench::new();
         let session = bench.session("a");
         let _answer = bench.acquire(&session, Wait::Forever);
-        let (command, _) = bench.said_once();
+        let (command, _) = bench.sent_one();
         bench.refuse(command, reason);
         assert_eq!(bench.engine.take_verdict(), Some(Verdict::Leave), "{reason}");
     }
     let mut bench = Bench::new();
-    bench.hear(0, Answered::GoingAway(v1::GoingAway::default()));
+    bench.receive(0, Answered::GoingAway(v1::GoingAway::default()));
     assert_eq!(bench.engine.take_verdict(), Some(Verdict::Leave));
     assert!(bench.engine.is_settled());
 }
@@ -404,20 +404,20 @@ fn watch_of_a_slow_reader_pauses_and_resumes_without_gaps() {
     let options = WatchOptions::names(["job"]).after_revision(4);
     let started = Note::WatchStarted { watch: WatchKey(1), options, items, paused };
     bench.engine.note(started, bench.now);
-    let (command, _) = bench.said_once();
+    let (command, _) = bench.sent_one();
     let events = |revision| {
         let kind = Some(v1::watch_response::Kind::Events(v1::Events::default()));
         Answered::Watch(v1::WatchResponse { revision, kind })
     };
-    bench.hear(command, events(5));
-    bench.hear(command, events(6));
-    let (_, Commanded::Cancel(cancel)) = bench.said_once() else { panic!("no cancel") };
+    bench.receive(command, events(5));
+    bench.receive(command, events(6));
+    let (_, Commanded::Cancel(cancel)) = bench.sent_one() else { panic!("no cancel") };
     assert_eq!(cancel.command_id, command);
-    bench.hear(command, events(7));
+    bench.receive(command, events(7));
     assert!(matches!(reader.try_recv(), Ok(Ok(WatchEvent::Events { revision: 5, .. }))));
     assert!(reader.try_recv().is_err());
     bench.engine.note(Note::WatchDrained { watch: WatchKey(1) }, bench.now);
-    let (_, Commanded::Watch(request)) = bench.said_once() else { panic!("no watch") };
+    let (_, Commanded::Watch(request)) = bench.sent_one() else { panic!("no watch") };
     assert_eq!(request.after_revision, 5);
 }
 
@@ -429,8 +429,8 @@ fn shutdown_closes_open_sessions() {
     let (reply, mut answer) = oneshot::channel();
     bench.engine.request(Request::ShutDown { deadline: bench.now.after(CALL), reply }, bench.now);
     assert!(!guard.is_valid() && !bench.engine.take_shut_down());
-    let (command, _) = bench.said_once();
-    bench.hear(command, Answered::CloseSession(v1::CloseSessionResponse {}));
+    let (command, _) = bench.sent_one();
+    bench.receive(command, Answered::CloseSession(v1::CloseSessionResponse {}));
     assert!(bench.engine.take_shut_down());
     assert!(matches!(answer.try_recv(), Ok(Ok(()))));
 }

@@ -8,12 +8,12 @@ impl Bench {
     fn refuse_late(&mut self, command: u64, counted: u64) {
         let metadata = BTreeMap::from([("attachment".to_owned(), counted.to_string())]);
         let refusal = v1::Refusal { reason: "LATE_ATTACHMENT".to_owned(), metadata, ..v1::Refusal::default() };
-        self.hear(command, Answered::Refusal(refusal));
+        self.receive(command, Answered::Refusal(refusal));
     }
 
-    /// What the one command that was said counts to.
+    /// The only command sent, and its attachment.
     fn counted(&mut self) -> (u64, u64) {
-        match self.said_once() {
+        match self.sent_one() {
             (command, Commanded::OpenSession(request)) => (command, request.attachment),
             (command, Commanded::AttachSession(request)) => (command, request.attachment),
             (_, other) => panic!("{other:?}"),
@@ -30,13 +30,13 @@ fn each_stream_counts_one_attachment_more() {
     let (command, count) = bench.counted();
     assert_eq!(count, 2);
     let granted = v1::OpenSessionResponse { session: Some(session("a", &[])) };
-    bench.hear(command, Answered::OpenSession(Box::new(granted)));
+    bench.receive(command, Answered::OpenSession(Box::new(granted)));
     let _session = answer.try_recv().expect("answered").expect("open");
     for expected in 3..6 {
         bench.reconnect();
         let (command, count) = bench.counted();
         assert_eq!(count, expected);
-        bench.hear(command, attached("a", &[], 1));
+        bench.receive(command, attached("a", &[], 1));
     }
 }
 
@@ -50,7 +50,7 @@ fn late_attachment_counts_on_from_the_servers_count() {
     let (command, count) = bench.counted();
     assert_eq!(count, 8);
     let granted = v1::OpenSessionResponse { session: Some(session("a", &[])) };
-    bench.hear(command, Answered::OpenSession(Box::new(granted)));
+    bench.receive(command, Answered::OpenSession(Box::new(granted)));
     let opened = answer.try_recv().expect("answered").expect("open");
     bench.reconnect();
     let (command, count) = bench.counted();
@@ -59,6 +59,6 @@ fn late_attachment_counts_on_from_the_servers_count() {
     bench.pass(Duration::from_millis(80));
     let (command, count) = bench.counted();
     assert_eq!(count, 21);
-    bench.hear(command, attached("a", &[], 1));
+    bench.receive(command, attached("a", &[], 1));
     assert_eq!(opened.presence.lost_reason(), None);
 }

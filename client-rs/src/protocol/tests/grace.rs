@@ -45,8 +45,8 @@ fn session_is_renewed_at_a_third_of_its_grace() {
     assert_eq!(session.disconnect_grace(), Some(GRACE));
     for _ in 0..20 {
         bench.pass(GRACE / 3);
-        let (command, _) = bench.said_once();
-        bench.hear(command, kept_for("a", LONG));
+        let (command, _) = bench.sent_one();
+        bench.receive(command, kept_for("a", LONG));
         assert_eq!(session.presence().until(), bench.now.after(SAFE), "counted from the sending of the ping");
     }
     bench.pass(GRACE / 3 + GRACE / 4);
@@ -68,7 +68,7 @@ fn hold_is_lost_after_a_silence_of_the_grace() {
     assert_eq!(guard.lost_reason(), Some(LostReason::Unrenewed));
     // That the server may still have the session revives nothing: it is closed, so that others need not wait.
     bench.engine.connected(bench.now);
-    assert!(matches!(bench.said_once(), (_, Commanded::CloseSession(_))));
+    assert!(matches!(bench.sent_one(), (_, Commanded::CloseSession(_))));
 }
 
 #[test]
@@ -79,10 +79,10 @@ fn hold_survives_failover_within_the_grace() {
     for _ in 0..3 {
         bench.pass(SAFE - Duration::from_millis(100));
         bench.reconnect();
-        let (command, _) = bench.said_once();
+        let (command, _) = bench.sent_one();
         let sent = bench.now;
         bench.pass(Duration::from_millis(40));
-        bench.hear(command, attached("a", &[7]));
+        bench.receive(command, attached("a", &[7]));
         assert!(guard.is_valid());
         assert_eq!(session.presence().until(), sent.after(SAFE), "counted from the sending of the attach");
     }
@@ -96,15 +96,15 @@ fn stalled_session_is_renewed_within_the_grace_after_a_tick() {
     let _session = bench.session_with("a", options, graced("a", &[]));
     for _ in 0..2 {
         bench.pass(GRACE / 3);
-        let (command, _) = bench.said_once();
-        bench.hear(command, kept_for("a", LONG));
+        let (command, _) = bench.sent_one();
+        bench.receive(command, kept_for("a", LONG));
     }
     bench.pass(GRACE / 2);
-    assert!(bench.said().is_empty(), "stalled since the third renewal was due");
+    assert!(bench.sent().is_empty(), "stalled since the third renewal was due");
     progress.tick_at(bench.now);
-    // Eight looks to a third of the grace.
+    // Progress is checked eight times in a third of the grace.
     bench.pass(GRACE / 24);
-    assert!(matches!(bench.said_once(), (_, Commanded::KeepAlive(_))));
+    assert!(matches!(bench.sent_one(), (_, Commanded::KeepAlive(_))));
 }
 
 #[test]
@@ -112,14 +112,14 @@ fn grace_returned_on_attaching_is_in_force() {
     let mut bench = Bench::new();
     let session = bench.session("a");
     bench.reconnect();
-    let (command, _) = bench.said_once();
-    bench.hear(command, attached("a", &[]));
+    let (command, _) = bench.sent_one();
+    bench.receive(command, attached("a", &[]));
     bench.pass(GRACE / 3);
-    assert!(matches!(bench.said_once(), (_, Commanded::KeepAlive(_))));
+    assert!(matches!(bench.sent_one(), (_, Commanded::KeepAlive(_))));
     bench.pass(SAFE - GRACE / 3);
     assert!(matches!(session.presence().check(bench.now), SessionState::Lost(_)));
-    let said = bench.said();
-    assert!(matches!(said.last(), Some((_, Commanded::CloseSession(_)))), "noticed without anybody asking: {said:?}");
+    let sent = bench.sent();
+    assert!(matches!(sent.last(), Some((_, Commanded::CloseSession(_)))), "noticed by a timer: {sent:?}");
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn server_that_cannot_open_a_session_is_left_unless_it_serves_another() {
         let _other = serves_another.then(|| bench.session("other"));
         let _answer = bench.opening("a", SessionOptions::new().ttl(TTL));
         for _ in 0..3 {
-            let (command, kind) = bench.said_once();
+            let (command, kind) = bench.sent_one();
             assert!(matches!(kind, Commanded::OpenSession(_)));
             bench.refuse(command, "STORE_UNAVAILABLE");
             bench.pass(Duration::from_millis(80));
@@ -31,28 +31,28 @@ fn server_that_cannot_open_a_session_is_left_unless_it_serves_another() {
 fn late_reply_to_a_cancelled_opening_opens_no_other() {
     let mut bench = Bench::new();
     let _cancelled = bench.opening("a", SessionOptions::new().ttl(TTL));
-    let (command, _) = bench.said_once();
+    let (command, _) = bench.sent_one();
     bench.pass(CALL);
-    let (closing, _) = bench.said_once();
+    let (closing, _) = bench.sent_one();
     let mut next = bench.opening("a", SessionOptions::new().ttl(TTL));
     let granted = v1::OpenSessionResponse { session: Some(session("a", &[])) };
-    bench.hear(command, Answered::OpenSession(Box::new(granted)));
+    bench.receive(command, Answered::OpenSession(Box::new(granted)));
     assert!(next.try_recv().is_err(), "that session is being closed");
-    bench.hear(closing, Answered::CloseSession(v1::CloseSessionResponse {}));
-    assert!(matches!(bench.said_once(), (_, Commanded::OpenSession(_))));
+    bench.receive(closing, Answered::CloseSession(v1::CloseSessionResponse {}));
+    assert!(matches!(bench.sent_one(), (_, Commanded::OpenSession(_))));
 }
 
 #[test]
 fn cancelled_opening_does_not_keep_its_id() {
     let mut bench = Bench::new();
     drop(bench.opening("a", SessionOptions::new().ttl(TTL)));
-    assert!(matches!(bench.said_once(), (_, Commanded::OpenSession(_))));
+    assert!(matches!(bench.sent_one(), (_, Commanded::OpenSession(_))));
     let mut next = bench.opening("a", SessionOptions::new().ttl(TTL));
-    let (closing, kind) = bench.said_once();
+    let (closing, kind) = bench.sent_one();
     assert!(matches!(kind, Commanded::CloseSession(_)));
     assert!(next.try_recv().is_err(), "not refused");
-    bench.hear(closing, Answered::CloseSession(v1::CloseSessionResponse {}));
-    assert!(matches!(bench.said_once(), (_, Commanded::OpenSession(_))));
+    bench.receive(closing, Answered::CloseSession(v1::CloseSessionResponse {}));
+    assert!(matches!(bench.sent_one(), (_, Commanded::OpenSession(_))));
 }
 
 #[test]
@@ -60,8 +60,8 @@ fn session_whose_id_another_program_uses_is_lost_and_not_closed() {
     let mut bench = Bench::new();
     let session = bench.session("a");
     bench.reconnect();
-    let (command, _) = bench.said_once();
+    let (command, _) = bench.sent_one();
     bench.refuse(command, "SESSION_IN_USE");
     assert_eq!(session.lost_reason(), Some(LostReason::InUse));
-    assert!(bench.said().is_empty(), "closing it would end the session of the other program");
+    assert!(bench.sent().is_empty(), "closing it would end the session of the other program");
 }

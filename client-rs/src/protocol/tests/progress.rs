@@ -20,21 +20,21 @@ fn depending(bench: &mut Bench, id: &str) -> (Session, Progress) {
 fn hold_depending(bench: &mut Bench, session: &Session, token: u64) -> Guard {
     let spec = AcquireSpec { stall_after: Some(WITHIN), ..AcquireSpec::new(vec!["job".to_owned()]) };
     let (_, mut answer) = bench.acquire_as(session, spec, Wait::Forever);
-    let (command, _) = bench.said_once();
-    bench.hear(command, acquired(token));
+    let (command, _) = bench.sent_one();
+    bench.receive(command, acquired(token));
     guard_of(&mut answer)
 }
 
-/// Lets time pass, with each renewal answered at once. Answers how many there were.
+/// Lets time pass, with each renewal answered at once. Returns the number of renewals.
 fn pass_renewing(bench: &mut Bench, while_: Duration) -> usize {
     let until = bench.now.after(while_);
     let mut renewals = 0;
     while bench.now < until {
         bench.pass((10 * MS).min(until.since(bench.now)));
-        for (id, kind) in bench.said() {
+        for (id, kind) in bench.sent() {
             let Commanded::KeepAlive(request) = kind else { panic!("{kind:?}") };
             for session in request.session_ids {
-                bench.hear(id, kept(&session));
+                bench.receive(id, kept(&session));
                 renewals += 1;
             }
         }
@@ -57,7 +57,7 @@ fn stalled_session_is_at_risk_and_then_lost() {
     bench.pass(MS);
     assert_eq!(guard.lost_reason(), Some(LostReason::Stalled));
     // So that the next one need not wait for the TTL.
-    assert!(matches!(bench.said_once(), (_, Commanded::CloseSession(_))));
+    assert!(matches!(bench.sent_one(), (_, Commanded::CloseSession(_))));
 }
 
 #[test]
@@ -67,11 +67,11 @@ fn progress_before_the_deadline_makes_a_session_healthy_again() {
     assert_eq!(pass_renewing(&mut bench, 1_450 * MS), 1);
     assert_eq!(*session.state().borrow(), SessionState::AtRisk);
     progress.tick_at(bench.now);
-    // Eight looks to a period of renewals.
+    // Progress is checked eight times in a period of renewals.
     bench.pass(50 * MS);
-    let (command, kind) = bench.said_once();
+    let (command, kind) = bench.sent_one();
     assert!(matches!(kind, Commanded::KeepAlive(_)));
-    bench.hear(command, kept("a"));
+    bench.receive(command, kept("a"));
     assert_eq!(*session.state().borrow(), SessionState::Healthy);
     // From then on at the ordinary times, and only with ticks.
     progress.tick_at(bench.now);
@@ -85,7 +85,7 @@ fn session_lost_without_a_reply_is_not_reported_stalled() {
     pass_renewing(&mut bench, 1_000 * MS);
     progress.tick_at(bench.now);
     bench.pass(50 * MS);
-    assert!(matches!(bench.said_once(), (_, Commanded::KeepAlive(_))));
+    assert!(matches!(bench.sent_one(), (_, Commanded::KeepAlive(_))));
     bench.pass(500 * MS);
     assert_eq!(*session.state().borrow(), SessionState::Lost(LostReason::Unrenewed));
 }
@@ -97,7 +97,7 @@ fn stalled_session_is_excluded_from_the_renewal_of_others() {
     let _other = bench.session("b");
     pass_renewing(&mut bench, 500 * MS);
     bench.pass(300 * MS);
-    let (_, Commanded::KeepAlive(request)) = bench.said_once() else { panic!("no keep-alive") };
+    let (_, Commanded::KeepAlive(request)) = bench.sent_one() else { panic!("no keep-alive") };
     assert_eq!(request.session_ids, ["b"]);
 }
 
@@ -109,26 +109,26 @@ fn stalled_session_is_renewed_by_no_other_command() {
     // Neither an acquire ...
     let (_, mut answer) = bench.acquire(&session, Wait::Forever);
     bench.pass(100 * MS);
-    assert!(bench.said().is_empty());
+    assert!(bench.sent().is_empty());
     // ... nor attaching to another stream ...
     bench.reconnect();
     bench.pass(100 * MS);
-    assert!(bench.said().is_empty());
+    assert!(bench.sent().is_empty());
     progress.tick_at(bench.now);
     bench.pass(50 * MS);
-    let (command, kind) = bench.said_once();
+    let (command, kind) = bench.sent_one();
     assert!(matches!(kind, Commanded::AttachSession(_)));
-    bench.hear(command, attached("a", &[], 1));
-    let (command, kind) = bench.said_once();
+    bench.receive(command, attached("a", &[], 1));
+    let (command, kind) = bench.sent_one();
     assert!(matches!(kind, Commanded::Acquire(_)));
-    bench.hear(command, acquired(3));
+    bench.receive(command, acquired(3));
     assert_eq!(guard_of(&mut answer).token(), 3);
-    // ... nor taking it back from somewhere else.
+    // ... nor attaching after it was moved.
     bench.pass(600 * MS);
-    bench.said();
-    bench.hear(0, Answered::SessionMoved(v1::SessionMoved { session_id: "a".into() }));
+    bench.sent();
+    bench.receive(0, Answered::SessionMoved(v1::SessionMoved { session_id: "a".into() }));
     bench.pass(200 * MS);
-    assert!(bench.said().is_empty());
+    assert!(bench.sent().is_empty());
 }
 
 #[test]
@@ -146,9 +146,9 @@ fn progress_of_a_hold_counts_from_its_grant_to_its_end() {
     assert_eq!(*session.state().borrow(), SessionState::AtRisk);
     drop(guard);
     bench.take_notes();
-    let (command, kind) = bench.said_once();
+    let (command, kind) = bench.sent_one();
     assert!(matches!(kind, Commanded::Release(_)));
-    bench.hear(command, Answered::Release(v1::ReleaseResponse::default()));
+    bench.receive(command, Answered::Release(v1::ReleaseResponse::default()));
     assert!(pass_renewing(&mut bench, 2_000 * MS) > 3);
     assert_eq!(*session.state().borrow(), SessionState::Healthy);
 }
@@ -159,15 +159,15 @@ fn hold_ended_by_the_server_needs_no_progress() {
     let session = bench.session("a");
     let guard = hold_depending(&mut bench, &session, 7);
     let ended = v1::HoldEnded { session_id: "a".into(), token: 7, ..Default::default() };
-    bench.hear(0, Answered::HoldEnded(Box::new(ended)));
+    bench.receive(0, Answered::HoldEnded(Box::new(ended)));
     assert!(guard.lost_reason().is_some());
     assert!(pass_renewing(&mut bench, 3_000 * MS) > 6);
 }
 
 proptest! {
-    /// Whatever happens when: nothing that renews is said later than so long after the last tick.
+    /// Whatever happens: no renewing command is sent later than `WITHIN` after the last tick.
     #[test]
-    fn what_renews_is_said_only_with_progress(
+    fn renewing_command_is_sent_only_with_progress(
         steps in prop::collection::vec((0_u64..400, 0_u8..7), 1..60),
     ) {
         let mut bench = Bench::new();
@@ -177,14 +177,14 @@ proptest! {
         for (pause, happens) in steps {
             for _ in 0..pause {
                 bench.pass(MS);
-                for (id, kind) in bench.said() {
+                for (id, kind) in bench.sent() {
                     let renews =
                         matches!(kind, Commanded::KeepAlive(_) | Commanded::AttachSession(_) | Commanded::Acquire(_));
-                    // Said at most one step of the time ago.
+                    // It was sent at most one step ago.
                     prop_assert!(!renews || bench.now.since(last_tick) < WITHIN + MS, "{kind:?}");
                     match kind {
-                        Commanded::KeepAlive(_) => bench.hear(id, kept("a")),
-                        Commanded::AttachSession(_) => bench.hear(id, attached("a", &[], 1)),
+                        Commanded::KeepAlive(_) => bench.receive(id, kept("a")),
+                        Commanded::AttachSession(_) => bench.receive(id, attached("a", &[], 1)),
                         Commanded::Acquire(_) => bench.refuse(id, "STORE_UNAVAILABLE"),
                         _ => {}
                     }
@@ -196,7 +196,7 @@ proptest! {
                     progress.tick_at(last_tick);
                 }
                 4 => bench.reconnect(),
-                5 => bench.hear(0, Answered::SessionMoved(v1::SessionMoved { session_id: "a".into() })),
+                5 => bench.receive(0, Answered::SessionMoved(v1::SessionMoved { session_id: "a".into() })),
                 _ => answers.push(bench.acquire(&session, Wait::Forever)),
             }
         }

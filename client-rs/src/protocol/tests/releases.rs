@@ -9,15 +9,15 @@ fn release_error(reason: &str, metadata: &[(&str, &str)]) -> Error {
     let mut bench = Bench::new();
     let session = bench.session("a");
     let (key, mut granted) = bench.acquire(&session, Wait::Forever);
-    let (command, _) = bench.said_once();
-    bench.hear(command, acquired(3));
+    let (command, _) = bench.sent_one();
+    bench.receive(command, acquired(3));
     let _guard = guard_of(&mut granted);
     let (reply, mut answer) = oneshot::channel();
     bench.engine.release(&session.handle().id, key, Some((reply, bench.now.after(CALL))), bench.now);
-    let (command, _) = bench.said_once();
+    let (command, _) = bench.sent_one();
     let metadata = metadata.iter().map(|(fact, value)| ((*fact).to_owned(), (*value).to_owned())).collect();
     let refusal = v1::Refusal { reason: reason.to_owned(), metadata, ..Default::default() };
-    bench.hear(command, Answered::Refusal(refusal));
+    bench.receive(command, Answered::Refusal(refusal));
     answer.try_recv().unwrap().unwrap_err()
 }
 
