@@ -88,7 +88,7 @@ mod tests {
             let (watch, at) = (watch.to_owned(), Duration::from_secs(at));
             journal.write(&Entry::Watched { watch, at, item: item.clone() });
         }
-        OpenOptions::new().append(true).open(&file).expect("the journal").write_all(b"{\"Refus").expect("half a line");
+        OpenOptions::new().append(true).open(&file).expect("the journal").write_all(b"{\"Rejec").expect("half a line");
         let mut collected = Collected::default();
         collected.add(&file).expect("it can be read");
         assert_eq!(collected.history.rejected, ["one"]);
@@ -101,7 +101,7 @@ mod tests {
     fn journal_with_a_broken_line_inside_is_rejected() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("journal");
-        fs::write(&file, "{\"Refused\":\"one\"}\n{\"Refus\n").expect("a file");
+        fs::write(&file, "{\"Rejected\":\"one\"}\n{\"Rejec\n").expect("a file");
         assert!(Collected::default().add(&file).is_err());
     }
 }

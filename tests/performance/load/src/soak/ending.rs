@@ -79,11 +79,11 @@ pub async fn check_history(task: &Task, store_url: &str, report: &mut Report) ->
         at = batch.revision().0;
     }
     let reported = std::mem::take(&mut task.notes().reported);
-    let (past, history) = (past(log, Vec::new(), &reported), task.diary.take());
+    let (past, history) = (past(log, Vec::new(), &reported), task.recorder.take());
     report.figure("log", format!("{} events in {} batches", past.surviving().count(), past.log.len()));
-    let (calls, sightings) = (history.calls.len(), history.valid_holds.len());
+    let (calls, holds) = (history.calls.len(), history.valid_holds.len());
     let messages: usize = history.watches.values().map(Vec::len).sum();
-    report.figure("checked", format!("{calls} calls, {sightings} sightings of valid holds, {messages} watch messages"));
+    report.figure("checked", format!("{calls} calls, {holds} valid holds seen, {messages} watch messages"));
     report.violations.extend(check(&history, &past).iter().map(ToString::to_string));
     if !report.violations.is_empty() {
         let mut file = BufWriter::new(File::create(report.folder()?.join("log.txt"))?);

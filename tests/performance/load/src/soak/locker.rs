@@ -97,9 +97,9 @@ impl Locker {
 
     /// Holds for a while, then releases, hands over, or drops the guard.
     async fn hold(&mut self, guard: Guard, sharing: Sharing) {
-        self.record_sighting(&guard, sharing);
+        self.record_valid_hold(&guard, sharing);
         sleep(Duration::from_millis(self.rng.random_range(HOLDS))).await;
-        self.record_sighting(&guard, sharing);
+        self.record_valid_hold(&guard, sharing);
         let (names, token, session) = (guard.names().to_vec(), guard.token(), guard.session().id().to_owned());
         let start = now();
         let (kind, ended) = match self.rng.random_range(0..8) {
@@ -115,13 +115,13 @@ impl Locker {
     }
 
     /// Records that the hold is valid, which it must be.
-    fn record_sighting(&self, guard: &Guard, sharing: Sharing) {
+    fn record_valid_hold(&self, guard: &Guard, sharing: Sharing) {
         // Taken before the hold is checked.
         let at = now();
         match guard.lost_reason() {
             None => {
-                let sighting = ValidHold { at, names: guard.names().to_vec(), token: guard.token(), sharing };
-                self.task.diary.write(Entry::ValidHold(sighting));
+                let hold = ValidHold { at, names: guard.names().to_vec(), token: guard.token(), sharing };
+                self.task.recorder.write(Entry::ValidHold(hold));
             }
             Some(reason) => *self.task.notes().wrong.entry(format!("a hold is lost: {reason}")).or_default() += 1,
         }

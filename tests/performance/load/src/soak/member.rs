@@ -62,13 +62,13 @@ async fn record_status(task: &Task, membership: &Membership) {
         }
         if let Some(token) = standing.token() {
             let names = vec![format!("group {}", membership.group_name())];
-            let sighting = ValidHold { at, names, token, sharing: Sharing::Exclusive };
-            task.diary.write(Entry::ValidHold(sighting));
+            let hold = ValidHold { at, names, token, sharing: Sharing::Exclusive };
+            task.recorder.write(Entry::ValidHold(hold));
         }
         if let Some(assignment) = standing.assignment() {
             let (member, revision) = (standing.number, standing.group.assignments_revision);
             let assigned = Assigned { member, revision, assignment: assignment.to_owned() };
-            task.diary.write(Entry::Task(assigned));
+            task.recorder.write(Entry::Task(assigned));
         }
         sleep(SAMPLE).await;
     }

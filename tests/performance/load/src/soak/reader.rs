@@ -44,7 +44,7 @@ async fn read_something(client: &Client, session: &Session, task: &Task, rng: &m
             let start = now();
             if let Some(ttl) = task.counted("plain Renew", client.renew(session.id()).await) {
                 let renewal = Renewal { session: session.id().to_owned(), start, ttl };
-                task.diary.write(Entry::Renewal(renewal));
+                task.recorder.write(Entry::Renewal(renewal));
             }
         }
     }

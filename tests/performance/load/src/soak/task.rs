@@ -14,7 +14,7 @@ pub struct Task {
     /// The servers, as URLs.
     pub urls: Arc<[String]>,
     /// The history for the checker.
-    pub diary: Recorder,
+    pub recorder: Recorder,
     is_over: Arc<AtomicBool>,
     notes: Arc<Mutex<Notes>>,
 }
@@ -76,7 +76,7 @@ impl Task {
     pub fn write(&self, session: &str, names: &[String], kind: CallKind, start: Duration, outcome: Outcome) {
         let end = tenure_chaos::now();
         let call = Call { session: session.to_owned(), names: names.to_vec(), kind, start, end, outcome };
-        self.diary.write(Entry::Call(call));
+        self.recorder.write(Entry::Call(call));
     }
 }
 

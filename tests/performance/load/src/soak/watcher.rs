@@ -38,7 +38,7 @@ pub async fn record_all(client: Client, task: Task) {
             _ => (0, WatchItem::Gone),
         };
         task.notes().reported_up_to = up_to;
-        task.diary.write(Entry::Watched { watch: "everything".to_owned(), at: now(), item });
+        task.recorder.write(Entry::Watched { watch: "everything".to_owned(), at: now(), item });
     }
 }
 
