@@ -1,4 +1,4 @@
-//! Pauses between tries: longer each time, and never the same for all clients.
+//! Pauses between attempts: longer each time, and different for each client.
 
 use std::time::Duration;
 
@@ -17,24 +17,24 @@ impl Backoff {
         Self { first, longest, tries: 0 }
     }
 
-    /// Between tries of a call, or of a command that was refused for now.
+    /// Between attempts of a call, or of a command that was refused temporarily.
     pub(crate) fn of_commands() -> Self {
         Self::new(Duration::from_millis(20), Duration::from_millis(500))
     }
 
-    /// Between tries to take part in something for long: to lead, to join, to watch.
+    /// Between attempts of long-lived roles: to lead, to join, to watch.
     pub(crate) fn of_roles() -> Self {
         Self::new(Duration::from_millis(50), Duration::from_millis(500))
     }
 
-    /// The pause before the next try.
+    /// The pause before the next attempt.
     pub(crate) fn next_pause(&mut self) -> Duration {
         let step = self.first.saturating_mul(1 << self.tries.min(16)).min(self.longest);
         self.tries = self.tries.saturating_add(1);
         step.mul_f64(rand::rng().random_range(0.5..=1.0))
     }
 
-    /// It went well: the next pause is short again.
+    /// Starts again with a short pause, after a success.
     pub(crate) fn reset(&mut self) {
         self.tries = 0;
     }

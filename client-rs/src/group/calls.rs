@@ -12,7 +12,7 @@ use crate::model::{Assignments, Group, GroupLeader, Metadata};
 impl Connection {
     /// Sets the value that a group shares: see [`Client::configure_group`](crate::Client::configure_group).
     pub(crate) async fn configure_group(&self, name: &str, config: Option<&str>, expected: Option<u64>) -> Result<u64> {
-        // Done twice, the second would find what the first has set, and not what is expected.
+        // A repeated call would find the config of the first one instead of the expected one.
         let retry = if expected.is_none() { Retry::Safe } else { Retry::Unsafe };
         let message = v1::ConfigureGroupRequest {
             namespace: self.namespace().to_owned(),
@@ -24,7 +24,7 @@ impl Connection {
         Ok(self.call_with(retry, Duration::ZERO, &message, call).await?.config_revision)
     }
 
-    /// Makes a session a member. Answers its number, and the group.
+    /// Makes a session a member. Returns its number, and the group.
     pub(super) async fn join_group(&self, name: &str, session: &str, metadata: Metadata) -> Result<(u64, Group)> {
         let message = v1::JoinGroupRequest {
             namespace: self.namespace().to_owned(),
@@ -49,7 +49,7 @@ impl Connection {
         self.call(&message, call).await.map(drop)
     }
 
-    /// Assigns on behalf of a leader what was computed from a group as it was.
+    /// Assigns on behalf of a leader. The assignments were computed from this state of the group.
     pub(super) async fn assign_group(
         &self,
         group: &Group,

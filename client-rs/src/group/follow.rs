@@ -1,4 +1,4 @@
-//! Following a group on behalf of a member.
+//! Follows a group on behalf of a member.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::options::WatchOptions;
 use crate::presence::SessionPresence;
 use crate::watch::Watch;
 
-/// Keeps where a member stands up to date, until the membership is lost or all receivers are dropped.
+/// Keeps a member's standing up to date, until the membership is lost or all receivers are dropped.
 pub(super) async fn follow(connection: Connection, presence: Arc<SessionPresence>, standing: watch::Sender<Standing>) {
     let lost = tokio::select! {
         biased;
@@ -63,7 +63,7 @@ async fn update(connection: &Connection, standing: &watch::Sender<Standing>) -> 
     }
 }
 
-/// Why the member of this number left, if that is what happened.
+/// Why the member of this number left, if it did.
 fn left(number: u64, event: &GroupEvent) -> Option<LostReason> {
     let is_own = event.member.as_ref().is_some_and(|member| member.number == number);
     let reason = event.end_reason.filter(|_| event.kind == GroupEventKind::Left && is_own)?;

@@ -13,9 +13,9 @@ use super::traced::Traced;
 use crate::connection::Wire;
 use crate::security::Security;
 
-/// An idle connection is probed this often, so that one that died in silence is noticed even without a session.
+/// The interval of probes of an idle connection, by which a broken one is detected even without a session.
 const PROBE_INTERVAL: Duration = Duration::from_secs(5);
-/// How long the answer to a probe may take.
+/// The timeout of a probe.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Makes connections.
@@ -43,7 +43,7 @@ impl Connector for Tcp {
     }
 }
 
-/// Connects over TCP, and TLS where the server's URL says so.
+/// Connects over TCP, and TLS if the server's URL is `https://`.
 ///
 /// # Errors
 /// Why it cannot be reached, for people.
@@ -71,7 +71,7 @@ pub async fn connect(server: &Uri, security: Security, connect_timeout: Duration
     Ok(Wire::new(signed.service(channel).map_err(Status::from_error)))
 }
 
-/// The error with its causes: the outermost one of the transport only says "transport error".
+/// The error with its causes: the outermost one of the transport is only "transport error".
 fn with_causes(error: &tonic::transport::Error) -> String {
     let causes = std::iter::successors(std::error::Error::source(error), |cause| std::error::Error::source(*cause));
     causes
@@ -79,18 +79,19 @@ fn with_causes(error: &tonic::transport::Error) -> String {
         .fold(error.to_string(), |text, cause| if text.ends_with(&cause) { text } else { format!("{text}: {cause}") })
 }
 
-/// What an error means that comes of TLS on one side only, which is hard to guess.
+/// Explains an error that is caused by TLS on one side only.
 fn explained(server: &Uri, problem: String) -> String {
-    // What rustls says of an answer that is no TLS; what a server says to who speaks none; and what HTTP/2 makes of an alert of TLS.
+    // The errors of rustls for a plaintext reply, a server's reply to a plaintext client, and HTTP/2's error for a TLS
+    // alert.
     const NO_TLS: [&str; 2] = ["InvalidContentType", "wrong version number"];
     const EXPECTS_TLS: [&str; 2] = ["expects TLS", "frame with invalid size"];
-    let says = |signs: [&str; 2]| signs.iter().any(|sign| problem.contains(sign));
+    let has_any = |signs: [&str; 2]| signs.iter().any(|sign| problem.contains(sign));
     let host = server.authority().map_or("", http::uri::Authority::as_str);
     match server.scheme_str() {
-        Some("https") if says(NO_TLS) => {
+        Some("https") if has_any(NO_TLS) => {
             format!("the server at {host} speaks plaintext, use http://{host} or turn TLS on at the server")
         }
-        Some("http") if says(EXPECTS_TLS) => {
+        Some("http") if has_any(EXPECTS_TLS) => {
             format!("the server at {host} expects TLS, use https://{host}")
         }
         _ => problem,

@@ -1,4 +1,4 @@
-//! Finding a server: one endpoint after the other, without waiting for those that hang.
+//! Connects to a server: tries one endpoint after the other, without waiting for hung ones.
 
 use std::time::Duration;
 
@@ -16,29 +16,30 @@ use super::connector::Connector;
 use crate::connection::{LARGEST_ANSWER, Wire};
 use crate::error::{Error, Result};
 
-/// The next endpoint is tried beside one that has not answered for this part of the connect time-out.
+/// The next endpoint is tried in parallel when one has not answered for this part of the connect timeout.
 const STAGGER_DIVISOR: u32 = 4;
-/// But not faster than this.
+/// The shortest time until the next endpoint is tried in parallel.
 const SHORTEST_STAGGER: Duration = Duration::from_millis(10);
-/// How many messages may wait for the transport. Few: what waits here cannot be gathered into larger messages any more.
+/// How many messages may be queued for the transport. Few, because their commands can no longer be merged into larger
+/// messages.
 const MESSAGES_IN_QUEUE: usize = 2;
 
 /// An open stream to one server.
 #[derive(Debug)]
 pub(crate) struct Dialled {
-    /// Which endpoint it is.
+    /// The index of the endpoint.
     pub(crate) endpoint: usize,
     /// The connection, for plain calls.
     pub(crate) wire: Wire,
-    /// Towards the server.
+    /// The messages to the server.
     pub(crate) requests: mpsc::Sender<StreamRequest>,
-    /// From the server.
+    /// The messages from the server.
     pub(crate) responses: Streaming<StreamResponse>,
 }
 
-/// Tries these servers once, in this order: the next as soon as one fails or takes long. The first that opens a stream is
-/// taken. The error is that of the last one that failed, unless one refused the credentials. `limit` bounds the connecting to
-/// one server; after `stagger` at most, the next one is tried beside it.
+/// Tries these servers once, in this order: the next one when one fails or takes long. Returns the first that opens a
+/// stream. The error is that of the last one that failed, unless one refused the credentials. `limit` bounds the attempt
+/// at one server; after `stagger` at most, the next one is tried in parallel.
 pub(crate) async fn dial(
     connector: &dyn Connector,
     servers: &[Uri],
@@ -59,7 +60,7 @@ pub(crate) async fn dial(
         tokio::select! {
             Some(tried) = tries.next() => match tried {
                 Ok(dialled) => return Ok(dialled),
-                // Refused credentials are what the user can fix; the other servers may only be unreachable for now.
+                // The user can fix refused credentials; the other servers may be unreachable only temporarily.
                 Err(_) if problem.is_unauthenticated() => {}
                 Err(error) => problem = error,
             },
@@ -72,7 +73,7 @@ async fn open(connector: &dyn Connector, server: &Uri, index: usize, limit: Dura
     let connecting = async {
         let wire = connector.connect(server).await.map_err(Error::Unavailable)?;
         let (requests, outgoing) = mpsc::channel(MESSAGES_IN_QUEUE);
-        // A server that is frozen still accepts connections; only its answer shows that it is alive.
+        // A frozen server still accepts connections; only its answer proves that it runs.
         let responses = ClientServiceClient::new(wire.clone())
             .max_decoding_message_size(LARGEST_ANSWER)
             .stream(ReceiverStream::new(outgoing))

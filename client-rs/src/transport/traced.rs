@@ -1,4 +1,4 @@
-//! A span for each plain call, whose trace goes along with it.
+//! A span for each plain call, with its trace in the call's headers.
 
 use std::task::{Context, Poll};
 
@@ -7,7 +7,7 @@ use tracing::instrument::{Instrument, Instrumented};
 
 use crate::trace;
 
-/// The stream's commands have spans for themselves; of the stream there is no end to wait for.
+/// The stream has no span: it has no end to wait for, and its commands have spans of their own.
 const STREAM: &str = "/tenure.v1.ClientService/Stream";
 
 /// Calls over a connection.
