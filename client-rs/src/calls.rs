@@ -1,4 +1,4 @@
-//! Plain calls, each beside the stream: reads, an operator's means, and a holder's.
+//! Plain calls beside the stream: reads, and the actions of operators and holders.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub struct EvictOptions {
 }
 
 impl EvictOptions {
-    /// Every holder of the lock, on behalf of `operator` (1 to 255 bytes, for history).
+    /// Evicts every holder of the lock, on behalf of `operator` (1 to 255 bytes, for history).
     #[must_use]
     pub fn by(operator: impl Into<String>) -> Self {
         Self { operator: operator.into(), ..Self::default() }
@@ -36,7 +36,7 @@ impl EvictOptions {
         Self { token: Some(token), ..self }
     }
 
-    /// Why, for history: at most 255 bytes. Default: empty.
+    /// The reason, for history: at most 255 bytes. Default: empty.
     #[must_use]
     pub fn note(self, note: impl Into<String>) -> Self {
         Self { note: note.into(), ..self }
@@ -44,7 +44,7 @@ impl EvictOptions {
 }
 
 impl Client {
-    /// Reads one lock. A lock that was never asked for is an idle lock, not an error.
+    /// Reads one lock. A lock that was never requested is an idle lock, not an error.
     ///
     /// # Errors
     /// `Unavailable`, `Refused`.
@@ -52,8 +52,8 @@ impl Client {
         self.connection.get_lock(name).await
     }
 
-    /// The locks that are held or waited for and whose names begin with `prefix` (empty: all), in byte order of their names.
-    /// Asked for page by page; each page is true at a revision of its own.
+    /// The locks that are held or waited for and whose names begin with `prefix` (empty: all), in byte order of their
+    /// names. Requested page by page; each page is consistent at a revision of its own.
     pub fn list_locks(&self, prefix: impl Into<String>) -> impl Stream<Item = Result<Lock>> + Send + Unpin + 'static {
         let prefix = prefix.into();
         pages(self.connection.clone(), move |connection, page_token| {
@@ -67,9 +67,9 @@ impl Client {
         })
     }
 
-    /// Who held a lock, as far back as history is kept: the holds that last first, then those that are over, what ended last
-    /// first. Asked for page by page, so that stopping early costs nothing; the next item may take a while where the
-    /// server has to look through a long log for it.
+    /// The holds of a lock, as far back as history is kept: current holds first, then ended ones, the last end first.
+    /// Requested page by page, so that stopping early costs nothing; the next item may take a while if the server must
+    /// search a long log for it.
     pub fn history(
         &self,
         name: impl Into<String>,
@@ -97,7 +97,7 @@ impl Client {
         Ok(self.connection.call(&message, call).await?.session.unwrap_or_default().into())
     }
 
-    /// The open sessions, oldest first. Asked for page by page.
+    /// The open sessions, oldest first. Requested page by page.
     pub fn list_sessions(&self) -> impl Stream<Item = Result<SessionInfo>> + Send + Unpin + 'static {
         pages(self.connection.clone(), |connection, page_token| {
             let namespace = connection.namespace().to_owned();
@@ -110,8 +110,8 @@ impl Client {
         })
     }
 
-    /// Renews a session that another program (or a plain call) opened, once. Answers for how long it lives at least, counted
-    /// from before this was called.
+    /// Renews, once, a session that another program (or a plain call) opened. Returns its minimum remaining lifetime,
+    /// counted from before this call.
     ///
     /// # Errors
     /// `Refused` with `SessionNotFound` or `SessionEnded`; `Unavailable`.
@@ -121,7 +121,7 @@ impl Client {
         Ok(self.connection.call(&message, call).await?.ttl.map(from_wire).unwrap_or_default())
     }
 
-    /// Ends a session, by its id, and all that it holds and waits for. No error if it was closed already.
+    /// Ends a session, by its id, and all its holds and waits. No error if it was closed already.
     ///
     /// # Errors
     /// `Refused` with `SessionNotFound`; `Unavailable`.
@@ -132,7 +132,7 @@ impl Client {
         self.connection.call(&message, call).await.map(drop)
     }
 
-    /// Gives back what a session holds, by a name and the token of the hold. For holds that no [`Guard`](crate::Guard) keeps.
+    /// Releases a hold of a session, by a name and the token of the hold. For holds without a [`Guard`](crate::Guard).
     ///
     /// # Errors
     /// `Refused` with `NotHolder`, `HoldEnded` or `TokenMismatch`; `Unavailable`.
@@ -147,7 +147,8 @@ impl Client {
         self.connection.call(&message, call).await.map(drop)
     }
 
-    /// Ends the hold of a lock against its holder's will, and answers what was ended. For operators; recorded in history.
+    /// Ends the hold of a lock against its holder's will, and returns the ended claims. For operators; recorded in
+    /// history.
     ///
     /// # Errors
     /// `Refused`; `Unavailable`, after which it may or may not have taken effect unless a token was given.
@@ -159,19 +160,20 @@ impl Client {
             operator: options.operator,
             note: options.note,
         };
-        // Without a token a second try could evict the next holder.
+        // Without a token a second attempt could evict the next holder.
         let retry = if message.token == 0 { Retry::Unsafe } else { Retry::Safe };
         let call = async |wire, request| locks(wire).evict(request).await;
         let answer = self.connection.call_with(retry, Duration::ZERO, &message, call).await?;
         Ok(answer.evicted.into_iter().map(Claim::from).collect())
     }
 
-    /// Hands a lock over to a waiter: the holder is asked to stop, and confirms by releasing. Returns when it is done, with
-    /// the new hold. For operators; recorded in history. The lock is never without a holder in between.
+    /// Hands a lock over to a waiter: the holder is asked to stop, and confirms by releasing. Returns when the handoff
+    /// is complete, with the new hold. For operators; recorded in history. The lock has a holder at every moment.
     ///
     /// # Errors
     /// `Refused` with `TransferImpossible` (no holder, no waiter, ...), `TransferPending`, or `TransferNotConfirmed` if
-    /// the holder did not stop in time, and holds on; `Unavailable`, after which it may or may not have taken effect.
+    /// the holder did not stop in time, and keeps the lock; `Unavailable`, after which it may or may not have taken
+    /// effect.
     pub async fn transfer(&self, name: &str, options: TransferOptions) -> Result<Claim> {
         let wait = options.drain.unwrap_or(Preempt::default().drain);
         let message = v1::TransferRequest {
@@ -184,7 +186,7 @@ impl Client {
             note: options.note,
             session_id: String::new(),
         };
-        // Without a token a second try could make the next holder hand over.
+        // Without a token a second attempt could make the next holder hand over.
         let retry = if message.token == 0 { Retry::Unsafe } else { Retry::Safe };
         let call = async |wire, request| locks(wire).transfer(request).await;
         let answer = self.connection.call_with(retry, wait, &message, call).await?;
@@ -199,8 +201,8 @@ impl Client {
         self.connection.update_claim(name, session_id, token, metadata).await
     }
 
-    /// Sets what claims to a lock have to go by, in place of what was set before, on behalf of `operator` (1 to 255 bytes) with
-    /// a note (0 to 255 bytes). Takes nothing from holders; waiters that ask for more permits than there are then, are ended.
+    /// Sets the settings of a lock, in place of the previous ones, on behalf of `operator` (1 to 255 bytes) with a note
+    /// (0 to 255 bytes). Holders keep what they hold; waiters that request more permits than the new limit are ended.
     ///
     /// # Errors
     /// `Refused`; `Unavailable`.
@@ -222,8 +224,8 @@ impl Client {
         Ok(self.connection.call(&message, call).await?.lock.unwrap_or_default().into())
     }
 
-    /// The claims that wait, in the order in which they were made, with those that they wait for; or only those in a
-    /// deadlock. Asked for page by page.
+    /// The waiting claims, oldest first, with the claims that they wait for; or only those in a deadlock. Requested
+    /// page by page.
     pub fn list_blocked(
         &self,
         deadlocked_only: bool,
@@ -254,8 +256,8 @@ impl Client {
         Ok(self.connection.call(&message, call).await?.group.unwrap_or_default().into())
     }
 
-    /// The groups that have members or a config and whose names begin with `prefix` (empty: all), in byte order of their
-    /// names. Asked for page by page; each page is true at a revision of its own.
+    /// The groups that have members or a config and whose names begin with `prefix` (empty: all), in byte order of
+    /// their names. Requested page by page; each page is consistent at a revision of its own.
     pub fn list_groups(&self, prefix: impl Into<String>) -> impl Stream<Item = Result<Group>> + Send + Unpin + 'static {
         let prefix = prefix.into();
         pages(self.connection.clone(), move |connection, page_token| {
@@ -269,13 +271,13 @@ impl Client {
         })
     }
 
-    /// Sets the value that a group shares, or clears it with `None`, and answers the revision of the event that set it (0 if
-    /// there is none). If `expected` is given: only if that is the revision of the config that is there; 0: only if there is
-    /// none. Needs neither a session nor members.
+    /// Sets the config of a group, or clears it with `None`, and returns the revision of the event that set it (0 if
+    /// there is none). With `expected`: only if that is the revision of the current config; 0: only if there is no
+    /// config. Needs neither a session nor members.
     ///
     /// # Errors
-    /// `Refused` with `ConfigConflict` if the config is not the expected one; `Unavailable`, after which it may or may not have
-    /// taken effect.
+    /// `Refused` with `ConfigConflict` if the config is not the expected one; `Unavailable`, after which it may or may
+    /// not have taken effect.
     pub async fn configure_group(&self, name: &str, config: Option<&str>, expected: Option<u64>) -> Result<u64> {
         self.connection.configure_group(name, config, expected).await
     }

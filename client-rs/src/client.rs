@@ -1,4 +1,4 @@
-//! The client: where everything begins.
+//! The client.
 
 use std::sync::Arc;
 
@@ -14,20 +14,20 @@ use crate::watch::Watch;
 
 /// A client of the service, for one namespace. Clones share one connection.
 ///
-/// It connects in the background, to one server at a time, and goes to the next when that fails; sessions, what they hold,
-/// and their places in queues go along.
+/// It connects in the background, to one server at a time, and fails over to the next; sessions, their holds, and their
+/// places in queues remain.
 #[derive(Clone, Debug)]
 pub struct Client {
     pub(crate) connection: Connection,
 }
 
 impl Client {
-    /// A client for these endpoints (a text of URLs separated by commas) or options. Returns at once; calls wait for a
+    /// A client for these endpoints (URLs separated by commas) or options. Returns at once; calls wait for a
     /// connection, each until its deadline.
     ///
     /// # Errors
-    /// `Invalid` if an endpoint is no URL, a time-out is zero, a file of the options cannot be read, a token would go out in
-    /// the clear, or outside a Tokio runtime.
+    /// `Invalid` if an endpoint is no URL, a timeout is zero, a file of the options cannot be read, a token would be
+    /// sent in plaintext, or outside a Tokio runtime.
     pub fn connect(options: impl Into<ClientOptions>) -> Result<Self> {
         let options = options.into();
         options.check_timeouts()?;
@@ -36,7 +36,7 @@ impl Client {
         Self::connect_by(Arc::new(tcp), options)
     }
 
-    /// As [`connect`](Self::connect), with connections that this makes: in tests.
+    /// As [`connect`](Self::connect), with connections of this connector: for tests.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
@@ -51,13 +51,13 @@ impl Client {
         ClientOptions::new()
     }
 
-    /// The namespace of all that this client does.
+    /// The namespace of this client.
     #[must_use]
     pub fn namespace(&self) -> &str {
         self.connection.namespace()
     }
 
-    /// Opens a session, which then keeps itself alive.
+    /// Opens a session, which is then renewed in the background.
     ///
     /// # Errors
     /// `Refused` (a TTL out of bounds, ...), `Unavailable`.
@@ -65,35 +65,35 @@ impl Client {
         Session::open(&self.connection, options).await
     }
 
-    /// Asks for a lock in a session of its own, which ends with the guard: see [`LockRequest`].
+    /// Requests a lock in a session of its own, which ends with the guard: see [`LockRequest`].
     pub fn lock(&self, name: impl Into<String>) -> LockRequest {
         self.locks([name])
     }
 
-    /// Asks for several locks at once, all or nothing, with one token: 1 to 16 different names.
+    /// Requests several locks at once, all or nothing, with one token: 1 to 16 different names.
     pub fn locks(&self, names: impl IntoIterator<Item = impl Into<String>>) -> LockRequest {
         LockRequest::new(self.connection.clone(), None, names.into_iter().map(Into::into).collect())
     }
 
-    /// A candidate's part in an election.
+    /// A candidacy in an election.
     #[must_use]
     pub fn election(&self, name: impl Into<String>) -> Election {
         Election::new(self.connection.clone(), name.into())
     }
 
-    /// Takes part in a group, in a session of its own, which ends with the membership: see [`GroupRequest`].
+    /// Requests a membership in a group, in a session of its own, which ends with the membership: see [`GroupRequest`].
     pub fn group(&self, name: impl Into<String>) -> GroupRequest {
         GroupRequest::new(self.connection.clone(), name.into())
     }
 
-    /// Watches locks and groups. If it cannot be watched, the first item is the error.
+    /// Watches locks and groups. If the watch is refused, the first item is the error.
     #[must_use]
     pub fn watch(&self, options: WatchOptions) -> Watch {
         Watch::start(&self.connection, options)
     }
 
-    /// Closes all sessions of this client and ends its connection, also for its clones. To be awaited before a program ends,
-    /// so that what it holds is free at once.
+    /// Closes all sessions of this client and ends its connection, also for its clones. Await it before a program ends,
+    /// so that its locks are free at once.
     ///
     /// # Errors
     /// `Unavailable` if no server answered in time; the sessions then end by their TTLs.

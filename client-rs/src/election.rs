@@ -17,12 +17,12 @@ use crate::options::WatchOptions;
 use crate::progress::Progress;
 use crate::watch::Watch;
 
-/// A loop that waits for its next body reports progress so many times before it would count as stalled.
+/// A loop that waits for its next body reports progress this number of times before it would count as stalled ...
 const TICKS_WHILE_WAITING: u32 = 3;
-/// ... but not oftener than this.
+/// ... and the shortest interval of these reports.
 const SHORTEST_TICK: Duration = Duration::from_millis(1);
 
-/// One candidate's part in an election. The leader is the holder of the lock of the election's name.
+/// A candidacy in an election. The leader is the holder of the lock of the election's name.
 ///
 /// ```no_run
 /// # async fn example(client: tenure_client::Client) -> tenure_client::Result<()> {
@@ -43,7 +43,7 @@ pub struct Election {
     request: LockRequest,
 }
 
-/// Who leads.
+/// A leader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leader {
     /// The fencing token of the leadership.
@@ -79,22 +79,23 @@ impl Election {
         &self.name
     }
 
-    /// How long the leader may be unheard of before another takes over. Default: 10 s.
+    /// How long the leader may be silent before another takes over. Default: 10 s.
     #[must_use]
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.request = self.request.ttl(ttl);
         self
     }
 
-    /// How long after the leader's connection has broken another takes over, if it is not back by then: see
-    /// [`SessionOptions::disconnect_grace`](crate::SessionOptions::disconnect_grace). Default: none, the TTL alone counts.
+    /// How long after the leader's connection broke another takes over, unless the leader has reconnected: see
+    /// [`SessionOptions::disconnect_grace`](crate::SessionOptions::disconnect_grace). Default: none, the TTL alone
+    /// applies.
     #[must_use]
     pub fn disconnect_grace(mut self, grace: Duration) -> Self {
         self.request = self.request.disconnect_grace(grace);
         self
     }
 
-    /// Who this candidate is, for people. Default: empty.
+    /// The candidate's owner label, for people. Default: empty.
     #[must_use]
     pub fn owner(mut self, owner: impl Into<String>) -> Self {
         self.request = self.request.owner(owner);
@@ -115,26 +116,27 @@ impl Election {
         self
     }
 
-    /// For at least this long after a candidate was elected no other is, even if it resigns earlier. Default: 0.
+    /// For at least this long after a candidate was elected, no other is elected, even if it resigns earlier. Default:
+    /// 0.
     #[must_use]
     pub fn min_hold(mut self, min_hold: Duration) -> Self {
         self.request = self.request.min_hold(min_hold);
         self
     }
 
-    /// The leadership is renewed only while the leader's work makes progress; a leader that hangs is lost within this and the
-    /// TTL, cancelled if it can be, and another leads. More than zero. Default: renewed while the client runs.
+    /// The leadership is renewed only while the leader's work makes progress. A hung leader loses it within this and
+    /// the TTL, is cancelled if possible, and another leads. More than zero. Default: renewed while the client runs.
     ///
-    /// In [`lead_every`](Self::lead_every) the loop reports progress itself: this is how long one body may take. In
+    /// In [`lead_every`](Self::lead_every) the loop reports progress itself: this is the longest time for one body. In
     /// [`lead`](Self::lead), and after [`campaign`](Self::campaign), the work reports it by [`Hold::tick`], at least
-    /// this often. A long body of `lead_every` may do that, too.
+    /// this often. A long body of `lead_every` may do so, too.
     #[must_use]
     pub fn stall_after(mut self, within: Duration) -> Self {
         self.request = self.request.stall_after(within);
         self
     }
 
-    /// Takes part only while the program makes this progress, also as a mere candidate: see
+    /// Takes part only while the program makes this progress, even as a mere candidate: see
     /// [`SessionOptions::renew_while`](crate::SessionOptions::renew_while).
     #[must_use]
     pub fn renew_while(mut self, progress: &Progress) -> Self {
@@ -150,16 +152,16 @@ impl Election {
         Ok(Leadership { guard: self.request.clone().acquire().await? })
     }
 
-    /// Campaigns, runs `body` while this candidate leads, and so on for ever: after a loss, and when the body has returned
-    /// (it then resigns). The body is cancelled when the leadership is lost; each time it leads it has a new token.
+    /// Campaigns, runs `body` while this candidate leads, and repeats this after a loss, and when the body has returned
+    /// (the candidate then resigns). The body is cancelled when the leadership is lost; each term has a new token.
     ///
-    /// When the server asks for a handoff ([`Hold::transfer_requested`]), the body may go on until the drain is nearly over; then
-    /// it is cancelled, and this candidate resigns, which confirms the handoff.
+    /// When the server asks for a handoff ([`Hold::transfer_requested`]), the body may continue until the drain is
+    /// nearly over; then it is cancelled, and this candidate resigns, which confirms the handoff.
     ///
     /// Never returns `Ok`: drop the future to resign and stop.
     ///
     /// # Errors
-    /// What trying again cannot cure: `Invalid`, `Closed`, and refusals other than those of a passing outage.
+    /// Errors that a retry cannot fix: `Invalid`, `Closed`, and refusals other than those of a temporary outage.
     pub async fn lead<F: Future<Output = ()>>(&self, mut body: impl FnMut(Hold) -> F) -> Result<Infallible> {
         let mut backoff = Backoff::of_roles();
         loop {
@@ -191,10 +193,10 @@ impl Election {
         }
     }
 
-    /// Runs `body` at once on leading, and then every `period` while this candidate leads; campaigns again after a loss. A
-    /// body that takes longer than the period delays the next. It is cancelled when the leadership is lost. A body that hangs
-    /// loses the leadership only with [`stall_after`](Self::stall_after). When the server asks for a handoff, the body that runs
-    /// may come to its end within the drain, and no other begins.
+    /// Runs `body` at the start of each term, and then every `period` while this candidate leads; campaigns again after
+    /// a loss. A body that takes longer than the period delays the next. It is cancelled when the leadership is lost. A
+    /// hung body loses the leadership only with [`stall_after`](Self::stall_after). When the server asks for a handoff,
+    /// the running body may end within the drain, and no other begins.
     ///
     /// Never returns `Ok`: drop the future to resign and stop.
     ///
@@ -208,7 +210,7 @@ impl Election {
         if period.is_zero() {
             return Err(Error::invalid("period", "it is zero"));
         }
-        // One body at a time: the cell only proves to the compiler what the loop does anyway.
+        // One body at a time: the cell only proves to the compiler what the loop ensures.
         let body = tokio::sync::Mutex::new(&mut body);
         self.lead(|hold| async {
             let hold = hold;
@@ -233,7 +235,7 @@ impl Election {
         .await
     }
 
-    /// Waits for the next body's time. To wait is no stall, however long the period is.
+    /// Waits for the next body's time. Waiting is no stall, however long the period is.
     async fn pause(&self, hold: &Hold, ticks: &mut time::Interval) {
         let stall_after = self.request.spec.stall_after;
         let often = stall_after.map_or(Duration::MAX, |within| (within / TICKS_WHILE_WAITING).max(SHORTEST_TICK));
@@ -243,7 +245,7 @@ impl Election {
         hold.tick();
     }
 
-    /// Who leads now.
+    /// The current leader.
     ///
     /// # Errors
     /// `Unavailable`, `Refused`.
@@ -251,7 +253,7 @@ impl Election {
         Ok(self.connection.get_lock(&self.name).await?.holder().and_then(Leader::of))
     }
 
-    /// Who leads, now and after each change; `None` while there is no leader. Goes on by itself after failures.
+    /// The leader, now and after each change; `None` while there is no leader. Continues by itself after failures.
     pub fn observe(&self) -> impl Stream<Item = Result<Option<Leader>>> + Send + Unpin + 'static {
         let mut last: Option<Option<Leader>> = None;
         let name = self.name.clone();
@@ -293,15 +295,15 @@ fn leader_after(events: &[Event], mut leader: Option<Leader>) -> Option<Leader> 
     leader
 }
 
-/// One term of leading, from an election won to its loss. Its token is greater than those of all terms before. Dropping it
-/// resigns in the background.
+/// One term of a leader, from its election to its loss. Its token is greater than those of all earlier terms. Dropping
+/// it resigns in the background.
 #[derive(Debug)]
 pub struct Leadership {
     guard: Guard,
 }
 
 impl Leadership {
-    /// A view of the leadership, to hand to tasks.
+    /// A view of the leadership, to pass to tasks.
     #[must_use]
     pub fn hold(&self) -> Hold {
         self.guard.hold()
@@ -312,8 +314,8 @@ impl Leadership {
         self.guard.transfer_requested().await.drained().await;
     }
 
-    /// Steps down in favour of a candidate that waits, by its session's id (`None`: of the first in the queue), without
-    /// a gap in which there is no leader. Answers its token. See [`Guard::transfer_to`].
+    /// Hands the leadership over to a waiting candidate, by its session's id (`None`: the first in the queue), without
+    /// a gap in which there is no leader. Returns its token. See [`Guard::transfer_to`].
     ///
     /// # Errors
     /// As [`Guard::transfer_to`].

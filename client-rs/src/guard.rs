@@ -33,8 +33,8 @@ impl Hold {
         &self.presence.names
     }
 
-    /// Whether the server cannot have given the locks away, decided by the clock at this very moment. Once `false` it stays
-    /// so. A program may still be paused right after asking: that is what the token is for.
+    /// Whether the server cannot have ended the hold, decided by the clock at this moment. Once `false` it stays so. A
+    /// program may still be paused right after the check: the token protects against that.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.lost_reason().is_none()
@@ -46,9 +46,9 @@ impl Hold {
         self.presence.lost_reason()
     }
 
-    /// Waits until the server asks to hand the locks over: an operator's [`transfer`](crate::Client::transfer), or a better
-    /// candidate that preempts. The work should then be stopped and the locks released, which confirms the handoff; if they are
-    /// not in time, the hold goes on.
+    /// Waits until the server asks to hand the locks over: an operator's [`transfer`](crate::Client::transfer), or a
+    /// better candidate that preempts. The work should then stop and release the locks, which confirms the handoff;
+    /// otherwise the hold remains.
     pub async fn transfer_requested(&self) -> TransferRequest {
         self.presence.transfer_requested().await
     }
@@ -59,24 +59,25 @@ impl Hold {
         self.presence.transfer_request()
     }
 
-    /// The work under the hold gets on: see [`LockRequest::stall_after`](crate::LockRequest::stall_after), without which this
-    /// does nothing. Cheap, takes no lock, and may be called from any thread.
+    /// Reports progress of the work under the hold: see [`LockRequest::stall_after`](crate::LockRequest::stall_after),
+    /// without which this has no effect. Cheap, takes no lock, and may be called from any thread.
     pub fn tick(&self) {
         if let Some(progress) = &self.presence.progress {
             progress.tick();
         }
     }
 
-    /// Waits until the hold is lost or released: before the server could give the locks away, or as soon as it says so.
+    /// Waits until the hold is lost or released: before the server could end the hold, or as soon as it reports the
+    /// end.
     pub async fn lost(&self) -> LostReason {
         self.presence.lost().await
     }
 }
 
-/// Keeps what is held. Dropping it gives the locks back in the background; [`release`](Self::release) also waits for that.
+/// Owns a hold. Dropping it releases the locks in the background; [`release`](Self::release) also waits for that.
 ///
-/// A program that ends right after dropping a guard should rather release it (or close the client): what happens in the
-/// background needs the runtime to live on for a moment.
+/// A program that ends right after dropping a guard should release it instead (or close the client): the background
+/// work needs the runtime for a moment.
 #[derive(Debug)]
 pub struct Guard {
     hold: Hold,
@@ -90,7 +91,7 @@ impl Guard {
         Self { hold, session: Session::of(&handle.session), handle }
     }
 
-    /// A view of what is held, to hand to tasks.
+    /// A view of the hold, to pass to tasks.
     #[must_use]
     pub fn hold(&self) -> Hold {
         self.hold.clone()
@@ -103,8 +104,8 @@ impl Guard {
     }
 
     /// Hands the locks over to a session that waits for them (`None`: to the first in the queue), in one step and
-    /// without a gap in which they have no holder. Answers the next holder's token. The work must have stopped: from
-    /// the call on this hold is not valid any more, and if nothing comes of the handoff the locks are given back.
+    /// without a gap in which they have no holder. Returns the next holder's token. The work must have stopped: from
+    /// the call on, this hold is no longer valid, and if the handoff fails, the locks are released.
     ///
     /// # Errors
     /// `Lost` or `Refused` (with `TransferImpossible` if no waiter could hold next); `Unavailable`.
@@ -126,11 +127,11 @@ impl Guard {
         self.session.connection().update_claim(&name, self.session.id(), self.token(), metadata).await.map(drop)
     }
 
-    /// Gives the locks back, and returns when the server has done so.
+    /// Releases the locks, and returns when the server has released them.
     ///
     /// # Errors
-    /// `Lost` if the hold had been lost before, even if only the server knows that; `Unavailable` if no server answered in time,
-    /// which is then tried further in the background; `Refused`.
+    /// `Lost` if the hold had been lost before, even if only the server knows that; `Unavailable` if no server answered
+    /// in time, and then the release is repeated in the background; `Refused`.
     pub async fn release(self) -> Result<()> {
         let span = tracing::info_span!(
             "tenure.release",

@@ -1,4 +1,4 @@
-//! Tenure's Rust client: the right to be the only one doing something.
+//! Tenure's Rust client: locks, leadership, watches and groups.
 //!
 //! ```no_run
 //! use tenure_client::{Attempt, Client, WatchOptions};
@@ -31,24 +31,24 @@
 //!
 //! # What is promised
 //!
-//! A hold is never reported as valid after the server may have given it away: validity counts from the moment a renewal
-//! was *sent*, on a clock that runs while the machine is suspended, less drift and a margin, and it is decided at the
-//! moment of asking. A program that is paused right after asking cannot know: the resource that a lock protects should check
+//! A hold is never reported as valid after the server may have ended it: validity counts from the moment a renewal was
+//! *sent*, on a clock that runs while the machine is suspended, less drift and a margin, and it is decided at the
+//! moment of the check. A program may be paused right after the check: the resource that a lock protects should check
 //! the fencing token.
 //!
-//! A session is renewed while the client runs, also if the program around it hangs. For a hung program to lose its
-//! locks, tie renewal to progress: [`Election::stall_after`] and [`LockRequest::stall_after`] for the work under a
-//! lock, [`SessionOptions::renew_while`] for a whole program.
+//! A session is renewed while the client runs, even if the rest of the program hangs. For a hung program to lose its
+//! locks, make renewal depend on progress: [`Election::stall_after`] and [`LockRequest::stall_after`] for the work
+//! under a lock, [`SessionOptions::renew_while`] for a whole program.
 //!
-//! One client is one connection with one stream; sessions, locks and watches share it. When the server fails, is drained, or
-//! is not heard of for a part of the TTL, the client goes on with the next one, with its sessions, holds, tokens and places in
-//! queues.
+//! One client is one connection with one stream, which sessions, locks and watches share. When the server fails,
+//! drains, or is silent for a part of the TTL, the client fails over to the next one, with its sessions, holds, tokens
+//! and places in queues.
 //!
 //! # Traces
 //!
-//! Opening a session, acquiring, releasing and each plain call is a span of `tracing`. With the cargo feature `otel` (default: off)
-//! its trace goes on at the server: the context of OpenTelemetry that is current is sent along, which is the span's own where
-//! `tracing-opentelemetry` exports it, or that of the program around. Renewals of the stream have no spans.
+//! Opening a session, acquiring, releasing and each plain call is a span of `tracing`. With the cargo feature `otel`
+//! (default: off) its trace continues at the server: the current context of OpenTelemetry is sent, which is the span's
+//! own if `tracing-opentelemetry` exports it, or that of the surrounding program. Renewals of the stream have no spans.
 
 mod backoff;
 mod calls;

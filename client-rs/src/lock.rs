@@ -1,4 +1,4 @@
-//! Asking for locks, and running something only while they are held.
+//! Acquires locks, and runs work only while they are held.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use crate::options::SessionOptions;
 use crate::session::Session;
 use crate::trace;
 
-/// What to ask for, and how. Made by [`Client::lock`](crate::Client::lock) (in a session of its own) or [`Session::lock`]
-/// (in that session).
+/// Which locks to acquire, and how. Made by [`Client::lock`](crate::Client::lock) (in a session of its own) or
+/// [`Session::lock`] (in that session).
 ///
-/// Nothing is asked before one of [`acquire`](Self::acquire), [`try_acquire`](Self::try_acquire),
+/// Nothing is sent before one of [`acquire`](Self::acquire), [`try_acquire`](Self::try_acquire),
 /// [`acquire_within`](Self::acquire_within), [`run`](Self::run) and [`try_run`](Self::try_run) is awaited. Dropping
-/// such a future cancels the request: what was or is being granted is released in the background.
+/// such a future cancels the request: a grant is released in the background.
 ///
-/// Tasks that ask for the same name in the same session queue up in the client, in order of arrival.
+/// Tasks that request the same name in the same session queue up in the client, in order of arrival.
 #[derive(Clone, Debug)]
 #[must_use = "nothing is asked until this is awaited by acquire, try_acquire, acquire_within, run or try_run"]
 pub struct LockRequest {
@@ -30,7 +30,7 @@ pub struct LockRequest {
     pub(crate) spec: AcquireSpec,
 }
 
-/// What came of a try.
+/// The outcome of an attempt.
 #[derive(Debug)]
 pub enum Attempt {
     /// The locks are held.
@@ -50,7 +50,7 @@ impl Attempt {
     }
 }
 
-/// What came of [`LockRequest::try_run`].
+/// The outcome of [`LockRequest::try_run`].
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "there is one for each run under a lock, and it is soon taken apart")]
 pub enum Ran<T> {
@@ -65,56 +65,56 @@ impl LockRequest {
         Self { connection, session, options: SessionOptions::default(), spec: AcquireSpec::new(names) }
     }
 
-    /// The options of the session that is opened for this request. No effect on a request in a session that is there already.
+    /// The options of the session that is opened for this request. No effect on a request in an existing session.
     pub fn session(mut self, options: SessionOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// The TTL of the session that is opened for this request. No effect on a request in a session that is there already.
+    /// The TTL of the session that is opened for this request. No effect on a request in an existing session.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.options.ttl = ttl;
         self
     }
 
-    /// The disconnect grace of the session that is opened for this request: see
-    /// [`SessionOptions::disconnect_grace`]. No effect on a request in a session that is there already.
+    /// The disconnect grace of the session that is opened for this request: see [`SessionOptions::disconnect_grace`].
+    /// No effect on a request in an existing session.
     pub fn disconnect_grace(mut self, grace: Duration) -> Self {
         self.options.disconnect_grace = Some(grace);
         self
     }
 
-    /// The owner label of the session that is opened for this request. No effect on a request in a session that is there
-    /// already.
+    /// The owner label of the session that is opened for this request. No effect on a request in an existing session.
     pub fn owner(mut self, owner: impl Into<String>) -> Self {
         self.options.owner = owner.into();
         self
     }
 
-    /// Shares the locks with others who ask for them shared: readers, as against a writer. A writer that waits lets no later
-    /// reader pass. Default: exclusive.
+    /// Shares the locks with other shared requests: readers, as opposed to a writer. Later readers wait behind a
+    /// waiting writer. Default: exclusive.
     pub fn shared(mut self) -> Self {
         self.spec.mode = Mode::Shared;
         self
     }
 
-    /// Takes so many permits of each lock (1 to 1,000,000), out of the lock's limit: a semaphore. The limit is what an operator
-    /// has set, or what those say who claim permits: see [`limit`](Self::limit). Default: exclusive.
+    /// Acquires this number of permits of each lock (1 to 1,000,000), out of the lock's limit: a semaphore. The limit
+    /// is set by an operator, or by the claims to permits: see [`limit`](Self::limit). Default: exclusive.
     pub fn permits(mut self, permits: u32) -> Self {
         let limit = if let Mode::Permits { limit, .. } = self.spec.mode { limit } else { None };
         self.spec.mode = Mode::Permits { permits, limit };
         self
     }
 
-    /// The limit of permits that this program goes by (1 to 1,000,000): refused if the lock has another one. Takes one permit
-    /// unless [`permits`](Self::permits) says how many. Default: whatever the lock's limit is; refused if it has none.
+    /// The limit of permits that this program expects (1 to 1,000,000): refused if the lock has another one. Acquires
+    /// one permit, unless [`permits`](Self::permits) sets another number. Default: the lock's limit; refused if it has
+    /// none.
     pub fn limit(mut self, limit: u32) -> Self {
         let permits = if let Mode::Permits { permits, .. } = self.spec.mode { permits } else { 1 };
         self.spec.mode = Mode::Permits { permits, limit: Some(limit) };
         self
     }
 
-    /// Higher goes first among waiters: -1000 to 1000. Default: 0.
+    /// The priority among waiters, higher first: -1000 to 1000. Default: 0.
     pub fn priority(mut self, priority: i32) -> Self {
         self.spec.priority = priority;
         self
@@ -132,8 +132,8 @@ impl LockRequest {
         self
     }
 
-    /// For at least this long after the grant no claim is granted these locks again, even if they are released earlier.
-    /// For jobs that are shorter than the clock skew of those who start them. At most 24 h. Default: 0.
+    /// For at least this long after the grant, no claim is granted these locks again, even if they are released
+    /// earlier. For jobs that are shorter than the clock skew of the hosts that start them. At most 24 h. Default: 0.
     pub fn min_hold(mut self, min_hold: Duration) -> Self {
         self.spec.min_hold = min_hold;
         self
@@ -142,9 +142,9 @@ impl LockRequest {
     /// Renews the session only while the work under the hold makes progress: while the grant, or the last
     /// [`Hold::tick`], is less than this ago. More than zero.
     ///
-    /// Work that hangs so loses its locks within this and the TTL together, like a program that died, with
-    /// [`LostReason::Stalled`](crate::LostReason::Stalled); others have them then. A session is renewed as a whole: what else
-    /// it holds is lost too. Default: renewed while the client runs.
+    /// Hung work loses its locks within this and the TTL together, like a program that died, with
+    /// [`LostReason::Stalled`](crate::LostReason::Stalled). A session is renewed as a whole: its other holds are lost,
+    /// too. Default: renewed while the client runs.
     pub fn stall_after(mut self, within: Duration) -> Self {
         self.spec.stall_after = Some(within);
         self
@@ -161,7 +161,7 @@ impl LockRequest {
         }
     }
 
-    /// Tries once.
+    /// Makes one attempt.
     ///
     /// # Errors
     /// `Lost`, `Refused` and `Unavailable`. Locks held by another claim are no error.
@@ -177,11 +177,11 @@ impl LockRequest {
         self.ask(Wait::AtMost(wait)).await
     }
 
-    /// Waits for the locks, runs `body` while they are held, and gives them back.
+    /// Waits for the locks, runs `body` while they are held, and releases them.
     ///
-    /// If the hold is lost meanwhile, the body is cancelled (its future is dropped) before the server could give the locks to
-    /// others. Work that the body started elsewhere (threads, processes, other tasks) it must stop itself: it can wait for
-    /// [`Hold::lost`] there.
+    /// If the hold is lost meanwhile, the body is cancelled (its future is dropped) before the server could grant the
+    /// locks to others. The body must itself stop work that it started elsewhere (threads, processes, other tasks),
+    /// which can wait for [`Hold::lost`].
     ///
     /// # Errors
     /// `Lost` if the body was cancelled; and as [`acquire`](Self::acquire). An error of the release is only
@@ -191,7 +191,7 @@ impl LockRequest {
         run_under(guard, body).await
     }
 
-    /// Tries once; if the locks are free, runs `body` as [`run`](Self::run) does.
+    /// Makes one attempt; if the locks are free, runs `body` as [`run`](Self::run) does.
     ///
     /// # Errors
     /// As [`run`](Self::run). Locks held by another claim are no error.
@@ -228,22 +228,22 @@ impl LockRequest {
 }
 
 impl Session {
-    /// Asks for a lock in this session: see [`LockRequest`].
+    /// Requests a lock in this session: see [`LockRequest`].
     pub fn lock(&self, name: impl Into<String>) -> LockRequest {
         self.locks([name])
     }
 
-    /// Asks for several locks at once, all or nothing, with one token: 1 to 16 different names.
+    /// Requests several locks at once, all or nothing, with one token: 1 to 16 different names.
     pub fn locks(&self, names: impl IntoIterator<Item = impl Into<String>>) -> LockRequest {
         let names = names.into_iter().map(Into::into).collect();
         LockRequest::new(self.connection().clone(), Some(self.clone()), names)
     }
 }
 
-/// Runs `body` until it ends or the hold is lost, and gives back.
+/// Runs `body` until it ends or the hold is lost, and releases the hold.
 async fn run_under<T, F: Future<Output = T>>(guard: Guard, body: impl FnOnce(Hold) -> F) -> Result<T> {
     let ended = tokio::select! {
-        // The loss is looked at first, so that the body does not take another step after it.
+        // The loss is checked first, so that the body does not take another step after it.
         biased;
         reason = guard.lost() => Err(Error::Lost(reason)),
         output = body(guard.hold()) => Ok(output),

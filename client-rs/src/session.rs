@@ -11,9 +11,9 @@ use crate::error::{LostReason, Result};
 use crate::options::SessionOptions;
 use crate::presence::{SessionPresence, SessionState};
 
-/// This program's presence at the service. What it holds and waits for ends when it ends.
+/// This program's presence at the service. All its holds and waits end with it.
 ///
-/// A session keeps itself alive in the background. Clones are handles to the same session; when the last one and the last
+/// A session is renewed in the background. Clones are handles to the same session; when the last one and the last
 /// [`Guard`](crate::Guard) are dropped, it is closed in the background.
 #[derive(Clone, Debug)]
 pub struct Session {
@@ -21,7 +21,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Opens a session, which then keeps itself alive.
+    /// Opens a session, which is then renewed in the background.
     pub(crate) async fn open(connection: &Connection, options: SessionOptions) -> Result<Self> {
         Ok(Self { handle: Arc::new(connection.open_session(options).await?) })
     }
@@ -55,16 +55,16 @@ impl Session {
         self.handle.presence.disconnect_grace()
     }
 
-    /// Whether the server cannot have given its locks away, decided by the clock at this very moment: a process that was
-    /// paused for too long gets `false` on waking. Once `false` it stays so.
+    /// Whether the server cannot have ended the session, decided by the clock at this moment: a process that was paused
+    /// for too long gets `false` when it resumes. Once `false` it stays so.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.lost_reason().is_none()
     }
 
-    /// The moment at which the session is lost if nothing more is heard from the server. In the past once it is lost.
+    /// The moment at which the session is lost without another renewal. In the past once it is lost.
     ///
-    /// `Instant` stands still while the machine is suspended; to decide whether the session is valid, ask
+    /// `Instant` stops while the machine is suspended; to decide whether the session is valid, call
     /// [`is_valid`](Self::is_valid).
     #[must_use]
     pub fn valid_until(&self) -> Instant {
@@ -78,17 +78,17 @@ impl Session {
         self.handle.presence.subscribe()
     }
 
-    /// Waits until the session is lost: before the server could give its locks away, or as soon as the server says so.
+    /// Waits until the session is lost: before the server could end it, or as soon as it reports the end.
     pub async fn lost(&self) -> LostReason {
         self.handle.presence.lost().await
     }
 
-    /// Why the session is lost, if it is, decided by the clock at this very moment.
+    /// Why the session is lost, if it is, decided by the clock at this moment.
     pub(crate) fn lost_reason(&self) -> Option<LostReason> {
         self.handle.presence.lost_reason()
     }
 
-    /// Closes the session, and with it all that it holds and waits for. Returns when the server has done so.
+    /// Closes the session, with all its holds and waits. Returns when the server has closed it.
     ///
     /// # Errors
     /// `Unavailable` if no server answered in time; the session then ends by its TTL at the latest.

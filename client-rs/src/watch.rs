@@ -1,4 +1,4 @@
-//! Watching who holds what, as it changes.
+//! Watches of locks and groups.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::error::Result;
 use crate::model::WatchEvent;
 use crate::options::WatchOptions;
 
-/// How many items of a watch may wait for its reader before the watch is stopped and resumed later.
+/// How many items of a watch may be queued for its reader before the watch is stopped and resumed later.
 const ITEMS_IN_QUEUE: usize = 64;
 
-/// A stream of what happens: each revision once and in order, across reconnects. It ends when the client is closed, and with
-/// an error that trying again cannot cure, after the error has been delivered.
+/// A stream of events: each revision once and in order, across reconnects. It ends when the client is closed, and after
+/// an error that a retry cannot fix, which is its last item.
 ///
-/// A reader that is slow loses nothing: the server is asked again from where the reader is.
+/// A slow reader misses nothing: the watch is resumed after the last revision that the reader has received.
 #[derive(Debug)]
 pub struct Watch {
     key: WatchKey,
@@ -30,7 +30,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Starts a watch. It is asked for in the background, so that this needs no waiting.
+    /// Starts a watch in the background, without waiting.
     pub(crate) fn start(connection: &Connection, options: WatchOptions) -> Self {
         let (sender, items) = mpsc::channel(ITEMS_IN_QUEUE);
         let watch =

@@ -16,11 +16,11 @@ use crate::error::{Error, LostReason, Reason, Result};
 use crate::model::{Assignments, Group, Metadata};
 use crate::session::Session;
 
-/// Keeps this program a member of a group. Dropping it leaves in the background; [`leave`](Self::leave) also waits for that.
+/// A membership in a group. Dropping it leaves the group in the background; [`leave`](Self::leave) also waits for that.
 #[derive(Debug)]
 pub struct Membership {
     session: Session,
-    /// Whether the session is there for this membership only.
+    /// Whether the session was opened for this membership.
     is_own: bool,
     name: String,
     number: u64,
@@ -57,8 +57,8 @@ impl Membership {
         &self.session
     }
 
-    /// Where this member stands. That the membership is lost because its time is over is decided by the clock at this very
-    /// moment: a process that was paused for too long sees the loss on waking.
+    /// The standing of this member. Whether the membership has expired is decided by the clock at this moment: a
+    /// process that was paused for too long sees the loss when it resumes.
     #[must_use]
     pub fn standing(&self) -> Standing {
         let mut standing = self.standings.borrow().clone();
@@ -68,14 +68,14 @@ impl Membership {
         standing
     }
 
-    /// Where this member stands, and each change of it: members, leader, config, assignments, and the loss, after which
-    /// nothing changes any more. Who is slow sees the latest.
+    /// The standing of this member, and each change of it: members, leader, config, assignments, and the loss, after
+    /// which nothing changes. A slow reader sees only the latest.
     #[must_use]
     pub fn standings(&self) -> watch::Receiver<Standing> {
         self.standings.clone()
     }
 
-    /// What is assigned to this member, now and after each change; `None` while nothing is. Ends with the membership.
+    /// The assignment of this member, now and after each change; `None` without one. Ends with the membership.
     pub fn assignments(&self) -> impl Stream<Item = Option<String>> + Send + Unpin + 'static {
         let mut last: Option<Option<String>> = None;
         let standings = WatchStream::new(self.standings.clone()).take_while(|standing| standing.lost.is_none());
@@ -97,11 +97,11 @@ impl Membership {
         gone.ok().and_then(|standing| standing.lost.clone()).unwrap_or(LostReason::Closed)
     }
 
-    /// Assigns something to every member, as the leader of a group as it was seen: `group` is the one of a [`Standing`] that
-    /// this member leads.
+    /// Assigns something to every member, as the leader of this state of the group: `group` is from a [`Standing`] in
+    /// which this member leads.
     ///
     /// # Errors
-    /// `Refused` with `StaleAssignment` if the group has changed since, with `NotLeader` if this is not the leader (any more),
+    /// `Refused` with `StaleAssignment` if the group has changed since, with `NotLeader` if this member does not lead,
     /// with `InvalidField` if the assignments do not fit the members; `Lost`; `Unavailable`.
     pub async fn assign(&self, group: &Group, assignments: Assignments) -> Result<()> {
         if let Some(reason) = self.standing().lost {
@@ -113,14 +113,14 @@ impl Membership {
         }
     }
 
-    /// Whenever this member leads: computes with `divide` what each member is assigned, and assigns it, each time that
-    /// members or config have changed. `divide` should be quick; [`Group::assign`] makes assignments that fit.
+    /// While this member leads: computes the assignments with `divide`, and sends them, each time that members or
+    /// config have changed. `divide` should be quick; [`Group::assign`] returns assignments that fit.
     ///
     /// Never returns `Ok`: drop the future to stop.
     ///
     /// # Errors
-    /// `Lost` when the membership is; refusals other than those of a passing outage, such as `InvalidField` if the assignments
-    /// do not fit the members.
+    /// `Lost` when the membership is; refusals other than those of a temporary outage, such as `InvalidField` if the
+    /// assignments do not fit the members.
     pub async fn lead(&self, mut divide: impl FnMut(&Group) -> Assignments) -> Result<Infallible> {
         let mut standings = self.standings.clone();
         let mut backoff = Backoff::of_roles();
@@ -155,7 +155,7 @@ impl Membership {
         }
     }
 
-    /// Sets the value that the group shares: see [`Client::configure_group`](crate::Client::configure_group).
+    /// Sets the group's config: see [`Client::configure_group`](crate::Client::configure_group).
     ///
     /// # Errors
     /// As [`Client::configure_group`](crate::Client::configure_group).
@@ -163,11 +163,12 @@ impl Membership {
         self.session.connection().configure_group(&self.name, config, expected).await
     }
 
-    /// Leaves the group, and returns when the server has recorded it. A session that was opened for the membership is closed.
+    /// Leaves the group, and returns when the server has recorded it. A session that was opened for the membership is
+    /// closed.
     ///
     /// # Errors
     /// `Refused` if the membership had ended before; `Unavailable` if no server answered in time: it then ends by the
-    /// session's TTL, or with the session that it was made in.
+    /// session's TTL, or with the session in which it was made.
     pub async fn leave(mut self) -> Result<()> {
         let answer = self.session.connection().leave_group(&self.name, self.session.id(), self.number).await;
         // Not before: if this future is dropped half way, dropping the membership leaves the group.
@@ -177,7 +178,7 @@ impl Membership {
     }
 }
 
-/// Whether the group was changed by others before the assignments came.
+/// Whether the group changed before the assignments arrived.
 fn is_overtaken(error: &Error) -> bool {
     matches!(error.reason(), Some(Reason::StaleAssignment | Reason::NotLeader))
 }

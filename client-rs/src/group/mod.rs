@@ -1,4 +1,4 @@
-//! Groups: a program's part in one, and what anybody may ask of them.
+//! Groups: the membership of a program, and the calls for it.
 
 mod calls;
 mod follow;
@@ -19,7 +19,7 @@ use crate::model::{Assignments, Group, Metadata};
 use crate::options::SessionOptions;
 use crate::session::Session;
 
-/// How to take part in a group. Made by [`Client::group`](crate::Client::group).
+/// How to join a group. Made by [`Client::group`](crate::Client::group).
 ///
 /// ```no_run
 /// # async fn example(client: tenure_client::Client) -> tenure_client::Result<()> {
@@ -55,33 +55,32 @@ impl GroupRequest {
         Self { connection, name, session: None, options: SessionOptions::default(), metadata: Metadata::new() }
     }
 
-    /// Joins as a member of this session, which is one of the client's, instead of a session of its own: all that the session
-    /// holds and joins ends together.
+    /// Joins as a member of this session, which must be one of the client's, instead of a session of its own: all holds
+    /// and memberships of the session end together.
     pub fn in_session(self, session: &Session) -> Self {
         Self { session: Some(session.clone()), ..self }
     }
 
-    /// The options of the session that is opened for this request. No effect on a request in a session that is there already.
+    /// The options of the session that is opened for this request. No effect on a request in an existing session.
     pub fn session(mut self, options: SessionOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// The TTL of the session that is opened for this request: how long the others still count on this member after it was
-    /// heard of last. No effect on a request in a session that is there already.
+    /// The TTL of the session that is opened for this request: how long this member remains in the group after its last
+    /// renewal. No effect on a request in an existing session.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.options.ttl = ttl;
         self
     }
 
-    /// The owner label of the session that is opened for this request. No effect on a request in a session that is there
-    /// already.
+    /// The owner label of the session that is opened for this request. No effect on a request in an existing session.
     pub fn owner(mut self, owner: impl Into<String>) -> Self {
         self.options.owner = owner.into();
         self
     }
 
-    /// A free label on the membership, such as what this member can take. All labels together: at most 4096 bytes.
+    /// A free label on the membership, such as its capacity. All labels together: at most 4096 bytes.
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.metadata.insert(key.into(), value.into());
         self
@@ -93,10 +92,10 @@ impl GroupRequest {
         self
     }
 
-    /// Joins the group. If the session is a member already, it stays the member that it is.
+    /// Joins the group. If the session is a member already, that membership remains.
     ///
-    /// Any member may come to lead, and a leader that assigns nothing leaves all without assignments: have
-    /// [`Membership::lead`] run, unless assignments are of no use to the group.
+    /// Any member may become the leader, and while a leader assigns nothing, no member has an assignment: run
+    /// [`Membership::lead`], unless the group uses no assignments.
     ///
     /// # Errors
     /// `Refused` (a limit is reached, ...), `Lost` if the session is, `Unavailable`.
@@ -108,16 +107,15 @@ impl GroupRequest {
         Membership::join(session, is_own, self.name.clone(), self.metadata.clone()).await
     }
 
-    /// Joins the group and stays in it: leads whenever it is this member's turn, which is computing with `divide` what
-    /// each member is assigned, each time that members or config have changed; and calls `on_change` with where this
-    /// member stands, at once and after each change. When the membership is lost, calls `on_change` with the loss, and
-    /// joins again, as a new member.
+    /// Joins the group and remains in it. While this member leads, it computes the assignments with `divide`, each time
+    /// that members or config have changed. Calls `on_change` with the member's standing, at once and after each
+    /// change. When the membership is lost, calls `on_change` with the loss, and joins again, as a new member.
     ///
     /// Never returns `Ok`: drop the future to leave and stop. Both closures should be quick.
     ///
     /// # Errors
-    /// What trying again cannot cure: `Invalid`, `Closed`, the loss of a session that this request was given, and refusals
-    /// other than those of a passing outage, such as assignments that do not fit the members.
+    /// Errors that a retry cannot fix: `Invalid`, `Closed`, the loss of a session that this request was given, and
+    /// refusals other than those of a temporary outage, such as assignments that do not fit the members.
     pub async fn take_part(
         &self,
         mut divide: impl FnMut(&Group) -> Assignments,

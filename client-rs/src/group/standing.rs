@@ -5,27 +5,27 @@ use std::sync::Arc;
 use crate::error::LostReason;
 use crate::model::Group;
 
-/// Where a member stands in its group.
+/// The standing of a member in its group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// The member's number.
     pub number: u64,
-    /// The group, as it was heard of last.
+    /// The last known state of the group.
     pub group: Arc<Group>,
-    /// Why the membership is lost, if it is. The others may go on without this member.
+    /// Why the membership is lost, if it is. The group may continue without this member.
     pub lost: Option<LostReason>,
 }
 
 impl Standing {
-    /// What is assigned to this member. None if nothing is, and after a loss.
+    /// The assignment of this member. `None` without one, and after a loss.
     #[must_use]
     pub fn assignment(&self) -> Option<&str> {
         let member = self.group.member(self.number).filter(|_| self.lost.is_none());
         member.and_then(|member| member.assignment.as_deref())
     }
 
-    /// Whether that is the assignment for the members and the config that are there now. If not, the leader has yet to
-    /// compute it.
+    /// Whether the assignment was computed from the current members and config. If not, the leader has yet to compute
+    /// it.
     #[must_use]
     pub fn is_current(&self) -> bool {
         self.lost.is_none() && self.group.assignments_current

@@ -1,4 +1,4 @@
-//! The nouns of groups.
+//! The data types of groups.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -7,8 +7,7 @@ use strum::IntoStaticStr;
 
 use super::{EndReason, Metadata};
 
-/// What is assigned to each member of a group, by the members' numbers. Each at most 16384 bytes; all together at most
-/// 1048576.
+/// The assignments of a group, by the members' numbers. Each at most 16384 bytes; all together at most 1048576.
 pub type Assignments = BTreeMap<u64, String>;
 
 /// A named set of members with a leader, one shared config value and an assignment for each member.
@@ -16,11 +15,11 @@ pub type Assignments = BTreeMap<u64, String>;
 pub struct Group {
     /// Its name.
     pub name: String,
-    /// Who leads: the member that has been there longest. None without members.
+    /// The leader: the oldest member. `None` without members.
     pub leader: Option<GroupLeader>,
     /// The members in order of joining.
     pub members: Vec<GroupMember>,
-    /// The revision of the last event by which a member came or went; 0 if none ever did.
+    /// The revision of the last event by which a member joined or left; 0 without one.
     pub membership_revision: u64,
     /// The shared value, if there is one.
     pub config: Option<String>,
@@ -43,14 +42,14 @@ impl Group {
         self.members.iter().find(|member| member.number == number)
     }
 
-    /// Assignments for all members: what `value` says of each, given its place in the order of joining, from 0.
+    /// Assignments for all members: `value` returns that of a member, given its index in the order of joining.
     #[must_use]
     pub fn assign(&self, mut value: impl FnMut(usize, &GroupMember) -> String) -> Assignments {
         self.members.iter().enumerate().map(|(place, member)| (member.number, value(place, member))).collect()
     }
 }
 
-/// Who leads a group.
+/// The leader of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupLeader {
     /// The leader's number.
@@ -72,16 +71,16 @@ pub struct GroupMember {
     pub session_id: String,
     /// The owner label of that session.
     pub owner: String,
-    /// What the session attached to its membership.
+    /// The labels of the membership.
     pub metadata: Metadata,
-    /// What the leader assigned to it last. None: nothing since it joined.
+    /// The last assignment by the leader. `None`: none since it joined.
     pub assignment: Option<String>,
 }
 
-/// Something that happened to one group.
+/// An event of one group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupEvent {
-    /// The namespace's revision that this event made.
+    /// The event's revision in the namespace.
     pub revision: u64,
     /// The group.
     pub group: String,
@@ -97,11 +96,11 @@ pub struct GroupEvent {
     pub token: Option<u64>,
     /// The config that was set. None if it was cleared.
     pub config: Option<String>,
-    /// The wall clock of the server that wrote it, for people.
+    /// The time by the wall clock of the server that wrote the event, for people.
     pub time: Option<SystemTime>,
 }
 
-/// What can happen to a group.
+/// A kind of event of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 #[non_exhaustive]

@@ -1,4 +1,4 @@
-//! The nouns that answers are made of.
+//! The data types of answers.
 
 mod group;
 mod watch;
@@ -20,45 +20,45 @@ pub type Metadata = BTreeMap<String, String>;
 pub struct Lock {
     /// Its name.
     pub name: String,
-    /// Who holds it, or lingers on it. Empty: it has no holder.
+    /// The claims that hold it, or linger on it. Empty: it has no holder.
     pub holders: Vec<Claim>,
-    /// Who waits, in the order in which they will be served. At most the first 100.
+    /// The waiting claims, in the order in which they will be served. At most the first 100.
     pub waiters: Vec<Claim>,
-    /// How many wait in all.
+    /// The number of waiting claims.
     pub waiter_count: u64,
-    /// How many hold it in all; `holders` shows at most the first 100.
+    /// The number of holders; `holders` has at most the first 100.
     pub holder_count: u64,
-    /// How many permits may be out at once, if anybody has said.
+    /// The limit of granted permits, if one is set.
     pub limit: Option<u32>,
-    /// What an operator has set.
+    /// The settings by an operator.
     pub settings: LockSettings,
 }
 
-/// With whom a claim can share its locks.
+/// How a claim can share its locks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mode {
     /// With no other claim.
     #[default]
     Exclusive,
-    /// With other shared claims. One that waits for exclusive use lets no later shared one pass.
+    /// With other shared claims. Later shared claims wait behind a waiting exclusive one.
     Shared,
-    /// With other claims to permits, as long as no more than the limit are out: a semaphore.
+    /// With other claims to permits, up to the limit: a semaphore.
     Permits {
-        /// How many permits of each lock: 1 to 1,000,000.
+        /// The number of permits of each lock: 1 to 1,000,000.
         permits: u32,
-        /// How many may be out at once. `None` asks for whatever the lock's limit is.
+        /// The limit of granted permits. `None`: the lock's limit.
         limit: Option<u32>,
     },
     /// A mode that this version does not know.
     Unknown,
 }
 
-/// What an operator sets on a lock.
+/// The settings of a lock by an operator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockSettings {
-    /// How many permits may be out at once: 1 to 1,000,000. Claims that say another limit are refused. `None`: what the first
-    /// of the claims that are there says.
+    /// The limit of granted permits: 1 to 1,000,000. Claims with another limit are refused. `None`: the limit of the
+    /// first existing claim.
     pub limit: Option<u32>,
     /// Whether a waiter of higher priority is handed the lock by the holder. `None`: it waits for its turn.
     pub preempt: Option<Preempt>,
@@ -67,9 +67,9 @@ pub struct LockSettings {
 /// How a better candidate is handed a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preempt {
-    /// For how long it must have waited: at most 24 h. Default: 10 s.
+    /// How long it must have waited: at most 24 h. Default: 10 s.
     pub settling: Duration,
-    /// For how long the holder may go on, to stop its work: 100 ms to 1 h. Default: 10 s.
+    /// How long the holder may continue, to stop its work: 100 ms to 1 h. Default: 10 s.
     pub drain: Duration,
 }
 
@@ -79,24 +79,24 @@ impl Default for Preempt {
     }
 }
 
-/// A handoff that a holder has been asked for and has not confirmed yet.
+/// A handoff that a holder was asked for and has not confirmed yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingTransfer {
     /// The session that is to hold next. `None`: the first in the queue then.
     pub to: Option<String>,
-    /// For how long the holder may go on, counted from when it was asked.
+    /// How long the holder may continue, counted from the request.
     pub drain: Duration,
 }
 
 impl Lock {
-    /// The first claim that holds it now. A claim that only lingers is not held by anybody.
+    /// The first claim that holds it. A claim that only lingers is not a holder.
     #[must_use]
     pub fn holder(&self) -> Option<&Claim> {
         self.holders.iter().find(|claim| claim.state == ClaimState::Held)
     }
 }
 
-/// One session's stake in one or more locks at once.
+/// A session's claim to one or more locks at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// The revision of the event that created it. 0 if it is not known here.
@@ -111,27 +111,28 @@ pub struct Claim {
     pub session_id: String,
     /// That session's owner label.
     pub owner: String,
-    /// What was attached to the claim.
+    /// The labels of the claim.
     pub metadata: Metadata,
-    /// Higher goes first among waiters.
+    /// The priority among waiters, higher first.
     pub priority: i32,
-    /// For this long after the grant no claim is granted these locks again. Zero: no minimum.
+    /// For this long after the grant, no claim is granted these locks again. Zero: no minimum.
     pub min_hold: Duration,
-    /// With whom the locks can be shared.
+    /// How the locks can be shared.
     pub mode: Mode,
-    /// The handoff that its holder has been asked for.
+    /// The handoff that its holder was asked for.
     pub transfer: Option<PendingTransfer>,
-    /// The sessions that wait for each other in a circle, this one first. Empty: none. Known only of waiting claims that were
-    /// read, not of those that were watched.
+    /// The sessions that wait for each other in a cycle, this one first. Empty: no deadlock. Known only for waiting
+    /// claims that were read, not for those from a watch.
     pub deadlock: Vec<String>,
 }
 
 /// A claim that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockedClaim {
-    /// The claim; its `deadlock` says whether it is in a deadlock.
+    /// The claim; its `deadlock` is not empty if it is in a deadlock.
     pub claim: Claim,
-    /// Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first.
+    /// The claims that it waits for: for each of its locks, the waiter directly ahead of it, or, if it is first, the
+    /// holders that block it.
     pub blocked_by: Vec<Claim>,
     /// Whether it waits for more claims than the server lists.
     pub truncated: bool,
@@ -140,11 +141,11 @@ pub struct BlockedClaim {
 /// Another claim holds the locks, or is ahead in the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Busy {
-    /// Who holds, lingers on, or waits ahead for the first of the names that was not free.
+    /// The claim that holds, lingers on, or waits ahead for the first of the names that was not free.
     pub holder: Option<Claim>,
 }
 
-/// Where a claim stands.
+/// The state of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Display)]
 #[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
@@ -203,32 +204,32 @@ pub struct SessionInfo {
     pub id: String,
     /// The revision of the event that opened it.
     pub opened_revision: u64,
-    /// How long it lives without a renewal.
+    /// Its lifetime without a renewal.
     pub ttl: Duration,
-    /// Who it is, for people.
+    /// The owner label, for people.
     pub owner: String,
     /// Free labels.
     pub metadata: Metadata,
-    /// The server that takes its renewals.
+    /// The server that receives its renewals.
     pub home: u64,
-    /// What it holds and waits for, in the order in which it was asked for.
+    /// Its holds and waits, in the order of their requests.
     pub claims: Vec<Claim>,
-    /// How long it lives on, at least, if its stream does. Known only if the answering server is its home.
+    /// Its minimum remaining lifetime, if its stream does not break. Known only if the answering server is its home.
     pub remaining: Option<Duration>,
-    /// How long it outlives the stream that it is attached to. None: until its TTL has passed.
+    /// How long it outlives its stream. `None`: until its TTL has passed.
     pub disconnect_grace: Option<Duration>,
 }
 
-/// Something that happened to one lock.
+/// An event of one lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The namespace's revision that this event made.
+    /// The event's revision in the namespace.
     pub revision: u64,
     /// The lock.
     pub name: String,
     /// What happened.
     pub kind: EventKind,
-    /// Whose claim it happened to.
+    /// The claim of the event.
     pub claim: Option<Claim>,
     /// Why the claim ended, if it did.
     pub end_reason: Option<EndReason>,
@@ -236,17 +237,17 @@ pub struct Event {
     pub operator: Option<String>,
     /// The operator's note.
     pub note: Option<String>,
-    /// Whether the lock has no holder any more.
+    /// Whether the lock has no holder after the event.
     pub vacant: bool,
-    /// The wall clock of the server that wrote it, for people.
+    /// The time by the wall clock of the server that wrote the event, for people.
     pub time: Option<SystemTime>,
     /// The hold that ended, if it was handed over.
     pub previous: Option<Claim>,
-    /// What is set on the lock from now on, if that is what happened.
+    /// The new settings of the lock, if they changed.
     pub settings: Option<LockSettings>,
 }
 
-/// What can happen to a lock.
+/// A kind of event of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
@@ -259,9 +260,9 @@ pub enum EventKind {
     Lingering,
     /// A claim ended: the hold is over, or the waiter left.
     Ended,
-    /// The holder was asked to hand over. It holds on until it confirms.
+    /// The holder was asked to hand over. It keeps the lock until it confirms.
     TransferStarted,
-    /// The holder did not confirm in time. It holds on.
+    /// The holder did not confirm in time. It keeps the lock.
     TransferCancelled,
     /// The hold was handed over in one step: `previous` ended and `claim` was granted.
     Transferred,

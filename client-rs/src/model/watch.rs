@@ -1,4 +1,4 @@
-//! The nouns of watches.
+//! The data types of watches.
 
 use super::{Event, Group, GroupEvent, Lock};
 
@@ -6,7 +6,7 @@ use super::{Event, Group, GroupEvent, Lock};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WatchEvent {
-    /// Everything that is watched, as it is at one revision. Comes first unless the watch was resumed, and after
+    /// The state of everything watched, at one revision. Comes first unless the watch was resumed, and after
     /// `HistoryGone`.
     Snapshot {
         /// The locks that are held or waited for, and those watched by name even if they are idle.
@@ -16,26 +16,26 @@ pub enum WatchEvent {
         /// All up to this revision has been delivered.
         revision: u64,
     },
-    /// What happened in one commit, and how groups are after it.
+    /// The events of one commit, and the state of the groups after it.
     Events {
-        /// What happened to locks, in order of revision.
+        /// The events of locks, in order of revision.
         events: Vec<Event>,
-        /// What happened to groups, in order of revision.
+        /// The events of groups, in order of revision.
         group_events: Vec<GroupEvent>,
-        /// The watched groups that changed, as they are now. Of events delivered late, only the last
-        /// has the state of a group.
+        /// The current state of the watched groups that changed. Of events delivered late, only the last has the state
+        /// of a group.
         groups: Vec<Group>,
         /// All up to this revision has been delivered.
         revision: u64,
     },
-    /// Nothing happened to what is watched, up to this revision.
+    /// There are no events of the watched locks and groups, up to this revision.
     Progress {
         /// All up to this revision has been delivered.
         revision: u64,
     },
-    /// The history after the last delivered revision is not there any more. A snapshot follows.
+    /// The history after the last delivered revision no longer exists. A snapshot follows.
     HistoryGone {
-        /// Why.
+        /// The cause.
         cause: HistoryGoneCause,
     },
 }

@@ -38,8 +38,8 @@ pub(crate) struct Dialled {
 }
 
 /// Tries these servers once, in this order: the next one when one fails or takes long. Returns the first that opens a
-/// stream. The error is that of the last one that failed, unless one refused the credentials. `limit` bounds the attempt
-/// at one server; after `stagger` at most, the next one is tried in parallel.
+/// stream. The error is that of the last one that failed, unless one refused the credentials. `limit` bounds each
+/// attempt; after `stagger` at most, the next one is tried in parallel.
 pub(crate) async fn dial(
     connector: &dyn Connector,
     servers: &[Uri],
