@@ -1,24 +1,24 @@
-//! The clock that validity is measured on: it runs while the machine is suspended.
+//! The clock of validity: it runs while the machine is suspended.
 
 use std::time::Duration;
 
-/// A moment, as the time since the machine started. Only differences mean something.
+/// A moment, as the time since the machine started. Only differences have a meaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment(pub(crate) Duration);
 
 impl Moment {
-    /// This moment and a while. Saturates.
+    /// The moment this long after. Saturates.
     pub(crate) fn after(self, while_: Duration) -> Self {
         Self(self.0.saturating_add(while_))
     }
 
-    /// How long it is from `earlier` to this moment; zero if it is not earlier.
+    /// The time from `earlier` to this moment; zero if it is not earlier.
     pub(crate) fn since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
 }
 
-/// Now. `Instant` would stop in suspend, and a process that slept through its TTL would believe itself valid.
+/// Now. `Instant` stops in suspend, and a process suspended for its TTL would consider itself valid.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn now() -> Moment {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);

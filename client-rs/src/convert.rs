@@ -1,4 +1,4 @@
-//! From the contract's messages to the nouns, and back.
+//! Converts the contract's messages to the data types, and back.
 
 use std::time::{Duration, SystemTime};
 
@@ -145,7 +145,7 @@ impl From<v1::Session> for SessionInfo {
 }
 
 impl Event {
-    /// What the contract's event says, lock by lock: of a claim to several locks there is one event in the contract.
+    /// The contract's event, split by lock: a claim to several locks has one event in the contract.
     #[must_use]
     pub fn of_each_lock(event: v1::Event) -> Vec<Self> {
         let kind = EventKind::from(event.r#type());

@@ -1,4 +1,4 @@
-//! Errors: why a call did not do what it was asked.
+//! Errors of calls.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,15 +9,14 @@ use tonic_types::StatusExt;
 
 use crate::model::EndReason;
 
-/// What a call of this library returns.
+/// The result of a call of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a call did not do what it was asked. A lock held by another claim is no error: see
-/// [`Attempt::Busy`](crate::Attempt::Busy).
+/// Why a call failed. A lock held by another claim is no error: see [`Attempt::Busy`](crate::Attempt::Busy).
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No server answered within the call's deadline. What was asked may or may not have taken effect.
+    /// No server answered within the call's deadline. The request may or may not have taken effect.
     #[error("no server answered in time: {0}")]
     Unavailable(String),
     /// The server refused. Decide by [`Refusal::reason`], never by the text.
@@ -26,10 +25,10 @@ pub enum Error {
     /// The session or the hold has been lost.
     #[error("lost: {0}")]
     Lost(LostReason),
-    /// An option is not usable. Nothing was asked of a server.
+    /// An option is invalid. No request was sent.
     #[error("invalid {field}: {problem}")]
     Invalid {
-        /// Which option.
+        /// The option.
         field: &'static str,
         /// What is wrong with it.
         problem: String,
@@ -49,7 +48,7 @@ impl Error {
         }
     }
 
-    /// Whether the same call may well succeed later, at this or another server.
+    /// Whether the same call may succeed later, at this or another server.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
@@ -64,7 +63,7 @@ impl Error {
         matches!(self.reason(), Some(Reason::SessionNotFound | Reason::SessionEnded))
     }
 
-    /// Whether the server does not know who this is.
+    /// Whether the server could not authenticate this client.
     pub(crate) fn is_unauthenticated(&self) -> bool {
         self.reason() == Some(&Reason::Unauthenticated)
     }
@@ -85,7 +84,7 @@ impl From<tonic::Status> for Error {
         let message = status.message().to_owned();
         let info = status.get_details_error_info().filter(|info| info.domain == DOMAIN);
         let (reason, metadata) = match (status.code(), info) {
-            // That a deadline passed is no refusal, also where it is the server that says so.
+            // A passed deadline is no refusal, even if the server reports it.
             (Code::DeadlineExceeded, _) => return Self::Unavailable(message),
             (_, Some(info)) => (Reason::parse(&info.reason), info.metadata.into_iter().collect()),
             // A time-out of this library surfaces as cancelled, a broken transport as unavailable or unknown.
@@ -98,7 +97,7 @@ impl From<tonic::Status> for Error {
 
 const DOMAIN: &str = "tenure";
 
-/// What a server refused a call with.
+/// The refusal of a call by a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refusal {
@@ -124,8 +123,8 @@ impl Refusal {
         self.fact("end_reason").map(EndReason::parse)
     }
 
-    /// What a release fails with that was refused: if the hold had been lost before, with that. (That it was released before is no
-    /// refusal: servers answer a repetition as they did the first time.)
+    /// The error of a refused release: if the hold had been lost before, that loss. (A release that was repeated is not
+    /// refused: servers return the first reply again.)
     pub(crate) fn of_release(self) -> Error {
         match self.end_reason().filter(|_| self.reason == Reason::HoldEnded) {
             Some(reason) => Error::Lost(LostReason::Ended { reason, operator: None, note: None }),
@@ -133,13 +132,13 @@ impl Refusal {
         }
     }
 
-    /// To how many attachments the session's client has counted, if this one is late.
+    /// The number of attachments known to the server, if this one is late.
     pub(crate) fn counted(&self) -> Option<u64> {
         let is_late = self.reason == Reason::LateAttachment;
         self.fact("attachment").filter(|_| is_late)?.parse().ok()
     }
 
-    /// Whether the same call may well succeed later, at this or another server.
+    /// Whether the same call may succeed later, at this or another server.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         matches!(
@@ -186,14 +185,14 @@ pub enum Reason {
     HoldEnded,
     /// The session holds the lock under another token. Facts: `name`, `session_id`, `token`.
     TokenMismatch,
-    /// The session has a claim that shares a name with the one asked for, but not all, or is of another mode. Facts: `name`,
-    /// `session_id`.
+    /// The session has a claim that shares some, but not all, names with the request, or is of another mode. Facts:
+    /// `name`, `session_id`.
     ClaimOverlap,
     /// The claim ended while it waited. Facts: `session_id`, `end_reason`.
     ClaimEnded,
     /// The database cannot be reached, so nothing was changed.
     StoreUnavailable,
-    /// The server's lease has run out.
+    /// The server's lease has expired.
     LeaseLost,
     /// The server is shutting down.
     Draining,
@@ -203,10 +202,10 @@ pub enum Reason {
     NotAttached,
     /// The database did not answer in time, so it is not known whether the change was made.
     OutcomeUnknown,
-    /// The limit that was said is not the lock's, or more permits were asked for than there are. Facts: `name`, `limit`,
+    /// The requested limit is not the lock's, or more permits were requested than the limit. Facts: `name`, `limit`,
     /// `asked`.
     LimitMismatch,
-    /// Permits were asked for without a limit, of a lock that has none. Facts: `name`.
+    /// Permits were requested without a limit, of a lock that has none. Facts: `name`.
     LimitUnknown,
     /// The hold cannot be handed over. Facts: `name`, `obstacle`.
     TransferImpossible,
@@ -222,22 +221,22 @@ pub enum Reason {
     ConfigConflict,
     /// The session is no member of the group. Facts: `group`, `session_id`.
     NotMember,
-    /// The server has more to do than it can, so nothing was changed.
+    /// The server is overloaded, so nothing was changed.
     Overloaded,
-    /// The session has been attached since by a later request. Facts: `session_id`, `attachment`.
+    /// The session was attached by a later request. Facts: `session_id`, `attachment`.
     LateAttachment,
-    /// The server does not know who this client is. Facts: `rule`.
+    /// The server could not authenticate this client. Facts: `rule`.
     Unauthenticated,
-    /// This client may not do it. Facts: `rule`; of the policy also `verb`, `name`, `namespace`, of another caller's
-    /// session `session_id`.
+    /// The client lacks the permission. Facts: `rule`; of the policy also `verb`, `name`, `namespace`, of another
+    /// caller's session `session_id`.
     PermissionDenied,
     /// Another program has opened the session, and it has not ended yet. Facts: `session_id`.
     SessionInUse,
     /// A cancel has overtaken the call. Facts: `session_id`.
     AcquireCancelled,
-    /// The session that was meant has ended, and another of its id is open. Facts: `session_id`, `opened_revision`.
+    /// The session has ended, and another of its id is open. Facts: `session_id`, `opened_revision`.
     SessionReopened,
-    /// A reason that this version does not know, or a gRPC code that came without one.
+    /// A reason that this version does not know, or a gRPC code without a reason.
     #[strum(default)]
     Other(String),
 }
@@ -253,12 +252,12 @@ impl Reason {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LostReason {
-    /// No renewal was answered in time: from now on the server may give the locks to others.
+    /// No renewal was answered in time: from now on the server may grant the locks to others.
     Unrenewed,
-    /// No renewal was sent, because the program made no [`Progress`](crate::Progress): from now on the server may give the
-    /// locks to others.
+    /// No renewal was sent, because the program made no [`Progress`](crate::Progress): from now on the server may grant
+    /// the locks to others.
     Stalled,
-    /// The server says that it has ended.
+    /// The server reported its end.
     Ended {
         /// Why.
         reason: EndReason,
@@ -267,7 +266,7 @@ pub enum LostReason {
         /// The operator's note.
         note: Option<String>,
     },
-    /// The server knows nothing of it (any more).
+    /// The server does not have it, or no longer.
     Forgotten,
     /// Another program uses the session's id.
     InUse,

@@ -7,22 +7,22 @@ use tenure_proto::v1;
 use crate::clock::{self, Moment};
 use crate::convert::{from_wire, optional};
 
-/// What is kept of the drain for the release to reach the server in time: a fifth ...
+/// The part of the drain that is reserved for the release to reach the server in time: a fifth ...
 const MARGIN_DIVISOR: u32 = 5;
 /// ... but at least this ...
 const MARGIN_MIN: Duration = Duration::from_millis(20);
 /// ... and at most this.
 const MARGIN_MAX: Duration = Duration::from_secs(1);
 
-/// The holder is asked to stop its work and hand over. It confirms by releasing; if it does not in time, it holds on.
+/// A request to the holder to stop its work and hand over. It confirms by releasing; otherwise it keeps the lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransferRequest {
-    /// For how long the holder was given to go on, from when it was asked.
+    /// How long the holder may continue, from the request.
     pub drain: Duration,
-    /// The operator who asks. `None`: a better candidate waits, and the lock's settings say that it is handed the lock; or the
-    /// client was moving to another server when the request came.
+    /// The operator of the request. `None`: a better candidate waits, and by the lock's settings it is handed the lock;
+    /// or the client was moving to another server when the request arrived.
     pub operator: Option<String>,
-    /// The operator's note, as far as the operator is known.
+    /// The operator's note, if the operator is known.
     pub note: Option<String>,
     stop_at: Moment,
 }
@@ -34,13 +34,13 @@ impl TransferRequest {
         Self { drain, operator, note, stop_at: stop_at(drain, now) }
     }
 
-    /// How long the work may go on, if the release is to reach the server in time. Zero when that has passed.
+    /// How long the work may continue, if the release is to reach the server in time. Zero when that has passed.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.stop_at.since(clock::now())
     }
 
-    /// Waits until the work has to stop.
+    /// Waits until the work must stop.
     pub(crate) async fn drained(&self) {
         while !self.remaining().is_zero() {
             tokio::time::sleep(self.remaining()).await;
@@ -76,19 +76,19 @@ impl TransferOptions {
         Self { to: Some(session_id.into()), ..self }
     }
 
-    /// Only the hold with this token. Needed if several hold the lock.
+    /// Only the hold with this token. Required if several sessions hold the lock.
     #[must_use]
     pub fn token(self, token: u64) -> Self {
         Self { token: Some(token), ..self }
     }
 
-    /// For how long the holder may go on, to stop its work: 100 ms to 1 h. Default: 10 s.
+    /// How long the holder may continue, to stop its work: 100 ms to 1 h. Default: 10 s.
     #[must_use]
     pub fn drain(self, drain: Duration) -> Self {
         Self { drain: Some(drain), ..self }
     }
 
-    /// Why, for history: at most 255 bytes. Default: empty.
+    /// The reason, for history: at most 255 bytes. Default: empty.
     #[must_use]
     pub fn note(self, note: impl Into<String>) -> Self {
         Self { note: note.into(), ..self }

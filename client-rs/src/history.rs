@@ -1,4 +1,4 @@
-//! History: who held a lock.
+//! The history of a lock's holders.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,27 +8,27 @@ use tenure_proto::v1::history_entry::Kind;
 use crate::convert::{from_wire, optional, time_from_wire};
 use crate::model::{EndReason, Metadata};
 
-/// Something in the history of a lock.
+/// An entry in the history of a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(clippy::large_enum_variant, reason = "nearly all entries are holds")]
 pub enum HistoryEntry {
     /// A hold of the lock, ended or not.
     Hold(HoldRecord),
-    /// The database lost a part of the history, as by a failover to a copy that was behind. Holds of that time are missing,
-    /// and one that lasted over it may have ended earlier than it says.
+    /// The database lost a part of the history, for example by a failover to an outdated copy. Holds of that time are
+    /// missing, and the end of a hold that spans it may be too late.
     Lost {
         /// The last revision before the loss.
         after_revision: u64,
         /// The first revision after it.
         revision: u64,
-        /// When it was noticed, by the wall clock of the server that did.
+        /// When it was detected, by the wall clock of the server that did.
         time: Option<SystemTime>,
     },
 }
 
-/// A hold, from its grant to its end. What is no longer in history is not known. Times are wall clocks of the servers that
-/// wrote them, for people.
+/// A hold, from its grant to its end. Facts that are no longer in history are unknown. Times are by the wall clocks of
+/// the servers that wrote them, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HoldRecord {
     /// The claim's id: the revision of the event that created it.
@@ -41,11 +41,11 @@ pub struct HoldRecord {
     pub session_id: String,
     /// The session's owner label.
     pub owner: String,
-    /// What was attached to the claim.
+    /// The labels of the claim.
     pub metadata: Metadata,
     /// The claim's priority among waiters.
     pub priority: i32,
-    /// When it was asked for.
+    /// When it was requested.
     pub queued: Option<SystemTime>,
     /// When it was granted.
     pub granted: Option<SystemTime>,
@@ -53,15 +53,15 @@ pub struct HoldRecord {
     pub waited: Option<Duration>,
     /// How long it was held, or has been held until now.
     pub held: Option<Duration>,
-    /// The longest time without a renewal of the session during the hold. Close to the TTL: the holder was about to lose
-    /// its locks. Returned only by the server that takes the session's renewals.
+    /// The longest time without a renewal of the session during the hold. Close to the TTL: the hold was nearly lost.
+    /// Returned only by the server that receives the session's renewals.
     pub longest_pause: Option<Duration>,
-    /// For a hold that lasts: how long ago the session was renewed. Returned only by the server that takes its
+    /// For a current hold: how long ago the session was renewed. Returned only by the server that receives its
     /// renewals.
     pub since_renewal: Option<Duration>,
     /// The TTL that the session was opened with.
     pub ttl: Option<Duration>,
-    /// How it ended. None: it lasts.
+    /// How it ended. `None`: it is current.
     pub end: Option<HoldEnd>,
 }
 
@@ -70,7 +70,7 @@ pub struct HoldRecord {
 pub struct HoldEnd {
     /// When, by the wall clock of the server that wrote it.
     pub time: SystemTime,
-    /// Why.
+    /// The reason.
     pub reason: EndReason,
     /// The operator who ended it, if one did.
     pub operator: Option<String>,
@@ -79,7 +79,7 @@ pub struct HoldEnd {
 }
 
 impl HistoryEntry {
-    /// None of what this version does not know.
+    /// `None` for a kind that this version does not know.
     pub(crate) fn from_proto(entry: v1::HistoryEntry) -> Option<Self> {
         Some(match entry.kind? {
             Kind::Hold(hold) => Self::Hold(hold.into()),

@@ -1,4 +1,4 @@
-//! What handles and the connection know together: whether a session is valid, whether a hold is.
+//! The validity of sessions and holds, shared by handles and the connection.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,24 +12,23 @@ use crate::handoff::TransferRequest;
 use crate::progress::Progress;
 use crate::validity::{Phase, Validity};
 
-/// Where a session stands.
+/// The state of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SessionState {
-    /// Renewed lately.
+    /// Recently renewed.
     Healthy,
-    /// Still valid, but a renewal is overdue (no server answered, or there was no [`Progress`]): less than a third of the TTL
-    /// is left, or of the disconnect grace.
+    /// Still valid, but a renewal is overdue (no server answered, or there was no [`Progress`]): less than a third of
+    /// the TTL, or of the disconnect grace, is left.
     AtRisk,
-    /// Over, for good. The locks may be with others.
+    /// Lost, finally. The locks may be granted to others.
     Lost(LostReason),
 }
 
-/// Timers of the runtime stop while the machine is suspended, so no task sleeps longer than this without a look at the
-/// clock.
+/// The runtime's timers stop while the machine is suspended, so every task reads the clock at least this often.
 const LONGEST_NAP: Duration = Duration::from_secs(1);
 
-/// One session's validity, decided by the clock at the moment of asking.
+/// One session's validity, decided by the clock at the moment of the check.
 #[derive(Debug)]
 pub(crate) struct SessionPresence {
     validity: Mutex<Validity>,
@@ -47,10 +46,10 @@ impl SessionPresence {
         }
     }
 
-    /// Where the session stands. The first caller to see that its time is over records the loss for all handles.
+    /// The state of the session. The first caller to see that it has expired records the loss for all handles.
     pub(crate) fn check(&self, now: Moment) -> SessionState {
         let phase = self.validity().phase(now);
-        // What nearly every look finds is read without keeping other readers out.
+        // The result of nearly every check is read without excluding other readers.
         if phase == Phase::Healthy && *self.state.borrow() == SessionState::Healthy {
             return SessionState::Healthy;
         }
@@ -78,8 +77,8 @@ impl SessionPresence {
         self.check(now);
     }
 
-    /// A renewal is held back for want of progress, or is not any more: why the session will be lost if it is. Answers
-    /// whether that is news.
+    /// Records whether a renewal is held back for lack of progress, which is then the reason of a loss. Returns whether
+    /// that has changed.
     pub(crate) fn set_stalled(&self, stalled: bool) -> bool {
         self.is_stalled() != stalled && self.stalled.swap(stalled, Ordering::Relaxed) != stalled
     }
@@ -124,7 +123,7 @@ impl SessionPresence {
         self.state.subscribe()
     }
 
-    /// Waits until the session is lost. Looks at the clock itself, so that it depends on no other task to be on time.
+    /// Waits until the session is lost. Reads the clock itself, so that it depends on no other task to be on time.
     pub(crate) async fn lost(&self) -> LostReason {
         let mut state = self.state.subscribe();
         loop {
@@ -173,7 +172,7 @@ pub(crate) struct HoldPresence {
     fate: watch::Sender<Fate>,
 }
 
-/// What has become of a hold.
+/// The state of a hold.
 #[derive(Debug, Default)]
 struct Fate {
     ended: Option<LostReason>,
@@ -227,7 +226,7 @@ impl HoldPresence {
         });
     }
 
-    /// Ends it because the program wants no more of it. What was lost before stays lost: answers why.
+    /// Ends it because the program released it. A hold that was lost before stays lost: returns the reason.
     pub(crate) fn end_as_released(&self) -> Option<LostReason> {
         let lost = self.lost_reason();
         self.end(lost.clone().unwrap_or(LostReason::Released));

@@ -1,4 +1,4 @@
-//! Progress: a program's own word that it goes on, without which its sessions are not renewed.
+//! Progress: reported by a program, as a condition for the renewal of its sessions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,16 +7,15 @@ use std::time::Duration;
 use crate::clock::{self, Moment};
 use crate::error::{Error, Result};
 
-/// The progress of a program, as the program reports it: by a [`tick`](Self::tick) each time that it gets on with its
-/// work.
+/// The progress of a program, as the program reports it: by a [`tick`](Self::tick) at each step of its work.
 ///
-/// A session that is [renewed while](crate::SessionOptions::renew_while) there is progress ends like that of a program that
-/// died, if the last tick is too long ago: it is not renewed any more, is at risk, and then lost, with
-/// [`LostReason::Stalled`](crate::LostReason::Stalled), before the server gives its locks to others. They have them within
-/// the time between ticks and the TTL together. If the program ticks again before that, renewal goes on as if nothing had been.
+/// A session that is [renewed while](crate::SessionOptions::renew_while) there is progress ends like that of a program
+/// that died, if the last tick is too long ago: it is no longer renewed, is at risk, and then lost, with
+/// [`LostReason::Stalled`](crate::LostReason::Stalled), before the server grants its locks to others, which is within
+/// the time between ticks and the TTL together. If the program ticks before that, renewal continues.
 ///
-/// Clones share the same progress. Ticking costs a look at the clock and takes no lock, so that any thread may do it,
-/// and a tight loop too.
+/// Clones share the same progress. A tick reads the clock and takes no lock, so any thread may call it, and a tight
+/// loop, too.
 ///
 /// ```no_run
 /// # async fn example(client: tenure_client::Client) -> tenure_client::Result<()> {
@@ -41,8 +40,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Progress that takes a tick in each `within`, on a clock that runs while the machine is suspended. The first one is due
-    /// that long after the session was opened.
+    /// Progress that requires a tick in each `within`, on a clock that runs while the machine is suspended. The first
+    /// one is due this long after the session was opened.
     #[must_use]
     pub fn within(within: Duration) -> Self {
         Self::begun(within, clock::now())
@@ -55,7 +54,7 @@ impl Progress {
         progress
     }
 
-    /// The program gets on.
+    /// Reports progress.
     pub fn tick(&self) {
         self.tick_at(clock::now());
     }
@@ -64,19 +63,18 @@ impl Progress {
         self.report(now, false);
     }
 
-    /// The program knows that it does not get on: it counts as stalled from now to the next tick.
+    /// Reports a stall: the program counts as stalled from now to the next tick.
     pub fn stall(&self) {
         self.report(clock::now(), true);
     }
 
-    /// Whether the last tick is too long ago, or the program said so.
+    /// Whether the last tick is too long ago, or the program reported a stall.
     #[must_use]
     pub fn is_stalled(&self) -> bool {
         self.is_stalled_at(Moment::default(), clock::now())
     }
 
-    /// Whether it is stalled at `now`, for something that began at `since`: what was reported before that does not
-    /// count.
+    /// Whether it is stalled at `now`, for something that began at `since`: earlier reports are ignored.
     pub(crate) fn is_stalled_at(&self, since: Moment, now: Moment) -> bool {
         let reported = self.reported.load(Ordering::Relaxed);
         let at = Moment(Duration::from_nanos(reported >> 1));

@@ -1,4 +1,4 @@
-//! How connections are secured, and how this client proves who it is.
+//! How connections are secured, and how this client authenticates.
 
 use std::fmt;
 use std::fs;
@@ -12,11 +12,11 @@ use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity, Uri};
 
 use crate::error::{Error, Result};
 
-/// What is known of TLS and credentials. Files are read for each connection, so that they may be replaced.
+/// The settings of TLS and credentials. Files are read for each connection, so that they may be replaced.
 #[doc(hidden)]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Security {
-    /// Who signs the servers' certificates. `None`: those whom the system trusts.
+    /// The CA of the servers' certificates. `None`: the CAs that the system trusts.
     pub ca_cert: Option<PathBuf>,
     /// This client's certificate.
     pub client_cert: Option<PathBuf>,
@@ -24,13 +24,13 @@ pub struct Security {
     pub client_key: Option<PathBuf>,
     /// The name that the servers' certificates must have. `None`: the endpoint's.
     pub tls_server_name: Option<String>,
-    /// What says who this is.
+    /// The token of this client.
     pub token: Option<Secret>,
-    /// Where that stands.
+    /// The file of that token.
     pub token_file: Option<PathBuf>,
 }
 
-/// A text that is not shown.
+/// A text that is not printed.
 #[doc(hidden)]
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(pub String);
@@ -42,10 +42,10 @@ impl fmt::Debug for Secret {
 }
 
 impl Security {
-    /// Checks what can be checked before there is a connection.
+    /// Checks the settings before there is a connection.
     ///
     /// # Errors
-    /// `Invalid`: which option, and why.
+    /// `Invalid`, with the option and the reason.
     pub fn check(&self, servers: &[Uri]) -> Result<()> {
         if let Some((field, other)) = match (&self.client_cert, &self.client_key) {
             (Some(_), None) => Some(("client_cert", "client_key")),
@@ -80,10 +80,10 @@ impl Security {
         self.authorization().map(drop).map_err(|problem| Error::invalid(field, problem))
     }
 
-    /// Where to connect to, with the TLS that is wanted there.
+    /// The endpoint of a server, with the required TLS.
     ///
     /// # Errors
-    /// Why that is not possible.
+    /// If it is not usable, with the reason.
     pub fn endpoint(&self, server: &Uri) -> std::result::Result<Endpoint, String> {
         let endpoint = Endpoint::from(server.clone());
         if server.scheme_str() != Some("https") {
@@ -103,10 +103,10 @@ impl Security {
         endpoint.tls_config(tls).map_err(|error| error.to_string())
     }
 
-    /// Adds to a call who makes it.
+    /// Adds the token to a call.
     ///
     /// # Errors
-    /// If that cannot be read.
+    /// If the token cannot be read.
     pub fn sign(&self, mut request: Request<Body>) -> std::result::Result<Request<Body>, String> {
         if let Some(authorization) = self.authorization()? {
             request.headers_mut().insert(AUTHORIZATION, authorization);
@@ -114,7 +114,7 @@ impl Security {
         Ok(request)
     }
 
-    /// Whether calls need to be signed.
+    /// Whether calls need a token.
     pub(crate) fn has_token(&self) -> bool {
         self.token.is_some() || self.token_file.is_some()
     }
@@ -145,7 +145,7 @@ fn read(file: &Path) -> std::result::Result<Vec<u8>, String> {
     fs::read(file).map_err(|error| format!("{}: {error}", file.display()))
 }
 
-/// Whether what goes there stays on this machine.
+/// Whether the server is on this machine.
 fn is_this_machine(server: &Uri) -> bool {
     let host = server.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())

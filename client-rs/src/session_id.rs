@@ -1,4 +1,4 @@
-//! A session's id, as it goes through the client.
+//! A session's id inside the client.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 
-/// A session's id. Each command and each answer is about one, and is looked up by it several times: so it is hashed once, and
-/// clones compare equal without a look at the text.
+/// A session's id. Each command and each answer has one, which is looked up several times: so it is hashed once, and
+/// clones compare equal without a comparison of the text.
 #[derive(Clone)]
 pub(crate) struct SessionId {
     text: Arc<str>,
@@ -19,7 +19,7 @@ impl SessionId {
         &self.text
     }
 
-    /// As messages have it.
+    /// The id in messages.
     pub(crate) fn to_wire(&self) -> String {
         self.text.as_ref().to_owned()
     }

@@ -1,38 +1,38 @@
-//! The trace that something asked of a server is part of, on its way there: the context of OpenTelemetry that is current, which is
-//! that of the span around. Without the feature `otel` there is none.
+//! Passes the current trace to the server: the current context of OpenTelemetry, which is that of the surrounding span.
+//! Without the feature `otel` there is none.
 
 use std::sync::Arc;
 
 /// The most bytes of names that a span records.
 const NAMES: usize = 512;
 
-/// What is sent to the server about a trace.
+/// The trace context of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Trace {
-    /// As the header of that name has it.
+    /// In the format of the header of this name.
     traceparent: Option<Arc<str>>,
 }
 
 impl Trace {
-    /// The one that goes on here, if there is one.
+    /// The current one, if there is one.
     #[cfg(feature = "otel")]
     pub(crate) fn current() -> Self {
         Self { traceparent: otel::current(otel::traceparent).map(Into::into) }
     }
 
-    /// None is known.
+    /// There is none.
     #[cfg(not(feature = "otel"))]
     pub(crate) fn current() -> Self {
         Self::default()
     }
 
-    /// For a command.
+    /// The field of a command.
     pub(crate) fn to_wire(&self) -> String {
         self.traceparent.as_deref().unwrap_or_default().to_owned()
     }
 }
 
-/// Adds the trace that goes on here to the headers of a call, unless the caller has done so.
+/// Adds the current trace to the headers of a call, unless the caller has done so.
 #[cfg(feature = "otel")]
 pub(crate) fn send_along(headers: &mut http::HeaderMap) {
     otel::current(|span| {
@@ -55,7 +55,7 @@ pub(crate) fn send_along(headers: &mut http::HeaderMap) {
 #[cfg(not(feature = "otel"))]
 pub(crate) fn send_along(_: &mut http::HeaderMap) {}
 
-/// Names, as a span records them.
+/// The names as a span records them.
 pub(crate) fn joined(names: &[String]) -> String {
     let mut text = String::new();
     for (place, name) in names.iter().enumerate() {
@@ -76,7 +76,7 @@ mod otel {
     use opentelemetry::Context;
     use opentelemetry::trace::{SpanContext, TraceContextExt};
 
-    /// Looks at the span that is current, if there is one.
+    /// Calls a function with the current span, if there is one.
     pub(super) fn current<T>(look: impl FnOnce(&SpanContext) -> T) -> Option<T> {
         Context::map_current(|context| {
             let span = context.span();
@@ -85,7 +85,7 @@ mod otel {
         })
     }
 
-    /// As W3C Trace Context has it.
+    /// In the format of W3C Trace Context.
     pub(super) fn traceparent(span: &SpanContext) -> String {
         format!("00-{}-{}-{:02x}", span.trace_id(), span.span_id(), u8::from(span.is_sampled()))
     }

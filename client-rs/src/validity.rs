@@ -1,16 +1,16 @@
-//! How long a session may be believed in: pure arithmetic, with the time passed in.
+//! How long a session is valid: pure arithmetic, with the time passed in.
 //!
-//! A session without a disconnect grace is good for its TTL from the sending of the last renewal that was answered. One with a
-//! grace ends that long after the server has seen its stream break, and the client may be the last to see that: so it is good
-//! for no longer than the grace from then. What is shorter of the two is its *window*, by which all the rest is measured.
+//! A session without a disconnect grace is valid for its TTL from the sending of the last answered renewal. One with a
+//! grace ends that long after the server has seen its stream break, and the client may be the last to see that: so it
+//! is valid for the grace from then at most. The shorter of the two is its *window*, the unit of all other times.
 
 use std::time::Duration;
 
 use crate::clock::Moment;
 
-/// By how much the clocks of this machine and of the server may differ in rate: one part in a hundred.
+/// The maximum difference in rate between the clocks of this machine and of the server: one part in a hundred.
 const DRIFT_DIVISOR: u32 = 100;
-/// What is taken off besides, so that the program is notified before the deadline and not at it: a twentieth of it ...
+/// A further margin, so that the program is notified before the deadline and not at it: a twentieth of the window ...
 const MARGIN_DIVISOR: u32 = 20;
 /// ... but at least this (timers are not sharper than a few milliseconds) ...
 const MARGIN_MIN: Duration = Duration::from_millis(10);
@@ -18,29 +18,29 @@ const MARGIN_MIN: Duration = Duration::from_millis(10);
 const MARGIN_MAX: Duration = Duration::from_millis(500);
 /// A session is at risk when this part of its window is left: one renewal was missed.
 const RISK_DIVISOR: u32 = 3;
-/// Renewals are this many to a window.
+/// The number of renewals in a window.
 const RENEWALS_PER_WINDOW: u32 = 3;
-/// How long an answer to a renewal may take before the stream counts as broken, as a part of the window. Together with the
-/// time between renewals it leaves 5/12 of the window to attach elsewhere.
+/// How long the answer to a renewal may take before the stream counts as broken, as a part of the window. With the time
+/// between renewals it leaves 5/12 of the window to attach at another server.
 const SILENCE_DIVISOR: u32 = 4;
 
-/// How far along its validity a session is.
+/// The phase of a session's validity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
-    /// Renewed lately.
+    /// Recently renewed.
     Healthy,
     /// Valid, but a renewal is overdue.
     AtRisk,
-    /// The server may give its locks away. Never left again.
+    /// The server may end it. This phase is final.
     Over,
 }
 
-/// The validity of one session. Once over it stays over: a late answer revives nothing.
+/// The validity of one session. Its end is final: a late answer has no effect.
 #[derive(Clone, Debug)]
 pub(crate) struct Validity {
     ttl: Duration,
     disconnect_grace: Option<Duration>,
-    /// When the last command was sent that was answered.
+    /// When the last answered command was sent.
     heard: Moment,
     /// When the TTL ends.
     expires: Moment,
@@ -48,37 +48,37 @@ pub(crate) struct Validity {
 }
 
 impl Validity {
-    /// Of a session that was opened by a command sent at `sent`.
+    /// The validity of a session that was opened by a command sent at `sent`.
     pub(crate) fn new(ttl: Duration, disconnect_grace: Option<Duration>, sent: Moment) -> Self {
         Self { ttl, disconnect_grace, heard: sent, expires: deadline(ttl, sent), over: false }
     }
 
-    /// A renewal that was sent at `sent` was answered with `ttl`. Nothing comes of it if that is too late.
+    /// A renewal that was sent at `sent` was answered with `ttl`. No effect if that is too late.
     pub(crate) fn renewed(&mut self, ttl: Duration, sent: Moment, now: Moment) {
         self.attached(ttl, self.disconnect_grace, sent, now);
     }
 
-    /// A command to attach it that was sent at `sent` was answered with `ttl` and `disconnect_grace`. Nothing comes of it if
-    /// that is too late.
+    /// A command to attach it that was sent at `sent` was answered with `ttl` and `disconnect_grace`. No effect if that
+    /// is too late.
     pub(crate) fn attached(&mut self, ttl: Duration, disconnect_grace: Option<Duration>, sent: Moment, now: Moment) {
         if self.phase(now) == Phase::Over {
             return;
         }
         self.ttl = ttl;
         self.disconnect_grace = disconnect_grace;
-        // Answers may overtake each other; the one that was asked for last counts.
+        // Answers may overtake each other; the one to the last command applies.
         self.heard = self.heard.max(sent);
-        // A TTL that was promised before stands. A grace does not: with the new stream the new one is in force.
+        // A TTL that was granted before remains. A grace does not: with the new stream the new one is in force.
         self.expires = self.expires.max(deadline(ttl, sent));
         self.phase(now);
     }
 
-    /// Ends it, for another reason than the time.
+    /// Ends it, for another reason than expiry.
     pub(crate) fn end(&mut self) {
         self.over = true;
     }
 
-    /// Where it stands at `now`.
+    /// The phase at `now`.
     pub(crate) fn phase(&mut self, now: Moment) -> Phase {
         if now >= self.until() {
             self.over = true;
@@ -92,7 +92,7 @@ impl Validity {
         }
     }
 
-    /// When the phase changes next if nothing is heard. None if it is over.
+    /// When the phase changes next without another answer. `None` after the end.
     pub(crate) fn next_change(&mut self, now: Moment) -> Option<Moment> {
         match self.phase(now) {
             Phase::Healthy => Some(self.risk_from()),
@@ -101,22 +101,22 @@ impl Validity {
         }
     }
 
-    /// The moment at which it is over if nothing is heard.
+    /// The moment at which it ends without another answer.
     pub(crate) fn until(&self) -> Moment {
         self.disconnect_grace.map_or(self.expires, |grace| self.expires.min(deadline(grace, self.heard)))
     }
 
-    /// The TTL that the server answered last.
+    /// The TTL of the last answer.
     pub(crate) fn ttl(&self) -> Duration {
         self.ttl
     }
 
-    /// The disconnect grace that the server answered last.
+    /// The disconnect grace of the last answer.
     pub(crate) fn disconnect_grace(&self) -> Option<Duration> {
         self.disconnect_grace
     }
 
-    /// For how long a renewal is good: the TTL, or the disconnect grace if there is one, which is never longer.
+    /// For how long a renewal is valid: the TTL, or the disconnect grace if there is one, which is never longer.
     pub(crate) fn window(&self) -> Duration {
         self.disconnect_grace.map_or(self.ttl, |grace| grace.min(self.ttl))
     }

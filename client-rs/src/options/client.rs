@@ -9,7 +9,7 @@ use tonic::transport::Uri;
 use crate::error::{Error, Result};
 use crate::security::{Secret, Security};
 
-/// Where a server listens that was started without arguments.
+/// The default address of a server.
 const DEFAULT_ENDPOINT: &str = "http://127.0.0.1:7420";
 
 /// How to reach the service.
@@ -47,8 +47,9 @@ impl ClientOptions {
         Self::default()
     }
 
-    /// From the environment: `TENURE_ENDPOINTS` (separated by commas), `TENURE_NAMESPACE`, `TENURE_CA_CERT`, `TENURE_CLIENT_CERT`,
-    /// `TENURE_CLIENT_KEY`, `TENURE_TLS_SERVER_NAME`, `TENURE_TOKEN` and `TENURE_TOKEN_FILE`, where they are set and not empty.
+    /// From the environment: `TENURE_ENDPOINTS` (separated by commas), `TENURE_NAMESPACE`, `TENURE_CA_CERT`,
+    /// `TENURE_CLIENT_CERT`, `TENURE_CLIENT_KEY`, `TENURE_TLS_SERVER_NAME`, `TENURE_TOKEN` and `TENURE_TOKEN_FILE`,
+    /// where they are set and not empty.
     #[must_use]
     pub fn from_env() -> Self {
         let file = |name| env::var_os(name).filter(|text| !text.is_empty()).map(PathBuf::from);
@@ -70,42 +71,42 @@ impl ClientOptions {
         }
     }
 
-    /// The servers, as URLs (`http://` may be left out). They are equals: the client uses one at a time and goes to the
-    /// next when that fails.
+    /// The servers, as URLs (`http://` may be omitted). They are equals: the client uses one at a time and fails over
+    /// to the next.
     #[must_use]
     pub fn endpoints(self, endpoints: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { endpoints: endpoints.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// The namespace of all that the client does. Default: `default`.
+    /// The namespace of the client. Default: `default`.
     #[must_use]
     pub fn namespace(self, namespace: impl Into<String>) -> Self {
         Self { namespace: namespace.into(), ..self }
     }
 
-    /// How long connecting to one server may take. Servers that hang are not waited for: the next is tried beside them after
-    /// a quarter of this. More than 0; default: 500 ms.
+    /// How long connecting to one server may take. After a quarter of this, the next server is tried in parallel. More
+    /// than 0; default: 500 ms.
     #[must_use]
     pub fn connect_timeout(self, timeout: Duration) -> Self {
         Self { connect_timeout: timeout, ..self }
     }
 
-    /// How long a call may take, retries at other servers included. A call that waits for a lock may take this longer than
-    /// its wait. More than 0; default: 5 s.
+    /// How long a call may take, including retries at other servers. A call that waits for a lock may take this longer
+    /// than its wait. More than 0; default: 5 s.
     #[must_use]
     pub fn call_timeout(self, timeout: Duration) -> Self {
         Self { call_timeout: timeout, ..self }
     }
 
-    /// Who signs the certificates of servers at `https://`: a PEM file. It is read for each connection, as the other files are, so
-    /// that they may be replaced. Default: those whom the system trusts.
+    /// The CA of the servers' certificates at `https://`: a PEM file. It is read for each connection, as the other
+    /// files are, so that they may be replaced. Default: the CAs that the system trusts.
     #[must_use]
     pub fn ca_cert(mut self, file: impl Into<PathBuf>) -> Self {
         self.security.ca_cert = Some(file.into());
         self
     }
 
-    /// This client's certificate, and the private key of it: PEM files. Default: none.
+    /// This client's certificate and its private key: PEM files. Default: none.
     #[must_use]
     pub fn client_cert(mut self, cert: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
         self.security.client_cert = Some(cert.into());
@@ -120,14 +121,14 @@ impl ClientOptions {
         self
     }
 
-    /// The token that says who this is. It is refused with endpoints at `http://`, except on this machine. Default: none.
+    /// The token of this client. It is refused with endpoints at `http://`, except on this machine. Default: none.
     #[must_use]
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.security.token = Some(Secret(token.into()));
         self
     }
 
-    /// The file where that token stands. It is read for each stream and each call, so that the token may be replaced.
+    /// The file of that token. It is read for each stream and each call, so that the token may be replaced.
     #[must_use]
     pub fn token_file(mut self, file: impl Into<PathBuf>) -> Self {
         self.security.token_file = Some(file.into());

@@ -37,35 +37,34 @@ impl SessionOptions {
         Self::default()
     }
 
-    /// How long the session outlives this program if that dies: 500 ms to 24 h unless the server is configured otherwise.
-    /// Default: 10 s.
+    /// How long the session outlives this program: 500 ms to 24 h unless the server is configured otherwise. Default:
+    /// 10 s.
     #[must_use]
     pub fn ttl(self, ttl: Duration) -> Self {
         Self { ttl, ..self }
     }
 
-    /// How long the session outlives this program's connection: 100 ms to the TTL. With 300 ms, what a crashed program held is
-    /// with the next one within 350 ms, however long the TTL is. Default: none, the TTL alone counts.
+    /// How long the session outlives this program's connection: 100 ms to the TTL. With 300 ms, the lock of a crashed
+    /// program is granted to the next one within 350 ms, however long the TTL is. Default: none, the TTL alone applies.
     ///
-    /// The server ends the session this long after it has seen the connection break, unless the client is back by then. The
-    /// client cannot know when the server sees that, so it holds itself to the same rule. It renews three times in the grace;
-    /// when none of its renewals was answered for the grace, counted from the sending of the last one that was, the session is
-    /// lost to it for good, with all that it holds. Whatever happens to connections and servers, a client that reaches any of
-    /// them within the grace keeps session, holds, tokens and places in queues.
+    /// The server ends the session this long after it has seen the connection break, unless the client has reconnected
+    /// by then. The client cannot know when the server sees that, so it applies the same rule to itself: it renews
+    /// three times in the grace, and when no renewal was answered for the grace, counted from the sending of the last
+    /// answered one, the session is finally lost, with all its holds. Whatever happens to connections and servers, a
+    /// client that reaches any server within the grace keeps session, holds, tokens and places in queues.
     ///
-    /// Servers are more patient: one that drains or dies ends no session before its TTL. But a client that hears
-    /// nothing cannot distinguish that from a broken network, so it does not count on it. What it has lost stays lost,
-    /// even if a server still has it: the session is closed as soon as a server is reached, so that no waiter waits for
-    /// it needlessly.
+    /// A server that drains or fails ends no session before its TTL. But a client without answers cannot distinguish
+    /// that from a broken network, so it does not rely on it. A lost session stays lost, even if a server still has it:
+    /// it is closed as soon as a server is reached, so that no waiter waits for it needlessly.
     ///
-    /// So choose it longer than it takes to reach another server, or, if there is only one, than that takes to start. A program
-    /// that is frozen, whose connection stays open, is replaced after its TTL.
+    /// So choose it longer than it takes to reach another server, or, with only one server, to restart it. A frozen
+    /// program, whose connection stays open, is replaced after its TTL.
     #[must_use]
     pub fn disconnect_grace(self, grace: Duration) -> Self {
         Self { disconnect_grace: Some(grace), ..self }
     }
 
-    /// Who this is, for people: a host, a pod, a job. At most 255 bytes. Default: empty.
+    /// The owner label, for people: a host, a pod, a job. At most 255 bytes. Default: empty.
     #[must_use]
     pub fn owner(self, owner: impl Into<String>) -> Self {
         Self { owner: owner.into(), ..self }
@@ -78,17 +77,17 @@ impl SessionOptions {
         self
     }
 
-    /// The session's id: 1 to 128 bytes. Two programs must never use the same id at the same time: what one holds the other
-    /// would hold too. Default: a fresh one.
+    /// The session's id: 1 to 128 bytes. Two programs must never use the same id at the same time: they would share
+    /// their holds. Default: a fresh one.
     #[must_use]
     pub fn id(self, id: impl Into<String>) -> Self {
         Self { id: Some(id.into()), ..self }
     }
 
-    /// Renews the session only while the program makes this progress, also while it waits for a lock; counted from the
-    /// opening until the first tick. Without progress all that the session holds is lost, and its places in queues. For
-    /// progress under one lock, see [`LockRequest::stall_after`](crate::LockRequest::stall_after). Default: renewed while the
-    /// client runs.
+    /// Renews the session only while the program makes this progress, even while it waits for a lock; counted from the
+    /// opening until the first tick. Without progress the session is lost, with all its holds and places in queues. For
+    /// progress under one lock, see [`LockRequest::stall_after`](crate::LockRequest::stall_after). Default: renewed
+    /// while the client runs.
     #[must_use]
     pub fn renew_while(self, progress: &Progress) -> Self {
         Self { progress: Some(progress.clone()), ..self }

@@ -36,7 +36,7 @@ impl WatchOptions {
         self
     }
 
-    /// Groups by name: at most 100. Only these: no locks unless they are added.
+    /// Groups by name: at most 100. No locks unless they are added.
     #[must_use]
     pub fn groups(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { groups: names.into_iter().map(Into::into).collect(), ..Self::default() }
@@ -49,7 +49,7 @@ impl WatchOptions {
         self
     }
 
-    /// Begin with the events after this revision instead of a snapshot: the last revision that an earlier watch
+    /// Begins with the events after this revision instead of a snapshot: the last revision that an earlier watch
     /// delivered.
     #[must_use]
     pub fn after_revision(self, revision: u64) -> Self {
