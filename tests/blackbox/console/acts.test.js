@@ -1,4 +1,4 @@
-// A server that asks who calls: signing in, what the policy lets one see and do, and the acts of operators.
+// A server with authentication: signing in, what the policy allows to see and do, and the actions of operators.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

@@ -1,4 +1,4 @@
-// What happens is on the screen as it happens, and after the server was away.
+// Screens show events at once, also after a restart of the server.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -43,7 +43,7 @@ test('when a holder is killed, the page shows who holds the lock next, and why t
   await holder.getByText('host-b').waitFor();
   const took = performance.now() - killed;
   assert.ok(took < 15_000, `${took} ms after its holder was killed`);
-  // What guards it closes its session, if that was left alive.
+  // Its guard, if it still runs, closes its session.
   const why = /expired|closed/;
   const past = page.locator('.small tbody tr').filter({ hasText: 'host-a' });
   await past.getByText(why).waitFor();

@@ -1,4 +1,4 @@
-// What the tests do with a page.
+// Helpers for pages.
 
 import { readFileSync } from 'node:fs';
 import assert from 'node:assert/strict';
@@ -18,7 +18,7 @@ export const SCREENS = {
 
 const axe = readFileSync(new URL('node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
 
-/** Opens the console in a window of its own, which fails the test if the page breaks or wants what its policy forbids.
+/** Opens the console in a window of its own, which fails the test on an error of the page or a violation of its policy.
  * @param {import('playwright-core').Browser} browser @param {import('./support.js').Server} server
  * @param {import('playwright-core').BrowserContextOptions & { hash?: string, live?: boolean }} [options] */
 export async function open(browser, server, { hash = 'overview', live = true, ...options } = {}) {
@@ -49,7 +49,7 @@ export async function open(browser, server, { hash = 'overview', live = true, ..
   };
 }
 
-/** Goes to a screen by a link, as it were, and waits until it shows this. @param {import('playwright-core').Page} page
+/** Goes to a screen by its address, and waits until it shows this. @param {import('playwright-core').Page} page
  * @param {{ hash: string, shows: string }} screen */
 export async function go(page, { hash, shows }) {
   await page.evaluate((hash) => void (location.hash = hash), `#/default/${hash}`);
@@ -57,7 +57,7 @@ export async function go(page, { hash, shows }) {
   await page.locator(`main[data-at="${at}"]`).getByText(shows).first().waitFor();
 }
 
-/** What an accessibility checker finds. @param {import('playwright-core').Page} page */
+/** The findings of an accessibility checker. @param {import('playwright-core').Page} page */
 export async function violations(page) {
   // Through the debugger: the page's policy forbids additional scripts.
   await page.evaluate(axe);

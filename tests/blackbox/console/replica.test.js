@@ -1,4 +1,4 @@
-// What the page makes of a watch is what the service has: a replica that hears all events, against a list at the same revision.
+// Compares a replica, which the page builds from all events of a watch, with a list at the same revision.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -17,7 +17,7 @@ before(async () => {
 
 after(() => server?.end());
 
-/** Numbers that look drawn, the same each time. */
+/** Pseudo-random numbers, the same each time. */
 function* drawn() {
   for (let state = 12345; ; state = (state * 1103515245 + 12345) % 2147483648) yield state >> 8;
 }
@@ -86,7 +86,7 @@ test('a replica is what the service lists', async () => {
   for (let session = 0; session < 8; session += 1)
     await call('SessionService/CloseSession', { sessionId: `session-${session}` });
   await Promise.all(waits);
-  // Minimum holds go on for a little.
+  // Minimum holds last a little longer.
   await until('no session holds or waits', () => replica.locks.size === 0);
   assert.ok(seen.granted > 100, JSON.stringify(seen));
   ended.abort();

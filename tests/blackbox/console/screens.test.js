@@ -24,7 +24,7 @@ after(async () => {
 });
 
 for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
-  test(`each screen shows what there is, and everybody can use it (${colorScheme})`, async () => {
+  test(`each screen shows its data and is accessible (${colorScheme})`, async () => {
     const { page, close } = await open(browser, server, { colorScheme, hash: 'events' });
     for (const [name, screen] of Object.entries(SCREENS)) {
       await go(page, screen);

@@ -9,7 +9,7 @@ const LOCK = 'billing/nightly-report';
 
 const pause = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Who held it, for so many milliseconds, and how that ended. @type {[string, number, 'release' | 'close' | 'evict' | 'expire'][]} */
+/** Past holds: the holder, the duration in milliseconds, and the kind of end. @type {[string, number, 'release' | 'close' | 'evict' | 'expire'][]} */
 const PAST = [
   ['worker-1', 2600, 'close'],
   ['worker-2', 1500, 'release'],

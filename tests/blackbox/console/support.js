@@ -12,10 +12,10 @@ const built = (/** @type {string} */ name) => new URL(`../../../target/debug/${n
 const TENURED = process.env.TENURED ?? built('tenured');
 const TENURE = process.env.TENURE ?? built('tenure');
 
-/** How long anything may take, in milliseconds. */
+/** The limit of each wait, in milliseconds. */
 export const PATIENCE = 60_000;
 
-/** Waits until this is so. @param {string} what @param {() => unknown} is */
+/** Waits until a condition holds. @param {string} what @param {() => unknown} is */
 export async function until(what, is) {
   const deadline = performance.now() + PATIENCE;
   for (;;) {
@@ -35,17 +35,17 @@ async function freePort() {
   return typeof address === 'object' && address ? address.port : 0;
 }
 
-/** An environment without what the caller's shell has set for clients and servers of its own. */
+/** The environment without the caller's settings of clients and servers. */
 const environment = () =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(TENURE|OTEL)_/.test(name)));
 
-/** @type {Set<() => void>} What ends what runs, so that nothing is left of a test that fails or is stopped. */
+/** @type {Set<() => void>} Functions that end running processes and remove folders, for a test that fails or is stopped. */
 const endings = new Set();
 
 process.on('exit', () => endings.forEach((end) => end()));
 for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.once(signal, () => process.exit(1));
 
-/** Has a process ended with this one. @param {import('node:child_process').ChildProcess} child @param {() => void} end */
+/** Ends a process when this one exits. @param {import('node:child_process').ChildProcess} child @param {() => void} end */
 function endsWithThis(child, end) {
   endings.add(end);
   child.once('exit', () => endings.delete(end));
@@ -101,7 +101,7 @@ export class Server {
     await until('the server is ready', isReady);
   }
 
-  /** Does something to its database while it is stopped. @param {string[]} words */
+  /** Runs a task on its database while it is stopped. @param {string[]} words */
   task(words) {
     execFileSync(TENURED, ['--data-dir', this.folder, ...this.settings, ...words], { env: environment() });
   }
@@ -123,7 +123,7 @@ export class Server {
   /** Starts a client that runs until it is killed or the test ends. @param {string[]} words @param {Record<string, string>} [more] */
   client(words, more = {}) {
     const endpoint = { TENURE_ENDPOINTS: `http://127.0.0.1:${this.port}` };
-    // In a group of its own, so that what it runs can be ended with it.
+    // In a process group of its own, so that its children can be ended with it.
     const child = spawn(TENURE, words, {
       env: { ...environment(), ...endpoint, ...more },
       stdio: 'ignore',

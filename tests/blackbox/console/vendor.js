@@ -1,5 +1,5 @@
-// The libraries of the page are files of npm packages, but for where they import each other from. This compares them, or writes them with
-// `--write`, after a change of a version in package.json.
+// The libraries of the page are files of npm packages, except for the paths of their imports. This compares them, or writes them
+// with `--write`, after a change of a version in package.json.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 

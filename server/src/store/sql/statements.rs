@@ -99,8 +99,8 @@ statements! { $
     load_sessions,
     /// (namespace, id and again id and position to begin after, most) → id, position, name, state, token or null,
     /// session, opened, owner, priority, min_hold_ms, home or null, mode, permits or null, permit_limit or null,
-    /// transfer_to or null, transfer_started or null, drain_ms or null, waiting_server or null, metadata, granted_at_ms or
-    /// null
+    /// transfer_to or null, transfer_started or null, drain_ms or null, waiting_server or null, metadata,
+    /// granted_at_ms or null
     load_claims,
     /// (namespace, position to begin after, most) → position, name, permit_limit or null, settling_ms or null,
     /// drain_ms or null
