@@ -13,7 +13,6 @@ mod store;
 mod timeline;
 mod user_database;
 mod writer;
-mod yardstick;
 
 use std::time::Duration;
 
@@ -28,7 +27,6 @@ pub use store::Store;
 pub use timeline::{Action, Entry, clock, report};
 pub use user_database::UserDatabase;
 pub use writer::{Fencing, Writer};
-pub use yardstick::Yardstick;
 
 /// The number of attempts of a scenario with randomness: `TENURE_E2E_TRIES`, or a few.
 #[must_use]

@@ -3,10 +3,8 @@
 
 use std::time::Duration;
 
-use tenure_e2e::{
-    Action, Contest, Entry, Relay, Store, Yardstick, assert_not_early, clock, few_tries, on_every_store, tries,
-};
-use tenure_harness::{Tenured, TenuredOptions};
+use tenure_e2e::{Action, Contest, Entry, Relay, Store, assert_not_early, clock, few_tries, on_every_store, tries};
+use tenure_harness::{Tenured, TenuredOptions, Yardstick};
 
 on_every_store!(
     killed_leader_is_replaced_within_its_grace,

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use tenure_e2e::{Calls, Store, Yardstick, on_every_store, rejection, seconds, tries};
-use tenure_harness::wait_until;
+use tenure_e2e::{Calls, Store, on_every_store, rejection, seconds, tries};
+use tenure_harness::{Yardstick, wait_until};
 use tenure_proto::v1::{AcquireRequest, ClaimState, GetSessionRequest};
 use tonic::Code;
 

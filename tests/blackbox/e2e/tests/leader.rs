@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tenure_e2e::{Action, Contest, Store, Yardstick, assert_not_early, clock, on_every_store, tries};
+use tenure_e2e::{Action, Contest, Store, assert_not_early, clock, on_every_store, tries};
+use tenure_harness::Yardstick;
 
 on_every_store!(killed_leader_is_replaced_in_time);
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tenure_e2e::{Action, Calls, Contest, Entry, Yardstick, clock, few_tries, tries};
-use tenure_harness::{Postgres, Tenured, TenuredOptions, wait_until};
+use tenure_e2e::{Action, Calls, Contest, Entry, clock, few_tries, tries};
+use tenure_harness::{Postgres, Tenured, TenuredOptions, Yardstick, wait_until};
 use tenure_proto::v1::server_service_client::ServerServiceClient;
 use tenure_proto::v1::{GetSessionRequest, ListServersRequest, Server};
 

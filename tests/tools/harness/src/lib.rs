@@ -31,6 +31,7 @@ mod small_disk;
 mod tenured;
 mod verdict;
 mod wait;
+mod yardstick;
 
 pub use authority::{Authority, Certified};
 pub use database::DatabaseOptions;
@@ -48,3 +49,4 @@ pub use small_disk::SmallDisk;
 pub use tenured::{Tenured, TenuredOptions};
 pub use verdict::assert_success;
 pub use wait::wait_until;
+pub use yardstick::Yardstick;

@@ -45,6 +45,9 @@ impl Yardstick {
     }
 
     /// Asserts that events due after `due` happened in time, as far as this machine allowed.
+    ///
+    /// # Panics
+    /// If they did not.
     pub fn assert_in_time(self, times: &[Duration], due: Duration) {
         let (due, delay) = (due + MARGIN, self.delay());
         let limit = due + delay * WAKES;
