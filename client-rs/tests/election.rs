@@ -18,7 +18,7 @@ async fn only_the_leader_runs_its_body_and_a_new_term_has_a_new_token() -> anyho
     let mut candidates = Vec::new();
     for number in 0..3 {
         let election =
-            cluster.client()?.election("leader").ttl(Duration::from_millis(600)).owner(format!("candidate-{number}"));
+            cluster.client()?.election("leader").ttl(Duration::from_secs(3)).owner(format!("candidate-{number}"));
         let work = work.clone();
         let candidate = async move {
             election

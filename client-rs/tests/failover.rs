@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 
 use support::{Cluster, until, waiters, within};
 use tenure_client::{Attempt, Client, Error, LostReason, SessionOptions, SessionState, WatchOptions};
+use tenure_harness::Yardstick;
 
-const TTL: Duration = Duration::from_millis(1_500);
+/// Long enough for a client to renew in time on a busy machine.
+const TTL: Duration = Duration::from_secs(3);
 
 /// Waits until the home of a session is no longer `home`.
 async fn moved(client: &Client, session_id: &str, home: u64) -> u64 {
@@ -32,9 +34,9 @@ async fn hold_survives_the_loss_of_its_server() -> anyhow::Result<()> {
     let home = client.get_session(guard.session().id()).await?.home;
 
     cluster.relay(first).cut();
-    let cut = Instant::now();
+    let (cut, yardstick) = (Instant::now(), Yardstick::start());
     moved(&client, guard.session().id(), home).await;
-    assert!(cut.elapsed() < Duration::from_secs(1), "it took {:?}", cut.elapsed());
+    yardstick.assert_in_time(&[cut.elapsed()], Duration::ZERO);
     assert!(guard.is_valid());
     // The lock stays held for longer than the TTL, and the token is still valid for a release.
     let other = within(client.lock("job").acquire_within(TTL * 2)).await?;
@@ -140,8 +142,7 @@ async fn shutdown_of_the_last_server_does_not_wait_for_its_clients() -> anyhow::
 async fn hold_without_servers_is_lost_before_its_ttl() -> anyhow::Result<()> {
     let cluster = Cluster::start(2).await?;
     let client = cluster.client()?;
-    let ttl = Duration::from_millis(600);
-    let session = within(client.session(SessionOptions::new().ttl(ttl))).await?;
+    let session = within(client.session(SessionOptions::new().ttl(TTL))).await?;
     let guard = within(session.lock("job").acquire()).await?;
     let mut state = session.state();
 
@@ -150,8 +151,10 @@ async fn hold_without_servers_is_lost_before_its_ttl() -> anyhow::Result<()> {
     let cut = Instant::now();
     within(state.wait_for(|state| *state == SessionState::AtRisk)).await?;
     assert!(guard.is_valid());
+    let until = session.valid_until();
+    assert!(until < cut + TTL, "valid for {:?}", until - cut);
     assert_eq!(within(guard.lost()).await, LostReason::Unrenewed);
-    assert!(cut.elapsed() < ttl, "it took {:?}", cut.elapsed());
+    assert!(cut.elapsed() < TTL * 2, "it took {:?}", cut.elapsed());
     assert!(!guard.is_valid() && !session.is_valid());
     assert!(matches!(guard.release().await, Err(Error::Lost(LostReason::Unrenewed))));
 
@@ -167,7 +170,7 @@ async fn body_is_cancelled_when_no_server_can_be_reached() -> anyhow::Result<()>
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
     let (started, has_started) = tokio::sync::oneshot::channel();
-    let body = client.lock("job").ttl(Duration::from_millis(300)).run(move |_| async move {
+    let body = client.lock("job").ttl(TTL).run(move |_| async move {
         let _ = started.send(());
         std::future::pending::<()>().await
     });
@@ -182,14 +185,13 @@ async fn body_is_cancelled_when_no_server_can_be_reached() -> anyhow::Result<()>
 async fn hold_survives_an_outage_of_the_database() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
-    let ttl = Duration::from_secs(1);
-    let session = within(client.session(SessionOptions::new().ttl(ttl))).await?;
+    let session = within(client.session(SessionOptions::new().ttl(TTL))).await?;
     let guard = within(session.lock("job").acquire()).await?;
     let mut state = session.state();
     state.mark_unchanged();
 
     cluster.database.set_available(false);
-    let outage = tokio::time::timeout(ttl * 2, guard.lost()).await;
+    let outage = tokio::time::timeout(TTL * 2, guard.lost()).await;
     assert!(outage.is_err(), "lost: {outage:?}");
     assert!(!state.has_changed()?, "at risk: {:?}", *state.borrow());
     let waiting = tokio::spawn(session.lock("other").acquire());
@@ -205,9 +207,9 @@ async fn opening_tries_the_next_server() -> anyhow::Result<()> {
     // The server accepts connections but does not reply.
     cluster.relay(0).freeze();
     let client = cluster.client()?;
-    let start = Instant::now();
+    let (start, yardstick) = (Instant::now(), Yardstick::start());
     within(client.lock("job").acquire()).await?;
-    assert!(start.elapsed() < Duration::from_secs(1), "it took {:?}", start.elapsed());
+    yardstick.assert_in_time(&[start.elapsed()], Duration::ZERO);
     Ok(())
 }
 

@@ -113,7 +113,7 @@ async fn certificate_authenticates_by_its_name() {
 async fn untrusted_peers_fail_with_the_reason() {
     let secured = SecuredServer::start(&[13], None).await;
     let unavailable = async |options: ClientOptions| {
-        let client = options.call_timeout(Duration::from_millis(500)).connect().unwrap();
+        let client = options.call_timeout(Duration::from_secs(2)).connect().unwrap();
         match use_lock(&client).await.unwrap_err() {
             Error::Unavailable(problem) => problem,
             other => panic!("{other:?}"),

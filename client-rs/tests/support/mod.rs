@@ -150,6 +150,11 @@ impl Cluster {
     /// Waits until exactly these locks are held under these tokens, there are no waiters, and only these sessions are
     /// open, so that no orphaned state is left. Checks the whole history.
     pub async fn holds_only(&self, held: &[(&str, u64)], sessions: &[&str]) {
+        self.holds_only_in(held, || sessions.iter().copied().collect()).await;
+    }
+
+    /// Like [`holds_only`](Self::holds_only), with sessions that may be lost meanwhile.
+    pub async fn holds_only_in<'a>(&self, held: &[(&str, u64)], sessions: impl Fn() -> BTreeSet<&'a str>) {
         let observer = self.bystander().expect("URLs");
         let seen = async || {
             let locks: Vec<Lock> = observer.list_locks("").try_collect().await.ok()?;
@@ -164,9 +169,7 @@ impl Cluster {
                 })
                 .collect();
             let ids: BTreeSet<&str> = open.iter().map(|session| session.id.as_str()).collect();
-            tokens == held
-                && ids == sessions.iter().copied().collect()
-                && locks.iter().all(|lock| lock.waiter_count == 0)
+            tokens == held && ids == sessions() && locks.iter().all(|lock| lock.waiter_count == 0)
         };
         let start = Instant::now();
         loop {
@@ -174,7 +177,7 @@ impl Cluster {
             if found.as_ref().is_some_and(expected) {
                 break;
             }
-            assert!(start.elapsed() < PATIENCE, "not {held:?} and {sessions:?} but {found:#?}");
+            assert!(start.elapsed() < PATIENCE, "not {held:?} and {:?} but {found:#?}", sessions());
             tokio::task::yield_now().await;
         }
         check_history(&self.database);
