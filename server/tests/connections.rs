@@ -63,7 +63,7 @@ async fn connection_past_a_limit_is_closed() {
 
 #[tokio::test]
 async fn connection_without_a_preface_is_closed() {
-    let limits = ConnectionLimits { greeting: Duration::from_millis(100), ..ConnectionLimits::default() };
+    let limits = ConnectionLimits { greeting: Duration::from_secs(1), ..ConnectionLimits::default() };
     let server = start(CredentialOptions::default(), limits).await.unwrap();
     for sent in [&b""[..], &PREFACE[..1], &PREFACE[..24], &PREFACE[..32]] {
         let mut connection = connect([127, 0, 0, 1], server.grpc_address).await;

@@ -132,11 +132,14 @@ async fn requests_past_the_rate_limit_are_rejected_with_a_retry_delay_but_not_re
     let service = Service::start(&["ann", "bob"], &limited("requests_per_second = 2")).await;
     let ann = service.caller("ann").await;
     let token = acquire(&ann, "a", "first").await.unwrap();
-    let refused = loop {
-        if let Err(refused) = open(&ann, "first").await {
-            break refused;
+    let refused = within(async {
+        loop {
+            if let Err(refused) = open(&ann, "first").await {
+                return refused;
+            }
         }
-    };
+    })
+    .await;
     assert_eq!(refused.code(), Code::ResourceExhausted);
     let reason = refused.get_details_error_info().expect("a reason").reason;
     assert_eq!((&*reason, fact(&refused, "bound")), ("OVERLOADED", "2".into()));
@@ -192,11 +195,14 @@ async fn updates_of_labels_past_the_limit_of_history_growth_are_rejected() {
         metadata: [("key".to_owned(), "x".repeat(3_000))].into(),
         ..UpdateClaimRequest::default()
     };
-    let refused = loop {
-        if let Err(refused) = within(ann.locks().update_claim(large.clone())).await {
-            break refused;
+    let refused = within(async {
+        loop {
+            if let Err(refused) = ann.locks().update_claim(large.clone()).await {
+                return refused;
+            }
         }
-    };
+    })
+    .await;
     assert_eq!((refused.code(), fact(&refused, "bound")), (Code::ResourceExhausted, "10000".to_owned()));
     assert!(fact(&refused, "limit").starts_with("history bytes per second"), "{refused:?}");
     assert!(refused.get_details_retry_info().and_then(|advice| advice.retry_delay).is_some_and(|wait| !wait.is_zero()));

@@ -22,6 +22,9 @@ use crate::serving::{self, TIMEOUT, within};
 /// How long these servers keep an unattended claim: long enough for a retry on a busy machine.
 pub const REATTACH: Duration = Duration::from_secs(1);
 
+/// A bounded wait, long enough to be seen before its end on a busy machine.
+pub const WAIT: Duration = Duration::from_secs(1);
+
 /// Bytes that a narrow caller is sent before it reads: the default window of HTTP/2.
 const WINDOW: u32 = 65_535;
 

@@ -11,7 +11,7 @@ use tenure_proto::v1::{
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-use crate::calls::cluster::{Caller, Cluster, REATTACH, acquire_request, assert_stays, until};
+use crate::calls::cluster::{Caller, Cluster, WAIT, acquire_request, assert_stays, until};
 use crate::calls::lost_calls::{Abandonment, acquire_and_abandon, ask};
 use crate::calls::stream::{ClientStream, refused};
 use crate::serving::within;
@@ -78,7 +78,7 @@ async fn wait_that_times_out_leaves_no_claim_after_a_renewal_at_another_server()
     let (first, second) = (cluster.caller(0).await, cluster.caller(1).await);
     let token = first.hold("ann", "a").await;
     open(&first, "bob").await;
-    let bob = ask(&first, in_open("bob", "a", Some(REATTACH / 4)));
+    let bob = ask(&first, in_open("bob", "a", Some(WAIT)));
     first.wait_for_waiters("a", 1).await;
     second.renew("bob").await.expect("open");
     let answer = within(bob).await.expect("ran").expect("answered");

@@ -7,7 +7,7 @@ use tenure_server::store::Fault;
 use tonic::Code;
 use tonic_types::StatusExt;
 
-use crate::calls::cluster::{Cluster, REATTACH, acquire_request, assert_stays, until};
+use crate::calls::cluster::{Cluster, REATTACH, WAIT, acquire_request, assert_stays, until};
 use crate::calls::lost_calls::{ABANDONMENTS, PendingCall, acquire_and_abandon, ask, assert_only_grant};
 use crate::serving::within;
 
@@ -68,7 +68,7 @@ async fn deadline_of_a_lost_call_does_not_end_the_wait_of_its_retry() {
         let caller = cluster.caller(0).await;
         let token = caller.hold("ann", "a").await;
         // The caller has lost this call, but the server does not know.
-        let lost = ask(&caller, acquire_request("bob", "a", Some(REATTACH / 4)));
+        let lost = ask(&caller, acquire_request("bob", "a", Some(WAIT)));
         caller.wait_for_waiters("a", 1).await;
         let claim = caller.lock("a").await.waiters[0].id;
         let retry = ask(&cluster.caller(server).await, acquire_request("bob", "a", None));
@@ -87,7 +87,7 @@ async fn claim_is_cancelled_if_its_later_call_leaves_while_its_earlier_one_times
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
     caller.hold("ann", "a").await;
-    let first = ask(&caller, acquire_request("bob", "a", Some(REATTACH / 4)));
+    let first = ask(&caller, acquire_request("bob", "a", Some(WAIT)));
     caller.wait_for_waiters("a", 1).await;
     let later = ask(&caller, acquire_request("bob", "a", None));
     caller.flush().await;
@@ -96,7 +96,7 @@ async fn claim_is_cancelled_if_its_later_call_leaves_while_its_earlier_one_times
     let other = ask(&caller, acquire_request("cid", "c", None));
     hold.reached().await;
     // The first call times out, and the later one is cancelled, while the append hangs.
-    tokio::time::sleep(REATTACH / 2).await;
+    tokio::time::sleep(WAIT * 3 / 2).await;
     later.abort();
     tokio::time::sleep(REATTACH / 4).await;
     drop(hold);
@@ -169,14 +169,14 @@ async fn wait_that_times_out_during_the_commit_of_its_grant_returns_the_grant() 
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
     let token = caller.hold("ann", "a").await;
-    let bob = ask(&caller, acquire_request("bob", "a", Some(REATTACH / 4)));
+    let bob = ask(&caller, acquire_request("bob", "a", Some(WAIT)));
     caller.wait_for_waiters("a", 1).await;
     let hold = cluster.database.hold_appends();
     let release = caller.clone();
     let released = tokio::spawn(async move { release.release("ann", "a", token).await });
     hold.reached().await;
     // The wait times out while the append hangs.
-    tokio::time::sleep(REATTACH / 2).await;
+    tokio::time::sleep(WAIT * 3 / 2).await;
     drop(hold);
     within(released).await.expect("ran").expect("held");
     let bob = within(bob).await.expect("ran").expect("answered");
@@ -189,7 +189,7 @@ async fn wait_whose_end_cannot_be_committed_has_an_unknown_outcome() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
     caller.hold("ann", "a").await;
-    let bob = ask(&caller, acquire_request("bob", "a", Some(REATTACH / 4)));
+    let bob = ask(&caller, acquire_request("bob", "a", Some(WAIT)));
     caller.wait_for_waiters("a", 1).await;
     cluster.database.set_available(false);
     let status = within(bob).await.expect("ran").expect_err("the end cannot be committed");
@@ -205,7 +205,7 @@ async fn wait_that_times_out_before_the_grant_is_passed_over() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
     let token = caller.hold("ann", "a").await;
-    let bob = ask(&caller, acquire_request("bob", "a", Some(REATTACH / 4)));
+    let bob = ask(&caller, acquire_request("bob", "a", Some(WAIT)));
     caller.wait_for_waiters("a", 1).await;
     let cid = ask(&caller, acquire_request("cid", "a", None));
     caller.wait_for_waiters("a", 2).await;
@@ -213,7 +213,7 @@ async fn wait_that_times_out_before_the_grant_is_passed_over() {
     let other = ask(&caller, acquire_request("other", "z", None));
     hold.reached().await;
     // The wait times out while another append hangs; the release comes after that.
-    tokio::time::sleep(REATTACH / 2).await;
+    tokio::time::sleep(WAIT * 3 / 2).await;
     let release = caller.clone();
     let released = tokio::spawn(async move { release.release("ann", "a", token).await });
     caller.flush().await;
@@ -234,10 +234,11 @@ async fn wait_whose_end_another_server_has_committed_times_out() {
     let mut ended = 0;
     for _ in 0..8 {
         let start = Instant::now();
-        let bob = ask(&waiter, acquire_request("bob", "a", Some(REATTACH / 4)));
+        let bob = ask(&waiter, acquire_request("bob", "a", Some(WAIT)));
         waiter.wait_for_waiters("a", 1).await;
         // The end of the wait is forwarded to the server that wrote a moment ago.
-        while start.elapsed() < REATTACH / 5 {
+        tokio::time::sleep(WAIT * 3 / 5).await;
+        while start.elapsed() < WAIT * 4 / 5 {
             if let Ok(answer) = writer.acquire(acquire_request("cid", "z", Some(Duration::ZERO))).await {
                 let _ = writer.release("cid", "z", answer.token).await;
             }
