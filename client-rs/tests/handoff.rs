@@ -178,7 +178,7 @@ async fn hung_body_is_cancelled_before_the_drain_is_over() -> anyhow::Result<()>
     let stuck = tokio::spawn(async move { election.lead(async |_| std::future::pending().await).await });
     within(async { while client.get_lock("job").await.expect("readable").holder().is_none() {} }).await;
     let bob = waiter(&client, "bob").await?;
-    within(client.transfer("job", TransferOptions::by("ops").drain(Duration::from_millis(500)))).await?;
+    within(client.transfer("job", TransferOptions::by("ops").drain(Duration::from_secs(5)))).await?;
     within(bob).await??;
     stuck.abort();
     Ok(())

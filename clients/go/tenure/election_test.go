@@ -99,7 +99,7 @@ func TestAHandoffIsConfirmedInTime(t *testing.T) {
 	other := server.client()
 	waiting := acquiring(ctx, other.Lock("chief", nil))
 	eventually(t, "it waits", func() bool { return waiters(t, client, "chief") == 1 })
-	claim, err := other.Transfer(ctx, "chief", tenure.TransferOptions{Operator: "ops", Drain: 300 * time.Millisecond})
+	claim, err := other.Transfer(ctx, "chief", tenure.TransferOptions{Operator: "ops", Drain: 5 * time.Second})
 	if err != nil || claim.Token <= first {
 		t.Fatalf("%+v %v", claim, err)
 	}

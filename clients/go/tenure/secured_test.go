@@ -121,7 +121,7 @@ func TestWhoIsNotToBeTrustedIsToldSo(t *testing.T) {
 		// The server says that it expects TLS; gRPC shows that as a connection that failed, or as one that drains.
 		{clear, "http://" + office.address + ": "},
 	} {
-		told.options.CallTimeout = 500 * time.Millisecond
+		told.options.CallTimeout = 2 * time.Second
 		var unavailable *tenure.UnavailableError
 		_, err := connectWith(t, told.options).GetLock(patiently(t), "job")
 		if !errors.As(err, &unavailable) || !strings.Contains(unavailable.Problem, told.problem) {

@@ -19,8 +19,8 @@ import (
 const (
 	// The longest that anything is waited for.
 	patience = 30 * time.Second
-	// A TTL for what is to expire soon.
-	shortTTL = 1200 * time.Millisecond
+	// A TTL for what is to expire soon, and to be renewed in time on a busy machine.
+	shortTTL = 3 * time.Second
 )
 
 // A server of its own for one test, with SQLite in a temporary folder.

@@ -73,7 +73,7 @@ async def test_holds_tokens_and_places_in_queues_survive_the_server(server: Serv
 
 
 async def test_a_frozen_server_costs_the_session_before_it_could_be_given_away(server: Server, client: Client) -> None:
-    session = await client.session(ttl=1)
+    session = await client.session(ttl=3)
     states = session.states()
     assert await anext(states) == SessionState.HEALTHY
     with pytest.raises(LostError) as lost:
@@ -98,7 +98,7 @@ async def test_a_server_that_hangs_is_passed_over(server: Server) -> None:
 
 
 async def test_without_ticks_a_hold_is_lost_as_stalled(client: Client) -> None:
-    guard = await client.lock("job", ttl=0.6, stall_after=0.3).acquire()
+    guard = await client.lock("job", ttl=2, stall_after=0.5).acquire()
     lost = await soon(guard.lost())
     assert lost.reason == LostReason.STALLED
 

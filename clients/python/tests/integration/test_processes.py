@@ -18,7 +18,7 @@ FORK = """
 import os, sys, signal
 from tenure import *
 client = Client(sys.argv[1], call_timeout=10)
-session = client.session(ttl=2)
+session = client.session(ttl=5)
 guard = session.lock("job").acquire()
 watch = client.watch(names=["job"])
 next(watch)
@@ -57,7 +57,7 @@ def child():
 SEQUEL = """
 assert status == 0, status
 # As long as it takes for a renewal that was lost to be noticed.
-assert session.lost(3) is None
+assert session.lost(6) is None
 assert guard.is_valid()
 assert client.get_lock("job").holder.token == guard.token
 guard.release()
@@ -72,7 +72,7 @@ from tenure.aio import Client
 
 async def main():
     client = Client(sys.argv[1], call_timeout=10)
-    guard = await client.lock("job", ttl=2).acquire()
+    guard = await client.lock("job", ttl=5).acquire()
     pid = os.fork()
     if pid == 0:
         assert not guard.is_valid() and guard.lost_reason.reason is LostReason.FORKED
@@ -80,7 +80,7 @@ async def main():
     _, status = os.waitpid(pid, 0)
     assert status == 0, status
     try:
-        await asyncio.wait_for(guard.lost(), 3)
+        await asyncio.wait_for(guard.lost(), 6)
     except asyncio.TimeoutError:
         pass
     assert guard.is_valid()

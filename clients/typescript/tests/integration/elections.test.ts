@@ -75,7 +75,7 @@ describe('an election', () => {
     await eventually(() => leads);
     const next = client.election('leader', { owner: 'next' }).campaign();
     await eventually(async () => (await client.getLock('leader')).waiterCount === 1n);
-    const claim = await client.transfer('leader', { operator: 'ann', drainMs: 500 });
+    const claim = await client.transfer('leader', { operator: 'ann', drainMs: 5000 });
     expect(leads).toBe(false);
     expect(claim).toMatchObject({ owner: 'next', token: (await next).token });
     stop.abort();
@@ -87,9 +87,9 @@ describe('an election', () => {
     const client = server.client();
     const stop = new AbortController();
     let bodies = 0;
-    const election = client.election('leader', { ttlMs: 500, stallAfterMs: 200 });
+    const election = client.election('leader', { ttlMs: 2000, stallAfterMs: 500 });
     const leading = election.leadEvery(
-      700,
+      2500,
       () => {
         bodies += 1;
       },
@@ -107,7 +107,7 @@ describe('an election', () => {
     const server = await Server.start();
     const client = server.client();
     const stop = new AbortController();
-    const election = client.election('leader', { ttlMs: 500, stallAfterMs: 100 });
+    const election = client.election('leader', { ttlMs: 2000, stallAfterMs: 500 });
     const lost = new Promise((resolve) => {
       const body = async (hold: Hold, signal: AbortSignal) => {
         await untilStopped(hold, signal);
@@ -115,7 +115,7 @@ describe('an election', () => {
       };
       election.lead(body, { signal: stop.signal }).catch(() => undefined);
     });
-    expect(await within(5000, lost)).toEqual({ reason: 'stalled' });
+    expect(await within(10_000, lost)).toEqual({ reason: 'stalled' });
     stop.abort();
   });
 

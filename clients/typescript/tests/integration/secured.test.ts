@@ -114,7 +114,7 @@ describe('over TLS', () => {
       [{ clientCert: key, clientKey: key }, /caCert, clientCert or clientKey: .*no start line/],
     ];
     for (const [options, problem] of cases) {
-      const client = office.client({ callTimeoutMs: 100, ...options });
+      const client = office.client({ callTimeoutMs: 1000, ...options });
       await expect.poll(() => problemOf(client.getLock('job')), { timeout: LONG_MS }).toMatch(problem);
     }
   });

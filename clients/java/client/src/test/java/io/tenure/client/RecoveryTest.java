@@ -103,12 +103,12 @@ class RecoveryTest {
 
     @Test
     void withoutAServerTheSessionIsAtRiskAndThenLost() throws Exception {
-        Session session = client.session(SessionOptions.defaults().ttl(Duration.ofMillis(900)));
+        Session session = client.session(SessionOptions.defaults().ttl(Duration.ofSeconds(3)));
         Guard guard = session.lock("job").acquire();
         server.kill();
         Eventually.holds("it is at risk", () -> session.state() == SessionState.AT_RISK);
         assertThat(guard.isValid()).isTrue();
-        assertThat(guard.lost().get(5, TimeUnit.SECONDS)).isEqualTo(LostReason.of(LostReason.Kind.EXPIRED));
+        assertThat(guard.lost().get(10, TimeUnit.SECONDS)).isEqualTo(LostReason.of(LostReason.Kind.EXPIRED));
         assertThat(session.isValid()).isFalse();
         server.restart();
         Eventually.holds("it was closed", () -> other.getLock("job").holders().isEmpty());

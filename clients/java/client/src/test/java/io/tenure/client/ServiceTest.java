@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Timeout;
 /** Against a real server. */
 @Timeout(60)
 class ServiceTest {
-    private static final Duration TTL = Duration.ofMillis(1_500);
+    private static final Duration TTL = Duration.ofSeconds(3);
     private static TestServer server;
 
     private final String name = UUID.randomUUID().toString();
@@ -253,8 +253,8 @@ class ServiceTest {
     @Test
     void workThatHangsLosesItsLock() throws Exception {
         Guard guard = client.lock(name)
-                .ttl(Duration.ofMillis(600))
-                .stallAfter(Duration.ofMillis(300))
+                .ttl(Duration.ofSeconds(2))
+                .stallAfter(Duration.ofMillis(500))
                 .acquire();
         assertThat(guard.lost().get(10, TimeUnit.SECONDS)).isEqualTo(LostReason.of(LostReason.Kind.STALLED));
     }

@@ -67,7 +67,7 @@ class TenureLockProviderTest extends AbstractExtensibleLockProviderIntegrationTe
     void aLockOutlivesItsHolderByItsMinimumOnly() throws Exception {
         TenureClient dying = TenureClient.connect(server.url());
         TenureLockProvider provider =
-                new TenureLockProvider(dying, SessionOptions.defaults().ttl(Duration.ofMillis(600)));
+                new TenureLockProvider(dying, SessionOptions.defaults().ttl(Duration.ofSeconds(2)));
         assertThat(provider.lock(lockConfig(LOCK_NAME1, Duration.ofHours(1), Duration.ZERO)))
                 .isPresent();
         dying.close();
