@@ -181,9 +181,11 @@ async fn unreachable_server_is_reported_before_the_failure() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let waiting = Terminal::start(&url, 120, &[], &["--timeout", "3", "lock", "job", "--", "true"]);
-    waiting.shows("no server has replied yet; retrying for 2s more").await;
+    let waiting = Terminal::start(&url, 120, &[], &["--timeout", "5", "lock", "job", "--", "true"]);
     let (code, shown) = waiting.end().await;
     assert_eq!(code, Some(69), "{shown}");
+    // A busy machine may show only one of them.
+    let is_shown = |left: u64| shown.contains(&format!("no server has replied yet; retrying for {left}s more"));
+    assert!((1..=4).any(is_shown), "{shown:?}");
     assert!(shown.rsplit(WIPED).next().unwrap().contains("connection refused"), "{shown:?}");
 }
