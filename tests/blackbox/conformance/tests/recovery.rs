@@ -19,7 +19,7 @@ const DEADLINE: Duration = Duration::from_secs(60);
 const AT_ONCE: u64 = 12;
 
 fn options(url: &str) -> StoreOptions {
-    let bound = Duration::from_secs(1);
+    let bound = Duration::from_secs(2);
     StoreOptions { connect_timeout: bound, statement_timeout: bound, ..StoreOptions::new(url) }
 }
 

@@ -14,14 +14,14 @@ on_every_store!(
 );
 
 const CANDIDATE: &str = env!("CARGO_BIN_EXE_candidate");
-const GRACE: Duration = Duration::from_millis(300);
+const GRACE: Duration = Duration::from_millis(600);
 
 /// For tests in which a leader must keep its lock. Reconnecting takes a few milliseconds, but on a busy machine all
 /// processes may be stalled for longer than the short grace.
-const LONG_GRACE: Duration = Duration::from_millis(1500);
+const LONG_GRACE: Duration = Duration::from_millis(2500);
 
 /// How long a leader is observed: longer than the long grace.
-const WATCHED: Duration = Duration::from_secs(2);
+const WATCHED: Duration = Duration::from_secs(3);
 
 /// So long that an earlier replacement is due to the grace.
 const TTL: Duration = Duration::from_secs(10);

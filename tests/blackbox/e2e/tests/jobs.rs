@@ -74,7 +74,7 @@ async fn releases_of_unheld_and_expired_locks_are_rejected_differently(store: St
     let calls = Calls::connect(&server.url()).await.unwrap();
     calls.try_lock("another job", "host-2", MINUTE).await.unwrap();
 
-    let ttl = Duration::from_millis(1500);
+    let ttl = Duration::from_secs(3);
     let token = calls.try_lock("nightly", "host-1", ttl).await.unwrap().token;
     let not_owner = rejection(calls.release("nightly", "host-2", token).await);
     assert_eq!((not_owner.code, not_owner.reason.as_str()), (Code::FailedPrecondition, "NOT_HOLDER"));
@@ -91,7 +91,7 @@ async fn releases_of_unheld_and_expired_locks_are_rejected_differently(store: St
 async fn minimum_hold_outlives_a_short_job(store: Store) {
     let server = store.server().await.unwrap();
     let calls = Calls::connect(&server.url()).await.unwrap();
-    let min_hold = Duration::from_secs(2);
+    let min_hold = Duration::from_secs(4);
     let request = AcquireRequest {
         wait: Some(prost_types::Duration::default()),
         min_hold: Some(seconds(min_hold.as_secs_f64())),

@@ -108,7 +108,7 @@ async fn old_primary_that_serves_reads_does_not_cause_two_holders() {
     let mut pair = Pair::start(true).await.expect("a pair");
     let old = server(pair.url_of(pair.primary.port())).await;
     let holder = client(&old);
-    let guard = holder.lock("job").ttl(Duration::from_secs(1)).acquire().await.expect("it is free");
+    let guard = holder.lock("job").ttl(Duration::from_secs(3)).acquire().await.expect("it is free");
     pair.promote().await.expect("the standby takes over");
     let new = server(pair.url_of(pair.primary.port())).await;
     let next =
