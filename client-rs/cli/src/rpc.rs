@@ -194,7 +194,7 @@ mod tests {
     async fn a_silent_server_neither_hangs_the_call_nor_keeps_it_from_the_next() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (silent, closed) = (format!("http://{}", listener.local_addr().unwrap()), closed_port());
-        let rpc = Rpc::new(vec![silent.clone(), closed.clone()], Security::default(), Duration::from_millis(100));
+        let rpc = Rpc::new(vec![silent.clone(), closed.clone()], Security::default(), Duration::from_secs(1));
         let failure = rpc.call(Repeat::Safe, &GetLockRequest::default(), get_lock).await.unwrap_err();
         assert_eq!(failure.code, exit::UNAVAILABLE);
         assert!(failure.message.contains(&format!("{silent}: no reply in time")), "{failure}");
@@ -205,7 +205,7 @@ mod tests {
     async fn what_may_have_been_done_is_not_done_again() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let silent = format!("http://{}", listener.local_addr().unwrap());
-        let rpc = Rpc::new(vec![silent.clone(), closed_port()], Security::default(), Duration::from_millis(100));
+        let rpc = Rpc::new(vec![silent.clone(), closed_port()], Security::default(), Duration::from_secs(1));
         let failure = rpc.call(Repeat::Unsafe, &GetLockRequest::default(), get_lock).await.unwrap_err();
         assert_eq!(failure.code, exit::UNAVAILABLE);
         assert!(failure.message.contains(&format!("{silent}: no reply within")), "{failure}");

@@ -67,7 +67,7 @@ async fn config_is_set_read_and_cleared() {
 async fn members_print_their_shares_and_replace_a_killed_leader() {
     let server = server().await;
     json(&server, 0, &["group", "set", "g", "1000"]).await;
-    let join = ["group", "join", "g", "--ttl", "1s", "--assign", DIVIDE];
+    let join = ["group", "join", "g", "--ttl", "3s", "--assign", DIVIDE];
     let mut first = Printing::start(&server, &join);
     assert_eq!(first.next().await, "1000");
     let mut second = Printing::start(&server, &join);

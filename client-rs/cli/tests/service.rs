@@ -93,7 +93,7 @@ async fn command_of_frozen_tenure_is_killed_before_the_next_grant() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pid");
     let script = ignoring_sigterm(&file);
-    let first = tenure(&server.url(), &["lock", "--ttl", "2s", "job", "--", "sh", "-c", &script]).spawn().unwrap();
+    let first = tenure(&server.url(), &["lock", "--ttl", "6s", "job", "--", "sh", "-c", &script]).spawn().unwrap();
     appears(&file).await;
     let next = succeeds_alone(&file);
     let second = tenure(&server.url(), &["lock", "job", "--", "sh", "-c", &next]).spawn().unwrap();
@@ -121,12 +121,12 @@ fn processes(url: &str, except: &Child) -> Vec<Pid> {
 #[tokio::test]
 async fn lock_of_killed_processes_is_free_after_the_disconnect_grace() {
     let server = server().await;
-    let grace = ["lock", "--ttl", "1h", "--disconnect-grace", "500ms", "job", "--", "sleep", "1000"];
+    let grace = ["lock", "--ttl", "1h", "--disconnect-grace", "2500ms", "job", "--", "sleep", "1000"];
     let mut first = tenure(&server.url(), &grace).spawn().unwrap();
     let held = async || !json(&server, 0, &["ls"]).await["locks"].as_array().unwrap().is_empty();
     wait_until(PATIENCE, "the lock is held", held).await;
     let sessions = json(&server, 0, &["sessions"]).await;
-    assert_eq!(sessions["sessions"][0]["disconnectGrace"], "0.500s", "{sessions}");
+    assert_eq!(sessions["sessions"][0]["disconnectGrace"], "2.500s", "{sessions}");
     let second = tenure(&server.url(), &["lock", "job", "--", "true"]).spawn().unwrap();
     waiters(&server, "job", "1").await;
     // No process may survive to release the lock.

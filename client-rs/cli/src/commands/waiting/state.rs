@@ -191,7 +191,9 @@ mod tests {
     fn the_start_of_the_hold_is_shown_if_known() {
         let state = WaitState::of(&lock(&["me"]), Some("me")).unwrap();
         let granted = Some(SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000));
-        let since = HoldStart { token: 41, granted, held: Duration::from_millis(192_900), seen: Instant::now() };
+        // From a later moment on, so that no time is added.
+        let seen = Instant::now() + Duration::from_secs(60);
+        let since = HoldStart { token: 41, granted, held: Duration::from_millis(192_900), seen };
         assert!(state.now(Some(&since)).ends_with("held for 3m12s by session a, token 41"));
         assert!(state.for_a_log(Some(&since)).ends_with("held since 2023-11-14T22:13:20Z by session a, token 41"));
         let of_another = HoldStart { token: 40, ..since };
