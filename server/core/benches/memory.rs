@@ -67,7 +67,7 @@ fn restore(sessions: usize, of_each: usize) -> Table {
     let claims: Vec<Claim> = (0..sessions * of_each).map(claim).collect();
     let sessions: Vec<Session> = (0..sessions).map(session).collect();
     let revision = claims.last().map_or(Revision(0), |last| last.id);
-    Table::restore(revision, Revision(0), sessions, claims, Vec::new(), Vec::new())
+    Table::restore(revision, Revision(0), Vec::new(), sessions, claims, Vec::new(), Vec::new())
 }
 
 /// Simulates some minutes of keep-alives.

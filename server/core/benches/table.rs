@@ -201,7 +201,7 @@ fn restore(bencher: Bencher, locks: usize) {
         (sessions, table.claims().cloned().collect())
     };
     bencher.counter(ItemsCount::new(locks)).with_inputs(parts).bench_local_values(|(sessions, claims)| {
-        Table::restore(table.revision(), table.lost(), sessions, claims, Vec::new(), Vec::new())
+        Table::restore(table.revision(), table.lost(), Vec::new(), sessions, claims, Vec::new(), Vec::new())
     });
 }
 

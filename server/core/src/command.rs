@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use strum::IntoStaticStr;
 
+use crate::client::{Absence, Change, Hello};
 use crate::end::{EndReason, Eviction};
 use crate::group::{GroupCommand, GroupOutcome};
-use crate::model::{Attached, Claim, LockSettings, Metadata, Mode, Opening, Revision, ServerId, SessionSpec};
+use crate::model::{AskedMode, Attached, Claim, LockSettings, Metadata, Opening, Revision, ServerId, SessionSpec};
 use crate::names::{Names, Text};
 
 /// How an Acquire reached the server that issues it.
@@ -25,34 +26,6 @@ pub enum Origin {
         /// failed over.
         attached: Option<Attached>,
     },
-}
-
-/// The mode that an Acquire requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum AskedMode {
-    /// Not shared.
-    #[default]
-    Exclusive,
-    /// Shared with other shared claims.
-    Shared,
-    /// A number of permits of each lock.
-    Permits {
-        /// The number of permits; at least 1.
-        permits: u32,
-        /// The limit that the caller expects, which must equal the lock's. `None`: any limit.
-        limit: Option<u32>,
-    },
-}
-
-impl AskedMode {
-    /// Whether a claim of `mode` satisfies this request.
-    pub(crate) fn is(self, mode: Mode) -> bool {
-        match (self, mode) {
-            (Self::Exclusive, Mode::Exclusive) | (Self::Shared, Mode::Shared) => true,
-            (Self::Permits { permits, .. }, Mode::Permits { permits: claimed, .. }) => permits == claimed,
-            _ => false,
-        }
-    }
 }
 
 /// The parameters of [`Command::Acquire`].
@@ -273,6 +246,41 @@ pub enum Command {
     },
     /// A command on a group.
     Group(GroupCommand),
+    /// Connects a client, and reconciles what it has with what it wants.
+    Connect(Hello),
+    /// Changes what a client has, in this order. Rejected if its client has connected with a later epoch since, or to
+    /// another server.
+    Change {
+        /// The client.
+        client: Text,
+        /// The epoch of its stream.
+        epoch: u64,
+        /// The server that issues the command.
+        home: ServerId,
+        /// The changes.
+        changes: Vec<Change>,
+    },
+    /// Ends what a disconnected client does not know that it has: its waits, and the claims that were granted since it
+    /// disconnected. Has no effect if it has connected again.
+    AbandonClient {
+        /// The client.
+        client: Text,
+        /// The epoch of the stream that broke.
+        epoch: u64,
+        /// The server that issues the command.
+        home: ServerId,
+        /// The revision at which it disconnected.
+        since: Revision,
+    },
+    /// Ends a client that is disconnected and has nothing. Has no effect if it has connected again.
+    EndClient {
+        /// The client.
+        client: Text,
+        /// The epoch of the stream that broke.
+        epoch: u64,
+        /// The server that issues the command.
+        home: ServerId,
+    },
     /// Takes over everything of which a dead server was the home. Has no effect if there is nothing to adopt.
     Adopt {
         /// The dead server.
@@ -287,8 +295,8 @@ impl Command {
     #[must_use]
     pub fn by(mut self, identity: Option<&Text>, limits: Limits) -> Request {
         let actor = identity.map(|identity| Actor { identity: identity.clone(), limits });
-        if let (Some(opening), Some(identity)) = (self.opening_mut(), identity) {
-            opening.identity = Some(identity.clone());
+        if let Some(identity) = identity {
+            self.set_identity(identity);
         }
         Request { actor, command: self }
     }
@@ -316,17 +324,22 @@ impl Command {
             | Self::Preempt { .. }
             | Self::EndTransfer { .. }
             | Self::ConfigureLock { .. }
+            | Self::Connect(_)
+            | Self::Change { .. }
+            | Self::AbandonClient { .. }
+            | Self::EndClient { .. }
             | Self::Adopt { .. } => None,
         }
     }
 
-    fn opening_mut(&mut self) -> Option<&mut Opening> {
+    fn set_identity(&mut self, identity: &Text) {
+        let set = |opening: &mut Opening| opening.identity = Some(identity.clone());
         match self {
-            Self::OpenSession { opening, .. } => Some(opening),
-            Self::Acquire(Acquire { opening, .. }) | Self::Group(GroupCommand::Join { opening, .. }) => {
-                opening.as_mut()
-            }
-            _ => None,
+            Self::OpenSession { opening, .. }
+            | Self::Acquire(Acquire { opening: Some(opening), .. })
+            | Self::Group(GroupCommand::Join { opening: Some(opening), .. }) => set(opening),
+            Self::Connect(hello) => hello.identity = Some(identity.clone()),
+            _ => {}
         }
     }
 }
@@ -417,6 +430,11 @@ pub enum Outcome {
     },
     /// The claim, with any update applied.
     Updated(Claim),
+    /// The client has what it wants, except for this.
+    Reconciled {
+        /// The numbers of what it does not have, and why.
+        absent: Vec<(u64, Absence)>,
+    },
     /// The command was carried out, and has no further result.
     Done,
 }

@@ -201,6 +201,23 @@ pub enum Event {
         #[serde(flatten)]
         change: GroupChange,
     },
+    /// A client has connected with this epoch: it and all its sessions have this home from now on.
+    ClientConnected {
+        /// The client.
+        client: Text,
+        /// Its epoch.
+        epoch: u64,
+        /// Its home.
+        home: ServerId,
+        /// The authenticated identity.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        identity: Option<Text>,
+    },
+    /// A client that had nothing left has ended.
+    ClientEnded {
+        /// The client.
+        client: Text,
+    },
     /// Everything that had a dead server as home has a new home. Each such session lives on for at least a full TTL.
     ServerAdopted {
         /// The dead server.
@@ -242,6 +259,8 @@ impl Event {
             | Self::SessionOpened(_)
             | Self::SessionAttached { .. }
             | Self::SessionEnded { .. }
+            | Self::ClientConnected { .. }
+            | Self::ClientEnded { .. }
             | Self::ServerAdopted { .. }
             | Self::PassesVoided { .. }
             | Self::HistoryLost { .. } => (None, None),

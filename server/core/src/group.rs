@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::encoding::pairs;
+use crate::encoding::{is_default, pairs};
 use crate::end::EndReason;
 use crate::model::{Attached, Metadata, Opening, Revision, ServerId, metadata_bytes, no_labels};
 use crate::names::Text;
@@ -36,6 +36,9 @@ pub struct MemberSpec {
     /// Arbitrary labels.
     #[serde(default = "no_labels", skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: Metadata,
+    /// The number by which its client has declared it; 0: the session joined by a call.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub declared: u64,
 }
 
 /// One session's membership.

@@ -8,6 +8,7 @@
 //! - [`Home`] keeps the timers of the sessions whose renewals one server takes. Time is an argument.
 
 mod by_revision;
+mod client;
 mod command;
 mod encoding;
 mod end;
@@ -24,7 +25,10 @@ mod rejection;
 mod table;
 
 pub use by_revision::ByRevision;
-pub use command::{Acquire, Actor, AskedMode, Command, FEW_CLAIM_BYTES, Handoff, Limits, Origin, Outcome, Request};
+pub use client::{
+    Absence, Change, Client, Declaration, DeclaredClaim, DeclaredMembership, DeclaredSession, Hello, Item, Membership,
+};
+pub use command::{Acquire, Actor, Command, FEW_CLAIM_BYTES, Handoff, Limits, Origin, Outcome, Request};
 pub use encoding::whole_millis;
 pub use end::{EndReason, Eviction};
 pub use event::{Event, Recorded};
@@ -39,7 +43,7 @@ pub mod testing;
 pub use home::{Home, RenewError, Renewals, StreamId, Tick};
 pub use lock::Lock;
 pub use model::{
-    Attached, CLAIM_BYTES, Claim, ClaimSpec, ClaimState, LockSettings, Metadata, Mode, Opening, Preempt, Rank,
+    AskedMode, Attached, CLAIM_BYTES, Claim, ClaimSpec, ClaimState, LockSettings, Metadata, Mode, Opening, Preempt, Rank,
     Revision, ServerId, Session, SessionSpec, Transfer, metadata_bytes, no_labels,
 };
 pub use names::{Names, Text};

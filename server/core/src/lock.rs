@@ -1,7 +1,7 @@
 //! A lock: its holders and its waiters.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::few::Few;
 use crate::model::{Claim, ClaimState, Rank, Revision};
@@ -18,8 +18,8 @@ pub struct Lock {
 struct Crowd {
     permits: u64,
     waiters: BTreeSet<Rank>,
-    /// The claims by the revision that opened their session, so that no lookup searches through all claims.
-    claims: BTreeMap<Revision, Revision>,
+    /// The claims, each after the revision that opened its session, so that no lookup searches through all claims.
+    claims: BTreeSet<(Revision, Revision)>,
     /// The claims to permits: waiting ones (true) after those that hold or linger.
     counted: BTreeSet<(bool, Rank)>,
 }
@@ -59,12 +59,13 @@ impl Lock {
         self.holders.is_empty() && self.waiters().is_empty()
     }
 
-    /// The only claim here that can belong to the session that was opened at this revision.
-    pub(crate) fn claim_of(&self, opened: Revision) -> Option<Revision> {
-        match &self.crowd {
-            Some(crowd) => crowd.claims.get(&opened).copied(),
-            None => self.holders.first().copied(),
-        }
+    /// The only claims here that can belong to the session that was opened at this revision, in order.
+    pub(crate) fn claims_of(&self, opened: Revision) -> impl Iterator<Item = Revision> {
+        let (sole, crowd) = match &self.crowd {
+            Some(crowd) => (None, Some(crowd.claims.range((opened, Revision(0))..=(opened, Revision::MAX)))),
+            None => (self.holders.first().copied(), None),
+        };
+        sole.into_iter().chain(crowd.into_iter().flatten().map(|(_, claim)| *claim))
     }
 
     /// The first of the claims to permits: a holder if there is any, else a waiter.
@@ -117,7 +118,7 @@ impl Crowd {
             self.counted.insert(counted(claim));
         }
         if !claim.lingers() {
-            self.claims.insert(claim.spec.opened, claim.id);
+            self.claims.insert((claim.spec.opened, claim.id));
         }
     }
 
@@ -129,7 +130,7 @@ impl Crowd {
         }
         self.counted.remove(&counted(claim));
         if !claim.lingers() {
-            self.claims.remove(&claim.spec.opened);
+            self.claims.remove(&(claim.spec.opened, claim.id));
         }
     }
 }
@@ -175,7 +176,7 @@ mod tests {
     #[test]
     fn claim_that_has_left_is_not_found() {
         let mut lock = lock(&[(1, 2, false), (2, 1, false), (3, 1, true)]);
-        let found = |lock: &Lock| (lock.first_counted(), [1, 2, 3].map(|opened| lock.claim_of(Revision(opened))));
+        let found = |lock: &Lock| (lock.first_counted(), [1, 2, 3].map(|opened| lock.claims_of(Revision(opened)).next()));
         let [one, two, three] = [1, 2, 3].map(|id| Some(Revision(id)));
         assert_eq!(found(&lock), (one, [one, two, three]));
         lock.leave(&claim(1, 2, false));

@@ -119,6 +119,9 @@ pub struct SessionSpec {
     /// not compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<Text>,
+    /// The number by which its client has declared it; 0: it was opened by a call.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub declared: u64,
 }
 
 impl SessionSpec {
@@ -130,6 +133,12 @@ impl SessionSpec {
             (Some(opener), Some(identity)) => opener == identity,
             _ => true,
         }
+    }
+
+    /// The client that has declared it, if it was declared.
+    #[must_use]
+    pub fn declared_by(&self) -> Option<&Text> {
+        self.client.as_ref().filter(|_| self.declared > 0)
     }
 }
 
@@ -182,6 +191,9 @@ pub struct ClaimSpec {
     /// grant; then its home is responsible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting_server: Option<ServerId>,
+    /// The number by which its client has declared it; 0: it was requested by a call.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub declared: u64,
 }
 
 impl ClaimSpec {
@@ -232,6 +244,34 @@ impl Mode {
         match self {
             Self::Exclusive | Self::Shared => 0,
             Self::Permits { permits, .. } => permits,
+        }
+    }
+}
+
+/// The mode that an Acquire requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AskedMode {
+    /// Not shared.
+    #[default]
+    Exclusive,
+    /// Shared with other shared claims.
+    Shared,
+    /// A number of permits of each lock.
+    Permits {
+        /// The number of permits; at least 1.
+        permits: u32,
+        /// The limit that the caller expects, which must equal the lock's. `None`: any limit.
+        limit: Option<u32>,
+    },
+}
+
+impl AskedMode {
+    /// Whether a claim of `mode` satisfies this request.
+    pub(crate) fn is(self, mode: Mode) -> bool {
+        match (self, mode) {
+            (Self::Exclusive, Mode::Exclusive) | (Self::Shared, Mode::Shared) => true,
+            (Self::Permits { permits, .. }, Mode::Permits { permits: claimed, .. }) => permits == claimed,
+            _ => false,
         }
     }
 }

@@ -46,6 +46,12 @@ pub enum Rejection {
     /// The session was opened by another identity.
     #[error("session \"{0}\" was opened by another identity")]
     SessionOfAnother(Text),
+    /// The client has connected again since, or has ended.
+    #[error("client \"{0}\" has connected again since, with a later epoch: if it did not, another program uses its id")]
+    ClientSuperseded(Text),
+    /// The client connected as another identity before.
+    #[error("client \"{0}\" has connected as another identity")]
+    ClientOfAnother(Text),
     /// Its client has reported a later attachment of the session.
     #[error("session \"{session}\" has a later attachment: {attachment}")]
     LateAttachment {
@@ -172,6 +178,14 @@ pub enum Rejection {
     /// The session is not a member of the group, and did not leave it recently.
     #[error("session \"{session}\" is not a member of group \"{group}\"")]
     NotMember {
+        /// The group.
+        group: Text,
+        /// The session.
+        session: Text,
+    },
+    /// The session is a member of the group already.
+    #[error("session \"{session}\" is already a member of group \"{group}\"")]
+    MembershipOverlap {
         /// The group.
         group: Text,
         /// The session.

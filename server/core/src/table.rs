@@ -3,6 +3,7 @@
 mod acquire;
 mod apply;
 mod census;
+mod clients;
 mod deadlock;
 mod decide;
 mod groups;
@@ -20,6 +21,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::by_revision::ByRevision;
+use crate::client::{Client, Item};
 use crate::group::Group;
 use crate::lock::Lock;
 use crate::map::Map;
@@ -37,12 +39,13 @@ pub use totals::Totals;
 /// A count for each server that has any.
 type Counts = BTreeMap<ServerId, usize>;
 
-/// The state of one namespace: its open sessions, their claims, the claimed locks, and its groups.
+/// The state of one namespace: its clients, its open sessions, their claims, the claimed locks, and its groups.
 #[derive(Debug, Default)]
 pub struct Table {
     revision: Revision,
     /// The last history loss of the database: earlier grants may have been released since.
     lost: Revision,
+    clients: Map<Text, Client>,
     sessions: Map<Text, Session>,
     opened: ByRevision<Text>,
     claims: ByRevision<Claim>,
@@ -54,6 +57,8 @@ pub struct Table {
     census: Census,
     /// The number of open sessions and lingering claims that each server is the home of.
     homes: Counts,
+    /// The number of clients that each server is the home of.
+    connected: Counts,
     /// The number of claims that are awaited by calls at each server.
     awaited: Counts,
     /// The part of the [`Totals`] that is counted incrementally.
@@ -68,6 +73,7 @@ impl PartialEq for Table {
     fn eq(&self, other: &Self) -> bool {
         self.revision == other.revision
             && self.lost == other.lost
+            && self.clients == other.clients
             && self.sessions == other.sessions
             && self.opened == other.opened
             && self.claims == other.claims
@@ -77,16 +83,19 @@ impl PartialEq for Table {
             && self.memberships == other.memberships
             && self.census == other.census
             && self.homes == other.homes
+            && self.connected == other.connected
             && self.awaited == other.awaited
     }
 }
 
 impl Table {
-    /// Restores a table from its parts at a revision. The `claims` of each session are filled in from `claims`.
+    /// Restores a table from its parts at a revision. The `claims` of each session are filled in from `claims`, the
+    /// `items` of each client from all the rest. The home of a declared session is that of its client.
     #[must_use]
     pub fn restore(
         revision: Revision,
         lost: Revision,
+        clients: Vec<Client>,
         sessions: Vec<Session>,
         claims: Vec<Claim>,
         settings: Vec<(Text, LockSettings)>,
@@ -96,8 +105,13 @@ impl Table {
         let locks = Locks::idle(&claims);
         let mut table = Self { revision, lost, settings, locks, ..Self::default() };
         table.memory.begin_after(revision);
-        for session in sessions {
-            table.admit(Session::new(session.spec, session.opened));
+        for client in clients {
+            table.insert_client(Client { items: BTreeMap::new(), ..client });
+        }
+        for Session { mut spec, opened, .. } in sessions {
+            let client = spec.declared_by().and_then(|client| table.clients.get(client));
+            spec.home = client.map_or(spec.home, |client| client.home);
+            table.admit(Session::new(spec, opened));
         }
         for claim in claims {
             table.enter(claim);
@@ -189,16 +203,22 @@ impl Table {
         self.homes.iter().map(|(server, count)| (*server, *count))
     }
 
-    /// The servers with anything to adopt if they die: sessions and minimum holds that they are the home of, or waiting
-    /// calls.
+    /// The servers with anything to adopt if they die: clients, sessions and minimum holds that they are the home of, or
+    /// waiting calls.
     pub fn servers(&self) -> impl Iterator<Item = ServerId> {
-        self.homes.keys().chain(self.awaited.keys()).copied()
+        self.homes.keys().chain(self.connected.keys()).chain(self.awaited.keys()).copied()
+    }
+
+    /// The claims that a session has on a name: several only if they were declared.
+    fn claims_on(&self, session: &Session, name: &str) -> impl Iterator<Item = &Claim> {
+        let claims = self.locks.get(name).into_iter().flat_map(|lock| lock.claims_of(session.opened));
+        let claims = claims.filter_map(|claim| self.claims.get(&claim));
+        claims.filter(|claim| claim.spec.opened == session.opened && !claim.lingers())
     }
 
     /// The claim that a session has on a name.
     fn claim_on(&self, session: &Session, name: &str) -> Option<&Claim> {
-        let claim = self.claims.get(&self.locks.get(name)?.claim_of(session.opened)?)?;
-        (claim.spec.opened == session.opened && !claim.lingers()).then_some(claim)
+        self.claims_on(session, name).next()
     }
 
     /// The claim of a session to exactly these names.
@@ -211,6 +231,8 @@ impl Table {
         self.note(Undo::SessionInserted(session.spec.id.clone()));
         count(&mut self.homes, None, Some(session.spec.home));
         self.census.add(session.spec.identity.as_ref(), Counted::Session);
+        let (client, item) = (session.spec.declared_by(), Item::Session(session.spec.id.clone()));
+        self.set_item(client, session.spec.declared, Some(item));
         self.opened.insert(session.opened, session.spec.id.clone());
         self.sessions.insert(session.spec.id.clone(), session);
     }
@@ -219,6 +241,7 @@ impl Table {
     fn dismiss(&mut self, id: &str) {
         let Some(session) = self.sessions.swap_remove(id) else { return };
         self.opened.remove(&session.opened);
+        self.set_item(session.spec.declared_by(), session.spec.declared, None);
         count(&mut self.homes, Some(session.spec.home), None);
         self.census.remove(session.spec.identity.as_ref(), Counted::Session);
         self.note(Undo::SessionRemoved(session));
@@ -239,6 +262,8 @@ impl Table {
             session.claim_bytes += claim.spec.message_bytes();
             counted_as(&claim).for_each(|counted| self.census.add(session.spec.identity.as_ref(), counted));
             share_texts(&mut claim.spec, &session.spec);
+            let client = session.spec.declared_by().cloned();
+            self.set_item(client.as_ref(), claim.spec.declared, Some(Item::Claim(claim.id)));
         }
         self.claims.insert(claim.id, claim);
     }
@@ -257,6 +282,8 @@ impl Table {
             session.claims.remove(&id);
             session.claim_bytes -= claim.spec.message_bytes();
             counted_as(&claim).for_each(|counted| self.census.remove(session.spec.identity.as_ref(), counted));
+            let client = session.spec.declared_by().cloned();
+            self.set_item(client.as_ref(), claim.spec.declared, None);
         }
         self.note(Undo::ClaimLeft(claim));
     }

@@ -11,13 +11,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::command::{Acquire, AskedMode, Command, Handoff, Origin};
+use crate::command::{Acquire, Command, Handoff, Origin};
 use crate::end::{EndReason, Eviction};
 use crate::event::{Event, Recorded};
 use crate::group::{Assignments, Basis, Group, GroupCommand};
 use crate::home::Tick;
 use crate::model::{
-    Attached, ClaimSpec, LockSettings, Metadata, Mode, Opening, Revision, ServerId, Session, SessionSpec, no_labels,
+    AskedMode, Attached, ClaimSpec, LockSettings, Metadata, Mode, Opening, Revision, ServerId, Session, SessionSpec, no_labels,
 };
 use crate::names::{Names, Text};
 use crate::table::Table;
@@ -99,8 +99,18 @@ pub fn operator() -> Eviction {
 #[must_use]
 pub fn session_spec(session: impl Into<Text>) -> SessionSpec {
     let Opening { ttl, disconnect_grace, owner, metadata, identity } = opening();
-    let (id, client) = (session.into(), None);
-    SessionSpec { id, ttl, disconnect_grace, owner, metadata, home: HOME, attachment: 0, identity, client }
+    SessionSpec {
+        id: session.into(),
+        ttl,
+        disconnect_grace,
+        owner,
+        metadata,
+        home: HOME,
+        attachment: 0,
+        identity,
+        client: None,
+        declared: 0,
+    }
 }
 
 /// The parameters of an exclusive claim of the session that was opened at this revision.
@@ -116,6 +126,7 @@ pub fn claim_spec(session: impl Into<Text>, opened: u64, names: impl IntoNames) 
         metadata: no_labels(),
         min_hold: Duration::ZERO,
         waiting_server: None,
+        declared: 0,
     }
 }
 
@@ -402,5 +413,6 @@ pub fn restored(table: &Table) -> Table {
     let sessions = table.sessions_after(Revision(0)).cloned().collect();
     let settings = table.all_settings().map(|(name, settings)| (name.clone(), settings.clone())).collect();
     let groups: Vec<Arc<Group>> = table.groups_after("", None).cloned().collect();
-    Table::restore(table.revision(), table.lost(), sessions, table.claims().cloned().collect(), settings, groups)
+    let (clients, claims) = (table.clients().cloned().collect(), table.claims().cloned().collect());
+    Table::restore(table.revision(), table.lost(), clients, sessions, claims, settings, groups)
 }

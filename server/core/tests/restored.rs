@@ -29,7 +29,7 @@ fn restored(table: &Table) -> Table {
     });
     let settings = table.all_settings().map(|(name, settings)| (name.clone(), settings.clone())).collect();
     let groups = table.groups_after("", None).cloned().collect();
-    Table::restore(table.revision(), table.lost(), sessions, claims.collect(), settings, groups)
+    Table::restore(table.revision(), table.lost(), Vec::new(), sessions, claims.collect(), settings, groups)
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn restored_sessions_have_the_restored_claims_and_no_others() {
     let sessions: Vec<Session> = table().sessions_after(Revision(0)).cloned().collect();
     assert!(sessions.iter().all(|session| !session.claims.is_empty()));
     let lost = table().lost();
-    let restored = Table::restore(lost, lost, sessions, Vec::new(), Vec::new(), Vec::new());
+    let restored = Table::restore(lost, lost, Vec::new(), sessions, Vec::new(), Vec::new(), Vec::new());
     assert!(restored.sessions_after(Revision(0)).all(|session| session.claims.is_empty()));
 }
 

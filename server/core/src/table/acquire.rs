@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::command::{Acquire, AskedMode, Origin, Outcome};
+use crate::command::{Acquire, Origin, Outcome};
 use crate::event::Event;
 use crate::model::{
-    Attached, CLAIM_BYTES, Claim, ClaimSpec, ClaimState, Mode, Rank, ServerId, Session, claim_bytes, no_labels,
+    AskedMode, Attached, CLAIM_BYTES, Claim, ClaimSpec, ClaimState, Mode, Rank, ServerId, Session, claim_bytes, no_labels,
 };
 use crate::names::Text;
 use crate::rejection::Rejection;
@@ -21,7 +21,19 @@ impl Acquire {
         let Self { names, priority, metadata, min_hold, .. } = self;
         let (session, owner) = (spec.id.clone(), spec.owner.clone());
         let metadata = if metadata.is_empty() { no_labels() } else { metadata };
-        ClaimSpec { session, opened: *opened, owner, names, mode, priority, metadata, min_hold, waiting_server }
+        let (opened, declared) = (*opened, 0);
+        ClaimSpec {
+            session,
+            opened,
+            owner,
+            names,
+            mode,
+            priority,
+            metadata,
+            min_hold,
+            waiting_server,
+            declared,
+        }
     }
 
     /// The size that the claim of this session will have.

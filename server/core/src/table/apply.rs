@@ -49,6 +49,10 @@ impl Table {
                 });
             }
             Event::SessionEnded { session, .. } => self.dismiss(session),
+            Event::ClientConnected { client, epoch, home, identity } => {
+                self.admit_client(client, *epoch, *home, identity.as_ref());
+            }
+            Event::ClientEnded { client } => self.dismiss_client(client),
             Event::ClaimQueued(spec) => self.enter(Claim::new(revision, spec.clone(), ClaimState::Waiting)),
             Event::ClaimGranted { claim, spec } => {
                 if *claim != revision {
@@ -110,6 +114,12 @@ impl Table {
     }
 
     fn adopt(&mut self, dead: ServerId, by: ServerId) {
+        let orphans = self.clients.values().filter(|client| client.home == dead);
+        let orphans: Vec<Text> = orphans.map(|client| client.id.clone()).collect();
+        for orphan in orphans {
+            self.note(Undo::ClientConnected { client: orphan.clone(), before: self.connection(&orphan) });
+            self.move_client(&orphan, by);
+        }
         let orphans = self.sessions_after(Revision(0)).filter(|session| session.spec.home == dead);
         let orphans: Vec<Text> = orphans.map(|session| session.spec.id.clone()).collect();
         for orphan in orphans {
@@ -129,6 +139,7 @@ impl Table {
         match event {
             Event::SessionOpened(spec) => self.memory.session_opened(&spec.id),
             Event::SessionEnded { session, reason, .. } => self.memory.session_ended(session, *reason, revision),
+            Event::ClientEnded { client } => self.memory.client_ended(client, revision),
             Event::AcquireCancelled { session, names } => self.memory.cancelled(session, names, revision),
             Event::ClaimLingering { token, spec, reason, .. } => {
                 self.memory.claim_ended(&spec.session, *token, *reason);

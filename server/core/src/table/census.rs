@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::command::{Acquire, Command, Limits};
+use crate::command::{Acquire, Actor, Command, Limits};
 use crate::group::GroupCommand;
 use crate::model::{Claim, ClaimState, Rank};
 use crate::names::Text;
@@ -53,46 +53,64 @@ pub(super) fn counted_as(claim: &Claim) -> impl Iterator<Item = Counted> {
 }
 
 impl Table {
-    /// Rejects a command that would exceed an identity's limits. Existing resources may be requested again, even beyond
+    /// Rejects a call that would exceed the limits of its actor. Existing resources may be requested again, even beyond
     /// the limits.
-    pub(super) fn check_limits(&self, identity: &Text, limits: Limits, command: &Command) -> Result<(), Rejection> {
-        if limits == Limits::default() {
+    pub(super) fn check_limits(&self, actor: &Actor, command: &Command) -> Result<(), Rejection> {
+        if actor.limits == Limits::default() {
             return Ok(());
         }
-        let has = self.census.0.get(identity).copied().unwrap_or_default();
-        let full = |limit: Option<u32>, of: Counted| limit.filter(|limit| has[of as usize] >= *limit as usize);
-        let refuse = |limit, bound: u32| Err(Rejection::LimitReached { limit, bound: bound as usize });
-        if let Some(bound) = full(limits.sessions, Counted::Session)
-            && self.would_open(command)
-        {
-            return refuse("sessions of this identity in the namespace", bound);
+        let actor = Some(actor);
+        if self.would_open(command) {
+            self.check_session_limit(actor)?;
         }
         match command {
             Command::Acquire(Acquire { session, names, mode, queue, priority, .. }) => {
-                let (claims, waiters) = (full(limits.claims, Counted::Claim), full(limits.waiters, Counted::Waiter));
-                if claims.or(waiters).is_none() || self.has_claim(session, names) {
+                if self.has_claim(session, names) {
                     return Ok(());
                 }
                 let Ok(mode) = self.mode(names, *mode) else { return Ok(()) };
                 let waits = self.blocker(names, mode, Rank::of_new(*priority)).is_some();
-                match (claims, waiters) {
-                    // The reply is that the locks are not free, and no claim is made.
-                    _ if waits && !queue => Ok(()),
-                    (Some(bound), _) => refuse("claims of this identity in the namespace", bound),
-                    (_, Some(bound)) if waits => refuse("waiters of this identity in the namespace", bound),
-                    _ => Ok(()),
-                }
+                // If it is not to wait, the reply is that the locks are not free, and no claim is made.
+                if waits && !queue { Ok(()) } else { self.check_claim_limits(actor, waits) }
             }
-            Command::Group(GroupCommand::Join { group, session, .. }) => {
-                match full(limits.memberships, Counted::Membership) {
-                    Some(bound) if self.membership(session, group).is_none() => {
-                        refuse("memberships of this identity in the namespace", bound)
-                    }
-                    _ => Ok(()),
-                }
+            Command::Group(GroupCommand::Join { group, session, .. }) if self.membership(session, group).is_none() => {
+                self.check_membership_limit(actor)
             }
             _ => Ok(()),
         }
+    }
+
+    /// Checks the limit for one more session.
+    pub(super) fn check_session_limit(&self, actor: Option<&Actor>) -> Result<(), Rejection> {
+        let limit = actor.and_then(|actor| actor.limits.sessions);
+        self.check_limit(actor, Counted::Session, limit, "sessions of this identity in the namespace")
+    }
+
+    /// Checks the limits for one more claim.
+    pub(super) fn check_claim_limits(&self, actor: Option<&Actor>, waits: bool) -> Result<(), Rejection> {
+        let limits = actor.map_or_else(Limits::default, |actor| actor.limits);
+        self.check_limit(actor, Counted::Claim, limits.claims, "claims of this identity in the namespace")?;
+        let waiters = limits.waiters.filter(|_| waits);
+        self.check_limit(actor, Counted::Waiter, waiters, "waiters of this identity in the namespace")
+    }
+
+    /// Checks the limit for one more membership.
+    pub(super) fn check_membership_limit(&self, actor: Option<&Actor>) -> Result<(), Rejection> {
+        let limit = actor.and_then(|actor| actor.limits.memberships);
+        self.check_limit(actor, Counted::Membership, limit, "memberships of this identity in the namespace")
+    }
+
+    fn check_limit(
+        &self,
+        actor: Option<&Actor>,
+        of: Counted,
+        bound: Option<u32>,
+        limit: &'static str,
+    ) -> Result<(), Rejection> {
+        let (Some(actor), Some(bound)) = (actor, bound) else { return Ok(()) };
+        let has = self.census.0.get(&actor.identity).map_or(0, |has| has[of as usize]);
+        let bound = bound as usize;
+        if has >= bound { Err(Rejection::LimitReached { limit, bound }) } else { Ok(()) }
     }
 
     fn would_open(&self, command: &Command) -> bool {

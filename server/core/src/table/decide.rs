@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::command::{Actor, Command, FEW_CLAIM_BYTES, Outcome, Request};
+use crate::command::{Acquire, Actor, Command, FEW_CLAIM_BYTES, Outcome, Request};
 use crate::end::{EndReason, Eviction};
 use crate::event::{Event, Recorded};
+use crate::group::GroupCommand;
 use crate::model::{
     Attached, Claim, ClaimSpec, ClaimState, Metadata, Opening, Revision, ServerId, Session, SessionSpec,
 };
@@ -25,14 +26,15 @@ impl Table {
     /// A [`Rejection`] if the command is not allowed, and so changes nothing.
     pub fn decide(&mut self, request: impl Into<Request>, decided: &mut Vec<Recorded>) -> Result<Outcome, Rejection> {
         let Request { actor, command } = request.into();
-        if let Some(Actor { identity, limits }) = actor {
-            self.check_owner(&identity, &command)?;
-            self.check_limits(&identity, limits, &command)?;
+        if let Some(actor) = &actor {
+            self.check_owner(&actor.identity, &command)?;
+            self.check_limits(actor, &command)?;
         }
-        self.carry_out(command, decided)
+        self.carry_out(command, actor.as_ref(), decided)
     }
 
-    fn carry_out(&mut self, command: Command, decided: &mut Events) -> Decision {
+    fn carry_out(&mut self, command: Command, actor: Option<&Actor>, decided: &mut Events) -> Decision {
+        self.check_undeclared(&command)?;
         match command {
             Command::OpenSession { session, opening, home, attachment, client } => {
                 if self.sessions.contains_key(&session) {
@@ -84,6 +86,14 @@ impl Table {
             Command::Preempt { claim, home } => self.preempt(claim, home, decided),
             Command::EndTransfer { claim, started, home } => self.end_transfer(claim, started, home, decided),
             Command::ConfigureLock { name, settings, by } => self.configure_lock(name, settings, by, decided),
+            Command::Connect(hello) => return self.connect(hello, actor, decided),
+            Command::Change { client, epoch, home, changes } => {
+                return self.change_client(&client, (epoch, home), changes, actor, decided);
+            }
+            Command::AbandonClient { client, epoch, home, since } => {
+                self.abandon_client(&client, (epoch, home), since, decided);
+            }
+            Command::EndClient { client, epoch, home } => self.end_client(&client, epoch, home, decided),
             Command::Adopt { dead, by } => {
                 if dead != by && self.servers().any(|server| server == dead) {
                     self.emit(Event::ServerAdopted { dead, by }, decided);
@@ -104,7 +114,18 @@ impl Table {
     ) {
         let Opening { ttl, disconnect_grace, owner, metadata, identity } = opening;
         let id = session.clone();
-        let spec = SessionSpec { id, ttl, disconnect_grace, owner, metadata, home, attachment, identity, client };
+        let spec = SessionSpec {
+            id,
+            ttl,
+            disconnect_grace,
+            owner,
+            metadata,
+            home,
+            attachment,
+            identity,
+            client,
+            declared: 0,
+        };
         self.emit(Event::SessionOpened(Arc::new(spec)), decided);
     }
 
@@ -133,7 +154,7 @@ impl Table {
         Ok(())
     }
 
-    fn end_session(&mut self, session: &Text, reason: EndReason, decided: &mut Events) {
+    pub(super) fn end_session(&mut self, session: &Text, reason: EndReason, decided: &mut Events) {
         let Some(found) = self.sessions.get(session) else { return };
         let opened = found.opened;
         let claims: Vec<Claim> = self.claims_of(found).cloned().collect();
@@ -162,6 +183,23 @@ impl Table {
         let opener = self.sessions.get(session).and_then(|found| found.spec.client.as_ref());
         match opener.zip(client) {
             Some((opener, client)) if opener != client => Err(Rejection::SessionInUse(session.clone())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Rejects a call that would change a declared session, which its client alone declares.
+    fn check_undeclared(&self, command: &Command) -> Result<(), Rejection> {
+        let session = match command {
+            Command::OpenSession { session, .. }
+            | Command::AttachSession { session, .. }
+            | Command::CloseSession { session, .. }
+            | Command::Acquire(Acquire { session, .. })
+            | Command::CancelAcquire { session, .. }
+            | Command::Group(GroupCommand::Join { session, .. } | GroupCommand::Leave { session, .. }) => session,
+            _ => return Ok(()),
+        };
+        match self.sessions.get(session) {
+            Some(found) if found.spec.declared > 0 => Err(Rejection::SessionInUse(session.clone())),
             _ => Ok(()),
         }
     }
@@ -290,10 +328,11 @@ impl Table {
             return Err(Rejection::TokenFromFuture { token, revision: self.revision });
         }
         let found = self.sessions.get(session);
-        let claim = found.and_then(|found| self.claim_on(found, name));
-        if let Some(claim) = claim.filter(|claim| claim.state == ClaimState::Held { token }) {
+        let mut claims = found.into_iter().flat_map(|found| self.claims_on(found, name));
+        if let Some(claim) = claims.find(|claim| claim.state == ClaimState::Held { token }) {
             return Ok(claim);
         }
+        let claim = found.and_then(|found| self.claim_on(found, name));
         let (name, session) = (name.clone(), session.clone());
         let ended = self.memory.end_of_hold(&session, token);
         match ended {

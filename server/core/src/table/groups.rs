@@ -90,15 +90,35 @@ impl Table {
         let found = self.find_session(session)?;
         let (ttl, opened, owner) = (found.spec.ttl, found.opened, found.spec.owner.clone());
         let member = existing.unwrap_or_else(|| {
-            let number = self.revision.next();
-            let lead = self.groups.get(name).and_then(|group| group.lead);
-            let lead = lead.unwrap_or(Lead { member: number, token: number });
-            let spec = Arc::new(MemberSpec { session: session.clone(), opened, owner, metadata });
-            self.emit_group(name, GroupChange::Joined { spec, lead }, decided)
+            let session = session.clone();
+            self.emit_joined(name, MemberSpec { session, opened, owner, metadata, declared: 0 }, decided)
         });
         let missing = || Rejection::NotMember { group: name.clone(), session: session.clone() };
         let group = self.groups.get(name).cloned().ok_or_else(missing)?;
         Ok(GroupOutcome::Joined { member, group, ttl, revision: self.revision })
+    }
+
+    /// Makes the open session a member, by the number that its client has declared.
+    pub(super) fn become_member(
+        &mut self,
+        name: &Text,
+        session: &Text,
+        metadata: Metadata,
+        declared: u64,
+        decided: &mut Events,
+    ) -> Result<(), Rejection> {
+        self.check_room(name, session, &metadata)?;
+        let found = self.find_session(session)?;
+        let (session, opened, owner) = (found.spec.id.clone(), found.opened, found.spec.owner.clone());
+        self.emit_joined(name, MemberSpec { session, opened, owner, metadata, declared }, decided);
+        Ok(())
+    }
+
+    fn emit_joined(&mut self, name: &Text, spec: MemberSpec, decided: &mut Events) -> Revision {
+        let number = self.revision.next();
+        let lead = self.groups.get(name).and_then(|group| group.lead);
+        let lead = lead.unwrap_or(Lead { member: number, token: number });
+        self.emit_group(name, GroupChange::Joined { spec: Arc::new(spec), lead }, decided)
     }
 
     /// Checks the limits for one more member.
@@ -126,7 +146,13 @@ impl Table {
         Ok(())
     }
 
-    fn leave_group(&mut self, name: &Text, session: &Text, member: Option<Revision>, decided: &mut Events) -> Decision {
+    pub(super) fn leave_group(
+        &mut self,
+        name: &Text,
+        session: &Text,
+        member: Option<Revision>,
+        decided: &mut Events,
+    ) -> Decision {
         match self.membership(session, name) {
             Some(number) if member.is_none_or(|member| member == number) => {
                 self.end_membership(name, number, EndReason::Released, decided);
@@ -237,8 +263,15 @@ impl Table {
     pub(super) fn change_group(&mut self, id: Revision, name: &Text, revision: Revision, change: &GroupChange) {
         let before = self.groups.get(name).cloned();
         match change {
-            GroupChange::Joined { spec, .. } => self.set_membership(&spec.session, name, Some(revision)),
-            GroupChange::Left { session, .. } => self.set_membership(session, name, None),
+            GroupChange::Joined { spec, .. } => {
+                self.set_membership(&spec.session, name, Some(revision));
+                self.note_membership(&spec.session, name, spec.declared, true);
+            }
+            GroupChange::Left { member, session, .. } => {
+                self.set_membership(session, name, None);
+                let member = before.as_ref().and_then(|group| group.members.get(member));
+                self.note_membership(session, name, member.map_or(0, |member| member.spec.declared), false);
+            }
             GroupChange::Configured { .. } | GroupChange::Assigned { .. } => {}
         }
         // Removed from the table while it is changed, so that it is not copied unless it is shared.
@@ -283,6 +316,7 @@ impl Table {
     pub(super) fn settle_group(&mut self, group: Arc<Group>) {
         for member in group.members.values() {
             self.set_membership(&member.spec.session, &group.name, Some(member.number));
+            self.set_membership_item(&member.spec.session, &group.name, member.spec.declared, true);
         }
         self.groups.insert(group.name.clone(), group);
     }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::client::Client;
 use crate::group::Group;
-use crate::model::{Claim, LockSettings, Revision, Session, SessionSpec};
+use crate::model::{Claim, LockSettings, Revision, ServerId, Session, SessionSpec};
 use crate::names::Text;
 use crate::table::Table;
 
@@ -12,6 +13,12 @@ use crate::table::Table;
 pub(super) enum Undo {
     /// Restore this revision.
     Revision(Revision),
+    /// Restore the epoch and the home of the client, or remove it.
+    ClientConnected { client: Text, before: Option<(u64, ServerId)> },
+    /// Restore this client.
+    ClientEnded(Client),
+    /// Restore the highest number that the client has used.
+    ClientUsed { client: Text, last: u64 },
     /// Remove the session of this id.
     SessionInserted(Text),
     /// Restore this session.
@@ -28,6 +35,8 @@ pub(super) enum Undo {
     Group { name: Text, group: Option<Arc<Group>> },
     /// Restore the membership of the session.
     Membership { session: Text, group: Text, number: Option<Revision> },
+    /// Restore whether the session's client has this membership by that number.
+    MembershipItem { session: Text, group: Text, number: u64, had: bool },
 }
 
 impl Table {
@@ -42,6 +51,9 @@ impl Table {
         while let Some(undo) = self.journal.pop() {
             match undo {
                 Undo::Revision(revision) => self.revision = revision,
+                Undo::ClientConnected { client, before } => self.undo_client(&client, before),
+                Undo::ClientEnded(client) => self.insert_client(client),
+                Undo::ClientUsed { client, last } => self.undo_last(&client, last),
                 Undo::SessionInserted(id) => self.dismiss(&id),
                 Undo::SessionRemoved(session) => self.admit(session),
                 Undo::SessionAltered(spec) => self.alter_session(&spec.id.clone(), |altered| *altered = spec),
@@ -50,6 +62,9 @@ impl Table {
                 Undo::Configured { name, before } => self.set(&name, before),
                 Undo::Group { name, group } => self.put_group(&name, group),
                 Undo::Membership { session, group, number } => self.set_membership(&session, &group, number),
+                Undo::MembershipItem { session, group, number, had } => {
+                    self.set_membership_item(&session, &group, number, had);
+                }
             }
         }
     }

@@ -134,8 +134,19 @@ mod tests {
     fn hold(name: &Text) -> Claim {
         let (names, owner, mode, metadata) = (name.clone().into(), Text::from(""), Mode::Exclusive, no_labels());
         let (session, opened, min_hold) = (Text::from("ann"), Revision(1), Duration::ZERO);
-        let spec =
-            ClaimSpec { session, opened, owner, names, mode, priority: 0, metadata, min_hold, waiting_server: None };
+        let (priority, waiting_server, declared) = (0, None, 0);
+        let spec = ClaimSpec {
+            session,
+            opened,
+            owner,
+            names,
+            mode,
+            priority,
+            metadata,
+            min_hold,
+            waiting_server,
+            declared,
+        };
         Claim::new(Revision(2), Arc::new(spec), ClaimState::Held { token: Revision(2) })
     }
 

@@ -33,7 +33,9 @@ pub(super) struct Memory {
     /// The ends of sessions that are remembered, in order.
     ended: VecDeque<(Text, Revision)>,
     older_holds: OlderHolds,
-    /// Cancels up to this revision are not known.
+    /// The clients that have ended, and when.
+    clients: Recent<Text, Revision, SESSIONS>,
+    /// Cancels and ends of clients up to this revision are not known.
     cancels_since: Revision,
     /// The last event that was recalled.
     recalled: Revision,
@@ -153,6 +155,15 @@ impl Memory {
             past.cancelled_before > revision || past.cancelled.iter().any(|(of, at)| of == names && *at > revision)
         };
         self.cancels_since > revision || self.sessions.get(session).is_some_and(may_have)
+    }
+
+    pub(super) fn client_ended(&mut self, client: &Text, at: Revision) {
+        self.clients.insert(client, at);
+    }
+
+    /// Whether the client may have ended after this revision.
+    pub(super) fn client_ended_after(&self, client: &Text, revision: Revision) -> bool {
+        self.cancels_since > revision || self.clients.get(client).is_some_and(|ended| *ended > revision)
     }
 
     /// Whether the client closed the session after this revision.

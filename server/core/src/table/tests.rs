@@ -38,6 +38,6 @@ fn tables_are_equal_only_if_all_their_state_is_equal() {
 #[test]
 fn restored_table_has_its_locks_sorted() {
     let (sessions, claims) = (table().sessions.into_values().collect(), table().claims.iter().cloned().collect());
-    let restored = Table::restore(Revision(9), Revision(0), sessions, claims, Vec::new(), Vec::new());
+    let restored = Table::restore(Revision(9), Revision(0), Vec::new(), sessions, claims, Vec::new(), Vec::new());
     assert!(restored.lock("a").is_some() && restored.locks.are_sorted() && !table().locks.are_sorted());
 }
