@@ -46,6 +46,9 @@ pub fn write(folder: &Path) -> anyhow::Result<()> {
             // Boxed because it is large and usually absent on a stream, whose responses are adjacent in memory.
             .boxed(".tenure.v1.AcquireResponse.claim")
             .boxed(".tenure.v1.AcquireResponse.holder")
+            .boxed(".tenure.v1.WaitingState.holder")
+            .boxed(".tenure.v1.BusyState.holder")
+            .boxed(".tenure.v1.State.kind.rejected")
             .boxed(".tenure.v1.Answer.kind.open_session")
             .boxed(".tenure.v1.Answer.kind.attached_session")
             .boxed(".tenure.v1.Answer.kind.get_lock")
