@@ -1,5 +1,6 @@
 //! The home of sessions: one server's timers. It takes renewals in memory, and reports the commands that are due.
 
+mod client_timer;
 mod due;
 mod floors;
 mod handoff;
@@ -23,6 +24,7 @@ use crate::map::Map;
 use crate::model::{Claim, ClaimState, Revision, ServerId, Session};
 use crate::names::Text;
 use crate::table::Table;
+use client_timer::{ClientTimer, floor};
 use floors::Floors;
 use nanos::Nanos;
 pub use renewals::Renewals;
@@ -57,6 +59,7 @@ pub struct Home {
     /// The longest lease of a server.
     longest_lease: Duration,
     floors: Floors,
+    clients: Map<Text, ClientTimer>,
     sessions: Map<Text, SessionTimer>,
     /// The sessions with a disconnect grace, by the stream they are attached to.
     by_stream: BTreeSet<(StreamId, Text)>,
@@ -70,8 +73,8 @@ pub struct Home {
     cancelling: BTreeSet<Revision>,
     /// Until when holders that were asked to hand over may keep the lock, and the revision of the request.
     drains: Map<Revision, (Revision, Nanos)>,
-    /// When waiters are settled, on locks that allow preemption.
-    settled: Map<Revision, Nanos>,
+    /// When waiters are settled, on locks that allow preemption, and their sessions.
+    settled: Map<Revision, (Nanos, Text)>,
     timers: Timers,
 }
 
@@ -92,6 +95,9 @@ impl Home {
     pub fn observe(&mut self, recorded: &Recorded, table: &Table, now: Tick) {
         match &recorded.event {
             Event::HistoryLost { .. } => self.observe_loss(recorded.revision, now),
+            Event::SessionOpened(spec) if spec.home == self.me && spec.declared > 0 => {
+                self.insert_declared(spec, recorded.revision, now);
+            }
             Event::SessionOpened(spec) if spec.home == self.me => {
                 self.insert_session(&spec.id, recorded.revision, spec.ttl, spec.disconnect_grace, now);
                 self.set_client(spec);
@@ -151,6 +157,13 @@ impl Home {
                     self.timers.unset(at, Timer::Lingering(*claim));
                 }
             }
+            Event::ClientConnected { client, epoch, home, .. } if *home == self.me => {
+                // If the table shows another epoch, the client has connected again later in the batch.
+                if let Some(found) = table.client(client).filter(|found| found.epoch == *epoch) {
+                    self.observe_client(found, recorded.revision, table, now);
+                }
+            }
+            Event::ClientConnected { client, .. } | Event::ClientEnded { client } => self.remove_client(client, table),
             Event::ServerAdopted { .. } => self.take_over(recorded.revision, table, now),
             _ => {}
         }
@@ -172,9 +185,16 @@ impl Home {
         };
         let gone: Vec<Text> = self.sessions.iter().filter(is_gone).map(|(id, _)| id.clone()).collect();
         gone.iter().for_each(|id| self.remove_session(id));
+        self.take_over_clients(moved, table, now);
         for session in table.sessions_after(Revision(0)).filter(|session| session.spec.home == me) {
             let (ttl, grace) = (session.spec.ttl, session.spec.disconnect_grace);
             let before = self.sessions.get(&session.spec.id).map(|timer| (timer.ttl(), timer.disconnect_grace()));
+            if session.spec.declared > 0 {
+                if before.is_none() {
+                    self.insert_declared(&session.spec, session.opened, now);
+                }
+                continue;
+            }
             if before != Some((ttl, grace)) {
                 self.insert_session(&session.spec.id, session.opened, ttl, grace, now);
             }
@@ -233,9 +253,13 @@ impl Home {
     /// stream.
     ///
     /// # Errors
-    /// If this is not its home, or if its time was already up: an ended session is not revived.
+    /// If this is not its home, if its time was already up (an ended session is not revived), or if it is renewed with
+    /// its client.
     pub fn renew(&mut self, session: &str, now: Tick) -> Result<Duration, RenewError> {
         let timer = self.sessions.get_mut(session).ok_or(RenewError::NotHome)?;
+        if timer.declared {
+            return Err(RenewError::NotAttached);
+        }
         timer.check(self.floors.of(timer.opened), now)?;
         timer.renew_by_call(now);
         Ok(timer.ttl())
@@ -260,7 +284,8 @@ impl Home {
     #[must_use]
     pub fn remaining(&self, session: &str, now: Tick) -> Option<Duration> {
         let timer = self.sessions.get(session)?;
-        Some(Tick::from(timer.deadline(self.floors.of(timer.opened))).saturating_sub(now))
+        let floor = floor(&self.floors, &self.clients, timer);
+        Some(Tick::from(timer.deadline(floor)).saturating_sub(now))
     }
 
     /// Whether a session is at home here.
@@ -272,7 +297,13 @@ impl Home {
     /// The time since the last renewal of a session at home here.
     #[must_use]
     pub fn since_renewed(&self, session: &str, now: Tick) -> Option<Duration> {
-        Some(now.saturating_sub(self.sessions.get(session)?.renewed()))
+        Some(now.saturating_sub(self.renewed(self.sessions.get(session)?)))
+    }
+
+    /// When a session was renewed last, by itself or with its client.
+    fn renewed(&self, timer: &SessionTimer) -> Tick {
+        let client = timer.client.as_ref().filter(|_| timer.runs).and_then(|client| self.clients.get(client));
+        client.map_or(timer.renewed(), |client| client.renewed().max(timer.renewed()))
     }
 
     /// The number of sessions at home here.
@@ -325,13 +356,18 @@ impl Home {
         }
         for (id, timer) in &mut self.sessions {
             if timer.ended.take().is_some() {
-                timer.due = timer.deadline(self.floors.of(timer.opened));
+                timer.due = timer.deadline(floor(&self.floors, &self.clients, timer));
                 self.timers.set(timer.due, Timer::Session(id.clone()));
             }
         }
     }
 
     fn insert_session(&mut self, session: &Text, opened: Revision, ttl: Duration, grace: Option<Duration>, now: Tick) {
+        self.enter_session(session, opened, ttl, grace, now);
+        self.schedule(session, now);
+    }
+
+    fn enter_session(&mut self, session: &Text, opened: Revision, ttl: Duration, grace: Option<Duration>, now: Tick) {
         match self.sessions.get_mut(session).filter(|timer| timer.opened == opened) {
             Some(timer) => timer.update(ttl, grace, self.floors.of(opened), now),
             None => {
@@ -339,14 +375,13 @@ impl Home {
                 self.sessions.insert(session.clone(), SessionTimer::new(opened, ttl, grace, now));
             }
         }
-        self.schedule(session, now);
     }
 
     /// Ensures that a timer expires when the session's time is up. An earlier timer suffices: the deadline is checked
     /// when it expires.
     fn schedule(&mut self, session: &Text, now: Tick) {
         let Some(timer) = self.sessions.get_mut(session) else { return };
-        let deadline = timer.deadline(self.floors.of(timer.opened));
+        let deadline = timer.deadline(floor(&self.floors, &self.clients, timer));
         if timer.due <= now.into() || deadline < timer.due {
             let subject = Timer::Session(session.clone());
             self.timers.unset(replace(&mut timer.due, deadline), subject.clone());
@@ -360,6 +395,9 @@ impl Home {
         self.timers.unset(timer.due, Timer::Session(session.clone()));
         if let Some(stream) = timer.stream() {
             self.by_stream.remove(&(stream, session.clone()));
+        }
+        if let Some(client) = timer.client.as_ref().filter(|_| timer.declared) {
+            self.leave_client(client, session, timer.ttl().into());
         }
     }
 

@@ -43,8 +43,8 @@ pub mod testing;
 pub use home::{Home, RenewError, Renewals, StreamId, Tick};
 pub use lock::Lock;
 pub use model::{
-    AskedMode, Attached, CLAIM_BYTES, Claim, ClaimSpec, ClaimState, LockSettings, Metadata, Mode, Opening, Preempt, Rank,
-    Revision, ServerId, Session, SessionSpec, Transfer, metadata_bytes, no_labels,
+    AskedMode, Attached, CLAIM_BYTES, Claim, ClaimSpec, ClaimState, LockSettings, Metadata, Mode, Opening, Preempt,
+    Rank, Revision, ServerId, Session, SessionSpec, Transfer, metadata_bytes, no_labels,
 };
 pub use names::{Names, Text};
 pub use recent::Recent;

@@ -176,7 +176,8 @@ mod tests {
     #[test]
     fn claim_that_has_left_is_not_found() {
         let mut lock = lock(&[(1, 2, false), (2, 1, false), (3, 1, true)]);
-        let found = |lock: &Lock| (lock.first_counted(), [1, 2, 3].map(|opened| lock.claims_of(Revision(opened)).next()));
+        let found =
+            |lock: &Lock| (lock.first_counted(), [1, 2, 3].map(|opened| lock.claims_of(Revision(opened)).next()));
         let [one, two, three] = [1, 2, 3].map(|id| Some(Revision(id)));
         assert_eq!(found(&lock), (one, [one, two, three]));
         lock.leave(&claim(1, 2, false));

@@ -17,7 +17,8 @@ use crate::event::{Event, Recorded};
 use crate::group::{Assignments, Basis, Group, GroupCommand};
 use crate::home::Tick;
 use crate::model::{
-    AskedMode, Attached, ClaimSpec, LockSettings, Metadata, Mode, Opening, Revision, ServerId, Session, SessionSpec, no_labels,
+    AskedMode, Attached, ClaimSpec, LockSettings, Metadata, Mode, Opening, Revision, ServerId, Session, SessionSpec,
+    no_labels,
 };
 use crate::names::{Names, Text};
 use crate::table::Table;

@@ -1,5 +1,6 @@
 //! The home's timers, with time passed in.
 
+mod clients;
 mod lingering;
 mod owners;
 mod pauses;

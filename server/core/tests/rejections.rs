@@ -70,7 +70,8 @@ fn release_is_explained_by_a_restored_table_that_recalls_past_events() {
     let token = lab.hold("ann", "a");
     lab.accept(release("ann", "a", token));
     end(&mut lab, "ann");
-    lab.table = Table::restore(lab.table.revision(), Revision(0), Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    lab.table =
+        Table::restore(lab.table.revision(), Revision(0), Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let unknown = Rejection::SessionNotFound("bob".into());
     assert_eq!(lab.reject(release("bob", "a", token)), unknown);
     lab.events.iter().for_each(|recorded| lab.table.recall(recorded));

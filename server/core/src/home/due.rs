@@ -1,5 +1,6 @@
 //! Due commands: created when timers expire, and rescheduled when they cannot be carried out.
 
+use super::client_timer::floor;
 use super::nanos::Nanos;
 use super::timers::Timer;
 use super::{Home, RenewError, Tick};
@@ -22,6 +23,7 @@ impl Home {
             }
             commands.extend(match timer {
                 Timer::Session(session) => self.session_due(session, now),
+                Timer::Client(client) => self.client_due(client, now),
                 Timer::Lingering(claim) => Some(Command::EndLingering { claim, home: self.me }),
                 Timer::Abandoned(claim) => {
                     self.abandoned.swap_remove(&claim);
@@ -37,15 +39,15 @@ impl Home {
 
     fn session_due(&mut self, session: Text, now: Tick) -> Option<Command> {
         let timer = self.sessions.get_mut(&session)?;
-        let floor = self.floors.of(timer.opened);
+        let floor = floor(&self.floors, &self.clients, timer);
         match timer.check(floor, now) {
             Err(RenewError::Ended(reason)) => {
                 Some(Command::EndSession { session, opened: timer.opened, home: self.me, reason })
             }
             _ => {
-                timer.due = timer.deadline(floor);
-                let at = timer.due;
-                self.timers.set(at, Timer::Session(session));
+                if !self.is_counted_by_client(&session, now) {
+                    self.schedule(&session, now);
+                }
                 None
             }
         }
@@ -60,6 +62,9 @@ impl Home {
                 self.sessions.get(session).is_some_and(|timer| timer.opened == *opened && timer.ended.is_some())
             }
             Command::Abandon { claim, .. } => self.cancelling.contains(claim),
+            Command::AbandonClient { client, epoch, .. } | Command::EndClient { client, epoch, .. } => {
+                self.is_disconnected(client, *epoch)
+            }
             _ => true,
         }
     }
@@ -93,7 +98,7 @@ impl Home {
                 Timer::Transfer(*claim)
             }
             Command::Preempt { claim, .. } => Timer::Preempt(*claim),
-            _ => return,
+            _ => return self.retry_client(command, at),
         };
         self.timers.set(at, timer);
     }
@@ -101,11 +106,12 @@ impl Home {
     /// Whether an expired timer is still current.
     fn is_current(&self, at: Nanos, timer: &Timer) -> bool {
         match timer {
+            Timer::Client(client) => self.is_client_due(client, at),
             Timer::Session(session) => self.sessions.get(session).is_some_and(|timer| timer.due == at),
             Timer::Lingering(claim) => self.lingering.get(claim) == Some(&at),
             Timer::Abandoned(claim) => self.abandoned.get(claim) == Some(&at),
             Timer::Transfer(claim) => self.drains.get(claim).is_some_and(|(_, due)| *due == at),
-            Timer::Preempt(claim) => self.settled.get(claim).is_some_and(|settled| *settled <= at),
+            Timer::Preempt(claim) => self.settled.get(claim).is_some_and(|(settled, _)| *settled <= at),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::nanos::Nanos;
 use super::{Home, Tick, Timer};
 use crate::command::Command;
 use crate::event::{Event, Recorded};
@@ -78,7 +79,8 @@ impl Home {
             (ClaimState::Waiting, _) => {
                 let settings = claim.spec.names.iter().find_map(|name| table.settings(name)?.preempt);
                 if let Some(preempt) = settings {
-                    self.settled.entry(claim.id).or_insert((now + preempt.settling).into());
+                    let session = claim.spec.session.clone();
+                    self.settled.entry(claim.id).or_insert(((now + preempt.settling).into(), session));
                 }
             }
             (_, Some(Transfer { started, drain, .. }))
@@ -108,7 +110,8 @@ impl Home {
         let first = table.lock(name).and_then(|lock| table.claim(lock.waiters().first()?.1));
         let Some(first) = first.filter(|first| self.sessions.contains_key(&first.spec.session)) else { return };
         if table.preemptible(first).is_some() {
-            let settled = *self.settled.entry(first.id).or_insert((now + preempt.settling).into());
+            let session = first.spec.session.clone();
+            let (settled, _) = *self.settled.entry(first.id).or_insert(((now + preempt.settling).into(), session));
             self.timers.set(settled, Timer::Preempt(first.id));
         }
     }
@@ -117,14 +120,14 @@ impl Home {
     fn restart_settling(&mut self, name: &str, table: &Table, now: Tick) {
         let Some(preempt) = table.settings(name).and_then(|settings| settings.preempt) else { return };
         let first = table.lock(name).and_then(|lock| lock.waiters().first());
-        if let Some(settled) = first.and_then(|first| self.settled.get_mut(&first.1)) {
+        if let Some((settled, _)) = first.and_then(|first| self.settled.get_mut(&first.1)) {
             *settled = (now + preempt.settling.max(TRY_AGAIN)).into();
         }
     }
 
     /// A caller has reconnected for a waiter, which may have settled meanwhile.
     pub(super) fn reschedule_preemption(&mut self, claim: Revision) {
-        if let Some(settled) = self.settled.get(&claim) {
+        if let Some((settled, _)) = self.settled.get(&claim) {
             self.timers.set(*settled, Timer::Preempt(claim));
         }
     }
@@ -136,7 +139,8 @@ impl Home {
 
     /// A waiter without a caller at present must not preempt a holder that uses the lock.
     pub(super) fn preempt_due(&self, claim: Revision) -> Option<Command> {
-        let has_caller = !self.is_abandoned(claim);
+        let is_of_disconnected = |(_, session): &(Nanos, Text)| self.is_of_disconnected(session);
+        let has_caller = !self.is_abandoned(claim) && !self.settled.get(&claim).is_some_and(is_of_disconnected);
         has_caller.then_some(Command::Preempt { claim, home: self.me })
     }
 }

@@ -19,6 +19,10 @@ pub(super) struct SessionTimer {
     pub(super) identity: Option<Text>,
     /// The program that opened it; `None`: programs are not compared.
     pub(super) client: Option<Text>,
+    /// Whether that is a client that has declared it.
+    pub(super) declared: bool,
+    /// Whether it is renewed with that client. Otherwise it is paused, or its time is up.
+    pub(super) runs: bool,
     ttl: Nanos,
     /// Applies to streams that it is attached to from now on.
     disconnect_grace: Option<Nanos>,
@@ -116,6 +120,17 @@ impl SessionTimer {
         if let StreamState::Disconnected { .. } = self.stream {
             self.stream = StreamState::None;
         }
+    }
+
+    /// Its client has connected again.
+    pub(super) fn reconnect(&mut self) {
+        self.stream = StreamState::None;
+    }
+
+    /// Counts its TTL from its last renewal on, which was at `floor` if that is later.
+    pub(super) fn pause(&mut self, floor: Tick) {
+        self.renewed = self.renewed.max(floor.into());
+        self.runs = false;
     }
 
     /// When its TTL ends, counted from `floor` at the earliest.

@@ -11,6 +11,9 @@ impl Home {
     /// See [`Self::renew`].
     pub fn attach(&mut self, session: &Text, stream: StreamId, now: Tick) -> Result<Option<StreamId>, RenewError> {
         let timer = self.sessions.get_mut(session).ok_or(RenewError::NotHome)?;
+        if timer.declared {
+            return Err(RenewError::NotAttached);
+        }
         timer.check(self.floors.of(timer.opened), now)?;
         timer.renew(now);
         let before = timer.stream().filter(|before| *before != stream);
@@ -39,7 +42,7 @@ impl Home {
         self.disconnect(session, None, now);
     }
 
-    fn disconnect(&mut self, session: &Text, stream: Option<StreamId>, now: Tick) {
+    pub(super) fn disconnect(&mut self, session: &Text, stream: Option<StreamId>, now: Tick) {
         if self.sessions.get_mut(session).is_some_and(|timer| timer.disconnect(stream, now)) {
             self.schedule(session, now);
         }
@@ -57,6 +60,7 @@ impl Home {
             timer.attachment = spec.attachment;
             timer.identity = spec.identity.clone();
             timer.client = spec.client.clone();
+            timer.declared = spec.declared > 0;
         }
     }
 

@@ -10,6 +10,7 @@ use crate::names::Text;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
     Session(Text),
+    Client(Text),
     Lingering(Revision),
     Abandoned(Revision),
     /// The deadline for a holder's confirmation.

@@ -6,7 +6,8 @@ use std::time::Duration;
 use crate::command::{Acquire, Origin, Outcome};
 use crate::event::Event;
 use crate::model::{
-    AskedMode, Attached, CLAIM_BYTES, Claim, ClaimSpec, ClaimState, Mode, Rank, ServerId, Session, claim_bytes, no_labels,
+    AskedMode, Attached, CLAIM_BYTES, Claim, ClaimSpec, ClaimState, Mode, Rank, ServerId, Session, claim_bytes,
+    no_labels,
 };
 use crate::names::Text;
 use crate::rejection::Rejection;
@@ -22,18 +23,7 @@ impl Acquire {
         let (session, owner) = (spec.id.clone(), spec.owner.clone());
         let metadata = if metadata.is_empty() { no_labels() } else { metadata };
         let (opened, declared) = (*opened, 0);
-        ClaimSpec {
-            session,
-            opened,
-            owner,
-            names,
-            mode,
-            priority,
-            metadata,
-            min_hold,
-            waiting_server,
-            declared,
-        }
+        ClaimSpec { session, opened, owner, names, mode, priority, metadata, min_hold, waiting_server, declared }
     }
 
     /// The size that the claim of this session will have.

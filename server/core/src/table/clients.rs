@@ -173,13 +173,7 @@ impl Table {
         }
     }
 
-    fn declare(
-        &mut self,
-        client: &Declarer,
-        declaration: Declaration,
-        decided: &mut Events,
-        absent: &mut Absences,
-    ) {
+    fn declare(&mut self, client: &Declarer, declaration: Declaration, decided: &mut Events, absent: &mut Absences) {
         let numbers: Vec<u64> = numbers(&declaration).collect();
         let Declaration { session: number, opening, claims, memberships } = declaration;
         let id = match self.declare_session(client, number, opening, &claims, decided) {

@@ -147,7 +147,8 @@ impl Table {
                 let mut successors = self.waits_for(claim);
                 successors.extend(claim.spec.names.iter().filter_map(holders).flatten());
                 // Claims of one session to one lock are those of several tasks, which wait for each other.
-                let own = |id: &Revision| self.claims.get(id).is_some_and(|other| other.spec.opened == claim.spec.opened);
+                let own =
+                    |id: &Revision| self.claims.get(id).is_some_and(|other| other.spec.opened == claim.spec.opened);
                 successors.retain(|successor| !own(successor));
                 successors
             }

@@ -114,18 +114,8 @@ impl Table {
     ) {
         let Opening { ttl, disconnect_grace, owner, metadata, identity } = opening;
         let id = session.clone();
-        let spec = SessionSpec {
-            id,
-            ttl,
-            disconnect_grace,
-            owner,
-            metadata,
-            home,
-            attachment,
-            identity,
-            client,
-            declared: 0,
-        };
+        let spec =
+            SessionSpec { id, ttl, disconnect_grace, owner, metadata, home, attachment, identity, client, declared: 0 };
         self.emit(Event::SessionOpened(Arc::new(spec)), decided);
     }
 

@@ -135,18 +135,8 @@ mod tests {
         let (names, owner, mode, metadata) = (name.clone().into(), Text::from(""), Mode::Exclusive, no_labels());
         let (session, opened, min_hold) = (Text::from("ann"), Revision(1), Duration::ZERO);
         let (priority, waiting_server, declared) = (0, None, 0);
-        let spec = ClaimSpec {
-            session,
-            opened,
-            owner,
-            names,
-            mode,
-            priority,
-            metadata,
-            min_hold,
-            waiting_server,
-            declared,
-        };
+        let spec =
+            ClaimSpec { session, opened, owner, names, mode, priority, metadata, min_hold, waiting_server, declared };
         Claim::new(Revision(2), Arc::new(spec), ClaimState::Held { token: Revision(2) })
     }
 

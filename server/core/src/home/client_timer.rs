@@ -1,0 +1,333 @@
+//! Clients at home here: one renewal for all sessions of a client, whatever their number, and the end of what a
+//! disconnected client does not know that it has.
+
+use std::collections::BTreeSet;
+
+use super::floors::Floors;
+use super::nanos::Nanos;
+use super::pauses::Pauses;
+use super::session_timer::SessionTimer;
+use super::timers::Timer;
+use super::{Home, RenewError, Tick};
+use crate::client::Client;
+use crate::command::Command;
+use crate::map::Map;
+use crate::model::{Revision, SessionSpec};
+use crate::names::Text;
+use crate::table::Table;
+
+/// The timer of a client at home here.
+#[derive(Debug)]
+pub(super) struct ClientTimer {
+    epoch: u64,
+    link: Link,
+    renewed: Nanos,
+    pub(super) pauses: Pauses,
+    /// The sessions that are renewed with the client, by their TTLs.
+    running: BTreeSet<(Nanos, Text)>,
+    /// The sessions that are not: they are paused, or their time is up.
+    others: BTreeSet<Text>,
+    /// When the only current timer of this client expires.
+    due: Option<Nanos>,
+}
+
+/// The link between a client and its home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Link {
+    Connected,
+    /// The client has not connected again yet.
+    Disconnected {
+        since: Revision,
+        abandon: Nanos,
+    },
+    /// It did not do so in time. It is ended when it has no session left, but not before `end`.
+    Abandoned {
+        end: Nanos,
+    },
+    /// Its end is in progress.
+    Ending,
+}
+
+impl ClientTimer {
+    fn new(epoch: u64, link: Link, now: Tick) -> Self {
+        let (running, others) = (BTreeSet::new(), BTreeSet::new());
+        Self { epoch, link, renewed: now.into(), pauses: Pauses::default(), running, others, due: None }
+    }
+
+    /// The next moment after `now` at which a session may expire, and the moment at which the client is abandoned or
+    /// ended.
+    fn deadline(&self, floor: Tick, now: Nanos) -> Option<Nanos> {
+        let base = self.renewed.max(floor.into());
+        let expiry = self.running.iter().map(|(ttl, _)| base + *ttl).find(|at| *at > now);
+        let end = match self.link {
+            Link::Disconnected { abandon, .. } => Some(abandon),
+            Link::Abandoned { end } if self.running.is_empty() && self.others.is_empty() => Some(end),
+            Link::Connected | Link::Abandoned { .. } | Link::Ending => None,
+        };
+        expiry.into_iter().chain(end).min()
+    }
+
+    pub(super) fn renewed(&self) -> Tick {
+        self.renewed.into()
+    }
+}
+
+/// The moment from which the TTL of a session counts at the earliest. A renewal of its client is one.
+pub(super) fn floor(floors: &Floors, clients: &Map<Text, ClientTimer>, timer: &SessionTimer) -> Tick {
+    let floor = floors.of(timer.opened);
+    let client = timer.client.as_ref().filter(|_| timer.runs).and_then(|client| clients.get(client));
+    client.map_or(floor, |client| floor.max(client.renewed()))
+}
+
+impl Home {
+    /// Renews a connected client, and so all its sessions that are not paused.
+    ///
+    /// # Errors
+    /// If it is not connected to this server with this epoch.
+    pub fn renew_client(&mut self, client: &Text, epoch: u64, now: Tick) -> Result<(), RenewError> {
+        let floor = self.floors.all;
+        let timer = self.clients.get_mut(client).ok_or(RenewError::NotHome)?;
+        if (timer.epoch, timer.link) != (epoch, Link::Connected) {
+            return Err(RenewError::NotHome);
+        }
+        // What has expired is not revived.
+        if timer.deadline(floor, Nanos::default()).is_some_and(|expiry| expiry <= now.into()) {
+            self.expire_sessions(client, now);
+        }
+        if let Some(timer) = self.clients.get_mut(client) {
+            let moment = Nanos::from(now);
+            timer.pauses.record(moment, moment - timer.renewed);
+            timer.renewed = moment;
+            self.schedule_client(client, now);
+        }
+        Ok(())
+    }
+
+    /// Pauses a session of a client: it is no longer renewed with the client.
+    pub fn pause(&mut self, session: &Text, now: Tick) {
+        let Some(timer) = self.sessions.get_mut(session).filter(|timer| timer.runs) else { return };
+        let floor = floor(&self.floors, &self.clients, timer);
+        timer.pause(floor);
+        let (ttl, client) = (timer.ttl().into(), timer.client.clone());
+        if let Some(client) = client.and_then(|client| self.clients.get_mut(&client)) {
+            client.running.remove(&(ttl, session.clone()));
+            client.others.insert(session.clone());
+        }
+        self.schedule(session, now);
+    }
+
+    /// Renews a paused session of a client, and from now on with the client.
+    ///
+    /// # Errors
+    /// See [`Self::renew`].
+    pub fn resume(&mut self, session: &Text, now: Tick) -> Result<(), RenewError> {
+        let timer = self.sessions.get_mut(session).ok_or(RenewError::NotHome)?;
+        timer.check(floor(&self.floors, &self.clients, timer), now)?;
+        timer.renew(now);
+        self.run_with_client(session, now);
+        Ok(())
+    }
+
+    /// The stream of a client has ended, at revision `since`. If its own side ended it, its sessions end after their
+    /// disconnect grace. Unless it connects again in time, its waits end then, and what it is granted from now on.
+    pub fn client_disconnected(&mut self, client: &Text, epoch: u64, since: Revision, by_client: bool, now: Tick) {
+        let abandon = (now + self.reattach).into();
+        let Some(timer) = self.clients.get_mut(client).filter(|timer| timer.epoch == epoch) else { return };
+        let sessions: Vec<Text> =
+            timer.running.iter().map(|(_, session)| session).chain(&timer.others).cloned().collect();
+        timer.link = match sessions[..] {
+            [] => Link::Abandoned { end: now.into() },
+            _ => Link::Disconnected { since, abandon },
+        };
+        self.schedule_client(client, now);
+        for session in sessions.iter().filter(|_| by_client) {
+            self.disconnect(session, None, now);
+        }
+    }
+
+    /// A client has connected here: it and its sessions are renewed.
+    pub(super) fn observe_client(&mut self, client: &Client, moved: Revision, table: &Table, now: Tick) {
+        let Client { id, epoch, .. } = client;
+        if let Some(before) = self.clients.swap_remove(id) {
+            self.timers.unset(before.due.unwrap_or_default(), Timer::Client(id.clone()));
+        }
+        self.clients.insert(id.clone(), ClientTimer::new(*epoch, Link::Connected, now));
+        for session in client.sessions().filter_map(|session| table.session(session)) {
+            // Those that were opened after the client connected are observed then.
+            if session.opened < moved {
+                self.insert_declared(&session.spec, session.opened, now);
+                for claim in table.claims_of(session).filter(|claim| claim.id < moved) {
+                    if claim.token().is_some() {
+                        self.record_hold(claim.id, &claim.spec.session, now);
+                    }
+                    self.start_handoff_timers(claim, table, now);
+                    self.reschedule_preemption(claim.id);
+                }
+            }
+        }
+    }
+
+    /// A client and its sessions are at home elsewhere, or have ended.
+    pub(super) fn remove_client(&mut self, client: &Text, table: &Table) {
+        let Some(timer) = self.clients.swap_remove(client) else { return };
+        self.timers.unset(timer.due.unwrap_or_default(), Timer::Client(client.clone()));
+        let sessions = timer.running.into_iter().map(|(_, session)| session).chain(timer.others);
+        for session in sessions {
+            self.remove_session(&session);
+            for claim in table.session(&session).into_iter().flat_map(|found| table.claims_of(found)) {
+                self.drains.swap_remove(&claim.id);
+            }
+        }
+    }
+
+    /// Takes over the clients of which this is the home according to the table. Forgets the rest.
+    pub(super) fn take_over_clients(&mut self, moved: Revision, table: &Table, now: Tick) {
+        let me = self.me;
+        let is_gone = |id: &&Text| table.client(id).is_none_or(|client| client.home != me);
+        let gone: Vec<Text> = self.clients.keys().filter(is_gone).cloned().collect();
+        gone.iter().for_each(|client| self.remove_client(client, table));
+        for client in table.clients().filter(|client| client.home == me) {
+            match self.clients.get_mut(&client.id) {
+                Some(timer) if timer.epoch == client.epoch => {}
+                // Only its stream at this server can have connected it.
+                Some(timer) => (timer.epoch, timer.link) = (client.epoch, Link::Connected),
+                None => {
+                    let link = Link::Disconnected { since: moved, abandon: (now + self.reattach).into() };
+                    self.clients.insert(client.id.clone(), ClientTimer::new(client.epoch, link, now));
+                    self.schedule_client(&client.id, now);
+                }
+            }
+        }
+    }
+
+    /// Inserts or renews the session of a client at home here.
+    pub(super) fn insert_declared(&mut self, spec: &SessionSpec, opened: Revision, now: Tick) {
+        self.enter_session(&spec.id, opened, spec.ttl, spec.disconnect_grace, now);
+        self.set_client(spec);
+        if let Some(timer) = self.sessions.get_mut(&spec.id) {
+            timer.reconnect();
+        }
+        self.run_with_client(&spec.id, now);
+    }
+
+    /// Renews a session with its client from now on.
+    fn run_with_client(&mut self, session: &Text, now: Tick) {
+        let Some(timer) = self.sessions.get_mut(session) else { return };
+        let Some(id) = timer.client.clone() else { return };
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        timer.runs = true;
+        client.others.remove(session);
+        let ttl = Nanos::from(timer.ttl());
+        client.running.insert((ttl, session.clone()));
+        if client.renewed.max(self.floors.all.into()) + ttl <= now.into() {
+            // Until the next renewal of its client, it lives on by its own.
+            self.schedule(session, now);
+        }
+        self.schedule_client(&id, now);
+    }
+
+    /// Whether the timer of its client counts the time of a session.
+    pub(super) fn is_counted_by_client(&self, session: &Text, now: Tick) -> bool {
+        let Some(timer) = self.sessions.get(session).filter(|timer| timer.runs) else { return false };
+        let client = timer.client.as_ref().and_then(|client| self.clients.get(client));
+        client.is_some_and(|client| {
+            let expiry = client.renewed.max(self.floors.all.into()) + timer.ttl().into();
+            client.link == Link::Connected && expiry > now.into()
+        })
+    }
+
+    /// Removes a session from its client, which may have nothing left.
+    pub(super) fn leave_client(&mut self, client: &Text, session: &Text, ttl: Nanos) {
+        let Some(timer) = self.clients.get_mut(client) else { return };
+        timer.running.remove(&(ttl, session.clone()));
+        timer.others.remove(session);
+        if timer.running.is_empty() && timer.others.is_empty() {
+            let renewed = timer.renewed;
+            self.schedule_client(client, renewed.into());
+        }
+    }
+
+    /// Makes the expiry of a client's sessions final, as far as their time is up.
+    fn expire_sessions(&mut self, client: &Text, now: Tick) {
+        let Some(timer) = self.clients.get(client) else { return };
+        let base = timer.renewed.max(self.floors.all.into());
+        let due = timer.running.iter().take_while(|(ttl, _)| base + *ttl <= now.into());
+        for (ttl, session) in due.cloned().collect::<Vec<_>>() {
+            let Some(timer) = self.sessions.get_mut(&session) else { continue };
+            let floor = floor(&self.floors, &self.clients, timer);
+            if timer.check(floor, now).is_err() {
+                timer.runs = false;
+                if let Some(client) = self.clients.get_mut(client) {
+                    client.running.remove(&(ttl, session.clone()));
+                    client.others.insert(session.clone());
+                }
+            }
+            // Its own timer reports its end, or counts the rest of its time.
+            self.schedule(&session, now);
+        }
+    }
+
+    /// Ensures that a timer expires when something is to be done for the client. An earlier one suffices.
+    fn schedule_client(&mut self, client: &Text, now: Tick) {
+        let Some(timer) = self.clients.get_mut(client) else { return };
+        let Some(deadline) = timer.deadline(self.floors.all, now.into()) else { return };
+        if timer.due.is_none_or(|due| due <= now.into() || deadline < due) {
+            if let Some(due) = timer.due.replace(deadline) {
+                self.timers.unset(due, Timer::Client(client.clone()));
+            }
+            self.timers.set(deadline, Timer::Client(client.clone()));
+        }
+    }
+
+    /// Whether an expired timer of a client is still current.
+    pub(super) fn is_client_due(&self, client: &Text, at: Nanos) -> bool {
+        self.clients.get(client).is_some_and(|timer| timer.due == Some(at))
+    }
+
+    /// What is to be done for a client whose timer has expired.
+    pub(super) fn client_due(&mut self, client: Text, now: Tick) -> Option<Command> {
+        self.expire_sessions(&client, now);
+        let (home, moment) = (self.me, Nanos::from(now));
+        let timer = self.clients.get_mut(&client)?;
+        timer.due = None;
+        let epoch = timer.epoch;
+        let command = match timer.link {
+            Link::Disconnected { since, abandon } if abandon <= moment => {
+                timer.link = Link::Abandoned { end: moment };
+                Some(Command::AbandonClient { client: client.clone(), epoch, home, since })
+            }
+            Link::Abandoned { end } if end <= moment && timer.running.is_empty() && timer.others.is_empty() => {
+                timer.link = Link::Ending;
+                Some(Command::EndClient { client: client.clone(), epoch, home })
+            }
+            _ => None,
+        };
+        self.schedule_client(&client, now);
+        command
+    }
+
+    /// Whether a client has not connected again with a later epoch than this.
+    pub(super) fn is_disconnected(&self, client: &Text, epoch: u64) -> bool {
+        self.clients.get(client).is_some_and(|timer| timer.epoch == epoch && timer.link != Link::Connected)
+    }
+
+    /// Whether a session is that of a client which is not connected at present.
+    pub(super) fn is_of_disconnected(&self, session: &Text) -> bool {
+        let timer = self.sessions.get(session).filter(|timer| timer.declared);
+        let client = timer.and_then(|timer| timer.client.as_ref()).and_then(|client| self.clients.get(client));
+        client.is_some_and(|client| client.link != Link::Connected)
+    }
+
+    /// Reschedules a command of a client that could not be carried out.
+    pub(super) fn retry_client(&mut self, command: &Command, at: Nanos) {
+        let (client, link) = match command {
+            Command::AbandonClient { client, since, .. } => (client, Link::Disconnected { since: *since, abandon: at }),
+            Command::EndClient { client, .. } => (client, Link::Abandoned { end: at }),
+            _ => return,
+        };
+        if let Some(timer) = self.clients.get_mut(client).filter(|timer| timer.link != Link::Connected) {
+            timer.link = link;
+            self.schedule_client(client, Tick::ZERO);
+        }
+    }
+}
