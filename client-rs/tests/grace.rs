@@ -177,7 +177,7 @@ struct RawStream {
 impl RawStream {
     async fn open(url: &str) -> anyhow::Result<Self> {
         let (commands, outgoing) = mpsc::channel(1);
-        let mut service = ClientServiceClient::connect(url.to_owned()).await?;
+        let mut service = ClientServiceClient::new(tonic::transport::Endpoint::new(url.to_owned())?.connect().await?);
         let answers = service.stream(ReceiverStream::new(outgoing)).await?.into_inner();
         Ok(Self { commands, answers, last: 0 })
     }

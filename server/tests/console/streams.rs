@@ -10,7 +10,8 @@ use crate::serving::within;
 /// Makes a session hold a lock, over gRPC. Returns the token.
 async fn hold(console: &ConsoleServer, name: &str) -> u64 {
     let address = format!("http://{}", console.server.grpc_address);
-    let mut locks = within(LockServiceClient::connect(address)).await.unwrap();
+    let mut locks =
+        LockServiceClient::new(within(tonic::transport::Endpoint::new(address).unwrap().connect()).await.unwrap());
     let request = AcquireRequest {
         names: vec![name.to_owned()],
         session_id: format!("of-{name}"),

@@ -437,17 +437,6 @@ pub mod session_service_client {
     pub struct SessionServiceClient<T> {
         inner: tonic::client::Grpc<T>,
     }
-    impl SessionServiceClient<tonic::transport::Channel> {
-        /// Attempt to create a new client by connecting to a given endpoint.
-        pub async fn connect<D>(dst: D) -> Result<Self, tonic::transport::Error>
-        where
-            D: TryInto<tonic::transport::Endpoint>,
-            D::Error: Into<StdError>,
-        {
-            let conn = tonic::transport::Endpoint::new(dst)?.connect().await?;
-            Ok(Self::new(conn))
-        }
-    }
     impl<T> SessionServiceClient<T>
     where
         T: tonic::client::GrpcService<tonic::body::Body>,
@@ -1401,17 +1390,6 @@ pub mod group_service_client {
     #[derive(Debug, Clone)]
     pub struct GroupServiceClient<T> {
         inner: tonic::client::Grpc<T>,
-    }
-    impl GroupServiceClient<tonic::transport::Channel> {
-        /// Attempt to create a new client by connecting to a given endpoint.
-        pub async fn connect<D>(dst: D) -> Result<Self, tonic::transport::Error>
-        where
-            D: TryInto<tonic::transport::Endpoint>,
-            D::Error: Into<StdError>,
-        {
-            let conn = tonic::transport::Endpoint::new(dst)?.connect().await?;
-            Ok(Self::new(conn))
-        }
     }
     impl<T> GroupServiceClient<T>
     where
@@ -2661,17 +2639,6 @@ pub mod lock_service_client {
     #[derive(Debug, Clone)]
     pub struct LockServiceClient<T> {
         inner: tonic::client::Grpc<T>,
-    }
-    impl LockServiceClient<tonic::transport::Channel> {
-        /// Attempt to create a new client by connecting to a given endpoint.
-        pub async fn connect<D>(dst: D) -> Result<Self, tonic::transport::Error>
-        where
-            D: TryInto<tonic::transport::Endpoint>,
-            D::Error: Into<StdError>,
-        {
-            let conn = tonic::transport::Endpoint::new(dst)?.connect().await?;
-            Ok(Self::new(conn))
-        }
     }
     impl<T> LockServiceClient<T>
     where
@@ -4066,17 +4033,6 @@ pub mod watch_service_client {
     pub struct WatchServiceClient<T> {
         inner: tonic::client::Grpc<T>,
     }
-    impl WatchServiceClient<tonic::transport::Channel> {
-        /// Attempt to create a new client by connecting to a given endpoint.
-        pub async fn connect<D>(dst: D) -> Result<Self, tonic::transport::Error>
-        where
-            D: TryInto<tonic::transport::Endpoint>,
-            D::Error: Into<StdError>,
-        {
-            let conn = tonic::transport::Endpoint::new(dst)?.connect().await?;
-            Ok(Self::new(conn))
-        }
-    }
     impl<T> WatchServiceClient<T>
     where
         T: tonic::client::GrpcService<tonic::body::Body>,
@@ -5034,17 +4990,6 @@ pub mod client_service_client {
     pub struct ClientServiceClient<T> {
         inner: tonic::client::Grpc<T>,
     }
-    impl ClientServiceClient<tonic::transport::Channel> {
-        /// Attempt to create a new client by connecting to a given endpoint.
-        pub async fn connect<D>(dst: D) -> Result<Self, tonic::transport::Error>
-        where
-            D: TryInto<tonic::transport::Endpoint>,
-            D::Error: Into<StdError>,
-        {
-            let conn = tonic::transport::Endpoint::new(dst)?.connect().await?;
-            Ok(Self::new(conn))
-        }
-    }
     impl<T> ClientServiceClient<T>
     where
         T: tonic::client::GrpcService<tonic::body::Body>,
@@ -5739,17 +5684,6 @@ pub mod server_service_client {
     #[derive(Debug, Clone)]
     pub struct ServerServiceClient<T> {
         inner: tonic::client::Grpc<T>,
-    }
-    impl ServerServiceClient<tonic::transport::Channel> {
-        /// Attempt to create a new client by connecting to a given endpoint.
-        pub async fn connect<D>(dst: D) -> Result<Self, tonic::transport::Error>
-        where
-            D: TryInto<tonic::transport::Endpoint>,
-            D::Error: Into<StdError>,
-        {
-            let conn = tonic::transport::Endpoint::new(dst)?.connect().await?;
-            Ok(Self::new(conn))
-        }
     }
     impl<T> ServerServiceClient<T>
     where

@@ -233,7 +233,8 @@ async fn frozen_server_delays_forwarded_commands_briefly() {
 
 /// The servers according to one of them: label, sessions, whether each is alive and answers.
 async fn servers_of(server: &Tenured) -> Vec<Server> {
-    let mut client = ServerServiceClient::connect(server.url()).await.unwrap();
+    let mut client =
+        ServerServiceClient::new(tonic::transport::Endpoint::new(server.url()).unwrap().connect().await.unwrap());
     client.list_servers(ListServersRequest::default()).await.unwrap().into_inner().servers
 }
 

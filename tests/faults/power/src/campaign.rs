@@ -288,7 +288,7 @@ async fn read(database: &Database, drive: &Drive, has_tables: bool) -> anyhow::R
 async fn serve(url: &str, found: &DatabaseContents, answers: &[Answer], cut: usize) -> anyhow::Result<Vec<String>> {
     let mut faults = Vec::new();
     let mut tenured = Tenured::start(&TenuredOptions::store(url)).await?;
-    let mut locks = LockServiceClient::connect(tenured.url()).await?;
+    let mut locks = LockServiceClient::new(tonic::transport::Endpoint::new(tenured.url())?.connect().await?);
     let holds = holds(&mut locks).await?;
     for (name, token) in holds.symmetric_difference(&found.holds()) {
         faults.push(format!("the log and the server disagree on whether {name} is held with token {token}"));

@@ -43,6 +43,8 @@ pub fn write(folder: &Path) -> anyhow::Result<()> {
         tonic_prost_build::configure()
             .out_dir(folder)
             .btree_map(".")
+            // The constructors named `connect` would collide with ClientService.Connect.
+            .build_transport(false)
             // Boxed because it is large and usually absent on a stream, whose responses are adjacent in memory.
             .boxed(".tenure.v1.AcquireResponse.claim")
             .boxed(".tenure.v1.AcquireResponse.holder")

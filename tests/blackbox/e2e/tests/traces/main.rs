@@ -105,7 +105,7 @@ async fn one_trace_spans_client_server_and_mariadb() {
 
 /// The calls of a program that supports no more of tracing than the header.
 async fn calls(server: &Tenured) -> LockServiceClient<Channel> {
-    LockServiceClient::connect(server.url()).await.unwrap()
+    LockServiceClient::new(tonic::transport::Endpoint::new(server.url()).unwrap().connect().await.unwrap())
 }
 
 fn with_header<M>(message: M, traceparent: &str) -> Request<M> {
@@ -182,7 +182,7 @@ async fn batch_is_in_one_trace_and_linked_to_the_others() {
     let collector = Collector::start().await;
     let server = Tenured::start(&collector.exporting_options(TenuredOptions::default())).await.unwrap();
     let (requests, sent) = tokio::sync::mpsc::channel(8);
-    let mut stream = ClientServiceClient::connect(server.url()).await.unwrap();
+    let mut stream = ClientServiceClient::new(tonic::transport::Endpoint::new(server.url()).unwrap().connect().await.unwrap());
     let sent = tokio_stream::wrappers::ReceiverStream::new(sent);
     let mut replies = stream.stream(sent).await.unwrap().into_inner();
     let open = OpenSessionRequest { session_id: "s".into(), ttl: ttl(), ..Default::default() };

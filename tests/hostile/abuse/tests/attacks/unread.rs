@@ -130,7 +130,9 @@ async fn unread_replies_with_many_claims_use_little_memory() {
 #[tokio::test]
 async fn session_with_thousands_of_waits_is_read_quickly() {
     let target = Target::start().await.unwrap();
-    let mut client = ClientServiceClient::connect(format!("http://{}", target.address())).await.unwrap();
+    let mut client = ClientServiceClient::new(
+        tonic::transport::Endpoint::new(format!("http://{}", target.address())).unwrap().connect().await.unwrap(),
+    );
     let (mut sender, requests) = mpsc::channel(1);
     let mut answers = client.stream(requests).await.unwrap().into_inner();
     let mut id = 0;

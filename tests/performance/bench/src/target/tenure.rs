@@ -87,7 +87,8 @@ impl Cluster {
     pub async fn revision(&self) -> anyhow::Result<u64> {
         let url = self.servers.first().context("no server")?.url();
         let request = ListSessionsRequest { page_size: 1, ..ListSessionsRequest::default() };
-        Ok(SessionServiceClient::connect(url).await?.list_sessions(request).await?.into_inner().revision)
+        let mut sessions = SessionServiceClient::new(tonic::transport::Endpoint::new(url)?.connect().await?);
+        Ok(sessions.list_sessions(request).await?.into_inner().revision)
     }
 
     /// Clients of the library, with one connection and one stream each, spread over the servers.
