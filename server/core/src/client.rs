@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::end::EndReason;
 use crate::model::{AskedMode, Claim, Metadata, Opening, Revision, ServerId};
 use crate::names::{Names, Text};
 use crate::rejection::Rejection;
@@ -158,8 +159,8 @@ pub enum Change {
 /// The reason why the client does not have what it has declared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Absence {
-    /// It has ended, or its number was used before.
-    Ended,
+    /// It has ended, for this reason if that is remembered, or its number was used before.
+    Ended(Option<EndReason>),
     /// The locks are not free, and the claim was not to queue. A session that was declared together with such a claim
     /// is not opened.
     Busy {

@@ -204,6 +204,9 @@ pub enum GroupChange {
         owner: Text,
         /// The reason: released, or the reason for the end of its session.
         reason: EndReason,
+        /// The number by which its client had declared it; 0: the session had joined by a call.
+        #[serde(default, skip_serializing_if = "is_default")]
+        declared: u64,
         /// The leadership from now on; none if no member is left.
         #[serde(flatten, deserialize_with = "optional_lead")]
         lead: Option<Lead>,

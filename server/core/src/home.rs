@@ -257,7 +257,7 @@ impl Home {
     /// its client.
     pub fn renew(&mut self, session: &str, now: Tick) -> Result<Duration, RenewError> {
         let timer = self.sessions.get_mut(session).ok_or(RenewError::NotHome)?;
-        if timer.declared {
+        if timer.declared > 0 {
             return Err(RenewError::NotAttached);
         }
         timer.check(self.floors.of(timer.opened), now)?;
@@ -396,7 +396,7 @@ impl Home {
         if let Some(stream) = timer.stream() {
             self.by_stream.remove(&(stream, session.clone()));
         }
-        if let Some(client) = timer.client.as_ref().filter(|_| timer.declared) {
+        if let Some(client) = timer.client.as_ref().filter(|_| timer.declared > 0) {
             self.leave_client(client, session, timer.ttl().into());
         }
     }

@@ -306,6 +306,13 @@ impl Home {
         command
     }
 
+    /// The client that has declared a session at home here, and the number by which it did.
+    #[must_use]
+    pub fn declared_by(&self, session: &str) -> Option<(&Text, u64)> {
+        let timer = self.sessions.get(session).filter(|timer| timer.declared > 0)?;
+        Some((timer.client.as_ref()?, timer.declared))
+    }
+
     /// Whether a client has not connected again with a later epoch than this.
     pub(super) fn is_disconnected(&self, client: &Text, epoch: u64) -> bool {
         self.clients.get(client).is_some_and(|timer| timer.epoch == epoch && timer.link != Link::Connected)
@@ -313,7 +320,7 @@ impl Home {
 
     /// Whether a session is that of a client which is not connected at present.
     pub(super) fn is_of_disconnected(&self, session: &Text) -> bool {
-        let timer = self.sessions.get(session).filter(|timer| timer.declared);
+        let timer = self.sessions.get(session).filter(|timer| timer.declared > 0);
         let client = timer.and_then(|timer| timer.client.as_ref()).and_then(|client| self.clients.get(client));
         client.is_some_and(|client| client.link != Link::Connected)
     }

@@ -23,7 +23,7 @@ impl Home {
         let timer = self.sessions.get(session).filter(|timer| timer.opened == opened)?;
         let since = *self.held.get(&claim)?;
         let since_last = now.saturating_sub(self.renewed(timer));
-        let client = timer.client.as_ref().filter(|_| timer.declared).and_then(|client| self.clients.get(client));
+        let client = timer.client.as_ref().filter(|_| timer.declared > 0).and_then(|client| self.clients.get(client));
         let pauses = [Some(&timer.pauses), client.map(|client| &client.pauses)].into_iter().flatten();
         let longest = pauses.map(|pauses| pauses.longest_since(since, since_last.into())).max();
         let longest_pause = longest.map_or(since_last, Tick::from);

@@ -19,8 +19,8 @@ pub(super) struct SessionTimer {
     pub(super) identity: Option<Text>,
     /// The program that opened it; `None`: programs are not compared.
     pub(super) client: Option<Text>,
-    /// Whether that is a client that has declared it.
-    pub(super) declared: bool,
+    /// The number by which that client has declared it; 0: it was opened by a call.
+    pub(super) declared: u64,
     /// Whether it is renewed with that client. Otherwise it is paused, or its time is up.
     pub(super) runs: bool,
     ttl: Nanos,

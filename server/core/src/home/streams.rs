@@ -11,7 +11,7 @@ impl Home {
     /// See [`Self::renew`].
     pub fn attach(&mut self, session: &Text, stream: StreamId, now: Tick) -> Result<Option<StreamId>, RenewError> {
         let timer = self.sessions.get_mut(session).ok_or(RenewError::NotHome)?;
-        if timer.declared {
+        if timer.declared > 0 {
             return Err(RenewError::NotAttached);
         }
         timer.check(self.floors.of(timer.opened), now)?;
@@ -60,7 +60,7 @@ impl Home {
             timer.attachment = spec.attachment;
             timer.identity = spec.identity.clone();
             timer.client = spec.client.clone();
-            timer.declared = spec.declared > 0;
+            timer.declared = spec.declared;
         }
     }
 

@@ -138,16 +138,25 @@ impl Table {
     fn remember(&mut self, revision: Revision, event: &Event) {
         match event {
             Event::SessionOpened(spec) => self.memory.session_opened(&spec.id),
-            Event::SessionEnded { session, reason, .. } => self.memory.session_ended(session, *reason, revision),
+            Event::SessionEnded { session, reason, .. } => {
+                let number = self.sessions.get(session).map_or(0, |found| found.spec.declared);
+                self.remember_item(session, number, *reason);
+                self.memory.session_ended(session, *reason, revision);
+            }
             Event::ClientEnded { client } => self.memory.client_ended(client, revision),
             Event::AcquireCancelled { session, names } => self.memory.cancelled(session, names, revision),
             Event::ClaimLingering { token, spec, reason, .. } => {
+                self.remember_item(&spec.session, spec.declared, *reason);
                 self.memory.claim_ended(&spec.session, *token, *reason);
+            }
+            Event::ClaimEnded { token: None, spec, reason, .. } => {
+                self.remember_item(&spec.session, spec.declared, *reason);
             }
             Event::ClaimEnded { claim, token: Some(token), spec, reason, .. } => {
                 // The end of lingering adds nothing to the record made when the hold ended.
                 let lingers = !spec.min_hold.is_zero() && self.claims.get(claim).is_some_and(Claim::lingers);
                 if !lingers {
+                    self.remember_item(&spec.session, spec.declared, *reason);
                     self.memory.claim_ended(&spec.session, *token, *reason);
                 }
             }
@@ -156,12 +165,11 @@ impl Table {
                 let begun = Claim::new(*claim, spec.clone(), ClaimState::Held { token: revision });
                 self.memory.handed_over(*from_token, ended, begun);
             }
-            Event::Group {
-                group,
-                change: GroupChange::Left { member, session, reason: EndReason::Released, .. },
-                ..
-            } => {
-                self.memory.left(session, group, *member);
+            Event::Group { group, change: GroupChange::Left { member, session, reason, declared, .. }, .. } => {
+                self.remember_item(session, *declared, *reason);
+                if *reason == EndReason::Released {
+                    self.memory.left(session, group, *member);
+                }
             }
             _ => {}
         }

@@ -57,7 +57,7 @@ impl Table {
         self.withdraw_all_but(&id, &known, &declared, decided);
         let has = |number: &u64| self.clients.get(&id).is_some_and(|client| client.items.contains_key(number));
         let mut absent: Absences =
-            known.into_iter().filter(|number| !has(number)).map(|number| (number, Absence::Ended)).collect();
+            known.into_iter().filter(|number| !has(number)).map(|number| (number, self.ended(&id, number))).collect();
         self.grant_anew(&id, decided);
         let declarer = Declarer { id: &id, home, identity, actor };
         for declaration in declared {
@@ -205,10 +205,10 @@ impl Table {
     ) -> Result<Text, Absence> {
         match self.item(client, number)? {
             Some(Item::Session(id)) => return Ok(id.clone()),
-            Some(_) => return Err(Absence::Ended),
+            Some(_) => return Err(Absence::Ended(None)),
             None => {}
         }
-        let DeclaredSession { id, opening } = opening.ok_or(Absence::Ended)?;
+        let DeclaredSession { id, opening } = opening.ok_or(Absence::Ended(None))?;
         if self.sessions.contains_key(&id) {
             return Err(Absence::Rejected(Rejection::SessionInUse(id)));
         }
@@ -251,7 +251,7 @@ impl Table {
     ) -> Result<(), Absence> {
         match self.item(client, claim.number)? {
             Some(Item::Claim(_)) => return Ok(()),
-            Some(_) => return Err(Absence::Ended),
+            Some(_) => return Err(Absence::Ended(None)),
             None => {}
         }
         let mode = self.mode(&claim.names, claim.mode)?;
@@ -296,7 +296,7 @@ impl Table {
         let DeclaredMembership { number, group, metadata } = membership;
         match self.item(client, number)? {
             Some(Item::Membership(_)) => return Ok(()),
-            Some(_) => return Err(Absence::Ended),
+            Some(_) => return Err(Absence::Ended(None)),
             None => {}
         }
         if self.membership(session, &group).is_some() {
@@ -310,10 +310,24 @@ impl Table {
 
     /// What the client has with this number. An absent one must not have been used.
     fn item(&self, client: &Declarer, number: u64) -> Result<Option<&Item>, Absence> {
-        let Some(found) = self.clients.get(client.id) else { return Err(Absence::Ended) };
+        let Some(found) = self.clients.get(client.id) else { return Err(Absence::Ended(None)) };
         match found.items.get(&number) {
-            None if number <= found.last => Err(Absence::Ended),
+            None if number <= found.last => Err(self.ended(client.id, number)),
             item => Ok(item),
+        }
+    }
+
+    fn ended(&self, client: &Text, number: u64) -> Absence {
+        Absence::Ended(self.memory.end_of_item(client, number))
+    }
+
+    /// Remembers why a client has lost what it has declared in a session, unless it has withdrawn that itself.
+    pub(super) fn remember_item(&mut self, session: &Text, number: u64, reason: EndReason) {
+        let found = self.sessions.get(session).filter(|_| number > 0);
+        if let Some(client) = found.and_then(|found| found.spec.declared_by())
+            && !matches!(reason, EndReason::Released | EndReason::Closed)
+        {
+            self.memory.item_ended(client, number, reason);
         }
     }
 

@@ -184,8 +184,10 @@ impl Table {
             }
             lead => lead,
         };
-        let (session, opened, owner) = (member.spec.session.clone(), member.spec.opened, member.spec.owner.clone());
-        self.emit_group(name, GroupChange::Left { member: number, session, opened, owner, reason, lead }, decided);
+        let MemberSpec { session, opened, owner, declared, .. } = &*member.spec;
+        let (session, opened, owner, declared) = (session.clone(), *opened, owner.clone(), *declared);
+        let left = GroupChange::Left { member: number, session, opened, owner, reason, declared, lead };
+        self.emit_group(name, left, decided);
     }
 
     fn configure_group(
@@ -267,10 +269,9 @@ impl Table {
                 self.set_membership(&spec.session, name, Some(revision));
                 self.note_membership(&spec.session, name, spec.declared, true);
             }
-            GroupChange::Left { member, session, .. } => {
+            GroupChange::Left { session, declared, .. } => {
                 self.set_membership(session, name, None);
-                let member = before.as_ref().and_then(|group| group.members.get(member));
-                self.note_membership(session, name, member.map_or(0, |member| member.spec.declared), false);
+                self.note_membership(session, name, *declared, false);
             }
             GroupChange::Configured { .. } | GroupChange::Assigned { .. } => {}
         }

@@ -22,6 +22,9 @@ const OLDER_HOLDS: usize = 65_536;
 /// reject.
 const CANCELS: usize = 16;
 
+/// The number of declared sessions, claims and memberships that are remembered to have ended.
+const ITEMS: usize = 16_384;
+
 /// The number of handoffs that are remembered.
 const HANDOFFS: usize = 1_000;
 
@@ -35,6 +38,8 @@ pub(super) struct Memory {
     older_holds: OlderHolds,
     /// The clients that have ended, and when.
     clients: Recent<Text, Revision, SESSIONS>,
+    /// Why clients have lost what they have declared, by its numbers.
+    items: Recent<(Text, u64), EndReason, ITEMS>,
     /// Cancels and ends of clients up to this revision are not known.
     cancels_since: Revision,
     /// The last event that was recalled.
@@ -159,6 +164,15 @@ impl Memory {
 
     pub(super) fn client_ended(&mut self, client: &Text, at: Revision) {
         self.clients.insert(client, at);
+    }
+
+    pub(super) fn item_ended(&mut self, client: &Text, number: u64, reason: EndReason) {
+        self.items.insert(&(client.clone(), number), reason);
+    }
+
+    /// Why the client has lost what has this number, if that is remembered.
+    pub(super) fn end_of_item(&self, client: &Text, number: u64) -> Option<EndReason> {
+        self.items.get(&(client.clone(), number)).copied()
     }
 
     /// Whether the client may have ended after this revision.

@@ -63,6 +63,12 @@ impl Table {
         })
     }
 
+    /// The claim that prevents the grant of a waiting claim.
+    #[must_use]
+    pub fn blocker_of(&self, claim: &Claim) -> Option<&Claim> {
+        self.blocker(&claim.spec.names, claim.spec.mode, claim.rank())
+    }
+
     /// Those of a held claim's names that other claims still hold when it ends.
     pub(super) fn still_held(&self, claim: &Claim) -> Vec<Text> {
         if claim.spec.mode == Mode::Exclusive || claim.token().is_none() {
