@@ -107,6 +107,14 @@ pub struct Declaration {
     pub memberships: Vec<DeclaredMembership>,
 }
 
+impl Declaration {
+    /// The numbers of everything that it declares, and of its session.
+    pub fn numbers(&self) -> impl Iterator<Item = u64> {
+        let memberships = self.memberships.iter().map(|membership| membership.number);
+        [self.session].into_iter().chain(self.claims.iter().map(|claim| claim.number)).chain(memberships)
+    }
+}
+
 /// The parameters of a session that a client wants to have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeclaredSession {

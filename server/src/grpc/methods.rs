@@ -32,6 +32,7 @@ const MEMBERS: usize = tenure_core::MEMBERS;
 
 /// All methods: those described to clients, and those that servers call on each other.
 const METHODS: &[(&str, Method)] = &[
+    ("/tenure.v1.ClientService/Connect", stream(limits::MESSAGE)),
     ("/tenure.v1.ClientService/Stream", stream(limits::MESSAGE)),
     ("/tenure.v1.SessionService/KeepAlive", stream(FIELDS + KEPT_AT_ONCE * (SESSION_ID_BYTES + HEAD))),
     ("/tenure.v1.SessionService/Renew", once(FIELDS)),

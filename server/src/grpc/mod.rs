@@ -5,6 +5,7 @@ mod acquire;
 pub(crate) mod authenticate;
 mod authorize;
 mod blocked;
+mod connect;
 pub(crate) mod convert;
 pub(crate) mod deadline;
 mod framing;

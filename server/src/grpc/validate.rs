@@ -270,6 +270,17 @@ pub(crate) fn client_id(value: &str) -> Result<Option<Text>, Status> {
     Ok((!value.is_empty()).then(|| value.into()))
 }
 
+/// The id of a client that declares what it wants.
+pub(crate) fn declaring_client(field: &str, value: &str, min: usize) -> Result<Text, Status> {
+    text(field, value, min, SESSION_ID_BYTES)?;
+    Ok(value.into())
+}
+
+/// An epoch, or the number of something declared.
+pub(crate) fn declared(field: &str, value: u64) -> Result<u64, Status> {
+    number(field, value, 1..=i64::MAX.unsigned_abs())
+}
+
 /// A client's count of its attachments of a session.
 pub(crate) fn attachment(value: u64) -> Result<u64, Status> {
     number("attachment", value, 0..=i64::MAX.unsigned_abs())

@@ -136,7 +136,7 @@ impl Sequencer {
             match self.append_counted(&batch, &Context::new()).await {
                 Ok(()) => {
                     self.replica.apply(batch);
-                    self.replica.local.lock().streams.close_all();
+                    self.replica.local.lock().close_streams();
                 }
                 Err(StoreError::Conflict) => {}
                 // No command was appended, whatever became of the jump.

@@ -10,6 +10,7 @@ use tenure_core::{
     Text, Transfer,
 };
 
+use super::clients::Clients;
 use super::notices::{Notice, Streams};
 use super::run::Settings;
 use super::wait_times::WaitTimes;
@@ -23,6 +24,7 @@ pub(crate) struct LocalState {
     membership: Arc<Membership>,
     pub(super) waiters: WaiterRegistry,
     pub(super) streams: Streams,
+    pub(super) clients: Clients,
     wait_times: WaitTimes,
     /// The table was reloaded, and may not be at the log's head yet: claims that wait in it may have been granted and
     /// returned.
@@ -41,6 +43,7 @@ impl SharedLocalState {
             membership: settings.membership.clone(),
             waiters: WaiterRegistry::default(),
             streams: Streams::default(),
+            clients: Clients::default(),
             wait_times: WaitTimes::new(settings.counts.waits.clone()),
             is_behind: false,
         })))
@@ -120,10 +123,18 @@ impl LocalState {
         self.home.observe_lease(self.membership.longest_lease());
         for recorded in events {
             self.notify(recorded, table);
+            self.clients.observe(recorded, table, &self.home);
             self.wait_times.observe(recorded, &self.home);
             // Where claims are awaited is compared at the log's head: an event before it may be obsolete.
             if !self.is_behind || !matches!(recorded.event, Event::ClaimAwaited { .. }) {
                 self.home.observe(recorded, table, now);
+            }
+            // Its stream has ended while the command was in progress.
+            if let Event::ClientConnected { client, epoch, home, .. } = &recorded.event
+                && *home == self.home.me()
+                && !self.clients.has(client, *epoch)
+            {
+                self.home.client_disconnected(client, *epoch, recorded.revision, true, now);
             }
         }
         let adopts =
@@ -254,6 +265,12 @@ impl LocalState {
         if !self.waiters.grant(claim) {
             self.mark_abandoned(claim.id);
         }
+    }
+
+    /// Closes all streams: the clients connect again, and compare what they still have.
+    pub(super) fn close_streams(&mut self) {
+        self.streams.close_all();
+        self.clients.close_all();
     }
 
     /// Leaves a claim to the timers: it is cancelled after a while, unless a caller requests it again.

@@ -8,6 +8,7 @@
 
 mod backpressure;
 mod batch;
+mod clients;
 mod grant_times;
 mod local;
 mod metrics;
@@ -29,6 +30,7 @@ use tenure_core::{Command, Outcome, Rejection, Request, Revision, ServerId, Text
 use tokio::sync::{mpsc, oneshot};
 
 use backpressure::Load;
+pub use clients::{Closed, Handover, ItemState, Mailbox, states_after};
 pub use grant_times::View;
 pub use metrics::Counts;
 pub use namespace::Namespace;

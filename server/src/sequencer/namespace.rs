@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::backpressure::Backpressure;
+use super::clients::Mailbox;
 use super::grant_times::View;
 use super::local::SharedLocalState;
 use super::metrics::Lateness;
@@ -327,6 +328,51 @@ impl Namespace {
         if end == StreamEnd::Disconnect {
             local.home.disconnected(stream, self.lease.standing_tick());
         }
+    }
+
+    /// Registers where the states of what a client has declared are delivered, before it connects with this epoch.
+    pub fn register_client(&self, client: &Text, epoch: u64, mailbox: &Mailbox) {
+        self.local.lock().clients.add(client.clone(), epoch, mailbox.clone());
+    }
+
+    /// Removes the stream of a client. If the client ended it, the disconnect grace of its sessions begins.
+    pub fn disconnect_client(&self, client: &Text, epoch: u64, mailbox: &Mailbox, end: StreamEnd) {
+        let (since, now, by_client) = (self.revision(), self.lease.standing_tick(), end == StreamEnd::Disconnect);
+        let mut local = self.local.lock();
+        local.clients.remove(client, epoch, mailbox);
+        local.home.client_disconnected(client, epoch, since, by_client, now);
+    }
+
+    /// Renews a client that is connected here with this epoch, and so all its sessions that are not paused.
+    ///
+    /// # Errors
+    /// If this server may not answer renewals, or the client has connected again since.
+    pub fn renew_client(&self, client: &Text, epoch: u64) -> Result<(), Rejection> {
+        let now = self.lease.tick().ok_or(Rejection::LeaseLost)?;
+        let renewed = self.local.lock().home.renew_client(client, epoch, now);
+        renewed.map_err(|_| Rejection::ClientSuperseded(client.clone()))
+    }
+
+    /// Pauses a session of a client that is connected here: it is no longer renewed with the client.
+    pub fn pause(&self, session: &Text) {
+        self.local.lock().home.pause(session, self.lease.standing_tick());
+    }
+
+    /// Renews a paused session of a client, now and from now on with the client. Has no effect if its time is up.
+    ///
+    /// # Errors
+    /// If this server may not answer renewals.
+    pub fn resume(&self, session: &Text) -> Result<(), Rejection> {
+        let now = self.lease.tick().ok_or(Rejection::LeaseLost)?;
+        // Its end is reported as such.
+        let _ = self.local.lock().home.resume(session, now);
+        Ok(())
+    }
+
+    /// The number of clients that are connected here.
+    #[must_use]
+    pub fn client_count(&self) -> usize {
+        self.local.lock().clients.len()
     }
 
     /// Minimum remaining life of a session, if its home is here.

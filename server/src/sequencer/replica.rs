@@ -239,7 +239,7 @@ impl Replica {
             if broken {
                 // History was lost without notice, and another server has already jumped.
                 self.load().await?;
-                self.local.lock().streams.close_all();
+                self.local.lock().close_streams();
             } else if self.table.revision() >= head.revision {
                 let loss = self.loss(&head);
                 if self.seen > Revision(0) || head.revision > Revision(0) {

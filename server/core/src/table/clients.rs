@@ -120,7 +120,7 @@ impl Table {
     /// Withdraws what a client neither knows nor declares.
     fn withdraw_all_but(&mut self, id: &Text, known: &[u64], declared: &[Declaration], decided: &mut Events) {
         let Some(found) = self.clients.get(id) else { return };
-        let wanted: BTreeSet<u64> = known.iter().copied().chain(declared.iter().flat_map(numbers)).collect();
+        let wanted: BTreeSet<u64> = known.iter().copied().chain(declared.iter().flat_map(Declaration::numbers)).collect();
         let waits = |item: &Item| match item {
             Item::Claim(claim) => self.claims.get(claim).is_some_and(|claim| claim.state == ClaimState::Waiting),
             Item::Session(_) | Item::Membership(_) => false,
@@ -174,7 +174,7 @@ impl Table {
     }
 
     fn declare(&mut self, client: &Declarer, declaration: Declaration, decided: &mut Events, absent: &mut Absences) {
-        let numbers: Vec<u64> = numbers(&declaration).collect();
+        let numbers: Vec<u64> = declaration.numbers().collect();
         let Declaration { session: number, opening, claims, memberships } = declaration;
         let id = match self.declare_session(client, number, opening, &claims, decided) {
             Ok(id) => id,
@@ -426,13 +426,6 @@ impl Table {
         let membership = || Item::Membership(Box::new(Membership { session: session.clone(), group: group.clone() }));
         self.set_item(client.as_ref(), number, has.then(membership));
     }
-}
-
-/// All numbers of a declaration.
-fn numbers(declaration: &Declaration) -> impl Iterator<Item = u64> {
-    let Declaration { session, claims, memberships, .. } = declaration;
-    let memberships = memberships.iter().map(|membership| membership.number);
-    [*session].into_iter().chain(claims.iter().map(|claim| claim.number)).chain(memberships)
 }
 
 impl From<Rejection> for Absence {

@@ -98,6 +98,9 @@ requirements! {
     OpenSessionRequest "SessionService/OpenSession" WRITES FILLS |_| Weight::Usual,
         |_, rights| rights.some(Verb::Acquire),
         |request, act| act.by(&request.session_id);
+    Hello "ClientService/Connect" UNMETERED FILLS |_| Weight::Usual,
+        |_, rights| rights.some(Verb::Acquire),
+        |request, act| act.by(&request.client_id);
     AttachSession "ClientService/Stream AttachSession" UNMETERED FILLS |_| Weight::Usual,
         |_, rights| rights.some(Verb::Acquire),
         |request, act| act.by(&request.session_id);

@@ -19,12 +19,13 @@ use tonic::server::NamedService;
 use super::outbox::Outbox;
 use super::{COMMANDS, Connection};
 use crate::auth::Caller;
-use crate::grpc::Api;
+use crate::grpc::{Api, connect};
 use crate::grpc::framing::{self, Requests};
 use crate::grpc::status;
 use crate::transport::Peer;
 
 const METHOD: &str = "/tenure.v1.ClientService/Stream";
+const CONNECT: &str = "/tenure.v1.ClientService/Connect";
 
 /// The service of the clients' streams.
 #[derive(Clone)]
@@ -50,6 +51,7 @@ impl tower::Service<Request<Body>> for StreamCalls {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let begin = if request.uri().path() == CONNECT { connect } else { begin };
         ready(Ok(begin(&self.0, request).map_or_else(Status::into_http, framing::respond)))
     }
 }
@@ -62,6 +64,16 @@ fn begin(api: &Api, request: Request<Body>) -> Result<Conversation, Status> {
     let account = Peer::account_of(request.extensions());
     let connection = Connection::new(api.clone(), &*api.node()?, outbox.clone(), caller, account);
     let run = connection.run(Requests::of_commands(request.into_body(), COMMANDS));
+    Ok(Conversation { state: State::Running(Box::pin(run)), outbox })
+}
+
+fn connect(api: &Api, request: Request<Body>) -> Result<Conversation, Status> {
+    framing::check(&request, CONNECT)?;
+    let outbox = Outbox::default();
+    let caller = Arc::new(request.extensions().get::<Caller>().cloned().unwrap_or_default());
+    api.check_stays().inspect_err(|status| status::count(status, caller.refusals()))?;
+    let connection = connect::Connection::new(api.clone(), &*api.node()?, outbox.clone(), caller);
+    let run = connection.run(Requests::of_commands(request.into_body(), connect::CHANGES));
     Ok(Conversation { state: State::Running(Box::pin(run)), outbox })
 }
 

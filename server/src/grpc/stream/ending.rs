@@ -9,7 +9,7 @@ use crate::auth::{Caller, Unidentified};
 
 /// Why it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(in crate::grpc) enum Ending {
     /// This server starts over or stops.
     Node,
     /// This server is about to stop.
@@ -22,7 +22,7 @@ pub(super) enum Ending {
 
 /// The first that comes true. (A set of one: to look at it costs next to nothing until there is something to see. Cancellation
 /// itself would be looked at under a lock that all streams share, with every message.)
-pub(super) fn first_ending(
+pub(in crate::grpc) fn first_ending(
     node: CancellationToken,
     draining: CancellationToken,
     closed: CancellationToken,

@@ -27,9 +27,9 @@ use tonic::{Code, Status};
 
 pub(super) use self::call::StreamCalls;
 use self::direct::{Direct, Round};
-use self::ending::{Ending, first_ending};
+pub(super) use self::ending::{Ending, first_ending};
 use self::notice::notice_of;
-use self::outbox::Outbox;
+pub(super) use self::outbox::Outbox;
 use self::task::{Job, LargeAnswers, Replies, Reply, Task};
 use super::authorize::{Principal, StreamCaller};
 use super::framing::Requests;

@@ -14,22 +14,27 @@ const FULL: usize = 32 * 1024;
 
 /// Messages, encoded: written by the connection, and taken by the body that runs it.
 #[derive(Clone, Default)]
-pub(super) struct Outbox(Arc<Mutex<BytesMut>>);
+pub(in crate::grpc) struct Outbox(Arc<Mutex<BytesMut>>);
 
 impl Outbox {
     /// Adds these answers, in as many messages as it takes.
-    pub(super) fn put(&self, answers: Vec<v1::Answer>) {
+    pub(in crate::grpc) fn put(&self, answers: Vec<v1::Answer>) {
         put(&mut self.lock(), answers);
     }
 
+    /// Adds a message.
+    pub(in crate::grpc) fn message(&self, message: &impl Message) {
+        framing::put(&mut self.lock(), message);
+    }
+
     /// All that is there.
-    pub(super) fn take(&self) -> Bytes {
+    pub(in crate::grpc) fn take(&self) -> Bytes {
         std::mem::take(&mut *self.lock()).freeze()
     }
 
     /// Waits until there is room: until the body has sent what is there. It runs the connection again after that, so nobody
     /// is woken.
-    pub(super) async fn has_room(&self) {
+    pub(in crate::grpc) async fn has_room(&self) {
         std::future::poll_fn(|_| {
             if self.lock().len() < FULL { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
         })

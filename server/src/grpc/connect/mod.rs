@@ -1,0 +1,482 @@
+//! The declared stream: a client states what it wants, and receives the state of each thing whenever that changes.
+//!
+//! Each stream is one task. It turns requests into commands of its client, and delivers the states that committed
+//! events cause, from a [`Mailbox`] that keeps the latest state of each number only. Nothing else is kept per claim.
+
+mod admit;
+mod states;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::channel::mpsc::{UnboundedReceiver, unbounded};
+use opentelemetry::Context;
+use tenure_core::{Absence, Change, Command, Hello, Item, Outcome, Rejection, Revision, ServerId, Text};
+use tenure_proto::v1;
+use tenure_proto::v1::connect_request::Kind as Request;
+use tenure_proto::v1::connect_response::Kind as Response;
+use tenure_proto::v1::state::Kind as State;
+use tokio::time::{Instant, MissedTickBehavior};
+use tokio_util::sync::CancellationToken;
+use tonic::Status;
+
+use self::admit::{Admission, Introduction};
+use super::authorize::StreamCaller;
+use super::framing::Requests;
+use super::status::{self, invalid, not_now, rejected};
+use super::stream::{Ending, Outbox, first_ending};
+use super::{Api, CALL, convert, in_time, validate};
+use crate::auth::Caller;
+use crate::node::Node;
+use crate::sequencer::{
+    Closed, ItemState, Mailbox, Namespace, StreamEnd, StreamReplies, StreamReplySender, Tag, states_after,
+};
+
+/// The maximum number of changes in one message.
+pub(super) const CHANGES: usize = 1_000;
+
+/// The maximum number of commands of one stream that are in progress. Beyond it, the stream is not read.
+const IN_PROGRESS: usize = 1_000;
+
+/// The maximum number of states in one message.
+const STATES: usize = 1_000;
+
+/// How often it is checked whether a command is overdue, and what could not be withdrawn is withdrawn again.
+const CHECK: Duration = Duration::from_secs(1);
+
+/// How long a draining server still takes renewals.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A stream that has not received its Hello yet.
+pub(super) struct Connection {
+    api: Api,
+    server: ServerId,
+    server_ended: CancellationToken,
+    stream_caller: StreamCaller,
+    outbox: Outbox,
+}
+
+impl Connection {
+    pub(super) fn new(api: Api, node: &Node, outbox: Outbox, caller: Arc<Caller>) -> Self {
+        let (server, server_ended) = (node.id, node.cancel.clone());
+        Self { api, server, server_ended, stream_caller: StreamCaller::new(caller), outbox }
+    }
+
+    /// Runs until the stream ends. If the client disconnects, this is dropped.
+    pub(super) async fn run(mut self, mut requests: Requests<v1::ConnectRequest>) -> Status {
+        let counted = self.stream_caller.caller().clone();
+        let ended = async {
+            let introduction = self.introduction(&mut requests).await?;
+            let mut client = self.connect(introduction).await?;
+            client.run(&mut requests).await
+        };
+        // In memory of its own, which is as large as connecting takes.
+        match Box::pin(ended).await {
+            Ok(()) => Status::ok(""),
+            Err(status) => {
+                status::count(&status, counted.refusals());
+                status
+            }
+        }
+    }
+
+    /// Reads the Hello, which may be in several messages.
+    async fn introduction(&mut self, requests: &mut Requests<v1::ConnectRequest>) -> Result<Introduction, Status> {
+        let mut hello: Option<v1::Hello> = None;
+        loop {
+            let request = tokio::select! {
+                request = requests.next() => request.ok_or_else(|| invalid("hello", "required, as the first message"))??,
+                () = self.server_ended.cancelled() => return Err(rejected(Rejection::Draining)),
+            };
+            let Some(Request::Hello(part)) = request.kind else {
+                return Err(invalid("hello", "required, as the first message, before anything else"));
+            };
+            let whole = admit::join(hello.take(), part)?;
+            if !whole.more {
+                return admit::introduction(&self.api, &mut self.stream_caller, whole);
+            }
+            hello = Some(whole);
+        }
+    }
+
+    /// Connects the client, and returns its stream.
+    async fn connect(self, introduction: Introduction) -> Result<Client, Status> {
+        let Introduction { principal, namespace, client: id, epoch, known, declared, paused, rejected: refused } =
+            introduction;
+        let namespace = self.api.namespace(&principal, &namespace).await?;
+        let (mailbox, server) = (Mailbox::default(), self.server);
+        let ending = first_ending(
+            self.server_ended.clone(),
+            self.api.draining().clone(),
+            CancellationToken::new(),
+            self.stream_caller.caller().clone(),
+        );
+        namespace.register_client(&id, epoch, &mailbox);
+        // From here on it is disconnected when it is dropped.
+        let client = Client {
+            api: self.api,
+            namespace,
+            id: id.clone(),
+            epoch,
+            server,
+            mailbox,
+            stream_caller: self.stream_caller,
+            outbox: self.outbox,
+            in_progress: VecDeque::new(),
+            count: 0,
+            outcomes: unbounded(),
+            withdrawals: BTreeSet::new(),
+            end: StreamEnd::Disconnect,
+            ending: Box::pin(ending),
+        };
+        let received = client.namespace.revision();
+        let hello = Hello { client: id, epoch, home: server, received, identity: None, known, declared };
+        let decided = in_time(client.namespace.decide(principal.request(Command::Connect(hello)))).await?;
+        let Outcome::Reconciled { absent } = decided.outcome else { return Err(rejected(Rejection::OutcomeUnknown)) };
+        client.send(Response::Welcome(v1::Welcome { server: server.0, revision: decided.revision.0 }));
+        client.report(refused);
+        client.report_absent(absent);
+        for number in paused {
+            client.pause(number).await?;
+        }
+        client.report_all().await?;
+        Ok(client)
+    }
+}
+
+/// The stream of a connected client.
+struct Client {
+    api: Api,
+    namespace: Namespace,
+    id: Text,
+    epoch: u64,
+    server: ServerId,
+    mailbox: Mailbox,
+    stream_caller: StreamCaller,
+    outbox: Outbox,
+    /// The commands in progress, in order.
+    in_progress: VecDeque<InProgress>,
+    count: u64,
+    outcomes: (StreamReplySender, UnboundedReceiver<StreamReplies>),
+    /// What has yet to be withdrawn, since it was reported as failed or could not be withdrawn.
+    withdrawals: BTreeSet<u64>,
+    /// Which side ends the stream.
+    end: StreamEnd,
+    ending: std::pin::Pin<Box<dyn futures::Stream<Item = Ending> + Send>>,
+}
+
+/// A command in progress.
+struct InProgress {
+    tag: Tag,
+    since: Instant,
+    /// The numbers that it declares.
+    declared: Vec<u64>,
+    /// The numbers that it withdraws.
+    withdrawn: Vec<u64>,
+}
+
+impl Client {
+    async fn run(&mut self, requests: &mut Requests<v1::ConnectRequest>) -> Result<(), Status> {
+        let mut check = tokio::time::interval(CHECK);
+        check.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut leaves: Option<Instant> = None;
+        loop {
+            tokio::select! {
+                biased;
+                Some(ending) = self.ending.next() => {
+                    self.end = StreamEnd::Closed;
+                    match ending {
+                        Ending::Draining if leaves.is_none() => {
+                            leaves = Some(Instant::now() + GRACE);
+                            self.send(Response::GoingAway(v1::GoingAway { grace: Some(convert::duration(GRACE)) }));
+                        }
+                        Ending::Draining | Ending::Node => return Err(rejected(Rejection::Draining)),
+                        Ending::Unidentified(why) => return Err(why.into()),
+                        Ending::Closed => return Err(self.closed()),
+                    }
+                }
+                () = reached(leaves) => return Err(rejected(Rejection::Draining)),
+                Some(replies) = self.outcomes.1.next() => self.conclude(replies)?,
+                () = self.mailbox.changed() => self.deliver()?,
+                now = check.tick(), if !self.in_progress.is_empty() || !self.withdrawals.is_empty() => {
+                    self.give_up_overdue(now);
+                    self.withdraw_again().await?;
+                }
+                request = requests.next(), if self.in_progress.len() < IN_PROGRESS => match request {
+                    Some(request) => self.handle(request.inspect_err(|_| self.end = StreamEnd::Disconnect)?).await?,
+                    None => return Ok(()),
+                },
+            }
+            self.outbox.has_room().await;
+        }
+    }
+
+    async fn handle(&mut self, request: v1::ConnectRequest) -> Result<(), Status> {
+        match request.kind {
+            Some(Request::KeepAlive(keep_alive)) => {
+                self.namespace.renew_client(&self.id, self.epoch).map_err(|rejection| self.fail(rejection))?;
+                self.send(Response::KeptAlive(v1::KeptAlive { number: keep_alive.number }));
+                Ok(())
+            }
+            Some(Request::Changes(changes)) => self.change(changes).await,
+            Some(Request::Hello(_)) => Err(self.misused("hello", "only as the first message")),
+            None => Err(self.misused("kind", "one of the kinds that this server supports")),
+        }
+    }
+
+    async fn change(&mut self, changes: v1::Changes) -> Result<(), Status> {
+        if changes.changes.is_empty() || changes.changes.len() > CHANGES {
+            let bound = format!("1 to {CHANGES} changes, not {}", changes.changes.len());
+            return Err(self.misused("changes", &bound));
+        }
+        let (is_full, is_draining) = (self.namespace.is_full(), self.api.check_stays().is_err());
+        let name = self.namespace.name().to_string();
+        let mut admission = Admission::new(&self.api, &name);
+        for (at, change) in changes.changes.into_iter().enumerate() {
+            let field = |name: &str| format!("changes[{at}].{name}");
+            match change.kind {
+                Some(v1::change::Kind::Declare(declaration)) if is_full => {
+                    admission.reject_all(&declaration, &rejected(Rejection::Overloaded));
+                }
+                Some(v1::change::Kind::Declare(declaration)) if is_draining => {
+                    admission.reject_all(&declaration, &rejected(Rejection::Draining));
+                }
+                Some(v1::change::Kind::Declare(declaration)) => {
+                    let declared = admission.declare(&mut self.stream_caller, declaration, &field("declare"));
+                    declared.inspect_err(|_| self.end = StreamEnd::Closed)?;
+                }
+                Some(v1::change::Kind::Withdraw(number)) => admission.changes.push(Change::Withdraw(number)),
+                Some(v1::change::Kind::Pause(number)) => {
+                    self.submit(&mut admission).await?;
+                    self.pause(number).await?;
+                }
+                Some(v1::change::Kind::Resume(number)) => {
+                    self.submit(&mut admission).await?;
+                    self.resume(number).await?;
+                }
+                None => return Err(self.misused(&field("kind"), "one of the kinds that this server supports")),
+            }
+        }
+        self.submit(&mut admission).await?;
+        let refused = std::mem::take(&mut admission.rejected);
+        self.report(refused);
+        Ok(())
+    }
+
+    /// Submits the changes that were admitted so far.
+    async fn submit(&mut self, admission: &mut Admission<'_>) -> Result<(), Status> {
+        let changes = std::mem::take(&mut admission.changes);
+        match &admission.principal {
+            Some(principal) if !changes.is_empty() => {
+                let principal = principal.clone();
+                self.decide(changes, |command| principal.request(command)).await
+            }
+            _ => self.decide(changes, Into::into).await,
+        }
+    }
+
+    async fn decide(
+        &mut self,
+        changes: Vec<Change>,
+        request: impl FnOnce(Command) -> tenure_core::Request,
+    ) -> Result<(), Status> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let (mut declared, mut withdrawn) = (Vec::new(), Vec::new());
+        for change in &changes {
+            match change {
+                // A session that is not opened here keeps its state.
+                Change::Declare(declaration) => {
+                    declared.extend(declaration.numbers().skip(usize::from(declaration.opening.is_none())));
+                }
+                Change::Withdraw(number) => withdrawn.push(*number),
+            }
+        }
+        self.count += 1;
+        let tag = Tag { id: self.count, count: self.count };
+        self.in_progress.push_back(InProgress { tag, since: Instant::now(), declared, withdrawn });
+        let (client, epoch, home) = (self.id.clone(), self.epoch, self.server);
+        let command = Command::Change { client, epoch, home, changes };
+        let span = self.namespace.command_span(&Context::new(), &command);
+        let submitted = self.namespace.decide_all(vec![(tag, request(command), span)], &self.outcomes.0).await;
+        submitted.map_err(|rejection| self.fail(rejection))
+    }
+
+    /// Reports what became of commands.
+    fn conclude(&mut self, replies: StreamReplies) -> Result<(), Status> {
+        for (tag, reply) in replies.replies {
+            let Some(at) = self.in_progress.iter().position(|command| command.tag == tag) else { continue };
+            let Some(command) = self.in_progress.remove(at) else { continue };
+            match reply.map(|decided| decided.outcome) {
+                Ok(Outcome::Reconciled { absent }) => self.report_absent(absent),
+                Ok(_) => {}
+                Err(
+                    rejection @ (Rejection::ClientSuperseded(_) | Rejection::LeaseLost | Rejection::Draining),
+                ) => return Err(self.fail(rejection)),
+                Err(rejection) => self.fail_command(command, rejection),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reports what a command declared as failed. It may have been made, or may yet be, so it is withdrawn.
+    fn fail_command(&mut self, command: InProgress, rejection: Rejection) {
+        let InProgress { declared, withdrawn, .. } = command;
+        if matches!(rejection, Rejection::OutcomeUnknown) {
+            self.withdrawals.extend(&declared);
+        }
+        self.withdrawals.extend(withdrawn);
+        let refusal = self.refusal(&rejected(rejection));
+        let state = |number| v1::State { number, kind: Some(State::Rejected(Box::new(refusal.clone()))) };
+        self.report(declared.into_iter().map(state).collect());
+    }
+
+    /// Ends what the client waits for too long.
+    fn give_up_overdue(&mut self, now: Instant) {
+        while self.in_progress.front().is_some_and(|command| now > command.since + CALL)
+            && let Some(command) = self.in_progress.pop_front()
+        {
+            self.fail_command(command, Rejection::OutcomeUnknown);
+        }
+    }
+
+    /// Withdraws again what could not be withdrawn, once nothing else is in progress.
+    async fn withdraw_again(&mut self) -> Result<(), Status> {
+        if !self.in_progress.is_empty() {
+            return Ok(());
+        }
+        let changes = std::mem::take(&mut self.withdrawals).into_iter().map(Change::Withdraw).collect();
+        self.decide(changes, Into::into).await
+    }
+
+    /// Delivers what the mailbox has.
+    fn deliver(&mut self) -> Result<(), Status> {
+        let taken = self.mailbox.take(STATES);
+        if taken.is_empty() && self.mailbox.closed().is_some() {
+            return Err(self.closed());
+        }
+        self.report(taken.into_iter().map(|(number, _, state)| states::state(number, state)).collect());
+        Ok(())
+    }
+
+    /// Reports the state of everything that the client has. What the mailbox has received before is obsolete then,
+    /// except for what has ended.
+    async fn report_all(&mut self) -> Result<(), Status> {
+        let mut reported: Vec<(u64, Revision)> = Vec::new();
+        let mut last = 0;
+        loop {
+            let client = self.id.clone();
+            let read = self.namespace.read(move |table| (states_after(table, &client, last, STATES), table.revision()));
+            let (found, revision) = in_time(read).await?;
+            let Some((number, _)) = found.last() else { break };
+            last = *number;
+            reported.push((last, revision));
+            self.report(found.into_iter().map(|(number, state)| states::state(number, state)).collect());
+            self.outbox.has_room().await;
+        }
+        let is_news = |number: u64, revision: Revision, state: &ItemState| {
+            let at = reported.partition_point(|(last, _)| *last < number);
+            let seen = reported.get(at).map(|(_, seen)| *seen);
+            matches!(state, ItemState::Ended { .. }) || seen.is_none_or(|seen| revision > seen)
+        };
+        let news = self.mailbox.take(usize::MAX).into_iter();
+        let news: Vec<_> = news.filter(|(number, revision, state)| is_news(*number, *revision, state)).collect();
+        for part in news.chunks(STATES) {
+            self.report(part.iter().map(|(number, _, state)| states::state(*number, state.clone())).collect());
+        }
+        Ok(())
+    }
+
+    /// Pauses a session, once its declaration was decided.
+    async fn pause(&self, number: u64) -> Result<(), Status> {
+        if let Some(session) = self.session(number).await? {
+            self.namespace.pause(&session);
+        }
+        Ok(())
+    }
+
+    async fn resume(&mut self, number: u64) -> Result<(), Status> {
+        match self.session(number).await? {
+            Some(session) => self.namespace.resume(&session).map_err(|rejection| self.fail(rejection)),
+            None => Ok(()),
+        }
+    }
+
+    /// The id of the session with this number, if it is open.
+    async fn session(&self, number: u64) -> Result<Option<Text>, Status> {
+        let client = self.id.clone();
+        let read = self.namespace.read(move |table| match table.client(&client)?.items.get(&number)? {
+            Item::Session(id) => Some(id.clone()),
+            Item::Claim(_) | Item::Membership(_) => None,
+        });
+        in_time(read).await
+    }
+
+    fn report_absent(&self, absent: Vec<(u64, Absence)>) {
+        let state = |(number, absence)| match absence {
+            Absence::Rejected(rejection) => {
+                self.stream_caller.caller().note_rejection(&rejection);
+                let refusal = Box::new(self.refusal(&rejected(rejection)));
+                v1::State { number, kind: Some(State::Rejected(refusal)) }
+            }
+            absence => states::absent(number, absence),
+        };
+        self.report(absent.into_iter().map(state).collect());
+    }
+
+    fn report(&self, mut states: Vec<v1::State>) {
+        while !states.is_empty() {
+            let rest = states.split_off(states.len().min(STATES));
+            self.send(Response::States(v1::States { states }));
+            states = rest;
+        }
+    }
+
+    fn send(&self, kind: Response) {
+        self.outbox.message(&v1::ConnectResponse { kind: Some(kind) });
+    }
+
+    fn refusal(&self, status: &Status) -> v1::Refusal {
+        status::counted(status, self.stream_caller.caller().refusals())
+    }
+
+    /// Why the mailbox was closed.
+    fn closed(&mut self) -> Status {
+        self.end = StreamEnd::Closed;
+        match self.mailbox.closed() {
+            Some(Closed::Superseded) => rejected(Rejection::ClientSuperseded(self.id.clone())),
+            Some(Closed::Reloaded) | None => not_now("the state was reloaded: connect again"),
+        }
+    }
+
+    /// The stream ends, and not by the client.
+    fn fail(&mut self, rejection: Rejection) -> Status {
+        self.end = StreamEnd::Closed;
+        rejected(rejection)
+    }
+
+    fn misused(&mut self, field: &str, bound: &str) -> Status {
+        self.end = StreamEnd::Closed;
+        invalid(field, bound)
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        // A client that leaves a server which is going away does not disconnect.
+        let is_leaving = self.api.draining().is_cancelled();
+        let end = if is_leaving { StreamEnd::Closed } else { self.end };
+        self.namespace.disconnect_client(&self.id, self.epoch, &self.mailbox, end);
+    }
+}
+
+/// Waits until this moment, if there is one.
+async fn reached(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
