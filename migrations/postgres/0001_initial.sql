@@ -1,4 +1,5 @@
--- Tenure's tables. Numbers are the keys; names are only data, compared byte by byte by the servers.
+-- Tenure's tables. Numbers are the keys, except that clients are known by their ids; names are only data, compared byte by
+-- byte by the servers.
 
 -- The head of each namespace. Its revision is raised by compare-and-set together with each batch of the log.
 CREATE TABLE IF NOT EXISTS namespaces (
@@ -32,6 +33,17 @@ CREATE TABLE IF NOT EXISTS servers (
     dead boolean NOT NULL
 );
 
+-- The clients at rows_revision: programs that declare what they want to have.
+CREATE TABLE IF NOT EXISTS clients (
+    namespace text NOT NULL,
+    id text NOT NULL,       -- the text that the program has drawn
+    epoch bigint NOT NULL,  -- increases with every stream that it opens
+    home bigint NOT NULL,   -- the server that it is connected to, or was last: the home of its sessions
+    identity text,          -- as whom it was authenticated; null: that was not required
+    last bigint NOT NULL,   -- the highest number that it has declared something by
+    PRIMARY KEY (namespace, id)
+);
+
 -- The open sessions at rows_revision. The view "current_sessions" adds what came after.
 CREATE TABLE IF NOT EXISTS sessions (
     namespace text NOT NULL,
@@ -40,9 +52,10 @@ CREATE TABLE IF NOT EXISTS sessions (
     owner text NOT NULL,
     identity text,                         -- the authenticated identity that opened it; null: none was required
     client text,                           -- the program that opened it; null: programs are not compared
+    declared bigint NOT NULL DEFAULT 0,    -- the number by which its client has declared it; 0: it was opened by a call
     ttl_ms bigint NOT NULL,
     disconnect_grace_ms bigint,            -- how long it outlives its stream; null: until its TTL has passed
-    home bigint NOT NULL,                  -- the server that takes its renewals
+    home bigint NOT NULL,                  -- the server that takes its renewals; if it was declared, "clients" has that
     attachment bigint NOT NULL DEFAULT 0,  -- how often its client has asked for it to be attached; 0: that is not counted
     metadata text NOT NULL,                -- a JSON object
     PRIMARY KEY (namespace, opened)
@@ -52,26 +65,27 @@ CREATE TABLE IF NOT EXISTS sessions (
 -- after.
 CREATE TABLE IF NOT EXISTS claims (
     namespace text NOT NULL,
-    id bigint NOT NULL,        -- the event that created it
-    position bigint NOT NULL,  -- of the name among the claim's names, from 0
+    id bigint NOT NULL,                  -- the event that created it
+    position bigint NOT NULL,            -- of the name among the claim's names, from 0
     name text NOT NULL,
-    state text NOT NULL,       -- waiting, held or lingering
-    token bigint,              -- the fencing token, once granted,
-    granted_at_ms bigint,      -- and when, by the clock of the server that appended the grant, in ms since 1970; null: not known
+    state text NOT NULL,                 -- waiting, held or lingering
+    token bigint,                        -- the fencing token, once granted,
+    granted_at_ms bigint,                -- and when, by the clock of the server that appended the grant, in ms since 1970; null: not known
     session text NOT NULL,
-    opened bigint NOT NULL,    -- the event that opened the session
+    opened bigint NOT NULL,              -- the event that opened the session
+    declared bigint NOT NULL DEFAULT 0,  -- the number by which its client has declared it; 0: it was requested by a call
     owner text NOT NULL,
     priority bigint NOT NULL,
     min_hold_ms bigint NOT NULL,
-    home bigint,               -- while lingering: the server that counts the minimum hold
-    mode text NOT NULL,        -- exclusive, shared or permits
-    permits bigint,            -- how many permits,
-    permit_limit bigint,       -- and out of how many
-    transfer_to bigint,        -- the waiting claim that the holder was asked to hand over to, if it was named
-    transfer_started bigint,   -- the event that asked the holder to hand over, if it was
-    drain_ms bigint,           -- for how long it may then go on
-    waiting_server bigint,     -- the server that has the call that waits for it; null: the home of its session looks after it
-    metadata text NOT NULL,    -- a JSON object
+    home bigint,                         -- while lingering: the server that counts the minimum hold
+    mode text NOT NULL,                  -- exclusive, shared or permits
+    permits bigint,                      -- how many permits,
+    permit_limit bigint,                 -- and out of how many
+    transfer_to bigint,                  -- the waiting claim that the holder was asked to hand over to, if it was named
+    transfer_started bigint,             -- the event that asked the holder to hand over, if it was
+    drain_ms bigint,                     -- for how long it may then go on
+    waiting_server bigint,               -- the server that has the call that waits for it; null: the home of its session looks after it
+    metadata text NOT NULL,              -- a JSON object
     PRIMARY KEY (namespace, id, position)
 );
 
@@ -105,13 +119,14 @@ CREATE TABLE IF NOT EXISTS member_groups (
 -- The members of those groups at rows_revision. The view "current_members" adds what came after.
 CREATE TABLE IF NOT EXISTS group_members (
     namespace text NOT NULL,
-    group_id bigint NOT NULL,  -- the event that created the group
-    number bigint NOT NULL,    -- the event by which it joined
+    group_id bigint NOT NULL,            -- the event that created the group
+    number bigint NOT NULL,              -- the event by which it joined
     session text NOT NULL,
-    opened bigint NOT NULL,    -- the event that opened the session
+    opened bigint NOT NULL,              -- the event that opened the session
+    declared bigint NOT NULL DEFAULT 0,  -- the number by which its client has declared it; 0: it joined by a call
     owner text NOT NULL,
-    metadata text NOT NULL,    -- a JSON object
-    assignment text,           -- what the leader assigned to it last, if anything
+    metadata text NOT NULL,              -- a JSON object
+    assignment text,                     -- what the leader assigned to it last, if anything
     PRIMARY KEY (namespace, group_id, number)
 );
 

@@ -1,4 +1,5 @@
--- Tenure's tables. Numbers are the keys; names are only data, compared byte by byte by the servers.
+-- Tenure's tables. Numbers are the keys, except that clients are known by their ids; names are only data, compared byte by
+-- byte by the servers.
 
 -- The head of each namespace. Its revision is raised by compare-and-set together with each batch of the log.
 CREATE TABLE IF NOT EXISTS namespaces (
@@ -32,6 +33,17 @@ CREATE TABLE IF NOT EXISTS servers (
     dead INTEGER NOT NULL
 ) STRICT;
 
+-- The clients at rows_revision: programs that declare what they want to have.
+CREATE TABLE IF NOT EXISTS clients (
+    namespace TEXT NOT NULL,
+    id TEXT NOT NULL,        -- the text that the program has drawn
+    epoch INTEGER NOT NULL,  -- increases with every stream that it opens
+    home INTEGER NOT NULL,   -- the server that it is connected to, or was last: the home of its sessions
+    identity TEXT,           -- as whom it was authenticated; null: that was not required
+    last INTEGER NOT NULL,   -- the highest number that it has declared something by
+    PRIMARY KEY (namespace, id)
+) STRICT, WITHOUT ROWID;
+
 -- The open sessions at rows_revision. The view "current_sessions" adds what came after.
 CREATE TABLE IF NOT EXISTS sessions (
     namespace TEXT NOT NULL,
@@ -40,9 +52,10 @@ CREATE TABLE IF NOT EXISTS sessions (
     owner TEXT NOT NULL,
     identity TEXT,                          -- the authenticated identity that opened it; null: none was required
     client TEXT,                            -- the program that opened it; null: programs are not compared
+    declared INTEGER NOT NULL DEFAULT 0,    -- the number by which its client has declared it; 0: it was opened by a call
     ttl_ms INTEGER NOT NULL,
     disconnect_grace_ms INTEGER,            -- how long it outlives its stream; null: until its TTL has passed
-    home INTEGER NOT NULL,                  -- the server that takes its renewals
+    home INTEGER NOT NULL,                  -- the server that takes its renewals; if it was declared, "clients" has that
     attachment INTEGER NOT NULL DEFAULT 0,  -- how often its client has asked for it to be attached; 0: that is not counted
     metadata TEXT NOT NULL,                 -- a JSON object
     PRIMARY KEY (namespace, opened)
@@ -52,26 +65,27 @@ CREATE TABLE IF NOT EXISTS sessions (
 -- after.
 CREATE TABLE IF NOT EXISTS claims (
     namespace TEXT NOT NULL,
-    id INTEGER NOT NULL,        -- the event that created it
-    position INTEGER NOT NULL,  -- of the name among the claim's names, from 0
+    id INTEGER NOT NULL,                  -- the event that created it
+    position INTEGER NOT NULL,            -- of the name among the claim's names, from 0
     name TEXT NOT NULL,
-    state TEXT NOT NULL,        -- waiting, held or lingering
-    token INTEGER,              -- the fencing token, once granted,
-    granted_at_ms INTEGER,      -- and when, by the clock of the server that appended the grant, in ms since 1970; null: not known
+    state TEXT NOT NULL,                  -- waiting, held or lingering
+    token INTEGER,                        -- the fencing token, once granted,
+    granted_at_ms INTEGER,                -- and when, by the clock of the server that appended the grant, in ms since 1970; null: not known
     session TEXT NOT NULL,
-    opened INTEGER NOT NULL,    -- the event that opened the session
+    opened INTEGER NOT NULL,              -- the event that opened the session
+    declared INTEGER NOT NULL DEFAULT 0,  -- the number by which its client has declared it; 0: it was requested by a call
     owner TEXT NOT NULL,
     priority INTEGER NOT NULL,
     min_hold_ms INTEGER NOT NULL,
-    home INTEGER,               -- while lingering: the server that counts the minimum hold
-    mode TEXT NOT NULL,         -- exclusive, shared or permits
-    permits INTEGER,            -- how many permits,
-    permit_limit INTEGER,       -- and out of how many
-    transfer_to INTEGER,        -- the waiting claim that the holder was asked to hand over to, if it was named
-    transfer_started INTEGER,   -- the event that asked the holder to hand over, if it was
-    drain_ms INTEGER,           -- for how long it may then go on
-    waiting_server INTEGER,     -- the server that has the call that waits for it; null: the home of its session looks after it
-    metadata TEXT NOT NULL,     -- a JSON object
+    home INTEGER,                         -- while lingering: the server that counts the minimum hold
+    mode TEXT NOT NULL,                   -- exclusive, shared or permits
+    permits INTEGER,                      -- how many permits,
+    permit_limit INTEGER,                 -- and out of how many
+    transfer_to INTEGER,                  -- the waiting claim that the holder was asked to hand over to, if it was named
+    transfer_started INTEGER,             -- the event that asked the holder to hand over, if it was
+    drain_ms INTEGER,                     -- for how long it may then go on
+    waiting_server INTEGER,               -- the server that has the call that waits for it; null: the home of its session looks after it
+    metadata TEXT NOT NULL,               -- a JSON object
     PRIMARY KEY (namespace, id, position)
 ) STRICT, WITHOUT ROWID;
 
@@ -105,13 +119,14 @@ CREATE TABLE IF NOT EXISTS member_groups (
 -- The members of those groups at rows_revision. The view "current_members" adds what came after.
 CREATE TABLE IF NOT EXISTS group_members (
     namespace TEXT NOT NULL,
-    group_id INTEGER NOT NULL,  -- the event that created the group
-    number INTEGER NOT NULL,    -- the event by which it joined
+    group_id INTEGER NOT NULL,            -- the event that created the group
+    number INTEGER NOT NULL,              -- the event by which it joined
     session TEXT NOT NULL,
-    opened INTEGER NOT NULL,    -- the event that opened the session
+    opened INTEGER NOT NULL,              -- the event that opened the session
+    declared INTEGER NOT NULL DEFAULT 0,  -- the number by which its client has declared it; 0: it joined by a call
     owner TEXT NOT NULL,
-    metadata TEXT NOT NULL,     -- a JSON object
-    assignment TEXT,            -- what the leader assigned to it last, if anything
+    metadata TEXT NOT NULL,               -- a JSON object
+    assignment TEXT,                      -- what the leader assigned to it last, if anything
     PRIMARY KEY (namespace, group_id, number)
 ) STRICT, WITHOUT ROWID;
 

@@ -18,6 +18,8 @@ use crate::sequencer::Namespace;
 
 /// The rule that only the identity that opened a session may use it.
 pub(super) const SESSION_OWNER: &str = "session-owner";
+/// The rule that only the identity that a client has connected as may connect it again.
+pub(super) const CLIENT_OWNER: &str = "client-owner";
 
 /// The caller of a request, with its rights and limits.
 #[derive(Clone)]
@@ -276,10 +278,17 @@ impl Caller {
         done.inspect_err(|status| status::count(status, self.refusals()))
     }
 
-    /// Writes to the audit log that a command of a stream was rejected due to a session of another identity, if it was.
+    /// Writes to the audit log that a command of a stream was rejected due to a session or client of another identity,
+    /// if it was.
     pub(crate) fn note_rejection(&self, rejection: &Rejection) {
-        if let Rejection::SessionOfAnother(session) = rejection {
-            self.note_refused(SESSION_OWNER, || Act::new("tenure.v1.ClientService/Stream").by(session));
+        match rejection {
+            Rejection::SessionOfAnother(session) => {
+                self.note_refused(SESSION_OWNER, || Act::new("tenure.v1.ClientService/Stream").by(session));
+            }
+            Rejection::ClientOfAnother(_) => {
+                self.note_refused(CLIENT_OWNER, || Act::new("tenure.v1.ClientService/Connect"));
+            }
+            _ => {}
         }
     }
 

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
-use super::authorize::SESSION_OWNER;
+use super::authorize::{CLIENT_OWNER, SESSION_OWNER};
 use crate::auth::{RateLimited, Refusals, Unidentified};
 use crate::telemetry::log_throttle::LogThrottle;
 
@@ -135,6 +135,10 @@ pub(crate) fn rejected(rejection: Rejection) -> Status {
         Rejection::SessionOfAnother(session) => {
             (Reason::PermissionDenied, vec![fact("rule", SESSION_OWNER), fact("session_id", session)])
         }
+        Rejection::ClientSuperseded(client) => (Reason::ClientSuperseded, vec![fact("client_id", client)]),
+        Rejection::ClientOfAnother(client) => {
+            (Reason::PermissionDenied, vec![fact("rule", CLIENT_OWNER), fact("client_id", client)])
+        }
         Rejection::LateAttachment { session, attachment } => {
             (Reason::LateAttachment, vec![fact("session_id", session), fact("attachment", attachment)])
         }
@@ -186,6 +190,9 @@ pub(crate) fn rejected(rejection: Rejection) -> Status {
         }
         Rejection::NotMember { group, session } => {
             (Reason::NotMember, vec![fact("group", group), fact("session_id", session)])
+        }
+        Rejection::MembershipOverlap { group, session } => {
+            (Reason::MembershipOverlap, vec![fact("group", group), fact("session_id", session)])
         }
         Rejection::LimitReached { limit, bound } => {
             (Reason::LimitReached, vec![fact("limit", limit), fact("bound", bound)])

@@ -123,6 +123,8 @@ impl Assembly {
             | Event::SessionOpened(_)
             | Event::SessionAttached { .. }
             | Event::SessionEnded { .. }
+            | Event::ClientConnected { .. }
+            | Event::ClientEnded { .. }
             | Event::ServerAdopted { .. }
             | Event::ClaimAwaited { .. }
             | Event::AcquireCancelled { .. }

@@ -40,9 +40,11 @@ fn logged(recorded: &Recorded) -> Kind {
 /// The short form of an event, if it has one.
 fn short(recorded: &Recorded) -> Option<Kind> {
     Some(match &recorded.event {
-        Event::ClaimQueued(spec) => Kind::Queued(claimed(spec)),
-        Event::ClaimGranted { claim, spec } if *claim == recorded.revision => Kind::Granted(claimed(spec)),
-        Event::ClaimGranted { claim, .. } => Kind::GrantedWaiter(claim.0),
+        Event::ClaimQueued(spec) if spec.declared == 0 => Kind::Queued(claimed(spec)),
+        Event::ClaimGranted { claim, spec } if *claim == recorded.revision && spec.declared == 0 => {
+            Kind::Granted(claimed(spec))
+        }
+        Event::ClaimGranted { claim, .. } if *claim != recorded.revision => Kind::GrantedWaiter(claim.0),
         Event::ClaimEnded { claim, token, reason, eviction: None, still_held, longest_pause, .. } => {
             Kind::Ended(proto::Ended {
                 claim: claim.0,
@@ -202,6 +204,7 @@ impl Before<'_> {
             metadata: labels(claimed),
             min_hold: Duration::from_millis(claimed.min_hold_ms),
             waiting_server: claimed.waiting_server.map(ServerId),
+            declared: 0,
         }))
     }
 

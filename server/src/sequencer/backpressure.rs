@@ -5,7 +5,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tenure_core::{Acquire, Command, GroupCommand, metadata_bytes};
+use tenure_core::{
+    Acquire, Change, Command, Declaration, DeclaredClaim, DeclaredMembership, DeclaredSession, GroupCommand,
+    metadata_bytes,
+};
 
 use crate::limits;
 
@@ -63,7 +66,7 @@ impl Backpressure {
     }
 }
 
-/// Bytes of the texts of a command: what it attaches, and its names.
+/// Bytes of the texts of a command: what it attaches, and its names. Of a client's command: of all that it carries.
 pub(super) fn text_bytes(command: &Command) -> usize {
     let (names, metadata, opening) = match command {
         Command::Group(command) => return command.bytes(),
@@ -71,6 +74,13 @@ pub(super) fn text_bytes(command: &Command) -> usize {
         Command::CancelAcquire { names, .. } => (Some(names), None, None),
         Command::UpdateClaim { metadata, .. } => (None, Some(metadata), None),
         Command::OpenSession { opening, .. } => (None, None, Some(opening)),
+        Command::Connect(hello) => {
+            return size_of_val(&hello.known[..]) + hello.declared.iter().map(declaration_bytes).sum::<usize>();
+        }
+        Command::Change { changes, .. } => {
+            let declared = changes.iter().filter_map(declaration).map(declaration_bytes);
+            return size_of_val(&changes[..]) + declared.sum::<usize>();
+        }
         _ => (None, None, None),
     };
     let names: usize = names.into_iter().flat_map(|names| names.iter()).map(|name| name.len()).sum();
@@ -78,16 +88,63 @@ pub(super) fn text_bytes(command: &Command) -> usize {
     names + attached.map(metadata_bytes).sum::<usize>()
 }
 
+/// What a change declares.
+fn declaration(change: &Change) -> Option<&Declaration> {
+    match change {
+        Change::Declare(declaration) => Some(declaration),
+        Change::Withdraw(_) => None,
+    }
+}
+
+/// Bytes of a declaration, as a part of its command.
+fn declaration_bytes(Declaration { opening, claims, memberships, .. }: &Declaration) -> usize {
+    let session = opening
+        .iter()
+        .map(|DeclaredSession { id, opening }| id.len() + opening.owner.len() + metadata_bytes(&opening.metadata));
+    let claim = |DeclaredClaim { names, metadata, .. }: &DeclaredClaim| {
+        names.iter().map(|name| name.len()).sum::<usize>() + metadata_bytes(metadata)
+    };
+    let membership =
+        |DeclaredMembership { group, metadata, .. }: &DeclaredMembership| group.len() + metadata_bytes(metadata);
+    let texts = session.chain(claims.iter().map(claim)).chain(memberships.iter().map(membership));
+    size_of::<Declaration>() + size_of_val(&claims[..]) + size_of_val(&memberships[..]) + texts.sum::<usize>()
+}
+
 /// Whether the command leads to further work: a hold to end, a session to renew.
 fn makes_work(command: &Command) -> bool {
-    matches!(command, Command::Acquire { .. } | Command::OpenSession { .. } | Command::Group(GroupCommand::Join { .. }))
+    match command {
+        Command::Acquire(_) | Command::OpenSession { .. } | Command::Group(GroupCommand::Join { .. }) => true,
+        Command::Connect(hello) => !hello.declared.is_empty(),
+        Command::Change { changes, .. } => changes.iter().any(|change| declaration(change).is_some()),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use tenure_core::testing::{Build, close, label, open};
+    use tenure_core::testing::{Build, HOME, claim_spec, close, label, open};
+    use tenure_core::{AskedMode, ClaimSpec};
 
     use super::*;
+
+    fn declare(name: &str) -> Change {
+        let ClaimSpec { names, metadata, min_hold, .. } = claim_spec("ann", 1, name);
+        let (mode, queue, priority) = (AskedMode::Exclusive, false, 0);
+        let claim = DeclaredClaim { number: 2, names, mode, queue, priority, metadata, min_hold };
+        Change::Declare(Declaration { session: 1, opening: None, claims: vec![claim], memberships: Vec::new() })
+    }
+
+    fn change(changes: Vec<Change>) -> Command {
+        Command::Change { client: "client".into(), epoch: 1, home: HOME, changes }
+    }
+
+    #[test]
+    fn changes_count_all_that_they_carry() {
+        let bytes = |changes: Vec<Change>| text_bytes(&change(changes));
+        assert!(bytes(vec![declare("a")]) > bytes(vec![Change::Withdraw(1)]));
+        assert_eq!(bytes(vec![declare("abcd")]), bytes(vec![declare("a")]) + 3);
+        assert_eq!(bytes(vec![Change::Withdraw(1), Change::Withdraw(2)]), 2 * bytes(vec![Change::Withdraw(1)]));
+    }
 
     #[test]
     fn full_queue_admits_only_commands_that_end_something() {
@@ -99,7 +156,9 @@ mod tests {
             assert!(backpressure.admits(&open));
             backpressure.add(load);
             assert!(!backpressure.admits(&open));
+            assert!(!backpressure.admits(&change(vec![Change::Withdraw(1), declare("a")])));
             assert!(backpressure.admits(&close("ann")));
+            assert!(backpressure.admits(&change(vec![Change::Withdraw(1)])));
             backpressure.remove(load);
             assert!(backpressure.admits(&open) && backpressure.commands() == 0);
         }

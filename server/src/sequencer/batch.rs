@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use opentelemetry::Context;
 use opentelemetry::trace::FutureExt;
-use tenure_core::{Command, Event, Outcome, Recorded, Rejection, Request, Revision};
+use tenure_core::{Command, Event, Outcome, Recorded, Rejection, Request, Revision, Text};
 use tokio::time::{Instant, sleep_until};
 
 use super::passing::{Taken, record_pauses};
@@ -88,6 +88,8 @@ impl Sequencer {
             match appended {
                 Ok(()) => {
                     self.replica.table.commit();
+                    let (rows, at) = (&mut self.replica.rows, batch.revision());
+                    declarers(&work, &decisions).for_each(|client| rows.declared(client, at));
                     let pending = self.replica.committed(batch.clone(), registrations(&work, &decisions));
                     self.passing.settled();
                     record_places(&mut work, &decisions);
@@ -386,6 +388,15 @@ pub(super) fn registrations(work: &Work, decisions: &[Decision]) -> impl Iterato
             }
             _ => None,
         }
+    })
+}
+
+/// The clients that may have used numbers. Events do not show them once a session has ended.
+fn declarers<'w>(work: &'w Work, decisions: &[Decision]) -> impl Iterator<Item = &'w Text> {
+    let accepted = work.requests.iter().zip(decisions).filter(|(_, decision)| decision.outcome.is_ok());
+    accepted.filter_map(|((request, _), _)| match &request.command {
+        Command::Change { client, .. } => Some(client),
+        _ => None,
     })
 }
 

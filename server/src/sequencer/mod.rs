@@ -104,7 +104,8 @@ impl Message {
 
     /// Whether it precedes new requests: a session without a stream is not renewed.
     fn is_urgent(&self) -> bool {
-        matches!(self, Self::Decide { request, .. } if matches!(request.command, Command::AttachSession { .. }))
+        let attaches = |command: &Command| matches!(command, Command::AttachSession { .. } | Command::Connect(_));
+        matches!(self, Self::Decide { request, .. } if attaches(&request.command))
     }
 }
 

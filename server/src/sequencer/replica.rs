@@ -10,10 +10,10 @@ use tokio::time::Instant;
 use super::grant_times::{GrantTimes, View};
 use super::local::SharedLocalState;
 use super::namespace::Namespace;
-use super::rows::RowsBehind;
+use super::rows::{RowsBehind, declarer};
 use super::tally::Tally;
 use super::waiters::{PendingGrant, Registration};
-use crate::store::{Batch, Head, RowChanges, Store, StoreError};
+use crate::store::{Batch, Head, RowChanges, Rows, Store, StoreError};
 use crate::watch::Hub;
 
 /// Number of events read at a time when following the log.
@@ -92,10 +92,17 @@ impl Replica {
 
     /// Applies a committed batch that this table does not include yet.
     pub(super) fn apply(&mut self, batch: Arc<Batch>) {
-        for recorded in &batch.events {
-            self.table.apply(recorded);
-        }
+        batch.events.iter().for_each(|recorded| self.apply_event(recorded));
         self.committed(batch, iter::empty());
+    }
+
+    /// Applies a committed event of a batch that is published later.
+    pub(super) fn apply_event(&mut self, recorded: &Recorded) {
+        // Later events may end the session that shows whose number it is.
+        if let Some(client) = declarer(recorded, &self.table) {
+            self.rows.declared(client, recorded.revision);
+        }
+        self.table.apply(recorded);
     }
 
     /// Publishes a committed batch that this table now includes, and registers its callers.
@@ -159,8 +166,10 @@ impl Replica {
         let mut rows = self.store.load(&self.name).await?;
         let granted = std::mem::take(&mut rows.granted);
         let (revision, is_large) = (rows.revision, rows.claims.len() + rows.sessions.len() > LARGE);
-        let restore =
-            move || Table::restore(rows.revision, rows.lost, rows.sessions, rows.claims, rows.settings, rows.groups);
+        let restore = move || {
+            let Rows { revision, lost, clients, sessions, claims, settings, groups, .. } = rows;
+            Table::restore(revision, lost, clients, sessions, claims, settings, groups)
+        };
         let mut restored = if is_large {
             let restored = tokio::task::spawn_blocking(restore).await;
             restored.map_err(|error| StoreError::Unavailable(error.to_string()))?

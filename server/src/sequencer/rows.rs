@@ -1,7 +1,9 @@
 //! Rows behind the log: tracks which rows have yet to be written, so that loading reads the rows and the log after
 //! them.
 
-use tenure_core::{ClaimState, Event, Recorded, Revision, Session, Table, Text};
+use std::collections::HashMap;
+
+use tenure_core::{ClaimState, Client, Event, GroupChange, Recorded, Revision, Session, Table, Text};
 
 use crate::store::RowChanges;
 
@@ -10,6 +12,8 @@ use crate::store::RowChanges;
 pub(super) struct RowsBehind {
     /// The revision up to which the rows cover the log.
     saved: Revision,
+    /// Clients (by id) and the revision at which each was last touched.
+    clients: HashMap<Text, Revision>,
     /// Sessions (by opening revision) and the revision at which each was touched.
     sessions: Vec<(Revision, Revision)>,
     /// Claims (by id) and the revision at which each was touched.
@@ -39,6 +43,10 @@ impl RowsBehind {
     pub(super) fn saved(&mut self, revision: Revision) {
         if revision > self.saved {
             self.saved = revision;
+            self.clients.retain(|_, at| *at > revision);
+            if self.clients.len() < self.clients.capacity() / 4 {
+                self.clients.shrink_to(self.clients.len() * 2);
+            }
             retain_after(revision, &mut self.sessions);
             retain_after(revision, &mut self.claims);
             self.settings = self.settings.filter(|at| *at > revision);
@@ -46,7 +54,16 @@ impl RowsBehind {
         }
     }
 
-    /// Records what committed events touch. `table` shows the state after them.
+    /// Records that a client may have used numbers up to this revision.
+    pub(super) fn declared(&mut self, client: &Text, at: Revision) {
+        match self.clients.get_mut(client) {
+            Some(touched) => *touched = at,
+            None => drop(self.clients.insert(client.clone(), at)),
+        }
+    }
+
+    /// Records what committed events touch, except for the numbers that clients use: see [`Self::declared`]. `table`
+    /// shows the state after them.
     pub(super) fn touched(&mut self, events: &[Recorded], table: &Table) {
         for Recorded { revision, event } in events {
             let at = *revision;
@@ -66,8 +83,12 @@ impl RowsBehind {
                 Event::ClaimTransferred { from, claim, .. } => self.claims.extend([(*from, at), (*claim, at)]),
                 Event::LockConfigured { .. } => self.settings = Some(at),
                 Event::Group { id, group, .. } => self.touch_group(*id, group, at),
+                // The sessions of a client have no home of their own.
+                Event::ClientConnected { client, .. } | Event::ClientEnded { client } => self.declared(client, at),
                 Event::ServerAdopted { by, .. } => {
-                    let adopted = |session: &&Session| session.spec.home == *by;
+                    let clients = table.clients().filter(|client| client.home == *by);
+                    clients.for_each(|client| self.declared(&client.id, at));
+                    let adopted = |session: &&Session| session.spec.home == *by && session.spec.declared == 0;
                     let sessions = table.sessions_after(Revision(0)).filter(adopted);
                     self.sessions.extend(sessions.map(|session| (session.opened, at)));
                     let adopted = table.claims().filter(|claim| match claim.state {
@@ -89,6 +110,14 @@ impl RowsBehind {
     pub(super) fn changes(&self, table: &Table) -> RowChanges {
         let (from, to, lost) = (self.saved, table.revision(), table.lost());
         let mut changes = RowChanges { from, to, lost, ..RowChanges::default() };
+        let mut clients: Vec<&Text> = self.clients.keys().collect();
+        clients.sort_unstable();
+        for id in clients {
+            match table.client(id) {
+                Some(client) => changes.clients.push(without_items(client)),
+                None => changes.ended_clients.push(id.clone()),
+            }
+        }
         for opened in distinct(self.sessions.iter().map(|(opened, _)| *opened)) {
             match table.session_opened_at(opened) {
                 Some(session) => {
@@ -127,6 +156,24 @@ impl RowsBehind {
             _ => self.groups.push(((id, name.clone()), at)),
         }
     }
+}
+
+/// The client that uses a number by this event. `table` shows the state before it.
+pub(super) fn declarer<'t>(recorded: &'t Recorded, table: &'t Table) -> Option<&'t Text> {
+    let (session, number) = match &recorded.event {
+        Event::SessionOpened(spec) => return spec.declared_by(),
+        Event::ClaimQueued(spec) => (&spec.session, spec.declared),
+        Event::ClaimGranted { claim, spec } if *claim == recorded.revision => (&spec.session, spec.declared),
+        Event::Group { change: GroupChange::Joined { spec, .. }, .. } => (&spec.session, spec.declared),
+        _ => return None,
+    };
+    if number == 0 { None } else { table.session(session)?.spec.declared_by() }
+}
+
+/// What the rows have of a client.
+fn without_items(client: &Client) -> Client {
+    let Client { id, epoch, home, identity, last, .. } = client;
+    Client { last: *last, ..Client::new(id.clone(), *epoch, *home, identity.clone()) }
 }
 
 /// Keeps what was touched after a revision, and frees memory from a time when there was much more.

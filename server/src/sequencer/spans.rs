@@ -117,10 +117,24 @@ fn subject(command: &Command) -> Vec<KeyValue> {
     if let Some(session) = command.session() {
         subject.push(KeyValue::new("tenure.session.id", session.to_string()));
     }
+    if let Some(client) = client(command) {
+        subject.push(KeyValue::new("tenure.client.id", client.to_string()));
+    }
     if let Command::OpenSession { opening, .. } | Command::Acquire(Acquire { opening: Some(opening), .. }) = command {
         subject.push(KeyValue::new("tenure.session.owner", opening.owner.to_string()));
     }
     subject
+}
+
+/// The client of a command of one.
+fn client(command: &Command) -> Option<&Text> {
+    match command {
+        Command::Connect(hello) => Some(&hello.client),
+        Command::Change { client, .. } | Command::AbandonClient { client, .. } | Command::EndClient { client, .. } => {
+            Some(client)
+        }
+        _ => None,
+    }
 }
 
 /// Names within the bound. The last element counts those left out, if any.

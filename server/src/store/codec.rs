@@ -114,7 +114,7 @@ pub(crate) fn decode_metadata(json: &str) -> Result<Metadata, CodecError> {
 }
 
 /// Encodes keys as a JSON array.
-pub(crate) fn encode_keys(keys: &[u64]) -> String {
+pub(crate) fn encode_keys<K: Clone + Into<Value>>(keys: &[K]) -> String {
     Value::from(keys).to_string()
 }
 

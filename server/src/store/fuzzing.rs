@@ -7,18 +7,19 @@ use serde_json::Value;
 use tenure_core::{Group, Revision};
 
 use super::Rows;
-use super::sql::rows::{self, CLAIMS, GROUPS, MEMBERS, SESSIONS, SETTINGS, labels};
+use super::sql::rows::{self, CLAIMS, CLIENTS, GROUPS, MEMBERS, SESSIONS, SETTINGS, labels};
 use super::sql::{Arg, DriverError, Each, Table, page};
 
-/// The rows of sessions, claims, settings, groups and members, each in the JSON form that SQLite returns.
+/// The rows of clients, sessions, claims, settings, groups and members, each in the JSON form that SQLite returns.
 #[must_use]
-pub fn pages(rows: &Rows) -> [String; 5] {
+pub fn pages(rows: &Rows) -> [String; 6] {
     let sessions = labels(rows.sessions.iter().map(|session| &session.spec.metadata));
     let claims = labels(rows.claims.iter().map(|claim| &claim.spec.metadata));
     let mut granted = rows.granted.iter().copied().peekable();
     let members = rows.groups.iter().flat_map(|group| group.members.values());
     let members = labels(members.map(|member| &member.spec.metadata));
     [
+        page(&CLIENTS, &rows::client_cells("", &rows.clients)),
         page(&SESSIONS, &rows::session_cells("", &rows.sessions, &sessions)),
         page(&CLAIMS, &rows::claim_cells("", &rows.claims, &claims, &mut granted)),
         page(&SETTINGS, &rows::settings_cells("", &rows.settings)),
@@ -31,9 +32,10 @@ pub fn pages(rows: &Rows) -> [String; 5] {
 ///
 /// # Errors
 /// If one of them is not a page, or has a row that its table cannot have.
-pub fn read([sessions, claims, settings, groups, members]: [&str; 5]) -> Result<Rows, String> {
+pub fn read([clients, sessions, claims, settings, groups, members]: [&str; 6]) -> Result<Rows, String> {
     let mut read = Rows::default();
     let mut grouped: BTreeMap<Revision, Group> = BTreeMap::new();
+    each(clients, &mut |row| rows::client(row).map(|client| read.clients.push(client)))?;
     each(sessions, &mut |row| rows::session(row).map(|session| read.sessions.push(session)))?;
     each(claims, &mut |row| rows::add_claim(&mut read.claims, &mut read.granted, &read.sessions, row))?;
     each(settings, &mut |row| rows::settings(row).map(|settings| read.settings.push(settings)))?;

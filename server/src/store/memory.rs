@@ -227,7 +227,7 @@ impl Shared {
 }
 
 /// Removes the rows with these keys, and inserts or replaces others. The rows stay in the order of their keys.
-fn replace<T: Clone>(rows: &mut Vec<T>, ended: &[Revision], changed: &[T], key: impl Fn(&T) -> Revision) {
+fn replace<T: Clone, K: Ord>(rows: &mut Vec<T>, ended: &[K], changed: &[T], key: impl Fn(&T) -> K) {
     let mut by_key: BTreeMap<_, _> = rows.drain(..).map(|row| (key(&row), row)).collect();
     by_key.retain(|key, _| !ended.contains(key));
     by_key.extend(changed.iter().map(|row| (key(row), row.clone())));
@@ -236,6 +236,7 @@ fn replace<T: Clone>(rows: &mut Vec<T>, ended: &[Revision], changed: &[T], key: 
 
 /// Applies saved changes to rows.
 fn replay(rows: &mut Rows, changes: &RowChanges) {
+    replace(&mut rows.clients, &changes.ended_clients, &changes.clients, |client| client.id.clone());
     replace(&mut rows.sessions, &changes.ended_sessions, &changes.sessions, |session| session.opened);
     replace(&mut rows.claims, &changes.ended_claims, &changes.claims, |claim| claim.id);
     replace(&mut rows.groups, &changes.ended_groups, &changes.groups, |group| group.id);

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tenure_core::{Claim, Event, Group, LockSettings, Recorded, Rejection, Revision, ServerId, Session, Text};
+use tenure_core::{Claim, Client, Event, Group, LockSettings, Recorded, Rejection, Revision, ServerId, Session, Text};
 
 pub use codec::{CodecError, decode_events, encode_events};
 pub(crate) use instrumented::counted;
@@ -158,7 +158,10 @@ pub struct Rows {
     pub revision: Revision,
     /// The revision of the last `HistoryLost` up to `revision`; 0 if there was none.
     pub lost: Revision,
-    /// The open sessions by opening revision. `claims` of each is empty: it follows from `claims` here.
+    /// The clients by id in byte order. `items` of each is empty: it follows from the other rows.
+    pub clients: Vec<Client>,
+    /// The open sessions by opening revision. `claims` of each is empty: it follows from `claims` here. The home of a
+    /// declared session may be an earlier one: its client's is valid.
     pub sessions: Vec<Session>,
     /// The claims by id, including lingering ones.
     pub claims: Vec<Claim>,
@@ -180,6 +183,10 @@ pub struct RowChanges {
     pub to: Revision,
     /// The revision of the last `HistoryLost` up to `to`; 0 if there was none.
     pub lost: Revision,
+    /// Clients as of `to`. Each replaces the row of the same `id`, if any; `items` are not written.
+    pub clients: Vec<Client>,
+    /// The `id` of clients that no longer exist at `to`. Absent rows are not an error.
+    pub ended_clients: Vec<Text>,
     /// Sessions as of `to`. Each replaces the row of the same `opened`, if any.
     pub sessions: Vec<Session>,
     /// The `opened` of sessions that no longer exist at `to`. Absent rows are not an error.
@@ -282,7 +289,7 @@ pub trait Store: Send + Sync + 'static {
     async fn load(&self, namespace: &str) -> Result<Rows, StoreError>;
 
     /// Brings the rows of a namespace forward in one transaction, if they are at `changes.from`; `Conflict` if not.
-    /// Nothing created after `changes.from` has rows yet, so none are looked up. `changes.to` must be the end of a
+    /// Except for clients, nothing created after `changes.from` has rows yet, so none are looked up. `changes.to` must be the end of a
     /// batch in the log, and the head must have been written on this database: `Conflict` if not, since these rows
     /// would sum up a lost history. An unknown outcome is harmless: rows are redone from `Head::rows_revision`.
     async fn save(&self, namespace: &str, changes: &RowChanges) -> Result<(), StoreError>;

@@ -73,6 +73,8 @@ impl Converter<'_> {
             | Event::SessionAttached { .. }
             | Event::SessionEnded { .. }
             | Event::Group { .. }
+            | Event::ClientConnected { .. }
+            | Event::ClientEnded { .. }
             | Event::ServerAdopted { .. }
             | Event::ClaimAwaited { .. }
             | Event::AcquireCancelled { .. }

@@ -28,7 +28,7 @@ impl Sequencer {
             decided.push((work, decisions));
         }
         others |= !left.is_empty();
-        left.iter().for_each(|recorded| self.replica.table.apply(recorded));
+        left.iter().for_each(|recorded| self.replica.apply_event(recorded));
         self.passing.alone = if others { 0 } else { self.passing.alone + 1 };
         let callers =
             decided.iter().flat_map(|(work, decisions)| registrations(work, decisions.as_deref().unwrap_or_default()));
@@ -54,17 +54,17 @@ impl Sequencer {
         left: &mut &[Recorded],
         others: &mut bool,
     ) -> Option<Vec<Decision>> {
-        let table = &mut self.replica.table;
         let mut decisions = Vec::with_capacity(places.len());
         let mut made = Vec::new();
         for ((request, _), place) in work.requests.iter().zip(places) {
-            while table.revision() < *place
+            while self.replica.table.revision() < *place
                 && let Some((next, rest)) = left.split_first()
             {
-                table.apply(next);
+                self.replica.apply_event(next);
                 *left = rest;
                 *others = true;
             }
+            let table = &mut self.replica.table;
             let before = table.revision();
             if before != *place {
                 return None;

@@ -24,6 +24,26 @@ pub(crate) enum Cell<'a> {
     Text(Cow<'a, str>),
 }
 
+impl Cell<'_> {
+    /// The same value, to be passed to a statement.
+    pub(crate) fn as_arg(&self) -> Arg<'_> {
+        match self {
+            Self::Null => Arg::Null,
+            Self::Int(value) => Arg::Int(*value),
+            Self::Text(text) => Arg::Text(text),
+        }
+    }
+
+    /// Copies the value.
+    pub(crate) fn to_owned(&self) -> Cell<'static> {
+        match self {
+            Self::Null => Cell::Null,
+            Self::Int(value) => Cell::Int(*value),
+            Self::Text(text) => Cell::Text(Cow::Owned(text.to_string())),
+        }
+    }
+}
+
 /// A row returned by a statement. A column of an unexpected type is a [`DriverError::Unreadable`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Row<'a>(pub(crate) Vec<Cell<'a>>);
@@ -56,12 +76,7 @@ impl<'a> Row<'a> {
 
     /// Copies the row, so that it outlives the result that it was read from.
     pub(crate) fn to_owned(&self) -> Row<'static> {
-        let owned = |cell: &Cell<'_>| match cell {
-            Cell::Null => Cell::Null,
-            Cell::Int(value) => Cell::Int(*value),
-            Cell::Text(text) => Cell::Text(Cow::Owned(text.to_string())),
-        };
-        Row(self.0.iter().map(owned).collect())
+        Row(self.0.iter().map(Cell::to_owned).collect())
     }
 
     pub(crate) fn is_null(&self, column: usize) -> bool {

@@ -1,14 +1,21 @@
 //! Loading of rows, page by page.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tenure_core::{Group, Revision};
+use tenure_core::{Client, Group, Revision};
 
-use super::connection::{Arg, DriverError, Each, Row};
+use super::connection::{Arg, Cell, DriverError, Each, Row};
 use super::pool::Taken;
 use super::rows::{self, CHUNK, count, number};
 use crate::store::Rows;
+
+/// Less than every key that is a revision ...
+const FIRST: Cell<'static> = Cell::Int(0);
+
+/// ... and than every key that is a text.
+const FIRST_TEXT: Cell<'static> = Cell::Text(Cow::Borrowed(""));
 
 /// Loads the rows of a namespace, within a transaction that sees them as of one moment.
 pub(super) async fn load_rows(connection: &mut Taken, namespace: &str) -> Result<Rows, DriverError> {
@@ -16,27 +23,35 @@ pub(super) async fn load_rows(connection: &mut Taken, namespace: &str) -> Result
     let found = connection.fetch(sql.rows_revision, &[Arg::Text(namespace)]).await?;
     let Some(found) = found.first() else { return Ok(Rows::default()) };
     let (revision, lost) = (Revision(number(found, 0)?), Revision(number(found, 1)?));
+    let mut clients = Vec::new();
     let (mut sessions, mut claims, mut granted, mut settings) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut groups: BTreeMap<Revision, Group> = BTreeMap::new();
-    read(connection, sql.load_sessions, namespace, [0], &mut |row| {
+    read(connection, sql.load_clients, namespace, [FIRST_TEXT], &mut |row| {
+        rows::client(row).map(|client| clients.push(client))
+    })
+    .await?;
+    // The database sorts texts by its own rules.
+    clients.sort_unstable_by(|one: &Client, other| one.id.cmp(&other.id));
+    read(connection, sql.load_sessions, namespace, [FIRST], &mut |row| {
         rows::session(row).map(|session| sessions.push(session))
     })
     .await?;
-    read(connection, sql.load_claims, namespace, [0, 0], &mut |row| {
+    read(connection, sql.load_claims, namespace, [FIRST, FIRST], &mut |row| {
         rows::add_claim(&mut claims, &mut granted, &sessions, row)
     })
     .await?;
-    read(connection, sql.load_settings, namespace, [-1], &mut |row| {
+    read(connection, sql.load_settings, namespace, [Cell::Int(-1)], &mut |row| {
         rows::settings(row).map(|lock| settings.push(lock))
     })
     .await?;
-    read(connection, sql.load_groups, namespace, [0], &mut |row| {
+    read(connection, sql.load_groups, namespace, [FIRST], &mut |row| {
         rows::group(row).map(|group| drop(groups.insert(group.id, group)))
     })
     .await?;
-    read(connection, sql.load_members, namespace, [0, 0], &mut |row| rows::add_member(&mut groups, row)).await?;
+    read(connection, sql.load_members, namespace, [FIRST, FIRST], &mut |row| rows::add_member(&mut groups, row))
+        .await?;
     let groups = groups.into_values().map(Arc::new).collect();
-    Ok(Rows { revision, lost, sessions, claims, granted, settings, groups })
+    Ok(Rows { revision, lost, clients, sessions, claims, granted, settings, groups })
 }
 
 /// Reads a table from after a key to its end. The key of a row is its first `N` columns.
@@ -44,18 +59,19 @@ async fn read<const N: usize>(
     connection: &mut Taken,
     sql: &'static str,
     namespace: &str,
-    mut after: [i64; N],
+    mut after: [Cell<'static>; N],
     each: &mut Each<'_>,
 ) -> Result<(), DriverError> {
     loop {
-        let key = after.map(Arg::Int);
+        let last = after.clone();
+        let key = last.each_ref().map(Cell::as_arg);
         // The first of two columns is compared twice: with equal keys and with greater ones.
         let args = [&[Arg::Text(namespace)][..], &key[..N - 1], &key[..], &[count(CHUNK)][..]].concat();
         let mut found = 0;
         let mut next = |row: &Row<'_>| {
             found += 1;
-            for (column, key) in after.iter_mut().enumerate() {
-                *key = row.int(column)?;
+            for (key, cell) in after.iter_mut().zip(&row.0) {
+                *key = cell.to_owned();
             }
             each(row)
         };

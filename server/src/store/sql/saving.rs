@@ -1,13 +1,14 @@
 //! Changes of rows. Data is encoded statement by statement, so that memory use stays small regardless of the number of
 //! changes.
 
+use serde_json::Value;
 use tenure_core::Revision;
 
 use super::connection::{Arg, DriverError};
 use super::pool::Taken;
 use super::rows::{
-    CHUNK, CLAIMS, GROUPS, MEMBERS, SESSIONS, SETTINGS, claim_cells, group_cells, int, labels, member_cells,
-    session_cells, settings_cells, statements,
+    CHUNK, CLAIMS, CLIENTS, GROUPS, MEMBERS, SESSIONS, SETTINGS, claim_cells, client_cells, group_cells, int, labels,
+    member_cells, session_cells, settings_cells, statements,
 };
 use super::statements::Table;
 use crate::store::RowChanges;
@@ -26,6 +27,13 @@ pub(super) async fn change_rows(
         let replaced = there.filter(|key| *key <= changes.from);
         ended.iter().copied().chain(replaced).map(|key| key.0).collect()
     };
+
+    let clients = changes.ended_clients.iter().chain(changes.clients.iter().map(|client| &client.id));
+    let clients: Vec<&str> = clients.map(|id| &**id).collect();
+    delete(connection, &[sql.delete_clients], namespace, &clients).await?;
+    for part in changes.clients.chunks(CHUNK) {
+        insert(connection, &CLIENTS, &client_cells(namespace, part)).await?;
+    }
 
     let sessions = removed(&changes.ended_sessions, &mut changes.sessions.iter().map(|session| session.opened));
     delete(connection, &[sql.delete_sessions], namespace, &sessions).await?;
@@ -63,11 +71,11 @@ pub(super) async fn change_rows(
 }
 
 /// Deletes rows by their keys.
-async fn delete(
+async fn delete<K: Clone + Into<Value>>(
     connection: &mut Taken,
     statements: &[&'static str],
     namespace: &str,
-    keys: &[u64],
+    keys: &[K],
 ) -> Result<(), DriverError> {
     for keys in keys.chunks(CHUNK) {
         let keys = encode_keys(keys);

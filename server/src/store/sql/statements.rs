@@ -94,13 +94,15 @@ statements! { $
     heads,
     /// (namespace) → the rows' revision, and the revision of the last loss of history that they sum up, or 0
     rows_revision,
+    /// (namespace, id to begin after, most) → id, epoch, home, identity or null, last
+    load_clients,
     /// (namespace, opened to begin after, most) → opened, id, owner, ttl_ms, disconnect_grace_ms or null, home,
-    /// attachment, identity or null, client or null, metadata
+    /// attachment, identity or null, client or null, declared, metadata
     load_sessions,
     /// (namespace, id and again id and position to begin after, most) → id, position, name, state, token or null,
     /// session, opened, owner, priority, min_hold_ms, home or null, mode, permits or null, permit_limit or null,
     /// transfer_to or null, transfer_started or null, drain_ms or null, waiting_server or null, metadata,
-    /// granted_at_ms or null
+    /// granted_at_ms or null, declared
     load_claims,
     /// (namespace, position to begin after, most) → position, name, permit_limit or null, settling_ms or null,
     /// drain_ms or null
@@ -109,10 +111,12 @@ statements! { $
     /// config_revision or null, assigned or null, assigned_membership or null, assigned_config or null
     load_groups,
     /// (namespace, group_id and again group_id and number to begin after, most) → group_id, number, session, opened,
-    /// owner, metadata, assignment or null
+    /// owner, metadata, assignment or null, declared
     load_members,
     /// (to, lost, namespace, from, namespace, to): the rows' compare-and-set
     advance_rows,
+    /// (ids as JSON, namespace)
+    delete_clients,
     /// (opened as JSON, namespace)
     delete_sessions,
     /// (ids as JSON, namespace)

@@ -8,18 +8,19 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use tenure_core::{
-    Basis, Claim, ClaimSpec, ClaimState, EndReason, Event, Eviction, Group, GroupChange, Lead, LockSettings, Recorded,
-    Revision, ServerId, Session, Text, Transfer,
+    Basis, Claim, ClaimSpec, ClaimState, Client, EndReason, Event, Eviction, Group, GroupChange, Lead, LockSettings,
+    Recorded, Revision, ServerId, Session, Text, Transfer,
 };
 use tenure_server::store::{Batch, RowChanges};
 
-use crate::samples::{batch, claim, claim_spec, loss, member_spec, nasty_names, operator, session, settings};
+use crate::samples::{batch, claim, claim_spec, client, loss, member_spec, nasty_names, operator, session, settings};
 
-/// The sessions, claims and groups after a sequence of events.
+/// The clients, sessions, claims and groups after a sequence of events.
 #[derive(Clone, Default)]
 pub(crate) struct Model {
     pub(crate) revision: u64,
     pub(crate) lost: u64,
+    pub(crate) clients: BTreeMap<Text, Client>,
     pub(crate) sessions: BTreeMap<Revision, Session>,
     pub(crate) claims: BTreeMap<Revision, Claim>,
     /// When each claim was granted.
@@ -89,7 +90,17 @@ impl Model {
                     self.groups.insert(*id, after);
                 }
             }
+            Event::ClientConnected { client, epoch, home, identity } => {
+                let new = || Client::new(client.clone(), *epoch, *home, identity.clone());
+                let connected = self.clients.entry(client.clone()).or_insert_with(new);
+                (connected.epoch, connected.home) = (*epoch, *home);
+            }
+            Event::ClientEnded { client } => {
+                self.clients.remove(client).expect("ended once");
+            }
             Event::ServerAdopted { dead, by } => {
+                let adopted = self.clients.values_mut().filter(|client| client.home == *dead);
+                adopted.for_each(|client| client.home = *by);
                 let adopted = self.sessions.values_mut().filter(|session| session.spec.home == *dead);
                 adopted.for_each(|session| session.spec.home = *by);
             }
@@ -120,6 +131,8 @@ impl Model {
             from: Revision(earlier.revision),
             to: Revision(self.revision),
             lost: Revision(self.lost),
+            clients: self.clients.values().cloned().collect(),
+            ended_clients: earlier.clients.keys().filter(|id| !self.clients.contains_key(*id)).cloned().collect(),
             sessions: self.sessions.values().cloned().collect(),
             ended_sessions: earlier
                 .sessions
@@ -179,7 +192,8 @@ impl Random {
         let other = &**names.choose(random).expect("there are names");
         let spec = if name == other { claim_spec(chosen, &[name]) } else { claim_spec(chosen, &[name, other]) };
         let waiting: Vec<&&Claim> = claims.iter().filter(|claim| claim.state == ClaimState::Waiting).collect();
-        match (random.random_range(0..25), claims.choose(random)) {
+        match (random.random_range(0..27), claims.choose(random)) {
+            (25.., _) => client_event(self.model.clients.get(name), revision, name),
             (17.., _) => group_event(random, &self.model.groups, revision, chosen, name),
             (0 | 1, _) => open(name),
             (2, _) => Event::SessionAttached {
@@ -247,6 +261,17 @@ impl Random {
             }
             (9, _) => Event::ClaimGranted { claim: Revision(revision), spec },
             _ => Event::ClaimQueued(spec),
+        }
+    }
+}
+
+/// A client that connects for the first time, connects again, or ends, as the revision is.
+fn client_event(before: Option<&Client>, revision: u64, id: &str) -> Event {
+    match before {
+        Some(before) if revision.is_multiple_of(3) => Event::ClientEnded { client: before.id.clone() },
+        _ => {
+            let Client { id, epoch, home, identity, .. } = client(revision, id);
+            Event::ClientConnected { client: id, epoch, home, identity }
         }
     }
 }

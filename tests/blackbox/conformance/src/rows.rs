@@ -10,8 +10,8 @@ use tokio::task::JoinSet;
 
 use crate::Subject;
 use crate::samples::{
-    NAMESPACE, batch, claim, claim_spec, filler, fillers, group, handing_over, nasty_names, no_changes, session,
-    settings,
+    NAMESPACE, batch, claim, claim_spec, client, filler, fillers, group, handing_over, nasty_names, no_changes,
+    session, settings,
 };
 
 /// A namespace without rows, existing or not.
@@ -26,6 +26,7 @@ pub async fn are_loaded_as_saved(subject: &Subject) {
     subject.append_all(&fillers(NAMESPACE, &[200])).await;
     subject.append_all(&fillers("other", &[200])).await;
     let names = nasty_names();
+    let clients: Vec<_> = names.iter().zip(1..).map(|(name, number)| client(number, name)).collect();
     let sessions: Vec<_> = names.iter().zip(1..).map(|(name, opened)| session(opened, name)).collect();
     let all: Vec<&str> = names.iter().map(|name| &**name).collect();
     let states = [
@@ -52,10 +53,11 @@ pub async fn are_loaded_as_saved(subject: &Subject) {
     let settings: Vec<_> = names.iter().zip(1..).map(|(name, number)| (name.clone(), settings(number))).collect();
     let groups: Vec<_> = names.iter().zip(100..).map(|(name, id)| group(id, name, id % 4)).collect();
     let granted = Vec::new();
-    let rows = Rows { revision: Revision(200), lost: Revision(7), sessions, claims, granted, settings, groups };
-    let Rows { sessions, claims, settings, groups, .. } = rows.clone();
+    let (revision, lost) = (Revision(200), Revision(7));
+    let rows = Rows { revision, lost, clients, sessions, claims, granted, settings, groups };
+    let Rows { clients, sessions, claims, settings, groups, .. } = rows.clone();
     let changes =
-        RowChanges { lost: Revision(7), sessions, claims, settings: Some(settings), groups, ..no_changes(0, 200) };
+        RowChanges { lost, clients, sessions, claims, settings: Some(settings), groups, ..no_changes(0, 200) };
     subject.one.save(NAMESPACE, &changes).await.expect("the rows are saved");
     let loaded = subject.two.load(NAMESPACE).await.expect("the rows can be loaded");
     assert_eq!(loaded, rows);
@@ -68,12 +70,14 @@ pub async fn are_loaded_as_saved(subject: &Subject) {
 pub async fn are_replaced_and_deleted_by_key(subject: &Subject) {
     subject.append_all(&fillers(NAMESPACE, &[10, 10])).await;
     subject.append_all(&fillers("other", &[10])).await;
+    let clients = ["c", "c ", "d", "é"].map(|id| client(1, id));
     let sessions = [session(1, "a"), session(2, "b"), session(3, "c")];
     let spec = claim_spec(&sessions[0], &["x", "y", "z"]);
     let claims = [claim(4, &spec, ClaimState::Waiting), claim(5, &spec, ClaimState::Waiting)];
     let set = vec![(Text::from("x"), settings(2)), (Text::from("y"), settings(3))];
     let groups = [group(1, "g", 3), group(2, "h", 2), group(6, "i", 1)];
     let first = RowChanges {
+        clients: clients.to_vec(),
         sessions: sessions.to_vec(),
         claims: claims.to_vec(),
         groups: groups.to_vec(),
@@ -88,6 +92,8 @@ pub async fn are_replaced_and_deleted_by_key(subject: &Subject) {
     let granted = claim(5, &spec, ClaimState::Held { token: Revision(12) });
     let smaller = group(2, "h", 1);
     let second = RowChanges {
+        clients: vec![client(2, "c "), client(3, "ç")],
+        ended_clients: ["d", "è", "unknown"].map(Text::from).to_vec(),
         sessions: vec![moved.clone()],
         ended_sessions: vec![Revision(1), Revision(8)],
         claims: vec![granted.clone()],
@@ -103,6 +109,7 @@ pub async fn are_replaced_and_deleted_by_key(subject: &Subject) {
     let expected = Rows {
         revision: Revision(20),
         lost: Revision(15),
+        clients: vec![client(1, "c"), client(2, "c "), client(3, "ç"), client(1, "é")],
         sessions: vec![moved, session(3, "c")],
         claims: vec![granted],
         granted: Vec::new(),
@@ -114,6 +121,7 @@ pub async fn are_replaced_and_deleted_by_key(subject: &Subject) {
     let expected = Rows {
         revision: Revision(10),
         lost: Revision(0),
+        clients: clients.to_vec(),
         sessions: sessions.to_vec(),
         claims: claims.to_vec(),
         granted: Vec::new(),
@@ -201,6 +209,7 @@ pub async fn concurrent_saves_have_one_winner(subject: &Subject) {
 /// More rows than fit into one statement, with claims to more names than that.
 pub async fn thousands_are_saved_and_deleted(subject: &Subject) {
     subject.append_all(&[filler(NAMESPACE, 0, 5000), filler(NAMESPACE, 5000, 5)]).await;
+    let clients: Vec<_> = (1..=2500).map(|number| client(number, &format!("c{number:04}"))).collect();
     let sessions: Vec<_> = (1..=2500).map(|opened| session(opened, &format!("s{opened}"))).collect();
     let names: Vec<String> = (0..1500).map(|number| format!("n{number:04}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -210,14 +219,16 @@ pub async fn thousands_are_saved_and_deleted(subject: &Subject) {
     let settings: Vec<_> = names.iter().map(|name| (Text::from(*name), settings(2))).collect();
     let groups: Vec<_> = (1..=1_200).map(|id| group(id, &format!("g{id}"), if id == 7 { 1_000 } else { 2 })).collect();
     let granted = Vec::new();
-    let rows = Rows { revision: Revision(5000), lost: Revision(0), sessions, claims, granted, settings, groups };
-    let Rows { sessions, claims, settings, groups, .. } = rows.clone();
-    let changes = RowChanges { sessions, claims, settings: Some(settings), groups, ..no_changes(0, 5000) };
+    let (revision, lost) = (Revision(5000), Revision(0));
+    let rows = Rows { revision, lost, clients, sessions, claims, granted, settings, groups };
+    let Rows { clients, sessions, claims, settings, groups, .. } = rows.clone();
+    let changes = RowChanges { clients, sessions, claims, settings: Some(settings), groups, ..no_changes(0, 5000) };
     subject.one.save(NAMESPACE, &changes).await.expect("the rows are saved");
     let loaded = subject.two.load(NAMESPACE).await.expect("the rows can be loaded");
     assert!(loaded == rows);
 
     let changes = RowChanges {
+        ended_clients: rows.clients.iter().map(|client| client.id.clone()).collect(),
         ended_sessions: rows.sessions.iter().map(|session| session.opened).collect(),
         ended_claims: rows.claims.iter().map(|claim| claim.id).collect(),
         ended_groups: rows.groups.iter().map(|group| group.id).collect(),

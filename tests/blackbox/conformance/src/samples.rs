@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tenure_core::testing;
 use tenure_core::{
-    Assigned, Basis, Claim, ClaimSpec, ClaimState, Config, EndReason, Event, Eviction, Group, GroupChange, Lead,
-    LockSettings, Member, MemberSpec, Mode, Preempt, Recorded, Revision, ServerId, Session, SessionSpec, Text,
+    Assigned, Basis, Claim, ClaimSpec, ClaimState, Client, Config, EndReason, Event, Eviction, Group, GroupChange,
+    Lead, LockSettings, Member, MemberSpec, Mode, Preempt, Recorded, Revision, ServerId, Session, SessionSpec, Text,
     Transfer,
 };
 use tenure_server::store::{Batch, RowChanges};
@@ -52,7 +52,13 @@ pub(crate) fn nasty_names() -> Vec<Text> {
     names.into_iter().map(Text::from).collect()
 }
 
-/// A session, opened by the event of this revision.
+/// A client, with a part of its values selected by the number.
+pub(crate) fn client(number: u64, id: &str) -> Client {
+    let identity = number.is_multiple_of(2).then(|| format!("cert:spiffe://värde/{id}").into());
+    Client { last: number * 3, ..Client::new(id.into(), number, ServerId(number % 3 + 1), identity) }
+}
+
+/// A session, opened by the event of this revision. Some are declared by a client.
 pub(crate) fn session(opened: u64, id: &str) -> Session {
     let spec = SessionSpec {
         id: id.into(),
@@ -64,6 +70,7 @@ pub(crate) fn session(opened: u64, id: &str) -> Session {
         attachment: opened % 2,
         identity: (!opened.is_multiple_of(2)).then(|| format!("cert:spiffe://värde/{id}").into()),
         client: opened.is_multiple_of(3).then(|| format!("prográm of {id}").into()),
+        declared: if opened.is_multiple_of(6) { opened } else { 0 },
     };
     Session::new(spec, Revision(opened))
 }
@@ -82,6 +89,7 @@ pub(crate) fn claim_spec(session: &Session, names: &[&str]) -> Arc<ClaimSpec> {
         metadata: session.spec.metadata.clone(),
         min_hold: Duration::from_millis(session.opened.0 % 2 * 250),
         waiting_server: session.opened.0.is_multiple_of(3).then_some(session.spec.home),
+        declared: declared_in(session),
     })
 }
 
@@ -126,7 +134,13 @@ pub(crate) fn member_spec(session: &Session) -> Arc<MemberSpec> {
         opened: session.opened,
         owner: session.spec.owner.clone(),
         metadata: session.spec.metadata.clone(),
+        declared: declared_in(session),
     })
+}
+
+/// The number of an item of a session: 0 unless the session is declared.
+fn declared_in(session: &Session) -> u64 {
+    if session.spec.declared > 0 { session.spec.declared + 1 } else { 0 }
 }
 
 /// A group with this number of members, every second of which has an assignment. Every second group has a config.
@@ -209,6 +223,9 @@ pub(crate) fn every_event() -> Vec<Event> {
         let spec = claim_spec(&owner, &[name, "shared with others"]);
         events.push(Event::ClaimQueued(spec.clone()));
         events.push(Event::ClaimGranted { claim: Revision(3), spec });
+        let Client { id, epoch, home, identity, .. } = client(number as u64, name);
+        events.push(Event::ClientConnected { client: id.clone(), epoch, home, identity });
+        events.push(Event::ClientEnded { client: id });
     }
     let empty = Session {
         spec: SessionSpec {

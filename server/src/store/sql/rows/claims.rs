@@ -35,6 +35,7 @@ pub(crate) static CLAIMS: Table = Table {
         "waiting_server",
         "metadata",
         "granted_at_ms",
+        "declared",
     ],
 };
 
@@ -84,6 +85,7 @@ pub(crate) fn claim_cells<'a>(
                 optional_int(spec.waiting_server.map(|at| at.0)),
                 Arg::Text(labels),
                 granted.map_or(Arg::Null, Arg::Int),
+                int(spec.declared),
             ]);
         }
     }
@@ -124,6 +126,7 @@ pub(crate) fn add_claim(
         waiting_server: optional(row, 17)?.map(ServerId),
         metadata: decode_metadata(row.text(18)?).map_err(unreadable)?,
         mode: mode(row)?,
+        declared: number(row, 20)?,
     };
     let transfer = match optional(row, 15)? {
         None => None,

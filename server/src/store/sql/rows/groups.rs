@@ -30,7 +30,7 @@ pub(crate) static GROUPS: Table = Table {
 
 pub(crate) static MEMBERS: Table = Table {
     name: "group_members",
-    columns: &["namespace", "group_id", "number", "session", "opened", "owner", "metadata", "assignment"],
+    columns: &["namespace", "group_id", "number", "session", "opened", "owner", "metadata", "assignment", "declared"],
 };
 
 /// Encodes rows of [`GROUPS`].
@@ -73,6 +73,7 @@ pub(crate) fn member_cells<'a>(
             Arg::Text(&spec.owner),
             Arg::Text(labels),
             optional_text(assignment.as_deref()),
+            int(spec.declared),
         ]);
     }
     cells
@@ -111,6 +112,7 @@ pub(crate) fn add_member(groups: &mut BTreeMap<Revision, Group>, row: &Row<'_>) 
         opened: revision(row, 3)?,
         owner: text(row, 4)?,
         metadata: decode_metadata(row.text(5)?).map_err(unreadable)?,
+        declared: super::number(row, 7)?,
     };
     let assignment: Option<Text> = if row.is_null(6) { None } else { Some(text(row, 6)?) };
     let group = groups.get_mut(&id).ok_or_else(stray)?;

@@ -1,6 +1,7 @@
 //! Encoding and decoding of the rows that sum up the log.
 
 mod claims;
+mod clients;
 mod groups;
 mod sessions;
 mod settings;
@@ -12,6 +13,7 @@ use tenure_core::{Metadata, Text};
 use super::connection::{Arg, DriverError, Row};
 use crate::store::codec::{CodecError, encode_metadata};
 pub(crate) use claims::{CLAIMS, add_claim, claim_cells};
+pub(crate) use clients::{CLIENTS, client, client_cells};
 pub(crate) use groups::{GROUPS, MEMBERS, add_member, group, group_cells, member_cells};
 pub(crate) use sessions::{SESSIONS, session, session_cells};
 pub(crate) use settings::{SETTINGS, settings, settings_cells};

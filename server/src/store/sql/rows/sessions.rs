@@ -23,6 +23,7 @@ pub(crate) static SESSIONS: Table = Table {
         "attachment",
         "identity",
         "client",
+        "declared",
         "metadata",
     ],
 };
@@ -46,6 +47,7 @@ pub(crate) fn session_cells<'a>(
             int(spec.attachment),
             optional_text(spec.identity.as_deref()),
             optional_text(spec.client.as_deref()),
+            int(spec.declared),
             Arg::Text(labels),
         ]);
     }
@@ -63,7 +65,8 @@ pub(crate) fn session(row: &Row<'_>) -> Result<Session, DriverError> {
         attachment: number(row, 6)?,
         identity: if row.is_null(7) { None } else { Some(text(row, 7)?) },
         client: if row.is_null(8) { None } else { Some(text(row, 8)?) },
-        metadata: decode_metadata(row.text(9)?).map_err(unreadable)?,
+        declared: number(row, 9)?,
+        metadata: decode_metadata(row.text(10)?).map_err(unreadable)?,
     };
     Ok(Session::new(spec, Revision(number(row, 0)?)))
 }
