@@ -120,7 +120,8 @@ impl Table {
     /// Withdraws what a client neither knows nor declares.
     fn withdraw_all_but(&mut self, id: &Text, known: &[u64], declared: &[Declaration], decided: &mut Events) {
         let Some(found) = self.clients.get(id) else { return };
-        let wanted: BTreeSet<u64> = known.iter().copied().chain(declared.iter().flat_map(Declaration::numbers)).collect();
+        let wanted: BTreeSet<u64> =
+            known.iter().copied().chain(declared.iter().flat_map(Declaration::numbers)).collect();
         let waits = |item: &Item| match item {
             Item::Claim(claim) => self.claims.get(claim).is_some_and(|claim| claim.state == ClaimState::Waiting),
             Item::Session(_) | Item::Membership(_) => false,

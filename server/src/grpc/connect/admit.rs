@@ -1,14 +1,12 @@
 //! Admits what clients declare: each item is validated, authorized, metered and audited like the plain call that makes
 //! the same.
 
-use tenure_core::{
-    Change, Declaration, DeclaredClaim, DeclaredMembership, DeclaredSession, Opening, Text,
-};
+use tenure_core::{Change, Declaration, DeclaredClaim, DeclaredMembership, DeclaredSession, Opening, Text};
 use tenure_proto::v1;
 use tenure_proto::v1::state::Kind as State;
 use tonic::Status;
 
-use super::{Api, validate};
+use super::{Api, TtlBounds, validate};
 use crate::grpc::authorize::{Principal, StreamCaller};
 use crate::grpc::session_or_new;
 use crate::grpc::status::{self, invalid};
@@ -71,9 +69,9 @@ pub(super) fn introduction(api: &Api, caller: &mut StreamCaller, hello: v1::Hell
 }
 
 /// Changes that are admitted one after the other.
-pub(super) struct Admission<'a> {
-    api: &'a Api,
-    namespace: &'a str,
+pub(super) struct Admission {
+    ttl: TtlBounds,
+    namespace: String,
     /// The principal of the last admitted item.
     pub(super) principal: Option<Principal>,
     pub(super) changes: Vec<Change>,
@@ -81,9 +79,15 @@ pub(super) struct Admission<'a> {
     pub(super) rejected: Vec<v1::State>,
 }
 
-impl<'a> Admission<'a> {
-    pub(super) fn new(api: &'a Api, namespace: &'a str) -> Self {
-        Self { api, namespace, principal: None, changes: Vec::new(), rejected: Vec::new() }
+impl Admission {
+    pub(super) fn new(api: &Api, namespace: &str) -> Self {
+        Self {
+            ttl: api.0.ttl,
+            namespace: namespace.to_owned(),
+            principal: None,
+            changes: Vec::new(),
+            rejected: Vec::new(),
+        }
     }
 
     /// Admits a declaration. What is not admitted is reported as rejected, and the rest is made.
@@ -143,7 +147,7 @@ impl<'a> Admission<'a> {
     fn session(&mut self, caller: &mut StreamCaller, open: v1::DeclaredSession) -> Result<DeclaredSession, Status> {
         let v1::DeclaredSession { session_id, ttl, disconnect_grace, owner, metadata } = open;
         let request = v1::OpenSessionRequest {
-            namespace: self.namespace.to_owned(),
+            namespace: self.namespace.clone(),
             session_id,
             ttl,
             disconnect_grace,
@@ -152,7 +156,7 @@ impl<'a> Admission<'a> {
             ..v1::OpenSessionRequest::default()
         };
         let (request, principal) = caller.admit(request)?.into_parts();
-        let ttl = validate::required_ttl(request.ttl, self.api.0.ttl)?;
+        let ttl = validate::required_ttl(request.ttl, self.ttl)?;
         let opening = Opening {
             ttl,
             disconnect_grace: validate::disconnect_grace(request.disconnect_grace, Some(ttl))?,
@@ -167,7 +171,7 @@ impl<'a> Admission<'a> {
     fn claim(&mut self, caller: &mut StreamCaller, claim: v1::DeclaredClaim) -> Result<DeclaredClaim, Status> {
         let v1::DeclaredClaim { number, names, queue, mode, permits, limit, priority, min_hold, metadata } = claim;
         let request = v1::AcquireRequest {
-            namespace: self.namespace.to_owned(),
+            namespace: self.namespace.clone(),
             names,
             mode,
             permits,
@@ -196,7 +200,7 @@ impl<'a> Admission<'a> {
         membership: v1::DeclaredMembership,
     ) -> Result<DeclaredMembership, Status> {
         let v1::DeclaredMembership { number, group, metadata } = membership;
-        let namespace = self.namespace.to_owned();
+        let namespace = self.namespace.clone();
         let request = v1::JoinGroupRequest { namespace, group, metadata, ..v1::JoinGroupRequest::default() };
         let (request, principal) = caller.admit(request)?.into_parts();
         self.principal = Some(principal);

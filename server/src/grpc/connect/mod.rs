@@ -27,7 +27,7 @@ use super::authorize::StreamCaller;
 use super::framing::Requests;
 use super::status::{self, invalid, not_now, rejected};
 use super::stream::{Ending, Outbox, first_ending};
-use super::{Api, CALL, convert, in_time, validate};
+use super::{Api, CALL, TtlBounds, convert, in_time, validate};
 use crate::auth::Caller;
 use crate::node::Node;
 use crate::sequencer::{
@@ -115,7 +115,7 @@ impl Connection {
         );
         namespace.register_client(&id, epoch, &mailbox);
         // From here on it is disconnected when it is dropped.
-        let client = Client {
+        let mut client = Client {
             api: self.api,
             namespace,
             id: id.clone(),
@@ -205,7 +205,7 @@ impl Client {
                     self.withdraw_again().await?;
                 }
                 request = requests.next(), if self.in_progress.len() < IN_PROGRESS => match request {
-                    Some(request) => self.handle(request.inspect_err(|_| self.end = StreamEnd::Disconnect)?).await?,
+                    Some(request) => self.handle(request?).await?,
                     None => return Ok(()),
                 },
             }
@@ -232,8 +232,7 @@ impl Client {
             return Err(self.misused("changes", &bound));
         }
         let (is_full, is_draining) = (self.namespace.is_full(), self.api.check_stays().is_err());
-        let name = self.namespace.name().to_string();
-        let mut admission = Admission::new(&self.api, &name);
+        let mut admission = Admission::new(&self.api, self.namespace.name());
         for (at, change) in changes.changes.into_iter().enumerate() {
             let field = |name: &str| format!("changes[{at}].{name}");
             match change.kind {
@@ -266,7 +265,7 @@ impl Client {
     }
 
     /// Submits the changes that were admitted so far.
-    async fn submit(&mut self, admission: &mut Admission<'_>) -> Result<(), Status> {
+    async fn submit(&mut self, admission: &mut Admission) -> Result<(), Status> {
         let changes = std::mem::take(&mut admission.changes);
         match &admission.principal {
             Some(principal) if !changes.is_empty() => {
@@ -313,9 +312,9 @@ impl Client {
             match reply.map(|decided| decided.outcome) {
                 Ok(Outcome::Reconciled { absent }) => self.report_absent(absent),
                 Ok(_) => {}
-                Err(
-                    rejection @ (Rejection::ClientSuperseded(_) | Rejection::LeaseLost | Rejection::Draining),
-                ) => return Err(self.fail(rejection)),
+                Err(rejection @ (Rejection::ClientSuperseded(_) | Rejection::LeaseLost | Rejection::Draining)) => {
+                    return Err(self.fail(rejection));
+                }
                 Err(rejection) => self.fail_command(command, rejection),
             }
         }
@@ -391,7 +390,7 @@ impl Client {
     }
 
     /// Pauses a session, once its declaration was decided.
-    async fn pause(&self, number: u64) -> Result<(), Status> {
+    async fn pause(&mut self, number: u64) -> Result<(), Status> {
         if let Some(session) = self.session(number).await? {
             self.namespace.pause(&session);
         }
@@ -406,7 +405,7 @@ impl Client {
     }
 
     /// The id of the session with this number, if it is open.
-    async fn session(&self, number: u64) -> Result<Option<Text>, Status> {
+    async fn session(&mut self, number: u64) -> Result<Option<Text>, Status> {
         let client = self.id.clone();
         let read = self.namespace.read(move |table| match table.client(&client)?.items.get(&number)? {
             Item::Session(id) => Some(id.clone()),

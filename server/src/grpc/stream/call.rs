@@ -19,9 +19,9 @@ use tonic::server::NamedService;
 use super::outbox::Outbox;
 use super::{COMMANDS, Connection};
 use crate::auth::Caller;
-use crate::grpc::{Api, connect};
 use crate::grpc::framing::{self, Requests};
 use crate::grpc::status;
+use crate::grpc::{Api, connect};
 use crate::transport::Peer;
 
 const METHOD: &str = "/tenure.v1.ClientService/Stream";
