@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::client::{Change, Declaration, DeclaredClaim, DeclaredMembership, DeclaredSession, Hello};
 use crate::command::{Acquire, Command, Handoff, Origin};
 use crate::end::{EndReason, Eviction};
 use crate::event::{Event, Recorded};
@@ -250,6 +251,107 @@ pub fn assign(
     Command::Group(GroupCommand::Assign { group, session, token, basis, assignments })
 }
 
+/// Connects a client that has nothing and wants nothing.
+#[must_use]
+pub fn connect(client: impl Into<Text>, epoch: u64) -> Command {
+    Command::Connect(Hello {
+        client: client.into(),
+        epoch,
+        home: HOME,
+        received: Revision::MAX,
+        identity: None,
+        known: Vec::new(),
+        declared: Vec::new(),
+    })
+}
+
+/// Changes what a client wants.
+#[must_use]
+pub fn change(client: impl Into<Text>, epoch: u64, changes: impl IntoIterator<Item = Change>) -> Command {
+    let changes = changes.into_iter().collect();
+    Command::Change { client: client.into(), epoch, home: HOME, changes }
+}
+
+/// Ends what a client that disconnected at this revision does not know that it has.
+#[must_use]
+pub fn abandon_client(client: impl Into<Text>, epoch: u64, since: Revision) -> Command {
+    Command::AbandonClient { client: client.into(), epoch, home: HOME, since }
+}
+
+/// Ends a client.
+#[must_use]
+pub fn end_client(client: impl Into<Text>, epoch: u64) -> Command {
+    Command::EndClient { client: client.into(), epoch, home: HOME }
+}
+
+/// The declaration of a session that is open, with nothing in it.
+#[must_use]
+pub fn declaration(session: u64) -> Declaration {
+    Declaration { session, opening: None, claims: Vec::new(), memberships: Vec::new() }
+}
+
+/// An exclusive claim, which queues if the locks are not free.
+#[must_use]
+pub fn declared_claim(number: u64, names: impl IntoNames) -> DeclaredClaim {
+    DeclaredClaim {
+        number,
+        names: names.into_names(),
+        mode: AskedMode::Exclusive,
+        queue: true,
+        priority: 0,
+        metadata: no_labels(),
+        min_hold: Duration::ZERO,
+    }
+}
+
+/// Additions to a declaration.
+impl Declaration {
+    /// Opens the session with this id.
+    #[must_use]
+    pub fn opens(mut self, id: impl Into<Text>) -> Self {
+        self.opening = Some(DeclaredSession { id: id.into(), opening: opening() });
+        self
+    }
+
+    /// Makes a claim.
+    #[must_use]
+    pub fn claims(mut self, claim: DeclaredClaim) -> Self {
+        self.claims.push(claim);
+        self
+    }
+
+    /// Joins a group.
+    #[must_use]
+    pub fn joins(mut self, number: u64, group: impl Into<Text>) -> Self {
+        self.memberships.push(DeclaredMembership { number, group: group.into(), metadata: no_labels() });
+        self
+    }
+}
+
+/// Changes of single fields of a claim.
+impl DeclaredClaim {
+    /// Does not queue.
+    #[must_use]
+    pub fn tries(mut self) -> Self {
+        self.queue = false;
+        self
+    }
+
+    /// Shared with other shared claims.
+    #[must_use]
+    pub fn shared(mut self) -> Self {
+        self.mode = AskedMode::Shared;
+        self
+    }
+
+    /// With this minimum hold.
+    #[must_use]
+    pub fn min_hold(mut self, min_hold: Duration) -> Self {
+        self.min_hold = min_hold;
+        self
+    }
+}
+
 /// Declares methods that set one field of a command, and panic if the command has no such field.
 macro_rules! setters {
     ($($(#[$doc:meta])* $method:ident($type:ty) sets $field:ident in $pattern:pat,)*) => {$(
@@ -276,7 +378,11 @@ pub trait Build: Sized {
         at(ServerId) sets home in Command::OpenSession { home, .. }
             | Command::AttachSession { home, .. }
             | Command::Acquire(Acquire { home, .. })
-            | Command::Group(GroupCommand::Join { home, .. }),
+            | Command::Group(GroupCommand::Join { home, .. })
+            | Command::Connect(Hello { home, .. })
+            | Command::Change { home, .. }
+            | Command::AbandonClient { home, .. }
+            | Command::EndClient { home, .. },
         /// Opens the session with these parameters; with `None`, requires it to be open.
         opening(Option<Opening>) sets opening in Command::Acquire(Acquire { opening, .. })
             | Command::Group(GroupCommand::Join { opening, .. }),
@@ -307,6 +413,10 @@ pub trait Build: Sized {
         expected(Revision) sets expected in Command::Group(GroupCommand::Configure { expected, .. }),
         /// Hands over to this session.
         successor(Text) sets to in Command::Transfer { to, .. },
+        /// Of a client that knows that it has what has these numbers.
+        known(Vec<u64>) sets known in Command::Connect(Hello { known, .. }),
+        /// Of a client that has declared this, and does not know the result.
+        declared(Vec<Declaration>) sets declared in Command::Connect(Hello { declared, .. }),
         /// Handed over by this initiator.
         initiator(Handoff) sets by in Command::Transfer { by, .. },
     }
@@ -356,10 +466,16 @@ pub trait Build: Sized {
         command
     }
 
-    /// By a plain call, which its server received at this revision.
+    /// By a plain call, or a Hello, which its server received at this revision.
     #[must_use]
-    fn received(self, received: Revision) -> Command {
-        self.origin(Origin::Call { received })
+    fn received(self, at: Revision) -> Command {
+        let mut command = self.command();
+        match &mut command {
+            Command::Acquire(Acquire { origin, .. }) => *origin = Origin::Call { received: at },
+            Command::Connect(Hello { received, .. }) => *received = at,
+            other => panic!("no revision of receipt in {other:?}"),
+        }
+        command
     }
 
     /// Shared with other shared claims.

@@ -1,9 +1,12 @@
 //! The table against a naive model: flat lists, and one rule that decides which claims are held.
 
+mod clients;
+
 use crate::naive;
 
 use std::time::Duration;
 
+use clients::ClientStep;
 use naive::Naive;
 use proptest::prelude::*;
 use tenure_core::testing::{
@@ -12,7 +15,7 @@ use tenure_core::testing::{
 };
 use tenure_core::{
     AskedMode, Claim, ClaimState, Command, EndReason, Event, Handoff, LockSettings, Mode, Names, Outcome, Preempt,
-    Recorded, Revision, ServerId, Table, Text, Totals,
+    Recorded, Rejection, Request, Revision, ServerId, Table, Text, Totals,
 };
 
 /// A command whose numbers are indexes into existing objects, so that most commands are meaningful.
@@ -103,6 +106,9 @@ enum Step {
         dead: u64,
         by: u64,
     },
+    Client(ClientStep),
+    /// The database loses history.
+    Lose,
 }
 
 /// When the server received a plain call.
@@ -159,6 +165,8 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (any::<usize>(), home.clone()).prop_map(|(claim, home)| Step::EndLingering { claim, home }),
         1 => (0u8..3).prop_map(|name| Step::Evict { name }),
         1 => (home.clone(), home).prop_map(|(dead, by)| Step::Adopt { dead, by }),
+        24 => clients::step().prop_map(Step::Client),
+        1 => Just(Step::Lose),
     ]
 }
 
@@ -184,6 +192,33 @@ fn pick(table: &Table, index: usize) -> Revision {
 fn pick_token(table: &Table, index: usize) -> Revision {
     let tokens: Vec<Revision> = table.claims().filter_map(Claim::token).collect();
     tokens.get(index % (tokens.len() + 1)).copied().unwrap_or(Revision(1))
+}
+
+/// The request of a step; none if the step is an event.
+fn request(step: &Step, table: &Table) -> Option<Request> {
+    match step {
+        Step::Client(step) => Some(clients::request(step, table)),
+        Step::Lose => None,
+        step => Some(command(step, table).into()),
+    }
+}
+
+/// The table after it has decided a step.
+fn decide(table: &mut Table, step: &Step, history: &mut Vec<Recorded>) -> Option<Result<Outcome, Rejection>> {
+    if let Some(request) = request(step, table) {
+        return Some(table.decide(request, history));
+    }
+    table.commit();
+    history.push(lose(table));
+    None
+}
+
+/// Applies the loss of history.
+fn lose(table: &mut Table) -> Recorded {
+    let after = table.revision();
+    let lost = Recorded { revision: Revision(after.0 + 10), event: Event::HistoryLost { after } };
+    table.apply(&lost);
+    lost
 }
 
 fn command(step: &Step, table: &Table) -> Command {
@@ -251,6 +286,7 @@ fn command(step: &Step, table: &Table) -> Command {
         Step::EndLingering { claim, home } => Command::EndLingering { claim: pick(table, claim), home: ServerId(home) },
         Step::Evict { name: index } => evict(name(index)),
         Step::Adopt { dead, by } => adopt(ServerId(dead), ServerId(by)),
+        Step::Client(_) | Step::Lose => unreachable!("not a plain command"),
     }
 }
 
@@ -271,14 +307,16 @@ fn check_table(table: &Table) {
         }
         assert!(claim.transfer.is_none() || matches!(claim.state, ClaimState::Held { .. }));
     }
+    clients::check(table);
+    let groups = || table.groups_after("", None);
     let are = |is: fn(&ClaimState) -> bool| table.claims().filter(|claim| is(&claim.state)).count();
     let expected = Totals {
         sessions: table.sessions_after(Revision(0)).count(),
         locks: table.locks_after("", None).filter(|(_, lock)| !lock.holders().is_empty()).count(),
         holds: are(|state| matches!(state, ClaimState::Held { .. })),
         waiters: are(|state| *state == ClaimState::Waiting),
-        groups: 0,
-        members: 0,
+        groups: groups().count(),
+        members: groups().map(|group| group.members.len()).sum(),
     };
     assert_eq!(table.totals(), expected);
     for (_, lock) in table.locks_after("", None) {
@@ -302,15 +340,21 @@ proptest! {
         let mut history: Vec<Recorded> = Vec::new();
         let mut last_token = Revision(0);
         for step in &steps {
-            let command = command(step, &table);
+            let Some(request) = request(step, &table) else {
+                history.push(lose(&mut table));
+                naive.lose();
+                continue;
+            };
             let mut events = Vec::new();
-            let outcome = table.decide(command.clone(), &mut events);
+            let before = table.revision();
+            let outcome = table.decide(request.clone(), &mut events);
             table.commit();
-            let expected = naive.decide(&command, outcome.is_ok());
+            let expected = naive.decide(&request, outcome.is_ok());
+            prop_assert_eq!(expected, naive::kind_of(&outcome), "answering {:?}", request);
             naive.learn(&table);
 
-            for (index, recorded) in events.iter().enumerate() {
-                prop_assert_eq!(recorded.revision, Revision((history.len() + index + 1) as u64), "revisions have no gaps");
+            for (recorded, revision) in events.iter().zip(before.0 + 1..) {
+                prop_assert_eq!(recorded.revision, Revision(revision), "revisions have no gaps");
                 if let Event::ClaimGranted { spec, .. } | Event::ClaimTransferred { spec, .. } = &recorded.event {
                     prop_assert!(recorded.revision > last_token, "tokens rise");
                     prop_assert!(!spec.names.is_empty());
@@ -321,10 +365,12 @@ proptest! {
                 prop_assert!(events.is_empty(), "a rejected command changes nothing: {:?}", events);
             }
             history.extend(events);
-            prop_assert_eq!(naive.holders(), naive::holders_of(&table), "after {:?}", command);
-            prop_assert_eq!(naive.waiters(), naive::waiters_of(&table), "after {:?}", command);
-            prop_assert_eq!(naive.pending(), naive::pending_of(&table), "after {:?}", command);
-            prop_assert_eq!(expected, naive::kind_of(&outcome), "answering {:?}", command);
+            prop_assert_eq!(naive.holders(), naive::holders_of(&table), "after {:?}", request);
+            prop_assert_eq!(naive.waiters(), naive::waiters_of(&table), "after {:?}", request);
+            prop_assert_eq!(naive.pending(), naive::pending_of(&table), "after {:?}", request);
+            prop_assert_eq!(naive.homes(), naive::homes_of(&table), "after {:?}", request);
+            prop_assert_eq!(naive.clients(), naive::clients_of(&table), "after {:?}", request);
+            prop_assert_eq!(naive.members(), (table.totals().members, table.totals().groups));
             check_table(&table);
         }
         prop_assert_eq!(&replayed(&history), &table, "replaying the events gives the same table");
@@ -340,12 +386,15 @@ proptest! {
         let mut history = Vec::new();
         for step in &before {
             // Rejected commands count as well: they must leave nothing to undo.
-            let _ = table.decide(command(step, &table), &mut history);
+            let _ = decide(&mut table, step, &mut history);
         }
         table.commit();
         let mut undone = Vec::new();
         for step in &after {
-            let _ = table.decide(command(step, &table), &mut undone);
+            // The loss of history is an event of another server, for which nothing may be pending.
+            if let Some(request) = request(step, &table) {
+                let _ = table.decide(request, &mut undone);
+            }
         }
         table.undo();
         prop_assert_eq!(&table, &replayed(&history));
@@ -356,12 +405,13 @@ proptest! {
     fn repetition_of_an_acquire_gives_the_same_claim(steps in prop::collection::vec(step(), 1..40)) {
         let mut table = Table::default();
         for step in &steps {
-            let command = command(step, &table);
+            // After a loss of history, a request by way of another home is not repeated, but repairs the hold.
+            let Some(request) = request(step, &table) else { continue };
             let mut events = Vec::new();
-            let outcome = table.decide(command.clone(), &mut events);
-            if let (Command::Acquire { .. }, Ok(Outcome::Held { claim, .. } | Outcome::Waiting { claim, .. })) = (&command, &outcome) {
+            let outcome = table.decide(request.clone(), &mut events);
+            if let (Command::Acquire { .. }, Ok(Outcome::Held { claim, .. } | Outcome::Waiting { claim, .. })) = (&request.command, &outcome) {
                 let mut again = Vec::new();
-                let repeated = table.decide(command, &mut again);
+                let repeated = table.decide(request, &mut again);
                 prop_assert!(again.is_empty(), "a repetition has an effect: {:?}", again);
                 match repeated {
                     Ok(Outcome::Held { claim: found, .. } | Outcome::Waiting { claim: found, .. }) => prop_assert_eq!(&found, claim),

@@ -1,16 +1,19 @@
 //! The naive model: sessions and claims in flat lists. After each change, all claims that can be served are served, one
 //! by one.
 
+mod clients;
 mod handoff;
 mod view;
 
 use std::collections::BTreeMap;
 
-use tenure_core::{Acquire, AskedMode, Claim, Command, Mode, Origin, Revision};
-pub use view::{holders_of, kind_of, pending_of, waiters_of};
+use clients::{Declared, NaiveClient, NaiveMembership};
+pub use clients::{Lack, clients_of};
+use tenure_core::{Acquire, AskedMode, Claim, Command, Mode, Origin, Request, Revision};
+pub use view::{holders_of, homes_of, kind_of, pending_of, waiters_of};
 
 /// The kind of a reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     Open,
     Held,
@@ -20,6 +23,8 @@ pub enum Kind {
     Transferring,
     Transferred,
     Updated,
+    /// What the client does not have, sorted.
+    Reconciled(Vec<(u64, Lack)>),
     Done,
     Rejected,
 }
@@ -33,9 +38,11 @@ enum State {
 
 #[derive(Clone, Debug)]
 struct Stake {
-    /// The id and the token that the table assigned: labels, which the model only repeats.
+    /// The id and the token that the table assigned: labels, which the model only repeats. 0: not known yet.
     id: u64,
     token: u64,
+    /// The number by which it was declared; 0: it was requested by a call.
+    number: u64,
     session: String,
     names: Vec<String>,
     mode: Mode,
@@ -46,9 +53,11 @@ struct Stake {
     pending: Option<u64>,
     /// The server with the call that awaits it. `None`: the home of its session.
     awaited: Option<u64>,
+    /// Whether it was granted before the database lost history.
+    stale: bool,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Naive {
     /// Open sessions and their homes.
     sessions: BTreeMap<String, u64>,
@@ -64,10 +73,20 @@ pub struct Naive {
     /// All cancels by sessions, and all sessions ever closed.
     cancelled: Vec<(String, Vec<String>)>,
     closed: Vec<String>,
+    clients: Vec<NaiveClient>,
+    /// The open sessions that were declared.
+    declared: Vec<Declared>,
+    memberships: Vec<NaiveMembership>,
+    /// All clients that have ended, and the revisions of their ends: labels as well.
+    ended: Vec<(String, u64)>,
 }
 
 impl Naive {
-    pub fn decide(&mut self, command: &Command, accepted: bool) -> Kind {
+    pub fn decide(&mut self, request: &Request, accepted: bool) -> Kind {
+        let Request { actor, command } = request;
+        if self.is_call_on_declared(command) {
+            return Kind::Rejected;
+        }
         match command {
             Command::OpenSession { session, home, attachment, .. } => self.attach(session, home.0, *attachment),
             Command::AttachSession { session, .. } if !self.sessions.contains_key(&**session) => Kind::Rejected,
@@ -117,6 +136,7 @@ impl Naive {
                 let stake = Stake {
                     id: 0,
                     token: 0,
+                    number: 0,
                     session: session.to_string(),
                     names: names_asked,
                     mode,
@@ -125,8 +145,10 @@ impl Naive {
                     state: State::Waiting,
                     pending: None,
                     awaited,
+                    stale: false,
                 };
-                let kind = self.acquire(session, opening.as_ref().map(|_| home.0), stake, *queue);
+                let comes = self.sessions.get(&**session).is_some_and(|at| *at != home.0);
+                let kind = self.acquire(session, opening.is_some(), comes, stake, *queue);
                 let was_open = self.sessions.contains_key(&**session);
                 if kind != Kind::Rejected && (was_open || kind != Kind::Busy) {
                     self.sessions.insert(session.to_string(), home.0);
@@ -267,7 +289,22 @@ impl Naive {
                 Kind::Evicted(evicted)
             }
             Command::Group(_) => panic!("groups have a model of their own"),
+            Command::Connect(hello) => self.connect(hello, actor.as_ref()),
+            Command::Change { client, epoch, home, changes } => {
+                self.change(client, (*epoch, home.0), changes, actor.as_ref())
+            }
+            Command::AbandonClient { client, epoch, home, since } => {
+                self.abandon_client(client, (*epoch, home.0), since.0);
+                Kind::Done
+            }
+            Command::EndClient { client, epoch, home } => {
+                self.end_client(client, (*epoch, home.0));
+                Kind::Done
+            }
             Command::Adopt { dead, by } => {
+                for client in self.clients.iter_mut().filter(|client| client.home == dead.0) {
+                    client.home = by.0;
+                }
                 for home in self.sessions.values_mut().filter(|home| **home == dead.0) {
                     *home = by.0;
                 }
@@ -286,17 +323,22 @@ impl Naive {
 }
 
 impl Naive {
-    fn acquire(&mut self, session: &str, home: Option<u64>, stake: Stake, queue: bool) -> Kind {
+    fn acquire(&mut self, session: &str, opens: bool, comes: bool, stake: Stake, queue: bool) -> Kind {
         let own = |other: &&Stake| other.session == session && !matches!(other.state, State::Lingering(_));
         let overlaps = |other: &&Stake| other.names.iter().any(|name| stake.names.contains(name));
         let existing = self.stakes.iter().position(|other| own(&other) && overlaps(&other));
-        if !self.sessions.contains_key(session) && home.is_none() {
+        if !self.sessions.contains_key(session) && !opens {
             return Kind::Rejected;
         }
         if let Some(index) = existing {
             let existing = &mut self.stakes[index];
             if existing.names != stake.names || existing.mode != stake.mode {
                 return Kind::Rejected;
+            }
+            if existing.stale && !comes {
+                self.stakes.remove(index);
+                self.stakes.push(Stake { state: State::Held, ..stake });
+                return Kind::Held;
             }
             if existing.state == State::Waiting || stake.awaited.is_none() {
                 existing.awaited = stake.awaited;
@@ -316,6 +358,13 @@ impl Naive {
         Kind::Busy
     }
 
+    /// The database loses history.
+    pub fn lose(&mut self) {
+        for stake in self.stakes.iter_mut().filter(|stake| stake.state == State::Held) {
+            stake.stale = true;
+        }
+    }
+
     /// The server that may end a stake's wait.
     fn waits_at(&self, index: usize) -> u64 {
         let stake = &self.stakes[index];
@@ -330,7 +379,7 @@ impl Naive {
     }
 
     fn index_of(&self, id: u64) -> Option<usize> {
-        self.stakes.iter().position(|stake| stake.id == id)
+        self.stakes.iter().position(|stake| id > 0 && stake.id == id)
     }
 
     /// Ends a claim of an open session: it is removed, or lingers if it is held with a minimum.
@@ -363,6 +412,8 @@ impl Naive {
         self.stakes.retain(|stake| !own(stake));
         self.attachments.remove(session);
         self.sessions.remove(session);
+        self.declared.retain(|declared| declared.session != session);
+        self.memberships.retain(|membership| membership.session != session);
         self.serve();
     }
 
@@ -414,9 +465,10 @@ impl Naive {
     fn limit(&self, name: &str) -> Option<u32> {
         let mut stakes: Vec<&Stake> =
             self.stakes.iter().filter(|stake| stake.names.iter().any(|claimed| *claimed == name)).collect();
+        // A stable sort: those of the same key stay in order of arrival.
         stakes.sort_by_key(|stake| match stake.state {
-            State::Waiting => (1, -stake.priority, stake.id),
-            _ => (0, 0, stake.id),
+            State::Waiting => (1, -stake.priority),
+            _ => (0, 0),
         });
         let of_first = stakes.iter().find_map(|stake| match stake.mode {
             Mode::Permits { limit, .. } => Some(limit),

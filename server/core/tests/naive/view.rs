@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tenure_core::{Claim, ClaimState, Outcome, Rejection, Table};
+use tenure_core::{Claim, ClaimState, Outcome, Rejection, Revision, Table};
 
-use super::{Kind, Naive, Stake, State, names_of};
+use super::{Kind, Lack, Naive, Stake, State, names_of};
 
 pub type Holders = BTreeMap<String, Vec<String>>;
 pub type Waiters = BTreeMap<String, Vec<String>>;
@@ -17,18 +17,31 @@ impl Naive {
             .keys()
             .map(|id| (id.clone(), table.session(id).expect("a session that the model has open").opened.0))
             .collect();
-        for stake in &mut self.stakes {
+        for index in 0..self.stakes.len() {
+            let stake = &self.stakes[index];
+            let taken = |id: u64| self.stakes.iter().any(|other| other.id == id);
             let lingering = matches!(stake.state, State::Lingering(_));
             let same = |claim: &&Claim| {
-                *claim.spec.session == *stake.session
+                (claim.id.0 == stake.id || stake.id == 0 && !taken(claim.id.0))
+                    && *claim.spec.session == *stake.session
                     && names_of(claim) == stake.names
-                    && (!lingering || stake.id == 0 || claim.id.0 == stake.id)
-                    && matches!(claim.state, ClaimState::Lingering { .. }) == lingering
+                    && claim.spec.declared == stake.number
+                    && claim.lingers() == lingering
             };
             let claim = table.claims().find(same).expect("a claim that the model has");
+            let stake = &mut self.stakes[index];
             stake.id = claim.id.0;
             stake.token = claim.token().map_or(0, |token| token.0);
+            assert!(stake.state != State::Held || stake.stale == (stake.token < table.lost().0), "stale: {claim:?}");
         }
+        for (_, at) in self.ended.iter_mut().filter(|(_, at)| *at == 0) {
+            *at = table.revision().0;
+        }
+    }
+
+    /// The open sessions and their homes.
+    pub fn homes(&self) -> BTreeMap<String, u64> {
+        self.sessions.clone()
     }
 
     pub fn holders(&self) -> Holders {
@@ -70,6 +83,11 @@ fn gather(holds: impl Iterator<Item = (String, String)>) -> Holders {
     holders
 }
 
+pub fn homes_of(table: &Table) -> BTreeMap<String, u64> {
+    let sessions = table.sessions_after(Revision(0));
+    sessions.map(|session| (session.spec.id.to_string(), session.spec.home.0)).collect()
+}
+
 pub fn pending_of(table: &Table) -> BTreeMap<u64, u64> {
     let claims = table.claims().filter_map(|claim| Some((claim.id.0, claim.transfer.as_deref()?)));
     claims.map(|(id, transfer)| (id, transfer.to.map_or(0, |to| to.0))).collect()
@@ -96,6 +114,11 @@ pub fn kind_of(outcome: &Result<Outcome, Rejection>) -> Kind {
         Ok(Outcome::Transferring { .. }) => Kind::Transferring,
         Ok(Outcome::Transferred { .. }) => Kind::Transferred,
         Ok(Outcome::Updated(_)) => Kind::Updated,
+        Ok(Outcome::Reconciled { absent }) => {
+            let mut lacks: Vec<(u64, Lack)> = absent.iter().map(|(number, why)| (*number, Lack::of(why))).collect();
+            lacks.sort();
+            Kind::Reconciled(lacks)
+        }
         Ok(Outcome::Done | Outcome::Group(_)) => Kind::Done,
         Err(_) => Kind::Rejected,
     }
