@@ -44,22 +44,20 @@ impl Table {
 
     pub(super) fn connect(&mut self, hello: Hello, actor: Option<&Actor>, decided: &mut Events) -> Decision {
         let Hello { client: id, epoch, home, received, identity, known, declared } = hello;
+        self.check_client_of(&id, identity.as_ref())?;
         match self.clients.get(&id) {
-            Some(Client { identity: Some(before), .. }) if identity.as_ref().is_some_and(|now| now != before) => {
-                return Err(Rejection::ClientOfAnother(id));
-            }
             Some(found) if found.epoch >= epoch => return Err(Rejection::ClientSuperseded(id)),
             None if self.memory.client_ended_after(&id, received) => return Err(Rejection::ClientSuperseded(id)),
             _ => {}
         }
-        let connected = Event::ClientConnected { client: id.clone(), epoch, home, identity: identity.clone() };
+        let connected = Event::ClientConnected { client: id.clone(), epoch, home, identity };
         self.emit(connected, decided);
         self.withdraw_all_but(&id, &known, &declared, decided);
         let has = |number: &u64| self.clients.get(&id).is_some_and(|client| client.items.contains_key(number));
         let mut absent: Absences =
             known.into_iter().filter(|number| !has(number)).map(|number| (number, self.ended(&id, number))).collect();
         self.grant_anew(&id, decided);
-        let declarer = Declarer { id: &id, home, identity, actor };
+        let declarer = self.declarer(&id, home, actor);
         for declaration in declared {
             self.declare(&declarer, declaration, decided, &mut absent);
         }
@@ -74,8 +72,9 @@ impl Table {
         actor: Option<&Actor>,
         decided: &mut Events,
     ) -> Decision {
-        let found = self.connected(id, epoch, home).ok_or_else(|| Rejection::ClientSuperseded(id.clone()))?;
-        let declarer = Declarer { id, home, identity: found.identity.clone(), actor };
+        self.check_client_of(id, actor.map(|actor| &actor.identity))?;
+        self.connected(id, epoch, home).ok_or_else(|| Rejection::ClientSuperseded(id.clone()))?;
+        let declarer = self.declarer(id, home, actor);
         let mut absent = Absences::new();
         for change in changes {
             match change {
@@ -110,6 +109,23 @@ impl Table {
         if self.connected(id, epoch, home).is_some_and(|found| found.items.is_empty()) {
             self.emit(Event::ClientEnded { client: id.clone() }, decided);
         }
+    }
+
+    /// Rejects the client of another identity.
+    fn check_client_of(&self, id: &Text, identity: Option<&Text>) -> Result<(), Rejection> {
+        let before = self.clients.get(id).and_then(|found| found.identity.as_ref());
+        match before.zip(identity) {
+            Some((before, now)) if before != now => Err(Rejection::ClientOfAnother(id.clone())),
+            _ => Ok(()),
+        }
+    }
+
+    /// A client that declares something. Its sessions belong to the caller's identity, like those that calls open: the
+    /// client may have connected first when no authentication was required.
+    fn declarer<'a>(&self, id: &'a Text, home: ServerId, actor: Option<&'a Actor>) -> Declarer<'a> {
+        let of_client = || self.clients.get(id).and_then(|found| found.identity.clone());
+        let identity = actor.map(|actor| actor.identity.clone()).or_else(of_client);
+        Declarer { id, home, identity, actor }
     }
 
     /// The client, if its last stream has this epoch and is, or was, at this server.
@@ -174,38 +190,53 @@ impl Table {
         }
     }
 
-    fn declare(&mut self, client: &Declarer, declaration: Declaration, decided: &mut Events, absent: &mut Absences) {
+    /// Makes what is declared. A session opened for a claim that is then found to be busy is not opened after all: a
+    /// failed try leaves no trace.
+    fn declare(
+        &mut self,
+        client: &Declarer,
+        declaration: Declaration,
+        decided: &mut Events,
+        absent: &mut Absences,
+    ) {
         let numbers: Vec<u64> = declaration.numbers().collect();
+        let mark = self.mark(decided);
         let Declaration { session: number, opening, claims, memberships } = declaration;
-        let id = match self.declare_session(client, number, opening, &claims, decided) {
-            Ok(id) => id,
-            Err(absence) => {
-                absent.extend(numbers.into_iter().map(|number| (number, absence.clone())));
-                return;
+        let mut lacks = Absences::new();
+        let declared = self.declare_session(client, number, opening, decided).and_then(|(id, is_new)| {
+            for claim in claims {
+                let number = claim.number;
+                match self.declare_claim(client, &id, claim, decided) {
+                    Err(busy @ Absence::Busy { .. }) if is_new => return Err(busy),
+                    result => lacks.extend(result.err().map(|absence| (number, absence))),
+                }
             }
-        };
-        for claim in claims {
-            let number = claim.number;
-            absent.extend(self.declare_claim(client, &id, claim, decided).err().map(|absence| (number, absence)));
-        }
-        for membership in memberships {
-            let number = membership.number;
-            let declared = self.declare_membership(client, &id, membership, decided);
-            absent.extend(declared.err().map(|absence| (number, absence)));
+            for membership in memberships {
+                let number = membership.number;
+                let result = self.declare_membership(client, &id, membership, decided);
+                lacks.extend(result.err().map(|absence| (number, absence)));
+            }
+            Ok(())
+        });
+        match declared {
+            Ok(()) => absent.extend(lacks),
+            Err(absence) => {
+                self.undo_to(&mark, decided);
+                absent.extend(numbers.into_iter().map(|number| (number, absence.clone())));
+            }
         }
     }
 
-    /// Opens a declared session, unless it is open. Returns its id.
+    /// Opens a declared session, unless it is open. Returns its id, and whether it was opened now.
     fn declare_session(
         &mut self,
         client: &Declarer,
         number: u64,
         opening: Option<DeclaredSession>,
-        claims: &[DeclaredClaim],
         decided: &mut Events,
-    ) -> Result<Text, Absence> {
+    ) -> Result<(Text, bool), Absence> {
         match self.item(client, number)? {
-            Some(Item::Session(id)) => return Ok(id.clone()),
+            Some(Item::Session(id)) => return Ok((id.clone(), false)),
             Some(_) => return Err(Absence::Ended(None)),
             None => {}
         }
@@ -214,10 +245,6 @@ impl Table {
             return Err(Absence::Rejected(Rejection::SessionInUse(id)));
         }
         self.check_session_limit(client.actor)?;
-        // A failed try leaves no trace, not even a session.
-        if let Some(busy) = claims.iter().find_map(|claim| self.busy(claim).filter(|_| !claim.queue)) {
-            return Err(busy);
-        }
         let Opening { ttl, disconnect_grace, owner, metadata, .. } = opening;
         let (home, identity, by) = (client.home, client.identity.clone(), Some(client.id.clone()));
         let spec = SessionSpec {
@@ -233,14 +260,7 @@ impl Table {
             declared: number,
         };
         self.emit(Event::SessionOpened(Arc::new(spec)), decided);
-        Ok(id)
-    }
-
-    /// The absence of a claim that cannot be granted at once.
-    fn busy(&self, claim: &DeclaredClaim) -> Option<Absence> {
-        let mode = self.mode(&claim.names, claim.mode).ok()?;
-        let blocker = self.blocker(&claim.names, mode, Rank::of_new(claim.priority))?;
-        Some(Absence::Busy { blocker: Box::new(blocker.clone()) })
+        Ok((id, true))
     }
 
     fn declare_claim(

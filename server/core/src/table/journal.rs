@@ -7,6 +7,7 @@ use crate::group::Group;
 use crate::model::{Claim, LockSettings, Revision, ServerId, Session, SessionSpec};
 use crate::names::Text;
 use crate::table::Table;
+use crate::table::decide::Events;
 
 /// How to undo one change.
 #[derive(Debug)]
@@ -39,6 +40,13 @@ pub(super) enum Undo {
     MembershipItem { session: Text, group: Text, number: u64, had: bool },
 }
 
+/// A point within a decision, to which the rest of it can be undone.
+pub(super) struct Mark {
+    revision: Revision,
+    journaled: usize,
+    decided: usize,
+}
+
 impl Table {
     /// Makes everything that was decided since the last call final.
     pub fn commit(&mut self) {
@@ -47,8 +55,27 @@ impl Table {
 
     /// Undoes everything that was decided since the last [`Self::commit`].
     pub fn undo(&mut self) {
+        self.undo_after(0);
+    }
+
+    /// The current point of a decision.
+    pub(super) fn mark(&self, decided: &Events) -> Mark {
+        Mark { revision: self.revision, journaled: self.journal.len(), decided: decided.len() }
+    }
+
+    /// Undoes the part of a decision after a mark.
+    pub(super) fn undo_to(&mut self, mark: &Mark, decided: &mut Events) {
+        self.undo_after(mark.journaled);
+        self.revision = mark.revision;
+        decided.truncate(mark.decided);
+    }
+
+    /// Undoes everything but the first `kept` changes.
+    fn undo_after(&mut self, kept: usize) {
         self.journaling = false;
-        while let Some(undo) = self.journal.pop() {
+        while self.journal.len() > kept
+            && let Some(undo) = self.journal.pop()
+        {
             match undo {
                 Undo::Revision(revision) => self.revision = revision,
                 Undo::ClientConnected { client, before } => self.undo_client(&client, before),

@@ -36,6 +36,13 @@ pub struct NaiveClient {
     last: u64,
 }
 
+impl NaiveClient {
+    /// Whether both identities are known and differ.
+    fn is_of_another(&self, identity: Option<&str>) -> bool {
+        self.identity.as_deref().zip(identity).is_some_and(|(own, other)| own != other)
+    }
+}
+
 /// An open session that was declared.
 #[derive(Clone, Debug)]
 pub struct Declared {
@@ -162,8 +169,7 @@ impl Naive {
         let identity = hello.identity.as_ref().map(ToString::to_string);
         match self.clients.iter_mut().find(|client| client.id == id) {
             Some(client) => {
-                let of_another = client.identity.is_some() && identity.is_some() && client.identity != identity;
-                if of_another || hello.epoch <= client.epoch {
+                if client.is_of_another(identity.as_deref()) || hello.epoch <= client.epoch {
                     return Kind::Rejected;
                 }
                 (client.epoch, client.home) = (hello.epoch, hello.home.0);
@@ -201,7 +207,9 @@ impl Naive {
         changes: &[Change],
         actor: Option<&Actor>,
     ) -> Kind {
-        if !self.is_connected(client, stream) {
+        let identity = actor.map(|actor| &*actor.identity);
+        let of_another = self.clients.iter().any(|found| found.id == client && found.is_of_another(identity));
+        if of_another || !self.is_connected(client, stream) {
             return Kind::Rejected;
         }
         let mut lacks = Vec::new();
