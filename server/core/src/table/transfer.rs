@@ -32,8 +32,8 @@ impl Table {
         }
         let named = match &to {
             Some(session) => {
-                let waiting = self.waiting(session, &name).filter(|next| self.can_follow(next, &holder));
-                Some(waiting.ok_or_else(|| impossible(Obstacle::NotWaiting(session.clone())))?.id)
+                let next = self.waiting(session, &name).find(|next| self.can_follow(next, &holder));
+                Some(next.ok_or_else(|| impossible(Obstacle::NotWaiting(session.clone())))?.id)
             }
             None if self.best_after(&holder).is_some() => None,
             None => return Err(impossible(Obstacle::NoWaiter)),
@@ -80,10 +80,10 @@ impl Table {
         if holders.next().is_some() { Err(Obstacle::SeveralHolders) } else { Ok(first) }
     }
 
-    /// The session's waiting claim to a lock.
-    fn waiting(&self, session: &str, name: &str) -> Option<&Claim> {
-        let claim = self.claim_on(self.sessions.get(session)?, name)?;
-        (claim.state == ClaimState::Waiting).then_some(claim)
+    /// The session's waiting claims to a lock.
+    fn waiting(&self, session: &str, name: &str) -> impl Iterator<Item = &Claim> {
+        let claims = self.sessions.get(session).into_iter().flat_map(move |session| self.claims_on(session, name));
+        claims.filter(|claim| claim.state == ClaimState::Waiting)
     }
 
     /// Whether a waiter could be granted all its locks once the holder has gone, regardless of other waiters.
