@@ -1,5 +1,6 @@
 //! Clients in the table: reconciles what they have with what they want.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -95,12 +96,10 @@ impl Table {
     ) {
         let Some(found) = self.connected(id, epoch, home) else { return };
         let claims = found.claims().filter_map(|claim| self.claims.get(&claim));
-        let (waiting, granted): (Vec<&Claim>, Vec<&Claim>) = claims
-            .filter(|claim| claim.token().is_none_or(|token| token > since))
-            .partition(|claim| claim.state == ClaimState::Waiting);
-        // Waits end first, so that none of them is granted what is passed on.
-        let abandoned: Vec<Revision> = waiting.into_iter().chain(granted).map(|claim| claim.id).collect();
-        for claim in abandoned {
+        let unknown = claims.filter(|claim| claim.token().is_none_or(|token| token > since));
+        let mut abandoned: Vec<_> = unknown.map(|claim| (ending_order(Some(claim)), claim.id)).collect();
+        abandoned.sort_unstable();
+        for (_, claim) in abandoned {
             self.end_claim(claim, EndReason::Disconnected, None, decided);
         }
     }
@@ -136,18 +135,16 @@ impl Table {
     /// Withdraws what a client neither knows nor declares.
     fn withdraw_all_but(&mut self, id: &Text, known: &[u64], declared: &[Declaration], decided: &mut Events) {
         let Some(found) = self.clients.get(id) else { return };
-        let wanted: BTreeSet<u64> =
-            known.iter().copied().chain(declared.iter().flat_map(Declaration::numbers)).collect();
-        let waits = |item: &Item| match item {
-            Item::Claim(claim) => self.claims.get(claim).is_some_and(|claim| claim.state == ClaimState::Waiting),
-            Item::Session(_) | Item::Membership(_) => false,
+        let wanted: BTreeSet<u64> = known.iter().copied().chain(declared.iter().flat_map(Declaration::numbers)).collect();
+        let order = |item: &Item| match item {
+            Item::Claim(claim) => ending_order(self.claims.get(claim)),
+            Item::Session(_) | Item::Membership(_) => ending_order(None),
         };
         let unwanted = found.items.iter().filter(|(number, _)| !wanted.contains(number));
-        let (waiting, others): (Vec<_>, Vec<_>) = unwanted.partition(|(_, item)| waits(item));
-        // Waits end first, so that none of them is granted what is released here. A session ends before what is in it,
-        // which has a greater number.
-        let unwanted: Vec<u64> = waiting.into_iter().chain(others).map(|(number, _)| *number).collect();
-        for number in unwanted {
+        // A session ends before what is in it, which has a greater number.
+        let mut unwanted: Vec<_> = unwanted.map(|(number, item)| (order(item), *number)).collect();
+        unwanted.sort_unstable();
+        for (_, number) in unwanted {
             self.withdraw(id, number, decided);
         }
     }
@@ -192,13 +189,7 @@ impl Table {
 
     /// Makes what is declared. A session opened for a claim that is then found to be busy is not opened after all: a
     /// failed try leaves no trace.
-    fn declare(
-        &mut self,
-        client: &Declarer,
-        declaration: Declaration,
-        decided: &mut Events,
-        absent: &mut Absences,
-    ) {
+    fn declare(&mut self, client: &Declarer, declaration: Declaration, decided: &mut Events, absent: &mut Absences) {
         let numbers: Vec<u64> = declaration.numbers().collect();
         let mark = self.mark(decided);
         let Declaration { session: number, opening, claims, memberships } = declaration;
@@ -447,6 +438,12 @@ impl Table {
         let membership = || Item::Membership(Box::new(Membership { session: session.clone(), group: group.clone() }));
         self.set_item(client.as_ref(), number, has.then(membership));
     }
+}
+
+/// The order in which claims end together: waits first, the last in a queue before those ahead of it. None of them is
+/// then granted what another one leaves.
+fn ending_order(claim: Option<&Claim>) -> Reverse<Option<Rank>> {
+    Reverse(claim.filter(|claim| claim.state == ClaimState::Waiting).map(Claim::rank))
 }
 
 impl From<Rejection> for Absence {
