@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
 
+mod clients;
 mod deadlocks;
 mod groups;
 mod handoff;

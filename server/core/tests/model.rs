@@ -1,6 +1,6 @@
 //! The table against a naive model: flat lists, and one rule that decides which claims are held.
 
-mod clients;
+pub mod clients;
 
 use crate::naive;
 

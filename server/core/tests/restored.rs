@@ -1,11 +1,15 @@
 //! A table restored from its parts, and lookups in it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tenure_core::testing::{self, Build, Lab, acquire, at, cancel, configure, join};
-use tenure_core::{Claim, LockSettings, Revision, Session, Table, Text};
+use tenure_core::testing::{
+    self, Build, HOME, Lab, acquire, at, cancel, configure, connect, declaration, declared_claim, join,
+};
+use tenure_core::{Claim, Client, LockSettings, Revision, ServerId, Session, Table, Text};
 
-/// A table with a session that holds a lock, another that lingers on one and waits for the first, a group and settings.
+/// A table with a session that holds a lock, another that lingers on one and waits for the first, a group, settings, and
+/// a client with one of each kind of item.
 fn table() -> Table {
     let mut lab = Lab::default();
     lab.hold("ann", "a");
@@ -14,6 +18,8 @@ fn table() -> Table {
     lab.wait("bob", "a");
     lab.accept(configure("s", LockSettings { limit: Some(2), preempt: None }));
     lab.accept(join("ann", "g").in_open_session());
+    let declared = declaration(5).opens("kim").claims(declared_claim(6, "c")).joins(7, "g");
+    lab.reconcile(connect("client", 3).declared(vec![declared]));
     lab.lose();
     lab.table
 }
@@ -29,7 +35,8 @@ fn restored(table: &Table) -> Table {
     });
     let settings = table.all_settings().map(|(name, settings)| (name.clone(), settings.clone())).collect();
     let groups = table.groups_after("", None).cloned().collect();
-    Table::restore(table.revision(), table.lost(), Vec::new(), sessions, claims.collect(), settings, groups)
+    let clients = table.clients().cloned().collect();
+    Table::restore(table.revision(), table.lost(), clients, sessions, claims.collect(), settings, groups)
 }
 
 #[test]
@@ -54,6 +61,21 @@ fn restored_sessions_have_the_restored_claims_and_no_others() {
 }
 
 #[test]
+fn restored_client_has_its_items_and_the_home_of_its_sessions_is_its_own() {
+    let before = table();
+    let moved = |client: &Client| Client { home: ServerId(2), items: BTreeMap::new(), ..client.clone() };
+    let clients = before.clients().map(moved).collect();
+    let (sessions, claims) =
+        (before.sessions_after(Revision(0)).cloned().collect(), before.claims().cloned().collect());
+    let groups = before.groups_after("", None).cloned().collect();
+    let after = Table::restore(before.revision(), before.lost(), clients, sessions, claims, Vec::new(), groups);
+    let [one, other] = [&before, &after].map(|table| table.client("client").expect("a client"));
+    assert_eq!((one.items.len(), &one.items, one.last), (3, &other.items, other.last));
+    let home = |id: &str| after.session(id).expect("open").spec.home;
+    assert_eq!((home("kim"), home("ann")), (ServerId(2), HOME));
+}
+
+#[test]
 fn restored_claims_share_texts_with_their_sessions() {
     let table = restored(&table());
     let session = table.session("ann").expect("open");
@@ -66,13 +88,13 @@ fn restored_claims_share_texts_with_their_sessions() {
 fn sessions_and_claims_are_found_by_their_revisions() {
     let table = table();
     let opened: Vec<Revision> = table.sessions_after(Revision(0)).map(|session| session.opened).collect();
-    let [ann, bob] = opened[..] else { panic!("{opened:?}") };
+    let [ann, bob, kim] = opened[..] else { panic!("{opened:?}") };
     let id = |session: Option<&Session>| session.map(|session| session.spec.id.to_string());
     assert_eq!(id(table.session_opened_at(ann)).as_deref(), Some("ann"));
     assert_eq!(id(table.session_opened_at(bob)).as_deref(), Some("bob"));
-    assert_eq!(id(table.session_opened_at(bob.next())), None);
+    assert_eq!(id(table.session_opened_at(kim.next())), None);
     assert_eq!(id(table.sessions_after(ann).next()).as_deref(), Some("bob"));
     let claims: Vec<Revision> = table.claims().map(|claim| claim.id).collect();
     let later: Vec<Revision> = table.claims_after(claims[0]).map(|claim| claim.id).collect();
-    assert_eq!((claims.len(), &later[..]), (3, &claims[1..]));
+    assert_eq!((claims.len(), &later[..]), (4, &claims[1..]));
 }

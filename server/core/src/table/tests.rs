@@ -1,7 +1,7 @@
 //! White-box tests: the equality and the construction of tables.
 
 use super::*;
-use crate::testing::{Build, Lab, configure, join};
+use crate::testing::{Build, Lab, configure, connect, join};
 
 /// A table with some of each kind of state.
 fn table() -> Table {
@@ -9,15 +9,18 @@ fn table() -> Table {
     lab.hold("ann", "a");
     lab.accept(configure("a", LockSettings { limit: Some(1), preempt: None }));
     lab.accept(join("ann", "g").in_open_session());
+    lab.accept(connect("client", 1));
     lab.table
 }
 
 #[test]
 fn tables_are_equal_only_if_all_their_state_is_equal() {
     assert_eq!(table(), table());
-    let changes: [fn(&mut Table); 11] = [
+    let changes: [fn(&mut Table); 13] = [
         |table| table.revision = Revision(1_000),
         |table| table.lost = Revision(1),
+        |table| table.clients.clear(),
+        |table| table.connected.clear(),
         |table| table.sessions.clear(),
         |table| table.opened = ByRevision::default(),
         |table| table.claims = ByRevision::default(),

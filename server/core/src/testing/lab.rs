@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{HOME, acquire, at, close, join, replayed};
+use crate::client::Absence;
 use crate::command::{Command, Outcome, Request};
 use crate::end::EndReason;
 use crate::event::{Event, Recorded};
@@ -79,6 +80,14 @@ impl Lab {
         let outcome = self.accept(request);
         assert_eq!(self.events[before..], [], "it has an effect");
         outcome
+    }
+
+    /// Executes a command of a client that must be accepted, and returns what the client does not have then.
+    pub fn reconcile(&mut self, request: impl Into<Request>) -> Vec<(u64, Absence)> {
+        match self.accept(request) {
+            Outcome::Reconciled { absent } => absent,
+            other => panic!("not reconciled: {other:?}"),
+        }
     }
 
     /// Executes a request that must be accepted. The home learns of it only when it rebuilds from the whole table.

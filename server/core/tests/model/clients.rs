@@ -108,8 +108,13 @@ fn number() -> impl Strategy<Value = Number> {
 
 fn wanted() -> impl Strategy<Value = Wanted> {
     let rest = (prop::bool::weighted(0.7), -1i32..2, prop::bool::weighted(0.15));
-    (1u8..8, mode(), rest)
-        .prop_map(|(names, mode, (queue, priority, lingers))| Wanted { names, mode, queue, priority, lingers })
+    (1u8..8, mode(), rest).prop_map(|(names, mode, (queue, priority, lingers))| Wanted {
+        names,
+        mode,
+        queue,
+        priority,
+        lingers,
+    })
 }
 
 fn part() -> impl Strategy<Value = Part> {
@@ -119,8 +124,12 @@ fn part() -> impl Strategy<Value = Part> {
     ];
     let claims = prop::collection::vec((number(), wanted()), 0..4);
     let memberships = prop::collection::vec((number(), 0u8..2), 0..2);
-    (opened, claims, memberships)
-        .prop_map(|((session, opens), claims, memberships)| Part { session, opens, claims, memberships })
+    (opened, claims, memberships).prop_map(|((session, opens), claims, memberships)| Part {
+        session,
+        opens,
+        claims,
+        memberships,
+    })
 }
 
 fn by() -> impl Strategy<Value = Option<By>> {

@@ -145,9 +145,10 @@ impl Naive {
                 && !matches!(stake.state, State::Lingering(_))
                 && self.declarer(&stake.session) == Some(client)
         });
-        let membership = self.memberships.iter().position(|membership| {
-            membership.number == number && self.declarer(&membership.session) == Some(client)
-        });
+        let membership = self
+            .memberships
+            .iter()
+            .position(|membership| membership.number == number && self.declarer(&membership.session) == Some(client));
         let session = session.map(|declared| Thing::Session(declared.session.clone()));
         session.or(claim.map(Thing::Claim)).or(membership.map(Thing::Membership))
     }
