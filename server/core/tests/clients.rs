@@ -110,7 +110,7 @@ fn known_number_is_reported_as_ended_if_it_is_absent() {
     lab.reconcile(declare(KIM, declaration(1).claims(declared_claim(2, "a")).joins(3, "g")));
     lab.reconcile(withdraw(KIM, [2]));
     let hello = connect(KIM, 2).known(vec![1, 2, 3, 9]);
-    assert_eq!(lab.reconcile(hello), [(2, Absence::Ended), (9, Absence::Ended)]);
+    assert_eq!(lab.reconcile(hello), [(2, Absence::Ended(None)), (9, Absence::Ended(None))]);
     assert_eq!(items(&lab, KIM), [1, 3]);
 }
 

@@ -24,12 +24,12 @@ fn used_number_is_reported_as_ended() {
     assert_eq!(lab.reconcile(declare(KIM, all())), []);
     assert_eq!(lab.reconcile(declare(KIM, all())), [], "what exists is not made again");
     lab.reconcile(withdraw(KIM, [2, 4]));
-    assert_eq!(lab.reconcile(declare(KIM, all())), [(2, Absence::Ended), (4, Absence::Ended)]);
+    assert_eq!(lab.reconcile(declare(KIM, all())), [(2, Absence::Ended(None)), (4, Absence::Ended(None))]);
     let skipped = declaration(1).claims(declared_claim(3, "a"));
-    assert_eq!(lab.reconcile(declare(KIM, skipped)), [(3, Absence::Ended)], "a greater number was used");
+    assert_eq!(lab.reconcile(declare(KIM, skipped)), [(3, Absence::Ended(None))], "a greater number was used");
     lab.reconcile(withdraw(KIM, [1]));
     let again = all().opens("ann");
-    assert_eq!(lab.reconcile(declare(KIM, again)), [1, 2, 4].map(|number| (number, Absence::Ended)));
+    assert_eq!(lab.reconcile(declare(KIM, again)), [1, 2, 4].map(|number| (number, Absence::Ended(None))));
     assert_eq!((items(&lab, KIM), lab.table.claims().count()), (vec![], 0));
 }
 
@@ -37,16 +37,16 @@ fn used_number_is_reported_as_ended() {
 fn number_of_something_else_is_reported_as_ended() {
     let mut lab = lab();
     lab.reconcile(declare(KIM, declaration(1).claims(declared_claim(2, "a")).joins(3, "g")));
-    assert_eq!(lab.reconcile(declare(KIM, declaration(2).opens("bob"))), [(2, Absence::Ended)]);
+    assert_eq!(lab.reconcile(declare(KIM, declaration(2).opens("bob"))), [(2, Absence::Ended(None))]);
     let others = declaration(1).claims(declared_claim(3, "b")).joins(2, "h");
-    assert_eq!(lab.reconcile(declare(KIM, others)), [(3, Absence::Ended), (2, Absence::Ended)]);
+    assert_eq!(lab.reconcile(declare(KIM, others)), [(3, Absence::Ended(None)), (2, Absence::Ended(None))]);
 }
 
 #[test]
 fn everything_in_a_session_that_is_not_open_is_reported_as_ended() {
     let mut lab = lab();
     let absent = lab.reconcile(declare(KIM, declaration(2).claims(declared_claim(3, "a")).joins(4, "g")));
-    assert_eq!(absent, [2, 3, 4].map(|number| (number, Absence::Ended)));
+    assert_eq!(absent, [2, 3, 4].map(|number| (number, Absence::Ended(None))));
     assert_eq!(items(&lab, KIM), [1]);
 }
 
@@ -136,7 +136,7 @@ fn session_is_opened_if_the_number_of_a_claim_that_would_be_busy_was_used() {
     let mut lab = lab();
     lab.reconcile(declare(KIM, declaration(1).claims(declared_claim(2, "a"))));
     let claims = declaration(3).opens("bob").claims(declared_claim(1, "a").tries());
-    assert_eq!(lab.reconcile(declare(KIM, claims)), [(1, Absence::Ended)]);
+    assert_eq!(lab.reconcile(declare(KIM, claims)), [(1, Absence::Ended(None))]);
     assert_eq!(items(&lab, KIM), [1, 2, 3]);
 }
 

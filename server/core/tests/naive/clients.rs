@@ -19,7 +19,7 @@ pub enum Lack {
 impl Lack {
     pub fn of(absence: &Absence) -> Self {
         match absence {
-            Absence::Ended => Self::Ended,
+            Absence::Ended(_) => Self::Ended,
             Absence::Busy { .. } => Self::Busy,
             Absence::Rejected(_) => Self::Rejected,
         }
