@@ -3,6 +3,7 @@
 
 mod advertised;
 pub(crate) mod cluster;
+mod connect;
 mod deadlines;
 mod lost_calls;
 mod lost_replies;
