@@ -8,8 +8,8 @@ use tenure_core::testing::{
 };
 use tenure_core::{Claim, Client, LockSettings, Revision, ServerId, Session, Table, Text};
 
-/// A table with a session that holds a lock, another that lingers on one and waits for the first, a group, settings, and
-/// a client with one of each kind of item.
+/// A table with a session that holds a lock, another that lingers on one and waits for the first, a group, settings,
+/// and a client with one of each kind of item.
 fn table() -> Table {
     let mut lab = Lab::default();
     lab.hold("ann", "a");
