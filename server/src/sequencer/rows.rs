@@ -195,7 +195,10 @@ fn distinct<K: Ord>(keys: impl Iterator<Item = K>) -> Vec<K> {
 mod tests {
     use std::sync::Arc;
 
-    use tenure_core::testing::session_spec;
+    use tenure_core::testing::{Build, HOME, adopt, claim_spec, open, opening, restored, session_spec};
+    use tenure_core::{
+        AskedMode, Change, ClaimSpec, Command, Declaration, DeclaredClaim, DeclaredSession, Hello, ServerId,
+    };
 
     use super::*;
 
@@ -209,6 +212,99 @@ mod tests {
             rows.touched(&[recorded], &table);
         }
         (rows, table)
+    }
+
+    /// Applies events as a server that follows the log, and records what they touch.
+    fn follow(rows: &mut RowsBehind, table: &mut Table, events: &[Recorded]) {
+        for recorded in events {
+            if let Some(client) = declarer(recorded, table) {
+                rows.declared(client, recorded.revision);
+            }
+            table.apply(recorded);
+        }
+        rows.touched(events, table);
+    }
+
+    /// The events of commands on this table, none of which is rejected.
+    fn decided(table: &Table, commands: Vec<Command>) -> Vec<Recorded> {
+        let (mut table, mut events) = (restored(table), Vec::new());
+        for command in commands {
+            table.decide(command, &mut events).expect("it is accepted");
+        }
+        events
+    }
+
+    fn connect(epoch: u64, home: ServerId, known: std::ops::Range<u64>) -> Command {
+        let (client, received, declared) = ("c".into(), Revision(0), Vec::new());
+        Command::Connect(Hello { client, epoch, home, received, identity: None, known: known.collect(), declared })
+    }
+
+    fn change(changes: Vec<Change>) -> Command {
+        Command::Change { client: "c".into(), epoch: 1, home: HOME, changes }
+    }
+
+    fn end(epoch: u64) -> Command {
+        Command::EndClient { client: "c".into(), epoch, home: HOME }
+    }
+
+    fn declare(session: u64) -> Change {
+        let opening = Some(DeclaredSession { id: session.to_string().into(), opening: opening() });
+        Change::Declare(Declaration { session, opening, claims: Vec::new(), memberships: Vec::new() })
+    }
+
+    fn claim(number: u64) -> DeclaredClaim {
+        let ClaimSpec { names, metadata, priority, min_hold, .. } = claim_spec("s", 1, number.to_string());
+        DeclaredClaim { number, names, mode: AskedMode::Exclusive, queue: true, priority, metadata, min_hold }
+    }
+
+    /// A client with these numbers of sessions, all written.
+    fn declared(sessions: std::ops::Range<u64>) -> (RowsBehind, Table) {
+        let (mut rows, mut table) = (RowsBehind::default(), Table::default());
+        let changes = sessions.map(declare).collect();
+        let events = decided(&table, vec![connect(1, HOME, 0..0), change(changes)]);
+        follow(&mut rows, &mut table, &events);
+        let changes = rows.changes(&table);
+        assert!(changes.clients.iter().map(|client| client.last).eq([table.client("c").expect("connected").last]));
+        assert_eq!(changes.sessions.len(), events.len() - 1);
+        rows.saved(table.revision());
+        (rows, table)
+    }
+
+    #[test]
+    fn client_that_connects_again_is_one_row() {
+        let (mut rows, mut table) = declared(1..1_000);
+        let events = decided(&table, vec![connect(2, ServerId(9), 1..1_000)]);
+        follow(&mut rows, &mut table, &events);
+        let changes = rows.changes(&table);
+        let (from, to) = (Revision(1_000), Revision(1_001));
+        let clients = vec![Client { last: 999, ..Client::new("c".into(), 2, ServerId(9), None) }];
+        assert_eq!(changes, RowChanges { from, to, clients, ..RowChanges::default() });
+        rows.saved(table.revision());
+        assert_eq!(rows.changes(&table).clients, []);
+    }
+
+    #[test]
+    fn client_that_is_adopted_is_one_row() {
+        let (mut rows, mut table) = declared(1..10);
+        let events = decided(&table, vec![adopt(HOME, ServerId(9)), open("undeclared").at(ServerId(9))]);
+        follow(&mut rows, &mut table, &events[..1]);
+        let changes = rows.changes(&table);
+        assert!(changes.clients.iter().map(|client| client.home).eq([ServerId(9)]) && changes.sessions.is_empty());
+        follow(&mut rows, &mut table, &events[1..]);
+        let ended = decided(&table, vec![connect(2, HOME, 0..0), end(2)]);
+        follow(&mut rows, &mut table, &ended);
+        let changes = rows.changes(&table);
+        assert_eq!((changes.clients, changes.ended_clients), (Vec::new(), vec!["c".into()]));
+    }
+
+    #[test]
+    fn number_of_a_claim_that_ends_with_its_session_is_written() {
+        let (mut rows, mut table) = declared(1..2);
+        let claimed =
+            Change::Declare(Declaration { session: 1, opening: None, claims: vec![claim(2)], memberships: Vec::new() });
+        let events = decided(&table, vec![change(vec![claimed, Change::Withdraw(1)])]);
+        follow(&mut rows, &mut table, &events);
+        assert!(rows.changes(&table).clients.iter().map(|client| client.last).eq([2]), "{events:?}");
     }
 
     #[test]

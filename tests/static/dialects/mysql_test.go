@@ -24,6 +24,7 @@ var refused = map[string]string{
 	"append_at_once.sql":  compound,
 	"begin_snapshot.sql":  snapshot,
 	"delete_claims.sql":   jsonTable,
+	"delete_clients.sql":  jsonTable,
 	"delete_groups.sql":   jsonTable,
 	"delete_members.sql":  jsonTable,
 	"delete_sessions.sql": jsonTable,

@@ -9,7 +9,7 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use tenure_core::{
     Basis, Claim, ClaimSpec, ClaimState, Client, EndReason, Event, Eviction, Group, GroupChange, Lead, LockSettings,
-    Recorded, Revision, ServerId, Session, Text, Transfer,
+    MemberSpec, Recorded, Revision, ServerId, Session, Text, Transfer,
 };
 use tenure_server::store::{Batch, RowChanges};
 
@@ -305,9 +305,9 @@ fn group_event(
             let next = members.iter().find(|member| **member != leaver);
             let lead =
                 if lead.member == leaver { next.map(|next| Lead { member: *next, token: number }) } else { Some(lead) };
-            let spec = group.members[&leaver].spec.clone();
-            let (session, opened, owner) = (spec.session.clone(), spec.opened, spec.owner.clone());
-            of(group, GroupChange::Left { member: leaver, session, opened, owner, reason: EndReason::Closed, lead })
+            let MemberSpec { session, opened, owner, declared, .. } = (*group.members[&leaver].spec).clone();
+            let (member, reason) = (leaver, EndReason::Closed);
+            of(group, GroupChange::Left { member, session, opened, owner, reason, declared, lead })
         }
         (3..5, Some(lead)) => {
             let assignments = members.iter().map(|member| (*member, format!("{name} for {member}").into())).collect();

@@ -311,6 +311,7 @@ fn every_change() -> Vec<Event> {
             opened: member.opened,
             owner: member.spec.owner,
             reason: EndReason::ALL[number % EndReason::ALL.len()],
+            declared: member.spec.declared,
             lead: (!number.is_multiple_of(2)).then_some(lead),
         });
         changes.push(GroupChange::Configured { config: Some(name.clone()) });

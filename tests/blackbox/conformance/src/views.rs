@@ -144,7 +144,7 @@ pub async fn merge_rows_and_log(subject: &Subject) {
     let mut random = Random::new(2026);
     let mut saved = Model::default();
     let mut seen = [0; 7];
-    for round in 0..100 {
+    for round in 0..150 {
         let batch = random.batch(NAMESPACE);
         subject.one.append(&batch, false).await.expect("the append is accepted");
         if round % 7 == 3 {

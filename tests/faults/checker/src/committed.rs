@@ -159,8 +159,19 @@ mod tests {
     fn spec() -> Arc<ClaimSpec> {
         let (priority, metadata, min_hold) = (0, no_labels(), Duration::ZERO);
         let (session, owner, names) = (Text::from("ann"), Text::from(""), Text::from("a").into());
-        let (opened, mode) = (Revision(1), Mode::Exclusive);
-        Arc::new(ClaimSpec { session, opened, owner, names, mode, priority, metadata, min_hold, waiting_server: None })
+        let (opened, mode, waiting_server, declared) = (Revision(1), Mode::Exclusive, None, 0);
+        Arc::new(ClaimSpec {
+            session,
+            opened,
+            owner,
+            names,
+            mode,
+            priority,
+            metadata,
+            min_hold,
+            waiting_server,
+            declared,
+        })
     }
 
     fn commit(at: Duration, revision: u64, event: Event) -> Commit {

@@ -119,8 +119,8 @@ impl DatabaseContents {
     }
 
     fn rows_as_table(&self) -> Table {
-        let Rows { revision, lost, sessions, claims, settings, groups, .. } = self.rows.clone();
-        Table::restore(revision, lost, sessions, claims, settings, groups)
+        let Rows { revision, lost, clients, sessions, claims, settings, groups, .. } = self.rows.clone();
+        Table::restore(revision, lost, clients, sessions, claims, settings, groups)
     }
 
     fn events_up_to_the_rows(&self) -> impl Iterator<Item = &Recorded> {

@@ -12,6 +12,8 @@ use tenure_core::{
 
 use crate::draw::Draw;
 
+mod declared;
+
 const SESSIONS: [&str; 4] = ["ann", "bob", "cid", "dot"];
 const LOCKS: [&str; 4] = ["a", "b", "c", "\u{1f512}\"\\"];
 const GROUPS: [&str; 2] = ["g", "h"];
@@ -44,7 +46,7 @@ fn limits(draw: &mut Draw<'_>) -> Limits {
 }
 
 fn command(draw: &mut Draw<'_>, table: &Table) -> Command {
-    match draw.below(32) {
+    match draw.below(40) {
         0 => Command::OpenSession {
             session: session(draw),
             opening: opening(draw),
@@ -107,6 +109,7 @@ fn command(draw: &mut Draw<'_>, table: &Table) -> Command {
         },
         20 => Command::Adopt { dead: home(draw), by: home(draw) },
         21..25 => Command::Group(group(draw, table)),
+        32.. => declared::command(draw, table),
         _ => Command::Acquire(Acquire {
             session: session(draw),
             opening: draw.maybe(opening),

@@ -1,6 +1,6 @@
 //! The invariants of every table.
 
-use tenure_core::{Claim, ClaimState, Mode, Revision, Table};
+use tenure_core::{Claim, ClaimState, Client, Item, Mode, Revision, Table};
 
 /// Panics if a table is inconsistent.
 pub(crate) fn check(table: &Table) {
@@ -25,11 +25,17 @@ pub(crate) fn check(table: &Table) {
     for session in table.sessions_after(Revision(0)) {
         let known = table.session(&session.spec.id).map(|known| known.opened);
         assert_eq!(known, Some(session.opened));
+        if let Some(client) = session.spec.declared_by() {
+            let client = table.client(client).expect("a declared session has a client");
+            assert_eq!(client.items.get(&session.spec.declared), Some(&Item::Session(session.spec.id.clone())));
+            assert_eq!(session.spec.home, client.home);
+        }
         for id in session.claims.iter() {
             let claim = table.claim(*id).expect("a claim of a session");
             assert_eq!((claim.spec.opened, claim.lingers()), (session.opened, false));
         }
     }
+    table.clients().for_each(|client| check_client(table, client));
     for group in table.groups_after("", None) {
         assert_eq!(
             group.lead.map(|lead| lead.member),
@@ -42,6 +48,28 @@ pub(crate) fn check(table: &Table) {
         }
     }
     assert_eq!(restored(table), *table, "the parts of a table are not the whole");
+}
+
+/// What a client has exists, and has its number.
+fn check_client(table: &Table, client: &Client) {
+    for (number, item) in &client.items {
+        let (session, declared) = match item {
+            Item::Session(id) => (id, table.session(id).map(|session| session.spec.declared)),
+            Item::Claim(id) => {
+                let claim = table.claim(*id).filter(|claim| !claim.lingers()).expect("a client's claim exists");
+                (&claim.spec.session, Some(claim.spec.declared))
+            }
+            Item::Membership(of) => {
+                let group = table.group(&of.group).expect("a client's group exists");
+                let member = group.members.values().find(|member| member.spec.session == of.session);
+                (&of.session, member.map(|member| member.spec.declared))
+            }
+        };
+        assert_eq!(declared, Some(*number), "{item:?} of {client:?}");
+        let session = table.session(session).expect("a client's session is open");
+        assert_eq!(session.spec.declared_by(), Some(&client.id), "{item:?}");
+        assert!(*number <= client.last, "{client:?}");
+    }
 }
 
 fn check_claim(table: &Table, claim: &Claim) {
@@ -69,6 +97,7 @@ fn restored(table: &Table) -> Table {
     Table::restore(
         table.revision(),
         table.lost(),
+        table.clients().cloned().collect(),
         table.sessions_after(Revision(0)).cloned().collect(),
         table.claims().cloned().collect(),
         table.all_settings().map(|(name, settings)| (name.clone(), settings.clone())).collect(),

@@ -36,6 +36,9 @@ fn again(rows: &Rows) -> Rows {
 pub(crate) fn rows_of(table: &Table) -> Rows {
     let sessions = table.sessions_after(Revision(0)).map(|session| Session::new(session.spec.clone(), session.opened));
     let sessions = sessions.collect();
+    let mut clients: Vec<_> = table.clients().cloned().collect();
+    clients.iter_mut().for_each(|client| client.items.clear());
+    clients.sort_unstable_by(|one, other| one.id.cmp(&other.id));
     let mut groups: Vec<_> = table.groups_after("", None).cloned().collect();
     groups.sort_unstable_by_key(|group| group.id);
     let claims: Vec<_> = table.claims().cloned().collect();
@@ -45,6 +48,7 @@ pub(crate) fn rows_of(table: &Table) -> Rows {
     Rows {
         revision: Revision(0),
         lost: Revision(0),
+        clients,
         sessions,
         claims,
         granted,

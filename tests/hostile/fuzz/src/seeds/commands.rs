@@ -43,6 +43,20 @@ const CONFIGURE: u8 = 19;
 const ADOPT: u8 = 20;
 const GROUP: u8 = 21;
 const ACQUIRE: u8 = 25;
+const CLIENT: u8 = 32;
+
+// The kinds of commands of a client.
+const CONNECT: u8 = 0;
+const END_CLIENT: u8 = 3;
+const CHANGE: u8 = 4;
+
+// The clients by their index, and their changes.
+const MIA: u8 = 0;
+const DECLARE: u8 = 1;
+const WITHDRAW: u8 = 0;
+
+/// A new session with a claim and a membership: numbers 1 to 3.
+const DECLARATION: [u8; 19] = [0, SOME, ANN, 49, NONE, 0, 1, 1, 0, A, 0, 0, 0, 1, NONE, 1, 0, 0, 1];
 
 const EXCLUSIVE: &[u8] = &[0];
 const SHARED: &[u8] = &[2];
@@ -213,6 +227,18 @@ fn scenarios() -> Vec<(&'static str, Vec<Vec<u8>>)> {
         (
             "server-adopted",
             vec![acquire.command(), vec![UNIDENTIFIED, ADOPT, 0, 1], vec![UNIDENTIFIED, ATTACH, ANN, 1, 2]],
+        ),
+        (
+            "client-declares-reconnects-withdraws-ends",
+            vec![
+                vec![UNIDENTIFIED, CLIENT, MIA, CONNECT, 0, 0, NONE, 0],
+                [&[UNIDENTIFIED, CLIENT, MIA, CHANGE, 0, 0, DECLARE], &DECLARATION[..]].concat(),
+                // By a higher epoch, with the session, the claim and the membership, to another server.
+                vec![UNIDENTIFIED, CLIENT, MIA, CONNECT, 0, 1, 0, 0, 0, NONE, 0],
+                vec![UNIDENTIFIED, ADOPT, 1, 2],
+                vec![UNIDENTIFIED, CLIENT, MIA, CHANGE, 0, 1, WITHDRAW, 1, WITHDRAW, 0],
+                vec![UNIDENTIFIED, CLIENT, MIA, END_CLIENT, 0],
+            ],
         ),
         (
             "limits-reject",
