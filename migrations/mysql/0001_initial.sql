@@ -55,7 +55,7 @@ CREATE TABLE IF NOT EXISTS sessions (
     declared BIGINT NOT NULL DEFAULT 0,    -- the number by which its client has declared it; 0: it was opened by a call
     ttl_ms BIGINT NOT NULL,
     disconnect_grace_ms BIGINT,            -- how long it outlives its stream; null: until its TTL has passed
-    home BIGINT NOT NULL,                  -- the server that takes its renewals; if it was declared, "clients" has that
+    home BIGINT NOT NULL,                  -- the server that takes its renewals; of a declared session, the home of its client does
     attachment BIGINT NOT NULL DEFAULT 0,  -- how often its client has asked for it to be attached; 0: that is not counted
     metadata LONGTEXT NOT NULL,            -- a JSON object
     PRIMARY KEY (namespace, opened)

@@ -55,7 +55,7 @@ CREATE TABLE IF NOT EXISTS sessions (
     declared INTEGER NOT NULL DEFAULT 0,    -- the number by which its client has declared it; 0: it was opened by a call
     ttl_ms INTEGER NOT NULL,
     disconnect_grace_ms INTEGER,            -- how long it outlives its stream; null: until its TTL has passed
-    home INTEGER NOT NULL,                  -- the server that takes its renewals; if it was declared, "clients" has that
+    home INTEGER NOT NULL,                  -- the server that takes its renewals; of a declared session, the home of its client does
     attachment INTEGER NOT NULL DEFAULT 0,  -- how often its client has asked for it to be attached; 0: that is not counted
     metadata TEXT NOT NULL,                 -- a JSON object
     PRIMARY KEY (namespace, opened)
