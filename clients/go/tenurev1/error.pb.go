@@ -136,7 +136,7 @@ const (
 	// The caller is not permitted to do this. PERMISSION_DENIED.
 	// Metadata: "rule": policy, with "verb" (acquire, read, watch or operate), "name" (the name concerned; a prefix ends
 	// with a *; empty: any name) and "namespace"; or session-owner, with "session_id": the session was opened by another
-	// caller.
+	// caller; or client-owner, with "client_id": the client has connected as another caller.
 	// Example: {"rule": "policy", "verb": "acquire", "name": "billing/run", "namespace": "default"}.
 	ErrorReason_ERROR_REASON_PERMISSION_DENIED ErrorReason = 27
 	// Another program has opened the session, and it has not ended yet. FAILED_PRECONDITION: use another id, or retry
@@ -156,6 +156,13 @@ const (
 	// names the session.
 	// Metadata: none.
 	ErrorReason_ERROR_REASON_DEADLINE_EXCEEDED ErrorReason = 31
+	// The client has connected again since, with a higher epoch, or has ended. FAILED_PRECONDITION: if it did not, another
+	// program uses its id; take a new one.
+	// Metadata: "client_id". Example: {"client_id": "5e8c1f1a90b24c3f"}.
+	ErrorReason_ERROR_REASON_CLIENT_SUPERSEDED ErrorReason = 32
+	// The session is a member of the group already, by another membership. FAILED_PRECONDITION.
+	// Metadata: "group", "session_id". Example: {"group": "throughput", "session_id": "worker-7"}.
+	ErrorReason_ERROR_REASON_MEMBERSHIP_OVERLAP ErrorReason = 33
 )
 
 // Enum value maps for ErrorReason.
@@ -193,6 +200,8 @@ var (
 		29: "ERROR_REASON_ACQUIRE_CANCELLED",
 		30: "ERROR_REASON_SESSION_REOPENED",
 		31: "ERROR_REASON_DEADLINE_EXCEEDED",
+		32: "ERROR_REASON_CLIENT_SUPERSEDED",
+		33: "ERROR_REASON_MEMBERSHIP_OVERLAP",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":            0,
@@ -227,6 +236,8 @@ var (
 		"ERROR_REASON_ACQUIRE_CANCELLED":      29,
 		"ERROR_REASON_SESSION_REOPENED":       30,
 		"ERROR_REASON_DEADLINE_EXCEEDED":      31,
+		"ERROR_REASON_CLIENT_SUPERSEDED":      32,
+		"ERROR_REASON_MEMBERSHIP_OVERLAP":     33,
 	}
 )
 
@@ -261,7 +272,7 @@ var File_tenure_v1_error_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_error_proto_rawDesc = "" +
 	"\n" +
-	"\x15tenure/v1/error.proto\x12\ttenure.v1*\xa8\b\n" +
+	"\x15tenure/v1/error.proto\x12\ttenure.v1*\xf1\b\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12\"\n" +
@@ -295,7 +306,9 @@ const file_tenure_v1_error_proto_rawDesc = "" +
 	"\x1bERROR_REASON_SESSION_IN_USE\x10\x1c\x12\"\n" +
 	"\x1eERROR_REASON_ACQUIRE_CANCELLED\x10\x1d\x12!\n" +
 	"\x1dERROR_REASON_SESSION_REOPENED\x10\x1e\x12\"\n" +
-	"\x1eERROR_REASON_DEADLINE_EXCEEDED\x10\x1fB\x93\x01\n" +
+	"\x1eERROR_REASON_DEADLINE_EXCEEDED\x10\x1f\x12\"\n" +
+	"\x1eERROR_REASON_CLIENT_SUPERSEDED\x10 \x12#\n" +
+	"\x1fERROR_REASON_MEMBERSHIP_OVERLAP\x10!B\x93\x01\n" +
 	"\rcom.tenure.v1B\n" +
 	"ErrorProtoP\x01Z1github.com/tenure-lock/tenure/clients/go/tenurev1\xa2\x02\x03TXX\xaa\x02\tTenure.V1\xca\x02\tTenure\\V1\xe2\x02\x15Tenure\\V1\\GPBMetadata\xea\x02\n" +
 	"Tenure::V1b\x06proto3"

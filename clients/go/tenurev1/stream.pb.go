@@ -1620,9 +1620,7 @@ const file_tenure_v1_stream_proto_rawDesc = "" +
 	"\x05token\x18\x03 \x01(\x04R\x05token\x12/\n" +
 	"\x05drain\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x05drain\x12\x1a\n" +
 	"\boperator\x18\x05 \x01(\tR\boperator\x12\x12\n" +
-	"\x04note\x18\x06 \x01(\tR\x04note2R\n" +
-	"\rClientService\x12A\n" +
-	"\x06Stream\x12\x18.tenure.v1.StreamRequest\x1a\x19.tenure.v1.StreamResponse(\x010\x01B\x94\x01\n" +
+	"\x04note\x18\x06 \x01(\tR\x04noteB\x94\x01\n" +
 	"\rcom.tenure.v1B\vStreamProtoP\x01Z1github.com/tenure-lock/tenure/clients/go/tenurev1\xa2\x02\x03TXX\xaa\x02\tTenure.V1\xca\x02\tTenure\\V1\xe2\x02\x15Tenure\\V1\\GPBMetadata\xea\x02\n" +
 	"Tenure::V1b\x06proto3"
 
@@ -1740,10 +1738,8 @@ var file_tenure_v1_stream_proto_depIdxs = []int32{
 	47, // 46: tenure.v1.HoldEnded.reason:type_name -> tenure.v1.EndReason
 	48, // 47: tenure.v1.GoingAway.grace:type_name -> google.protobuf.Duration
 	48, // 48: tenure.v1.TransferRequested.drain:type_name -> google.protobuf.Duration
-	0,  // 49: tenure.v1.ClientService.Stream:input_type -> tenure.v1.StreamRequest
-	4,  // 50: tenure.v1.ClientService.Stream:output_type -> tenure.v1.StreamResponse
-	50, // [50:51] is the sub-list for method output_type
-	49, // [49:50] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for method output_type
+	49, // [49:49] is the sub-list for method input_type
 	49, // [49:49] is the sub-list for extension type_name
 	49, // [49:49] is the sub-list for extension extendee
 	0,  // [0:49] is the sub-list for field type_name
@@ -1812,7 +1808,7 @@ func file_tenure_v1_stream_proto_init() {
 			NumEnums:      0,
 			NumMessages:   13,
 			NumExtensions: 0,
-			NumServices:   1,
+			NumServices:   0,
 		},
 		GoTypes:           file_tenure_v1_stream_proto_goTypes,
 		DependencyIndexes: file_tenure_v1_stream_proto_depIdxs,

@@ -46,9 +46,12 @@ pub enum Rejection {
     /// The session was opened by another identity.
     #[error("session \"{0}\" was opened by another identity")]
     SessionOfAnother(Text),
-    /// The client has connected again since, or has ended.
+    /// The client has connected again since.
     #[error("client \"{0}\" has connected again since, with a later epoch: if it did not, another program uses its id")]
     ClientSuperseded(Text),
+    /// The client has ended since its Hello arrived.
+    #[error("client \"{0}\" has ended since: connect again")]
+    ClientEnded(Text),
     /// The client connected as another identity before.
     #[error("client \"{0}\" has connected as another identity")]
     ClientOfAnother(Text),

@@ -88,7 +88,7 @@ fn hello_received_before_the_end_of_its_client_is_rejected() {
     lab.reconcile(connect(KIM, 1));
     let before = lab.table.revision();
     lab.accept(end_client(KIM, 1));
-    assert_eq!(lab.reject(connect(KIM, 2).received(before)), superseded(KIM));
+    assert_eq!(lab.reject(connect(KIM, 2).received(before)), Rejection::ClientEnded(KIM.into()));
     assert_eq!(lab.reconcile(connect(KIM, 2).received(lab.table.revision())), []);
 }
 

@@ -151,6 +151,14 @@ impl StreamCaller {
         Ok(Principal { may_fill: R::MAY_FILL, ..self.principal.clone() })
     }
 
+    /// Waits until the policy, or what the caller may do by it, has changed.
+    pub(crate) async fn policy_changed(&mut self) {
+        if self.changes.changed().await.is_err() {
+            std::future::pending().await
+        }
+        self.principal = Principal::of(&self.caller);
+    }
+
     pub(crate) fn caller(&self) -> &Arc<Caller> {
         &self.caller
     }

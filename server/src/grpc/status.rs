@@ -135,6 +135,7 @@ pub(crate) fn rejected(rejection: Rejection) -> Status {
         Rejection::SessionOfAnother(session) => {
             (Reason::PermissionDenied, vec![fact("rule", SESSION_OWNER), fact("session_id", session)])
         }
+        Rejection::ClientEnded(_) => return not_now(&rejection.to_string()),
         Rejection::ClientSuperseded(client) => (Reason::ClientSuperseded, vec![fact("client_id", client)]),
         Rejection::ClientOfAnother(client) => {
             (Reason::PermissionDenied, vec![fact("rule", CLIENT_OWNER), fact("client_id", client)])

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tenure_core::{Claim, EndReason, Event, Eviction, GroupChange, Home, Item, Recorded, Revision, Table, Text};
+use tenure_core::{Claim, EndReason, Event, Eviction, GroupChange, Home, Item, Names, Recorded, Revision, Table, Text};
 use tokio::sync::Notify;
 
 /// The state of something that a client has declared.
@@ -94,6 +94,22 @@ pub fn states_after(table: &Table, client: &str, number: u64, limit: usize) -> V
     let Some(client) = table.client(client) else { return Vec::new() };
     let items = client.items.range(number.saturating_add(1)..).take(limit);
     items.filter_map(|(number, item)| Some((*number, ItemState::of_item(item, table)?))).collect()
+}
+
+/// The waiting claims among at most `limit` things that a client has, after the one with this number; and the number to
+/// continue after, if there may be more.
+#[must_use]
+pub fn waits_after(table: &Table, client: &str, number: u64, limit: usize) -> (Vec<(u64, Names)>, Option<u64>) {
+    let Some(client) = table.client(client) else { return (Vec::new(), None) };
+    let items: Vec<_> = client.items.range(number.saturating_add(1)..).take(limit).collect();
+    let waiting = |(number, item): &(&u64, &Item)| match item {
+        Item::Claim(claim) => {
+            let claim = table.claim(*claim).filter(|claim| claim.token().is_none())?;
+            Some((**number, claim.spec.names.clone()))
+        }
+        Item::Session(_) | Item::Membership(_) => None,
+    };
+    (items.iter().filter_map(waiting).collect(), items.last().map(|(number, _)| **number))
 }
 
 /// Why a stream receives no more states.

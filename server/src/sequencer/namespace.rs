@@ -343,14 +343,14 @@ impl Namespace {
         local.home.client_disconnected(client, epoch, since, by_client, now);
     }
 
-    /// Renews a client that is connected here with this epoch, and so all its sessions that are not paused.
+    /// Renews a client, and so all its sessions that are not paused. `false`: it is not connected here with this epoch
+    /// any more.
     ///
     /// # Errors
-    /// If this server may not answer renewals, or the client has connected again since.
-    pub fn renew_client(&self, client: &Text, epoch: u64) -> Result<(), Rejection> {
+    /// If this server may not answer renewals.
+    pub fn renew_client(&self, client: &Text, epoch: u64) -> Result<bool, Rejection> {
         let now = self.lease.tick().ok_or(Rejection::LeaseLost)?;
-        let renewed = self.local.lock().home.renew_client(client, epoch, now);
-        renewed.map_err(|_| Rejection::ClientSuperseded(client.clone()))
+        Ok(self.local.lock().home.renew_client(client, epoch, now).is_ok())
     }
 
     /// Pauses a session of a client that is connected here: it is no longer renewed with the client.

@@ -16,8 +16,9 @@ PATIENCE = 20.0
 class Server:
     """A tenured that can be killed, frozen and started again on its port."""
 
-    def __init__(self, folder: Path, *arguments: str | Path) -> None:
+    def __init__(self, folder: Path, *arguments: str | Path, store_url: str | None = None) -> None:
         self._folder = folder
+        self._store_url = store_url or f"sqlite:{folder / 'tenure.db'}"
         self._arguments = arguments
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -30,7 +31,7 @@ class Server:
 
     def start(self) -> None:
         program = os.environ.get("TENURED", "tenured")
-        arguments = [program, "--store-url", f"sqlite:{self._folder / 'tenure.db'}", "--data-dir", str(self._folder)]
+        arguments = [program, "--store-url", self._store_url, "--data-dir", str(self._folder)]
         arguments += ["--listen", f"127.0.0.1:{self.port}", "--admin-listen", "127.0.0.1:0", *map(str, self._arguments)]
         log = (self._folder / "tenured.log").open("ab")
         with contextlib.closing(log):

@@ -10,17 +10,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
+
 from tenure import Client
 from tests.integration.server import PATIENCE, Server
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
-def started(server: Server, name: str, *arguments: str) -> "subprocess.Popen[str]":
-    environment = {**os.environ, "TENURE_ENDPOINTS": server.endpoint}
+def started(server: Server, name: str, *arguments: str, endpoints: str | None = None) -> "subprocess.Popen[str]":
+    environment = {**os.environ, "TENURE_ENDPOINTS": endpoints or server.endpoint}
     environment.pop("TENURE_NAMESPACE", None)
     command = [sys.executable, str(EXAMPLES / f"{name}.py"), *arguments]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, text=True)
 
 
 def said(server: Server, name: str, *arguments: str) -> list[str]:
@@ -32,8 +35,10 @@ def said(server: Server, name: str, *arguments: str) -> list[str]:
 
 
 @contextmanager
-def running(server: Server, name: str, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
-    with started(server, name, *arguments) as program:
+def running(
+    server: Server, name: str, *arguments: str, endpoints: str | None = None
+) -> Iterator["subprocess.Popen[str]"]:
+    with started(server, name, *arguments, endpoints=endpoints) as program:
         # What it never says is told by its end.
         deadline = threading.Timer(PATIENCE * 2, program.kill)
         deadline.start()
@@ -99,6 +104,34 @@ def test_watch(server: Server) -> None:
         client.lock("job", owner="ann").acquire().release()
         assert re.fullmatch(r"granted name=job revision=\d+ owner=ann ", says(program, "granted"))
         assert re.fullmatch(r"ended name=job revision=\d+ owner=ann released vacant", says(program, "ended"))
+
+
+def test_declared_stream(tmp_path: Path) -> None:
+    base, _, _ = os.environ["TEST_POSTGRES_URL"].rpartition("/")
+    database = f"declared_{os.getpid()}"
+    with psycopg.connect(os.environ["TEST_POSTGRES_URL"], autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {database}")
+    servers = [Server(folder(tmp_path, name), store_url=f"{base}/{database}") for name in ("one", "two")]
+    for server in servers:
+        server.start()
+    endpoints = ",".join(server.endpoint for server in servers)
+    with running(servers[0], "declared_stream", "job", endpoints=endpoints) as program:
+        assert says(program, "session") == "session open token=0"
+        held = says(program, "lock held")
+        servers[0].kill()
+        assert says(program, "disconnected") == "disconnected UNAVAILABLE"
+        assert says(program, "lock held") == held
+        assert program.stdin is not None
+        program.stdin.close()
+        assert says(program, "lock ended")
+        assert says(program, "session ended")
+        assert program.wait(PATIENCE) == 0
+    servers[1].kill()
+
+
+def folder(path: Path, name: str) -> Path:
+    (path / name).mkdir()
+    return path / name
 
 
 def test_group_throughput(server: Server) -> None:

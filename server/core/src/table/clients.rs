@@ -48,7 +48,7 @@ impl Table {
         self.check_client_of(&id, identity.as_ref())?;
         match self.clients.get(&id) {
             Some(found) if found.epoch >= epoch => return Err(Rejection::ClientSuperseded(id)),
-            None if self.memory.client_ended_after(&id, received) => return Err(Rejection::ClientSuperseded(id)),
+            None if self.memory.client_ended_after(&id, received) => return Err(Rejection::ClientEnded(id)),
             _ => {}
         }
         let connected = Event::ClientConnected { client: id.clone(), epoch, home, identity };
@@ -135,7 +135,8 @@ impl Table {
     /// Withdraws what a client neither knows nor declares.
     fn withdraw_all_but(&mut self, id: &Text, known: &[u64], declared: &[Declaration], decided: &mut Events) {
         let Some(found) = self.clients.get(id) else { return };
-        let wanted: BTreeSet<u64> = known.iter().copied().chain(declared.iter().flat_map(Declaration::numbers)).collect();
+        let wanted: BTreeSet<u64> =
+            known.iter().copied().chain(declared.iter().flat_map(Declaration::numbers)).collect();
         let order = |item: &Item| match item {
             Item::Claim(claim) => ending_order(self.claims.get(claim)),
             Item::Session(_) | Item::Membership(_) => ending_order(None),

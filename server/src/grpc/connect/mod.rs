@@ -31,7 +31,7 @@ use super::{Api, CALL, TtlBounds, convert, in_time, validate};
 use crate::auth::Caller;
 use crate::node::Node;
 use crate::sequencer::{
-    Closed, ItemState, Mailbox, Namespace, StreamEnd, StreamReplies, StreamReplySender, Tag, states_after,
+    Closed, ItemState, Mailbox, Namespace, StreamEnd, StreamReplies, StreamReplySender, Tag, states_after, waits_after,
 };
 
 /// The maximum number of changes in one message.
@@ -142,6 +142,10 @@ impl Connection {
             client.pause(number).await?;
         }
         client.report_all().await?;
+        if client.stream_caller.caller().is_identified() {
+            // The policy may have changed since it declared what it waits for.
+            client.withdraw_forbidden().await?;
+        }
         Ok(client)
     }
 }
@@ -200,6 +204,7 @@ impl Client {
                 () = reached(leaves) => return Err(rejected(Rejection::Draining)),
                 Some(replies) = self.outcomes.1.next() => self.conclude(replies)?,
                 () = self.mailbox.changed() => self.deliver()?,
+                () = self.stream_caller.policy_changed() => self.withdraw_forbidden().await?,
                 now = check.tick(), if !self.in_progress.is_empty() || !self.withdrawals.is_empty() => {
                     self.give_up_overdue(now);
                     self.withdraw_again().await?;
@@ -216,7 +221,10 @@ impl Client {
     async fn handle(&mut self, request: v1::ConnectRequest) -> Result<(), Status> {
         match request.kind {
             Some(Request::KeepAlive(keep_alive)) => {
-                self.namespace.renew_client(&self.id, self.epoch).map_err(|rejection| self.fail(rejection))?;
+                let renewed = self.namespace.renew_client(&self.id, self.epoch);
+                if !renewed.map_err(|rejection| self.fail(rejection))? {
+                    return Err(self.closed());
+                }
                 self.send(Response::KeptAlive(v1::KeptAlive { number: keep_alive.number }));
                 Ok(())
             }
@@ -312,7 +320,8 @@ impl Client {
             match reply.map(|decided| decided.outcome) {
                 Ok(Outcome::Reconciled { absent }) => self.report_absent(absent),
                 Ok(_) => {}
-                Err(rejection @ (Rejection::ClientSuperseded(_) | Rejection::LeaseLost | Rejection::Draining)) => {
+                Err(Rejection::ClientSuperseded(_)) => return Err(self.closed()),
+                Err(rejection @ (Rejection::LeaseLost | Rejection::Draining)) => {
                     return Err(self.fail(rejection));
                 }
                 Err(rejection) => self.fail_command(command, rejection),
@@ -387,6 +396,32 @@ impl Client {
             self.report(part.iter().map(|(number, _, state)| states::state(*number, state.clone())).collect());
         }
         Ok(())
+    }
+
+    /// Withdraws the waits that the current policy does not allow. Holds are kept.
+    async fn withdraw_forbidden(&mut self) -> Result<(), Status> {
+        let mut last = 0;
+        loop {
+            let client = self.id.clone();
+            let waits = self.namespace.read(move |table| waits_after(table, &client, last, STATES));
+            let (waits, reached) = in_time(waits).await?;
+            let mut forbidden = Vec::new();
+            for (number, names) in waits {
+                let names = names.iter().map(ToString::to_string).collect();
+                let namespace = self.namespace.name().to_string();
+                let request = v1::AcquireRequest { namespace, names, ..v1::AcquireRequest::default() };
+                if let Err(status) = self.stream_caller.check(&request) {
+                    let refusal = Box::new(self.refusal(&status));
+                    forbidden.push(v1::State { number, kind: Some(State::Rejected(refusal)) });
+                }
+            }
+            self.decide(forbidden.iter().map(|state| Change::Withdraw(state.number)).collect(), Into::into).await?;
+            self.report(forbidden);
+            match reached {
+                Some(reached) => last = reached,
+                None => return Ok(()),
+            }
+        }
     }
 
     /// Pauses a session, once its declaration was decided.

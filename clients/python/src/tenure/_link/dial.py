@@ -13,10 +13,10 @@ from tenure.errors import RefusedError, UnavailableError
 from tenure.security import Security
 from tenure.status import error_of
 from tenure.v1 import stream_pb2 as pb
-from tenure.v1.stream_pb2_grpc import ClientServiceStub
+from tenure.v1.client_pb2_grpc import ClientServiceStub
 
 if TYPE_CHECKING:
-    from tenure.v1.stream_pb2_grpc import ClientServiceAsyncStub
+    from tenure.v1.client_pb2_grpc import ClientServiceAsyncStub
 
 #: The next endpoint is tried beside one that has not answered for this part of the connect time-out ...
 STAGGER_DIVISOR = 4

@@ -159,7 +159,7 @@ class _ErrorReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     """The caller is not permitted to do this. PERMISSION_DENIED.
     Metadata: "rule": policy, with "verb" (acquire, read, watch or operate), "name" (the name concerned; a prefix ends
     with a *; empty: any name) and "namespace"; or session-owner, with "session_id": the session was opened by another
-    caller.
+    caller; or client-owner, with "client_id": the client has connected as another caller.
     Example: {"rule": "policy", "verb": "acquire", "name": "billing/run", "namespace": "default"}.
     """
     ERROR_REASON_SESSION_IN_USE: _ErrorReason.ValueType  # 28
@@ -182,6 +182,15 @@ class _ErrorReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     (10 s). The call may have taken effect. DEADLINE_EXCEEDED: retry with more time; repeating a request is safe if it
     names the session.
     Metadata: none.
+    """
+    ERROR_REASON_CLIENT_SUPERSEDED: _ErrorReason.ValueType  # 32
+    """The client has connected again since, with a higher epoch, or has ended. FAILED_PRECONDITION: if it did not, another
+    program uses its id; take a new one.
+    Metadata: "client_id". Example: {"client_id": "5e8c1f1a90b24c3f"}.
+    """
+    ERROR_REASON_MEMBERSHIP_OVERLAP: _ErrorReason.ValueType  # 33
+    """The session is a member of the group already, by another membership. FAILED_PRECONDITION.
+    Metadata: "group", "session_id". Example: {"group": "throughput", "session_id": "worker-7"}.
     """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
@@ -326,7 +335,7 @@ ERROR_REASON_PERMISSION_DENIED: ErrorReason.ValueType  # 27
 """The caller is not permitted to do this. PERMISSION_DENIED.
 Metadata: "rule": policy, with "verb" (acquire, read, watch or operate), "name" (the name concerned; a prefix ends
 with a *; empty: any name) and "namespace"; or session-owner, with "session_id": the session was opened by another
-caller.
+caller; or client-owner, with "client_id": the client has connected as another caller.
 Example: {"rule": "policy", "verb": "acquire", "name": "billing/run", "namespace": "default"}.
 """
 ERROR_REASON_SESSION_IN_USE: ErrorReason.ValueType  # 28
@@ -349,5 +358,14 @@ ERROR_REASON_DEADLINE_EXCEEDED: ErrorReason.ValueType  # 31
 (10 s). The call may have taken effect. DEADLINE_EXCEEDED: retry with more time; repeating a request is safe if it
 names the session.
 Metadata: none.
+"""
+ERROR_REASON_CLIENT_SUPERSEDED: ErrorReason.ValueType  # 32
+"""The client has connected again since, with a higher epoch, or has ended. FAILED_PRECONDITION: if it did not, another
+program uses its id; take a new one.
+Metadata: "client_id". Example: {"client_id": "5e8c1f1a90b24c3f"}.
+"""
+ERROR_REASON_MEMBERSHIP_OVERLAP: ErrorReason.ValueType  # 33
+"""The session is a member of the group already, by another membership. FAILED_PRECONDITION.
+Metadata: "group", "session_id". Example: {"group": "throughput", "session_id": "worker-7"}.
 """
 global___ErrorReason = ErrorReason

@@ -3,7 +3,6 @@
 import grpc
 import warnings
 
-from . import stream_pb2 as tenure_dot_v1_dot_stream__pb2
 
 GRPC_GENERATED_VERSION = '1.71.2'
 GRPC_VERSION = grpc.__version__
@@ -23,83 +22,3 @@ if _version_not_supported:
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
     )
-
-
-class ClientServiceStub(object):
-    """The stream that client libraries use for all operations of a client. Each command has the semantics of the plain
-    call.
-    """
-
-    def __init__(self, channel):
-        """Constructor.
-
-        Args:
-            channel: A grpc.Channel.
-        """
-        self.Stream = channel.stream_stream(
-                '/tenure.v1.ClientService/Stream',
-                request_serializer=tenure_dot_v1_dot_stream__pb2.StreamRequest.SerializeToString,
-                response_deserializer=tenure_dot_v1_dot_stream__pb2.StreamResponse.FromString,
-                _registered_method=True)
-
-
-class ClientServiceServicer(object):
-    """The stream that client libraries use for all operations of a client. Each command has the semantics of the plain
-    call.
-    """
-
-    def Stream(self, request_iterator, context):
-        """Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
-        with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-
-def add_ClientServiceServicer_to_server(servicer, server):
-    rpc_method_handlers = {
-            'Stream': grpc.stream_stream_rpc_method_handler(
-                    servicer.Stream,
-                    request_deserializer=tenure_dot_v1_dot_stream__pb2.StreamRequest.FromString,
-                    response_serializer=tenure_dot_v1_dot_stream__pb2.StreamResponse.SerializeToString,
-            ),
-    }
-    generic_handler = grpc.method_handlers_generic_handler(
-            'tenure.v1.ClientService', rpc_method_handlers)
-    server.add_generic_rpc_handlers((generic_handler,))
-    server.add_registered_method_handlers('tenure.v1.ClientService', rpc_method_handlers)
-
-
- # This class is part of an EXPERIMENTAL API.
-class ClientService(object):
-    """The stream that client libraries use for all operations of a client. Each command has the semantics of the plain
-    call.
-    """
-
-    @staticmethod
-    def Stream(request_iterator,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.stream_stream(
-            request_iterator,
-            target,
-            '/tenure.v1.ClientService/Stream',
-            tenure_dot_v1_dot_stream__pb2.StreamRequest.SerializeToString,
-            tenure_dot_v1_dot_stream__pb2.StreamResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)

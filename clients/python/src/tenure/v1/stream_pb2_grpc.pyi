@@ -7,7 +7,6 @@ import abc
 import collections.abc
 import grpc
 import grpc.aio
-import tenure.v1.stream_pb2
 import typing
 
 _T = typing.TypeVar("_T")
@@ -16,47 +15,3 @@ class _MaybeAsyncIterator(collections.abc.AsyncIterator[_T], collections.abc.Ite
 
 class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type: ignore[misc, type-arg]
     ...
-
-class ClientServiceStub:
-    """The stream that client libraries use for all operations of a client. Each command has the semantics of the plain
-    call.
-    """
-
-    def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
-    Stream: grpc.StreamStreamMultiCallable[
-        tenure.v1.stream_pb2.StreamRequest,
-        tenure.v1.stream_pb2.StreamResponse,
-    ]
-    """Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
-    with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
-    """
-
-class ClientServiceAsyncStub:
-    """The stream that client libraries use for all operations of a client. Each command has the semantics of the plain
-    call.
-    """
-
-    Stream: grpc.aio.StreamStreamMultiCallable[
-        tenure.v1.stream_pb2.StreamRequest,
-        tenure.v1.stream_pb2.StreamResponse,
-    ]
-    """Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
-    with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
-    """
-
-class ClientServiceServicer(metaclass=abc.ABCMeta):
-    """The stream that client libraries use for all operations of a client. Each command has the semantics of the plain
-    call.
-    """
-
-    @abc.abstractmethod
-    def Stream(
-        self,
-        request_iterator: _MaybeAsyncIterator[tenure.v1.stream_pb2.StreamRequest],
-        context: _ServicerContext,
-    ) -> typing.Union[collections.abc.Iterator[tenure.v1.stream_pb2.StreamResponse], collections.abc.AsyncIterator[tenure.v1.stream_pb2.StreamResponse]]:
-        """Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
-        with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
-        """
-
-def add_ClientServiceServicer_to_server(servicer: ClientServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -178,7 +178,7 @@ export enum ErrorReason {
    * PERMISSION_DENIED - The caller is not permitted to do this. PERMISSION_DENIED.
    * Metadata: "rule": policy, with "verb" (acquire, read, watch or operate), "name" (the name concerned; a prefix ends
    * with a *; empty: any name) and "namespace"; or session-owner, with "session_id": the session was opened by another
-   * caller.
+   * caller; or client-owner, with "client_id": the client has connected as another caller.
    * Example: {"rule": "policy", "verb": "acquire", "name": "billing/run", "namespace": "default"}.
    */
   PERMISSION_DENIED = 27,
@@ -207,4 +207,15 @@ export enum ErrorReason {
    * Metadata: none.
    */
   DEADLINE_EXCEEDED = 31,
+  /**
+   * CLIENT_SUPERSEDED - The client has connected again since, with a higher epoch, or has ended. FAILED_PRECONDITION: if it did not, another
+   * program uses its id; take a new one.
+   * Metadata: "client_id". Example: {"client_id": "5e8c1f1a90b24c3f"}.
+   */
+  CLIENT_SUPERSEDED = 32,
+  /**
+   * MEMBERSHIP_OVERLAP - The session is a member of the group already, by another membership. FAILED_PRECONDITION.
+   * Metadata: "group", "session_id". Example: {"group": "throughput", "session_id": "worker-7"}.
+   */
+  MEMBERSHIP_OVERLAP = 33,
 }

@@ -6,7 +6,6 @@
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
-import type { handleBidiStreamingCall, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { Duration } from "../../google/protobuf/duration.js";
 import {
   AssignGroupRequest,
@@ -1966,35 +1965,6 @@ export const TransferRequested: MessageFns<TransferRequested> = {
     return message;
   },
 };
-
-/**
- * The stream that client libraries use for all operations of a client. Each command has the semantics of the plain
- * call.
- */
-export type ClientServiceService = typeof ClientServiceService;
-export const ClientServiceService = {
-  /**
-   * Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
-   * with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
-   */
-  stream: {
-    path: "/tenure.v1.ClientService/Stream" as const,
-    requestStream: true as const,
-    responseStream: true as const,
-    requestSerialize: (value: StreamRequest): Buffer => Buffer.from(StreamRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): StreamRequest => StreamRequest.decode(value),
-    responseSerialize: (value: StreamResponse): Buffer => Buffer.from(StreamResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): StreamResponse => StreamResponse.decode(value),
-  },
-} as const;
-
-export interface ClientServiceServer extends UntypedServiceImplementation {
-  /**
-   * Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
-   * with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
-   */
-  stream: handleBidiStreamingCall<StreamRequest, StreamResponse>;
-}
 
 type Builtin = Date | Function | Uint8Array | string | number | boolean | bigint | undefined;
 

@@ -2,7 +2,7 @@
 // versions:
 // - protoc-gen-go-grpc v1.6.2
 // - protoc             (unknown)
-// source: tenure/v1/stream.proto
+// source: tenure/v1/client.proto
 
 package tenurev1
 
@@ -19,16 +19,30 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	ClientService_Stream_FullMethodName = "/tenure.v1.ClientService/Stream"
+	ClientService_Connect_FullMethodName = "/tenure.v1.ClientService/Connect"
+	ClientService_Stream_FullMethodName  = "/tenure.v1.ClientService/Stream"
 )
 
 // ClientServiceClient is the client API for ClientService service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// The stream that client libraries use for all operations of a client. Each command has the semantics of the plain
-// call.
+// The streams of client libraries.
 type ClientServiceClient interface {
+	// Connects a client: one program, which declares what it wants to have (sessions, claims to locks, memberships of
+	// groups) and receives the state of each of them whenever that changes.
+	//
+	// The client chooses a number for everything that it declares. Each number is greater than all before, whatever it
+	// stands for; none is used twice, not even on a later stream. When the stream ends, the client connects again, to any
+	// server, with a higher epoch, and states in its Hello what it has: it keeps its sessions, holds and places in queues.
+	// The end of the stream is the disconnect signal: sessions with a disconnect grace end when the grace has passed,
+	// unless a server ended the stream or died. What the client waits for, and what it was granted since it disconnected,
+	// ends if it has not connected again within the server's reattach time (5 s).
+	//
+	// Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers,
+	// calls of operators. Plain calls that open, close or claim something are rejected for sessions that were declared
+	// (SESSION_IN_USE).
+	Connect(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ConnectRequest, ConnectResponse], error)
 	// Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
 	// with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
 	Stream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[StreamRequest, StreamResponse], error)
@@ -42,9 +56,22 @@ func NewClientServiceClient(cc grpc.ClientConnInterface) ClientServiceClient {
 	return &clientServiceClient{cc}
 }
 
+func (c *clientServiceClient) Connect(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ConnectRequest, ConnectResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &ClientService_ServiceDesc.Streams[0], ClientService_Connect_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ConnectRequest, ConnectResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ClientService_ConnectClient = grpc.BidiStreamingClient[ConnectRequest, ConnectResponse]
+
 func (c *clientServiceClient) Stream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[StreamRequest, StreamResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &ClientService_ServiceDesc.Streams[0], ClientService_Stream_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &ClientService_ServiceDesc.Streams[1], ClientService_Stream_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -59,9 +86,22 @@ type ClientService_StreamClient = grpc.BidiStreamingClient[StreamRequest, Stream
 // All implementations must embed UnimplementedClientServiceServer
 // for forward compatibility.
 //
-// The stream that client libraries use for all operations of a client. Each command has the semantics of the plain
-// call.
+// The streams of client libraries.
 type ClientServiceServer interface {
+	// Connects a client: one program, which declares what it wants to have (sessions, claims to locks, memberships of
+	// groups) and receives the state of each of them whenever that changes.
+	//
+	// The client chooses a number for everything that it declares. Each number is greater than all before, whatever it
+	// stands for; none is used twice, not even on a later stream. When the stream ends, the client connects again, to any
+	// server, with a higher epoch, and states in its Hello what it has: it keeps its sessions, holds and places in queues.
+	// The end of the stream is the disconnect signal: sessions with a disconnect grace end when the grace has passed,
+	// unless a server ended the stream or died. What the client waits for, and what it was granted since it disconnected,
+	// ends if it has not connected again within the server's reattach time (5 s).
+	//
+	// Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers,
+	// calls of operators. Plain calls that open, close or claim something are rejected for sessions that were declared
+	// (SESSION_IN_USE).
+	Connect(grpc.BidiStreamingServer[ConnectRequest, ConnectResponse]) error
 	// Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
 	// with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
 	Stream(grpc.BidiStreamingServer[StreamRequest, StreamResponse]) error
@@ -75,6 +115,9 @@ type ClientServiceServer interface {
 // pointer dereference when methods are called.
 type UnimplementedClientServiceServer struct{}
 
+func (UnimplementedClientServiceServer) Connect(grpc.BidiStreamingServer[ConnectRequest, ConnectResponse]) error {
+	return status.Error(codes.Unimplemented, "method Connect not implemented")
+}
 func (UnimplementedClientServiceServer) Stream(grpc.BidiStreamingServer[StreamRequest, StreamResponse]) error {
 	return status.Error(codes.Unimplemented, "method Stream not implemented")
 }
@@ -99,6 +142,13 @@ func RegisterClientServiceServer(s grpc.ServiceRegistrar, srv ClientServiceServe
 	s.RegisterService(&ClientService_ServiceDesc, srv)
 }
 
+func _ClientService_Connect_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(ClientServiceServer).Connect(&grpc.GenericServerStream[ConnectRequest, ConnectResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ClientService_ConnectServer = grpc.BidiStreamingServer[ConnectRequest, ConnectResponse]
+
 func _ClientService_Stream_Handler(srv interface{}, stream grpc.ServerStream) error {
 	return srv.(ClientServiceServer).Stream(&grpc.GenericServerStream[StreamRequest, StreamResponse]{ServerStream: stream})
 }
@@ -115,11 +165,17 @@ var ClientService_ServiceDesc = grpc.ServiceDesc{
 	Methods:     []grpc.MethodDesc{},
 	Streams: []grpc.StreamDesc{
 		{
+			StreamName:    "Connect",
+			Handler:       _ClientService_Connect_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
+		{
 			StreamName:    "Stream",
 			Handler:       _ClientService_Stream_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
 		},
 	},
-	Metadata: "tenure/v1/stream.proto",
+	Metadata: "tenure/v1/client.proto",
 }
