@@ -4,10 +4,11 @@ mod declarations;
 mod properties;
 
 use tenure_core::testing::{
-    Build, Lab, abandon_client, adopt, at, change, connect, declaration, declared_claim, end_client, open,
+    Build, Lab, abandon_client, adopt, at, change, connect, declaration, declared_claim, end_client, evict, open,
 };
 use tenure_core::{
-    Absence, Change, Command, Declaration, Event, Item, Limits, Recorded, Rejection, Request, Revision, ServerId,
+    Absence, Change, Command, Declaration, EndReason, Event, Item, Limits, Recorded, Rejection, Request, Revision,
+    ServerId,
 };
 
 const KIM: &str = "kim";
@@ -112,6 +113,16 @@ fn known_number_is_reported_as_ended_if_it_is_absent() {
     let hello = connect(KIM, 2).known(vec![1, 2, 3, 9]);
     assert_eq!(lab.reconcile(hello), [(2, Absence::Ended(None)), (9, Absence::Ended(None))]);
     assert_eq!(items(&lab, KIM), [1, 3]);
+}
+
+#[test]
+fn reason_for_the_end_of_a_known_item_is_reported_unless_it_was_withdrawn() {
+    let mut lab = lab();
+    lab.reconcile(declare(KIM, declaration(1).claims(declared_claim(2, "a")).claims(declared_claim(3, "b"))));
+    lab.accept(evict("a"));
+    lab.reconcile(withdraw(KIM, [3]));
+    let absent = [(2, Absence::Ended(Some(EndReason::Evicted))), (3, Absence::Ended(None))];
+    assert_eq!(lab.reconcile(connect(KIM, 2).known(vec![1, 2, 3])), absent);
 }
 
 #[test]
