@@ -28,6 +28,9 @@ const LARGE: usize = 64 * 1024;
 /// label in 8 bytes.
 const FIELDS: usize = MESSAGE / 8;
 
+/// Maximum number of commands, or of changes, in a message.
+pub(super) const COMMANDS: usize = 1_000;
+
 /// Appends a message with its prefix.
 pub(super) fn put(wire: &mut BytesMut, message: &impl Message) {
     let len = message.encoded_len();
@@ -91,19 +94,19 @@ pub(super) struct Requests<M> {
     /// The start of an incomplete message, received before `rest`. It is copied: a slice would keep all data in memory
     /// that was received together with it.
     joined: BytesMut,
-    /// Maximum number of commands in a message.
-    commands: usize,
+    /// Rejects a large message that takes far more memory when it is decoded.
+    check: fn(&[u8]) -> Result<(), Status>,
     message: PhantomData<fn() -> M>,
 }
 
 impl<M: Message + Default> Requests<M> {
     pub(super) fn new(body: Body) -> Self {
-        Self { body, rest: Bytes::new(), joined: BytesMut::new(), commands: usize::MAX, message: PhantomData }
+        Self::checked(body, |_| Ok(()))
     }
 
-    /// Requests whose messages have commands: at most this many each.
-    pub(super) fn of_commands(body: Body, commands: usize) -> Self {
-        Self { commands, ..Self::new(body) }
+    /// Requests of which a large one is checked before it is decoded.
+    pub(super) fn checked(body: Body, check: fn(&[u8]) -> Result<(), Status>) -> Self {
+        Self { body, rest: Bytes::new(), joined: BytesMut::new(), check, message: PhantomData }
     }
 
     /// The next message; `None` if the caller sends no more. Cancel safe.
@@ -182,26 +185,48 @@ impl<M: Message + Default> Requests<M> {
         };
         message.advance(PREFIX);
         if message.len() > LARGE {
-            self.check(&message)?;
+            (self.check)(&message)?;
         }
         codec::decode(message).map(Some)
     }
+}
 
-    /// Rejects a message that takes far more memory when it is decoded.
-    fn check(&self, message: &[u8]) -> Result<(), Status> {
-        let (mut commands, mut fields) = (0, 0);
-        each_field(message, |command| {
-            commands += 1;
-            each_field(command, |request| each_field(request, |_| fields += 1));
-        });
-        if commands > self.commands {
-            return Err(invalid("commands", format!("1 to {} commands, not {commands}", self.commands)));
-        }
-        if fields > FIELDS {
-            return Err(invalid("commands", format!("at most {FIELDS} fields in all, not {fields}")));
-        }
-        Ok(())
+/// Rejects a message with too many commands, or too many fields in them.
+pub(super) fn check_commands(message: &[u8]) -> Result<(), Status> {
+    let (mut commands, mut fields) = (0, 0);
+    each_field(message, |command| {
+        commands += 1;
+        each_field(command, |request| each_field(request, |_| fields += 1));
+    });
+    if commands > COMMANDS {
+        return Err(invalid("commands", format!("1 to {COMMANDS} commands, not {commands}")));
     }
+    check_fields("commands", fields)
+}
+
+/// Rejects a message with too many fields in what it declares.
+pub(super) fn check_declarations(message: &[u8]) -> Result<(), Status> {
+    let mut fields = 0;
+    // A Hello has declarations, with claims, with fields; in Changes, each declaration is in a change.
+    each_field(message, |content| {
+        each_field(content, |part| {
+            each_field(part, |item| {
+                fields += 1;
+                each_field(item, |claim| {
+                    fields += 1;
+                    each_field(claim, |_| fields += 1);
+                });
+            });
+        });
+    });
+    check_fields("changes", fields)
+}
+
+fn check_fields(field: &str, fields: usize) -> Result<(), Status> {
+    if fields > FIELDS {
+        return Err(invalid(field, format!("at most {FIELDS} fields in all, not {fields}")));
+    }
+    Ok(())
 }
 
 /// Calls `found` for each field of a message, up to the first unreadable one, with the field's content if it is
@@ -283,7 +308,7 @@ mod tests {
             let mut wire = BytesMut::new();
             put(&mut wire, &message);
             let body = Body::new(Pieces([wire.freeze()].into()));
-            let read = Requests::<StreamRequest>::of_commands(body, 1_000).next().await.expect("not the end");
+            let read = Requests::<StreamRequest>::checked(body, check_commands).next().await.expect("not the end");
             let code = read.err().map(|status| status.code());
             assert_eq!(code, (!is_accepted).then_some(Code::InvalidArgument));
         }

@@ -377,7 +377,8 @@ async fn malformed_messages_end_the_stream_with_the_field() {
         Sent::Hello(Hello::default()),
     ];
     for (epoch, kind) in (1..).zip(malformed) {
-        let mut stream = Stream::connect(&caller, hello(CLIENT, epoch, &[], vec![])).await.expect("welcome");
+        let client = format!("{CLIENT}{epoch}");
+        let mut stream = Stream::connect(&caller, hello(&client, epoch, &[], vec![])).await.expect("welcome");
         stream.send(kind).await;
         let status = stream.end().await;
         assert_eq!((status.code(), &*reason(&status)), (Code::InvalidArgument, "INVALID_FIELD"), "{status:?}");

@@ -14,6 +14,9 @@ use crate::grpc::status::{self, invalid};
 /// The maximum size of a Hello in all its messages, in bytes.
 const HELLO: usize = 16 * 1024 * 1024;
 
+/// The maximum size of the declarations of a Hello, in bytes: they are decided at once.
+const DECLARED: usize = 1024 * 1024;
+
 /// The maximum number of claims and of memberships in one declaration.
 const CLAIMS: usize = 1_000;
 const MEMBERSHIPS: usize = tenure_core::MEMBERSHIPS;
@@ -50,8 +53,13 @@ pub(super) fn join(whole: Option<v1::Hello>, part: v1::Hello) -> Result<v1::Hell
 
 /// Admits a Hello.
 pub(super) fn introduction(api: &Api, caller: &mut StreamCaller, hello: v1::Hello) -> Result<Introduction, Status> {
-    let client = validate::declaring_client("client_id", &hello.client_id, CLIENT_ID_BYTES)?;
-    let epoch = validate::declared("epoch", hello.epoch)?;
+    validate::namespace(&hello.namespace).map_err(|_| invalid("hello.namespace", "1 to 63 of a-z, 0-9 and '-'"))?;
+    let client = validate::declaring_client("hello.client_id", &hello.client_id, CLIENT_ID_BYTES)?;
+    let epoch = validate::declared("hello.epoch", hello.epoch)?;
+    let bytes: usize = hello.declared.iter().map(prost::Message::encoded_len).sum();
+    if bytes > DECLARED {
+        return Err(invalid("hello.declared", format!("at most {DECLARED} bytes, not {bytes}")));
+    }
     let (mut hello, principal) = caller.admit(hello)?.into_parts();
     let namespace = std::mem::take(&mut hello.namespace);
     let mut admission = Admission::new(api, &namespace);
@@ -211,19 +219,20 @@ impl Admission {
 
 /// Checks the numbers of a declaration, by which its states are reported.
 fn check(declaration: &v1::Declaration, field: &str) -> Result<(), Status> {
-    validate::declared(&format!("{field}.session"), declaration.session)?;
-    let v1::Declaration { claims, memberships, .. } = declaration;
-    for (items, most) in [("claims", claims.len(), CLAIMS), ("memberships", memberships.len(), MEMBERSHIPS)]
-        .map(|(items, len, most)| ((items, len), most))
-    {
-        if items.1 > most {
-            return Err(invalid(format!("{field}.{}", items.0), format!("at most {most}, not {}", items.1)));
-        }
+    let v1::Declaration { session, claims, memberships, .. } = declaration;
+    validate::declared(&format!("{field}.session"), *session)?;
+    let claims = claims.iter().map(|claim| claim.number);
+    check_numbers(&format!("{field}.claims"), claims, CLAIMS)?;
+    let memberships = memberships.iter().map(|membership| membership.number);
+    check_numbers(&format!("{field}.memberships"), memberships, MEMBERSHIPS)
+}
+
+fn check_numbers(field: &str, numbers: impl ExactSizeIterator<Item = u64>, most: usize) -> Result<(), Status> {
+    if numbers.len() > most {
+        return Err(invalid(field, format!("at most {most}, not {}", numbers.len())));
     }
-    let numbers = claims.iter().map(|claim| claim.number);
-    let numbers = numbers.chain(memberships.iter().map(|membership| membership.number));
-    for number in numbers {
-        validate::declared(&format!("{field}.number"), number)?;
+    for (at, number) in numbers.enumerate() {
+        validate::declared(&format!("{field}[{at}].number"), number)?;
     }
     Ok(())
 }

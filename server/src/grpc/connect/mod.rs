@@ -24,7 +24,7 @@ use tonic::Status;
 
 use self::admit::{Admission, Introduction};
 use super::authorize::StreamCaller;
-use super::framing::Requests;
+use super::framing::{COMMANDS as CHANGES, Requests};
 use super::status::{self, invalid, not_now, rejected};
 use super::stream::{Ending, Outbox, first_ending};
 use super::{Api, CALL, TtlBounds, convert, in_time, validate};
@@ -33,9 +33,6 @@ use crate::node::Node;
 use crate::sequencer::{
     Closed, ItemState, Mailbox, Namespace, StreamEnd, StreamReplies, StreamReplySender, Tag, states_after, waits_after,
 };
-
-/// The maximum number of changes in one message.
-pub(super) const CHANGES: usize = 1_000;
 
 /// The maximum number of commands of one stream that are in progress. Beyond it, the stream is not read.
 const IN_PROGRESS: usize = 1_000;
@@ -237,12 +234,12 @@ impl Client {
     async fn change(&mut self, changes: v1::Changes) -> Result<(), Status> {
         if changes.changes.is_empty() || changes.changes.len() > CHANGES {
             let bound = format!("1 to {CHANGES} changes, not {}", changes.changes.len());
-            return Err(self.misused("changes", &bound));
+            return Err(self.misused("changes.changes", &bound));
         }
         let (is_full, is_draining) = (self.namespace.is_full(), self.api.check_stays().is_err());
         let mut admission = Admission::new(&self.api, self.namespace.name());
         for (at, change) in changes.changes.into_iter().enumerate() {
-            let field = |name: &str| format!("changes[{at}].{name}");
+            let field = |name: &str| format!("changes.changes[{at}].{name}");
             match change.kind {
                 Some(v1::change::Kind::Declare(declaration)) if is_full => {
                     admission.reject_all(&declaration, &rejected(Rejection::Overloaded));

@@ -16,8 +16,8 @@ use tonic::Status;
 use tonic::body::Body;
 use tonic::server::NamedService;
 
+use super::Connection;
 use super::outbox::Outbox;
-use super::{COMMANDS, Connection};
 use crate::auth::Caller;
 use crate::grpc::framing::{self, Requests};
 use crate::grpc::status;
@@ -63,7 +63,7 @@ fn begin(api: &Api, request: Request<Body>) -> Result<Conversation, Status> {
     api.check_stays().inspect_err(|status| status::count(status, caller.refusals()))?;
     let account = Peer::account_of(request.extensions());
     let connection = Connection::new(api.clone(), &*api.node()?, outbox.clone(), caller, account);
-    let run = connection.run(Requests::of_commands(request.into_body(), COMMANDS));
+    let run = connection.run(Requests::checked(request.into_body(), framing::check_commands));
     Ok(Conversation { state: State::Running(Box::pin(run)), outbox })
 }
 
@@ -73,7 +73,7 @@ fn connect(api: &Api, request: Request<Body>) -> Result<Conversation, Status> {
     let caller = Arc::new(request.extensions().get::<Caller>().cloned().unwrap_or_default());
     api.check_stays().inspect_err(|status| status::count(status, caller.refusals()))?;
     let connection = connect::Connection::new(api.clone(), &*api.node()?, outbox.clone(), caller);
-    let run = connection.run(Requests::of_commands(request.into_body(), connect::CHANGES));
+    let run = connection.run(Requests::checked(request.into_body(), framing::check_declarations));
     Ok(Conversation { state: State::Running(Box::pin(run)), outbox })
 }
 

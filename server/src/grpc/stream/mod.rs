@@ -32,7 +32,7 @@ use self::notice::notice_of;
 pub(super) use self::outbox::Outbox;
 use self::task::{Job, LargeAnswers, Replies, Reply, Task};
 use super::authorize::{Principal, StreamCaller};
-use super::framing::Requests;
+use super::framing::{COMMANDS, Requests};
 use super::sessions::keep_all;
 use super::status::{self, invalid, not_now, rejected};
 use super::{Api, convert, validate};
@@ -51,9 +51,6 @@ const WATCHED: usize = 16;
 
 /// How many notices wait for the reader before the stream is closed.
 const NOTICES: usize = 1_024;
-
-/// The most commands in one message.
-const COMMANDS: usize = 1_000;
 
 /// The most commands under way on one stream, waiting ones and watches included.
 const UNDER_WAY: usize = 10_000;
