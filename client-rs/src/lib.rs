@@ -56,6 +56,8 @@ mod client;
 mod clock;
 mod connection;
 mod convert;
+#[cfg_attr(not(test), expect(dead_code, reason = "the transport does not use it yet"))]
+mod declared;
 mod election;
 mod error;
 mod group;

@@ -1,0 +1,44 @@
+//! How long a session is valid.
+
+use std::time::Duration;
+
+use tenure_proto::v1;
+
+use crate::clock::Moment;
+use crate::convert::from_wire;
+
+/// The validity of a session, as its server computed it: it counts from when the last acknowledged renewal was sent,
+/// never from when the acknowledgement arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Validity {
+    /// When the last acknowledged renewal was sent.
+    pub(crate) renewed: Moment,
+    /// When the next renewal is due, from then.
+    pub(crate) renew_after: Duration,
+    /// When the session is at risk, from then.
+    pub(crate) warn_after: Duration,
+    /// When it is lost, from then.
+    pub(crate) valid_for: Duration,
+}
+
+impl Validity {
+    /// From the state of a session that was renewed at `renewed`.
+    pub(super) fn new(state: &v1::OpenState, renewed: Moment) -> Self {
+        Self {
+            renewed,
+            renew_after: state.renew_after.map(from_wire).unwrap_or_default(),
+            warn_after: state.warn_after.map(from_wire).unwrap_or_default(),
+            valid_for: state.valid_for.map(from_wire).unwrap_or_default(),
+        }
+    }
+
+    /// From when on the session is at risk.
+    pub(crate) fn at_risk_from(&self) -> Moment {
+        self.renewed.after(self.warn_after.min(self.valid_for))
+    }
+
+    /// From when on the session is lost.
+    pub(crate) fn until(&self) -> Moment {
+        self.renewed.after(self.valid_for)
+    }
+}
