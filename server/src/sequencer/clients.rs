@@ -247,7 +247,8 @@ impl Clients {
                 by_claim(&spec.session, spec.declared, ItemState::Held { token: at, handover: None });
             }
             Event::ClaimTransferred { from, from_spec, claim, spec, .. } => {
-                if from != claim && from_spec.declared != spec.declared {
+                // Numbers of different clients may be equal.
+                if from != claim && (&from_spec.session, from_spec.declared) != (&spec.session, spec.declared) {
                     by_claim(&from_spec.session, from_spec.declared, ItemState::ended(EndReason::Transferred));
                 }
                 by_claim(&spec.session, spec.declared, ItemState::Held { token: at, handover: None });
