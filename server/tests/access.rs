@@ -3,6 +3,7 @@
 
 mod audited;
 mod calls;
+mod declared;
 mod floods;
 mod limits;
 mod names;

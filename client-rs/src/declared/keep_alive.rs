@@ -131,14 +131,14 @@ impl Protocol {
     }
 
     /// A session is open, according to the current stream.
-    pub(super) fn opened(&mut self, number: u64, state: v1::OpenState, epoch: u64, now: Moment) {
+    pub(super) fn opened(&mut self, number: u64, state: &v1::OpenState, epoch: u64, now: Moment) {
         let hello = self.stream.as_ref().map(|stream| (stream.hello, stream.connected));
         let Some(item) = self.items.get_mut(&number) else { return };
         let Some(session) = &mut item.session else { return };
         let by_hello = hello.filter(|(hello, _)| session.is_renewed_by(*hello)).map(|(_, connected)| connected);
         // If it was declared on this stream after the Hello, that declaration is later.
         let before = session.open.as_ref().map_or(item.sent, |open| open.validity.renewed);
-        let validity = Validity::new(&state, by_hello.map_or(before, |hello| hello.max(before)));
+        let validity = Validity::new(state, by_hello.map_or(before, |hello| hello.max(before)));
         session.open = Some(Open { epoch, validity, is_at_risk: false });
         if session.paused.is_none() {
             let keep_alives = &mut self.keep_alives;
@@ -147,7 +147,7 @@ impl Protocol {
             keep_alives.shortest = earliest(keep_alives.shortest, validity.valid_for);
         }
         self.next_phase = earliest(self.next_phase, validity.at_risk_from());
-        self.events.push_back(Event::Open { session: number, state, validity });
+        self.events.push_back(Event::Open { session: number, validity });
         // The reply may have taken longer than the session is valid.
         self.check_phases(now);
     }
@@ -180,6 +180,11 @@ impl Protocol {
             // The server may still have it: others need not wait for its end. The next Hello does not state it.
             self.send_change(Changed::Withdraw(number), now);
         }
+    }
+
+    /// The shortest time for which a session is valid, if there is one.
+    pub(crate) fn shortest_validity(&self) -> Option<Duration> {
+        self.keep_alives.shortest
     }
 
     /// How long a keep-alive or a Hello may remain without a reply.

@@ -48,7 +48,7 @@ pub(crate) enum Request {
 }
 
 /// A claim or a membership. Its number is set by the protocol.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Declared {
     Claim(v1::DeclaredClaim),
     Membership(v1::DeclaredMembership),
@@ -58,7 +58,7 @@ pub(crate) enum Declared {
 #[derive(Debug, PartialEq)]
 pub(crate) enum Event {
     /// The session is open: when it was opened, and on each later stream.
-    Open { session: u64, state: v1::OpenState, validity: Validity },
+    Open { session: u64, validity: Validity },
     /// The session was renewed.
     Renewed { session: u64, validity: Validity },
     /// The session is at risk.
@@ -257,7 +257,7 @@ impl Protocol {
                 self.end(number, &End::Rejected(refusal));
             }
             _ if item.withdrawn.is_some() => {}
-            Some(state::Kind::Open(open)) => self.opened(number, open, epoch, now),
+            Some(state::Kind::Open(open)) => self.opened(number, &open, epoch, now),
             Some(state::Kind::Waiting(waiting)) => {
                 self.events.push_back(Event::Waiting { claim: number, holder: waiting.holder });
             }

@@ -77,9 +77,9 @@ impl Protocol {
         message::next(&mut self.stream.as_mut()?.outgoing)
     }
 
-    /// The number of messages and changes to send.
-    pub(crate) fn queued(&self) -> usize {
-        self.stream.as_ref().map_or(0, |stream| stream.outgoing.len())
+    /// Whether there is a message to send.
+    pub(crate) fn has_outgoing(&self) -> bool {
+        self.stream.as_ref().is_some_and(|stream| !stream.outgoing.is_empty())
     }
 
     /// The Hello has been reconciled: what it did not state has ended.
@@ -97,7 +97,7 @@ impl Protocol {
     /// session depends on this one.
     pub(super) fn leave_if_rejected(&mut self, refusal: &v1::Refusal) {
         let is_its_own = matches!(refusal.reason.as_str(), "DRAINING" | "LEASE_LOST");
-        let is_temporary = matches!(refusal.reason.as_str(), "STORE_UNAVAILABLE" | "OUTCOME_UNKNOWN" | "OVERLOADED");
+        let is_temporary = matches!(refusal.reason.as_str(), "STORE_UNAVAILABLE" | "OUTCOME_UNKNOWN");
         if is_its_own || (is_temporary && !self.has_open_session()) {
             self.leave();
         }

@@ -55,7 +55,8 @@ fn every_call_of_the_contract_is_covered() {
         })
         .collect();
     let covered = all().into_iter().map(|call| call.name.to_owned());
-    let streams = ["tenure.v1.ClientService/Stream", "tenure.v1.SessionService/KeepAlive"].map(str::to_owned);
+    let streams = ["ClientService/Connect", "ClientService/Stream", "SessionService/KeepAlive"];
+    let streams = streams.map(|name| format!("tenure.v1.{name}"));
     assert_eq!(covered.chain(streams).collect::<BTreeSet<_>>(), methods);
 }
 
