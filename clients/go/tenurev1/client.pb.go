@@ -142,12 +142,12 @@ type Hello struct {
 	// reported as ended; nothing is revived.
 	Known []uint64 `protobuf:"varint,4,rep,packed,name=known,proto3" json:"known,omitempty"`
 	// What the client has declared without receiving its state yet, in the order in which it was declared. What was made
-	// already is reported; the rest is made now.
+	// already is reported; the rest is made now. At most 1 MiB in total: what was not sent before can follow as Changes.
 	Declared []*Declaration `protobuf:"bytes,5,rep,name=declared,proto3" json:"declared,omitempty"`
 	// Those of the known sessions that are paused.
 	Paused []uint64 `protobuf:"varint,6,rep,packed,name=paused,proto3" json:"paused,omitempty"`
 	// Whether the next message continues this one, with further `known`, `declared` and `paused`: messages are limited to
-	// 4 MiB. At most 64 MiB in total. Default: false.
+	// 4 MiB. At most 16 MiB in total. Default: false.
 	More          bool `protobuf:"varint,7,opt,name=more,proto3" json:"more,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -4655,14 +4655,14 @@ pub struct Hello {
     #[prost(uint64, repeated, tag = "4")]
     pub known: ::prost::alloc::vec::Vec<u64>,
     /// What the client has declared without receiving its state yet, in the order in which it was declared. What was made
-    /// already is reported; the rest is made now.
+    /// already is reported; the rest is made now. At most 1 MiB in total: what was not sent before can follow as Changes.
     #[prost(message, repeated, tag = "5")]
     pub declared: ::prost::alloc::vec::Vec<Declaration>,
     /// Those of the known sessions that are paused.
     #[prost(uint64, repeated, tag = "6")]
     pub paused: ::prost::alloc::vec::Vec<u64>,
     /// Whether the next message continues this one, with further `known`, `declared` and `paused`: messages are limited to
-    /// 4 MiB. At most 64 MiB in total. Default: false.
+    /// 4 MiB. At most 16 MiB in total. Default: false.
     #[prost(bool, tag = "7")]
     pub more: bool,
 }
@@ -4850,7 +4850,7 @@ pub struct KeptAlive {
     #[prost(uint64, tag = "1")]
     pub number: u64,
 }
-/// New states, in the order in which they arose.
+/// New states: the latest of each number that has changed.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct States {
     /// The states.

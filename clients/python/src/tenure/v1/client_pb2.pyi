@@ -76,7 +76,7 @@ class Hello(google.protobuf.message.Message):
     """
     more: builtins.bool
     """Whether the next message continues this one, with further `known`, `declared` and `paused`: messages are limited to
-    4 MiB. At most 64 MiB in total. Default: false.
+    4 MiB. At most 16 MiB in total. Default: false.
     """
     @property
     def known(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
@@ -87,7 +87,7 @@ class Hello(google.protobuf.message.Message):
     @property
     def declared(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Declaration]:
         """What the client has declared without receiving its state yet, in the order in which it was declared. What was made
-        already is reported; the rest is made now.
+        already is reported; the rest is made now. At most 1 MiB in total: what was not sent before can follow as Changes.
         """
 
     @property

@@ -55,14 +55,14 @@ export interface Hello {
   known: bigint[];
   /**
    * What the client has declared without receiving its state yet, in the order in which it was declared. What was made
-   * already is reported; the rest is made now.
+   * already is reported; the rest is made now. At most 1 MiB in total: what was not sent before can follow as Changes.
    */
   declared: Declaration[];
   /** Those of the known sessions that are paused. */
   paused: bigint[];
   /**
    * Whether the next message continues this one, with further `known`, `declared` and `paused`: messages are limited to
-   * 4 MiB. At most 64 MiB in total. Default: false.
+   * 4 MiB. At most 16 MiB in total. Default: false.
    */
   more: boolean;
 }
