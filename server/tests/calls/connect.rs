@@ -295,7 +295,7 @@ async fn session_with_a_grace_ends_when_its_client_disconnects() {
 }
 
 #[tokio::test]
-async fn waits_of_a_client_that_is_gone_delay_nobody() {
+async fn waits_of_a_client_that_is_gone_delay_no_other() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;
     let token = caller.hold("first", "a").await;

@@ -203,7 +203,7 @@ impl Client {
                 () = self.mailbox.changed() => self.deliver()?,
                 () = self.stream_caller.policy_changed() => self.withdraw_forbidden().await?,
                 now = check.tick(), if !self.in_progress.is_empty() || !self.withdrawals.is_empty() => {
-                    self.give_up_overdue(now);
+                    self.fail_overdue(now);
                     self.withdraw_again().await?;
                 }
                 request = requests.next(), if self.in_progress.len() < IN_PROGRESS => match request {
@@ -340,7 +340,7 @@ impl Client {
     }
 
     /// Ends what the client waits for too long.
-    fn give_up_overdue(&mut self, now: Instant) {
+    fn fail_overdue(&mut self, now: Instant) {
         while self.in_progress.front().is_some_and(|command| now > command.since + CALL)
             && let Some(command) = self.in_progress.pop_front()
         {
