@@ -56,7 +56,7 @@ mod client;
 mod clock;
 mod connection;
 mod convert;
-#[cfg_attr(not(test), expect(dead_code, reason = "the transport does not use it yet"))]
+#[expect(dead_code, reason = "the transport does not use all of it yet")]
 mod declared;
 mod election;
 mod error;
