@@ -236,6 +236,10 @@ pub enum Reason {
     AcquireCancelled,
     /// The session has ended, and another of its id is open. Facts: `session_id`, `opened_revision`.
     SessionReopened,
+    /// Another program uses this client's id. Facts: `client_id`.
+    ClientSuperseded,
+    /// The session is a member of the group already. Facts: `group`, `session_id`.
+    MembershipOverlap,
     /// A reason that this version does not know, or a gRPC code without a reason.
     #[strum(default)]
     Other(String),

@@ -75,4 +75,6 @@ const (
 	ReasonSessionInUse         Reason = "SESSION_IN_USE"
 	ReasonAcquireCancelled     Reason = "ACQUIRE_CANCELLED"
 	ReasonSessionReopened      Reason = "SESSION_REOPENED"
+	ReasonClientSuperseded     Reason = "CLIENT_SUPERSEDED"
+	ReasonMembershipOverlap    Reason = "MEMBERSHIP_OVERLAP"
 )

@@ -99,6 +99,10 @@ public record Refusal(String code, String message, Map<String, String> metadata)
         ACQUIRE_CANCELLED,
         /** The session that was meant has ended, and another of its id is open. Facts: {@code session_id}, {@code opened_revision}. */
         SESSION_REOPENED,
+        /** Another program uses this client's id. Facts: {@code client_id}. */
+        CLIENT_SUPERSEDED,
+        /** The session is a member of the group already. Facts: {@code group}, {@code session_id}. */
+        MEMBERSHIP_OVERLAP,
         /** A reason that this version does not know, or a gRPC code that came without one. */
         OTHER;
 
