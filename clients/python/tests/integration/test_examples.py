@@ -112,21 +112,23 @@ def test_declared_stream(tmp_path: Path) -> None:
     with psycopg.connect(os.environ["TEST_POSTGRES_URL"], autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {database}")
     servers = [Server(folder(tmp_path, name), store_url=f"{base}/{database}") for name in ("one", "two")]
-    for server in servers:
-        server.start()
-    endpoints = ",".join(server.endpoint for server in servers)
-    with running(servers[0], "declared_stream", "job", endpoints=endpoints) as program:
-        assert says(program, "session") == "session open token=0"
-        held = says(program, "lock held")
-        servers[0].kill()
-        assert says(program, "disconnected") == "disconnected UNAVAILABLE"
-        assert says(program, "lock held") == held
-        assert program.stdin is not None
-        program.stdin.close()
-        assert says(program, "lock ended")
-        assert says(program, "session ended")
-        assert program.wait(PATIENCE) == 0
-    servers[1].kill()
+    try:
+        for server in servers:
+            server.start()
+        endpoints = ",".join(server.endpoint for server in servers)
+        with running(servers[0], "declared_stream", "job", endpoints=endpoints) as program:
+            assert says(program, "session") == "session open token=0"
+            held = says(program, "lock held")
+            servers[0].kill()
+            assert says(program, "disconnected") == "disconnected UNAVAILABLE"
+            assert says(program, "lock held") == held
+            assert program.stdin is not None
+            program.stdin.close()
+            assert says(program, "session ended")
+            assert program.wait(PATIENCE) == 0
+    finally:
+        for server in servers:
+            server.kill()
 
 
 def folder(path: Path, name: str) -> Path:
