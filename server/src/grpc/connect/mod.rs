@@ -448,12 +448,13 @@ impl Client {
 
     fn report_absent(&self, absent: Vec<(u64, Absence)>) {
         let state = |(number, absence)| match absence {
+            Absence::Ended(reason) => states::state(number, ItemState::Ended { reason, eviction: None }),
+            Absence::Busy { blocker } => states::busy(number, &blocker),
             Absence::Rejected(rejection) => {
                 self.stream_caller.caller().note_rejection(&rejection);
                 let refusal = Box::new(self.refusal(&rejected(rejection)));
                 v1::State { number, kind: Some(State::Rejected(refusal)) }
             }
-            absence => states::absent(number, absence),
         };
         self.report(absent.into_iter().map(state).collect());
     }

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use tenure_core::{Absence, Text};
+use tenure_core::{Claim, Text};
 use tenure_proto::v1;
 use tenure_proto::v1::state::Kind;
 
@@ -78,16 +78,10 @@ pub(super) fn state(number: u64, state: ItemState) -> v1::State {
     v1::State { number, kind: Some(kind) }
 }
 
-/// The state of what the client does not have, unless it was rejected.
-pub(super) fn absent(number: u64, absence: Absence) -> v1::State {
-    match absence {
-        Absence::Busy { blocker } => {
-            let holder = Some(Box::new(convert::claim(&blocker)));
-            v1::State { number, kind: Some(Kind::Busy(v1::BusyState { holder })) }
-        }
-        Absence::Ended(reason) => state(number, ItemState::Ended { reason, eviction: None }),
-        Absence::Rejected(_) => state(number, ItemState::Ended { reason: None, eviction: None }),
-    }
+/// The state of a claim that could not be granted at once.
+pub(super) fn busy(number: u64, blocker: &Claim) -> v1::State {
+    let holder = Some(Box::new(convert::claim(blocker)));
+    v1::State { number, kind: Some(Kind::Busy(v1::BusyState { holder })) }
 }
 
 fn text(text: Option<&Text>) -> String {
