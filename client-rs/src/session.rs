@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
-use tracing::Instrument;
 
 use crate::clock;
 use crate::connection::{Connection, SessionHandle};
 use crate::error::{LostReason, Result};
 use crate::options::SessionOptions;
-use crate::presence::SessionState;
+use crate::presence::{SessionPresence, SessionState};
 
 /// This program's presence at the service. All its holds and waits end with it.
 ///
@@ -23,9 +22,8 @@ pub struct Session {
 
 impl Session {
     /// Opens a session, which is then renewed in the background.
-    pub(crate) async fn open(connection: &Connection, options: &SessionOptions) -> Result<Self> {
-        let span = tracing::info_span!("tenure.open_session", otel.kind = "client");
-        Ok(Self { handle: connection.open_session(options).instrument(span).await? })
+    pub(crate) async fn open(connection: &Connection, options: SessionOptions) -> Result<Self> {
+        Ok(Self { handle: Arc::new(connection.open_session(options).await?) })
     }
 
     /// Another handle to the same session.
@@ -36,7 +34,7 @@ impl Session {
     /// Its id.
     #[must_use]
     pub fn id(&self) -> &str {
-        &self.handle.id
+        self.handle.id.as_str()
     }
 
     /// Its owner label.
@@ -45,16 +43,16 @@ impl Session {
         &self.handle.owner
     }
 
-    /// The TTL.
+    /// The TTL that the server granted.
     #[must_use]
     pub fn ttl(&self) -> Duration {
-        self.handle.ttl
+        self.handle.presence.ttl()
     }
 
-    /// The disconnect grace.
+    /// The disconnect grace that the server granted.
     #[must_use]
     pub fn disconnect_grace(&self) -> Option<Duration> {
-        self.handle.disconnect_grace
+        self.handle.presence.disconnect_grace()
     }
 
     /// Whether the server cannot have ended the session, decided by the clock at this moment: a process that was paused
@@ -95,11 +93,15 @@ impl Session {
     /// # Errors
     /// `Unavailable` if no server answered in time; the session then ends by its TTL at the latest.
     pub async fn close(&self) -> Result<()> {
-        self.handle.close().await
+        self.connection().close_session(self.handle.id.clone(), Arc::clone(&self.handle.presence)).await
     }
 
     pub(crate) fn handle(&self) -> &Arc<SessionHandle> {
         &self.handle
+    }
+
+    pub(crate) fn presence(&self) -> &Arc<SessionPresence> {
+        &self.handle.presence
     }
 
     pub(crate) fn connection(&self) -> &Connection {

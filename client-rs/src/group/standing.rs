@@ -6,7 +6,7 @@ use crate::error::LostReason;
 use crate::model::Group;
 
 /// The standing of a member in its group.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// The member's number.
     pub number: u64,

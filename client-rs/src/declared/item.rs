@@ -80,6 +80,12 @@ impl Session {
     pub(super) fn is_renewed_by(&self, number: u64) -> bool {
         number >= self.renewed_from && self.paused.is_none_or(|paused| number < paused)
     }
+
+    /// Resumes it, from this keep-alive on.
+    pub(super) fn resume(&mut self, number: u64) {
+        self.renewed_from = number;
+        self.paused = None;
+    }
 }
 
 impl From<Declared> for Part {
