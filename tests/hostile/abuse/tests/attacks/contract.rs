@@ -3,6 +3,7 @@
 use prost::Message;
 use prost_types::field_descriptor_proto::Type;
 use prost_types::{DescriptorProto, FileDescriptorSet};
+use tenure_proto::v1::{ConnectRequest, Declaration, DeclaredClaim, DeclaredSession, Hello, connect_request};
 
 /// The subject of a call.
 #[derive(Clone, Copy)]
@@ -36,6 +37,8 @@ impl Contract {
                     let path = format!("/tenure.v1.{}/{}", service.name(), method.name());
                     if method.input_type() == ".tenure.v1.StreamRequest" {
                         calls.extend(self.commands(about).into_iter().map(|command| (path.clone(), command)));
+                    } else if method.input_type() == ".tenure.v1.ConnectRequest" {
+                        calls.push((path, hello(about)));
                     } else {
                         calls.push((path, self.fill(method.input_type(), about)));
                     }
@@ -83,6 +86,18 @@ impl Contract {
         }
         filled
     }
+}
+
+/// The start of a declared stream, with a claim.
+fn hello(about: About<'_>) -> Vec<u8> {
+    let ttl = Some(prost_types::Duration { seconds: 60, nanos: 0 });
+    let open = Some(DeclaredSession { ttl, ..DeclaredSession::default() });
+    let claims = vec![DeclaredClaim { number: 2, names: vec![about.name.to_owned()], ..DeclaredClaim::default() }];
+    let declared = vec![Declaration { session: 1, open, claims, memberships: Vec::new() }];
+    // Each client connects once.
+    let client_id = format!("{:0>16}", about.name);
+    let hello = Hello { namespace: about.namespace.to_owned(), client_id, epoch: 1, declared, ..Hello::default() };
+    ConnectRequest { kind: Some(connect_request::Kind::Hello(hello)) }.encode_to_vec()
 }
 
 fn key(number: i32, wire: u64) -> Vec<u8> {
