@@ -397,7 +397,7 @@ impl Home {
             self.by_stream.remove(&(stream, session.clone()));
         }
         if let Some(client) = timer.client.as_ref().filter(|_| timer.declared > 0) {
-            self.leave_client(client, session, timer.ttl().into());
+            self.leave_client(client, session, timer.declared, timer.ttl().into());
         }
     }
 

@@ -1,7 +1,7 @@
 //! Clients at home here: one renewal for all sessions of a client, whatever their number, and the end of what a
 //! disconnected client does not know that it has.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::floors::Floors;
 use super::nanos::Nanos;
@@ -25,8 +25,8 @@ pub(super) struct ClientTimer {
     pub(super) pauses: Pauses,
     /// The sessions that are renewed with the client, by their TTLs.
     running: BTreeSet<(Nanos, Text)>,
-    /// The sessions that are not: they are paused, or their time is up.
-    others: BTreeSet<Text>,
+    /// All its sessions, by number. Those that are not renewed with it are paused, or their time is up.
+    sessions: BTreeMap<u64, Text>,
     /// When the only current timer of this client expires.
     due: Option<Nanos>,
 }
@@ -50,8 +50,8 @@ enum Link {
 
 impl ClientTimer {
     fn new(epoch: u64, link: Link, now: Tick) -> Self {
-        let (running, others) = (BTreeSet::new(), BTreeSet::new());
-        Self { epoch, link, renewed: now.into(), pauses: Pauses::default(), running, others, due: None }
+        let (running, sessions) = (BTreeSet::new(), BTreeMap::new());
+        Self { epoch, link, renewed: now.into(), pauses: Pauses::default(), running, sessions, due: None }
     }
 
     /// The next moment after `now` at which a session may expire, and the moment at which the client is abandoned or
@@ -61,7 +61,7 @@ impl ClientTimer {
         let expiry = self.running.iter().map(|(ttl, _)| base + *ttl).find(|at| *at > now);
         let end = match self.link {
             Link::Disconnected { abandon, .. } => Some(abandon),
-            Link::Abandoned { end } if self.running.is_empty() && self.others.is_empty() => Some(end),
+            Link::Abandoned { end } if self.sessions.is_empty() => Some(end),
             Link::Connected | Link::Abandoned { .. } | Link::Ending => None,
         };
         expiry.into_iter().chain(end).min()
@@ -103,29 +103,35 @@ impl Home {
         Ok(())
     }
 
-    /// Pauses a session of a client: it is no longer renewed with the client.
-    pub fn pause(&mut self, session: &Text, now: Tick) {
-        let Some(timer) = self.sessions.get_mut(session).filter(|timer| timer.runs) else { return };
+    /// Pauses the session with this number: it is no longer renewed with its client. `false`: it is not open here.
+    pub fn pause(&mut self, client: &Text, number: u64, now: Tick) -> bool {
+        let Some(session) = self.session_of(client, number) else { return false };
+        let Some(timer) = self.sessions.get_mut(&session).filter(|timer| timer.runs) else { return true };
         let floor = floor(&self.floors, &self.clients, timer);
         timer.pause(floor);
-        let (ttl, client) = (timer.ttl().into(), timer.client.clone());
-        if let Some(client) = client.and_then(|client| self.clients.get_mut(&client)) {
+        let ttl = timer.ttl().into();
+        if let Some(client) = self.clients.get_mut(client) {
             client.running.remove(&(ttl, session.clone()));
-            client.others.insert(session.clone());
         }
-        self.schedule(session, now);
+        self.schedule(&session, now);
+        true
     }
 
-    /// Renews a paused session of a client, and from now on with the client.
+    /// Renews a paused session, and from now on with its client.
     ///
     /// # Errors
     /// See [`Self::renew`].
-    pub fn resume(&mut self, session: &Text, now: Tick) -> Result<(), RenewError> {
-        let timer = self.sessions.get_mut(session).ok_or(RenewError::NotHome)?;
+    pub fn resume(&mut self, client: &Text, number: u64, now: Tick) -> Result<(), RenewError> {
+        let session = self.session_of(client, number).ok_or(RenewError::NotHome)?;
+        let timer = self.sessions.get_mut(&session).ok_or(RenewError::NotHome)?;
         timer.check(floor(&self.floors, &self.clients, timer), now)?;
         timer.renew(now);
-        self.run_with_client(session, now);
+        self.run_with_client(&session, now);
         Ok(())
+    }
+
+    fn session_of(&self, client: &Text, number: u64) -> Option<Text> {
+        self.clients.get(client)?.sessions.get(&number).cloned()
     }
 
     /// The stream of a client has ended, at revision `since`. If its own side ended it, its sessions end after their
@@ -133,8 +139,7 @@ impl Home {
     pub fn client_disconnected(&mut self, client: &Text, epoch: u64, since: Revision, by_client: bool, now: Tick) {
         let abandon = (now + self.reattach).into();
         let Some(timer) = self.clients.get_mut(client).filter(|timer| timer.epoch == epoch) else { return };
-        let sessions: Vec<Text> =
-            timer.running.iter().map(|(_, session)| session).chain(&timer.others).cloned().collect();
+        let sessions: Vec<Text> = timer.sessions.values().cloned().collect();
         timer.link = match sessions[..] {
             [] => Link::Abandoned { end: now.into() },
             _ => Link::Disconnected { since, abandon },
@@ -171,8 +176,7 @@ impl Home {
     pub(super) fn remove_client(&mut self, client: &Text, table: &Table) {
         let Some(timer) = self.clients.swap_remove(client) else { return };
         self.timers.unset(timer.due.unwrap_or_default(), Timer::Client(client.clone()));
-        let sessions = timer.running.into_iter().map(|(_, session)| session).chain(timer.others);
-        for session in sessions {
+        for session in timer.sessions.into_values() {
             self.remove_session(&session);
             for claim in table.session(&session).into_iter().flat_map(|found| table.claims_of(found)) {
                 self.drains.swap_remove(&claim.id);
@@ -216,7 +220,7 @@ impl Home {
         let Some(id) = timer.client.clone() else { return };
         let Some(client) = self.clients.get_mut(&id) else { return };
         timer.runs = true;
-        client.others.remove(session);
+        client.sessions.insert(timer.declared, session.clone());
         let ttl = Nanos::from(timer.ttl());
         client.running.insert((ttl, session.clone()));
         if client.renewed.max(self.floors.all.into()) + ttl <= now.into() {
@@ -237,11 +241,11 @@ impl Home {
     }
 
     /// Removes a session from its client, which may have nothing left.
-    pub(super) fn leave_client(&mut self, client: &Text, session: &Text, ttl: Nanos) {
+    pub(super) fn leave_client(&mut self, client: &Text, session: &Text, number: u64, ttl: Nanos) {
         let Some(timer) = self.clients.get_mut(client) else { return };
         timer.running.remove(&(ttl, session.clone()));
-        timer.others.remove(session);
-        if timer.running.is_empty() && timer.others.is_empty() {
+        timer.sessions.remove(&number);
+        if timer.sessions.is_empty() {
             let renewed = timer.renewed;
             self.schedule_client(client, renewed.into());
         }
@@ -259,7 +263,6 @@ impl Home {
                 timer.runs = false;
                 if let Some(client) = self.clients.get_mut(client) {
                     client.running.remove(&(ttl, session.clone()));
-                    client.others.insert(session.clone());
                 }
             }
             // Its own timer reports its end, or counts the rest of its time.
@@ -296,7 +299,7 @@ impl Home {
                 timer.link = Link::Abandoned { end: moment };
                 Some(Command::AbandonClient { client: client.clone(), epoch, home, since })
             }
-            Link::Abandoned { end } if end <= moment && timer.running.is_empty() && timer.others.is_empty() => {
+            Link::Abandoned { end } if end <= moment && timer.sessions.is_empty() => {
                 timer.link = Link::Ending;
                 Some(Command::EndClient { client: client.clone(), epoch, home })
             }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::command::{Acquire, Origin, Outcome};
 use crate::event::Event;
 use crate::model::{
-    AskedMode, Attached, CLAIM_BYTES, Claim, ClaimSpec, ClaimState, Mode, Rank, ServerId, Session, claim_bytes,
-    no_labels,
+    AskedMode, Attached, CLAIM_BYTES, Claim, ClaimSpec, ClaimState, Mode, Rank, Revision, ServerId, Session,
+    claim_bytes, no_labels,
 };
 use crate::names::Text;
 use crate::rejection::Rejection;
@@ -128,14 +128,25 @@ impl Table {
     /// released since, and others may have held with higher tokens: it is granted anew. This does not apply to a
     /// request by way of another home, since it may be an old one, and its client may know of its hold.
     fn confirm(&mut self, own: Claim, anew: Arc<ClaimSpec>, ttl: Duration, decided: &mut Events) -> Outcome {
-        let Some(from_token) = own.token().filter(|token| *token < self.lost) else {
-            return self.outcome_of(own, ttl);
-        };
+        match own.token().filter(|token| *token < self.lost) {
+            Some(token) => Outcome::Held { claim: self.grant_again(own, token, anew, decided), ttl },
+            None => self.outcome_of(own, ttl),
+        }
+    }
+
+    /// Grants a held claim anew, with these parameters.
+    pub(super) fn grant_again(
+        &mut self,
+        own: Claim,
+        from_token: Revision,
+        anew: Arc<ClaimSpec>,
+        decided: &mut Events,
+    ) -> Claim {
         let (still_held, from, from_spec) = (self.still_held(&own), own.id, own.spec);
         let (claim, longest_pause, spec) = (self.revision.next(), None, anew.clone());
         let event = Event::ClaimTransferred { from, from_token, from_spec, still_held, longest_pause, claim, spec };
         let token = self.emit(event, decided);
-        Outcome::Held { claim: Claim::new(claim, anew, ClaimState::Held { token }), ttl }
+        Claim::new(claim, anew, ClaimState::Held { token })
     }
 
     /// Whether the session cancelled the requested claim, or was closed, after a server had received the call.

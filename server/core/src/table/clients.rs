@@ -155,36 +155,24 @@ impl Table {
     fn grant_anew(&mut self, id: &Text, decided: &mut Events) {
         let Some(found) = self.clients.get(id).filter(|_| self.lost > Revision(0)) else { return };
         let claims = found.claims().filter_map(|claim| self.claims.get(&claim));
-        let older = claims.filter(|claim| claim.token().is_some_and(|token| token < self.lost));
-        for claim in older.cloned().collect::<Vec<_>>() {
-            self.transfer_to_itself(claim, decided);
+        let older = claims.filter_map(|claim| Some((claim.clone(), claim.token().filter(|token| *token < self.lost)?)));
+        for (claim, token) in older.collect::<Vec<_>>() {
+            let spec = claim.spec.clone();
+            self.grant_again(claim, token, spec, decided);
         }
-    }
-
-    fn transfer_to_itself(&mut self, own: Claim, decided: &mut Events) {
-        let Some(from_token) = own.token() else { return };
-        let (still_held, longest_pause) = (self.still_held(&own), None);
-        let Claim { id: from, spec, .. } = own;
-        let (from_spec, claim) = (spec.clone(), self.revision.next());
-        let event = Event::ClaimTransferred { from, from_token, from_spec, still_held, longest_pause, claim, spec };
-        self.emit(event, decided);
     }
 
     fn withdraw(&mut self, id: &Text, number: u64, decided: &mut Events) {
         let item = self.clients.get(id).and_then(|client| client.items.get(&number)).cloned();
         match item {
             Some(Item::Session(session)) => self.end_session(&session, EndReason::Closed, decided),
-            Some(Item::Claim(claim)) => self.withdraw_claim(claim, decided),
+            Some(Item::Claim(claim)) => {
+                if let Some(claim) = self.claims.get(&claim).cloned() {
+                    self.leave_or_release(&claim, decided);
+                }
+            }
             Some(Item::Membership(of)) => drop(self.leave_group(&of.group, &of.session, None, decided)),
             None => {}
-        }
-    }
-
-    fn withdraw_claim(&mut self, claim: Revision, decided: &mut Events) {
-        let Some(claim) = self.claims.get(&claim).cloned() else { return };
-        match claim.transfer {
-            Some(ref transfer) => drop(self.hand_over(&claim, transfer.to, decided)),
-            None => self.give_back(&claim, decided),
         }
     }
 
@@ -274,9 +262,10 @@ impl Table {
             blocker => blocker,
         };
         self.check_claim_limits(client.actor, blocker.is_some())?;
-        let Session { spec: SessionSpec { id, owner, .. }, opened, .. } = self.find_session(session)?;
+        let found = self.find_session(session)?;
+        let Session { spec: SessionSpec { id, owner, .. }, opened, .. } = found;
+        check_room(found, claim_bytes([id, owner], &claim.names, &claim.metadata))?;
         let (session, owner, opened) = (id.clone(), owner.clone(), *opened);
-        check_room(self.find_session(&session)?, claim_bytes([&session, &owner], &claim.names, &claim.metadata))?;
         let DeclaredClaim { number: declared, names, priority, metadata, min_hold, .. } = claim;
         let (metadata, waiting_server) = (if metadata.is_empty() { no_labels() } else { metadata }, None);
         let spec = Arc::new(ClaimSpec {

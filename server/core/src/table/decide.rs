@@ -285,11 +285,17 @@ impl Table {
             }
             Err(rejection) => return Err(rejection),
         };
-        match claim.transfer {
-            Some(ref transfer) => drop(self.hand_over(&claim, transfer.to, decided)),
-            None => self.give_back(&claim, decided),
-        }
+        self.leave_or_release(&claim, decided);
         Ok(())
+    }
+
+    /// Ends a claim at the request of its session: it leaves the queue, or is released, or handed over if that was
+    /// requested.
+    pub(super) fn leave_or_release(&mut self, claim: &Claim, decided: &mut Events) {
+        match &claim.transfer {
+            Some(transfer) => drop(self.hand_over(claim, transfer.to, decided)),
+            None => self.give_back(claim, decided),
+        }
     }
 
     fn update(

@@ -115,7 +115,7 @@ fn renewal_with_another_epoch_is_rejected() {
 fn paused_session_ages_from_the_last_renewal() {
     let mut lab = lab();
     renew(lab.at(4)).expect("renewed");
-    lab.home.pause(&"short".into(), at(6));
+    assert!(lab.home.pause(&client(), 1, at(6)));
     renew(lab.at(12)).expect("renewed");
     assert!(lab.at(13).expire().is_empty());
     assert_eq!(lab.at(14).expire(), ["short"]);
@@ -124,8 +124,8 @@ fn paused_session_ages_from_the_last_renewal() {
 #[test]
 fn resumed_session_is_renewed_again() {
     let mut lab = lab();
-    lab.home.pause(&"short".into(), at(1));
-    lab.home.resume(&"short".into(), at(9)).expect("resumed");
+    assert!(lab.home.pause(&client(), 1, at(1)));
+    lab.home.resume(&client(), 1, at(9)).expect("resumed");
     assert!(lab.at(18).expire().is_empty());
     renew(lab.at(18)).expect("renewed");
     assert!(lab.at(27).expire().is_empty());
@@ -135,8 +135,8 @@ fn resumed_session_is_renewed_again() {
 #[test]
 fn session_whose_time_was_up_is_not_resumed() {
     let mut lab = lab();
-    lab.home.pause(&"short".into(), at(1));
-    assert_eq!(lab.home.resume(&"short".into(), at(10)), Err(RenewError::Ended(EndReason::Expired)));
+    assert!(lab.home.pause(&client(), 1, at(1)));
+    assert_eq!(lab.home.resume(&client(), 1, at(10)), Err(RenewError::Ended(EndReason::Expired)));
     assert_eq!(lab.at(10).expire(), ["short"]);
 }
 
