@@ -129,12 +129,13 @@ impl LocalState {
             if !self.is_behind || !matches!(recorded.event, Event::ClaimAwaited { .. }) {
                 self.home.observe(recorded, table, now);
             }
-            // Its stream has ended while the command was in progress.
+            // Its stream has ended while the command was in progress. Which side ended it is not known, so that no grace
+            // is counted.
             if let Event::ClientConnected { client, epoch, home, .. } = &recorded.event
                 && *home == self.home.me()
                 && !self.clients.has(client, *epoch)
             {
-                self.home.client_disconnected(client, *epoch, recorded.revision, true, now);
+                self.home.client_disconnected(client, *epoch, recorded.revision, false, now);
             }
         }
         let adopts =

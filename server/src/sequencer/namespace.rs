@@ -353,19 +353,21 @@ impl Namespace {
         Ok(self.local.lock().home.renew_client(client, epoch, now).is_ok())
     }
 
-    /// Pauses a session of a client that is connected here: it is no longer renewed with the client.
-    pub fn pause(&self, session: &Text) {
-        self.local.lock().home.pause(session, self.lease.standing_tick());
+    /// Pauses the session with this number: it is no longer renewed with its client. `false`: it is not open here, as far
+    /// as is known.
+    #[must_use]
+    pub fn pause(&self, client: &Text, number: u64) -> bool {
+        self.local.lock().home.pause(client, number, self.lease.standing_tick())
     }
 
-    /// Renews a paused session of a client, now and from now on with the client. Has no effect if its time is up.
+    /// Renews a paused session, now and from now on with its client. Has no effect if its time is up.
     ///
     /// # Errors
     /// If this server may not answer renewals.
-    pub fn resume(&self, session: &Text) -> Result<(), Rejection> {
+    pub fn resume(&self, client: &Text, number: u64) -> Result<(), Rejection> {
         let now = self.lease.tick().ok_or(Rejection::LeaseLost)?;
         // Its end is reported as such.
-        let _ = self.local.lock().home.resume(session, now);
+        let _ = self.local.lock().home.resume(client, number, now);
         Ok(())
     }
 

@@ -281,6 +281,44 @@ async fn session_lives_while_its_client_is_renewed_and_ages_while_it_is_paused()
 }
 
 #[tokio::test]
+async fn session_is_paused_in_the_message_that_declares_it() {
+    let cluster = Cluster::start(1).await;
+    let caller = cluster.caller(0).await;
+    let mut stream = Stream::with_session(&caller).await;
+    let declare = change::Kind::Declare(session(2, "bob", Duration::from_millis(800)));
+    stream.change([declare, change::Kind::Pause(2)]).await;
+    assert!(matches!(stream.state(2).await, State::Open(_)));
+    for number in 1.. {
+        stream.keep_alive(number).await;
+        if stream.states.contains_key(&2) {
+            break;
+        }
+    }
+    stream.assert_ends(2, EndReason::Expired).await;
+}
+
+/// Keep-alives, pauses and resumes need no database; changes fail at once, and the stream goes on.
+#[tokio::test]
+async fn stream_survives_an_outage_of_the_database() {
+    let cluster = Cluster::start(1).await;
+    let caller = cluster.caller(0).await;
+    let mut stream = Stream::with_session(&caller).await;
+    stream.change([claims(1, [claim(2, "a"), claim(3, "b")])]).await;
+    let token = stream.token(2).await;
+    stream.token(3).await;
+    cluster.database.set_available(false);
+    stream.change([change::Kind::Pause(1), change::Kind::Resume(1), claims(1, [claim(4, "c")])]).await;
+    stream.change([change::Kind::Withdraw(3)]).await;
+    assert_eq!(stream.rejected(4).await, (Code::Unavailable, "STORE_UNAVAILABLE".to_owned()));
+    stream.keep_alive(1).await;
+    cluster.database.set_available(true);
+    stream.assert_ends(3, EndReason::Released).await;
+    stream.keep_alive(2).await;
+    assert_eq!(caller.holder("a").await, Some(("ann".to_owned(), token)));
+    assert_eq!(caller.holder("c").await, None);
+}
+
+#[tokio::test]
 async fn session_with_a_grace_ends_when_its_client_disconnects() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;

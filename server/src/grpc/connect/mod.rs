@@ -7,13 +7,14 @@ mod admit;
 mod states;
 
 use std::collections::{BTreeSet, VecDeque};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
 use futures::channel::mpsc::{UnboundedReceiver, unbounded};
 use opentelemetry::Context;
-use tenure_core::{Absence, Change, Command, Hello, Item, Outcome, Rejection, Revision, ServerId, Text};
+use tenure_core::{Absence, Change, Command, Hello, Names, Outcome, Rejection, Revision, ServerId, Text};
 use tenure_proto::v1;
 use tenure_proto::v1::connect_request::Kind as Request;
 use tenure_proto::v1::connect_response::Kind as Response;
@@ -34,8 +35,11 @@ use crate::sequencer::{
     Closed, ItemState, Mailbox, Namespace, StreamEnd, StreamReplies, StreamReplySender, Tag, states_after, waits_after,
 };
 
-/// The maximum number of commands of one stream that are in progress. Beyond it, the stream is not read.
+/// The maximum number of commands of one stream that are in progress. Beyond it, what is declared is rejected.
 const IN_PROGRESS: usize = 1_000;
+
+/// The maximum number of numbers that are remembered to be withdrawn, or to be paused as soon as they are open.
+const REMEMBERED: usize = 100_000;
 
 /// The maximum number of states in one message.
 const STATES: usize = 1_000;
@@ -125,24 +129,17 @@ impl Connection {
             count: 0,
             outcomes: unbounded(),
             withdrawals: BTreeSet::new(),
+            pausing: BTreeSet::new(),
+            recheck: Recheck::None,
             end: StreamEnd::Disconnect,
             ending: Box::pin(ending),
+            server_ended: self.server_ended,
         };
         let received = client.namespace.revision();
         let hello = Hello { client: id, epoch, home: server, received, identity: None, known, declared };
-        let decided = in_time(client.namespace.decide(principal.request(Command::Connect(hello)))).await?;
-        let Outcome::Reconciled { absent } = decided.outcome else { return Err(rejected(Rejection::OutcomeUnknown)) };
-        client.send(Response::Welcome(v1::Welcome { server: server.0, revision: decided.revision.0 }));
-        client.report(refused);
-        client.report_absent(absent);
-        for number in paused {
-            client.pause(number).await?;
-        }
-        client.report_all().await?;
-        if client.stream_caller.caller().is_identified() {
-            // The policy may have changed since it declared what it waits for.
-            client.withdraw_forbidden().await?;
-        }
+        let welcomed = client.welcome(principal.request(Command::Connect(hello)), refused, paused).await;
+        // If it fails, that is not the client's doing.
+        welcomed.inspect_err(|_| client.end = StreamEnd::Closed)?;
         Ok(client)
     }
 }
@@ -163,9 +160,24 @@ struct Client {
     outcomes: (StreamReplySender, UnboundedReceiver<StreamReplies>),
     /// What has yet to be withdrawn, since it was reported as failed or could not be withdrawn.
     withdrawals: BTreeSet<u64>,
+    /// The sessions that are to be paused as soon as they are open.
+    pausing: BTreeSet<u64>,
+    recheck: Recheck,
     /// Which side ends the stream.
     end: StreamEnd,
-    ending: std::pin::Pin<Box<dyn futures::Stream<Item = Ending> + Send>>,
+    ending: Pin<Box<dyn futures::Stream<Item = Ending> + Send>>,
+    server_ended: CancellationToken,
+}
+
+/// Waiting claims by number, and the number to continue after.
+type Waits = (Vec<(u64, Names)>, Option<u64>);
+
+/// The check whether the current policy allows what the client waits for. It takes reads, for which nothing else waits.
+enum Recheck {
+    None,
+    Reading(Pin<Box<dyn Future<Output = Result<Waits, Status>> + Send>>),
+    /// A read has failed: to be tried again.
+    Failed,
 }
 
 /// A command in progress.
@@ -179,6 +191,30 @@ struct InProgress {
 }
 
 impl Client {
+    /// Connects the client, and reports all that it has.
+    async fn welcome(
+        &mut self,
+        connect: tenure_core::Request,
+        refused: Vec<v1::State>,
+        paused: Vec<u64>,
+    ) -> Result<(), Status> {
+        let decided = in_time(self.namespace.decide(connect)).await?;
+        let Outcome::Reconciled { absent } = decided.outcome else { return Err(rejected(Rejection::OutcomeUnknown)) };
+        self.send(Response::Welcome(v1::Welcome { server: self.server.0, revision: decided.revision.0 }));
+        self.report(refused);
+        self.report_absent(absent);
+        for number in paused {
+            // Those that have ended need no pause.
+            let _ = self.namespace.pause(&self.id, number);
+        }
+        self.report_all().await?;
+        if self.stream_caller.caller().is_identified() {
+            // The policy may have changed since it declared what it waits for.
+            self.recheck_after(0);
+        }
+        Ok(())
+    }
+
     async fn run(&mut self, requests: &mut Requests<v1::ConnectRequest>) -> Result<(), Status> {
         let mut check = tokio::time::interval(CHECK);
         check.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -199,14 +235,19 @@ impl Client {
                     }
                 }
                 () = reached(leaves) => return Err(rejected(Rejection::Draining)),
+                () = self.server_ended.cancelled(), if leaves.is_some() => return Err(rejected(Rejection::Draining)),
                 Some(replies) = self.outcomes.1.next() => self.conclude(replies)?,
                 () = self.mailbox.changed() => self.deliver()?,
-                () = self.stream_caller.policy_changed() => self.withdraw_forbidden().await?,
-                now = check.tick(), if !self.in_progress.is_empty() || !self.withdrawals.is_empty() => {
+                () = self.stream_caller.policy_changed() => self.recheck_after(0),
+                waits = self.recheck.next() => self.withdraw_forbidden(waits).await?,
+                now = check.tick(), if self.has_to_check() => {
                     self.fail_overdue(now);
                     self.withdraw_again().await?;
+                    if matches!(self.recheck, Recheck::Failed) {
+                        self.recheck_after(0);
+                    }
                 }
-                request = requests.next(), if self.in_progress.len() < IN_PROGRESS => match request {
+                request = requests.next() => match request {
                     Some(request) => self.handle(request?).await?,
                     None => return Ok(()),
                 },
@@ -237,10 +278,17 @@ impl Client {
             return Err(self.misused("changes.changes", &bound));
         }
         let (is_full, is_draining) = (self.namespace.is_full(), self.api.check_stays().is_err());
+        let is_busy = self.in_progress.len() >= IN_PROGRESS;
+        let limit = "commands in progress on one stream";
         let mut admission = Admission::new(&self.api, self.namespace.name());
         for (at, change) in changes.changes.into_iter().enumerate() {
             let field = |name: &str| format!("changes.changes[{at}].{name}");
             match change.kind {
+                Some(v1::change::Kind::Declare(declaration)) if is_busy => {
+                    let reached = Rejection::LimitReached { limit, bound: IN_PROGRESS };
+                    admission.reject_all(&declaration, &rejected(reached));
+                }
+                Some(v1::change::Kind::Withdraw(number)) if is_busy => drop(self.withdrawals.insert(number)),
                 Some(v1::change::Kind::Declare(declaration)) if is_full => {
                     admission.reject_all(&declaration, &rejected(Rejection::Overloaded));
                 }
@@ -253,12 +301,14 @@ impl Client {
                 }
                 Some(v1::change::Kind::Withdraw(number)) => admission.changes.push(Change::Withdraw(number)),
                 Some(v1::change::Kind::Pause(number)) => {
-                    self.submit(&mut admission).await?;
-                    self.pause(number).await?;
+                    if !self.namespace.pause(&self.id, number) {
+                        self.pausing.insert(number);
+                    }
                 }
                 Some(v1::change::Kind::Resume(number)) => {
-                    self.submit(&mut admission).await?;
-                    self.resume(number).await?;
+                    self.pausing.remove(&number);
+                    let resumed = self.namespace.resume(&self.id, number);
+                    resumed.map_err(|rejection| self.fail(rejection))?;
                 }
                 None => return Err(self.misused(&field("kind"), "one of the kinds that this server supports")),
             }
@@ -266,6 +316,11 @@ impl Client {
         self.submit(&mut admission).await?;
         let refused = std::mem::take(&mut admission.rejected);
         self.report(refused);
+        let remembered = self.withdrawals.len() + self.pausing.len();
+        if remembered > REMEMBERED {
+            let limit = "numbers to be withdrawn or paused on one stream";
+            return Err(self.fail(Rejection::LimitReached { limit, bound: REMEMBERED }));
+        }
         Ok(())
     }
 
@@ -363,6 +418,12 @@ impl Client {
         if taken.is_empty() && self.mailbox.closed().is_some() {
             return Err(self.closed());
         }
+        for (number, _, state) in &taken {
+            if self.pausing.remove(number) && matches!(state, ItemState::Open { .. }) {
+                // If its time is up already, it needs no pause.
+                let _ = self.namespace.pause(&self.id, *number);
+            }
+        }
         self.report(taken.into_iter().map(|(number, _, state)| states::state(number, state)).collect());
         Ok(())
     }
@@ -395,55 +456,40 @@ impl Client {
         Ok(())
     }
 
-    /// Withdraws the waits that the current policy does not allow. Holds are kept.
-    async fn withdraw_forbidden(&mut self) -> Result<(), Status> {
-        let mut last = 0;
-        loop {
-            let client = self.id.clone();
-            let waits = self.namespace.read(move |table| waits_after(table, &client, last, STATES));
-            let (waits, reached) = in_time(waits).await?;
-            let mut forbidden = Vec::new();
-            for (number, names) in waits {
-                let names = names.iter().map(ToString::to_string).collect();
-                let namespace = self.namespace.name().to_string();
-                let request = v1::AcquireRequest { namespace, names, ..v1::AcquireRequest::default() };
-                if let Err(status) = self.stream_caller.check(&request) {
-                    let refusal = Box::new(self.refusal(&status));
-                    forbidden.push(v1::State { number, kind: Some(State::Rejected(refusal)) });
-                }
-            }
-            self.decide(forbidden.iter().map(|state| Change::Withdraw(state.number)).collect(), Into::into).await?;
-            self.report(forbidden);
-            match reached {
-                Some(reached) => last = reached,
-                None => return Ok(()),
-            }
-        }
+    /// Checks the waits with a number greater than this by the current policy.
+    fn recheck_after(&mut self, number: u64) {
+        let (namespace, client) = (self.namespace.clone(), self.id.clone());
+        let read =
+            async move { in_time(namespace.read(move |table| waits_after(table, &client, number, STATES))).await };
+        self.recheck = Recheck::Reading(Box::pin(read));
     }
 
-    /// Pauses a session, once its declaration was decided.
-    async fn pause(&mut self, number: u64) -> Result<(), Status> {
-        if let Some(session) = self.session(number).await? {
-            self.namespace.pause(&session);
+    /// Withdraws those of these waits that the current policy does not allow. Holds are kept.
+    async fn withdraw_forbidden(&mut self, waits: Result<Waits, Status>) -> Result<(), Status> {
+        let Ok((waits, reached)) = waits else {
+            self.recheck = Recheck::Failed;
+            return Ok(());
+        };
+        let mut forbidden = Vec::new();
+        for (number, names) in waits {
+            let names = names.iter().map(ToString::to_string).collect();
+            let namespace = self.namespace.name().to_string();
+            let request = v1::AcquireRequest { namespace, names, ..v1::AcquireRequest::default() };
+            if let Err(status) = self.stream_caller.check(&request) {
+                let refusal = Box::new(self.refusal(&status));
+                forbidden.push(v1::State { number, kind: Some(State::Rejected(refusal)) });
+            }
         }
+        self.decide(forbidden.iter().map(|state| Change::Withdraw(state.number)).collect(), Into::into).await?;
+        self.report(forbidden);
+        self.recheck = Recheck::None;
+        reached.into_iter().for_each(|reached| self.recheck_after(reached));
         Ok(())
     }
 
-    async fn resume(&mut self, number: u64) -> Result<(), Status> {
-        match self.session(number).await? {
-            Some(session) => self.namespace.resume(&session).map_err(|rejection| self.fail(rejection)),
-            None => Ok(()),
-        }
-    }
-
-    /// The id of the session with this number, if it is open.
-    async fn session(&mut self, number: u64) -> Result<Option<Text>, Status> {
-        let client = self.id.clone();
-        let read = self.namespace.read(move |table| match table.client(&client)?.items.get(&number)? {
-            Item::Session(id) => Some(id.clone()),
-            Item::Claim(_) | Item::Membership(_) => None,
-        });
-        in_time(read).await
+    /// Whether there is anything to check from time to time.
+    fn has_to_check(&self) -> bool {
+        !self.in_progress.is_empty() || !self.withdrawals.is_empty() || matches!(self.recheck, Recheck::Failed)
     }
 
     fn report_absent(&self, absent: Vec<(u64, Absence)>) {
@@ -493,6 +539,16 @@ impl Client {
     fn misused(&mut self, field: &str, bound: &str) -> Status {
         self.end = StreamEnd::Closed;
         invalid(field, bound)
+    }
+}
+
+impl Recheck {
+    /// The waits that were read, if they are being read.
+    async fn next(&mut self) -> Result<Waits, Status> {
+        match self {
+            Self::Reading(read) => read.await,
+            Self::None | Self::Failed => std::future::pending().await,
+        }
     }
 }
 
