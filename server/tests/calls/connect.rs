@@ -24,7 +24,8 @@ const LONG: Duration = Duration::from_secs(600);
 
 /// A client's stream, and the latest states that it has received.
 struct Stream {
-    requests: mpsc::Sender<ConnectRequest>,
+    /// `None`: the client sends no more.
+    requests: Option<mpsc::Sender<ConnectRequest>>,
     responses: Streaming<ConnectResponse>,
     welcome: Welcome,
     states: BTreeMap<u64, State>,
@@ -72,7 +73,9 @@ impl Stream {
         }
         let mut responses = within(client.connect(ReceiverStream::new(outgoing))).await?.into_inner();
         match within(responses.message()).await?.and_then(|response| response.kind) {
-            Some(Received::Welcome(welcome)) => Ok(Self { requests, responses, welcome, states: BTreeMap::new() }),
+            Some(Received::Welcome(welcome)) => {
+                Ok(Self { requests: Some(requests), responses, welcome, states: BTreeMap::new() })
+            }
             other => panic!("no welcome: {other:?}"),
         }
     }
@@ -91,7 +94,8 @@ impl Stream {
     }
 
     async fn send(&self, kind: Sent) {
-        self.requests.send(ConnectRequest { kind: Some(kind) }).await.expect("open");
+        let requests = self.requests.as_ref().expect("open");
+        requests.send(ConnectRequest { kind: Some(kind) }).await.expect("open");
     }
 
     /// The next message. States are recorded.
@@ -400,6 +404,17 @@ async fn bad_items_are_rejected_one_by_one() {
     stream.change([change::Kind::Declare(session(5, "ann", LONG)), claims(9, [claim(10, "d")])]).await;
     assert_eq!(stream.rejected(5).await.1, "SESSION_IN_USE");
     stream.assert_ends(10, EndReason::Unspecified).await;
+}
+
+#[tokio::test]
+async fn last_changes_of_a_client_that_sends_no_more_are_reported() {
+    let cluster = Cluster::start(1).await;
+    let mut stream = Stream::with_session(&cluster.caller(0).await).await;
+    stream.change([claims(1, [claim(2, "a")]), change::Kind::Withdraw(1)]).await;
+    stream.requests = None;
+    assert_eq!(stream.end().await.code(), Code::Ok);
+    stream.assert_ends(1, EndReason::Closed).await;
+    stream.assert_ends(2, EndReason::Closed).await;
 }
 
 /// What is out of bounds so that no state could report it ends the stream.

@@ -249,11 +249,26 @@ impl Client {
                 }
                 request = requests.next() => match request {
                     Some(request) => self.handle(request?).await?,
-                    None => return Ok(()),
+                    None => return self.finish().await,
                 },
             }
             self.outbox.has_room().await;
         }
+    }
+
+    /// The client sends no more: what has become of its last changes is reported, and the stream ends.
+    async fn finish(&mut self) -> Result<(), Status> {
+        let mut check = tokio::time::interval(CHECK);
+        while !self.in_progress.is_empty() {
+            tokio::select! {
+                Some(replies) = self.outcomes.1.next() => self.conclude(replies)?,
+                now = check.tick() => self.fail_overdue(now),
+            }
+        }
+        self.report(
+            self.mailbox.take(usize::MAX).into_iter().map(|(number, _, state)| states::state(number, state)).collect(),
+        );
+        Ok(())
     }
 
     async fn handle(&mut self, request: v1::ConnectRequest) -> Result<(), Status> {
