@@ -141,7 +141,8 @@ async fn recovers(mut database: impl Database, url: String) {
     database.kill().await.expect("the database is killed");
     assert!(matches!(heartbeat(&*store, 1).await, Err(StoreError::Unavailable(_) | StoreError::OutcomeUnknown(_))));
     for _ in 0..AT_ONCE {
-        assert!(matches!(store.heads().await, Err(StoreError::Unavailable(_))));
+        let heads = store.heads().await;
+        assert!(matches!(heads, Err(StoreError::Unavailable(_))), "{heads:?}");
     }
     database.start_again().await.expect("the database starts again");
     let current = async || head().await.unwrap_or_default();
@@ -151,7 +152,7 @@ async fn recovers(mut database: impl Database, url: String) {
     check_pool(&store).await;
 
     // Frozen: connections stay open without replies, and callers time out or are dropped.
-    database.pause().expect("the database is frozen");
+    database.pause().await.expect("the database is frozen");
     let abandoned: Vec<_> = (0..AT_ONCE)
         .map(|_| {
             let store = store.clone();
@@ -159,7 +160,8 @@ async fn recovers(mut database: impl Database, url: String) {
         })
         .collect();
     let waited = Instant::now();
-    assert!(matches!(store.heads().await, Err(StoreError::Unavailable(_))));
+    let heads = store.heads().await;
+    assert!(matches!(heads, Err(StoreError::Unavailable(_))), "{heads:?}");
     assert!(waited.elapsed() < Duration::from_secs(20), "an error after {:?}", waited.elapsed());
     abandoned.iter().for_each(tokio::task::JoinHandle::abort);
     database.resume().expect("the database resumes");

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process};
+use tenure_harness::freeze_process;
 use tenure_proto::v1::ListSessionsRequest;
 
 use crate::calls::Calls;
@@ -187,9 +188,9 @@ impl Contest {
     /// Freezes a candidate; its connections stay open.
     ///
     /// # Errors
-    /// If there is no such candidate.
-    pub fn freeze(&self, process: u32) -> anyhow::Result<()> {
-        self.signal(process, Signal::STOP)
+    /// If there is no such candidate, or it does not stop.
+    pub async fn freeze(&self, process: u32) -> anyhow::Result<()> {
+        freeze_process(self.process(process)?).await
     }
 
     /// Resumes a candidate.
@@ -197,12 +198,11 @@ impl Contest {
     /// # Errors
     /// If there is no such candidate.
     pub fn thaw(&self, process: u32) -> anyhow::Result<()> {
-        self.signal(process, Signal::CONT)
+        Ok(kill_process(self.process(process)?, Signal::CONT)?)
     }
 
-    fn signal(&self, process: u32, signal: Signal) -> anyhow::Result<()> {
-        let child = self.candidates.get(&process).context("no such candidate")?;
-        Ok(kill_process(Pid::from_child(child), signal)?)
+    fn process(&self, process: u32) -> anyhow::Result<Pid> {
+        self.candidates.get(&process).map(Pid::from_child).context("no such candidate")
     }
 
     /// Checks the invariants of every contest: no two candidates work under the same token, and tokens only rise.

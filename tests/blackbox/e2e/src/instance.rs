@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process};
-use tenure_harness::wait_until;
+use tenure_harness::{freeze_process, wait_until};
 
 /// The timeout of every wait.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -89,8 +89,15 @@ impl Instance {
     /// # Errors
     /// If it has exited.
     pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
-        let process = Pid::from_raw(i32::try_from(self.process.id())?).context("no process")?;
-        Ok(kill_process(process, signal)?)
+        Ok(kill_process(Pid::from_child(&self.process), signal)?)
+    }
+
+    /// Freezes it with SIGSTOP, until SIGCONT.
+    ///
+    /// # Errors
+    /// If it has exited, or does not stop.
+    pub async fn freeze(&self) -> anyhow::Result<()> {
+        freeze_process(Pid::from_child(&self.process)).await
     }
 }
 

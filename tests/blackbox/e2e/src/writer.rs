@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process};
-use tenure_harness::wait_until;
+use tenure_harness::freeze_process;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
@@ -104,25 +104,16 @@ impl Writer {
     /// # Panics
     /// If it does not stop.
     pub async fn pause(&self) {
-        let process = self.signal(Signal::STOP);
-        let file = format!("/proc/{}/stat", process.as_raw_nonzero());
-        wait_until(PATIENCE, "the writer has stopped", async || {
-            // `id (name) state ...`
-            let stat = std::fs::read_to_string(&file).unwrap_or_default();
-            stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
-        })
-        .await;
+        freeze_process(self.process()).await.unwrap_or_else(|error| panic!("freezing a writer: {error}"));
     }
 
     /// Resumes it.
     pub fn resume(&self) {
-        self.signal(Signal::CONT);
+        kill_process(self.process(), Signal::CONT).unwrap_or_else(|error| panic!("resuming a writer: {error}"));
     }
 
-    fn signal(&self, signal: Signal) -> Pid {
+    fn process(&self) -> Pid {
         let id = self.child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-        let process = id.unwrap_or_else(|| panic!("a writer has ended"));
-        kill_process(process, signal).unwrap_or_else(|error| panic!("signalling a writer: {error}"));
-        process
+        id.unwrap_or_else(|| panic!("a writer has ended"))
     }
 }

@@ -105,7 +105,7 @@ async fn frozen_leader_is_replaced_after_its_ttl(store: Store) {
     for _ in 0..tries() {
         let leader = contest.leader().await.process;
         renewed_after(&contest, leader, clock()).await;
-        contest.freeze(leader).unwrap();
+        contest.freeze(leader).await.unwrap();
         let frozen = clock();
         let another = |entry: &Entry| entry.process != leader && works(entry);
         let next = contest.next(frozen, "another works", another).await;

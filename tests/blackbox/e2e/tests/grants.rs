@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Pid;
 use sqlx::{Connection, Executor, MySqlConnection, PgConnection, SqliteConnection};
 use tenure_client::{Client, Guard, Session, SessionOptions};
 use tenure_e2e::{Action, Calls, CommandLine, Contest, DatabaseProxy, LOCK, Store, clock, on_every_store, tries};
-use tenure_harness::{Tenured, TenuredOptions, wait_until};
+use tenure_harness::{Tenured, TenuredOptions, freeze_process, wait_until};
 use tenure_proto::v1::{ListLocksRequest, ListSessionsRequest, Lock};
 use tokio::task::JoinHandle;
 
@@ -298,7 +298,7 @@ async fn waiter_killed_before_its_grant_arrives_blocks_no_other(store: Store) {
     let (_server, calls, mut contest, token) = candidates(store).await;
     let first = owners(&calls).await[0];
     let pid = Pid::from_raw(first.try_into().unwrap()).unwrap();
-    kill_process(pid, Signal::STOP).unwrap();
+    freeze_process(pid).await.unwrap();
     let froze = clock();
     calls.release(LOCK, "holder", token).await.unwrap();
     assert_eq!(

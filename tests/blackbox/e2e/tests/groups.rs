@@ -212,7 +212,7 @@ async fn assignment_of_a_former_leader_is_rejected(store: Store) {
     let late = deposed.leader.clone().unwrap();
 
     // Frozen for longer than its TTL, with a pending assignment that it resumes on waking.
-    first.signal(Signal::STOP).unwrap();
+    first.freeze().await.unwrap();
     first.send("assign").unwrap();
     second.wait_for_last_line("share 1000 leader").await;
     let before = get(&calls).await;

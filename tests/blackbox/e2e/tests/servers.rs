@@ -104,7 +104,7 @@ async fn leader_survives_the_freeze_of_its_server() {
     let leader = contest.leader().await;
     let home = home(&servers, session_of(&leader)).await;
     let frozen = clock();
-    servers[home].pause().unwrap();
+    servers[home].pause().await.unwrap();
     // For longer than its lease, so that the others have marked it dead.
     tokio::time::sleep(LEASE * 2).await;
     servers[home].resume().unwrap();
@@ -217,7 +217,7 @@ async fn frozen_server_delays_forwarded_commands_briefly() {
             .await;
         };
         progress(50, &|_| true).await;
-        servers[frozen].pause().unwrap();
+        servers[frozen].pause().await.unwrap();
         progress(50, &|server| server != frozen).await;
         servers[frozen].resume().unwrap();
         progress(50, &|_| true).await;

@@ -74,7 +74,7 @@ async fn systemd_is_notified_of_start_watchdog_and_stop() {
     for _ in 0..3 {
         socket.receive_until("WATCHDOG=1");
     }
-    server.pause().unwrap();
+    server.pause().await.unwrap();
     socket.drain();
     assert!(server.is_running());
     server.resume().unwrap();

@@ -87,7 +87,7 @@ impl Cluster {
         let mut server = server.lock().await;
         match fault {
             FaultKind::KillServer => server.kill().await,
-            FaultKind::FreezeServer => server.pause(),
+            FaultKind::FreezeServer => server.pause().await,
             FaultKind::ThawServer => server.resume(),
             FaultKind::StopServer => server.stop().await,
             FaultKind::StartServer => {

@@ -106,8 +106,12 @@ impl Database {
     }
 
     /// Freezes or resumes it.
-    pub fn freeze(&mut self, freezes: bool) -> anyhow::Result<()> {
-        if freezes { either!(self, instance => instance.pause()) } else { either!(self, instance => instance.resume()) }
+    pub async fn freeze(&mut self, freezes: bool) -> anyhow::Result<()> {
+        if freezes {
+            either!(self, instance => instance.pause().await)
+        } else {
+            either!(self, instance => instance.resume())
+        }
     }
 
     /// Cancels the statements that servers are executing (or terminates their connections).

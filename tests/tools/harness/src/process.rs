@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::folder::Folder;
@@ -158,11 +158,11 @@ impl Process {
     /// Freezes it and all its descendants: connections stay open, but nothing answers.
     ///
     /// # Errors
-    /// If it is not running.
-    pub fn pause(&mut self) -> anyhow::Result<()> {
+    /// If it is not running, or does not stop.
+    pub async fn pause(&mut self) -> anyhow::Result<()> {
         let child = self.child.as_ref().with_context(|| format!("{} is not running", self.name))?;
         self.frozen = freeze(Pid::from_child(child), self.folder.path());
-        Ok(())
+        stopped(&self.frozen).await
     }
 
     /// Resumes it after [`Process::pause`].
@@ -241,13 +241,37 @@ fn freeze(root: Pid, folder: &Path) -> Vec<Pid> {
     }
 }
 
+/// Freezes a process with SIGSTOP, until SIGCONT.
+///
+/// # Errors
+/// If there is no such process, or it does not stop.
+pub async fn freeze_process(process: Pid) -> anyhow::Result<()> {
+    kill_process(process, Signal::STOP)?;
+    stopped(&[process]).await
+}
+
+/// Waits until all threads of processes that were sent SIGSTOP have stopped: on a busy machine they continue for a
+/// while, and may answer a request.
+async fn stopped(processes: &[Pid]) -> anyhow::Result<()> {
+    let have_stopped = async || processes.iter().all(|process| has_stopped(*process));
+    ensure!(holds_within(TIMEOUT, have_stopped).await, "processes {processes:?} do not stop within {TIMEOUT:?}");
+    Ok(())
+}
+
+/// Whether no thread of a process runs, or it has ended.
+fn has_stopped(process: Pid) -> bool {
+    let threads = fs::read_dir(format!("/proc/{}/task", process.as_raw_nonzero()));
+    let mut threads = threads.into_iter().flatten().flatten();
+    threads.all(|thread| state_and_parent(&thread.path()).is_none_or(|(state, _)| "TtZX".contains(state)))
+}
+
 /// A process, the processes in its folder, and their descendants, parents before children.
 fn process_tree(root: Pid, folder: &Path) -> Vec<Pid> {
     let mut parents: Vec<(Pid, Pid)> = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let id = entry.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
         if let Some(id) = id
-            && let Some((_, parent)) = state_and_parent(id)
+            && let Some((_, parent)) = state_and_parent(&entry.path())
         {
             parents.push((id, parent));
         }
@@ -272,12 +296,14 @@ fn works_in(process: Pid, folder: &Path) -> bool {
 
 /// Whether a process exists and is not a zombie.
 fn is_alive(process: Pid) -> bool {
-    state_and_parent(process).is_some_and(|(state, _)| state != 'Z' && state != 'X')
+    let folder = format!("/proc/{}", process.as_raw_nonzero());
+    state_and_parent(Path::new(&folder)).is_some_and(|(state, _)| state != 'Z' && state != 'X')
 }
 
-/// The state letter and the parent of a process, from `/proc/<id>/stat`: `id (name) state parent ...`.
-fn state_and_parent(process: Pid) -> Option<(char, Pid)> {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero())).ok()?;
+/// The state letter and the parent of the process or thread with this folder, from its `stat`: `id (name) state parent
+/// ...`.
+fn state_and_parent(folder: &Path) -> Option<(char, Pid)> {
+    let stat = fs::read_to_string(folder.join("stat")).ok()?;
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_whitespace();
     let state = fields.next()?.chars().next()?;

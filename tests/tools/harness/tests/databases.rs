@@ -31,7 +31,7 @@ async fn postgres_keeps_its_data_after_a_kill() {
 async fn postgres_freezes_and_keeps_its_connections() {
     let mut postgres = Postgres::start().await.unwrap();
     let mut connection = PgConnection::connect(&postgres.url("postgres")).await.unwrap();
-    postgres.pause().unwrap();
+    postgres.pause().await.unwrap();
     let mut answer = Box::pin(sqlx::raw_sql("SELECT 1").execute(&mut connection));
     assert!(tokio::time::timeout(MOMENT, &mut answer).await.is_err());
     postgres.resume().unwrap();

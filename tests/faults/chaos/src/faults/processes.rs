@@ -20,7 +20,7 @@ pub(super) async fn server(
     let Ok(mut server) = server.process.try_lock() else { return Ok(false) };
     match fault {
         Fault::ServerFrozen => {
-            server.pause()?;
+            server.pause().await?;
             sleep(lasts).await;
             server.resume()?;
         }
@@ -61,9 +61,9 @@ pub(super) async fn database(fault: Fault, deployment: &Deployment, lasts: Durat
     let Ok(mut database) = deployment.database.try_lock() else { return Ok(false) };
     match fault {
         Fault::DatabaseFrozen => {
-            database.freeze(true)?;
+            database.freeze(true).await?;
             sleep(lasts).await;
-            database.freeze(false)?;
+            database.freeze(false).await?;
         }
         Fault::DatabaseRestarted => {
             database.stop().await?;
@@ -81,7 +81,7 @@ pub(super) async fn database(fault: Fault, deployment: &Deployment, lasts: Durat
 pub(super) async fn pooler(fault: Fault, deployment: &Deployment, lasts: Duration) -> anyhow::Result<bool> {
     let Some(Ok(mut pooler)) = deployment.pooler.as_ref().map(|pooler| pooler.try_lock()) else { return Ok(false) };
     if fault == Fault::PoolerFrozen {
-        pooler.pause()?;
+        pooler.pause().await?;
         sleep(lasts).await;
         pooler.resume()?;
     } else {
@@ -95,7 +95,7 @@ pub(super) async fn pooler(fault: Fault, deployment: &Deployment, lasts: Duratio
 pub(super) async fn balancer(fault: Fault, deployment: &Deployment, lasts: Duration) -> anyhow::Result<bool> {
     let Ok(mut balancer) = deployment.balancer.try_lock() else { return Ok(false) };
     if fault == Fault::BalancerFrozen {
-        balancer.pause()?;
+        balancer.pause().await?;
         sleep(lasts).await;
         balancer.resume()?;
     } else {
