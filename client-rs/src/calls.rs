@@ -3,17 +3,14 @@
 use std::time::Duration;
 
 use tenure_proto::v1;
-use tenure_proto::v1::group_service_client::GroupServiceClient;
-use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tokio_stream::Stream;
 
 use crate::client::Client;
-use crate::connection::{LARGEST_ANSWER, Retry, Wire, locks, pages};
+use crate::connection::{Retry, call, groups, locks, pages, sessions};
 use crate::convert::{from_wire, to_wire};
 use crate::error::Result;
 use crate::handoff::TransferOptions;
-use crate::history::HistoryEntry;
-use crate::model::{BlockedClaim, Claim, Group, Lock, LockSettings, Metadata, Preempt, SessionInfo};
+use crate::model::{BlockedClaim, Claim, Group, HistoryEntry, Lock, LockSettings, Metadata, Preempt, SessionInfo};
 
 /// How to evict a holder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,11 +54,9 @@ impl Client {
     pub fn list_locks(&self, prefix: impl Into<String>) -> impl Stream<Item = Result<Lock>> + Send + Unpin + 'static {
         let prefix = prefix.into();
         pages(self.connection.clone(), move |connection, page_token| {
-            let (namespace, prefix) = (connection.namespace().to_owned(), prefix.clone());
-            let message = v1::ListLocksRequest { namespace, prefix, page_size: 0, page_token };
+            let prefix = prefix.clone();
             async move {
-                let call = async |wire, request| locks(wire).list_locks(request).await;
-                let page = connection.call(&message, call).await?;
+                let page = call!(connection, locks, list_locks, ListLocksRequest { prefix, page_size: 0, page_token })?;
                 Ok((page.locks.into_iter().map(Lock::from).collect(), page.next_page_token))
             }
         })
@@ -76,12 +71,11 @@ impl Client {
     ) -> impl Stream<Item = Result<HistoryEntry>> + Send + Unpin + 'static {
         let name = name.into();
         pages(self.connection.clone(), move |connection, page_token| {
-            let (namespace, name) = (connection.namespace().to_owned(), name.clone());
-            let message = v1::ListHistoryRequest { namespace, name, page_size: 0, page_token };
+            let name = name.clone();
             async move {
-                let call = async |wire, request| locks(wire).list_history(request).await;
-                let page = connection.call(&message, call).await?;
-                Ok((page.entries.into_iter().filter_map(HistoryEntry::from_proto).collect(), page.next_page_token))
+                let page =
+                    call!(connection, locks, list_history, ListHistoryRequest { name, page_size: 0, page_token })?;
+                Ok((page.entries, page.next_page_token))
             }
         })
     }
@@ -91,22 +85,16 @@ impl Client {
     /// # Errors
     /// `Refused` with `SessionNotFound` or `SessionEnded`; `Unavailable`.
     pub async fn get_session(&self, session_id: &str) -> Result<SessionInfo> {
-        let (namespace, session_id) = (self.namespace().to_owned(), session_id.to_owned());
-        let message = v1::GetSessionRequest { namespace, session_id, after_claim: 0 };
-        let call = async |wire, request| sessions(wire).get_session(request).await;
-        Ok(self.connection.call(&message, call).await?.session.unwrap_or_default().into())
+        let session_id = session_id.to_owned();
+        let answer = call!(self.connection, sessions, get_session, GetSessionRequest { session_id, after_claim: 0 })?;
+        Ok(answer.session.unwrap_or_default().into())
     }
 
     /// The open sessions, oldest first. Requested page by page.
     pub fn list_sessions(&self) -> impl Stream<Item = Result<SessionInfo>> + Send + Unpin + 'static {
-        pages(self.connection.clone(), |connection, page_token| {
-            let namespace = connection.namespace().to_owned();
-            let message = v1::ListSessionsRequest { namespace, page_size: 0, page_token };
-            async move {
-                let call = async |wire, request| sessions(wire).list_sessions(request).await;
-                let page = connection.call(&message, call).await?;
-                Ok((page.sessions.into_iter().map(SessionInfo::from).collect(), page.next_page_token))
-            }
+        pages(self.connection.clone(), |connection, page_token| async move {
+            let page = call!(connection, sessions, list_sessions, ListSessionsRequest { page_size: 0, page_token })?;
+            Ok((page.sessions.into_iter().map(SessionInfo::from).collect(), page.next_page_token))
         })
     }
 
@@ -116,9 +104,9 @@ impl Client {
     /// # Errors
     /// `Refused` with `SessionNotFound` or `SessionEnded`; `Unavailable`.
     pub async fn renew(&self, session_id: &str) -> Result<Duration> {
-        let message = v1::RenewRequest { namespace: self.namespace().to_owned(), session_id: session_id.to_owned() };
-        let call = async |wire, request| sessions(wire).renew(request).await;
-        Ok(self.connection.call(&message, call).await?.ttl.map(from_wire).unwrap_or_default())
+        let session_id = session_id.to_owned();
+        let answer = call!(self.connection, sessions, renew, RenewRequest { session_id })?;
+        Ok(answer.ttl.map(from_wire).unwrap_or_default())
     }
 
     /// Ends a session, by its id, and all its holds and waits. No error if it was closed already.
@@ -126,10 +114,8 @@ impl Client {
     /// # Errors
     /// `Refused` with `SessionNotFound`; `Unavailable`.
     pub async fn close_session(&self, session_id: &str) -> Result<()> {
-        let (namespace, session_id) = (self.namespace().to_owned(), session_id.to_owned());
-        let message = v1::CloseSessionRequest { namespace, session_id, client_id: String::new() };
-        let call = async |wire, request| sessions(wire).close_session(request).await;
-        self.connection.call(&message, call).await.map(drop)
+        let (session_id, client_id) = (session_id.to_owned(), String::new());
+        call!(self.connection, sessions, close_session, CloseSessionRequest { session_id, client_id }).map(drop)
     }
 
     /// Releases a hold of a session, by a name and the token of the hold. For holds without a [`Guard`](crate::Guard).
@@ -137,14 +123,8 @@ impl Client {
     /// # Errors
     /// `Refused` with `NotHolder`, `HoldEnded` or `TokenMismatch`; `Unavailable`.
     pub async fn release(&self, name: &str, session_id: &str, token: u64) -> Result<()> {
-        let message = v1::ReleaseRequest {
-            namespace: self.namespace().to_owned(),
-            name: name.to_owned(),
-            session_id: session_id.to_owned(),
-            token,
-        };
-        let call = async |wire, request| locks(wire).release(request).await;
-        self.connection.call(&message, call).await.map(drop)
+        let (name, session_id) = (name.to_owned(), session_id.to_owned());
+        call!(self.connection, locks, release, ReleaseRequest { name, session_id, token }).map(drop)
     }
 
     /// Ends the hold of a lock against its holder's will, and returns the ended claims. For operators; recorded in
@@ -213,15 +193,11 @@ impl Client {
         operator: impl Into<String>,
         note: impl Into<String>,
     ) -> Result<Lock> {
-        let message = v1::ConfigureLockRequest {
-            namespace: self.namespace().to_owned(),
-            name: name.to_owned(),
-            settings: Some(settings.into()),
-            operator: operator.into(),
-            note: note.into(),
-        };
-        let call = async |wire, request| locks(wire).configure_lock(request).await;
-        Ok(self.connection.call(&message, call).await?.lock.unwrap_or_default().into())
+        let (name, operator, note) = (name.to_owned(), operator.into(), note.into());
+        let settings = Some(settings.into());
+        let answer =
+            call!(self.connection, locks, configure_lock, ConfigureLockRequest { name, settings, operator, note })?;
+        Ok(answer.lock.unwrap_or_default().into())
     }
 
     /// The waiting claims, oldest first, with the claims that they wait for; or only those in a deadlock. Requested
@@ -230,19 +206,19 @@ impl Client {
         &self,
         deadlocked_only: bool,
     ) -> impl Stream<Item = Result<BlockedClaim>> + Send + Unpin + 'static {
-        pages(self.connection.clone(), move |connection, page_token| {
-            let namespace = connection.namespace().to_owned();
-            let message = v1::ListBlockedRequest { namespace, deadlocked_only, page_size: 0, page_token };
-            async move {
-                let call = async |wire, request| locks(wire).list_blocked(request).await;
-                let page = connection.call(&message, call).await?;
-                let blocked = page.blocked.into_iter().map(|blocked| BlockedClaim {
-                    claim: blocked.claim.unwrap_or_default().into(),
-                    blocked_by: blocked.blocked_by.into_iter().map(Claim::from).collect(),
-                    truncated: blocked.truncated,
-                });
-                Ok((blocked.collect(), page.next_page_token))
-            }
+        pages(self.connection.clone(), move |connection, page_token| async move {
+            let page = call!(
+                connection,
+                locks,
+                list_blocked,
+                ListBlockedRequest { deadlocked_only, page_size: 0, page_token }
+            )?;
+            let blocked = page.blocked.into_iter().map(|blocked| BlockedClaim {
+                claim: blocked.claim.unwrap_or_default().into(),
+                blocked_by: blocked.blocked_by.into_iter().map(Claim::from).collect(),
+                truncated: blocked.truncated,
+            });
+            Ok((blocked.collect(), page.next_page_token))
         })
     }
 
@@ -251,9 +227,7 @@ impl Client {
     /// # Errors
     /// `Unavailable`, `Refused`.
     pub async fn get_group(&self, name: &str) -> Result<Group> {
-        let message = v1::GetGroupRequest { namespace: self.namespace().to_owned(), group: name.to_owned() };
-        let call = async |wire, request| groups(wire).get_group(request).await;
-        Ok(self.connection.call(&message, call).await?.group.unwrap_or_default().into())
+        self.connection.get_group(name).await
     }
 
     /// The groups that have members or a config and whose names begin with `prefix` (empty: all), in byte order of
@@ -261,12 +235,11 @@ impl Client {
     pub fn list_groups(&self, prefix: impl Into<String>) -> impl Stream<Item = Result<Group>> + Send + Unpin + 'static {
         let prefix = prefix.into();
         pages(self.connection.clone(), move |connection, page_token| {
-            let (namespace, prefix) = (connection.namespace().to_owned(), prefix.clone());
-            let message = v1::ListGroupsRequest { namespace, prefix, page_size: 0, page_token };
+            let prefix = prefix.clone();
             async move {
-                let call = async |wire, request| groups(wire).list_groups(request).await;
-                let page = connection.call(&message, call).await?;
-                Ok((page.groups.into_iter().map(Group::from).collect(), page.next_page_token))
+                let page =
+                    call!(connection, groups, list_groups, ListGroupsRequest { prefix, page_size: 0, page_token })?;
+                Ok((page.groups, page.next_page_token))
             }
         })
     }
@@ -281,12 +254,4 @@ impl Client {
     pub async fn configure_group(&self, name: &str, config: Option<&str>, expected: Option<u64>) -> Result<u64> {
         self.connection.configure_group(name, config, expected).await
     }
-}
-
-fn sessions(wire: Wire) -> SessionServiceClient<Wire> {
-    SessionServiceClient::new(wire).max_decoding_message_size(LARGEST_ANSWER)
-}
-
-fn groups(wire: Wire) -> GroupServiceClient<Wire> {
-    GroupServiceClient::new(wire).max_decoding_message_size(LARGEST_ANSWER)
 }

@@ -26,11 +26,11 @@ impl Client {
     /// connection, each until its deadline.
     ///
     /// # Errors
-    /// `Invalid` if an endpoint is no URL, a timeout is zero, a file of the options cannot be read, a token would be
-    /// sent in plaintext, or outside a Tokio runtime.
+    /// `Invalid` if an endpoint is no URL, the namespace is invalid, a timeout is zero, a file of the options cannot be
+    /// read, a token would be sent in plaintext, or outside a Tokio runtime.
     pub fn connect(options: impl Into<ClientOptions>) -> Result<Self> {
         let options = options.into();
-        options.check_timeouts()?;
+        options.check()?;
         options.security.check(&options.urls()?)?;
         let tcp = Tcp { connect_timeout: options.connect_timeout, security: options.security.clone() };
         Self::connect_by(Arc::new(tcp), options)
@@ -62,7 +62,7 @@ impl Client {
     /// # Errors
     /// `Refused` (a TTL out of bounds, ...), `Unavailable`.
     pub async fn session(&self, options: SessionOptions) -> Result<Session> {
-        Session::open(&self.connection, options).await
+        Session::open(&self.connection, &options).await
     }
 
     /// Requests a lock in a session of its own, which ends with the guard: see [`LockRequest`].

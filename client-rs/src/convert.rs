@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 use tenure_proto::v1;
 
 use crate::model::{
-    Claim, ClaimState, EndReason, Event, EventKind, Group, GroupEvent, GroupEventKind, GroupLeader, GroupMember,
-    HistoryGoneCause, Lock, LockSettings, Mode, PendingTransfer, Preempt, SessionInfo,
+    Claim, ClaimState, EndReason, Event, EventKind, GroupEvent, GroupEventKind, HistoryGoneCause, Lock, LockSettings,
+    Mode, PendingTransfer, Preempt, SessionInfo,
 };
 
 /// A duration for the wire.
@@ -168,40 +168,6 @@ impl Event {
     }
 }
 
-impl From<v1::Group> for Group {
-    fn from(group: v1::Group) -> Self {
-        Self {
-            name: group.name,
-            leader: group.leader.map(|leader| GroupLeader {
-                member: leader.member,
-                token: leader.token,
-                session_id: leader.session_id,
-                owner: leader.owner,
-            }),
-            members: group.members.into_iter().map(GroupMember::from).collect(),
-            membership_revision: group.membership_revision,
-            config: group.config,
-            config_revision: group.config_revision,
-            assignments_current: group.assignments_current,
-            assignments_revision: group.assignments_revision,
-            assigned_membership_revision: group.assigned_membership_revision,
-            assigned_config_revision: group.assigned_config_revision,
-        }
-    }
-}
-
-impl From<v1::GroupMember> for GroupMember {
-    fn from(member: v1::GroupMember) -> Self {
-        Self {
-            number: member.number,
-            session_id: member.session_id,
-            owner: member.owner,
-            metadata: member.metadata,
-            assignment: member.assignment,
-        }
-    }
-}
-
 impl From<v1::GroupEvent> for GroupEvent {
     fn from(event: v1::GroupEvent) -> Self {
         let kind = event.r#type().into();
@@ -209,7 +175,7 @@ impl From<v1::GroupEvent> for GroupEvent {
             revision: event.revision,
             group: event.group,
             kind,
-            member: event.member.map(GroupMember::from),
+            member: event.member,
             end_reason: (event.end_reason != 0).then(|| EndReason::from_proto(event.end_reason)),
             leader: (event.leader != 0).then_some(event.leader),
             token: (event.token != 0).then_some(event.token),

@@ -123,19 +123,11 @@ impl Refusal {
         self.fact("end_reason").map(EndReason::parse)
     }
 
-    /// The error of a refused release: if the hold had been lost before, that loss. (A release that was repeated is not
-    /// refused: servers return the first reply again.)
-    pub(crate) fn of_release(self) -> Error {
-        match self.end_reason().filter(|_| self.reason == Reason::HoldEnded) {
-            Some(reason) => Error::Lost(LostReason::Ended { reason, operator: None, note: None }),
-            None => self.into(),
-        }
-    }
-
-    /// The number of attachments known to the server, if this one is late.
-    pub(crate) fn counted(&self) -> Option<u64> {
-        let is_late = self.reason == Reason::LateAttachment;
-        self.fact("attachment").filter(|_| is_late)?.parse().ok()
+    /// Of a claim that ended while it waited.
+    pub(crate) fn of_waiter(session_id: &str, reason: EndReason) -> Self {
+        let facts = [("session_id", session_id), ("end_reason", reason.as_str())];
+        let metadata = facts.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        Self { reason: Reason::ClaimEnded, message: format!("the claim ended while it waited: {reason}"), metadata }
     }
 
     /// Whether the same call may succeed later, at this or another server.
@@ -272,7 +264,7 @@ pub enum LostReason {
     },
     /// The server does not have it, or no longer.
     Forgotten,
-    /// Another program uses the session's id.
+    /// Another program uses the client's id.
     InUse,
     /// This program released the hold.
     Released,
@@ -291,7 +283,7 @@ impl fmt::Display for LostReason {
             }
             Self::Ended { reason, operator: None, .. } => write!(formatter, "{reason}"),
             Self::Forgotten => formatter.write_str("the server does not know of it any more"),
-            Self::InUse => formatter.write_str("another program uses the session's id"),
+            Self::InUse => formatter.write_str("another program uses the client's id"),
             Self::Released => formatter.write_str("released by this program"),
             Self::Closed => formatter.write_str("closed by this program"),
         }

@@ -53,7 +53,7 @@ impl Hold {
         self.presence.transfer_requested().await
     }
 
-    /// The last such request, if there was one.
+    /// The present request, if there is one.
     #[must_use]
     pub fn transfer_request(&self) -> Option<TransferRequest> {
         self.presence.transfer_request()
@@ -110,10 +110,9 @@ impl Guard {
     /// # Errors
     /// `Lost` or `Refused` (with `TransferImpossible` if no waiter could hold next); `Unavailable`.
     pub async fn transfer_to(self, session_id: Option<&str>) -> Result<u64> {
-        if let Some(reason) = self.lost_reason() {
+        if let Some(reason) = self.hold.presence.end_as_released() {
             return Err(Error::Lost(reason));
         }
-        self.hold.presence.end(LostReason::Released);
         let name = self.names().first().cloned().unwrap_or_default();
         self.session.connection().hand_over(&name, self.session.id(), self.token(), session_id).await
     }

@@ -28,7 +28,7 @@ pub struct TransferRequest {
 }
 
 impl TransferRequest {
-    pub(crate) fn received(request: v1::TransferRequested, now: Moment) -> Self {
+    pub(crate) fn received(request: v1::PendingTransfer, now: Moment) -> Self {
         let drain = request.drain.map(from_wire).unwrap_or_default();
         let (operator, note) = (optional(request.operator), optional(request.note));
         Self { drain, operator, note, stop_at: stop_at(drain, now) }

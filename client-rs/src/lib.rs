@@ -47,8 +47,9 @@
 //! # Traces
 //!
 //! Opening a session, acquiring, releasing and each plain call is a span of `tracing`. With the cargo feature `otel`
-//! (default: off) its trace continues at the server: the current context of OpenTelemetry is sent, which is the span's
-//! own if `tracing-opentelemetry` exports it, or that of the surrounding program. Renewals of the stream have no spans.
+//! (default: off) the trace of a plain call continues at the server: the current context of OpenTelemetry is sent, which
+//! is the span's own if `tracing-opentelemetry` exports it, or that of the surrounding program. The stream declares
+//! state, and has no spans.
 
 mod backoff;
 mod calls;
@@ -56,14 +57,12 @@ mod client;
 mod clock;
 mod connection;
 mod convert;
-#[expect(dead_code, reason = "the transport does not use all of it yet")]
-mod declared;
 mod election;
 mod error;
 mod group;
 mod guard;
 mod handoff;
-mod history;
+mod latest;
 mod lock;
 mod model;
 mod options;
@@ -72,11 +71,9 @@ mod progress;
 mod protocol;
 mod security;
 mod session;
-mod session_id;
 mod trace;
 #[doc(hidden)]
 pub mod transport;
-mod validity;
 mod watch;
 
 pub use calls::EvictOptions;
@@ -86,12 +83,11 @@ pub use error::{Error, LostReason, Reason, Refusal, Result};
 pub use group::{GroupRequest, Membership, Standing};
 pub use guard::{Guard, Hold};
 pub use handoff::{TransferOptions, TransferRequest};
-pub use history::{HistoryEntry, HoldEnd, HoldRecord};
 pub use lock::{Attempt, LockRequest, Ran};
 pub use model::{
     Assignments, BlockedClaim, Busy, Claim, ClaimState, EndReason, Event, EventKind, Group, GroupEvent, GroupEventKind,
-    GroupLeader, GroupMember, HistoryGoneCause, Lock, LockSettings, Metadata, Mode, PendingTransfer, Preempt,
-    SessionInfo, WatchEvent,
+    GroupLeader, GroupMember, HistoryEntry, HistoryGoneCause, HoldRecord, Lock, LockSettings, Metadata, Mode,
+    PendingTransfer, Preempt, SessionInfo, WatchEvent, history_entry,
 };
 pub use options::{ClientOptions, SessionOptions, WatchOptions};
 pub use presence::SessionState;

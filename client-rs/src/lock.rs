@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tracing::Instrument;
 
-use crate::connection::{AcquireOutcome, AcquireSpec, Connection, Wait};
+use crate::connection::{AcquireOutcome, AcquireSpec, Connection, Target, Wait};
 use crate::error::{Error, Result};
 use crate::guard::{Guard, Hold};
 use crate::model::{Busy, Metadata, Mode};
@@ -19,7 +19,7 @@ use crate::trace;
 /// [`acquire_within`](Self::acquire_within), [`run`](Self::run) and [`try_run`](Self::try_run) is awaited. Dropping
 /// such a future cancels the request: a grant is released in the background.
 ///
-/// Tasks that request the same name in the same session queue up in the client, in order of arrival.
+/// Tasks that request the same name in the same session exclude each other like those of different sessions.
 #[derive(Clone, Debug)]
 #[must_use = "nothing is asked until this is awaited by acquire, try_acquire, acquire_within, run or try_run"]
 pub struct LockRequest {
@@ -210,12 +210,9 @@ impl LockRequest {
             tenure.fencing_token = tracing::field::Empty
         );
         let asking = async {
-            let session = match self.session {
-                Some(session) => session,
-                None => Session::open(&self.connection, self.options).await?,
-            };
-            let outcome = session.connection().acquire(session.handle(), self.spec, wait).await?;
-            Ok::<_, Error>(match outcome {
+            let own = Target::Own(&self.options);
+            let target = self.session.as_ref().map_or(own, |session| Target::Session(session.handle()));
+            Ok::<_, Error>(match self.connection.acquire(target, &self.spec, wait).await? {
                 AcquireOutcome::Held(handle) => {
                     tracing::Span::current().record("tenure.fencing_token", handle.presence.token);
                     Attempt::Acquired(Guard::new(handle))

@@ -9,14 +9,16 @@ use tokio::sync::watch;
 use crate::clock::{self, Moment};
 use crate::error::LostReason;
 use crate::handoff::TransferRequest;
+use crate::latest::Latest;
 use crate::progress::Progress;
-use crate::validity::{Phase, Validity};
+use crate::protocol::Validity;
 
 /// The state of a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SessionState {
     /// Recently renewed.
+    #[default]
     Healthy,
     /// Still valid, but a renewal is overdue (no server answered, or there was no [`Progress`]): less than a third of
     /// the TTL, or of the disconnect grace, is left.
@@ -29,32 +31,37 @@ pub enum SessionState {
 const LONGEST_NAP: Duration = Duration::from_secs(1);
 
 /// One session's validity, decided by the clock at the moment of the check.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct SessionPresence {
-    validity: Mutex<Validity>,
+    /// `None` before it is open: neither at risk nor lost.
+    validity: Mutex<Option<Validity>>,
     state: watch::Sender<SessionState>,
-    /// Whether a renewal is due and held back.
+    /// Whether it is not renewed because there is no progress.
     stalled: AtomicBool,
 }
 
 impl SessionPresence {
-    pub(crate) fn new(ttl: Duration, disconnect_grace: Option<Duration>, sent: Moment) -> Self {
-        Self {
-            validity: Mutex::new(Validity::new(ttl, disconnect_grace, sent)),
-            state: watch::Sender::new(SessionState::Healthy),
-            stalled: AtomicBool::new(false),
-        }
-    }
-
     /// The state of the session. The first caller to see that it has expired records the loss for all handles.
     pub(crate) fn check(&self, now: Moment) -> SessionState {
-        let phase = self.validity().phase(now);
+        let validity = *self.validity();
+        let next = match validity {
+            Some(validity) if now >= validity.until() && self.is_stalled() => SessionState::Lost(LostReason::Stalled),
+            Some(validity) if now >= validity.until() => SessionState::Lost(LostReason::Unrenewed),
+            Some(validity) if now >= validity.at_risk_from() => SessionState::AtRisk,
+            _ => SessionState::Healthy,
+        };
         // The result of nearly every check is read without excluding other readers.
-        if phase == Phase::Healthy && *self.state.borrow() == SessionState::Healthy {
-            return SessionState::Healthy;
+        let before = self.state.borrow().clone();
+        if before == next || matches!(before, SessionState::Lost(_)) {
+            return before;
         }
-        self.publish(phase);
+        self.publish(next);
         self.state.borrow().clone()
+    }
+
+    /// Whether its state as open was received.
+    pub(crate) fn is_open(&self) -> bool {
+        self.validity().is_some()
     }
 
     /// Why the session is lost, if it is.
@@ -65,58 +72,32 @@ impl SessionPresence {
         }
     }
 
-    /// A renewal was answered.
-    pub(crate) fn renewed(&self, ttl: Duration, sent: Moment, now: Moment) {
-        self.validity().renewed(ttl, sent, now);
-        self.check(now);
+    /// It was opened or renewed. Returns whether it is lost nevertheless, because that came too late.
+    pub(crate) fn renewed(&self, validity: Validity, now: Moment) -> bool {
+        if !matches!(self.check(now), SessionState::Lost(_)) {
+            *self.validity() = Some(validity);
+        }
+        matches!(self.check(now), SessionState::Lost(_))
     }
 
-    /// A command to attach it was answered.
-    pub(crate) fn attached(&self, ttl: Duration, disconnect_grace: Option<Duration>, sent: Moment, now: Moment) {
-        self.validity().attached(ttl, disconnect_grace, sent, now);
-        self.check(now);
-    }
-
-    /// Records whether a renewal is held back for lack of progress, which is then the reason of a loss. Returns whether
-    /// that has changed.
+    /// Records whether it is not renewed for lack of progress, which is then the reason of a loss. Returns whether that
+    /// has changed.
     pub(crate) fn set_stalled(&self, stalled: bool) -> bool {
-        self.is_stalled() != stalled && self.stalled.swap(stalled, Ordering::Relaxed) != stalled
+        self.stalled.swap(stalled, Ordering::Relaxed) != stalled
     }
 
-    pub(crate) fn is_stalled(&self) -> bool {
+    fn is_stalled(&self) -> bool {
         self.stalled.load(Ordering::Relaxed)
     }
 
     /// Ends it. The first reason stays.
     pub(crate) fn end(&self, reason: LostReason) {
-        self.validity().end();
-        self.state.send_if_modified(|state| {
-            let ends = !matches!(state, SessionState::Lost(_));
-            if ends {
-                *state = SessionState::Lost(reason);
-            }
-            ends
-        });
+        self.publish(SessionState::Lost(reason));
     }
 
-    pub(crate) fn next_change(&self, now: Moment) -> Option<Moment> {
-        self.validity().next_change(now)
-    }
-
+    /// When it is lost without another renewal.
     pub(crate) fn until(&self) -> Moment {
-        self.validity().until()
-    }
-
-    pub(crate) fn ttl(&self) -> Duration {
-        self.validity().ttl()
-    }
-
-    pub(crate) fn disconnect_grace(&self) -> Option<Duration> {
-        self.validity().disconnect_grace()
-    }
-
-    pub(crate) fn window(&self) -> Duration {
-        self.validity().window()
+        self.validity().map_or(Moment(Duration::MAX), |validity| validity.until())
     }
 
     pub(crate) fn subscribe(&self) -> watch::Receiver<SessionState> {
@@ -140,23 +121,19 @@ impl SessionPresence {
         }
     }
 
-    fn publish(&self, phase: Phase) {
+    /// A loss is final.
+    fn publish(&self, next: SessionState) {
         self.state.send_if_modified(|state| {
-            let next = match (phase, &*state) {
-                (_, SessionState::Lost(_)) => return false,
-                (Phase::Healthy, _) => SessionState::Healthy,
-                (Phase::AtRisk, _) => SessionState::AtRisk,
-                (Phase::Over, _) if self.is_stalled() => SessionState::Lost(LostReason::Stalled),
-                (Phase::Over, _) => SessionState::Lost(LostReason::Unrenewed),
-            };
-            let changes = next != *state;
-            *state = next;
+            let changes = next != *state && !matches!(state, SessionState::Lost(_));
+            if changes {
+                *state = next;
+            }
             changes
         });
     }
 
-    fn validity(&self) -> MutexGuard<'_, Validity> {
-        // The arithmetic under this lock does not panic; a poisoned lock would still hold a usable value.
+    fn validity(&self) -> MutexGuard<'_, Option<Validity>> {
+        // Nothing under this lock panics; a poisoned lock would still hold a usable value.
         self.validity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -169,14 +146,10 @@ pub(crate) struct HoldPresence {
     pub(crate) token: u64,
     /// The progress of the work under the hold, if it is renewed only while there is some.
     pub(crate) progress: Option<Progress>,
-    fate: watch::Sender<Fate>,
-}
-
-/// The state of a hold.
-#[derive(Debug, Default)]
-struct Fate {
-    ended: Option<LostReason>,
-    handoff: Option<TransferRequest>,
+    /// The state of its claim.
+    latest: watch::Receiver<Latest>,
+    /// Why this program ended it, if it did.
+    ended: watch::Sender<Option<LostReason>>,
 }
 
 impl HoldPresence {
@@ -185,64 +158,53 @@ impl HoldPresence {
         names: Arc<[String]>,
         token: u64,
         progress: Option<Progress>,
+        latest: watch::Receiver<Latest>,
     ) -> Self {
-        Self { session, names, token, progress, fate: watch::Sender::default() }
-    }
-
-    /// The server asks for a handoff.
-    pub(crate) fn hand_over(&self, request: TransferRequest) {
-        self.fate.send_modify(|fate| fate.handoff = Some(request));
+        Self { session, names, token, progress, latest, ended: watch::Sender::default() }
     }
 
     pub(crate) fn transfer_request(&self) -> Option<TransferRequest> {
-        self.fate.borrow().handoff.clone()
+        if let Latest::Held { request, .. } = &*self.latest.borrow() { request.clone() } else { None }
     }
 
     pub(crate) async fn transfer_requested(&self) -> TransferRequest {
-        let mut fate = self.fate.subscribe();
+        let mut latest = self.latest.clone();
         loop {
             if let Some(request) = self.transfer_request() {
                 return request;
             }
-            // The sender is a field of `self`: it cannot be gone.
-            let _ = fate.changed().await;
+            if latest.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
         }
     }
 
     /// Why it is lost, if it is.
     pub(crate) fn lost_reason(&self) -> Option<LostReason> {
-        let ended = self.fate.borrow().ended.clone();
-        ended.or_else(|| self.session.lost_reason())
-    }
-
-    /// Ends it. The first reason stays.
-    pub(crate) fn end(&self, reason: LostReason) {
-        self.fate.send_if_modified(|fate| {
-            let ends = fate.ended.is_none();
-            if ends {
-                fate.ended = Some(reason);
-            }
-            ends
-        });
+        let ended = self.ended.borrow().clone();
+        ended.or_else(|| self.session.lost_reason()).or_else(|| self.latest.borrow().lost_reason())
     }
 
     /// Ends it because the program released it. A hold that was lost before stays lost: returns the reason.
     pub(crate) fn end_as_released(&self) -> Option<LostReason> {
         let lost = self.lost_reason();
-        self.end(lost.clone().unwrap_or(LostReason::Released));
+        self.ended.send_replace(Some(lost.clone().unwrap_or(LostReason::Released)));
         lost
     }
 
     pub(crate) async fn lost(&self) -> LostReason {
-        let mut fate = self.fate.subscribe();
+        let (mut ended, mut latest) = (self.ended.subscribe(), self.latest.clone());
         loop {
             if let Some(reason) = self.lost_reason() {
                 return reason;
             }
             tokio::select! {
                 // The sender is a field of `self`: it cannot be gone.
-                _ = fate.changed() => {}
-                reason = self.session.lost() => return reason,
+                _ = ended.changed() => {}
+                changed = latest.changed() => if changed.is_err() && self.lost_reason().is_none() {
+                    return LostReason::Closed;
+                },
+                reason = self.session.lost() => return self.lost_reason().unwrap_or(reason),
             }
         }
     }
@@ -253,9 +215,12 @@ mod tests {
     use super::*;
 
     /// A hold whose session lives for so long from now.
-    fn hold(ttl: Duration) -> HoldPresence {
-        let session = Arc::new(SessionPresence::new(ttl, None, clock::now()));
-        HoldPresence::new(session, Arc::new(["job".to_owned()]), 7, None)
+    fn hold(valid_for: Duration) -> HoldPresence {
+        let session = Arc::new(SessionPresence::default());
+        let (renewed, renew_after, warn_after) = (clock::now(), valid_for, valid_for);
+        session.renewed(Validity { renewed, renew_after, warn_after, valid_for }, renewed);
+        let latest = watch::channel(Latest::Held { token: 7, request: None }).1;
+        HoldPresence::new(session, Arc::new(["job".to_owned()]), 7, None, latest)
     }
 
     #[test]
@@ -266,5 +231,26 @@ mod tests {
         let held = hold(Duration::from_secs(60));
         assert_eq!(held.end_as_released(), None);
         assert_eq!(held.lost_reason(), Some(LostReason::Released));
+    }
+
+    #[test]
+    fn late_renewal_revives_nothing() {
+        let session = SessionPresence::default();
+        let at = |milliseconds| Moment(Duration::from_millis(milliseconds));
+        let validity = |milliseconds| Validity {
+            renewed: at(milliseconds),
+            renew_after: Duration::from_millis(300),
+            warn_after: Duration::from_millis(700),
+            valid_for: Duration::from_millis(1_000),
+        };
+        assert!(!session.renewed(validity(0), at(10)));
+        assert_eq!(session.check(at(699)), SessionState::Healthy);
+        assert_eq!(session.check(at(700)), SessionState::AtRisk);
+        assert!(!session.renewed(validity(300), at(710)));
+        assert_eq!(session.check(at(720)), SessionState::Healthy);
+        assert!(session.renewed(validity(600), at(1_300)));
+        assert_eq!(session.check(at(1_300)), SessionState::Lost(LostReason::Unrenewed));
+        // Not even for a clock that is read late.
+        assert_eq!(session.check(at(700)), SessionState::Lost(LostReason::Unrenewed));
     }
 }

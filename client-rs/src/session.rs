@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
+use tracing::Instrument;
 
 use crate::clock;
 use crate::connection::{Connection, SessionHandle};
 use crate::error::{LostReason, Result};
 use crate::options::SessionOptions;
-use crate::presence::{SessionPresence, SessionState};
+use crate::presence::SessionState;
 
 /// This program's presence at the service. All its holds and waits end with it.
 ///
@@ -22,8 +23,9 @@ pub struct Session {
 
 impl Session {
     /// Opens a session, which is then renewed in the background.
-    pub(crate) async fn open(connection: &Connection, options: SessionOptions) -> Result<Self> {
-        Ok(Self { handle: Arc::new(connection.open_session(options).await?) })
+    pub(crate) async fn open(connection: &Connection, options: &SessionOptions) -> Result<Self> {
+        let span = tracing::info_span!("tenure.open_session", otel.kind = "client");
+        Ok(Self { handle: connection.open_session(options).instrument(span).await? })
     }
 
     /// Another handle to the same session.
@@ -34,7 +36,7 @@ impl Session {
     /// Its id.
     #[must_use]
     pub fn id(&self) -> &str {
-        self.handle.id.as_str()
+        &self.handle.id
     }
 
     /// Its owner label.
@@ -43,16 +45,16 @@ impl Session {
         &self.handle.owner
     }
 
-    /// The TTL that the server granted.
+    /// The TTL.
     #[must_use]
     pub fn ttl(&self) -> Duration {
-        self.handle.presence.ttl()
+        self.handle.ttl
     }
 
-    /// The disconnect grace that the server granted.
+    /// The disconnect grace.
     #[must_use]
     pub fn disconnect_grace(&self) -> Option<Duration> {
-        self.handle.presence.disconnect_grace()
+        self.handle.disconnect_grace
     }
 
     /// Whether the server cannot have ended the session, decided by the clock at this moment: a process that was paused
@@ -93,15 +95,11 @@ impl Session {
     /// # Errors
     /// `Unavailable` if no server answered in time; the session then ends by its TTL at the latest.
     pub async fn close(&self) -> Result<()> {
-        self.connection().close_session(self.handle.id.clone(), Arc::clone(&self.handle.presence)).await
+        self.handle.close().await
     }
 
     pub(crate) fn handle(&self) -> &Arc<SessionHandle> {
         &self.handle
-    }
-
-    pub(crate) fn presence(&self) -> &Arc<SessionPresence> {
-        &self.handle.presence
     }
 
     pub(crate) fn connection(&self) -> &Connection {

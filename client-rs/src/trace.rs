@@ -1,35 +1,19 @@
 //! Passes the current trace to the server: the current context of OpenTelemetry, which is that of the surrounding span.
 //! Without the feature `otel` there is none.
 
-use std::sync::Arc;
-
 /// The most bytes of names that a span records.
 const NAMES: usize = 512;
 
-/// The trace context of a command.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Trace {
-    /// In the format of the header of this name.
-    traceparent: Option<Arc<str>>,
+/// The current trace, in the format of W3C Trace Context; empty if there is none.
+#[cfg(feature = "otel")]
+pub(crate) fn current() -> String {
+    otel::current(otel::traceparent).unwrap_or_default()
 }
 
-impl Trace {
-    /// The current one, if there is one.
-    #[cfg(feature = "otel")]
-    pub(crate) fn current() -> Self {
-        Self { traceparent: otel::current(otel::traceparent).map(Into::into) }
-    }
-
-    /// There is none.
-    #[cfg(not(feature = "otel"))]
-    pub(crate) fn current() -> Self {
-        Self::default()
-    }
-
-    /// The field of a command.
-    pub(crate) fn to_wire(&self) -> String {
-        self.traceparent.as_deref().unwrap_or_default().to_owned()
-    }
+/// There is none.
+#[cfg(not(feature = "otel"))]
+pub(crate) fn current() -> String {
+    String::new()
 }
 
 /// Adds the current trace to the headers of a call, unless the caller has done so.
@@ -108,7 +92,7 @@ mod tests {
         let mut headers = http::HeaderMap::new();
         send_along(&mut headers);
         assert!(headers.is_empty());
-        assert_eq!(Trace::current().to_wire(), "");
+        assert_eq!(current(), "");
     }
 
     #[cfg(feature = "otel")]
@@ -120,8 +104,8 @@ mod tests {
         let span = SpanContext::new(TraceId::from(1), SpanId::from(2), TraceFlags::SAMPLED, false, state);
         let guard = Context::new().with_remote_span_context(span).attach();
         let traceparent = format!("00-{}1-{}2-01", "0".repeat(31), "0".repeat(15));
-        assert_eq!(Trace::current().to_wire(), traceparent);
         let mut headers = http::HeaderMap::new();
+        assert_eq!(current(), traceparent);
         send_along(&mut headers);
         drop(guard);
         assert_eq!(

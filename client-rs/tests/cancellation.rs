@@ -6,7 +6,7 @@ use crate::support;
 use std::time::Duration;
 
 use support::{Cluster, until, waiters, within};
-use tenure_client::{Attempt, Client, Error, EvictOptions, Guard, LostReason, Session, SessionOptions};
+use tenure_client::{Attempt, Client, EndReason, Error, EvictOptions, Guard, LostReason, Session, SessionOptions};
 use tenure_server::store::Fault;
 use tokio::task::JoinHandle;
 
@@ -178,27 +178,6 @@ async fn wait_cancelled_with_unknown_outcome_of_the_grant_lets_the_next_in() -> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bounded_wait_ends_busy_while_its_session_is_moved() -> anyhow::Result<()> {
-    let cluster = Cluster::start(2).await?;
-    let client = cluster.client()?;
-    let session = within(client.session(SessionOptions::new())).await?;
-    let other = Client::connect(cluster.relay(1 - cluster.serving().await).url())?;
-    let guard = within(other.lock("job").acquire()).await?;
-    let pending = tokio::spawn(session.lock("job").acquire_within(SHORT * 3));
-    waiters(&other, "job", 1).await;
-    // Another client renews the session at another server: its own client moves it back, and repeats the acquire.
-    while !pending.is_finished() {
-        within(other.renew(session.id())).await?;
-        tokio::time::sleep(SHORT / 10).await;
-    }
-    let Attempt::Busy(busy) = within(pending).await?? else { panic!("the lock is held twice") };
-    assert_eq!(busy.holder.and_then(|holder| holder.token), Some(guard.token()));
-    cluster.holds_only(&[("job", guard.token())], &[guard.session().id(), session.id()]).await;
-    assert_eq!(cluster.grants(None), [guard.token()]);
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn eviction_at_the_moment_of_the_grant_ends_the_hold() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let (client, other) = (cluster.client()?, cluster.bystander()?);
@@ -217,7 +196,15 @@ async fn eviction_at_the_moment_of_the_grant_ends_the_hold() -> anyhow::Result<(
     drop(hold);
     let opened = within(opening).await??;
     let evicted = within(evicted).await??;
-    let guard = within(pending).await??;
+    let guard = match within(pending).await? {
+        // Both are in one commit, and only the last state is reported.
+        Err(Error::Refused(refusal)) if refusal.end_reason() == Some(EndReason::Evicted) => {
+            assert_eq!(evicted.len(), 1);
+            cluster.holds_only(&[], &[session.id(), opened.id()]).await;
+            return Ok(());
+        }
+        guard => guard?,
+    };
     if let [evicted] = &evicted[..] {
         assert_eq!(evicted.token, Some(guard.token()));
         let lost = within(guard.lost()).await;

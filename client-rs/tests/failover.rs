@@ -212,24 +212,3 @@ async fn opening_tries_the_next_server() -> anyhow::Result<()> {
     yardstick.assert_in_time(&[start.elapsed()], Duration::ZERO);
     Ok(())
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn session_renewed_at_another_server_returns_to_its_own() -> anyhow::Result<()> {
-    let cluster = Cluster::start(2).await?;
-    let client = cluster.client()?;
-    let guard = within(client.lock("job").ttl(TTL).acquire()).await?;
-    let serving = cluster.serving().await;
-    let home = client.get_session(guard.session().id()).await?.home;
-    let other = Client::connect(cluster.relay(1 - serving).url())?;
-    within(other.renew(guard.session().id())).await?;
-    moved(&client, guard.session().id(), u64::MAX).await;
-    within(async {
-        while client.get_session(guard.session().id()).await.expect("read").home != home {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
-    assert!(guard.is_valid());
-    within(guard.release()).await?;
-    Ok(())
-}

@@ -5,7 +5,7 @@ use crate::support;
 use std::time::{Duration, Instant};
 
 use support::{Cluster, until, within};
-use tenure_client::{Client, EndReason, LockRequest, LostReason, SessionOptions, WatchEvent, WatchOptions};
+use tenure_client::{Client, EndReason, LockRequest, LostReason, WatchEvent, WatchOptions};
 use tenure_harness::Yardstick;
 use tenure_proto::v1;
 use tenure_proto::v1::answer::Kind as Answered;
@@ -286,26 +286,6 @@ async fn renew_call_grants_the_ttl_after_the_end_of_the_stream() -> anyhow::Resu
     within(client.renew("ann")).await?;
     drop(stream);
     assert!(outlives_its_grace(&client, "ann").await);
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn reopened_session_takes_the_new_grace() -> anyhow::Result<()> {
-    let cluster = Cluster::start(1).await?;
-    let one = cluster.client()?;
-    let first = within(one.session(SessionOptions::new().ttl(TTL).id("ann"))).await?;
-    assert_eq!(first.disconnect_grace(), None);
-    // The other program sends no client id.
-    let mut other = RawStream::open(&cluster.direct_url(0)).await?;
-    other.session("ann", Some(LONG_GRACE)).await?;
-    assert_eq!(one.get_session("ann").await?.disconnect_grace, Some(LONG_GRACE));
-    // The first client learns of the new grace when it reattaches the session.
-    within(async {
-        while first.disconnect_grace().is_none() {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use support::{Cluster, waiters, within};
 use tenure_client::{
-    Attempt, Client, EndReason, Error, EvictOptions, HistoryEntry, LostReason, Ran, Reason, SessionOptions,
+    Attempt, Client, EndReason, Error, EvictOptions, LostReason, Ran, Reason, SessionOptions, history_entry::Kind,
 };
 use tokio_stream::StreamExt;
 
@@ -253,23 +253,22 @@ async fn history_reads_all_pages() -> anyhow::Result<()> {
     let entries = within(client.history("job").collect::<Result<Vec<_>, _>>()).await?;
     let holds: Vec<_> = entries
         .into_iter()
-        .map(|entry| match entry {
-            HistoryEntry::Hold(hold) => hold,
+        .map(|entry| match entry.kind {
+            Some(Kind::Hold(hold)) => hold,
             other => panic!("{other:?} is no hold"),
         })
         .collect();
     assert_eq!(holds.iter().map(|hold| hold.token).collect::<Vec<_>>(), tokens);
-    assert_eq!(holds[0].end, None, "it lasts");
-    assert!(holds[0].longest_pause.is_some_and(|pause| pause < Duration::from_secs(10)));
-    let end = holds[1].end.as_ref().expect("evicted");
-    assert_eq!(
-        (end.reason, end.operator.as_deref(), end.note.as_deref()),
-        (EndReason::Evicted, Some("ops"), Some("stuck"))
-    );
+    assert_eq!(holds[0].ended_time, None, "it lasts");
+    assert!(holds[0].longest_pause.is_some_and(|pause| pause.seconds < 10));
+    let evicted = &holds[1];
+    assert_eq!(EndReason::from(evicted.end_reason()), EndReason::Evicted);
+    assert_eq!((evicted.operator.as_str(), evicted.note.as_str()), ("ops", "stuck"));
     let oldest = holds.last().expect("many");
-    assert_eq!(oldest.end.as_ref().map(|end| end.reason), Some(EndReason::Released));
+    assert_eq!(EndReason::from(oldest.end_reason()), EndReason::Released);
     assert_eq!((oldest.owner.as_str(), oldest.metadata["step"].as_str()), ("host-1", "one"));
-    assert!(oldest.granted.is_some() && oldest.waited == Some(Duration::ZERO) && oldest.ttl.is_some());
+    let waited = oldest.waited.is_some_and(|waited| (waited.seconds, waited.nanos) == (0, 0));
+    assert!(oldest.granted_time.is_some() && waited && oldest.ttl.is_some());
 
     let first: Vec<_> = within(client.history("job").take(3).collect::<Result<Vec<_>, _>>()).await?;
     assert_eq!(first.len(), 3, "a stream may be left at any point");

@@ -64,7 +64,6 @@ impl Ledger {
 /// A client that often cancels its requests.
 struct Subject {
     client: Client,
-    other: Client,
     session: Option<Session>,
     random: StdRng,
     ledger: Shared,
@@ -87,14 +86,6 @@ impl Subject {
                     }
                 },
             };
-            if self.random.random_range(0..5) == 0 {
-                // Another client renews the session at another server, at any time.
-                let (other, id, moment) = (self.other.clone(), session.id().to_owned(), self.moment());
-                tokio::spawn(async move {
-                    sleep(moment).await;
-                    other.renew(&id).await
-                });
-            }
             if let Some(guard) = self.acquire(&session).await {
                 self.use_and_release(guard).await;
             }
@@ -192,8 +183,8 @@ async fn no_orphaned_hold_remains_after_random_faults() -> anyhow::Result<()> {
     let mut subjects = Vec::new();
     for number in 0..CLIENTS {
         let random = StdRng::seed_from_u64(seed.wrapping_add(number + 1));
-        let (client, other, ledger) = (cluster.client()?, cluster.bystander()?, Arc::clone(&ledger));
-        subjects.push(tokio::spawn(Subject { client, other, session: None, random, ledger }.run()));
+        let (client, ledger) = (cluster.client()?, Arc::clone(&ledger));
+        subjects.push(tokio::spawn(Subject { client, session: None, random, ledger }.run()));
     }
     let all = futures::future::try_join_all(subjects);
     let subjects = tokio::select! {

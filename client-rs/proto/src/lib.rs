@@ -1,6 +1,7 @@
 //! Tenure's gRPC contract, generated from `proto/`; see there for what each message means.
 
 pub mod codec;
+mod group;
 
 /// Messages, clients and servers of the package `tenure.v1`.
 #[allow(clippy::all, clippy::pedantic, missing_docs)]

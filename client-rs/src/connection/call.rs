@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use futures::{TryStreamExt, stream};
 use tenure_proto::v1;
+use tenure_proto::v1::group_service_client::GroupServiceClient;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tokio::time::{Instant, timeout_at};
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status};
@@ -12,7 +14,7 @@ use tonic::{Request, Response, Status};
 use super::{Connection, Wire};
 use crate::backoff::Backoff;
 use crate::error::{Error, Result};
-use crate::model::{Claim, Lock, Metadata};
+use crate::model::{Assignments, Claim, Group, GroupLeader, Lock, Metadata};
 
 /// The upper bound of a call's deadline: neither clocks nor gRPC's header can represent all durations.
 const LONGEST_CALL: Duration = Duration::from_secs(10 * 365 * 86_400);
@@ -27,6 +29,15 @@ pub(crate) enum Retry {
     /// Only if it certainly had no effect.
     Unsafe,
 }
+
+/// One idempotent call in the connection's namespace: `call!(connection, locks, get_lock, GetLockRequest { name })`.
+macro_rules! call {
+    ($connection:expr, $service:ident, $method:ident, $request:ident { $($fields:tt)* }) => {{
+        let message = v1::$request { namespace: $connection.namespace().to_owned(), $($fields)* };
+        $connection.call(&message, async |wire, request| $service(wire).$method(request).await).await
+    }};
+}
+pub(crate) use call;
 
 impl Connection {
     /// One idempotent call to the server that the stream is connected to, repeated at other servers until the call's
@@ -76,23 +87,17 @@ impl Connection {
 
     /// Reads one lock.
     pub(crate) async fn get_lock(&self, name: &str) -> Result<Lock> {
-        let message = v1::GetLockRequest { namespace: self.namespace().to_owned(), name: name.to_owned() };
-        let call = async |wire, request| locks(wire).get_lock(request).await;
-        Ok(self.call(&message, call).await?.lock.unwrap_or_default().into())
+        let answer = call!(self, locks, get_lock, GetLockRequest { name: name.to_owned() })?;
+        Ok(answer.lock.unwrap_or_default().into())
     }
 
     /// Hands over a hold of a session of this client. Returns the next token.
     pub(crate) async fn hand_over(&self, name: &str, session_id: &str, token: u64, to: Option<&str>) -> Result<u64> {
-        let message = v1::TransferRequest {
-            namespace: self.namespace().to_owned(),
-            name: name.to_owned(),
-            token,
-            to_session_id: to.unwrap_or_default().to_owned(),
-            session_id: session_id.to_owned(),
-            ..v1::TransferRequest::default()
-        };
-        let call = async |wire, request| locks(wire).transfer(request).await;
-        Ok(self.call(&message, call).await?.token)
+        let (name, session_id) = (name.to_owned(), session_id.to_owned());
+        let (to_session_id, others) = (to.unwrap_or_default().to_owned(), v1::TransferRequest::default());
+        let answer =
+            call!(self, locks, transfer, TransferRequest { name, token, to_session_id, session_id, ..others })?;
+        Ok(answer.token)
     }
 
     /// Replaces the labels of a hold, by a name and the token of the hold.
@@ -103,20 +108,60 @@ impl Connection {
         token: u64,
         metadata: Metadata,
     ) -> Result<Claim> {
-        let message = v1::UpdateClaimRequest {
+        let (name, session_id) = (name.to_owned(), session_id.to_owned());
+        let answer = call!(self, locks, update_claim, UpdateClaimRequest { name, session_id, token, metadata })?;
+        Ok(answer.claim.unwrap_or_default().into())
+    }
+
+    /// Reads a group.
+    pub(crate) async fn get_group(&self, group: &str) -> Result<Group> {
+        let answer = call!(self, groups, get_group, GetGroupRequest { group: group.to_owned() })?;
+        Ok(answer.group.unwrap_or_default())
+    }
+
+    /// Sets the value that a group shares: see [`Client::configure_group`](crate::Client::configure_group).
+    pub(crate) async fn configure_group(&self, name: &str, config: Option<&str>, expected: Option<u64>) -> Result<u64> {
+        // A repeated call would find the config of the first one instead of the expected one.
+        let retry = if expected.is_none() { Retry::Safe } else { Retry::Unsafe };
+        let message = v1::ConfigureGroupRequest {
             namespace: self.namespace().to_owned(),
-            name: name.to_owned(),
-            session_id: session_id.to_owned(),
-            token,
-            metadata,
+            group: name.to_owned(),
+            config: config.map(ToOwned::to_owned),
+            expected_revision: expected,
         };
-        let call = async |wire, request| locks(wire).update_claim(request).await;
-        Ok(self.call(&message, call).await?.claim.unwrap_or_default().into())
+        let call = async |wire, request| groups(wire).configure_group(request).await;
+        Ok(self.call_with(retry, Duration::ZERO, &message, call).await?.config_revision)
+    }
+
+    /// Assigns on behalf of a leader. The assignments were computed from this state of the group.
+    pub(crate) async fn assign_group(
+        &self,
+        state: &Group,
+        leader: &GroupLeader,
+        assignments: Assignments,
+    ) -> Result<()> {
+        let (group, session_id, token) = (state.name.clone(), leader.session_id.clone(), leader.token);
+        let (membership_revision, config_revision) = (state.membership_revision, state.config_revision);
+        call!(
+            self,
+            groups,
+            assign_group,
+            AssignGroupRequest { group, session_id, token, membership_revision, config_revision, assignments }
+        )
+        .map(drop)
     }
 }
 
 pub(crate) fn locks(wire: Wire) -> LockServiceClient<Wire> {
     LockServiceClient::new(wire).max_decoding_message_size(LARGEST_ANSWER)
+}
+
+pub(crate) fn sessions(wire: Wire) -> SessionServiceClient<Wire> {
+    SessionServiceClient::new(wire).max_decoding_message_size(LARGEST_ANSWER)
+}
+
+pub(crate) fn groups(wire: Wire) -> GroupServiceClient<Wire> {
+    GroupServiceClient::new(wire).max_decoding_message_size(LARGEST_ANSWER)
 }
 
 /// A stream of the items on the pages that `read` reads, each with the token of the next one.

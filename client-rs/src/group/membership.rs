@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time;
 use tokio_stream::wrappers::WatchStream;
@@ -12,31 +11,31 @@ use tokio_stream::{Stream, StreamExt};
 use super::follow::follow;
 use super::standing::Standing;
 use crate::backoff::Backoff;
+use crate::connection::PartHandle;
 use crate::error::{Error, LostReason, Reason, Result};
-use crate::model::{Assignments, Group, Metadata};
+use crate::model::{Assignments, Group};
 use crate::session::Session;
 
 /// A membership in a group. Dropping it leaves the group in the background; [`leave`](Self::leave) also waits for that.
 #[derive(Debug)]
 pub struct Membership {
+    handle: PartHandle,
     session: Session,
-    /// Whether the session was opened for this membership.
-    is_own: bool,
     name: String,
     number: u64,
     standings: watch::Receiver<Standing>,
-    runtime: Handle,
-    left: bool,
 }
 
 impl Membership {
-    pub(super) async fn join(session: Session, is_own: bool, name: String, metadata: Metadata) -> Result<Self> {
+    /// Follows the group of a membership that was made.
+    pub(super) async fn begin(handle: PartHandle, name: String, number: u64) -> Result<Self> {
+        let session = Session::of(&handle.session);
         let connection = session.connection();
-        let (number, group) = connection.join_group(&name, session.id(), metadata).await?;
+        let group = connection.get_group(&name).await?;
         let (standing, standings) = watch::channel(Standing { number, group: Arc::new(group), lost: None });
-        let runtime = Handle::current();
-        runtime.spawn(follow(connection.clone(), Arc::clone(session.presence()), standing));
-        Ok(Self { session, is_own, name, number, standings, runtime, left: false })
+        let presence = Arc::clone(&handle.session.presence);
+        connection.runtime().spawn(follow(connection.clone(), presence, handle.latest(), standing));
+        Ok(Self { handle, session, name, number, standings })
     }
 
     /// The group's name.
@@ -167,33 +166,16 @@ impl Membership {
     /// closed.
     ///
     /// # Errors
-    /// `Refused` if the membership had ended before; `Unavailable` if no server answered in time: it then ends by the
+    /// `Lost` if the membership had ended before; `Unavailable` if no server answered in time: it then ends by the
     /// session's TTL, or with the session in which it was made.
-    pub async fn leave(mut self) -> Result<()> {
-        let answer = self.session.connection().leave_group(&self.name, self.session.id(), self.number).await;
-        // Not before: if this future is dropped half way, dropping the membership leaves the group.
-        self.left = true;
-        answer?;
-        if self.is_own { self.session.close().await } else { Ok(()) }
+    pub async fn leave(self) -> Result<()> {
+        let Self { handle, session, .. } = self;
+        drop(session);
+        handle.end().await
     }
 }
 
 /// Whether the group changed before the assignments arrived.
 fn is_overtaken(error: &Error) -> bool {
     matches!(error.reason(), Some(Reason::StaleAssignment | Reason::NotLeader))
-}
-
-impl Drop for Membership {
-    fn drop(&mut self) {
-        // A session of its own is closed with its last handle, which ends the membership as well.
-        if self.left || self.is_own || self.standings.borrow().lost.is_some() {
-            return;
-        }
-        let (session, name, number) = (self.session.clone(), std::mem::take(&mut self.name), self.number);
-        self.runtime.spawn(async move {
-            if let Err(error) = session.connection().leave_group(&name, session.id(), number).await {
-                tracing::warn!(group = name, %error, "did not leave cleanly");
-            }
-        });
-    }
 }

@@ -1,6 +1,5 @@
 //! Groups: the membership of a program, and the calls for it.
 
-mod calls;
 mod follow;
 mod membership;
 mod standing;
@@ -13,7 +12,7 @@ use tokio::time;
 pub use self::membership::Membership;
 pub use self::standing::Standing;
 use crate::backoff::Backoff;
-use crate::connection::Connection;
+use crate::connection::{Connection, Target};
 use crate::error::{Error, Result};
 use crate::model::{Assignments, Group, Metadata};
 use crate::options::SessionOptions;
@@ -92,7 +91,7 @@ impl GroupRequest {
         self
     }
 
-    /// Joins the group. If the session is a member already, that membership remains.
+    /// Joins the group. A session joins a group once: `Refused` with `MembershipOverlap` if it is a member already.
     ///
     /// Any member may become the leader, and while a leader assigns nothing, no member has an assignment: run
     /// [`Membership::lead`], unless the group uses no assignments.
@@ -100,11 +99,10 @@ impl GroupRequest {
     /// # Errors
     /// `Refused` (a limit is reached, ...), `Lost` if the session is, `Unavailable`.
     pub async fn join(&self) -> Result<Membership> {
-        let (session, is_own) = match &self.session {
-            Some(session) => (session.clone(), false),
-            None => (Session::open(&self.connection, self.options.clone()).await?, true),
-        };
-        Membership::join(session, is_own, self.name.clone(), self.metadata.clone()).await
+        let own = Target::Own(&self.options);
+        let target = self.session.as_ref().map_or(own, |session| Target::Session(session.handle()));
+        let (handle, number) = self.connection.join(target, &self.name, &self.metadata).await?;
+        Membership::begin(handle, self.name.clone(), number).await
     }
 
     /// Joins the group and remains in it. While this member leads, it computes the assignments with `divide`, each time

@@ -6,7 +6,7 @@ use crate::error::LostReason;
 use crate::model::Group;
 
 /// The standing of a member in its group.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Standing {
     /// The member's number.
     pub number: u64,

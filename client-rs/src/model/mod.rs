@@ -11,6 +11,7 @@ use tenure_proto::v1;
 
 pub use self::group::{Assignments, Group, GroupEvent, GroupEventKind, GroupLeader, GroupMember};
 pub use self::watch::{HistoryGoneCause, WatchEvent};
+pub use tenure_proto::v1::{HistoryEntry, HoldRecord, history_entry};
 
 /// Free labels on a session or a claim. At most 4096 bytes in all, keys and values together.
 pub type Metadata = BTreeMap<String, String>;

@@ -3,7 +3,7 @@
 use super::{Event, Group, GroupEvent, Lock};
 
 /// An item of a watch.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum WatchEvent {
     /// The state of everything watched, at one revision. Comes first unless the watch was resumed, and after

@@ -142,7 +142,12 @@ impl ClientOptions {
         Self { security, ..self }
     }
 
-    pub(crate) fn check_timeouts(&self) -> Result<()> {
+    /// Checks what no call would report well: a server rejects the whole stream for its namespace.
+    pub(crate) fn check(&self) -> Result<()> {
+        let is_allowed = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
+        if self.namespace.len() > 63 || !self.namespace.bytes().all(is_allowed) {
+            return Err(Error::invalid("namespace", "it is not 1 to 63 of a-z, 0-9 and '-'"));
+        }
         for (field, timeout) in [("connect_timeout", self.connect_timeout), ("call_timeout", self.call_timeout)] {
             if timeout.is_zero() {
                 return Err(Error::invalid(field, "it is zero"));
@@ -209,12 +214,19 @@ mod tests {
     }
 
     #[test]
+    fn invalid_namespaces_are_rejected() {
+        for (namespace, is_valid) in [("", true), ("billing-2", true), ("No Such!", false), (&*"n".repeat(64), false)] {
+            assert_eq!(ClientOptions::new().namespace(namespace).check().is_ok(), is_valid, "{namespace:?}");
+        }
+    }
+
+    #[test]
     fn timeouts_of_zero_are_rejected() {
         let options = ClientOptions::new();
-        options.check_timeouts().unwrap();
-        let refused = options.clone().connect_timeout(Duration::ZERO).check_timeouts();
+        options.check().unwrap();
+        let refused = options.clone().connect_timeout(Duration::ZERO).check();
         assert!(matches!(refused, Err(Error::Invalid { field: "connect_timeout", .. })), "{refused:?}");
-        let refused = options.call_timeout(Duration::ZERO).check_timeouts();
+        let refused = options.call_timeout(Duration::ZERO).check();
         assert!(matches!(refused, Err(Error::Invalid { field: "call_timeout", .. })), "{refused:?}");
     }
 }

@@ -1,375 +1,320 @@
-//! The state of a client: its sessions, claims and watches, and the commands that a server needs for them. No I/O and
-//! no clock; the connection's task passes in the time, the received answers and the requests, and takes out the
-//! commands to send.
+//! The state that a client declares to the service: its sessions, claims and memberships, by number. No I/O, no clock
+//! and no randomness: the transport passes in the time and the received messages, and takes out messages and events.
 //!
-//! Recovery is the ordinary path: it is harmless to send a command again, so each new stream begins with all commands
-//! that have no answer yet.
+//! Every stream begins with a Hello that states everything, so a lost message, a lost stream and a first connection are
+//! one code path: what the server has not confirmed is stated again, and what is not stated ends there. A number is
+//! declared once, and its item remains in the table until the server has reported its end.
+//!
+//! Relies on the order of messages within a stream, in both directions.
 
-mod answer;
-mod claim;
-mod claim_answer;
-mod closing;
-mod opening;
-mod progress;
-mod session;
-mod stray;
+mod item;
+mod keep_alive;
+mod message;
 mod stream;
 #[cfg(test)]
 mod tests;
-mod timers;
-mod turns;
-mod watch;
+mod validity;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::Duration;
+use std::collections::{BTreeMap, VecDeque};
 
-use indexmap::IndexMap;
 use tenure_proto::v1;
-use tenure_proto::v1::command::Kind;
-use tokio::sync::oneshot;
+use tenure_proto::v1::change::Kind as Changed;
+use tenure_proto::v1::connect_response::Kind as Received;
+use tenure_proto::v1::state;
 
-use self::closing::Closing;
-use self::opening::Opening;
-use self::session::Live;
-use self::stream::{Stream, What};
-use self::timers::{Timer, Timers};
-use self::watch::Watched;
-use crate::backoff::Backoff;
+use self::item::{Item, Part, Session};
+use self::keep_alive::KeepAlives;
+use self::message::Outgoing;
+use self::stream::Stream;
+pub(crate) use self::validity::Validity;
 use crate::clock::Moment;
-use crate::connection::{Note, Request, WatchKey};
-use crate::error::{Error, Refusal, Result};
-use crate::session_id::SessionId;
-use crate::trace::Trace;
 
-/// Pauses between attempts of a command that was refused temporarily: from this ...
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
-/// ... to this.
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
-/// The namespace of commands that name none: the contract's.
+/// The namespace that an empty one stands for.
 const DEFAULT_NAMESPACE: &str = "default";
-/// With this many unsent commands, no more requests are accepted.
-const COMMANDS_IN_QUEUE: usize = 4096;
 
-/// What to do with the stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// Connect to another server, and use the stream meanwhile.
+/// What to change in the table.
+#[derive(Debug)]
+pub(crate) enum Request {
+    /// Opens a session, with a claim or a membership in it.
+    Open { session: v1::DeclaredSession, with: Option<Declared> },
+    /// Makes a claim or a membership in a session.
+    Declare { session: u64, declared: Declared },
+    /// Ends what has this number.
+    Withdraw(u64),
+    /// Keep-alives no longer renew this session.
+    Pause(u64),
+    /// Keep-alives renew this session again.
+    Resume(u64),
+}
+
+/// A claim or a membership. Its number is set by the protocol.
+#[derive(Clone, Debug)]
+pub(crate) enum Declared {
+    Claim(v1::DeclaredClaim),
+    Membership(v1::DeclaredMembership),
+}
+
+/// What has changed.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Event {
+    /// The session is open: when it was opened, and on each later stream.
+    Open { session: u64, validity: Validity },
+    /// The session was renewed.
+    Renewed { session: u64, validity: Validity },
+    /// The session is at risk.
+    AtRisk { session: u64 },
+    /// The claim is in the queue.
+    Waiting { claim: u64, holder: Option<Box<v1::Claim>> },
+    /// The claim holds its locks; its holder may be asked to transfer them.
+    Held { claim: u64, token: u64, transfer: Option<v1::PendingTransfer> },
+    /// The membership exists.
+    Joined { membership: u64, member: u64 },
+    /// The last event of this number.
+    Ended { number: u64, end: End },
+    /// The stream has confirmed the Hello: earlier streams are of no further use.
+    Welcomed,
+    /// Connect to another server, and use this stream until then. At most once per stream.
     Leave,
-    /// Drop the stream, and connect to another server.
-    Broken,
 }
 
-/// By session, in a fixed order, so that the commands do not depend on hashes.
-type Map<T> = IndexMap<SessionId, T, foldhash::fast::RandomState>;
+/// Why something has ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum End {
+    /// The server reported its end.
+    Reported(v1::EndedState),
+    /// The locks are not free.
+    Busy(v1::BusyState),
+    /// The server rejected it.
+    Rejected(Box<v1::Refusal>),
+    /// This client withdrew it, and the server has confirmed that, or never received it.
+    Withdrawn,
+    /// Its session was not open when it was declared.
+    NoSession,
+    /// No keep-alive was acknowledged in time.
+    Unrenewed,
+    /// No keep-alive was acknowledged in time, and the session was paused.
+    Paused,
+    /// The database has lost the history in which the claim was granted: others may have held its locks since.
+    HistoryLost,
+    /// Another program uses the client's id.
+    Superseded,
+}
 
-/// The state of a client.
+/// The table, and the current stream.
 #[derive(Debug)]
-pub(crate) struct Engine {
-    /// As commands name it: empty for the default one.
+pub(crate) struct Protocol {
     namespace: String,
-    /// The id of this program, so that another one that opens a session of the same id is refused.
     client_id: String,
+    epoch: u64,
+    last_number: u64,
+    items: BTreeMap<u64, Item>,
     stream: Option<Stream>,
-    /// The last command of the earlier streams: their numbers are not used again.
-    last_command: u64,
-    verdict: Option<Verdict>,
-    /// Why there is no stream.
-    problem: String,
-    openings: Map<Opening>,
-    sessions: Map<Live>,
-    closings: Map<Closing>,
-    watches: BTreeMap<WatchKey, Watched>,
-    timers: Timers,
-    shutting_down: Option<ShutDown>,
+    /// The token of a hold from before the last loss of history is less than this one.
+    lost_revision: u64,
+    keep_alives: KeepAlives,
+    /// No later than the next change of any session's phase.
+    next_phase: Option<Moment>,
+    events: VecDeque<Event>,
+    /// The trace of the request that is being handled, in the format of the header of this name; empty for none.
+    traceparent: String,
 }
 
-#[derive(Debug)]
-struct ShutDown {
-    deadline: Moment,
-    reply: Option<oneshot::Sender<Result<()>>>,
-}
-
-impl Engine {
+impl Protocol {
+    /// A client without anything. The id is random, and used by this program only.
     pub(crate) fn new(namespace: String, client_id: String) -> Self {
         Self {
             namespace: if namespace == DEFAULT_NAMESPACE { String::new() } else { namespace },
             client_id,
+            epoch: 0,
+            last_number: 0,
+            items: BTreeMap::new(),
             stream: None,
-            last_command: 0,
-            verdict: None,
-            problem: "not connected yet".to_owned(),
-            openings: Map::default(),
-            sessions: Map::default(),
-            closings: Map::default(),
-            watches: BTreeMap::new(),
-            timers: Timers::default(),
-            shutting_down: None,
+            lost_revision: 0,
+            keep_alives: KeepAlives::default(),
+            next_phase: None,
+            events: VecDeque::new(),
+            traceparent: String::new(),
         }
     }
 
-    /// Processes a request.
-    pub(crate) fn request(&mut self, request: Request, now: Moment) {
-        if self.shutting_down.is_some() {
-            // Its reply is dropped, which the caller sees as `Closed`.
+    /// Makes a change, which is part of this trace. Returns the number of what it declares; what is declared with a
+    /// session has the next one.
+    pub(crate) fn handle_request(&mut self, request: Request, traceparent: String, now: Moment) -> u64 {
+        self.traceparent = traceparent;
+        let number = self.request(request, now);
+        self.traceparent.clear();
+        number
+    }
+
+    fn request(&mut self, request: Request, now: Moment) -> u64 {
+        match request {
+            Request::Open { session, with } => {
+                let number = self.last_number + 1;
+                self.add(Item::new(number, number, Part::Session(session), now));
+                if let Some(declared) = with {
+                    self.add(Item::new(number, number, Part::from(declared), now));
+                }
+                self.send_declared(number, now);
+                number
+            }
+            Request::Declare { session, declared } => {
+                let number = self.last_number + 1;
+                let is_open = self.items.get(&session).is_some_and(|item| item.withdrawn.is_none());
+                if is_open {
+                    self.add(Item::new(session, number, Part::from(declared), now));
+                    self.send_declared(number, now);
+                } else {
+                    self.last_number = number;
+                    self.events.push_back(Event::Ended { number, end: End::NoSession });
+                }
+                number
+            }
+            Request::Withdraw(number) => {
+                self.withdraw(number, now);
+                number
+            }
+            Request::Pause(number) => {
+                let next = self.keep_alives.next_number();
+                if let Some(session) = self.session_mut(number).filter(|session| session.paused.is_none()) {
+                    session.paused = Some(next);
+                    self.send_change(Changed::Pause(number), now);
+                }
+                number
+            }
+            Request::Resume(number) => {
+                let next = self.keep_alives.next_number();
+                if let Some(session) = self.session_mut(number).filter(|session| session.paused.is_some()) {
+                    (session.renewed_from, session.paused) = (next, None);
+                    self.send_change(Changed::Resume(number), now);
+                    // Its acknowledgement is that of the change, too.
+                    self.send_keep_alive(now);
+                    self.plan_keep_alive(now);
+                }
+                number
+            }
+        }
+    }
+
+    /// Processes a message from the stream of this epoch.
+    pub(crate) fn handle_response(&mut self, epoch: u64, response: v1::ConnectResponse, now: Moment) {
+        // First, because a session that was valid too long ago stays lost, whatever has arrived.
+        self.check_phases(now);
+        let is_current = self.stream.as_ref().is_some_and(|stream| stream.epoch == epoch);
+        match response.kind {
+            Some(Received::KeptAlive(kept)) => self.kept_alive(epoch, kept.number),
+            // The Hello of a later stream was sent: that stream reports everything again.
+            _ if !is_current => {}
+            Some(Received::Welcome(welcome)) => self.welcomed(&welcome),
+            Some(Received::States(states)) => {
+                self.stream.iter_mut().for_each(|stream| stream.asked = None);
+                for state in states.states {
+                    self.state(state, now);
+                }
+            }
+            Some(Received::GoingAway(_)) => self.leave(),
+            None => {}
+        }
+    }
+
+    /// The next event.
+    pub(crate) fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Whether everything has ended.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    fn add(&mut self, item: Item) {
+        self.last_number += 1;
+        let number = self.last_number;
+        if let Some(session) = self.session_mut(item.session_number) {
+            session.parts.insert(number);
+        }
+        self.items.insert(number, item);
+    }
+
+    fn session_mut(&mut self, number: u64) -> Option<&mut Session> {
+        self.items.get_mut(&number)?.session.as_mut()
+    }
+
+    fn withdraw(&mut self, number: u64, now: Moment) {
+        let Some(item) = self.items.get(&number).filter(|item| item.withdrawn.is_none()) else { return };
+        if !item.was_sent {
+            self.end(number, &End::Withdrawn);
             return;
         }
-        match request {
-            Request::Open { id, options, connection, trace, deadline, reply } => {
-                self.open(id, Opening::new(*options, connection, trace, deadline, reply), now);
-            }
-            Request::Close { session, presence, deadline, reply } => {
-                if self.sessions.get(&session).is_none_or(|live| Arc::ptr_eq(&live.presence, &presence)) {
-                    self.close(&session, deadline, reply, now);
-                } else {
-                    // It has ended, and another session has its id now.
-                    let _ = reply.send(Ok(()));
-                }
-            }
-            Request::Acquire { claim, session, spec, wait, asked, reply } => {
-                // The note of a caller that was dropped may have been processed already.
-                if !reply.is_closed() {
-                    self.acquire(claim, session, spec, wait, asked, reply, now);
-                }
-            }
-            Request::Release { session, claim, trace, deadline, reply } => {
-                if let Some(claim) = self.sessions.get_mut(&session).and_then(|live| live.claims.get_mut(&claim)) {
-                    claim.spec.trace = trace;
-                }
-                self.release(&session, claim, Some((reply, deadline)), now);
-            }
-            Request::ShutDown { deadline, reply } => self.shut_down(deadline, Some(reply), now),
-        }
-    }
-
-    /// Processes a note.
-    pub(crate) fn note(&mut self, note: Note, now: Moment) {
-        match note {
-            Note::SessionDropped { session, presence } => {
-                if self.sessions.get(&session).is_some_and(|live| Arc::ptr_eq(&live.presence, &presence)) {
-                    self.close_unasked(&session, now);
-                }
-            }
-            Note::ClaimDropped { session, claim } => self.drop_claim(&session, claim, now),
-            Note::WatchStarted { watch, options, items, paused } => {
-                if self.shutting_down.is_none() {
-                    self.start_watch(watch, Watched::new(options, items, paused), now);
-                }
-            }
-            Note::WatchDrained { watch } => self.resume_watch(watch, now),
-            Note::WatchDropped { watch } => self.drop_watch(watch),
-        }
-    }
-
-    /// A stream was opened: sends all commands that have no answer yet.
-    pub(crate) fn connected(&mut self, now: Moment) {
-        self.detach_all();
-        self.stream = Some(Stream::after(self.last_command));
-        self.verdict = None;
-        for id in self.sessions.keys().cloned().collect::<Vec<_>>() {
-            self.send_attach(&id, now);
-        }
-        for id in self.openings.keys().cloned().collect::<Vec<_>>() {
-            self.send_open(&id, now);
-        }
-        for id in self.closings.keys().cloned().collect::<Vec<_>>() {
-            self.send_close(&id, now);
-        }
-        for key in self.watches.keys().copied().collect::<Vec<_>>() {
-            self.send_watch(key, now);
-        }
-    }
-
-    /// The stream is gone.
-    pub(crate) fn disconnected(&mut self, problem: String) {
-        self.detach_all();
-        self.problem = problem;
-    }
-
-    /// Why there is no stream. Open sessions remain while they are valid; those being opened fail if the credentials
-    /// are refused.
-    pub(crate) fn trouble(&mut self, error: Error, now: Moment) {
-        match error {
-            Error::Refused(refusal) => {
-                self.problem = refusal.message.clone();
-                for (id, opening) in std::mem::take(&mut self.openings) {
-                    self.abandon_opening(id, opening, Error::Refused(refusal.clone()), now);
-                }
-            }
-            Error::Unavailable(problem) => self.problem = problem,
-            error => self.problem = error.to_string(),
-        }
-    }
-
-    /// The verdict on the stream since the last call.
-    pub(crate) fn take_verdict(&mut self) -> Option<Verdict> {
-        self.verdict.take()
-    }
-
-    /// Whether every session is attached to the stream.
-    pub(crate) fn is_settled(&self) -> bool {
-        self.stream.is_some() && self.sessions.values().all(Live::is_attached)
-    }
-
-    /// The shortest time for which a renewal of a session is valid, if there is a session.
-    pub(crate) fn shortest_window(&self) -> Option<Duration> {
-        self.sessions.values().map(|live| live.presence.window()).min()
-    }
-
-    /// Whether more requests are accepted.
-    pub(crate) fn has_space(&self) -> bool {
-        self.stream.as_ref().is_none_or(|stream| stream.outgoing.len() < COMMANDS_IN_QUEUE)
-    }
-
-    /// Whether there are commands to send.
-    pub(crate) fn has_outgoing(&self) -> bool {
-        self.stream.as_ref().is_some_and(|stream| !stream.outgoing.is_empty())
-    }
-
-    /// The next commands to send: at most `most`.
-    pub(crate) fn take_outgoing(&mut self, most: usize) -> Vec<v1::Command> {
-        let Some(stream) = &mut self.stream else { return Vec::new() };
-        let count = stream.outgoing.len().min(most);
-        stream.outgoing.drain(..count).collect()
-    }
-
-    /// When to call [`due`](Self::due) next.
-    pub(crate) fn next_deadline(&self) -> Option<Moment> {
-        self.timers.next()
-    }
-
-    /// Executes the timers that are due.
-    pub(crate) fn due(&mut self, now: Moment) {
-        while let Some(timer) = self.timers.pop(now) {
-            match timer {
-                Timer::Open(id) => self.send_open(&id, now),
-                Timer::OpenTimeout(id) => self.time_out_opening(&id, now),
-                Timer::Attach(id) => self.send_attach(&id, now),
-                Timer::Renew(id) => self.renew_if_due(&id, now),
-                Timer::Phase(id) => self.phase_due(&id, now),
-                Timer::Close(id) => self.send_close(&id, now),
-                Timer::CloseTimeout(id) => self.time_out_closing(&id, now),
-                Timer::CloseForget(id) => self.forget_closing(&id, now),
-                Timer::Claim(session, claim) => self.send_claim(&session, claim, now),
-                Timer::ClaimTimeout(session, claim) => self.time_out_claim(&session, claim, now),
-                Timer::Watch(key) => self.send_watch(key, now),
-                Timer::Silence(command) => self.check_silence(command),
-                Timer::Slow(command) => self.check_slow(command),
-                Timer::ShutDown => self.time_out_shut_down(now),
+        let parts = item.session.as_ref().map(|session| session.parts.clone()).unwrap_or_default();
+        for number in parts.into_iter().chain([number]) {
+            if let Some(item) = self.items.get_mut(&number)
+                && item.withdrawn.is_none()
+            {
+                item.withdrawn = Some(self.epoch);
             }
         }
+        self.send_change(Changed::Withdraw(number), now);
     }
 
-    /// Closes all sessions and ends all watches.
-    pub(crate) fn shut_down(&mut self, deadline: Moment, reply: Option<oneshot::Sender<Result<()>>>, now: Moment) {
-        self.shutting_down = Some(ShutDown { deadline, reply });
-        self.timers.set(deadline, Timer::ShutDown);
-        self.watches.clear();
-        for (id, opening) in std::mem::take(&mut self.openings) {
-            self.abandon_opening(id, opening, Error::Closed, now);
+    /// Processes the state of one number. What is withdrawn has only an end; what is not in the table, nothing.
+    fn state(&mut self, state: v1::State, now: Moment) {
+        let (number, epoch) = (state.number, self.epoch);
+        let Some(item) = self.items.get_mut(&number) else { return };
+        if item.withdrawn.is_none() {
+            item.declared = None;
         }
-        for id in self.sessions.keys().cloned().collect::<Vec<_>>() {
-            self.close_unasked(&id, now);
-        }
-    }
-
-    /// Whether a requested shutdown is complete.
-    pub(crate) fn take_shut_down(&mut self) -> bool {
-        if !self.closings.is_empty() || !self.sessions.is_empty() {
-            return false;
-        }
-        let Some(shut_down) = self.shutting_down.take() else { return false };
-        if let Some(reply) = shut_down.reply {
-            // The caller may have stopped waiting.
-            let _ = reply.send(Ok(()));
-        }
-        true
-    }
-
-    fn time_out_shut_down(&mut self, now: Moment) {
-        if let Some(shut_down) = &mut self.shutting_down
-            && shut_down.deadline <= now
-        {
-            if let Some(reply) = shut_down.reply.take() {
-                let _ = reply.send(Err(Error::Unavailable(self.problem.clone())));
+        let held = item.token;
+        match state.kind {
+            Some(state::Kind::Held(v1::HeldState { token, .. })) if held.is_some_and(|held| held != token) => {
+                self.lose(number, now);
             }
-            self.closings.clear();
-            self.sessions.clear();
+            Some(state::Kind::Waiting(_)) if held.is_some() => self.lose(number, now),
+            Some(state::Kind::Ended(ended)) => self.end(number, &End::Reported(ended)),
+            Some(state::Kind::Busy(busy)) => self.end(number, &End::Busy(busy)),
+            Some(state::Kind::Rejected(refusal)) => {
+                self.leave_if_rejected(&refusal);
+                self.end(number, &End::Rejected(refusal));
+            }
+            _ if item.withdrawn.is_some() => {}
+            Some(state::Kind::Open(open)) => self.opened(number, &open, epoch, now),
+            Some(state::Kind::Waiting(waiting)) => {
+                self.events.push_back(Event::Waiting { claim: number, holder: waiting.holder });
+            }
+            Some(state::Kind::Held(held)) => {
+                let v1::HeldState { token, transfer } = held;
+                item.token = Some(token);
+                self.events.push_back(Event::Held { claim: number, token, transfer });
+            }
+            Some(state::Kind::Joined(joined)) => {
+                self.events.push_back(Event::Joined { membership: number, member: joined.member });
+            }
+            None => {}
         }
     }
 
-    fn detach_all(&mut self) {
-        if let Some(stream) = self.stream.take() {
-            self.last_command = stream.last_command;
+    /// Reports the end of a hold that the database has lost.
+    fn lose(&mut self, number: u64, now: Moment) {
+        let Some(item) = self.items.get_mut(&number) else { return };
+        if !std::mem::replace(&mut item.is_reported, true) {
+            self.events.push_back(Event::Ended { number, end: End::HistoryLost });
         }
-        self.sessions.values_mut().for_each(Live::detach);
-        self.openings.values_mut().for_each(|opening| opening.command = None);
-        self.closings.values_mut().for_each(|closing| closing.command = None);
-        self.watches.values_mut().for_each(Watched::detach);
+        self.withdraw(number, now);
     }
 
-    /// Sends a command if there is a stream. Returns its id.
-    fn send(&mut self, kind: Kind, what: What, now: Moment) -> Option<u64> {
-        self.send_traced(kind, what, &Trace::default(), now)
-    }
-
-    /// The same as a part of a trace.
-    fn send_traced(&mut self, kind: Kind, what: What, trace: &Trace, now: Moment) -> Option<u64> {
-        Some(self.stream.as_mut()?.send(kind, what, trace, now))
-    }
-
-    /// Cancels a command that is in progress.
-    fn cancel(&mut self, command_id: u64) {
-        if let Some(stream) = self.stream.as_mut() {
-            stream.cancel(command_id);
+    /// Ends what has this number, with everything in it.
+    fn end(&mut self, number: u64, end: &End) {
+        let Some(item) = self.items.remove(&number) else { return };
+        for part in item.session.into_iter().flat_map(|session| session.parts) {
+            self.end(part, end);
         }
-    }
-
-    fn check_silence(&mut self, command: u64) {
-        if self.is_unanswered(command) {
-            tracing::warn!("the server does not answer");
-            self.judge(Verdict::Broken);
+        if let Some(session) = self.session_mut(item.session_number) {
+            session.parts.remove(&number);
+        }
+        if !item.is_reported {
+            let may_be_lost = item.token.is_some_and(|token| token < self.lost_revision);
+            let is_unexplained = matches!(end, End::Reported(ended) if ended.reason == 0);
+            let end = if may_be_lost && is_unexplained { End::HistoryLost } else { end.clone() };
+            self.events.push_back(Event::Ended { number, end });
         }
     }
-
-    fn check_slow(&mut self, command: u64) {
-        if self.is_unanswered(command) {
-            self.leave_if_idle();
-        }
-    }
-
-    fn is_unanswered(&self, command: u64) -> bool {
-        self.stream.as_ref().is_some_and(|stream| stream.sent.contains_key(&command))
-    }
-
-    /// A broken stream stays broken.
-    fn judge(&mut self, verdict: Verdict) {
-        if self.verdict != Some(Verdict::Broken) {
-            self.verdict = Some(verdict);
-        }
-    }
-
-    /// Whether a refusal is temporary. If it is this server's alone, the client connects to another one.
-    fn is_for_now(&mut self, refusal: &Refusal) -> bool {
-        use crate::error::Reason;
-        if matches!(refusal.reason, Reason::LeaseLost | Reason::Draining) {
-            self.judge(Verdict::Leave);
-        }
-        refusal.is_transient()
-    }
-
-    /// The error of a request whose deadline has passed.
-    fn timeout_error(&self, refusal: Option<Refusal>) -> Error {
-        refusal.map_or_else(
-            || {
-                let problem = if self.stream.is_some() { "the server did not answer" } else { &self.problem };
-                Error::Unavailable(problem.to_owned())
-            },
-            Error::from,
-        )
-    }
-}
-
-fn backoff() -> Backoff {
-    Backoff::new(FIRST_PAUSE, LONGEST_PAUSE)
 }

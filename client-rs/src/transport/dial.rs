@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use tenure_proto::v1::client_service_client::ClientServiceClient;
-use tenure_proto::v1::{StreamRequest, StreamResponse};
+use tenure_proto::v1::{ConnectRequest, ConnectResponse};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use tokio_stream::wrappers::ReceiverStream;
@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 const STAGGER_DIVISOR: u32 = 4;
 /// The shortest time until the next endpoint is tried in parallel.
 const SHORTEST_STAGGER: Duration = Duration::from_millis(10);
-/// How many messages may be queued for the transport. Few, because their commands can no longer be merged into larger
+/// How many messages may be queued for the transport. Few, because their changes can no longer be merged into larger
 /// messages.
 const MESSAGES_IN_QUEUE: usize = 2;
 
@@ -32,9 +32,9 @@ pub(crate) struct Dialled {
     /// The connection, for plain calls.
     pub(crate) wire: Wire,
     /// The messages to the server.
-    pub(crate) requests: mpsc::Sender<StreamRequest>,
+    pub(crate) requests: mpsc::Sender<ConnectRequest>,
     /// The messages from the server.
-    pub(crate) responses: Streaming<StreamResponse>,
+    pub(crate) responses: Streaming<ConnectResponse>,
 }
 
 /// Tries these servers once, in this order: the next one when one fails or takes long. Returns the first that opens a
@@ -76,7 +76,7 @@ async fn open(connector: &dyn Connector, server: &Uri, index: usize, limit: Dura
         // A frozen server still accepts connections; only its answer proves that it runs.
         let responses = ClientServiceClient::new(wire.clone())
             .max_decoding_message_size(LARGEST_ANSWER)
-            .stream(ReceiverStream::new(outgoing))
+            .connect(ReceiverStream::new(outgoing))
             .await
             .map_err(Error::from)?
             .into_inner();

@@ -1,4 +1,4 @@
-//! The connection's task: owns the stream, passes messages between it and the engine, and connects to the next server
+//! The connection's task: owns the stream, passes messages between it and the protocol, and connects to the next server
 //! when it fails.
 
 use std::pin::Pin;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use rand::RngExt;
-use tenure_proto::v1::{StreamRequest, StreamResponse};
+use tenure_proto::v1;
 use tokio::sync::{mpsc, watch};
 use tokio::task::yield_now;
 use tokio::time::sleep;
@@ -18,46 +18,44 @@ use super::connector::Connector;
 use super::dial::{Dialled, dial};
 use crate::backoff::Backoff;
 use crate::clock::{self, Moment};
-use crate::connection::{Connection, Inbox, Wire};
-use crate::error::{Error, Result};
+use crate::connection::{Connection, Shared, Wire};
+use crate::error::{Error, Reason, Result};
 use crate::options::ClientOptions;
-use crate::protocol::{Engine, Verdict};
 
 /// Pauses between failed rounds of connection attempts: from this ...
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// ... to this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// After a connection that was shorter than this, there is a pause before the next one.
+/// After a stream that was shorter than this, or was not confirmed at all, there is a pause before the next one.
 const SHORT_LIVED: Duration = Duration::from_millis(500);
-/// How long an old stream is kept while the sessions are attached to the new one.
-const OVERLAP: Duration = Duration::from_secs(5);
-/// The most commands in one message: the contract's bound.
-const COMMANDS_PER_MESSAGE: usize = 1000;
 /// After this number of messages from the server, other events have their turn.
 const MESSAGES_PER_TURN: usize = 64;
-/// The number of requests processed at once, apart from those that arrive meanwhile.
-const REQUESTS_PER_TURN: usize = 256;
 /// The runtime's timers stop during suspend, so the clock is read at least this often.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-/// How long closing the sessions may take after the last handle to the client is dropped.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-/// The next endpoint is tried at the latest after this part of the shortest time for which a renewal is valid.
+/// The next endpoint is tried at the latest after this part of the shortest time for which a session is valid.
 const STAGGER_DIVISOR: u32 = 12;
 
 type Dialling = Pin<Box<dyn Future<Output = Result<Dialled>> + Send>>;
 
-struct Task {
+/// An open stream.
+struct Stream {
+    epoch: u64,
+    requests: mpsc::Sender<v1::ConnectRequest>,
+    responses: Streaming<v1::ConnectResponse>,
+}
+
+struct Driver {
     connector: Arc<dyn Connector>,
     servers: Arc<[Uri]>,
     connect_timeout: Duration,
-    engine: Engine,
-    requests: Option<mpsc::Sender<StreamRequest>>,
-    responses: Option<Streaming<StreamResponse>>,
-    /// The old stream, until all sessions are attached to the new one or this moment has passed.
-    parked: Option<(mpsc::Sender<StreamRequest>, Streaming<StreamResponse>, Moment)>,
+    shared: Arc<Shared>,
+    stream: Option<Stream>,
+    /// The stream before, until the server of the current one has taken over.
+    parked: Option<Stream>,
     dialling: Option<Dialling>,
     next_endpoint: usize,
-    connected_at: Option<Moment>,
+    /// When the server of the current stream confirmed its Hello.
+    welcomed_at: Option<Moment>,
     backoff: Backoff,
     wire: watch::Sender<Result<Wire>>,
 }
@@ -67,98 +65,104 @@ pub(crate) fn start(options: ClientOptions, connector: Arc<dyn Connector>) -> Re
     let servers = options.urls()?;
     let runtime = tokio::runtime::Handle::try_current()
         .map_err(|_| Error::invalid("runtime", "a client is made inside a Tokio runtime"))?;
-    let (connection, inbox) = Connection::new(options.namespace.clone(), options.call_timeout);
-    runtime.spawn(run(connector, servers, options, inbox));
-    Ok(connection)
-}
-
-/// Runs until the client is shut down or the last handle to it is dropped.
-async fn run(connector: Arc<dyn Connector>, servers: Vec<Uri>, options: ClientOptions, inbox: Inbox) {
-    let Inbox { mut requests, mut notes, wire } = inbox;
-    let mut task = Task {
+    let (connection, shared, wire) =
+        Connection::new(options.namespace, new_client_id(), options.call_timeout, runtime.clone());
+    let driver = Driver {
         next_endpoint: rand::rng().random_range(0..servers.len().max(1)),
         connector,
         servers: servers.into(),
         connect_timeout: options.connect_timeout,
-        engine: Engine::new(options.namespace, uuid::Uuid::now_v7().to_string()),
-        requests: None,
-        responses: None,
+        shared,
+        stream: None,
         parked: None,
         dialling: None,
-        connected_at: None,
+        welcomed_at: None,
         backoff: Backoff::new(FIRST_PAUSE, LONGEST_PAUSE),
         wire,
     };
-    task.start_dialling();
-    let mut has_handles = true;
-    let mut asked = Vec::new();
-    loop {
-        // Received messages come first: an answer that has arrived is not overdue.
-        task.receive_arrived();
-        let now = clock::now();
-        task.engine.due(now);
-        task.follow_verdict();
-        task.unpark(now);
-        if task.engine.take_shut_down() {
-            break;
-        }
-        let nap = task.nap(now);
-        let accepts_requests = has_handles && task.engine.has_space();
-        tokio::select! {
-            count = requests.recv_many(&mut asked, REQUESTS_PER_TURN), if accepts_requests => match count {
-                1.. => {
-                    // Callers that were answered by one message send their next requests at the same time. After a
-                    // yield these are sent in one message, too.
-                    yield_now().await;
-                    requests.recv_many(&mut asked, REQUESTS_PER_TURN).now_or_never();
-                    let now = clock::now();
-                    for request in asked.drain(..) {
-                        task.engine.request(request, now);
-                    }
-                }
-                0 => {
-                    has_handles = false;
-                    let now = clock::now();
-                    while let Ok(note) = notes.try_recv() {
-                        task.engine.note(note, now);
-                    }
-                    task.engine.shut_down(now.after(CLOSE_TIMEOUT), None, now);
-                }
-            },
-            Some(note) = notes.recv() => {
-                let now = clock::now();
-                task.engine.note(note, now);
-                while let Ok(note) = notes.try_recv() {
-                    task.engine.note(note, now);
-                }
-            }
-            response = next_response(&mut task.responses) => task.received(response),
-            permit = reserve(&task.requests), if task.engine.has_outgoing() => match permit {
-                Some(permit) => {
-                    permit.send(StreamRequest { commands: task.engine.take_outgoing(COMMANDS_PER_MESSAGE) });
-                }
-                None => task.disconnect("the connection broke".to_owned()),
-            },
-            dialled = finish(&mut task.dialling) => task.dialled(dialled),
-            () = sleep(nap) => {}
-        }
-    }
+    runtime.spawn(driver.run());
+    Ok(connection)
 }
 
-impl Task {
+fn new_client_id() -> String {
+    uuid::Uuid::now_v7().to_string()
+}
+
+impl Driver {
+    /// Runs until the client is closed.
+    async fn run(mut self) {
+        self.dial_after(None);
+        loop {
+            // Received messages come first: an acknowledgement that has arrived is not overdue.
+            self.receive_arrived();
+            let now = clock::now();
+            let due = self.shared.table().due(now);
+            if due.is_closed {
+                return;
+            }
+            if due.is_welcomed {
+                (self.parked, self.welcomed_at) = (None, Some(now));
+            }
+            if due.leave {
+                self.start_dialling();
+            }
+            let nap = due.next.map_or(LONGEST_SLEEP, |next| next.since(now)).min(LONGEST_SLEEP);
+            let requests = self.stream.as_ref().filter(|_| due.has_outgoing).map(|stream| stream.requests.clone());
+            tokio::select! {
+                // Callers that were notified by one message make their next changes at the same time. After a yield
+                // these are sent in one message, too.
+                () = self.shared.changed() => yield_now().await,
+                response = next_response(&mut self.stream) => self.received(response),
+                response = next_response(&mut self.parked) => self.received_late(response),
+                permit = reserve(requests) => match permit {
+                    Some(permit) => {
+                        if let Some(request) = self.shared.table().protocol.poll_transmit() {
+                            permit.send(request);
+                        }
+                    }
+                    None => self.disconnect("the connection broke".to_owned()),
+                },
+                dialled = finish(&mut self.dialling) => self.dialled(dialled),
+                () = sleep(nap) => {}
+            }
+        }
+    }
+
     fn receive_arrived(&mut self) {
         for _ in 0..MESSAGES_PER_TURN {
-            let Some(response) = next_response(&mut self.responses).now_or_never() else { return };
+            let Some(response) = next_response(&mut self.stream).now_or_never() else { return };
             self.received(response);
         }
     }
 
-    fn received(&mut self, response: Result<Option<StreamResponse>, Status>) {
+    fn received(&mut self, response: Result<Option<v1::ConnectResponse>, Status>) {
         match response {
-            Ok(Some(response)) => self.engine.received(response, clock::now()),
+            Ok(Some(response)) => self.pass_on(self.stream.as_ref().map(|stream| stream.epoch), response),
             Ok(None) => self.disconnect("the server ended the stream".to_owned()),
-            Err(status) => self.disconnect(status.message().to_owned()),
+            Err(status) => {
+                let problem = status.message().to_owned();
+                if Error::from(status).reason() == Some(&Reason::ClientSuperseded)
+                    && let Some(stream) = &self.stream
+                {
+                    self.shared.table().protocol.handle_superseded(stream.epoch, new_client_id());
+                }
+                self.disconnect(problem);
+            }
         }
+    }
+
+    /// The stream before may still acknowledge keep-alives.
+    fn received_late(&mut self, response: Result<Option<v1::ConnectResponse>, Status>) {
+        match response {
+            Ok(Some(response)) => self.pass_on(self.parked.as_ref().map(|stream| stream.epoch), response),
+            Ok(None) | Err(_) => self.parked = None,
+        }
+    }
+
+    fn pass_on(&self, epoch: Option<u64>, response: v1::ConnectResponse) {
+        let (mut table, now) = (self.shared.table(), clock::now());
+        table.protocol.handle_response(epoch.unwrap_or_default(), response, now);
+        table.dispatch(now);
     }
 
     fn start_dialling(&mut self) {
@@ -166,21 +170,19 @@ impl Task {
             return;
         }
         let now = clock::now();
-        let pause = match self.connected_at {
-            Some(at) if now.since(at) >= SHORT_LIVED => {
-                self.backoff.reset();
-                None
-            }
-            Some(_) => Some(self.backoff.next_pause()),
-            None => None,
-        };
+        let is_failing = self.welcomed_at.is_none_or(|at| now.since(at) < SHORT_LIVED);
+        if !is_failing {
+            self.backoff.reset();
+        }
+        let pause = is_failing.then(|| self.backoff.next_pause());
         self.dial_after(pause);
     }
 
     fn dial_after(&mut self, pause: Option<Duration>) {
         let (connector, servers) = (Arc::clone(&self.connector), Arc::clone(&self.servers));
         let order = self.order();
-        let stagger = self.engine.shortest_window().unwrap_or(Duration::MAX) / STAGGER_DIVISOR;
+        let shortest = self.shared.table().protocol.shortest_validity();
+        let stagger = shortest.unwrap_or(Duration::MAX) / STAGGER_DIVISOR;
         let limit = self.connect_timeout;
         let pause = pause.map(|pause| pause.min(stagger));
         self.dialling = Some(Box::pin(async move {
@@ -196,7 +198,7 @@ impl Task {
         let count = self.servers.len();
         // The endpoint of the current stream comes last; while that stream is still open, it is not tried, unless there
         // is no other.
-        let others = if self.requests.is_some() && count > 1 { count - 1 } else { count };
+        let others = if self.stream.is_some() && count > 1 { count - 1 } else { count };
         (0..others).map(|step| (self.next_endpoint + step) % count).collect()
     }
 
@@ -204,24 +206,26 @@ impl Task {
         self.dialling = None;
         let now = clock::now();
         match dialled {
-            Ok(dialled) => {
-                let uri = self.servers.get(dialled.endpoint);
-                tracing::info!(endpoint = ?uri, "connected");
-                if let (Some(requests), Some(responses)) = (self.requests.take(), self.responses.take()) {
-                    self.parked = Some((requests, responses, now.after(OVERLAP)));
-                }
-                self.next_endpoint = (dialled.endpoint + 1) % self.servers.len();
-                self.connected_at = Some(now);
-                self.requests = Some(dialled.requests);
-                self.responses = Some(dialled.responses);
-                drop(self.wire.send_replace(Ok(dialled.wire)));
-                self.engine.connected(now);
+            Ok(Dialled { endpoint, wire, requests, responses }) => {
+                tracing::info!(endpoint = ?self.servers.get(endpoint), "connected");
+                self.next_endpoint = (endpoint + 1) % self.servers.len();
+                self.welcomed_at = None;
+                let mut table = self.shared.table();
+                // First, because a Hello renews the sessions that are not paused.
+                table.check_progress(now);
+                let epoch = table.protocol.handle_connected(now);
+                table.dispatch(now);
+                drop(table);
+                self.parked = self.stream.replace(Stream { epoch, requests, responses });
+                drop(self.wire.send_replace(Ok(wire)));
             }
             Err(error) => {
                 tracing::warn!(%error, "no server can be reached");
-                if self.requests.is_none() {
+                if self.stream.is_none() {
                     drop(self.wire.send_replace(Err(error.clone())));
-                    self.engine.trouble(error, now);
+                    if let Error::Refused(refusal) = error {
+                        self.shared.table().reject_declared(&refusal, now);
+                    }
                 }
                 let pause = self.backoff.next_pause();
                 self.dial_after(Some(pause));
@@ -229,47 +233,28 @@ impl Task {
         }
     }
 
-    fn follow_verdict(&mut self) {
-        match self.engine.take_verdict() {
-            Some(Verdict::Broken) => self.disconnect("the server did not answer".to_owned()),
-            Some(Verdict::Leave) => self.start_dialling(),
-            None => {}
-        }
-    }
-
     fn disconnect(&mut self, problem: String) {
         tracing::warn!(problem, "the stream broke");
-        self.requests = None;
-        self.responses = None;
-        drop(self.wire.send_replace(Err(Error::Unavailable(problem.clone()))));
-        self.engine.disconnected(problem);
-        self.start_dialling();
-    }
-
-    fn unpark(&mut self, now: Moment) {
-        if self.parked.as_ref().is_some_and(|(.., until)| *until <= now || self.engine.is_settled()) {
-            self.parked = None;
+        if let Some(stream) = self.stream.take() {
+            self.shared.table().protocol.handle_disconnected(stream.epoch);
         }
-    }
-
-    fn nap(&self, now: Moment) -> Duration {
-        let deadlines = self.engine.next_deadline().into_iter().chain(self.parked.as_ref().map(|(.., until)| *until));
-        deadlines.min().map_or(LONGEST_SLEEP, |deadline| deadline.since(now)).min(LONGEST_SLEEP)
+        drop(self.wire.send_replace(Err(Error::Unavailable(problem))));
+        self.start_dialling();
     }
 }
 
 /// The next message, if there is a stream.
-async fn next_response(responses: &mut Option<Streaming<StreamResponse>>) -> Result<Option<StreamResponse>, Status> {
-    match responses {
-        Some(responses) => responses.message().await,
+async fn next_response(stream: &mut Option<Stream>) -> Result<Option<v1::ConnectResponse>, Status> {
+    match stream {
+        Some(stream) => stream.responses.message().await,
         None => std::future::pending().await,
     }
 }
 
-/// A permit to send a message, if there is a stream; `None` if it broke.
-async fn reserve(requests: &Option<mpsc::Sender<StreamRequest>>) -> Option<mpsc::OwnedPermit<StreamRequest>> {
+/// A permit to send a message, if there is one to send; `None` if the stream broke.
+async fn reserve(requests: Option<mpsc::Sender<v1::ConnectRequest>>) -> Option<mpsc::OwnedPermit<v1::ConnectRequest>> {
     match requests {
-        Some(requests) => requests.clone().reserve_owned().await.ok(),
+        Some(requests) => requests.reserve_owned().await.ok(),
         None => std::future::pending().await,
     }
 }

@@ -7,8 +7,8 @@ use tracing::instrument::{Instrument, Instrumented};
 
 use crate::trace;
 
-/// The stream has no span: it has no end to wait for, and its commands have spans of their own.
-const STREAM: &str = "/tenure.v1.ClientService/Stream";
+/// The stream has no span: it has no end to wait for, and what is declared has spans of its own.
+const STREAM: &str = "/tenure.v1.ClientService/Connect";
 
 /// Calls over a connection.
 #[derive(Clone, Debug)]

@@ -249,7 +249,7 @@ pub enum Command {
     /// Connects a client, and reconciles what it has with what it wants.
     Connect(Hello),
     /// Changes what a client has, in this order. Rejected if its client has connected with a later epoch since, or to
-    /// another server.
+    /// another server, and if the database has lost history since: then the client must connect again.
     Change {
         /// The client.
         client: Text,
@@ -257,6 +257,8 @@ pub enum Command {
         epoch: u64,
         /// The server that issues the command.
         home: ServerId,
+        /// The revision at which its stream was connected.
+        connected: Revision,
         /// The changes.
         changes: Vec<Change>,
     },
@@ -434,6 +436,8 @@ pub enum Outcome {
     Reconciled {
         /// The numbers of what it does not have, and why.
         absent: Vec<(u64, Absence)>,
+        /// The revision from which the namespace goes on after the last loss of history, or 0.
+        lost: Revision,
     },
     /// The command was carried out, and has no further result.
     Done,

@@ -269,7 +269,7 @@ pub fn connect(client: impl Into<Text>, epoch: u64) -> Command {
 #[must_use]
 pub fn change(client: impl Into<Text>, epoch: u64, changes: impl IntoIterator<Item = Change>) -> Command {
     let changes = changes.into_iter().collect();
-    Command::Change { client: client.into(), epoch, home: HOME, changes }
+    Command::Change { client: client.into(), epoch, home: HOME, connected: Revision(u64::MAX), changes }
 }
 
 /// Ends what a client that disconnected at this revision does not know that it has.

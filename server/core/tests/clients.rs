@@ -4,7 +4,7 @@ mod declarations;
 mod properties;
 
 use tenure_core::testing::{
-    Build, Lab, abandon_client, adopt, at, change, connect, declaration, declared_claim, end_client, evict, open,
+    Build, HOME, Lab, abandon_client, adopt, at, change, connect, declaration, declared_claim, end_client, evict, open,
 };
 use tenure_core::{
     Absence, Change, Command, Declaration, EndReason, Event, Item, Limits, Recorded, Rejection, Request, Revision,
@@ -102,6 +102,24 @@ fn change_on_another_stream_is_rejected() {
     assert_eq!(lab.reject(again()), superseded(KIM), "at another server");
     assert_eq!(lab.reject(change("max", 1, [])), superseded("max"), "of a client that has not connected");
     lab.reconcile(again().at(OTHER));
+    assert_eq!(items(&lab, KIM), []);
+}
+
+#[test]
+fn change_on_a_stream_from_before_the_loss_of_history_is_rejected() {
+    let mut lab = lab();
+    let on_stream = |connected| Command::Change {
+        client: KIM.into(),
+        epoch: 1,
+        home: HOME,
+        connected,
+        changes: vec![Change::Withdraw(1)],
+    };
+    let connected = lab.table.revision();
+    lab.lose();
+    assert_eq!(lab.reject(on_stream(connected)), superseded(KIM));
+    assert_eq!(items(&lab, KIM), [1]);
+    lab.reconcile(on_stream(lab.table.revision()));
     assert_eq!(items(&lab, KIM), []);
 }
 

@@ -48,8 +48,8 @@ pub(crate) fn claim(claim: &Claim) -> v1::Claim {
             Mode::Exclusive | Mode::Shared => 0,
         },
         transfer: claim.transfer.as_ref().map(|transfer| v1::PendingTransfer {
-            to_session_id: String::new(),
             drain: Some(duration(transfer.drain)),
+            ..v1::PendingTransfer::default()
         }),
         deadlock: Vec::new(),
         granted_at: None,

@@ -7,6 +7,7 @@ use futures::future::{BoxFuture, Either};
 use http::{Request, Response};
 use opentelemetry::trace::{FutureExt, SpanKind, Status as SpanStatus, TraceContextExt};
 use opentelemetry::{Context, KeyValue};
+use tenure_proto::v1::change;
 use tenure_proto::v1::command::Kind;
 use tonic::body::Body;
 use tonic::{Code, Status};
@@ -120,6 +121,22 @@ pub(super) fn command(kind: &Kind, traceparent: &str) -> Context {
         return Context::new();
     }
     let Some(name) = meaning(kind) else { return Context::new() };
+    let call = begin(name, &parent::named(traceparent));
+    note(&call, || [KeyValue::new("tenure.stream", true)]);
+    call
+}
+
+/// The span of a change on a declared stream. `traceparent` is the change's field. None if the change is in no trace:
+/// such changes are decided together.
+pub(super) fn change(kind: &change::Kind, traceparent: &str) -> Context {
+    if traceparent.is_empty() || !traces::are_exported() {
+        return Context::new();
+    }
+    let name = match kind {
+        change::Kind::Declare(_) => "tenure.v1.ClientService/Declare",
+        change::Kind::Withdraw(_) => "tenure.v1.ClientService/Withdraw",
+        change::Kind::Pause(_) | change::Kind::Resume(_) => return Context::new(),
+    };
     let call = begin(name, &parent::named(traceparent));
     note(&call, || [KeyValue::new("tenure.stream", true)]);
     call

@@ -123,7 +123,7 @@ fn makes_work(command: &Command) -> bool {
 #[cfg(test)]
 mod tests {
     use tenure_core::testing::{Build, HOME, claim_spec, close, label, open};
-    use tenure_core::{AskedMode, ClaimSpec};
+    use tenure_core::{AskedMode, ClaimSpec, Revision};
 
     use super::*;
 
@@ -135,7 +135,7 @@ mod tests {
     }
 
     fn change(changes: Vec<Change>) -> Command {
-        Command::Change { client: "client".into(), epoch: 1, home: HOME, changes }
+        Command::Change { client: "client".into(), epoch: 1, home: HOME, connected: Revision(0), changes }
     }
 
     #[test]

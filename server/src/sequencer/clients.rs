@@ -30,8 +30,8 @@ pub enum ItemState {
     Held {
         /// Its fencing token.
         token: Revision,
-        /// The handoff that the holder is asked for.
-        handover: Option<Box<Handover>>,
+        /// The transfer that the holder is asked for.
+        transfer: Option<Box<TransferRequest>>,
     },
     /// The session is a member.
     Joined {
@@ -47,9 +47,9 @@ pub enum ItemState {
     },
 }
 
-/// A handoff that a holder is asked for.
+/// A transfer that a holder is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Handover {
+pub struct TransferRequest {
     /// How long the holder may keep the lock.
     pub drain: Duration,
     /// The operator who asks, if one does and that is known.
@@ -63,9 +63,10 @@ impl ItemState {
 
     /// The state of a claim in the table.
     fn of_claim(claim: &Claim, table: &Table) -> Self {
-        let handover = claim.transfer.as_ref().map(|transfer| Box::new(Handover { drain: transfer.drain, by: None }));
+        let transfer = claim.transfer.as_ref();
+        let transfer = transfer.map(|pending| Box::new(TransferRequest { drain: pending.drain, by: None }));
         match claim.token() {
-            Some(token) => Self::Held { token, handover },
+            Some(token) => Self::Held { token, transfer },
             None => Self::Waiting { holder: table.blocker_of(claim).cloned().map(Box::new) },
         }
     }
@@ -244,21 +245,21 @@ impl Clients {
                 }
             }
             Event::ClaimGranted { spec, .. } => {
-                by_claim(&spec.session, spec.declared, ItemState::Held { token: at, handover: None });
+                by_claim(&spec.session, spec.declared, ItemState::Held { token: at, transfer: None });
             }
             Event::ClaimTransferred { from, from_spec, claim, spec, .. } => {
                 // Numbers of different clients may be equal.
                 if from != claim && (&from_spec.session, from_spec.declared) != (&spec.session, spec.declared) {
                     by_claim(&from_spec.session, from_spec.declared, ItemState::ended(EndReason::Transferred));
                 }
-                by_claim(&spec.session, spec.declared, ItemState::Held { token: at, handover: None });
+                by_claim(&spec.session, spec.declared, ItemState::Held { token: at, transfer: None });
             }
             Event::TransferStarted { token, spec, drain, by, .. } => {
-                let handover = Some(Box::new(Handover { drain: *drain, by: by.clone() }));
-                by_claim(&spec.session, spec.declared, ItemState::Held { token: *token, handover });
+                let transfer = Some(Box::new(TransferRequest { drain: *drain, by: by.clone() }));
+                by_claim(&spec.session, spec.declared, ItemState::Held { token: *token, transfer });
             }
             Event::TransferCancelled { token, spec, .. } => {
-                by_claim(&spec.session, spec.declared, ItemState::Held { token: *token, handover: None });
+                by_claim(&spec.session, spec.declared, ItemState::Held { token: *token, transfer: None });
             }
             Event::ClaimLingering { spec, reason, .. } => {
                 by_claim(&spec.session, spec.declared, ItemState::ended(*reason));
@@ -304,7 +305,7 @@ mod tests {
         let mailbox = Mailbox::default();
         mailbox.put(2, Revision(5), ItemState::Waiting { holder: None });
         mailbox.put(1, Revision(6), ItemState::ended(EndReason::Expired));
-        let held = ItemState::Held { token: Revision(7), handover: None };
+        let held = ItemState::Held { token: Revision(7), transfer: None };
         mailbox.put(2, Revision(7), held.clone());
         mailbox.changed().await;
         assert_eq!(mailbox.take(1), [(1, Revision(6), ItemState::ended(EndReason::Expired))]);

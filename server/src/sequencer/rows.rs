@@ -240,7 +240,7 @@ mod tests {
     }
 
     fn change(changes: Vec<Change>) -> Command {
-        Command::Change { client: "c".into(), epoch: 1, home: HOME, changes }
+        Command::Change { client: "c".into(), epoch: 1, home: HOME, connected: Revision(0), changes }
     }
 
     fn end(epoch: u64) -> Command {

@@ -5,7 +5,7 @@
 
 use opentelemetry::trace::{SpanKind, Status, TraceContextExt};
 use opentelemetry::{Array, Context, KeyValue, StringValue, Value};
-use tenure_core::{Acquire, Command, Outcome, ServerId, Text};
+use tenure_core::{Acquire, Change, Command, Outcome, ServerId, Text};
 
 use super::Reply;
 use crate::store::{Batch, StoreError};
@@ -101,8 +101,13 @@ pub(super) fn appended(append: &Context, result: &Result<(), StoreError>) {
 
 /// The subject of a command.
 fn subject(command: &Command) -> Vec<KeyValue> {
+    let declared: Vec<Text>;
     let names = match command {
         Command::Acquire(Acquire { names, .. }) | Command::CancelAcquire { names, .. } => &names[..],
+        Command::Change { changes, .. } => {
+            declared = changes.iter().flat_map(declared_names).cloned().collect();
+            &declared
+        }
         Command::Release { name, .. }
         | Command::Evict { name, .. }
         | Command::UpdateClaim { name, .. }
@@ -124,6 +129,15 @@ fn subject(command: &Command) -> Vec<KeyValue> {
         subject.push(KeyValue::new("tenure.session.owner", opening.owner.to_string()));
     }
     subject
+}
+
+/// The locks that a change claims.
+fn declared_names(change: &Change) -> impl Iterator<Item = &Text> {
+    let claims = match change {
+        Change::Declare(declaration) => &declaration.claims[..],
+        Change::Withdraw(_) => &[],
+    };
+    claims.iter().flat_map(|claim| claim.names.iter())
 }
 
 /// The client of a command of one.

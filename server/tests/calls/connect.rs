@@ -9,7 +9,7 @@ use tenure_proto::v1::connect_response::Kind as Received;
 use tenure_proto::v1::state::Kind as State;
 use tenure_proto::v1::{
     Change, Changes, ConnectRequest, ConnectResponse, Declaration, DeclaredClaim, DeclaredMembership, DeclaredSession,
-    EndReason, EvictRequest, HandoverRequest, Hello, KeepAlive, TransferRequest, Welcome, change,
+    EndReason, EvictRequest, Hello, KeepAlive, PendingTransfer, TransferRequest, Welcome, change,
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -89,7 +89,7 @@ impl Stream {
     }
 
     async fn change(&self, changes: impl IntoIterator<Item = change::Kind>) {
-        let changes = changes.into_iter().map(|kind| Change { kind: Some(kind) }).collect();
+        let changes = changes.into_iter().map(|kind| Change { kind: Some(kind), ..Change::default() }).collect();
         self.send(Sent::Changes(Changes { changes })).await;
     }
 
@@ -365,9 +365,9 @@ async fn holder_is_asked_to_hand_over_and_does_so_by_withdrawing() {
         async move { locks.transfer(request).await }
     });
     let State::Held(held) = stream.state(2).await else { panic!("not held") };
-    let handover = held.handover.expect("a request");
     assert_eq!(held.token, token);
-    assert!(matches!(&handover, HandoverRequest { operator, note, .. } if operator == "op" && note == "upgrade"));
+    let asked = held.transfer.expect("a request");
+    assert!(matches!(&asked, PendingTransfer { operator, note, .. } if operator == "op" && note == "upgrade"));
     stream.change([change::Kind::Withdraw(2)]).await;
     stream.assert_ends(2, EndReason::Transferred).await;
     assert!(stream.token(3).await > token);
@@ -417,6 +417,10 @@ async fn last_changes_of_a_client_that_sends_no_more_are_reported() {
     stream.assert_ends(2, EndReason::Closed).await;
 }
 
+fn change_of(kind: change::Kind) -> Sent {
+    Sent::Changes(Changes { changes: vec![Change { kind: Some(kind), ..Change::default() }] })
+}
+
 /// What is out of bounds so that no state could report it ends the stream.
 #[tokio::test]
 async fn malformed_messages_end_the_stream_with_the_field() {
@@ -424,9 +428,9 @@ async fn malformed_messages_end_the_stream_with_the_field() {
     let caller = cluster.caller(0).await;
     let malformed = [
         Sent::Changes(Changes::default()),
-        Sent::Changes(Changes { changes: vec![Change { kind: None }] }),
-        Sent::Changes(Changes { changes: vec![Change { kind: Some(claims(0, [claim(2, "a")])) }] }),
-        Sent::Changes(Changes { changes: vec![Change { kind: Some(claims(1, [claim(0, "a")])) }] }),
+        Sent::Changes(Changes { changes: vec![Change::default()] }),
+        change_of(claims(0, [claim(2, "a")])),
+        change_of(claims(1, [claim(0, "a")])),
         Sent::Hello(Hello::default()),
     ];
     for (epoch, kind) in (1..).zip(malformed) {

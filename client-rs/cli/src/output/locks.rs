@@ -310,6 +310,7 @@ mod tests {
         let transfer = Some(PendingTransfer {
             to_session_id: "worker-8".into(),
             drain: Some(prost_types::Duration { seconds: 9, nanos: 0 }),
+            ..Default::default()
         });
         let cycle = ["worker-8", "worker-7"].map(str::to_owned).to_vec();
         let lock_ = Lock {

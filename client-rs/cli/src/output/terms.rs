@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn handoff_shows_its_target_if_known() {
         let asked = |to: &str| {
-            let transfer = Some(PendingTransfer { to_session_id: to.into(), drain: seconds(10) });
+            let transfer = Some(PendingTransfer { to_session_id: to.into(), drain: seconds(10), ..Default::default() });
             handoff(&Claim { transfer, ..Claim::default() })
         };
         assert_eq!(asked("s2").unwrap(), "asked to hand over to session s2 within 10s");

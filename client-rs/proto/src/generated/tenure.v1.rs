@@ -114,6 +114,13 @@ pub struct PendingTransfer {
     /// How long the holder may continue, counted by its home from when it was asked. Then the transfer is cancelled.
     #[prost(message, optional, tag = "2")]
     pub drain: ::core::option::Option<::prost_types::Duration>,
+    /// The operator who requested it. Reported to the holder only, in the state of its claim. Empty: a waiter of higher
+    /// priority preempts the holder, by the lock's settings; or the holder has connected since.
+    #[prost(string, tag = "3")]
+    pub operator: ::prost::alloc::string::String,
+    /// The operator's note, if the operator is reported.
+    #[prost(string, tag = "4")]
+    pub note: ::prost::alloc::string::String,
 }
 /// Requests a session.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -4683,6 +4690,11 @@ pub struct Changes {
 /// One change.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Change {
+    /// The trace that a declaration or a withdrawal is part of, as in the header of this name of a plain call (W3C Trace
+    /// Context): 55 bytes, as in "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01". Any other value is ignored.
+    /// Default: "", no trace.
+    #[prost(string, tag = "5")]
+    pub traceparent: ::prost::alloc::string::String,
     /// The change. Required.
     #[prost(oneof = "change::Kind", tags = "1, 2, 3, 4")]
     pub kind: ::core::option::Option<change::Kind>,
@@ -4841,6 +4853,10 @@ pub struct Welcome {
     /// The namespace's revision at which everything in the Hello was reconciled.
     #[prost(uint64, tag = "2")]
     pub revision: u64,
+    /// The revision from which the namespace goes on after its database has lost history the last time; 0 if it never has.
+    /// Others may have held the locks of a claim with a lesser token that is not reported as held with it.
+    #[prost(uint64, tag = "3")]
+    pub lost_revision: u64,
 }
 /// The client was renewed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -4930,22 +4946,9 @@ pub struct HeldState {
     /// The fencing token, to be sent with every write that the locks protect.
     #[prost(uint64, tag = "1")]
     pub token: u64,
-    /// Set if the holder is asked to hand over, which it does by withdrawing the claim.
+    /// Set if the holder is asked to stop its work and to hand over, which it does by withdrawing the claim.
     #[prost(message, optional, tag = "2")]
-    pub handover: ::core::option::Option<HandoverRequest>,
-}
-/// A request to stop the work and to hand over.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct HandoverRequest {
-    /// How long the holder may continue, from now. Then the request is cancelled, and it keeps the locks.
-    #[prost(message, optional, tag = "1")]
-    pub drain: ::core::option::Option<::prost_types::Duration>,
-    /// The operator who requests it. Empty: a waiter of higher priority preempts the holder, by the lock's settings.
-    #[prost(string, tag = "2")]
-    pub operator: ::prost::alloc::string::String,
-    /// The operator's note.
-    #[prost(string, tag = "3")]
-    pub note: ::prost::alloc::string::String,
+    pub transfer: ::core::option::Option<PendingTransfer>,
 }
 /// A session is a member of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

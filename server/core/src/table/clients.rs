@@ -62,7 +62,7 @@ impl Table {
         for declaration in declared {
             self.declare(&declarer, declaration, decided, &mut absent);
         }
-        Ok(Outcome::Reconciled { absent })
+        Ok(Outcome::Reconciled { absent, lost: self.lost })
     }
 
     pub(super) fn change_client(
@@ -83,7 +83,7 @@ impl Table {
                 Change::Withdraw(number) => self.withdraw(id, number, decided),
             }
         }
-        Ok(Outcome::Reconciled { absent })
+        Ok(Outcome::Reconciled { absent, lost: self.lost })
     }
 
     /// Ends what a disconnected client does not know that it has.

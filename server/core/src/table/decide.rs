@@ -87,7 +87,10 @@ impl Table {
             Command::EndTransfer { claim, started, home } => self.end_transfer(claim, started, home, decided),
             Command::ConfigureLock { name, settings, by } => self.configure_lock(name, settings, by, decided),
             Command::Connect(hello) => return self.connect(hello, actor, decided),
-            Command::Change { client, epoch, home, changes } => {
+            Command::Change { client, epoch, home, connected, changes } => {
+                if connected < self.lost {
+                    return Err(Rejection::ClientSuperseded(client));
+                }
                 return self.change_client(&client, (epoch, home), changes, actor, decided);
             }
             Command::AbandonClient { client, epoch, home, since } => {

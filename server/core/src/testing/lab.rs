@@ -85,7 +85,7 @@ impl Lab {
     /// Executes a command of a client that must be accepted, and returns what the client does not have then.
     pub fn reconcile(&mut self, request: impl Into<Request>) -> Vec<(u64, Absence)> {
         match self.accept(request) {
-            Outcome::Reconciled { absent } => absent,
+            Outcome::Reconciled { absent, .. } => absent,
             other => panic!("not reconciled: {other:?}"),
         }
     }

@@ -223,7 +223,7 @@ impl World {
         assert!(exist.is_disjoint(&self.ended), "{exist:?} of {:?}", self.ended);
         self.exist = exist;
         match outcome {
-            Ok(Outcome::Reconciled { absent }) => Some(absent),
+            Ok(Outcome::Reconciled { absent, .. }) => Some(absent),
             _ => None,
         }
     }
@@ -277,7 +277,7 @@ fn state_of(table: &Table) -> State {
 
 fn reconcile(table: &mut Table, command: Command) -> Vec<(u64, Absence)> {
     match table.decide(command, &mut Vec::new()) {
-        Ok(Outcome::Reconciled { absent }) => absent,
+        Ok(Outcome::Reconciled { absent, .. }) => absent,
         other => panic!("not reconciled: {other:?}"),
     }
 }

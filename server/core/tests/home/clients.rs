@@ -20,7 +20,7 @@ fn hello(epoch: u64, known: &[u64]) -> Command {
 }
 
 fn change(epoch: u64, change: Change) -> Command {
-    Command::Change { client: client(), epoch, home: HOME, changes: vec![change] }
+    Command::Change { client: client(), epoch, home: HOME, connected: Revision(0), changes: vec![change] }
 }
 
 /// Opens a session with this TTL and disconnect grace.
@@ -243,7 +243,7 @@ fn adopted_client_has_a_fresh_ttl_and_the_reattach_time() {
     }
     lab.accept(elsewhere);
     let Command::Change { changes, .. } = open(1, "short", at(10), Some(at(1))) else { unreachable!() };
-    lab.accept(Command::Change { client: client(), epoch: 1, home: dead, changes });
+    lab.accept(Command::Change { client: client(), epoch: 1, home: dead, connected: Revision(0), changes });
     assert!(!lab.home.has_session("short"));
     lab.at(20).accept(adopt(dead, HOME));
     assert!(lab.at(29).end().is_empty(), "it has not disconnected");

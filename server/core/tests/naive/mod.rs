@@ -290,7 +290,7 @@ impl Naive {
             }
             Command::Group(_) => panic!("groups have a model of their own"),
             Command::Connect(hello) => self.connect(hello, actor.as_ref()),
-            Command::Change { client, epoch, home, changes } => {
+            Command::Change { client, epoch, home, changes, .. } => {
                 self.change(client, (*epoch, home.0), changes, actor.as_ref())
             }
             Command::AbandonClient { client, epoch, home, since } => {

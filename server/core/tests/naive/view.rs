@@ -114,7 +114,7 @@ pub fn kind_of(outcome: &Result<Outcome, Rejection>) -> Kind {
         Ok(Outcome::Transferring { .. }) => Kind::Transferring,
         Ok(Outcome::Transferred { .. }) => Kind::Transferred,
         Ok(Outcome::Updated(_)) => Kind::Updated,
-        Ok(Outcome::Reconciled { absent }) => {
+        Ok(Outcome::Reconciled { absent, .. }) => {
             let mut lacks: Vec<(u64, Lack)> = absent.iter().map(|(number, why)| (*number, Lack::of(why))).collect();
             lacks.sort();
             Kind::Reconciled(lacks)

@@ -4,7 +4,7 @@
 use tenure_core::{Change, Declaration, DeclaredClaim, DeclaredMembership, DeclaredSession, Opening, Text};
 use tenure_proto::v1;
 use tenure_proto::v1::state::Kind as State;
-use tonic::Status;
+use tonic::{Code, Status};
 
 use super::{Api, TtlBounds, validate};
 use crate::grpc::authorize::{Principal, StreamCaller};
@@ -83,8 +83,10 @@ pub(super) struct Admission {
     /// The principal of the last admitted item.
     pub(super) principal: Option<Principal>,
     pub(super) changes: Vec<Change>,
-    /// The states of what was not admitted.
+    /// The states of what was not admitted ...
     pub(super) rejected: Vec<v1::State>,
+    /// ... and the status of the last one.
+    pub(super) code: Code,
 }
 
 impl Admission {
@@ -95,6 +97,7 @@ impl Admission {
             principal: None,
             changes: Vec::new(),
             rejected: Vec::new(),
+            code: Code::Ok,
         }
     }
 
@@ -148,6 +151,7 @@ impl Admission {
     }
 
     fn reject(&mut self, number: u64, status: &Status) {
+        self.code = status.code();
         let refusal = Box::new(status::refusal(status));
         self.rejected.push(v1::State { number, kind: Some(State::Rejected(refusal)) });
     }

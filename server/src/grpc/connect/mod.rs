@@ -14,6 +14,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::channel::mpsc::{UnboundedReceiver, unbounded};
 use opentelemetry::Context;
+use opentelemetry::trace::TraceContextExt;
 use tenure_core::{Absence, Change, Command, Hello, Names, Outcome, Rejection, Revision, ServerId, Text};
 use tenure_proto::v1;
 use tenure_proto::v1::connect_request::Kind as Request;
@@ -21,18 +22,19 @@ use tenure_proto::v1::connect_response::Kind as Response;
 use tenure_proto::v1::state::Kind as State;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
-use tonic::Status;
+use tonic::{Code, Status};
 
 use self::admit::{Admission, Introduction};
 use super::authorize::StreamCaller;
 use super::framing::{COMMANDS as CHANGES, Requests};
 use super::status::{self, invalid, not_now, rejected};
 use super::stream::{Ending, Outbox, first_ending};
-use super::{Api, CALL, TtlBounds, convert, in_time, validate};
+use super::{Api, CALL, TtlBounds, convert, in_time, spans, validate};
 use crate::auth::Caller;
 use crate::node::Node;
 use crate::sequencer::{
-    Closed, ItemState, Mailbox, Namespace, StreamEnd, StreamReplies, StreamReplySender, Tag, states_after, waits_after,
+    Closed, ItemState, Mailbox, Namespace, Reply, StreamEnd, StreamReplies, StreamReplySender, Tag, states_after,
+    waits_after,
 };
 
 /// The maximum number of commands of one stream that are in progress. Beyond it, what is declared is rejected.
@@ -121,6 +123,7 @@ impl Connection {
             namespace,
             id: id.clone(),
             epoch,
+            connected: Revision(0),
             server,
             mailbox,
             stream_caller: self.stream_caller,
@@ -150,6 +153,8 @@ struct Client {
     namespace: Namespace,
     id: Text,
     epoch: u64,
+    /// The revision at which everything in the Hello was reconciled.
+    connected: Revision,
     server: ServerId,
     mailbox: Mailbox,
     stream_caller: StreamCaller,
@@ -180,10 +185,15 @@ enum Recheck {
     Failed,
 }
 
+/// Commands to submit, each with its span.
+type Commands = Vec<(Tag, tenure_core::Request, Context)>;
+
 /// A command in progress.
 struct InProgress {
     tag: Tag,
     since: Instant,
+    /// The traced change that it is made for.
+    call: Context,
     /// The numbers that it declares.
     declared: Vec<u64>,
     /// The numbers that it withdraws.
@@ -199,8 +209,12 @@ impl Client {
         paused: Vec<u64>,
     ) -> Result<(), Status> {
         let decided = in_time(self.namespace.decide(connect)).await?;
-        let Outcome::Reconciled { absent } = decided.outcome else { return Err(rejected(Rejection::OutcomeUnknown)) };
-        self.send(Response::Welcome(v1::Welcome { server: self.server.0, revision: decided.revision.0 }));
+        let Outcome::Reconciled { absent, lost } = decided.outcome else {
+            return Err(rejected(Rejection::OutcomeUnknown));
+        };
+        self.connected = decided.revision;
+        let (server, revision, lost_revision) = (self.server.0, self.connected.0, lost.0);
+        self.send(Response::Welcome(v1::Welcome { server, revision, lost_revision }));
         self.report(refused);
         self.report_absent(absent);
         for number in paused {
@@ -296,8 +310,14 @@ impl Client {
         let is_busy = self.in_progress.len() >= IN_PROGRESS;
         let limit = "commands in progress on one stream";
         let mut admission = Admission::new(&self.api, self.namespace.name());
+        let mut commands = Vec::new();
         for (at, change) in changes.changes.into_iter().enumerate() {
             let field = |name: &str| format!("changes.changes[{at}].{name}");
+            let call = change.kind.as_ref().map(|kind| spans::change(kind, &change.traceparent)).unwrap_or_default();
+            let is_traced = call.has_active_span();
+            if is_traced {
+                self.add(&mut commands, &mut admission, Context::new());
+            }
             match change.kind {
                 Some(v1::change::Kind::Declare(declaration)) if is_busy => {
                     let reached = Rejection::LimitReached { limit, bound: IN_PROGRESS };
@@ -327,10 +347,13 @@ impl Client {
                 }
                 None => return Err(self.misused(&field("kind"), "one of the kinds that this server supports")),
             }
+            if is_traced {
+                self.add(&mut commands, &mut admission, call);
+            }
         }
-        self.submit(&mut admission).await?;
-        let refused = std::mem::take(&mut admission.rejected);
-        self.report(refused);
+        self.add(&mut commands, &mut admission, Context::new());
+        self.submit(commands).await?;
+        self.report(admission.rejected);
         let remembered = self.withdrawals.len() + self.pausing.len();
         if remembered > REMEMBERED {
             let limit = "numbers to be withdrawn or paused on one stream";
@@ -339,26 +362,44 @@ impl Client {
         Ok(())
     }
 
-    /// Submits the changes that were admitted so far.
-    async fn submit(&mut self, admission: &mut Admission) -> Result<(), Status> {
+    /// Adds a command with the changes that were admitted since the last one, which are part of this call.
+    fn add(&mut self, commands: &mut Commands, admission: &mut Admission, call: Context) {
         let changes = std::mem::take(&mut admission.changes);
-        match &admission.principal {
-            Some(principal) if !changes.is_empty() => {
-                let principal = principal.clone();
-                self.decide(changes, |command| principal.request(command)).await
-            }
-            _ => self.decide(changes, Into::into).await,
+        if changes.is_empty() {
+            spans::answered(&call, admission.code);
+            return;
         }
+        let command = match admission.principal.clone() {
+            Some(principal) => self.command(changes, call, |command| principal.request(command)),
+            None => self.command(changes, call, Into::into),
+        };
+        commands.push(command);
     }
 
-    async fn decide(
-        &mut self,
-        changes: Vec<Change>,
-        request: impl FnOnce(Command) -> tenure_core::Request,
-    ) -> Result<(), Status> {
+    /// Makes changes on behalf of the server.
+    async fn decide(&mut self, changes: Vec<Change>) -> Result<(), Status> {
         if changes.is_empty() {
             return Ok(());
         }
+        let command = self.command(changes, Context::new(), Into::into);
+        self.submit(vec![command]).await
+    }
+
+    async fn submit(&mut self, commands: Commands) -> Result<(), Status> {
+        if commands.is_empty() {
+            return Ok(());
+        }
+        let submitted = self.namespace.decide_all(commands, &self.outcomes.0).await;
+        submitted.map_err(|rejection| self.fail(rejection))
+    }
+
+    /// A command of these changes, which is in progress from now on.
+    fn command(
+        &mut self,
+        changes: Vec<Change>,
+        call: Context,
+        request: impl FnOnce(Command) -> tenure_core::Request,
+    ) -> (Tag, tenure_core::Request, Context) {
         let (mut declared, mut withdrawn) = (Vec::new(), Vec::new());
         for change in &changes {
             match change {
@@ -371,12 +412,11 @@ impl Client {
         }
         self.count += 1;
         let tag = Tag { id: self.count, count: self.count };
-        self.in_progress.push_back(InProgress { tag, since: Instant::now(), declared, withdrawn });
-        let (client, epoch, home) = (self.id.clone(), self.epoch, self.server);
-        let command = Command::Change { client, epoch, home, changes };
-        let span = self.namespace.command_span(&Context::new(), &command);
-        let submitted = self.namespace.decide_all(vec![(tag, request(command), span)], &self.outcomes.0).await;
-        submitted.map_err(|rejection| self.fail(rejection))
+        let (client, epoch, home, connected) = (self.id.clone(), self.epoch, self.server, self.connected);
+        let command = Command::Change { client, epoch, home, connected, changes };
+        let span = self.namespace.command_span(&call, &command);
+        self.in_progress.push_back(InProgress { tag, since: Instant::now(), call, declared, withdrawn });
+        (tag, request(command), span)
     }
 
     /// Reports what became of commands.
@@ -384,8 +424,9 @@ impl Client {
         for (tag, reply) in replies.replies {
             let Some(at) = self.in_progress.iter().position(|command| command.tag == tag) else { continue };
             let Some(command) = self.in_progress.remove(at) else { continue };
+            spans::answered(&command.call, code_of(&reply));
             match reply.map(|decided| decided.outcome) {
-                Ok(Outcome::Reconciled { absent }) => self.report_absent(absent),
+                Ok(Outcome::Reconciled { absent, .. }) => self.report_absent(absent),
                 Ok(_) => {}
                 Err(Rejection::ClientSuperseded(_)) => return Err(self.closed()),
                 Err(rejection @ (Rejection::LeaseLost | Rejection::Draining)) => {
@@ -424,7 +465,7 @@ impl Client {
             return Ok(());
         }
         let changes = std::mem::take(&mut self.withdrawals).into_iter().map(Change::Withdraw).collect();
-        self.decide(changes, Into::into).await
+        self.decide(changes).await
     }
 
     /// Delivers what the mailbox has.
@@ -495,7 +536,7 @@ impl Client {
                 forbidden.push(v1::State { number, kind: Some(State::Rejected(refusal)) });
             }
         }
-        self.decide(forbidden.iter().map(|state| Change::Withdraw(state.number)).collect(), Into::into).await?;
+        self.decide(forbidden.iter().map(|state| Change::Withdraw(state.number)).collect()).await?;
         self.report(forbidden);
         self.recheck = Recheck::None;
         reached.into_iter().for_each(|reached| self.recheck_after(reached));
@@ -574,6 +615,19 @@ impl Drop for Client {
         let end = if is_leaving { StreamEnd::Closed } else { self.end };
         self.namespace.disconnect_client(&self.id, self.epoch, &self.mailbox, end);
     }
+}
+
+/// The status of a command, for its trace.
+fn code_of(reply: &Reply) -> Code {
+    let rejection = match reply.as_ref().map(|decided| &decided.outcome) {
+        Ok(Outcome::Reconciled { absent, .. }) => absent.iter().find_map(|(_, absence)| match absence {
+            Absence::Rejected(rejection) => Some(rejection),
+            Absence::Ended(_) | Absence::Busy { .. } => None,
+        }),
+        Ok(_) => None,
+        Err(rejection) => Some(rejection),
+    };
+    rejection.map_or(Code::Ok, |rejection| rejected(rejection.clone()).code())
 }
 
 /// Waits until this moment, if there is one.

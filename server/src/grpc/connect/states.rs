@@ -60,12 +60,13 @@ pub(super) fn state(number: u64, state: ItemState) -> v1::State {
         ItemState::Waiting { holder } => {
             Kind::Waiting(v1::WaitingState { holder: holder.map(|holder| Box::new(convert::claim(&holder))) })
         }
-        ItemState::Held { token, handover } => Kind::Held(v1::HeldState {
+        ItemState::Held { token, transfer } => Kind::Held(v1::HeldState {
             token: token.0,
-            handover: handover.map(|handover| v1::HandoverRequest {
-                drain: Some(convert::duration(handover.drain)),
-                operator: text(handover.by.as_ref().map(|by| &by.operator)),
-                note: text(handover.by.as_ref().map(|by| &by.note)),
+            transfer: transfer.map(|transfer| v1::PendingTransfer {
+                to_session_id: String::new(),
+                drain: Some(convert::duration(transfer.drain)),
+                operator: text(transfer.by.as_ref().map(|by| &by.operator)),
+                note: text(transfer.by.as_ref().map(|by| &by.note)),
             }),
         }),
         ItemState::Joined { member } => Kind::Joined(v1::JoinedState { member: member.0 }),

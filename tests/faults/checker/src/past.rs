@@ -86,17 +86,29 @@ impl Past {
         self.log.iter().flat_map(|batch| &batch.events)
     }
 
-    /// When holds and group leaderships ended, by token. Lost ends do not count.
+    /// When holds and group leaderships ended, by token. Lost ends do not count. A hold that is granted anew to the same
+    /// declared claim goes on under another token: nothing else can have its locks in between.
     #[must_use]
     pub fn ends(&self) -> BTreeMap<u64, Moment> {
         let mut ends = BTreeMap::new();
+        // The token that a claim had before it was granted anew, by the new one.
+        let mut before: BTreeMap<Revision, Revision> = BTreeMap::new();
         // The leader of each group, with all tokens of its current term.
         let mut leads: BTreeMap<Revision, Vec<Lead>> = BTreeMap::new();
         for (moment, recorded) in self.committed() {
             let (group, lead) = match &recorded.event {
                 _ if self.loss_of(recorded.revision.0).is_some() => continue,
+                Event::ClaimTransferred { from_token, from_spec, spec, .. }
+                    if spec.declared > 0
+                        && (&spec.session, spec.declared) == (&from_spec.session, from_spec.declared) =>
+                {
+                    before.insert(recorded.revision, *from_token);
+                    continue;
+                }
                 Event::ClaimEnded { token: Some(token), .. } | Event::ClaimTransferred { from_token: token, .. } => {
-                    ends.entry(token.0).or_insert(moment);
+                    for token in std::iter::successors(Some(token), |token| before.get(token)) {
+                        ends.entry(token.0).or_insert(moment);
+                    }
                     continue;
                 }
                 Event::HistoryLost { .. } => {

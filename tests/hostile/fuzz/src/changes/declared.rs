@@ -47,7 +47,8 @@ pub(super) fn command(draw: &mut Draw<'_>, table: &Table) -> Command {
         3 => Command::EndClient { client, epoch, home },
         _ => {
             let changes = (0..=draw.below(FEW)).map(|_| change(draw, &mut numbers)).collect();
-            Command::Change { client, epoch, home, changes }
+            let connected = if draw.below(8) == 0 { Revision(draw.number()) } else { table.revision() };
+            Command::Change { client, epoch, home, connected, changes }
         }
     }
 }

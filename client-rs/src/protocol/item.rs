@@ -20,7 +20,7 @@ pub(super) struct Item {
     pub(super) sent: Moment,
     /// Whether a server may know it.
     pub(super) was_sent: bool,
-    /// The epoch in which it was withdrawn: a later Hello does not state it.
+    /// The epoch in which it was withdrawn.
     pub(super) withdrawn: Option<u64>,
     /// Whether its end has been reported, though the server has not confirmed it.
     pub(super) is_reported: bool,
@@ -75,16 +75,17 @@ impl Item {
     }
 }
 
+impl Item {
+    /// Whether a Hello states it.
+    pub(super) fn is_stated(&self) -> bool {
+        self.withdrawn.is_none() || self.declared.is_none()
+    }
+}
+
 impl Session {
     /// Whether the keep-alive of this number renews it.
     pub(super) fn is_renewed_by(&self, number: u64) -> bool {
         number >= self.renewed_from && self.paused.is_none_or(|paused| number < paused)
-    }
-
-    /// Resumes it, from this keep-alive on.
-    pub(super) fn resume(&mut self, number: u64) {
-        self.renewed_from = number;
-        self.paused = None;
     }
 }
 
