@@ -191,16 +191,21 @@ impl Home {
         let gone: Vec<Text> = self.clients.keys().filter(is_gone).cloned().collect();
         gone.iter().for_each(|client| self.remove_client(client, table));
         for client in table.clients().filter(|client| client.home == me) {
+            let disconnected = Link::Disconnected { since: moved, abandon: (now + self.reattach).into() };
             match self.clients.get_mut(&client.id) {
                 Some(timer) if timer.epoch == client.epoch => {}
                 // Only its stream at this server can have connected it.
-                Some(timer) => (timer.epoch, timer.link) = (client.epoch, Link::Connected),
+                Some(timer) if timer.epoch < client.epoch => {
+                    (timer.epoch, timer.link) = (client.epoch, Link::Connected);
+                }
+                // The database has lost that it was connected: its stream ends.
+                Some(timer) => (timer.epoch, timer.link) = (client.epoch, disconnected),
                 None => {
-                    let link = Link::Disconnected { since: moved, abandon: (now + self.reattach).into() };
-                    self.clients.insert(client.id.clone(), ClientTimer::new(client.epoch, link, now));
-                    self.schedule_client(&client.id, now);
+                    let timer = ClientTimer::new(client.epoch, disconnected, now);
+                    self.clients.insert(client.id.clone(), timer);
                 }
             }
+            self.schedule_client(&client.id, now);
         }
     }
 
@@ -230,14 +235,13 @@ impl Home {
         self.schedule_client(&id, now);
     }
 
-    /// Whether the timer of its client counts the time of a session.
-    pub(super) fn is_counted_by_client(&self, session: &Text, now: Tick) -> bool {
-        let Some(timer) = self.sessions.get(session).filter(|timer| timer.runs) else { return false };
-        let client = timer.client.as_ref().and_then(|client| self.clients.get(client));
-        client.is_some_and(|client| {
-            let expiry = client.renewed.max(self.floors.all.into()) + timer.ttl().into();
-            client.link == Link::Connected && expiry > now.into()
-        })
+    /// The client whose timer counts the time of a session.
+    pub(super) fn counted_by(&self, session: &Text, now: Tick) -> Option<Text> {
+        let timer = self.sessions.get(session).filter(|timer| timer.runs)?;
+        let client = timer.client.as_ref()?;
+        let found = self.clients.get(client)?;
+        let expiry = found.renewed.max(self.floors.all.into()) + timer.ttl().into();
+        (found.link == Link::Connected && expiry > now.into()).then(|| client.clone())
     }
 
     /// Removes a session from its client, which may have nothing left.
@@ -271,7 +275,7 @@ impl Home {
     }
 
     /// Ensures that a timer expires when something is to be done for the client. An earlier one suffices.
-    fn schedule_client(&mut self, client: &Text, now: Tick) {
+    pub(super) fn schedule_client(&mut self, client: &Text, now: Tick) {
         let Some(timer) = self.clients.get_mut(client) else { return };
         let Some(deadline) = timer.deadline(self.floors.all, now.into()) else { return };
         if timer.due.is_none_or(|due| due <= now.into() || deadline < due) {

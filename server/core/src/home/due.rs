@@ -45,8 +45,9 @@ impl Home {
                 Some(Command::EndSession { session, opened: timer.opened, home: self.me, reason })
             }
             _ => {
-                if !self.is_counted_by_client(&session, now) {
-                    self.schedule(&session, now);
+                match self.counted_by(&session, now) {
+                    Some(client) => self.schedule_client(&client, now),
+                    None => self.schedule(&session, now),
                 }
                 None
             }

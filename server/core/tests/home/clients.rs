@@ -103,6 +103,34 @@ fn renewal_revives_no_session_whose_time_was_up() {
 }
 
 #[test]
+fn session_that_outlives_the_timer_of_its_client_still_expires() {
+    let mut lab = lab();
+    // The loss gives them time beyond the client's; then the server cannot take renewals for a while.
+    lab.home.observe_lease(at(40));
+    lab.lose();
+    assert!(lab.at(10).expire().is_empty() && lab.at(30).expire().is_empty());
+    lab.home.refresh(at(45));
+    assert!(lab.at(50).expire().is_empty());
+    assert_eq!(lab.at(55).expire(), ["short"]);
+    assert!(lab.at(70).expire().is_empty());
+    assert_eq!(lab.at(75).expire(), ["long"]);
+}
+
+#[test]
+fn client_whose_last_stream_is_lost_history_is_disconnected() {
+    let mut lab = lab();
+    let before = lab.replayed();
+    lab.accept(hello(2, &[1, 2]));
+    lab.table = before;
+    lab.home.rebuild(&lab.table, lab.now);
+    lab.home.client_disconnected(&client(), 2, lab.table.revision(), false, lab.now);
+    assert_eq!(lab.at(10).expire(), ["short"]);
+    assert_eq!(lab.at(30).expire(), ["long"]);
+    lab.run_due();
+    assert!(lab.table.client(CLIENT).is_none(), "it has nothing left, and is ended");
+}
+
+#[test]
 fn renewal_with_another_epoch_is_rejected() {
     let mut lab = lab();
     lab.accept(hello(2, &[1, 2]));
