@@ -138,7 +138,9 @@ impl Guard {
             tenure.lock.names = trace::joined(self.names()),
             tenure.fencing_token = self.token()
         );
-        self.handle.release().instrument(span).await
+        let Self { handle, session, .. } = self;
+        drop(session);
+        handle.release().instrument(span).await
     }
 }
 

@@ -74,7 +74,10 @@ impl PartHandle {
 
 impl Drop for PartHandle {
     fn drop(&mut self) {
-        self.session.connection.change(|table, now| table.withdraw(self.number, now));
+        // If nothing else is in the session, it ends with it: that is one change.
+        if Arc::strong_count(&self.session) > 1 {
+            self.session.connection.change(|table, now| table.withdraw(self.number, now));
+        }
     }
 }
 
@@ -82,9 +85,10 @@ impl Drop for PartHandle {
 #[derive(Debug)]
 pub(crate) struct HoldHandle {
     pub(crate) presence: Arc<HoldPresence>,
+    /// Dropped before the claim, which is then the last that keeps a session of its own.
+    pub(crate) session: Arc<SessionHandle>,
     /// Until the hold is released.
     claim: Option<PartHandle>,
-    pub(crate) session: Arc<SessionHandle>,
 }
 
 impl HoldHandle {

@@ -19,8 +19,9 @@ use crate::session::Session;
 /// A membership in a group. Dropping it leaves the group in the background; [`leave`](Self::leave) also waits for that.
 #[derive(Debug)]
 pub struct Membership {
-    handle: PartHandle,
+    /// Dropped before the handle, which is then the last that keeps a session of its own.
     session: Session,
+    handle: PartHandle,
     name: String,
     number: u64,
     standings: watch::Receiver<Standing>,

@@ -5069,8 +5069,8 @@ pub mod client_service_client {
         /// ends if it has not connected again within the server's reattach time (5 s).
         ///
         /// Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers,
-        /// calls of operators. Plain calls that open, close or claim something are rejected for sessions that were declared
-        /// (SESSION_IN_USE).
+        /// calls of operators. Plain calls that claim something in a session that was declared, or attach it, are rejected
+        /// (SESSION_IN_USE). Any caller with the right may close it.
         pub async fn connect(
             &mut self,
             request: impl tonic::IntoStreamingRequest<Message = super::ConnectRequest>,
@@ -5153,8 +5153,8 @@ pub mod client_service_server {
         /// ends if it has not connected again within the server's reattach time (5 s).
         ///
         /// Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers,
-        /// calls of operators. Plain calls that open, close or claim something are rejected for sessions that were declared
-        /// (SESSION_IN_USE).
+        /// calls of operators. Plain calls that claim something in a session that was declared, or attach it, are rejected
+        /// (SESSION_IN_USE). Any caller with the right may close it.
         async fn connect(
             &self,
             request: tonic::Request<tonic::Streaming<super::ConnectRequest>>,

@@ -165,7 +165,10 @@ impl Table {
     fn withdraw(&mut self, id: &Text, number: u64, decided: &mut Events) {
         let item = self.clients.get(id).and_then(|client| client.items.get(&number)).cloned();
         match item {
-            Some(Item::Session(session)) => self.end_session(&session, EndReason::Closed, decided),
+            Some(Item::Session(session)) => {
+                self.confirm_transfers(&session, decided);
+                self.end_session(&session, EndReason::Closed, decided);
+            }
             Some(Item::Claim(claim)) => {
                 if let Some(claim) = self.claims.get(&claim).cloned() {
                     self.leave_or_release(&claim, decided);
@@ -173,6 +176,15 @@ impl Table {
             }
             Some(Item::Membership(of)) => drop(self.leave_group(&of.group, &of.session, None, decided)),
             None => {}
+        }
+    }
+
+    /// Hands over what the holder was asked for: closing its session confirms that like a release.
+    fn confirm_transfers(&mut self, session: &Text, decided: &mut Events) {
+        let Some(found) = self.sessions.get(session) else { return };
+        let asked: Vec<Claim> = self.claims_of(found).filter(|claim| claim.transfer.is_some()).cloned().collect();
+        for claim in asked {
+            self.leave_or_release(&claim, decided);
         }
     }
 

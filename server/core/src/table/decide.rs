@@ -180,12 +180,11 @@ impl Table {
         }
     }
 
-    /// Rejects a call that would change a declared session, which its client alone declares.
+    /// Rejects a call that would add to a declared session, or attach it, which its client alone does.
     fn check_undeclared(&self, command: &Command) -> Result<(), Rejection> {
         let session = match command {
             Command::OpenSession { session, .. }
             | Command::AttachSession { session, .. }
-            | Command::CloseSession { session, .. }
             | Command::Acquire(Acquire { session, .. })
             | Command::CancelAcquire { session, .. }
             | Command::Group(GroupCommand::Join { session, .. } | GroupCommand::Leave { session, .. }) => session,

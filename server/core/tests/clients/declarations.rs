@@ -78,7 +78,6 @@ fn call_is_rejected_if_it_would_change_a_declared_session() {
     let calls = [
         open("ann"),
         attach("ann", ServerId(2)),
-        close("ann"),
         acquire("ann", "b"),
         acquire("ann", "a").in_open_session(),
         cancel("ann", "a"),
@@ -91,6 +90,8 @@ fn call_is_rejected_if_it_would_change_a_declared_session() {
     let held = token(&lab, KIM, 2).expect("held");
     lab.accept(release("ann", "a", held));
     assert_eq!(items(&lab, KIM), [1, 3], "a release by the token is no such call");
+    lab.accept(close("ann"));
+    assert_eq!(items(&lab, KIM), [], "and anyone with the right may close it");
 }
 
 #[test]
@@ -193,4 +194,20 @@ fn hold_is_transferred_to_another_claim_of_its_session() {
     assert!(matches!(lab.accept(asked), Outcome::Transferring { .. }));
     lab.reconcile(withdraw(KIM, [2]));
     assert_eq!((items(&lab, KIM), token(&lab, KIM, 3)), (vec![1, 3], Some(lab.table.revision())));
+}
+
+#[test]
+fn closing_a_session_hands_over_what_it_was_asked_for() {
+    let mut lab = lab();
+    lab.reconcile(declare(KIM, declaration(1).claims(declared_claim(2, "a"))));
+    let held = token(&lab, KIM, 2).expect("held");
+    for session in ["eve", "bob"] {
+        lab.accept(open(session));
+        lab.wait(session, "a");
+    }
+    let drain = std::time::Duration::ZERO;
+    lab.accept(transfer("a", held).to("bob").initiator(Handoff::ByOperator { by: operator(), drain }));
+    lab.reconcile(withdraw(KIM, [1]));
+    assert_eq!(items(&lab, KIM), []);
+    assert_eq!(&*lab.holder("a").expect("held").spec.session, "bob");
 }

@@ -123,7 +123,6 @@ impl Naive {
         let session = match command {
             Command::OpenSession { session, .. }
             | Command::AttachSession { session, .. }
-            | Command::CloseSession { session, .. }
             | Command::Acquire(Acquire { session, .. })
             | Command::CancelAcquire { session, .. } => session,
             _ => return false,
@@ -279,6 +278,10 @@ impl Naive {
     fn withdraw(&mut self, client: &str, number: u64) {
         match self.thing(client, number) {
             Some(Thing::Session(session)) => {
+                let asked = |stake: &Stake| stake.session == session && stake.pending.is_some();
+                while let Some(index) = self.stakes.iter().position(asked) {
+                    self.hand_over(index, self.stakes[index].pending.unwrap_or(0));
+                }
                 self.closed.push(session.clone());
                 self.end_session(&session);
             }

@@ -10,13 +10,15 @@ use std::time::Duration;
 use collector::{Collector, attribute, exporting_to, hex};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use program::Program;
-use tenure_client::{Client, ClientOptions, SessionOptions};
+use tenure_client::{Client, ClientOptions};
 use tenure_e2e::Store;
 use tenure_harness::{Tenured, TenuredOptions, wait_until};
 use tenure_proto::v1::client_service_client::ClientServiceClient;
-use tenure_proto::v1::command::Kind;
+use tenure_proto::v1::connect_request::Kind as Sent;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
-use tenure_proto::v1::{AcquireRequest, Command, GetLockRequest, OpenSessionRequest, StreamRequest};
+use tenure_proto::v1::{
+    AcquireRequest, Change, Changes, ConnectRequest, Declaration, DeclaredSession, GetLockRequest, Hello, ReleaseRequest, change,
+};
 use tokio::net::TcpListener;
 use tokio::time::{Instant, timeout};
 use tokio_stream::StreamExt;
@@ -28,6 +30,8 @@ const LONG: Duration = Duration::from_secs(60);
 
 const ACQUIRE: &str = "tenure.v1.LockService/Acquire";
 const GET_LOCK: &str = "tenure.v1.LockService/GetLock";
+const DECLARE: &str = "tenure.v1.ClientService/Declare";
+const WITHDRAW: &str = "tenure.v1.ClientService/Withdraw";
 
 fn ttl() -> Option<prost_types::Duration> {
     Some(prost_types::Duration { seconds: 60, nanos: 0 })
@@ -50,8 +54,8 @@ async fn one_trace(store: Store, system: &str) {
 
     let acquire = program.span("tenure.acquire");
     let (trace, parent) = (acquire.span_context.trace_id(), acquire.span_context.span_id());
-    let is_call = |span: &Span| span.name == ACQUIRE && span.parent_span_id == parent.to_bytes();
-    let call = collector.span("acquire below the client's", is_call).await;
+    let is_call = |span: &Span| span.name == DECLARE && span.parent_span_id == parent.to_bytes();
+    let call = collector.span("the declaration below the client's acquire", is_call).await;
     assert_eq!(call.trace_id, trace.to_bytes(), "one trace across both");
     let sequencing = collector.child(&call, "tenure.sequencer").await;
     let append = collector.child(&sequencing, "tenure.append").await;
@@ -59,12 +63,11 @@ async fn one_trace(store: Store, system: &str) {
 
     let has = |span, key, value: &str| assert_eq!(attribute(span, key).as_deref(), Some(value), "{key}");
     has(&call, "rpc.system", "grpc");
-    has(&call, "rpc.service", "tenure.v1.LockService");
-    has(&call, "rpc.method", "Acquire");
+    has(&call, "rpc.service", "tenure.v1.ClientService");
+    has(&call, "rpc.method", "Declare");
     has(&call, "rpc.grpc.status_code", "0");
     has(&call, "tenure.lock.names", "job");
-    has(&sequencing, "tenure.outcome", "held");
-    has(&sequencing, "tenure.fencing_token", &token.to_string());
+    has(&sequencing, "tenure.outcome", "reconciled");
     has(&append, "tenure.batch.commands", "1");
     has(&append, "tenure.revision.after", &token.to_string());
     has(&append, "tenure.append.outcome", "committed");
@@ -74,12 +77,8 @@ async fn one_trace(store: Store, system: &str) {
     assert!(call.start_time_unix_nano <= sequencing.start_time_unix_nano);
     assert!(append.end_time_unix_nano >= statement.end_time_unix_nano);
 
-    // The other operations of this client are traced as well: commands, and separate calls.
-    for (name, at_server) in [
-        ("tenure.open_session", "tenure.v1.SessionService/OpenSession"),
-        ("tenure.release", "tenure.v1.LockService/Release"),
-        (GET_LOCK, GET_LOCK),
-    ] {
+    // The other operations of this client are traced as well: changes, and plain calls.
+    for (name, at_server) in [("tenure.release", WITHDRAW), (GET_LOCK, GET_LOCK)] {
         let parent = program.span(name).span_context;
         let is_child = |span: &Span| span.name == at_server && span.parent_span_id == parent.span_id().to_bytes();
         assert_eq!(collector.span(at_server, is_child).await.trace_id, parent.trace_id().to_bytes());
@@ -103,9 +102,13 @@ async fn one_trace_spans_client_server_and_mariadb() {
     one_trace(Store::MariaDb, "mariadb").await;
 }
 
+async fn channel(server: &Tenured) -> Channel {
+    tonic::transport::Endpoint::new(server.url()).unwrap().connect().await.unwrap()
+}
+
 /// The calls of a program that supports no more of tracing than the header.
 async fn calls(server: &Tenured) -> LockServiceClient<Channel> {
-    LockServiceClient::new(tonic::transport::Endpoint::new(server.url()).unwrap().connect().await.unwrap())
+    LockServiceClient::new(channel(server).await)
 }
 
 fn with_header<M>(message: M, traceparent: &str) -> Request<M> {
@@ -155,20 +158,20 @@ async fn valid_traceparent_is_continued_and_an_invalid_one_is_ignored() {
 
 #[tokio::test]
 async fn wait_records_its_grant() {
-    let (_program, _guard) = Program::start();
     let collector = Collector::start().await;
     let server = Tenured::start(&collector.exporting_options(TenuredOptions::default())).await.unwrap();
-    let client = client(&server);
+    let (client, mut calls) = (client(&server), calls(&server).await);
     let first = client.lock("job").acquire().await.unwrap();
-    let session = client.session(SessionOptions::default()).await.unwrap();
-    let waiting = session.lock("job").acquire();
+    let wait = Some(prost_types::Duration { seconds: 60, nanos: 0 });
+    let wanted = AcquireRequest { names: vec!["job".into()], ttl: ttl(), wait, ..Default::default() };
+    let waiting = calls.acquire(with_header(wanted, &traceparent("aa", "01")));
     let releasing = async {
         let queued = async || client.get_lock("job").await.is_ok_and(|lock| lock.waiter_count == 1);
         wait_until(LONG, "the second is in the queue", queued).await;
         first.release().await.unwrap();
     };
     let (second, ()) = tokio::join!(waiting, releasing);
-    let token = second.unwrap().token();
+    let token = second.unwrap().into_inner().token;
     let has_waited = |span: &Span| span.name == ACQUIRE && !span.events.is_empty();
     let call = collector.span("an acquire that has waited", has_waited).await;
     let happened: Vec<&str> = call.events.iter().map(|event| &*event.name).collect();
@@ -182,23 +185,24 @@ async fn batch_is_in_one_trace_and_linked_to_the_others() {
     let collector = Collector::start().await;
     let server = Tenured::start(&collector.exporting_options(TenuredOptions::default())).await.unwrap();
     let (requests, sent) = tokio::sync::mpsc::channel(8);
-    let mut stream = ClientServiceClient::new(tonic::transport::Endpoint::new(server.url()).unwrap().connect().await.unwrap());
-    let sent = tokio_stream::wrappers::ReceiverStream::new(sent);
-    let mut replies = stream.stream(sent).await.unwrap().into_inner();
-    let open = OpenSessionRequest { session_id: "s".into(), ttl: ttl(), ..Default::default() };
-    let open = Command { id: 1, kind: Some(Kind::OpenSession(open)), traceparent: "x".repeat(10_000) };
-    requests.send(StreamRequest { commands: vec![open] }).await.unwrap();
+    let mut stream = ClientServiceClient::new(channel(&server).await);
+    let mut replies = stream.connect(tokio_stream::wrappers::ReceiverStream::new(sent)).await.unwrap().into_inner();
+    let hello = Hello { client_id: "a-client-of-this-test".into(), epoch: 1, ..Default::default() };
+    requests.send(ConnectRequest { kind: Some(Sent::Hello(hello)) }).await.unwrap();
     timeout(LONG, replies.next()).await.unwrap().unwrap().unwrap();
-    let command = |(id, name, traceparent): (u64, &str, String)| {
-        let acquire = AcquireRequest { names: vec![name.into()], session_id: "s".into(), ..Default::default() };
-        Command { id, kind: Some(Kind::Acquire(acquire)), traceparent }
+    let declare = |(session, traceparent): (u64, String)| {
+        let open = Some(DeclaredSession { ttl: ttl(), ..Default::default() });
+        let declaration = Declaration { session, open, ..Default::default() };
+        Change { kind: Some(change::Kind::Declare(declaration)), traceparent }
     };
-    let commands = [
-        (2, "none", traceparent("aa", "00")),
-        (3, "first", traceparent("bb", "01")),
-        (4, "second", traceparent("cc", "01")),
+    let changes = [
+        (1, "x".repeat(10_000)),
+        (2, traceparent("aa", "00")),
+        (3, traceparent("bb", "01")),
+        (4, traceparent("cc", "01")),
     ];
-    requests.send(StreamRequest { commands: commands.map(command).into() }).await.unwrap();
+    let changes = Changes { changes: changes.map(declare).into() };
+    requests.send(ConnectRequest { kind: Some(Sent::Changes(changes)) }).await.unwrap();
     timeout(LONG, replies.next()).await.unwrap().unwrap().unwrap();
 
     let sequencing = async |trace: &str| {
@@ -208,7 +212,7 @@ async fn batch_is_in_one_trace_and_linked_to_the_others() {
     let (first, second) = (sequencing("bb").await, sequencing("cc").await);
     let append = collector.child(&first, "tenure.append").await;
     collector.child(&append, "INSERT batches").await;
-    assert_eq!(attribute(&append, "tenure.batch.commands").as_deref(), Some("3"));
+    assert_eq!(attribute(&append, "tenure.batch.commands").as_deref(), Some("4"));
     let links = |span: &Span| span.links.iter().map(|link| hex(&link.span_id)).collect::<Vec<_>>();
     assert_eq!(links(&append), [hex(&second.span_id)]);
     assert_eq!(links(&second), [hex(&append.span_id)]);
@@ -221,10 +225,14 @@ async fn forwarded_command_stays_in_its_trace() {
     let collector = Collector::start().await;
     let options = collector.exporting_options(Store::Postgres.fresh().await.unwrap());
     let servers = [Tenured::start(&options).await.unwrap(), Tenured::start(&options).await.unwrap()];
-    let clients = servers.each_ref().map(client);
+    let calls = [calls(&servers[0]).await, calls(&servers[1]).await];
     let acquire_and_release = async |server: usize| {
-        let guard = clients[server].lock(format!("job-{server}")).acquire().await.unwrap();
-        guard.release().await.unwrap();
+        let (mut calls, name) = (calls[server].clone(), format!("job-{server}"));
+        let wanted = AcquireRequest { names: vec![name.clone()], ttl: ttl(), ..Default::default() };
+        let claim = calls.acquire(wanted).await.unwrap().into_inner().claim.unwrap();
+        let token = claim.token;
+        let release = ReleaseRequest { name, session_id: claim.session_id, token, ..Default::default() };
+        calls.release(release).await.unwrap();
     };
     let is_forwarded = |span: &Span| attribute(span, "tenure.passed_by").is_some();
     // The servers themselves determine which of the two is the writer.
