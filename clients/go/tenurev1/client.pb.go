@@ -335,7 +335,11 @@ type Change struct {
 	//	*Change_Withdraw
 	//	*Change_Pause
 	//	*Change_Resume
-	Kind          isChange_Kind `protobuf_oneof:"kind"`
+	Kind isChange_Kind `protobuf_oneof:"kind"`
+	// The trace that a declaration or a withdrawal is part of, as in the header of this name of a plain call (W3C Trace
+	// Context): 55 bytes, as in "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01". Any other value is ignored.
+	// Default: "", no trace.
+	Traceparent   string `protobuf:"bytes,5,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -413,6 +417,13 @@ func (x *Change) GetResume() uint64 {
 	return 0
 }
 
+func (x *Change) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
+	}
+	return ""
+}
+
 type isChange_Kind interface {
 	isChange_Kind()
 }
@@ -424,7 +435,7 @@ type Change_Declare struct {
 
 type Change_Withdraw struct {
 	// No longer wants what has this number: a session is closed with everything in it; a claim leaves the queue, or is
-	// released, or is handed over if that was requested; a membership ends. Reported as ended. Not an error if it has
+	// released; a membership ends. What is held is handed over if that was requested. Reported as ended. Not an error if it has
 	// ended already.
 	Withdraw uint64 `protobuf:"varint,2,opt,name=withdraw,proto3,oneof"`
 }
@@ -921,7 +932,10 @@ type Welcome struct {
 	// The server, as the number generated at each start of a server.
 	Server uint64 `protobuf:"varint,1,opt,name=server,proto3" json:"server,omitempty"`
 	// The namespace's revision at which everything in the Hello was reconciled.
-	Revision      uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	// The revision from which the namespace goes on after its database has lost history the last time; 0 if it never has.
+	// Others may have held the locks of a claim with a lesser token that is not reported as held with it.
+	LostRevision  uint64 `protobuf:"varint,3,opt,name=lost_revision,json=lostRevision,proto3" json:"lost_revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -966,6 +980,13 @@ func (x *Welcome) GetServer() uint64 {
 func (x *Welcome) GetRevision() uint64 {
 	if x != nil {
 		return x.Revision
+	}
+	return 0
+}
+
+func (x *Welcome) GetLostRevision() uint64 {
+	if x != nil {
+		return x.LostRevision
 	}
 	return 0
 }
@@ -1380,8 +1401,8 @@ type HeldState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The fencing token, to be sent with every write that the locks protect.
 	Token uint64 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
-	// Set if the holder is asked to hand over, which it does by withdrawing the claim.
-	Handover      *HandoverRequest `protobuf:"bytes,2,opt,name=handover,proto3" json:"handover,omitempty"`
+	// Set if the holder is asked to stop its work and to hand over, which it does by withdrawing the claim.
+	Transfer      *PendingTransfer `protobuf:"bytes,2,opt,name=transfer,proto3" json:"transfer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1423,75 +1444,11 @@ func (x *HeldState) GetToken() uint64 {
 	return 0
 }
 
-func (x *HeldState) GetHandover() *HandoverRequest {
+func (x *HeldState) GetTransfer() *PendingTransfer {
 	if x != nil {
-		return x.Handover
+		return x.Transfer
 	}
 	return nil
-}
-
-// A request to stop the work and to hand over.
-type HandoverRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// How long the holder may continue, from now. Then the request is cancelled, and it keeps the locks.
-	Drain *durationpb.Duration `protobuf:"bytes,1,opt,name=drain,proto3" json:"drain,omitempty"`
-	// The operator who requests it. Empty: a waiter of higher priority preempts the holder, by the lock's settings.
-	Operator string `protobuf:"bytes,2,opt,name=operator,proto3" json:"operator,omitempty"`
-	// The operator's note.
-	Note          string `protobuf:"bytes,3,opt,name=note,proto3" json:"note,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *HandoverRequest) Reset() {
-	*x = HandoverRequest{}
-	mi := &file_tenure_v1_client_proto_msgTypes[17]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *HandoverRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*HandoverRequest) ProtoMessage() {}
-
-func (x *HandoverRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_client_proto_msgTypes[17]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HandoverRequest.ProtoReflect.Descriptor instead.
-func (*HandoverRequest) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_client_proto_rawDescGZIP(), []int{17}
-}
-
-func (x *HandoverRequest) GetDrain() *durationpb.Duration {
-	if x != nil {
-		return x.Drain
-	}
-	return nil
-}
-
-func (x *HandoverRequest) GetOperator() string {
-	if x != nil {
-		return x.Operator
-	}
-	return ""
-}
-
-func (x *HandoverRequest) GetNote() string {
-	if x != nil {
-		return x.Note
-	}
-	return ""
 }
 
 // A session is a member of a group.
@@ -1505,7 +1462,7 @@ type JoinedState struct {
 
 func (x *JoinedState) Reset() {
 	*x = JoinedState{}
-	mi := &file_tenure_v1_client_proto_msgTypes[18]
+	mi := &file_tenure_v1_client_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1517,7 +1474,7 @@ func (x *JoinedState) String() string {
 func (*JoinedState) ProtoMessage() {}
 
 func (x *JoinedState) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_client_proto_msgTypes[18]
+	mi := &file_tenure_v1_client_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1530,7 +1487,7 @@ func (x *JoinedState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinedState.ProtoReflect.Descriptor instead.
 func (*JoinedState) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_client_proto_rawDescGZIP(), []int{18}
+	return file_tenure_v1_client_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *JoinedState) GetMember() uint64 {
@@ -1555,7 +1512,7 @@ type EndedState struct {
 
 func (x *EndedState) Reset() {
 	*x = EndedState{}
-	mi := &file_tenure_v1_client_proto_msgTypes[19]
+	mi := &file_tenure_v1_client_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1567,7 +1524,7 @@ func (x *EndedState) String() string {
 func (*EndedState) ProtoMessage() {}
 
 func (x *EndedState) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_client_proto_msgTypes[19]
+	mi := &file_tenure_v1_client_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1580,7 +1537,7 @@ func (x *EndedState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndedState.ProtoReflect.Descriptor instead.
 func (*EndedState) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_client_proto_rawDescGZIP(), []int{19}
+	return file_tenure_v1_client_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *EndedState) GetReason() EndReason {
@@ -1615,7 +1572,7 @@ type BusyState struct {
 
 func (x *BusyState) Reset() {
 	*x = BusyState{}
-	mi := &file_tenure_v1_client_proto_msgTypes[20]
+	mi := &file_tenure_v1_client_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1627,7 +1584,7 @@ func (x *BusyState) String() string {
 func (*BusyState) ProtoMessage() {}
 
 func (x *BusyState) ProtoReflect() protoreflect.Message {
-	mi := &file_tenure_v1_client_proto_msgTypes[20]
+	mi := &file_tenure_v1_client_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1640,7 +1597,7 @@ func (x *BusyState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BusyState.ProtoReflect.Descriptor instead.
 func (*BusyState) Descriptor() ([]byte, []int) {
-	return file_tenure_v1_client_proto_rawDescGZIP(), []int{20}
+	return file_tenure_v1_client_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *BusyState) GetHolder() *Claim {
@@ -1672,12 +1629,13 @@ const file_tenure_v1_client_proto_rawDesc = "" +
 	"\tKeepAlive\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\"6\n" +
 	"\aChanges\x12+\n" +
-	"\achanges\x18\x01 \x03(\v2\x11.tenure.v1.ChangeR\achanges\"\x94\x01\n" +
+	"\achanges\x18\x01 \x03(\v2\x11.tenure.v1.ChangeR\achanges\"\xb6\x01\n" +
 	"\x06Change\x122\n" +
 	"\adeclare\x18\x01 \x01(\v2\x16.tenure.v1.DeclarationH\x00R\adeclare\x12\x1c\n" +
 	"\bwithdraw\x18\x02 \x01(\x04H\x00R\bwithdraw\x12\x16\n" +
 	"\x05pause\x18\x03 \x01(\x04H\x00R\x05pause\x12\x18\n" +
-	"\x06resume\x18\x04 \x01(\x04H\x00R\x06resumeB\x06\n" +
+	"\x06resume\x18\x04 \x01(\x04H\x00R\x06resume\x12 \n" +
+	"\vtraceparent\x18\x05 \x01(\tR\vtraceparentB\x06\n" +
 	"\x04kind\"\xca\x01\n" +
 	"\vDeclaration\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12.\n" +
@@ -1721,10 +1679,11 @@ const file_tenure_v1_client_proto_rawDesc = "" +
 	"\x06states\x18\x03 \x01(\v2\x11.tenure.v1.StatesH\x00R\x06states\x125\n" +
 	"\n" +
 	"going_away\x18\x04 \x01(\v2\x14.tenure.v1.GoingAwayH\x00R\tgoingAwayB\x06\n" +
-	"\x04kind\"=\n" +
+	"\x04kind\"b\n" +
 	"\aWelcome\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\x04R\x06server\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\x04R\brevision\"#\n" +
+	"\brevision\x18\x02 \x01(\x04R\brevision\x12#\n" +
+	"\rlost_revision\x18\x03 \x01(\x04R\flostRevision\"#\n" +
 	"\tKeptAlive\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\"2\n" +
 	"\x06States\x12(\n" +
@@ -1752,11 +1711,7 @@ const file_tenure_v1_client_proto_rawDesc = "" +
 	"\x06holder\x18\x01 \x01(\v2\x10.tenure.v1.ClaimR\x06holder\"Y\n" +
 	"\tHeldState\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x126\n" +
-	"\bhandover\x18\x02 \x01(\v2\x1a.tenure.v1.HandoverRequestR\bhandover\"r\n" +
-	"\x0fHandoverRequest\x12/\n" +
-	"\x05drain\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x05drain\x12\x1a\n" +
-	"\boperator\x18\x02 \x01(\tR\boperator\x12\x12\n" +
-	"\x04note\x18\x03 \x01(\tR\x04note\"%\n" +
+	"\btransfer\x18\x02 \x01(\v2\x1a.tenure.v1.PendingTransferR\btransfer\"%\n" +
 	"\vJoinedState\x12\x16\n" +
 	"\x06member\x18\x01 \x01(\x04R\x06member\"j\n" +
 	"\n" +
@@ -1784,7 +1739,7 @@ func file_tenure_v1_client_proto_rawDescGZIP() []byte {
 	return file_tenure_v1_client_proto_rawDescData
 }
 
-var file_tenure_v1_client_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_tenure_v1_client_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_tenure_v1_client_proto_goTypes = []any{
 	(*ConnectRequest)(nil),      // 0: tenure.v1.ConnectRequest
 	(*Hello)(nil),               // 1: tenure.v1.Hello
@@ -1803,18 +1758,18 @@ var file_tenure_v1_client_proto_goTypes = []any{
 	(*OpenState)(nil),           // 14: tenure.v1.OpenState
 	(*WaitingState)(nil),        // 15: tenure.v1.WaitingState
 	(*HeldState)(nil),           // 16: tenure.v1.HeldState
-	(*HandoverRequest)(nil),     // 17: tenure.v1.HandoverRequest
-	(*JoinedState)(nil),         // 18: tenure.v1.JoinedState
-	(*EndedState)(nil),          // 19: tenure.v1.EndedState
-	(*BusyState)(nil),           // 20: tenure.v1.BusyState
-	nil,                         // 21: tenure.v1.DeclaredSession.MetadataEntry
-	nil,                         // 22: tenure.v1.DeclaredClaim.MetadataEntry
-	nil,                         // 23: tenure.v1.DeclaredMembership.MetadataEntry
-	(*durationpb.Duration)(nil), // 24: google.protobuf.Duration
-	(Mode)(0),                   // 25: tenure.v1.Mode
-	(*GoingAway)(nil),           // 26: tenure.v1.GoingAway
-	(*Refusal)(nil),             // 27: tenure.v1.Refusal
-	(*Claim)(nil),               // 28: tenure.v1.Claim
+	(*JoinedState)(nil),         // 17: tenure.v1.JoinedState
+	(*EndedState)(nil),          // 18: tenure.v1.EndedState
+	(*BusyState)(nil),           // 19: tenure.v1.BusyState
+	nil,                         // 20: tenure.v1.DeclaredSession.MetadataEntry
+	nil,                         // 21: tenure.v1.DeclaredClaim.MetadataEntry
+	nil,                         // 22: tenure.v1.DeclaredMembership.MetadataEntry
+	(*durationpb.Duration)(nil), // 23: google.protobuf.Duration
+	(Mode)(0),                   // 24: tenure.v1.Mode
+	(*GoingAway)(nil),           // 25: tenure.v1.GoingAway
+	(*Refusal)(nil),             // 26: tenure.v1.Refusal
+	(*Claim)(nil),               // 27: tenure.v1.Claim
+	(*PendingTransfer)(nil),     // 28: tenure.v1.PendingTransfer
 	(EndReason)(0),              // 29: tenure.v1.EndReason
 	(*StreamRequest)(nil),       // 30: tenure.v1.StreamRequest
 	(*StreamResponse)(nil),      // 31: tenure.v1.StreamResponse
@@ -1829,42 +1784,41 @@ var file_tenure_v1_client_proto_depIdxs = []int32{
 	6,  // 6: tenure.v1.Declaration.open:type_name -> tenure.v1.DeclaredSession
 	7,  // 7: tenure.v1.Declaration.claims:type_name -> tenure.v1.DeclaredClaim
 	8,  // 8: tenure.v1.Declaration.memberships:type_name -> tenure.v1.DeclaredMembership
-	24, // 9: tenure.v1.DeclaredSession.ttl:type_name -> google.protobuf.Duration
-	24, // 10: tenure.v1.DeclaredSession.disconnect_grace:type_name -> google.protobuf.Duration
-	21, // 11: tenure.v1.DeclaredSession.metadata:type_name -> tenure.v1.DeclaredSession.MetadataEntry
-	25, // 12: tenure.v1.DeclaredClaim.mode:type_name -> tenure.v1.Mode
-	24, // 13: tenure.v1.DeclaredClaim.min_hold:type_name -> google.protobuf.Duration
-	22, // 14: tenure.v1.DeclaredClaim.metadata:type_name -> tenure.v1.DeclaredClaim.MetadataEntry
-	23, // 15: tenure.v1.DeclaredMembership.metadata:type_name -> tenure.v1.DeclaredMembership.MetadataEntry
+	23, // 9: tenure.v1.DeclaredSession.ttl:type_name -> google.protobuf.Duration
+	23, // 10: tenure.v1.DeclaredSession.disconnect_grace:type_name -> google.protobuf.Duration
+	20, // 11: tenure.v1.DeclaredSession.metadata:type_name -> tenure.v1.DeclaredSession.MetadataEntry
+	24, // 12: tenure.v1.DeclaredClaim.mode:type_name -> tenure.v1.Mode
+	23, // 13: tenure.v1.DeclaredClaim.min_hold:type_name -> google.protobuf.Duration
+	21, // 14: tenure.v1.DeclaredClaim.metadata:type_name -> tenure.v1.DeclaredClaim.MetadataEntry
+	22, // 15: tenure.v1.DeclaredMembership.metadata:type_name -> tenure.v1.DeclaredMembership.MetadataEntry
 	10, // 16: tenure.v1.ConnectResponse.welcome:type_name -> tenure.v1.Welcome
 	11, // 17: tenure.v1.ConnectResponse.kept_alive:type_name -> tenure.v1.KeptAlive
 	12, // 18: tenure.v1.ConnectResponse.states:type_name -> tenure.v1.States
-	26, // 19: tenure.v1.ConnectResponse.going_away:type_name -> tenure.v1.GoingAway
+	25, // 19: tenure.v1.ConnectResponse.going_away:type_name -> tenure.v1.GoingAway
 	13, // 20: tenure.v1.States.states:type_name -> tenure.v1.State
 	14, // 21: tenure.v1.State.open:type_name -> tenure.v1.OpenState
 	15, // 22: tenure.v1.State.waiting:type_name -> tenure.v1.WaitingState
 	16, // 23: tenure.v1.State.held:type_name -> tenure.v1.HeldState
-	18, // 24: tenure.v1.State.joined:type_name -> tenure.v1.JoinedState
-	19, // 25: tenure.v1.State.ended:type_name -> tenure.v1.EndedState
-	20, // 26: tenure.v1.State.busy:type_name -> tenure.v1.BusyState
-	27, // 27: tenure.v1.State.rejected:type_name -> tenure.v1.Refusal
-	24, // 28: tenure.v1.OpenState.renew_after:type_name -> google.protobuf.Duration
-	24, // 29: tenure.v1.OpenState.warn_after:type_name -> google.protobuf.Duration
-	24, // 30: tenure.v1.OpenState.valid_for:type_name -> google.protobuf.Duration
-	28, // 31: tenure.v1.WaitingState.holder:type_name -> tenure.v1.Claim
-	17, // 32: tenure.v1.HeldState.handover:type_name -> tenure.v1.HandoverRequest
-	24, // 33: tenure.v1.HandoverRequest.drain:type_name -> google.protobuf.Duration
-	29, // 34: tenure.v1.EndedState.reason:type_name -> tenure.v1.EndReason
-	28, // 35: tenure.v1.BusyState.holder:type_name -> tenure.v1.Claim
-	0,  // 36: tenure.v1.ClientService.Connect:input_type -> tenure.v1.ConnectRequest
-	30, // 37: tenure.v1.ClientService.Stream:input_type -> tenure.v1.StreamRequest
-	9,  // 38: tenure.v1.ClientService.Connect:output_type -> tenure.v1.ConnectResponse
-	31, // 39: tenure.v1.ClientService.Stream:output_type -> tenure.v1.StreamResponse
-	38, // [38:40] is the sub-list for method output_type
-	36, // [36:38] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	17, // 24: tenure.v1.State.joined:type_name -> tenure.v1.JoinedState
+	18, // 25: tenure.v1.State.ended:type_name -> tenure.v1.EndedState
+	19, // 26: tenure.v1.State.busy:type_name -> tenure.v1.BusyState
+	26, // 27: tenure.v1.State.rejected:type_name -> tenure.v1.Refusal
+	23, // 28: tenure.v1.OpenState.renew_after:type_name -> google.protobuf.Duration
+	23, // 29: tenure.v1.OpenState.warn_after:type_name -> google.protobuf.Duration
+	23, // 30: tenure.v1.OpenState.valid_for:type_name -> google.protobuf.Duration
+	27, // 31: tenure.v1.WaitingState.holder:type_name -> tenure.v1.Claim
+	28, // 32: tenure.v1.HeldState.transfer:type_name -> tenure.v1.PendingTransfer
+	29, // 33: tenure.v1.EndedState.reason:type_name -> tenure.v1.EndReason
+	27, // 34: tenure.v1.BusyState.holder:type_name -> tenure.v1.Claim
+	0,  // 35: tenure.v1.ClientService.Connect:input_type -> tenure.v1.ConnectRequest
+	30, // 36: tenure.v1.ClientService.Stream:input_type -> tenure.v1.StreamRequest
+	9,  // 37: tenure.v1.ClientService.Connect:output_type -> tenure.v1.ConnectResponse
+	31, // 38: tenure.v1.ClientService.Stream:output_type -> tenure.v1.StreamResponse
+	37, // [37:39] is the sub-list for method output_type
+	35, // [35:37] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_client_proto_init() }
@@ -1906,7 +1860,7 @@ func file_tenure_v1_client_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tenure_v1_client_proto_rawDesc), len(file_tenure_v1_client_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   24,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -40,8 +40,8 @@ type ClientServiceClient interface {
 	// ends if it has not connected again within the server's reattach time (5 s).
 	//
 	// Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers,
-	// calls of operators. Plain calls that open, close or claim something are rejected for sessions that were declared
-	// (SESSION_IN_USE).
+	// calls of operators. Plain calls that claim something in a session that was declared, or attach it, are rejected
+	// (SESSION_IN_USE). Any caller with the right may close it.
 	Connect(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ConnectRequest, ConnectResponse], error)
 	// Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
 	// with a disconnect grace end when the grace has passed, unless a server ended the stream or died.
@@ -99,8 +99,8 @@ type ClientServiceServer interface {
 	// ends if it has not connected again within the server's reattach time (5 s).
 	//
 	// Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers,
-	// calls of operators. Plain calls that open, close or claim something are rejected for sessions that were declared
-	// (SESSION_IN_USE).
+	// calls of operators. Plain calls that claim something in a session that was declared, or attach it, are rejected
+	// (SESSION_IN_USE). Any caller with the right may close it.
 	Connect(grpc.BidiStreamingServer[ConnectRequest, ConnectResponse]) error
 	// Opens a client's stream. The end of the stream is the disconnect signal for the sessions attached to it: sessions
 	// with a disconnect grace end when the grace has passed, unless a server ended the stream or died.

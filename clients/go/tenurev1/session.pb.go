@@ -536,7 +536,12 @@ type PendingTransfer struct {
 	// in replies to Acquire, OpenSession and AttachSession.
 	ToSessionId string `protobuf:"bytes,1,opt,name=to_session_id,json=toSessionId,proto3" json:"to_session_id,omitempty"`
 	// How long the holder may continue, counted by its home from when it was asked. Then the transfer is cancelled.
-	Drain         *durationpb.Duration `protobuf:"bytes,2,opt,name=drain,proto3" json:"drain,omitempty"`
+	Drain *durationpb.Duration `protobuf:"bytes,2,opt,name=drain,proto3" json:"drain,omitempty"`
+	// The operator who requested it. Reported to the holder only, in the state of its claim. Empty: a waiter of higher
+	// priority preempts the holder, by the lock's settings; or the holder has connected since.
+	Operator string `protobuf:"bytes,3,opt,name=operator,proto3" json:"operator,omitempty"`
+	// The operator's note, if the operator is reported.
+	Note          string `protobuf:"bytes,4,opt,name=note,proto3" json:"note,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -583,6 +588,20 @@ func (x *PendingTransfer) GetDrain() *durationpb.Duration {
 		return x.Drain
 	}
 	return nil
+}
+
+func (x *PendingTransfer) GetOperator() string {
+	if x != nil {
+		return x.Operator
+	}
+	return ""
+}
+
+func (x *PendingTransfer) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
 }
 
 // Requests a session.
@@ -1484,10 +1503,12 @@ const file_tenure_v1_session_proto_rawDesc = "" +
 	"granted_at\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\tgrantedAt\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"f\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x96\x01\n" +
 	"\x0fPendingTransfer\x12\"\n" +
 	"\rto_session_id\x18\x01 \x01(\tR\vtoSessionId\x12/\n" +
-	"\x05drain\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05drain\"\x9d\x03\n" +
+	"\x05drain\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05drain\x12\x1a\n" +
+	"\boperator\x18\x03 \x01(\tR\boperator\x12\x12\n" +
+	"\x04note\x18\x04 \x01(\tR\x04note\"\x9d\x03\n" +
 	"\x12OpenSessionRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
 	"\n" +

@@ -157,9 +157,10 @@ class Change(google.protobuf.message.Message):
     WITHDRAW_FIELD_NUMBER: builtins.int
     PAUSE_FIELD_NUMBER: builtins.int
     RESUME_FIELD_NUMBER: builtins.int
+    TRACEPARENT_FIELD_NUMBER: builtins.int
     withdraw: builtins.int
     """No longer wants what has this number: a session is closed with everything in it; a claim leaves the queue, or is
-    released, or is handed over if that was requested; a membership ends. Reported as ended. Not an error if it has
+    released; a membership ends. What is held is handed over if that was requested. Reported as ended. Not an error if it has
     ended already.
     """
     pause: builtins.int
@@ -168,6 +169,11 @@ class Change(google.protobuf.message.Message):
     """
     resume: builtins.int
     """Keep-alives renew the session with this number again, as this change does."""
+    traceparent: builtins.str
+    """The trace that a declaration or a withdrawal is part of, as in the header of this name of a plain call (W3C Trace
+    Context): 55 bytes, as in "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01". Any other value is ignored.
+    Default: "", no trace.
+    """
     @property
     def declare(self) -> global___Declaration:
         """Opens a session, or makes claims and memberships in an open one."""
@@ -179,9 +185,10 @@ class Change(google.protobuf.message.Message):
         withdraw: builtins.int = ...,
         pause: builtins.int = ...,
         resume: builtins.int = ...,
+        traceparent: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["declare", b"declare", "kind", b"kind", "pause", b"pause", "resume", b"resume", "withdraw", b"withdraw"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["declare", b"declare", "kind", b"kind", "pause", b"pause", "resume", b"resume", "withdraw", b"withdraw"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["declare", b"declare", "kind", b"kind", "pause", b"pause", "resume", b"resume", "traceparent", b"traceparent", "withdraw", b"withdraw"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["declare", "withdraw", "pause", "resume"] | None: ...
 
 global___Change = Change
@@ -463,17 +470,23 @@ class Welcome(google.protobuf.message.Message):
 
     SERVER_FIELD_NUMBER: builtins.int
     REVISION_FIELD_NUMBER: builtins.int
+    LOST_REVISION_FIELD_NUMBER: builtins.int
     server: builtins.int
     """The server, as the number generated at each start of a server."""
     revision: builtins.int
     """The namespace's revision at which everything in the Hello was reconciled."""
+    lost_revision: builtins.int
+    """The revision from which the namespace goes on after its database has lost history the last time; 0 if it never has.
+    Others may have held the locks of a claim with a lesser token that is not reported as held with it.
+    """
     def __init__(
         self,
         *,
         server: builtins.int = ...,
         revision: builtins.int = ...,
+        lost_revision: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["revision", b"revision", "server", b"server"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["lost_revision", b"lost_revision", "revision", b"revision", "server", b"server"]) -> None: ...
 
 global___Welcome = Welcome
 
@@ -653,52 +666,23 @@ class HeldState(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     TOKEN_FIELD_NUMBER: builtins.int
-    HANDOVER_FIELD_NUMBER: builtins.int
+    TRANSFER_FIELD_NUMBER: builtins.int
     token: builtins.int
     """The fencing token, to be sent with every write that the locks protect."""
     @property
-    def handover(self) -> global___HandoverRequest:
-        """Set if the holder is asked to hand over, which it does by withdrawing the claim."""
+    def transfer(self) -> tenure.v1.session_pb2.PendingTransfer:
+        """Set if the holder is asked to stop its work and to hand over, which it does by withdrawing the claim."""
 
     def __init__(
         self,
         *,
         token: builtins.int = ...,
-        handover: global___HandoverRequest | None = ...,
+        transfer: tenure.v1.session_pb2.PendingTransfer | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["handover", b"handover"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["handover", b"handover", "token", b"token"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["transfer", b"transfer"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["token", b"token", "transfer", b"transfer"]) -> None: ...
 
 global___HeldState = HeldState
-
-@typing.final
-class HandoverRequest(google.protobuf.message.Message):
-    """A request to stop the work and to hand over."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    DRAIN_FIELD_NUMBER: builtins.int
-    OPERATOR_FIELD_NUMBER: builtins.int
-    NOTE_FIELD_NUMBER: builtins.int
-    operator: builtins.str
-    """The operator who requests it. Empty: a waiter of higher priority preempts the holder, by the lock's settings."""
-    note: builtins.str
-    """The operator's note."""
-    @property
-    def drain(self) -> google.protobuf.duration_pb2.Duration:
-        """How long the holder may continue, from now. Then the request is cancelled, and it keeps the locks."""
-
-    def __init__(
-        self,
-        *,
-        drain: google.protobuf.duration_pb2.Duration | None = ...,
-        operator: builtins.str = ...,
-        note: builtins.str = ...,
-    ) -> None: ...
-    def HasField(self, field_name: typing.Literal["drain", b"drain"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["drain", b"drain", "note", b"note", "operator", b"operator"]) -> None: ...
-
-global___HandoverRequest = HandoverRequest
 
 @typing.final
 class JoinedState(google.protobuf.message.Message):

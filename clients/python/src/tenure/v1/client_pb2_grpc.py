@@ -64,8 +64,8 @@ class ClientServiceServicer(object):
         ends if it has not connected again within the server's reattach time (5 s).
 
         Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers,
-        calls of operators. Plain calls that open, close or claim something are rejected for sessions that were declared
-        (SESSION_IN_USE).
+        calls of operators. Plain calls that claim something in a session that was declared, or attach it, are rejected
+        (SESSION_IN_USE). Any caller with the right may close it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

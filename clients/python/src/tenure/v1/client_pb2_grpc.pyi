@@ -37,8 +37,8 @@ class ClientServiceStub:
     ends if it has not connected again within the server's reattach time (5 s).
 
     Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers,
-    calls of operators. Plain calls that open, close or claim something are rejected for sessions that were declared
-    (SESSION_IN_USE).
+    calls of operators. Plain calls that claim something in a session that was declared, or attach it, are rejected
+    (SESSION_IN_USE). Any caller with the right may close it.
     """
 
     Stream: grpc.StreamStreamMultiCallable[
@@ -67,8 +67,8 @@ class ClientServiceAsyncStub:
     ends if it has not connected again within the server's reattach time (5 s).
 
     Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers,
-    calls of operators. Plain calls that open, close or claim something are rejected for sessions that were declared
-    (SESSION_IN_USE).
+    calls of operators. Plain calls that claim something in a session that was declared, or attach it, are rejected
+    (SESSION_IN_USE). Any caller with the right may close it.
     """
 
     Stream: grpc.aio.StreamStreamMultiCallable[
@@ -99,8 +99,8 @@ class ClientServiceServicer(metaclass=abc.ABCMeta):
         ends if it has not connected again within the server's reattach time (5 s).
 
         Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers,
-        calls of operators. Plain calls that open, close or claim something are rejected for sessions that were declared
-        (SESSION_IN_USE).
+        calls of operators. Plain calls that claim something in a session that was declared, or attach it, are rejected
+        (SESSION_IN_USE). Any caller with the right may close it.
         """
 
     @abc.abstractmethod

@@ -333,10 +333,18 @@ class PendingTransfer(google.protobuf.message.Message):
 
     TO_SESSION_ID_FIELD_NUMBER: builtins.int
     DRAIN_FIELD_NUMBER: builtins.int
+    OPERATOR_FIELD_NUMBER: builtins.int
+    NOTE_FIELD_NUMBER: builtins.int
     to_session_id: builtins.str
     """The session that is to hold the locks next. Empty: the first waiter in the queue at that time; or not reported, as
     in replies to Acquire, OpenSession and AttachSession.
     """
+    operator: builtins.str
+    """The operator who requested it. Reported to the holder only, in the state of its claim. Empty: a waiter of higher
+    priority preempts the holder, by the lock's settings; or the holder has connected since.
+    """
+    note: builtins.str
+    """The operator's note, if the operator is reported."""
     @property
     def drain(self) -> google.protobuf.duration_pb2.Duration:
         """How long the holder may continue, counted by its home from when it was asked. Then the transfer is cancelled."""
@@ -346,9 +354,11 @@ class PendingTransfer(google.protobuf.message.Message):
         *,
         to_session_id: builtins.str = ...,
         drain: google.protobuf.duration_pb2.Duration | None = ...,
+        operator: builtins.str = ...,
+        note: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["drain", b"drain"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["drain", b"drain", "to_session_id", b"to_session_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["drain", b"drain", "note", b"note", "operator", b"operator", "to_session_id", b"to_session_id"]) -> None: ...
 
 global___PendingTransfer = PendingTransfer
 

@@ -8,7 +8,7 @@
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import type { handleBidiStreamingCall, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { Duration } from "../../google/protobuf/duration.js";
-import { Claim, EndReason, Mode, Refusal } from "./session.js";
+import { Claim, EndReason, Mode, PendingTransfer, Refusal } from "./session.js";
 import { GoingAway, StreamRequest, StreamResponse } from "./stream.js";
 
 export const protobufPackage = "tenure.v1";
@@ -89,7 +89,7 @@ export interface Change {
     | //
     /**
      * No longer wants what has this number: a session is closed with everything in it; a claim leaves the queue, or is
-     * released, or is handed over if that was requested; a membership ends. Reported as ended. Not an error if it has
+     * released; a membership ends. What is held is handed over if that was requested. Reported as ended. Not an error if it has
      * ended already.
      */
     { $case: "withdraw"; value: bigint }
@@ -103,6 +103,12 @@ export interface Change {
     /** Keep-alives renew the session with this number again, as this change does. */
     { $case: "resume"; value: bigint }
     | undefined;
+  /**
+   * The trace that a declaration or a withdrawal is part of, as in the header of this name of a plain call (W3C Trace
+   * Context): 55 bytes, as in "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01". Any other value is ignored.
+   * Default: "", no trace.
+   */
+  traceparent: string;
 }
 
 /**
@@ -238,6 +244,11 @@ export interface Welcome {
   server: bigint;
   /** The namespace's revision at which everything in the Hello was reconciled. */
   revision: bigint;
+  /**
+   * The revision from which the namespace goes on after its database has lost history the last time; 0 if it never has.
+   * Others may have held the locks of a claim with a lesser token that is not reported as held with it.
+   */
+  lostRevision: bigint;
 }
 
 /** The client was renewed. */
@@ -320,20 +331,8 @@ export interface WaitingState {
 export interface HeldState {
   /** The fencing token, to be sent with every write that the locks protect. */
   token: bigint;
-  /** Set if the holder is asked to hand over, which it does by withdrawing the claim. */
-  handover: HandoverRequest | undefined;
-}
-
-/** A request to stop the work and to hand over. */
-export interface HandoverRequest {
-  /** How long the holder may continue, from now. Then the request is cancelled, and it keeps the locks. */
-  drain:
-    | Duration
-    | undefined;
-  /** The operator who requests it. Empty: a waiter of higher priority preempts the holder, by the lock's settings. */
-  operator: string;
-  /** The operator's note. */
-  note: string;
+  /** Set if the holder is asked to stop its work and to hand over, which it does by withdrawing the claim. */
+  transfer: PendingTransfer | undefined;
 }
 
 /** A session is a member of a group. */
@@ -734,7 +733,7 @@ export const Changes: MessageFns<Changes> = {
 };
 
 function createBaseChange(): Change {
-  return { kind: undefined };
+  return { kind: undefined, traceparent: "" };
 }
 
 export const Change: MessageFns<Change> = {
@@ -761,6 +760,9 @@ export const Change: MessageFns<Change> = {
         }
         writer.uint32(32).uint64(message.kind.value);
         break;
+    }
+    if (message.traceparent !== "") {
+      writer.uint32(42).string(message.traceparent);
     }
     return writer;
   },
@@ -810,6 +812,14 @@ export const Change: MessageFns<Change> = {
             message.kind = { $case: "resume", value: reader.uint64() as bigint };
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.traceparent = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -853,6 +863,7 @@ export const Change: MessageFns<Change> = {
         break;
       }
     }
+    message.traceparent = object.traceparent ?? "";
     return message;
   },
 };
@@ -1656,7 +1667,7 @@ export const ConnectResponse: MessageFns<ConnectResponse> = {
 };
 
 function createBaseWelcome(): Welcome {
-  return { server: 0n, revision: 0n };
+  return { server: 0n, revision: 0n, lostRevision: 0n };
 }
 
 export const Welcome: MessageFns<Welcome> = {
@@ -1672,6 +1683,12 @@ export const Welcome: MessageFns<Welcome> = {
         throw new globalThis.Error("value provided for field message.revision of type uint64 too large");
       }
       writer.uint32(16).uint64(message.revision);
+    }
+    if (message.lostRevision !== 0n) {
+      if (BigInt.asUintN(64, message.lostRevision) !== message.lostRevision) {
+        throw new globalThis.Error("value provided for field message.lostRevision of type uint64 too large");
+      }
+      writer.uint32(24).uint64(message.lostRevision);
     }
     return writer;
   },
@@ -1705,6 +1722,14 @@ export const Welcome: MessageFns<Welcome> = {
             message.revision = reader.uint64() as bigint;
             continue;
           }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.lostRevision = reader.uint64() as bigint;
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1724,6 +1749,9 @@ export const Welcome: MessageFns<Welcome> = {
     const message = createBaseWelcome();
     message.server = (object.server !== undefined && object.server !== null) ? BigInt(object.server) : 0n;
     message.revision = (object.revision !== undefined && object.revision !== null) ? BigInt(object.revision) : 0n;
+    message.lostRevision = (object.lostRevision !== undefined && object.lostRevision !== null)
+      ? BigInt(object.lostRevision)
+      : 0n;
     return message;
   },
 };
@@ -2194,7 +2222,7 @@ export const WaitingState: MessageFns<WaitingState> = {
 };
 
 function createBaseHeldState(): HeldState {
-  return { token: 0n, handover: undefined };
+  return { token: 0n, transfer: undefined };
 }
 
 export const HeldState: MessageFns<HeldState> = {
@@ -2205,8 +2233,8 @@ export const HeldState: MessageFns<HeldState> = {
       }
       writer.uint32(8).uint64(message.token);
     }
-    if (message.handover !== undefined) {
-      HandoverRequest.encode(message.handover, writer.uint32(18).fork()).join();
+    if (message.transfer !== undefined) {
+      PendingTransfer.encode(message.transfer, writer.uint32(18).fork()).join();
     }
     return writer;
   },
@@ -2237,7 +2265,7 @@ export const HeldState: MessageFns<HeldState> = {
               break;
             }
 
-            message.handover = HandoverRequest.decode(reader, reader.uint32());
+            message.transfer = PendingTransfer.decode(reader, reader.uint32());
             continue;
           }
         }
@@ -2258,90 +2286,9 @@ export const HeldState: MessageFns<HeldState> = {
   fromPartial(object: DeepPartial<HeldState>): HeldState {
     const message = createBaseHeldState();
     message.token = (object.token !== undefined && object.token !== null) ? BigInt(object.token) : 0n;
-    message.handover = (object.handover !== undefined && object.handover !== null)
-      ? HandoverRequest.fromPartial(object.handover)
+    message.transfer = (object.transfer !== undefined && object.transfer !== null)
+      ? PendingTransfer.fromPartial(object.transfer)
       : undefined;
-    return message;
-  },
-};
-
-function createBaseHandoverRequest(): HandoverRequest {
-  return { drain: undefined, operator: "", note: "" };
-}
-
-export const HandoverRequest: MessageFns<HandoverRequest> = {
-  encode(message: HandoverRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.drain !== undefined) {
-      Duration.encode(message.drain, writer.uint32(10).fork()).join();
-    }
-    if (message.operator !== "") {
-      writer.uint32(18).string(message.operator);
-    }
-    if (message.note !== "") {
-      writer.uint32(26).string(message.note);
-    }
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): HandoverRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseHandoverRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.drain = Duration.decode(reader, reader.uint32());
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.operator = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.note = reader.string();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-
-  create(base?: DeepPartial<HandoverRequest>): HandoverRequest {
-    return HandoverRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<HandoverRequest>): HandoverRequest {
-    const message = createBaseHandoverRequest();
-    message.drain = (object.drain !== undefined && object.drain !== null)
-      ? Duration.fromPartial(object.drain)
-      : undefined;
-    message.operator = object.operator ?? "";
-    message.note = object.note ?? "";
     return message;
   },
 };
@@ -2555,8 +2502,8 @@ export const ClientServiceService = {
    * ends if it has not connected again within the server's reattach time (5 s).
    *
    * Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers,
-   * calls of operators. Plain calls that open, close or claim something are rejected for sessions that were declared
-   * (SESSION_IN_USE).
+   * calls of operators. Plain calls that claim something in a session that was declared, or attach it, are rejected
+   * (SESSION_IN_USE). Any caller with the right may close it.
    */
   connect: {
     path: "/tenure.v1.ClientService/Connect" as const,
@@ -2595,8 +2542,8 @@ export interface ClientServiceServer extends UntypedServiceImplementation {
    * ends if it has not connected again within the server's reattach time (5 s).
    *
    * Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers,
-   * calls of operators. Plain calls that open, close or claim something are rejected for sessions that were declared
-   * (SESSION_IN_USE).
+   * calls of operators. Plain calls that claim something in a session that was declared, or attach it, are rejected
+   * (SESSION_IN_USE). Any caller with the right may close it.
    */
   connect: handleBidiStreamingCall<ConnectRequest, ConnectResponse>;
   /**

@@ -171,7 +171,16 @@ export interface PendingTransfer {
    */
   toSessionId: string;
   /** How long the holder may continue, counted by its home from when it was asked. Then the transfer is cancelled. */
-  drain: Duration | undefined;
+  drain:
+    | Duration
+    | undefined;
+  /**
+   * The operator who requested it. Reported to the holder only, in the state of its claim. Empty: a waiter of higher
+   * priority preempts the holder, by the lock's settings; or the holder has connected since.
+   */
+  operator: string;
+  /** The operator's note, if the operator is reported. */
+  note: string;
 }
 
 /** Requests a session. */
@@ -960,7 +969,7 @@ export const Claim_MetadataEntry: MessageFns<Claim_MetadataEntry> = {
 };
 
 function createBasePendingTransfer(): PendingTransfer {
-  return { toSessionId: "", drain: undefined };
+  return { toSessionId: "", drain: undefined, operator: "", note: "" };
 }
 
 export const PendingTransfer: MessageFns<PendingTransfer> = {
@@ -970,6 +979,12 @@ export const PendingTransfer: MessageFns<PendingTransfer> = {
     }
     if (message.drain !== undefined) {
       Duration.encode(message.drain, writer.uint32(18).fork()).join();
+    }
+    if (message.operator !== "") {
+      writer.uint32(26).string(message.operator);
+    }
+    if (message.note !== "") {
+      writer.uint32(34).string(message.note);
     }
     return writer;
   },
@@ -1003,6 +1018,22 @@ export const PendingTransfer: MessageFns<PendingTransfer> = {
             message.drain = Duration.decode(reader, reader.uint32());
             continue;
           }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.operator = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.note = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1024,6 +1055,8 @@ export const PendingTransfer: MessageFns<PendingTransfer> = {
     message.drain = (object.drain !== undefined && object.drain !== null)
       ? Duration.fromPartial(object.drain)
       : undefined;
+    message.operator = object.operator ?? "";
+    message.note = object.note ?? "";
     return message;
   },
 };
