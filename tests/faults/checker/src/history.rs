@@ -107,6 +107,36 @@ pub struct ValidHold {
     pub sharing: Sharing,
 }
 
+/// How long an [`Acquire`](CallKind::Acquire) may wait for its locks: until then its claim stays in the queue, unless it
+/// is granted, and then it leaves the queue.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Wait {
+    /// The session.
+    pub session: String,
+    /// When the request was sent, as in its [`Call`].
+    pub start: Duration,
+    /// When the wait is over.
+    pub until: Duration,
+}
+
+/// A client library's report until when a session is valid, unless it is renewed again. Only the client ends it earlier.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ValidSession {
+    /// The session.
+    pub session: String,
+    /// Lower bound of the time until which it is valid.
+    pub until: Duration,
+}
+
+/// A client library's report that a session is lost.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LostSession {
+    /// The session.
+    pub session: String,
+    /// Upper bound of the time of the loss.
+    pub at: Duration,
+}
+
 /// An assignment that a group member received.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
@@ -146,12 +176,19 @@ pub enum WatchItem {
 pub enum Entry {
     /// A client operation, with its outcome.
     Call(Call),
+    /// The wait time of an operation, for clients whose calls in one session are sequential and do not outlive their
+    /// replies. Such a client has recorded all its calls in the session.
+    Wait(Wait),
     /// A server replied that it could not open this session and that nothing was changed.
     Rejected(String),
     /// A renewal was acknowledged.
     Renewal(Renewal),
     /// A hold was valid.
     ValidHold(ValidHold),
+    /// A session is valid for a while.
+    ValidSession(ValidSession),
+    /// A session is lost.
+    LostSession(LostSession),
     /// A member received an assignment.
     Task(Task),
     /// A watch delivered an item.
@@ -170,12 +207,18 @@ pub enum Entry {
 pub struct History {
     /// Operations, in the order of their replies.
     pub calls: Vec<Call>,
+    /// Wait times of operations.
+    pub waits: Vec<Wait>,
     /// Sessions that a server could not open, with a reply that nothing was changed.
     pub rejected: Vec<String>,
     /// Acknowledged renewals.
     pub renewals: Vec<Renewal>,
     /// Reports of valid holds.
     pub valid_holds: Vec<ValidHold>,
+    /// Until when each session is valid, according to its client.
+    pub valid_sessions: BTreeMap<String, Duration>,
+    /// Sessions that were lost, according to their clients.
+    pub lost_sessions: Vec<LostSession>,
     /// Assignments that group members received.
     pub tasks: Vec<Task>,
     /// Items delivered by each watch.
@@ -187,9 +230,15 @@ impl History {
     pub fn add(&mut self, entry: Entry) {
         match entry {
             Entry::Call(call) => self.calls.push(call),
+            Entry::Wait(wait) => self.waits.push(wait),
             Entry::Rejected(session) => self.rejected.push(session),
             Entry::Renewal(renewal) => self.renewals.push(renewal),
             Entry::ValidHold(hold) => self.valid_holds.push(hold),
+            Entry::ValidSession(ValidSession { session, until }) => {
+                let last = self.valid_sessions.entry(session).or_default();
+                *last = until.max(*last);
+            }
+            Entry::LostSession(lost) => self.lost_sessions.push(lost),
             Entry::Task(task) => self.tasks.push(task),
             Entry::Watched { watch, item, .. } => self.watches.entry(watch).or_default().push(item),
         }

@@ -14,13 +14,18 @@ mod plain;
 mod recorder;
 mod tokens;
 mod validity;
+mod waits;
 mod watches;
+mod withdrawals;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-pub use history::{Call, CallKind, Entry, History, Outcome, Renewal, Sharing, Task, ValidHold, WatchItem};
+pub use history::{
+    Call, CallKind, Entry, History, LostSession, Outcome, Renewal, Sharing, Task, ValidHold, ValidSession, Wait,
+    WatchItem,
+};
 pub use past::{Commit, Loss, Moment, Past, open_sessions};
 pub use recorder::Recorder;
 
@@ -57,6 +62,9 @@ pub fn check(history: &History, past: &Past) -> Vec<Violation> {
     validity::is_exclusive(history, past, &mut found);
     validity::ends_with_the_hold(history, past, &mut found);
     validity::sessions_outlive_renewals(history, past, &mut found);
+    validity::sessions_outlive_their_validity(history, past, &mut found);
+    withdrawals::lost_sessions_end(history, past, &mut found);
+    waits::last_as_long_as_their_calls(history, past, &mut found);
     groups::are_led_by_the_oldest_member(past, &mut found);
     groups::deliver_committed_assignments(history, past, &mut found);
     watches::deliver_every_event(history, past, &mut found);

@@ -85,3 +85,17 @@ pub(crate) fn sessions_outlive_renewals(history: &History, past: &Past, found: &
         }
     }
 }
+
+/// No session expires while its client may consider it valid.
+pub(crate) fn sessions_outlive_their_validity(history: &History, past: &Past, found: &mut Violations) {
+    for (moment, recorded) in past.committed() {
+        if let Event::SessionEnded { session, reason: EndReason::Expired | EndReason::Disconnected, .. } =
+            &recorded.event
+            && let Some(until) = history.valid_sessions.get(&**session)
+            && moment.is_before(until.saturating_sub(PRECISION))
+            && past.loss_of(recorded.revision.0).is_none()
+        {
+            found.add("no session expires while it is valid", format!("{session} until {until:?}, ended: {moment:?}"));
+        }
+    }
+}

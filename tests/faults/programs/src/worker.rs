@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rand::RngExt;
 use rand::rngs::StdRng;
-use tenure_checker::{Call, CallKind, Entry, Outcome, Sharing, ValidHold};
+use tenure_checker::{Call, CallKind, Entry, LostSession, Outcome, Sharing, ValidHold, ValidSession, Wait};
 use tenure_client::{Attempt, Client, Guard, Session, SessionOptions};
 use tokio::time::{Instant, sleep};
 
@@ -41,6 +41,10 @@ impl Worker {
                 self.use_lock(&session).await;
                 sleep(Duration::from_millis(self.rng.random_range(0..100))).await;
             }
+            if !session.is_valid() {
+                let lost = LostSession { session: session.id().to_owned(), at: self.task.environment.now() };
+                self.task.environment.write(Entry::LostSession(lost));
+            }
             if self.rng.random() {
                 let _ = session.close().await;
             }
@@ -65,6 +69,8 @@ impl Worker {
             Ok(Attempt::Busy(_)) => (None, Outcome::Busy),
             Err(error) => (None, Outcome::Unknown(error.to_string())),
         };
+        let until = start + wait;
+        self.task.environment.write(Entry::Wait(Wait { session: session.id().to_owned(), start, until }));
         self.record(session.id(), &names, CallKind::Acquire(sharing), start, outcome);
         if let Some(guard) = guard {
             self.work(guard, sharing).await;
@@ -77,10 +83,13 @@ impl Worker {
         let until = Instant::now() + draw_hold_time(&mut self.rng, &self.task.options);
         while Instant::now() < until {
             // Read the time before the hold is checked: the process may be frozen in between.
-            let at = self.task.environment.now();
+            let (at, now) = (self.task.environment.now(), std::time::Instant::now());
+            let valid_for = guard.session().valid_until().saturating_duration_since(now);
             if !guard.is_valid() {
                 return;
             }
+            let valid = ValidSession { session: session.clone(), until: at + valid_for };
+            self.task.environment.write(Entry::ValidSession(valid));
             self.task.environment.write(Entry::ValidHold(ValidHold { at, names: names.clone(), token, sharing }));
             sleep(draw_check_interval(&mut self.rng)).await;
         }

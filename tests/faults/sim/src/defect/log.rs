@@ -173,6 +173,12 @@ fn commands_after(defect: Defect, table: &Table, batch: &Batch, recorded: &Recor
             };
             table.session(session).filter(applies).map(|found| end_at(found, *home)).into_iter().collect()
         }
+        (Defect::NoFreshTtl | Defect::ExpiryAfterReattach, Event::ClientConnected { client, home, .. }) => {
+            let Some(found) = table.client(client) else { return Vec::new() };
+            let applies = (found.home != *home) == (defect == Defect::NoFreshTtl);
+            let sessions = found.sessions().filter_map(|session| table.session(session)).filter(|_| applies);
+            sessions.map(|session| end_at(session, *home)).collect()
+        }
         (Defect::NoFreshTtl, Event::ServerAdopted { dead, by }) => {
             let orphans = table.sessions_after(Revision(0)).filter(|session| session.spec.home == *dead);
             orphans.map(|session| end_at(session, *by)).collect()

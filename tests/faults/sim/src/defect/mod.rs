@@ -65,8 +65,8 @@ pub enum Defect {
     ReleaseOfAnyHold,
     /// A hold is valid for twice as long as it may be, by a slow clock of the client.
     ValidTooLong,
-    /// A session ends earlier than the client knows.
-    TtlOverstated,
+    /// A session ends earlier than the client knows: it is valid for half of what its state says.
+    ValidityOverstated,
     /// The client does not apply the disconnect grace.
     GraceForgotten,
     /// A disconnect grace is half of what the client knows.
@@ -77,6 +77,26 @@ pub enum Defect {
     RenewalUnchecked,
     /// The reply to a release is sent before the release is decided.
     ReleasedEarly,
+    /// What a client withdraws is reported as ended before the withdrawal is decided.
+    WithdrawnEarly,
+    /// A claim is reported as held with the token of another one.
+    TokenOfAnother,
+    /// A keep-alive is acknowledged regardless of the client's home and epoch, and of the time of its sessions.
+    KeepAliveUnchecked,
+    /// A session that was paused and resumed on an earlier stream counts as paused: keep-alives do not renew it.
+    ResumeForgotten,
+    /// A claim is made twice, as if its number had not been used.
+    NumberUsedTwice,
+    /// A declaration of an earlier stream is accepted on a later one, after what it made has ended.
+    LateChange,
+    /// A Hello of an earlier stream is accepted instead of a later one.
+    LateHello,
+    /// A Hello makes a known claim again that has been withdrawn.
+    HelloRevives,
+    /// A Hello does not keep known claims that wait.
+    HelloDropsWaiter,
+    /// A Hello keeps what it does not state.
+    HelloKeepsUnstated,
     /// A resumed watch begins one event too late.
     WatchResumesTooFar,
     /// A resumed watch lacks its first message.
@@ -85,7 +105,7 @@ pub enum Defect {
 
 impl Defect {
     /// Every defect.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 43] = [
         Self::UnknownIsCommitted,
         Self::ConflictIsCommitted,
         Self::UnknownIsRejected,
@@ -111,12 +131,22 @@ impl Defect {
         Self::CancelOvertaken,
         Self::ReleaseOfAnyHold,
         Self::ValidTooLong,
-        Self::TtlOverstated,
+        Self::ValidityOverstated,
         Self::GraceForgotten,
         Self::GraceCutShort,
         Self::TokenIsClaimId,
         Self::RenewalUnchecked,
         Self::ReleasedEarly,
+        Self::WithdrawnEarly,
+        Self::TokenOfAnother,
+        Self::KeepAliveUnchecked,
+        Self::ResumeForgotten,
+        Self::NumberUsedTwice,
+        Self::LateChange,
+        Self::LateHello,
+        Self::HelloRevives,
+        Self::HelloDropsWaiter,
+        Self::HelloKeepsUnstated,
         Self::WatchResumesTooFar,
         Self::WatchSkips,
     ];
