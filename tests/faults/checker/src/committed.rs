@@ -138,58 +138,21 @@ pub(crate) fn abandoned_waits_end(history: &History, past: &Past, found: &mut Vi
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use tenure_core::{EndReason, Mode, Recorded, Revision, ServerId, Text, no_labels};
-    use tenure_server::store::Batch;
+    use tenure_core::{EndReason, Revision};
 
     use super::*;
-    use crate::history::Sharing;
     use crate::past::{Commit, Loss};
-
-    const SECOND: Duration = Duration::from_secs(1);
+    use crate::testing::{self, SECOND, commit};
 
     /// The call starts at second 1 and gets the reply "busy" at second 3; its claim waits from second 2 on.
     fn abandoned_call() -> History {
-        let (session, names, kind) = ("ann".to_owned(), vec!["a".to_owned()], CallKind::Acquire(Sharing::Exclusive));
-        let call = Call { session, names, kind, start: SECOND, end: 3 * SECOND, outcome: Outcome::Busy };
-        History { calls: vec![call], ..History::default() }
-    }
-
-    fn spec() -> Arc<ClaimSpec> {
-        let (priority, metadata, min_hold) = (0, no_labels(), Duration::ZERO);
-        let (session, owner, names) = (Text::from("ann"), Text::from(""), Text::from("a").into());
-        let (opened, mode, waiting_server, declared) = (Revision(1), Mode::Exclusive, None, 0);
-        Arc::new(ClaimSpec {
-            session,
-            opened,
-            owner,
-            names,
-            mode,
-            priority,
-            metadata,
-            min_hold,
-            waiting_server,
-            declared,
-        })
-    }
-
-    fn commit(at: Duration, revision: u64, event: Event) -> Commit {
-        let events = vec![Recorded { revision: Revision(revision), event }];
-        let (namespace, previous, server) = ("n".into(), Revision(revision - 1), ServerId(1));
-        let batch = Arc::new(Batch { namespace, previous, events, server, number: 1, at_ms: 0 });
-        Commit { moment: Moment::At(at), batch }
-    }
-
-    fn ended() -> Event {
-        let (reason, still_held) = (EndReason::Released, Vec::new());
-        let (claim, token, eviction, longest_pause) = (Revision(2), None, None, None);
-        Event::ClaimEnded { claim, token, spec: spec(), reason, eviction, still_held, longest_pause }
+        History { calls: vec![testing::acquire(SECOND, 3 * SECOND, Outcome::Busy)], ..History::default() }
     }
 
     /// The claim ends at each of these times, under these revisions. A loss removes revision 3.
     fn is_broken(ends: &[(Duration, u64)], losses: Vec<Loss>) -> bool {
-        let mut commits = vec![commit(2 * SECOND, 2, Event::ClaimQueued(spec()))];
+        let mut commits = vec![commit(2 * SECOND, 2, Event::ClaimQueued(testing::claim()))];
+        let ended = || testing::claim_ended(2, EndReason::Released);
         commits.extend(ends.iter().map(|(at, revision)| commit(*at, *revision, ended())));
         let is_left = |commit: &&Commit| losses.is_empty() || commit.batch.revision() != Revision(3);
         let log = commits.iter().filter(is_left).map(|commit| commit.batch.clone()).collect();

@@ -12,6 +12,8 @@ mod holders;
 mod past;
 mod plain;
 mod recorder;
+#[cfg(test)]
+mod testing;
 mod tokens;
 mod validity;
 mod waits;

@@ -99,3 +99,26 @@ pub(crate) fn sessions_outlive_their_validity(history: &History, past: &Past, fo
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{self, SECOND, commit};
+
+    fn is_broken(ended: Duration, reason: EndReason) -> bool {
+        let commits = vec![commit(ended, 2, testing::session_ended("ann", reason))];
+        let log = commits.iter().map(|commit| commit.batch.clone()).collect();
+        let valid_sessions = [("ann".to_owned(), 3 * SECOND)].into();
+        let history = History { valid_sessions, ..History::default() };
+        let mut found = Violations::default();
+        sessions_outlive_their_validity(&history, &Past { commits, log, losses: Vec::new() }, &mut found);
+        !found.0.is_empty()
+    }
+
+    #[test]
+    fn session_expires_when_it_is_no_longer_valid() {
+        assert!(!is_broken(3 * SECOND, EndReason::Expired));
+        assert!(is_broken(2 * SECOND, EndReason::Expired) && is_broken(2 * SECOND, EndReason::Disconnected));
+        assert!(!is_broken(2 * SECOND, EndReason::Closed), "its client has closed it");
+    }
+}

@@ -160,3 +160,70 @@ fn add_claims<'a>(past: &'a Past, sessions: &mut BTreeMap<&str, (Vec<Acquire>, V
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tenure_core::Revision;
+
+    use super::*;
+    use crate::history::Wait;
+    use crate::testing::{self, SECOND, commit};
+
+    const MOMENT: Duration = Duration::from_millis(100);
+
+    /// A claim waits from second 1 on for a call that waits until second 3, and ends at this time for this reason. After
+    /// the reply, and a moment later, another call succeeds.
+    fn is_broken(outcome: Outcome, replied: Duration, ended: Duration, reason: EndReason) -> bool {
+        let later = testing::acquire(8 * SECOND, 9 * SECOND, Outcome::Busy);
+        let calls = vec![testing::acquire(SECOND, replied, outcome), later];
+        let wait = |call: &Call, until| Wait { session: call.session.clone(), start: call.start, until };
+        let waits = vec![wait(&calls[0], 3 * SECOND), wait(&calls[1], 8 * SECOND)];
+        let queued = commit(SECOND + MOMENT, 2, Event::ClaimQueued(testing::claim()));
+        let commits = vec![queued, commit(ended, 3, testing::claim_ended(2, reason))];
+        let log = commits.iter().map(|commit| commit.batch.clone()).collect();
+        let mut found = Violations::default();
+        let history = History { calls, waits, ..History::default() };
+        last_as_long_as_their_calls(&history, &Past { commits, log, losses: Vec::new() }, &mut found);
+        !found.0.is_empty()
+    }
+
+    #[test]
+    fn claim_of_a_busy_call_ends_between_the_end_of_the_wait_and_the_reply() {
+        let (busy, replied) = (|| Outcome::Busy, 3 * SECOND + 2 * MOMENT);
+        assert!(!is_broken(busy(), replied, 3 * SECOND + MOMENT, EndReason::Released));
+        assert!(is_broken(busy(), replied, 3 * SECOND - MOMENT, EndReason::Released));
+        assert!(is_broken(busy(), replied, 4 * SECOND, EndReason::Released));
+        assert!(!is_broken(busy(), replied, 3 * SECOND - MOMENT, EndReason::Expired), "its session has ended");
+        assert!(!is_broken(busy(), 5 * SECOND, 6 * SECOND, EndReason::Released), "the withdrawal was not confirmed");
+    }
+
+    #[test]
+    fn claim_of_a_failed_call_has_ended_when_a_later_call_succeeds() {
+        let failed = || Outcome::Unknown(String::new());
+        assert!(!is_broken(failed(), 3 * SECOND, 8 * SECOND, EndReason::Released));
+        assert!(is_broken(failed(), 3 * SECOND, 10 * SECOND, EndReason::Released));
+        assert!(!is_broken(failed(), 6 * SECOND, 10 * SECOND, EndReason::Released), "it may be late");
+    }
+
+    #[test]
+    fn lock_is_granted_while_its_call_waits() {
+        let is_broken = |granted| {
+            let claim = testing::claim();
+            let event = Event::ClaimGranted { claim: Revision(2), spec: claim.clone() };
+            let commits = vec![commit(SECOND, 2, Event::ClaimQueued(claim)), commit(granted, 3, event)];
+            let calls = vec![
+                testing::acquire(SECOND, 3 * SECOND, Outcome::Acquired(3)),
+                testing::acquire(5 * SECOND, 6 * SECOND, Outcome::Acquired(9)),
+            ];
+            let wait = |call: &Call| Wait { session: call.session.clone(), start: call.start, until: call.end };
+            let waits = calls.iter().map(wait).collect();
+            let log = commits.iter().map(|commit| commit.batch.clone()).collect();
+            let mut found = Violations::default();
+            let history = History { calls, waits, ..History::default() };
+            last_as_long_as_their_calls(&history, &Past { commits, log, losses: Vec::new() }, &mut found);
+            !found.0.is_empty()
+        };
+        assert!(!is_broken(2 * SECOND) && is_broken(4 * SECOND));
+        assert!(!is_broken(7 * SECOND), "a call without a reply is not recorded");
+    }
+}

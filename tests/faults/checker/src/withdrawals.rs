@@ -66,3 +66,33 @@ fn sessions(past: &Past) -> BTreeMap<&str, Session<'_>> {
     sessions.retain(|session, _| !incomplete.contains(session));
     sessions
 }
+
+#[cfg(test)]
+mod tests {
+    use tenure_core::EndReason;
+
+    use super::*;
+    use crate::history::LostSession;
+    use crate::testing::{self, SECOND, commit};
+
+    /// A client loses session "bob" at second 2, and this call in another session succeeds at second 7.
+    fn is_broken(called: Duration, ended: Duration) -> bool {
+        let opened =
+            [(1, "bob"), (2, "ann")].map(|(revision, id)| commit(SECOND, revision, testing::session_opened(id)));
+        let end = commit(ended, 3, testing::session_ended("bob", EndReason::Closed));
+        let commits: Vec<_> = opened.into_iter().chain([end]).collect();
+        let log = commits.iter().map(|commit| commit.batch.clone()).collect();
+        let lost_sessions = vec![LostSession { session: "bob".to_owned(), at: 2 * SECOND }];
+        let calls = vec![testing::acquire(called, 7 * SECOND, Outcome::Busy)];
+        let mut found = Violations::default();
+        let history = History { calls, lost_sessions, ..History::default() };
+        lost_sessions_end(&history, &Past { commits, log, losses: Vec::new() }, &mut found);
+        !found.0.is_empty()
+    }
+
+    #[test]
+    fn lost_session_has_ended_when_a_later_call_succeeds() {
+        assert!(!is_broken(6 * SECOND, 7 * SECOND) && is_broken(6 * SECOND, 8 * SECOND));
+        assert!(!is_broken(4 * SECOND, 8 * SECOND), "the withdrawal may be late");
+    }
+}

@@ -79,7 +79,7 @@ const DEFECTS: [(Defect, u32); Defect::ALL.len()] = [
     (Defect::LateHello, 4),
     (Defect::HelloRevives, 8),
     (Defect::HelloDropsWaiter, 35),
-    (Defect::HelloKeepsUnstated, 1),
+    (Defect::HelloKeepsUnstated, 8),
     (Defect::WatchResumesTooFar, 2),
     (Defect::WatchSkips, 1),
 ];
