@@ -137,6 +137,13 @@ pub struct LostSession {
     pub at: Duration,
 }
 
+/// A session whose client has disconnected while it waited. By now its server has ended the wait.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LeftSession {
+    /// The session.
+    pub session: String,
+}
+
 /// An assignment that a group member received.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
@@ -189,6 +196,8 @@ pub enum Entry {
     ValidSession(ValidSession),
     /// A session is lost.
     LostSession(LostSession),
+    /// A client has left a session in which it waited.
+    LeftSession(LeftSession),
     /// A member received an assignment.
     Task(Task),
     /// A watch delivered an item.
@@ -219,6 +228,8 @@ pub struct History {
     pub valid_sessions: BTreeMap<String, Duration>,
     /// Sessions that were lost, according to their clients.
     pub lost_sessions: Vec<LostSession>,
+    /// Sessions that were left by clients that waited in them.
+    pub left_sessions: Vec<LeftSession>,
     /// Assignments that group members received.
     pub tasks: Vec<Task>,
     /// Items delivered by each watch.
@@ -239,6 +250,7 @@ impl History {
                 *last = until.max(*last);
             }
             Entry::LostSession(lost) => self.lost_sessions.push(lost),
+            Entry::LeftSession(left) => self.left_sessions.push(left),
             Entry::Task(task) => self.tasks.push(task),
             Entry::Watched { watch, item, .. } => self.watches.entry(watch).or_default().push(item),
         }

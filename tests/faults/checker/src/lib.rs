@@ -25,8 +25,8 @@ use std::fmt;
 use std::time::Duration;
 
 pub use history::{
-    Call, CallKind, Entry, History, LostSession, Outcome, Renewal, Sharing, Task, ValidHold, ValidSession, Wait,
-    WatchItem,
+    Call, CallKind, Entry, History, LeftSession, LostSession, Outcome, Renewal, Sharing, Task, ValidHold, ValidSession,
+    Wait, WatchItem,
 };
 pub use past::{Commit, Loss, Moment, Past, open_sessions};
 pub use recorder::Recorder;
@@ -65,6 +65,7 @@ pub fn check(history: &History, past: &Past) -> Vec<Violation> {
     validity::ends_with_the_hold(history, past, &mut found);
     validity::sessions_outlive_renewals(history, past, &mut found);
     validity::sessions_outlive_their_validity(history, past, &mut found);
+    withdrawals::left_sessions_are_granted_nothing(history, past, &mut found);
     withdrawals::lost_sessions_end(history, past, &mut found);
     waits::last_as_long_as_their_calls(history, past, &mut found);
     groups::are_led_by_the_oldest_member(past, &mut found);

@@ -40,6 +40,21 @@ pub(crate) fn lost_sessions_end(history: &History, past: &Past, found: &mut Viol
     }
 }
 
+/// Nothing is granted in a session that its client has left in time, unless the database has lost the end of its wait.
+pub(crate) fn left_sessions_are_granted_nothing(history: &History, past: &Past, found: &mut Violations) {
+    let left: BTreeSet<&str> = history.left_sessions.iter().map(|left| &*left.session).collect();
+    for (moment, recorded) in past.committed().filter(|_| past.losses.is_empty()) {
+        if let Event::ClaimGranted { claim, spec } = &recorded.event
+            && left.contains(&*spec.session)
+        {
+            found.add(
+                "nothing is granted to a client that has left",
+                format!("{claim} of {}: {moment:?}", spec.session),
+            );
+        }
+    }
+}
+
 /// The sessions that clients have declared, except for those of which the database has lost something.
 fn sessions(past: &Past) -> BTreeMap<&str, Session<'_>> {
     let (mut sessions, mut incomplete) = (BTreeMap::new(), BTreeSet::new());

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use rand::SeedableRng;
+use rand::rngs::StdRng;
 use tenure_checker::{Entry, Recorder};
 use tenure_client::{Client, ClientOptions};
 use tenure_programs::{Environment, ProgramOptions, Task, start};
 
 use crate::host::{HostContext, HostId, Time};
+use crate::leaver;
 use crate::wire::{Dialler, address};
 
 /// Number of programs per host that use locks.
@@ -61,6 +64,7 @@ pub async fn run(context: HostContext, parameters: ClientParameters) {
         .endpoints(&servers)
         .connect_timeout(Duration::from_millis(300))
         .call_timeout(Duration::from_secs(2));
+    let recorder = parameters.recorder.clone();
     let client = Client::connect_by(connector.clone(), options).expect("a client");
     let task = Task {
         name: format!("{}-{}", context.host, context.run),
@@ -75,10 +79,13 @@ pub async fn run(context: HostContext, parameters: ClientParameters) {
         locks: LOCKS,
         options: OPTIONS,
     };
+    let rng = StdRng::seed_from_u64(parameters.seed ^ context.run);
+    let leaver = tokio::spawn(leaver::run(context.clone(), parameters.servers, parameters.until, recorder, rng));
     for program in start(&client, &task, parameters.seed ^ context.run.wrapping_mul(0x9e37_79b9)) {
         // A panicked program shows up through the operations that it leaves unfinished.
         let _ = program.await;
     }
     // The client bounds the time of `close`; remaining sessions end by their TTL.
     let _ = client.close().await;
+    let _ = leaver.await;
 }

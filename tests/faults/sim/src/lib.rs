@@ -7,6 +7,7 @@ pub mod database;
 pub mod defect;
 pub mod faults;
 pub mod host;
+pub mod leaver;
 pub mod machine;
 pub mod network;
 pub mod outbox;

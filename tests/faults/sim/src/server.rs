@@ -22,7 +22,7 @@ use crate::world::World;
 pub const LEASE: Duration = Duration::from_secs(2);
 
 /// Reattach time: an unattended claim is cancelled after this long.
-const REATTACH: Duration = Duration::from_secs(2);
+pub const REATTACH: Duration = Duration::from_secs(2);
 
 /// Runs a server until it shuts down.
 pub async fn run(context: HostContext, hinted: Arc<Notify>, database: MemoryDatabase) {

@@ -83,6 +83,12 @@ impl Dialler {
         let proxy = context.defect.map(|defect| Arc::new(Proxy::new(defect)));
         Self { context, proxy }
     }
+
+    /// Opens connections from this host that no defect alters.
+    #[must_use]
+    pub fn plain(context: HostContext) -> Self {
+        Self { context, proxy: None }
+    }
 }
 
 impl client::Connector for Dialler {

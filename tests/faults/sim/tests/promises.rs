@@ -60,6 +60,7 @@ const DEFECTS: [(Defect, u32); Defect::ALL.len()] = [
     (Defect::NoFreshTtl, 1),
     (Defect::NoFreshTtlAfterLoss, 1),
     (Defect::ExpiryAfterReattach, 2),
+    (Defect::AbandonForgotten, 1),
     (Defect::CancelledAtHome, 1),
     (Defect::CancelOvertaken, 1),
     (Defect::ReleaseOfAnyHold, 4),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    Acquire, AskedMode, Command, EndReason, Event, Mode, Origin, Recorded, Revision, ServerId, Session, Table, Text,
-    no_labels,
+    Acquire, AskedMode, Change, ClaimSpec, Command, Declaration, DeclaredClaim, EndReason, Event, Item, Mode, Origin,
+    Recorded, Revision, ServerId, Session, Table, Text, no_labels,
 };
 use tenure_server::store::Batch;
 
@@ -215,6 +215,33 @@ fn commands_after(defect: Defect, table: &Table, batch: &Batch, recorded: &Recor
             };
             name.map(release).into_iter().collect()
         }
+        (Defect::AbandonForgotten, Event::ClaimEnded { token: None, reason: EndReason::Disconnected, spec, .. }) => {
+            wait_again(table, spec).into_iter().collect()
+        }
         _ => Vec::new(),
     }
+}
+
+/// Makes the claim of a client again, by the next number. Its session has ended if this is rejected.
+fn wait_again(table: &Table, spec: &ClaimSpec) -> Option<Command> {
+    let client = table.client(table.session(&spec.session)?.spec.declared_by()?)?;
+    let is_session = |item: &Item| matches!(item, Item::Session(session) if *session == spec.session);
+    let (session, _) = client.items.iter().find(|(_, item)| is_session(item))?;
+    let claim = DeclaredClaim {
+        number: client.last + 1,
+        names: spec.names.clone(),
+        mode: AskedMode::Exclusive,
+        queue: true,
+        priority: spec.priority,
+        metadata: no_labels(),
+        min_hold: spec.min_hold,
+    };
+    let declaration = Declaration { session: *session, opening: None, claims: vec![claim], memberships: Vec::new() };
+    Some(Command::Change {
+        client: client.id.clone(),
+        epoch: client.epoch,
+        home: client.home,
+        connected: Revision(u64::MAX),
+        changes: vec![Change::Declare(declaration)],
+    })
 }

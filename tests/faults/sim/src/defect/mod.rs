@@ -56,6 +56,8 @@ pub enum Defect {
     NoFreshTtlAfterLoss,
     /// The due end of a session takes effect although the session was attached again before it.
     ExpiryAfterReattach,
+    /// What a disconnected client waits for does not end when the reattach time has passed.
+    AbandonForgotten,
     /// The session's home cancels claims whose calls are at other servers.
     CancelledAtHome,
     /// A plain call takes effect although it is decided after the commit of its cancel, which a server received it
@@ -105,7 +107,7 @@ pub enum Defect {
 
 impl Defect {
     /// Every defect.
-    pub const ALL: [Self; 43] = [
+    pub const ALL: [Self; 44] = [
         Self::UnknownIsCommitted,
         Self::ConflictIsCommitted,
         Self::UnknownIsRejected,
@@ -127,6 +129,7 @@ impl Defect {
         Self::NoFreshTtl,
         Self::NoFreshTtlAfterLoss,
         Self::ExpiryAfterReattach,
+        Self::AbandonForgotten,
         Self::CancelledAtHome,
         Self::CancelOvertaken,
         Self::ReleaseOfAnyHold,

@@ -167,8 +167,8 @@ impl Declared {
                 let change =
                     |declaration| v1::Change { kind: Some(Changed::Declare(declaration)), ..v1::Change::default() };
                 let changes: Vec<_> = late.into_iter().map(change).collect();
-                let changes = (!changes.is_empty()).then(|| Sent::Changes(v1::Changes { changes }));
-                return changes.map(|changes| v1::ConnectRequest { kind: Some(changes) });
+                let changes = Some(v1::Changes { changes }).filter(|changes| !changes.changes.is_empty());
+                return changes.map(|changes| v1::ConnectRequest { kind: Some(Sent::Changes(changes)) });
             }
             _ => {}
         }
