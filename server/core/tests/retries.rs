@@ -42,13 +42,13 @@ fn hold_from_before_a_loss_is_granted_anew_once() {
     assert_eq!(holders, [Some(anew)]);
 }
 
-/// The request may be old, by way of a server that has not seen any later event.
+/// The lost history may contain a later hold, whichever server is called.
 #[test]
-fn hold_from_before_a_loss_stays_if_it_is_acquired_at_another_server() {
+fn hold_from_before_a_loss_is_granted_anew_at_another_server() {
     let mut lab = Lab::default();
-    let before = lab.hold("ann", "a");
-    lab.lose();
-    assert_eq!(lab.grant(acquire("ann", "a").at(OTHER)).token(), Some(before));
+    lab.hold("ann", "a");
+    let jump = lab.lose();
+    assert!(lab.grant(acquire("ann", "a").at(OTHER)).token() > Some(jump));
 }
 
 #[test]

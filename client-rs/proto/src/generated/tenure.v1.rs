@@ -4708,7 +4708,7 @@ pub mod change {
         #[prost(message, tag = "1")]
         Declare(super::Declaration),
         /// No longer wants what has this number: a session is closed with everything in it; a claim leaves the queue, or is
-        /// released, or is handed over if that was requested; a membership ends. Reported as ended. Not an error if it has
+        /// released; a membership ends. What is held is handed over if that was requested. Reported as ended. Not an error if it has
         /// ended already.
         #[prost(uint64, tag = "2")]
         Withdraw(u64),

@@ -60,7 +60,6 @@ impl Table {
         let opening = request.opening.take();
         let (session, home) = (&request.session, request.home);
         let rank = Rank::of_new(request.priority);
-        let mut comes = false;
         if self.was_cancelled(session, opening.is_some(), &request) {
             return Err(Rejection::AcquireCancelled(session.clone()));
         }
@@ -89,7 +88,6 @@ impl Table {
                 }
                 let mode =
                     own.as_ref().map_or_else(|| self.mode(&request.names, request.mode), |own| Ok(own.spec.mode))?;
-                comes = found.spec.home != home;
                 if let Some(attached) = attached(found, home, opening.as_ref(), 0) {
                     self.emit(attached, decided);
                 }
@@ -104,7 +102,7 @@ impl Table {
             // For a hold, only the server that granted it knows whether its call received a reply.
             let moves = own.state == ClaimState::Waiting || at.is_none();
             let own = if moves { self.await_at(own, at, decided) } else { own };
-            return Ok(if comes { self.outcome_of(own, ttl) } else { self.confirm(own, anew, ttl, decided) });
+            return Ok(self.confirm(own, anew, ttl, decided));
         }
         let blocker = self.blocker(&request.names, mode, rank).cloned();
         if let (Some(blocker), false) = (&blocker, request.queue) {
@@ -125,8 +123,7 @@ impl Table {
     }
 
     /// The outcome for a claim that the session already has. A hold from before the database lost history may have been
-    /// released since, and others may have held with higher tokens: it is granted anew. This does not apply to a
-    /// request by way of another home, since it may be an old one, and its client may know of its hold.
+    /// released since, and others may have held with higher tokens: it is granted anew.
     fn confirm(&mut self, own: Claim, anew: Arc<ClaimSpec>, ttl: Duration, decided: &mut Events) -> Outcome {
         match own.token().filter(|token| *token < self.lost) {
             Some(token) => Outcome::Held { claim: self.grant_again(own, token, anew, decided), ttl },

@@ -147,8 +147,7 @@ impl Naive {
                     awaited,
                     stale: false,
                 };
-                let comes = self.sessions.get(&**session).is_some_and(|at| *at != home.0);
-                let kind = self.acquire(session, opening.is_some(), comes, stake, *queue);
+                let kind = self.acquire(session, opening.is_some(), stake, *queue);
                 let was_open = self.sessions.contains_key(&**session);
                 if kind != Kind::Rejected && (was_open || kind != Kind::Busy) {
                     self.sessions.insert(session.to_string(), home.0);
@@ -323,7 +322,7 @@ impl Naive {
 }
 
 impl Naive {
-    fn acquire(&mut self, session: &str, opens: bool, comes: bool, stake: Stake, queue: bool) -> Kind {
+    fn acquire(&mut self, session: &str, opens: bool, stake: Stake, queue: bool) -> Kind {
         let own = |other: &&Stake| other.session == session && !matches!(other.state, State::Lingering(_));
         let overlaps = |other: &&Stake| other.names.iter().any(|name| stake.names.contains(name));
         let existing = self.stakes.iter().position(|other| own(&other) && overlaps(&other));
@@ -335,7 +334,7 @@ impl Naive {
             if existing.names != stake.names || existing.mode != stake.mode {
                 return Kind::Rejected;
             }
-            if existing.stale && !comes {
+            if existing.stale {
                 self.stakes.remove(index);
                 self.stakes.push(Stake { state: State::Held, ..stake });
                 return Kind::Held;
