@@ -6,12 +6,14 @@
 //! that it models.
 //!
 //! [`calls`] is a separate model: waits, grants and cancels of plain calls that are spread over several servers.
+//! [`declared`] is another one: what a client declares over successive streams.
 
 pub mod action;
 pub mod calls;
 pub mod check;
 pub mod client;
 mod clients;
+pub mod declared;
 mod faults;
 pub mod flaw;
 pub mod limits;
