@@ -47,7 +47,7 @@ pub(super) fn command(draw: &mut Draw<'_>, table: &Table) -> Command {
         3 => Command::EndClient { client, epoch, home },
         _ => {
             let changes = (0..=draw.below(FEW)).map(|_| change(draw, &mut numbers)).collect();
-            let connected = if draw.below(8) == 0 { Revision(draw.number()) } else { table.revision() };
+            let connected = Revision(u64::MAX);
             Command::Change { client, epoch, home, connected, changes }
         }
     }
