@@ -82,6 +82,8 @@ impl Pair {
 
 /// A holder of a lock, and a waiter for it.
 struct Contention {
+    /// The holder's. A client with an open session does not leave a server that is slow to reply.
+    _holding: Session,
     session: Session,
     acquire: JoinHandle<tenure_client::Result<Guard>>,
     claim: u64,
@@ -91,14 +93,15 @@ impl Contention {
     /// Returns the guard of the holder as well.
     async fn start(pair: &mut Pair) -> (Self, Guard) {
         let (holder, client) = (pair.client(), pair.client());
-        let guard = within(holder.lock("job").ttl(LONG).acquire()).await.unwrap();
-        let session = within(client.session(SessionOptions::new().ttl(LONG))).await.unwrap();
+        let [holding, session] = [&holder, &client].map(|client| client.session(SessionOptions::new().ttl(LONG)));
+        let (holding, session) = (within(holding).await.unwrap(), within(session).await.unwrap());
+        let guard = within(holding.lock("job").acquire()).await.unwrap();
         let acquire = tokio::spawn(session.lock("job").acquire());
         let calls = Calls::connect(&pair.first.url()).await.unwrap();
         wait_until(PATIENCE, "the waiter is queued", async || calls.lock("job").await.unwrap().waiter_count == 1).await;
         let claim = calls.lock("job").await.unwrap().waiters[0].id;
         pair.start_second().await;
-        (Self { session, acquire, claim }, guard)
+        (Self { _holding: holding, session, acquire, claim }, guard)
     }
 
     /// Checks that the waiter holds the lock, by the only claim and the only grant that it ever had, and that nothing
