@@ -1,127 +1,173 @@
-//! A client of the contract's stream without the library, for works in which the library would dominate the
-//! measurement.
+//! Clients of the declared stream without the library, for works in which the library would dominate the measurement.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use prost::Message;
-use tenure_proto::v1::answer::Kind as Answered;
-use tenure_proto::v1::command::Kind as Commanded;
+use tenure_proto::v1::change::Kind as Wanted;
+use tenure_proto::v1::connect_request::Kind as Request;
+use tenure_proto::v1::connect_response::Kind as Response;
+use tenure_proto::v1::state::Kind as Current;
 use tenure_proto::v1::{
-    AcquireRequest, Command, KeepAliveRequest, KeptSession, OpenSessionRequest, StreamRequest, StreamResponse,
+    Change, Changes, ConnectRequest, ConnectResponse, Declaration, DeclaredClaim, DeclaredSession, Hello, KeepAlive,
+    State,
 };
 
 use crate::target::http2::Connection;
 
-const PATH: &str = "/tenure.v1.ClientService/Stream";
+const PATH: &str = "/tenure.v1.ClientService/Connect";
 
-/// The id of all renewals, of which only one at a time is in flight on a stream.
-const RENEWAL: u64 = 1;
+/// The maximum number of declarations in one message: half of the contract's bound, so that it fits into half of a
+/// stream's window, which the server has always replenished when it has reported the states of the last message.
+pub const CHANGES: usize = 500;
 
-/// The limit of the wait for the answers to a request.
+/// The limit of the wait for the states of what was declared.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A connection with streams.
+/// A connection with streams, each of a client of its own.
 #[derive(Debug)]
 pub struct Raw {
     /// The connection that carries the streams.
     pub connection: Connection,
-    /// The id of the last command.
-    last_id: u64,
+    /// The last number. All clients of the connection share them.
+    last: u64,
 }
 
 impl Raw {
     /// Opens one.
     pub async fn open(port: u16) -> anyhow::Result<Self> {
-        Ok(Self { connection: Connection::open(port).await?, last_id: RENEWAL })
+        Ok(Self { connection: Connection::open(port).await?, last: 0 })
     }
 
-    /// Begins a stream.
-    pub fn begin(&mut self) -> u32 {
-        self.connection.output().begin(PATH)
+    /// Begins the stream of a new client. Its id is unique, and has at least 16 bytes.
+    pub fn begin(&mut self, client: &str) -> u32 {
+        self.hello(Hello { client_id: client.into(), epoch: 1, ..Hello::default() })
     }
 
-    /// Sends commands, as one message on each stream, and waits for all results.
+    /// A declaration that opens a session.
+    pub fn session(&mut self, id: &str, ttl: Duration, grace: Option<Duration>) -> anyhow::Result<Declaration> {
+        let open = DeclaredSession {
+            session_id: id.into(),
+            ttl: Some(ttl.try_into()?),
+            disconnect_grace: grace.map(TryInto::try_into).transpose()?,
+            ..DeclaredSession::default()
+        };
+        Ok(Declaration { session: self.next(), open: Some(open), ..Declaration::default() })
+    }
+
+    /// A claim to a free lock, for the last declaration.
+    pub fn claim(&mut self, name: String) -> DeclaredClaim {
+        DeclaredClaim { number: self.next(), names: vec![name], ..DeclaredClaim::default() }
+    }
+
+    /// Sends declarations, as one message of at most [`CHANGES`] on each stream, and waits until all sessions are open,
+    /// and all locks are held. Returns the interval in which the opened sessions are to be renewed.
     ///
     /// # Errors
-    /// If a command is rejected, or a lock is not free.
-    pub async fn execute(&mut self, requests: impl IntoIterator<Item = (u32, Vec<Commanded>)>) -> anyhow::Result<()> {
-        let mut left: usize = 0;
-        for (stream, commands) in requests {
-            let count = commands.len();
-            left += count;
-            let message = encode(self.last_id + 1, commands);
-            self.connection.output().message(stream, &message);
-            self.last_id += count as u64;
+    /// If a session is rejected, or a lock is not free.
+    pub async fn declare(
+        &mut self,
+        requests: impl IntoIterator<Item = (u32, Vec<Declaration>)>,
+    ) -> anyhow::Result<Duration> {
+        let mut missing = HashSet::new();
+        for (stream, declarations) in requests {
+            for declaration in &declarations {
+                missing.extend(declaration.open.iter().map(|_| declaration.session));
+                missing.extend(declaration.claims.iter().map(|claim| claim.number));
+            }
+            let change = |declaration| Change { kind: Some(Wanted::Declare(declaration)), ..Change::default() };
+            let changes = declarations.into_iter().map(change).collect();
+            self.connection.output().message(stream, &encode(Request::Changes(Changes { changes })));
         }
-        while left > 0 {
+        self.wait_for(missing).await
+    }
+
+    /// Opens this number of sessions on a stream, which hold a lock each. Returns the interval in which they are to be
+    /// renewed.
+    ///
+    /// # Errors
+    /// If a session is rejected, or a lock is not free.
+    pub async fn declare_holders(
+        &mut self,
+        stream: u32,
+        name: &str,
+        count: usize,
+        ttl: Duration,
+    ) -> anyhow::Result<Duration> {
+        let mut declarations = Vec::new();
+        for number in 0..count {
+            let id = format!("{name}-{number}");
+            let mut declaration = self.session(&id, ttl, None)?;
+            declaration.claims.push(self.claim(format!("lock-of-{id}")));
+            declarations.push(declaration);
+        }
+        let mut every = Duration::MAX;
+        for part in declarations.chunks(CHANGES) {
+            every = every.min(self.declare([(stream, part.to_vec())]).await?);
+        }
+        Ok(every)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    fn hello(&mut self, hello: Hello) -> u32 {
+        let stream = self.connection.output().begin(PATH);
+        self.connection.output().message(stream, &encode(Request::Hello(hello)));
+        stream
+    }
+
+    /// Waits until the sessions and claims with these numbers are open and held. Returns the shortest `renew_after`.
+    async fn wait_for(&mut self, mut missing: HashSet<u64>) -> anyhow::Result<Duration> {
+        let mut renew_after = Duration::MAX;
+        while !missing.is_empty() {
             let receive = self.connection.receive(|_, message, _| {
-                left = left.checked_sub(successes(message)?).context("more answers than commands")?;
+                for State { number, kind } in states(message)? {
+                    match kind {
+                        Some(Current::Open(open)) => {
+                            renew_after = renew_after.min(open.renew_after.unwrap_or_default().try_into()?);
+                        }
+                        Some(Current::Held(_)) => {}
+                        other => bail!("{number} is neither open nor held: {other:?}"),
+                    }
+                    missing.remove(&number);
+                }
                 Ok(())
             });
-            tokio::time::timeout(TIMEOUT, receive).await.context("no answer")??;
+            tokio::time::timeout(TIMEOUT, receive).await.context("no states")??;
         }
-        Ok(())
+        Ok(renew_after)
     }
 }
 
-/// Opens a session and attaches it to the stream.
-pub fn open_session(id: &str, ttl: Duration) -> anyhow::Result<Commanded> {
-    open_session_with_grace(id, ttl, None)
+/// Renews all sessions of a client.
+pub fn keep_alive() -> Vec<u8> {
+    encode(Request::KeepAlive(KeepAlive::default()))
 }
 
-/// Opens a session, with an optional disconnect grace, and attaches it to the stream.
-pub fn open_session_with_grace(id: &str, ttl: Duration, grace: Option<Duration>) -> anyhow::Result<Commanded> {
-    let disconnect_grace = grace.map(TryInto::try_into).transpose()?;
-    Ok(Commanded::OpenSession(OpenSessionRequest {
-        session_id: id.into(),
-        ttl: Some(ttl.try_into()?),
-        disconnect_grace,
-        ..Default::default()
-    }))
-}
-
-/// Acquires a free lock.
-pub fn acquire(session: &str, name: String) -> Commanded {
-    let wait = Some(prost_types::Duration::default());
-    Commanded::Acquire(AcquireRequest { names: vec![name], session_id: session.into(), wait, ..Default::default() })
-}
-
-/// Renews these sessions with one command.
-pub fn keep_alive(sessions: Vec<String>) -> Vec<u8> {
-    encode(RENEWAL, vec![Commanded::KeepAlive(KeepAliveRequest { session_ids: sessions, ..Default::default() })])
-}
-
-/// The number of sessions that a message renewed.
+/// Validates the reply to a [`keep_alive`].
 ///
 /// # Errors
-/// If it is another message, or a session was not renewed.
-pub fn renewed(message: &[u8]) -> anyhow::Result<usize> {
-    let mut count = 0;
-    for answer in StreamResponse::decode(message)?.answers {
-        let Some(Answered::KeepAlive(sessions)) = answer.kind else { bail!("no renewal: {:?}", answer.kind) };
-        let is_renewed = |session: &KeptSession| session.ttl.is_some();
-        ensure!(sessions.sessions.iter().all(is_renewed), "not all are renewed: {:?}", sessions.sessions);
-        count += sessions.sessions.len();
+/// If it is another message: a state means that something has ended.
+pub fn kept_alive(message: &[u8]) -> anyhow::Result<()> {
+    match ConnectResponse::decode(message)?.kind {
+        Some(Response::KeptAlive(_)) => Ok(()),
+        other => bail!("not renewed: {other:?}"),
     }
-    Ok(count)
 }
 
-fn encode(first_id: u64, commands: Vec<Commanded>) -> Vec<u8> {
-    let commands =
-        commands.into_iter().zip(first_id..).map(|(kind, id)| Command { id, kind: Some(kind), ..Command::default() });
-    StreamRequest { commands: commands.collect() }.encode_to_vec()
+fn encode(kind: Request) -> Vec<u8> {
+    ConnectRequest { kind: Some(kind) }.encode_to_vec()
 }
 
-/// The number of commands that a message reports as successful.
-fn successes(message: &[u8]) -> anyhow::Result<usize> {
-    let answers = StreamResponse::decode(message)?.answers;
-    for answer in &answers {
-        match &answer.kind {
-            Some(Answered::Refusal(refusal)) => bail!("rejected: {refusal:?}"),
-            Some(Answered::Acquire(acquired)) => ensure!(acquired.acquired, "a lock is not free"),
-            _ => ensure!(answer.id != 0, "a notice: {:?}", answer.kind),
-        }
+/// The states in a message.
+fn states(message: &[u8]) -> anyhow::Result<Vec<State>> {
+    match ConnectResponse::decode(message)?.kind {
+        Some(Response::States(states)) => Ok(states.states),
+        Some(Response::Welcome(_)) => Ok(Vec::new()),
+        other => bail!("no states: {other:?}"),
     }
-    Ok(answers.len())
 }

@@ -3,16 +3,14 @@
 use std::time::{Duration, Instant};
 
 use futures::future::try_join_all;
+use tenure_proto::v1::Declaration;
 
 use crate::target::CONNECTIONS;
 use crate::target::tenure::Cluster;
-use crate::target::tenure::raw::{self, Raw};
+use crate::target::tenure::raw::{CHANGES, Raw};
 
 /// The number of sessions that hold them.
 const SESSIONS: usize = 1_000;
-
-/// The most commands in one message.
-const COMMANDS: usize = 1_000;
 
 /// Longer than the whole work, as these sessions are not renewed.
 const TTL: Duration = Duration::from_secs(6 * 3600);
@@ -28,19 +26,21 @@ pub async fn fill(cluster: &Cluster, locks: usize) -> anyhow::Result<(f64, Vec<R
 /// One connection's share of the sessions and locks.
 async fn fill_one(cluster: &Cluster, connection: usize, locks: usize) -> anyhow::Result<Raw> {
     let mut raw = Raw::open(cluster.port()?).await?;
-    let stream = raw.begin();
-    let own: Vec<usize> = (connection..SESSIONS).step_by(CONNECTIONS).collect();
-    let open: Result<Vec<_>, _> = own.iter().map(|number| raw::open_session(&session(*number), TTL)).collect();
-    raw.execute([(stream, open?)]).await?;
-    let own = own.into_iter().flat_map(|number| (number..locks).step_by(SESSIONS).map(move |lock| (number, lock)));
-    let own: Vec<(usize, usize)> = own.collect();
-    for part in own.chunks(COMMANDS) {
-        let acquire = part.iter().map(|(number, lock)| raw::acquire(&session(*number), format!("held-lock-{lock}")));
-        raw.execute([(stream, acquire.collect())]).await?;
+    let stream = raw.begin(&format!("client-of-holders-{connection}"));
+    let (mut sessions, mut own) = (Vec::new(), Vec::new());
+    for holder in (connection..SESSIONS).step_by(CONNECTIONS) {
+        let declaration = raw.session(&format!("holder-{holder}"), TTL, None)?;
+        own.extend((holder..locks).step_by(SESSIONS).map(|lock| (declaration.session, lock)));
+        sessions.push(declaration);
+    }
+    raw.declare([(stream, sessions)]).await?;
+    for part in own.chunks(CHANGES) {
+        let mut claims = Vec::new();
+        for (session, lock) in part {
+            let claim = raw.claim(format!("held-lock-{lock}"));
+            claims.push(Declaration { session: *session, claims: vec![claim], ..Declaration::default() });
+        }
+        raw.declare([(stream, claims)]).await?;
     }
     Ok(raw)
-}
-
-fn session(number: usize) -> String {
-    format!("holder-{number}")
 }

@@ -58,10 +58,10 @@ async fn open(port: u16, connection: usize, on_one: usize, mut plain: Connection
         ensure!(plain.txn(TxnRequest::if_created_at(&key, 0, put)).await?.succeeded, "a key exists already");
         renewals.push(LeaseKeepAliveRequest { id }.encode_to_vec());
     }
-    Ok(IdleConnection { connection: own, stream, renewals, renewed })
+    Ok(IdleConnection { connection: own, stream, renewals, every: TTL / 3, renews: 1, check })
 }
 
-fn renewed(message: &[u8]) -> anyhow::Result<usize> {
+fn check(message: &[u8]) -> anyhow::Result<()> {
     ensure!(LeaseKeepAliveResponse::decode(message)?.ttl > 0, "a lease is gone");
-    Ok(1)
+    Ok(())
 }

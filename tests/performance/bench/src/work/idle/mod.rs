@@ -15,7 +15,7 @@ pub fn work() -> Work {
     Work {
         name: "idle",
         title: "So many sessions (etcd: leases) with a TTL of 30 s hold a lock (a key) each, 100 on one connection (in the \
-                rows with `clients`: one), and renew themselves every 10 s. One turn is a renewal. In the rows with \
+                rows with `clients`: one), and are renewed every 10 s. One turn is a renewal. In the rows with \
                 `connections` there is nothing else.",
         level: "at once",
         levels: Levels::Own { full: &[1_000, 10_000, 100_000], quick: &[200] },

@@ -26,10 +26,14 @@ pub struct IdleConnection {
     pub connection: Connection,
     /// The stream of the renewals.
     pub stream: u32,
-    /// The messages that renew all sessions, spread over a third of the TTL.
+    /// The messages that renew all sessions, spread over the interval.
     pub renewals: Vec<Vec<u8>>,
-    /// The number of sessions that an answer reports as renewed.
-    pub renewed: fn(&[u8]) -> anyhow::Result<usize>,
+    /// The interval in which each session is renewed.
+    pub every: Duration,
+    /// The number of sessions that each message renews.
+    pub renews: usize,
+    /// Validates an answer.
+    pub check: fn(&[u8]) -> anyhow::Result<()>,
 }
 
 /// Prepares connections with this number of sessions each, and measures the servers while only renewals are sent.
@@ -82,8 +86,8 @@ pub async fn observe<F: Future<Output = anyhow::Result<IdleConnection>> + Send +
 
 /// Renews until a renewal fails or the future is dropped.
 async fn renew(idle: IdleConnection, renewed: &AtomicUsize) -> anyhow::Result<()> {
-    let IdleConnection { mut connection, stream, renewals, renewed: count } = idle;
-    let mut tick = interval(TTL / 3 / renewals.len().max(1) as u32);
+    let IdleConnection { mut connection, stream, renewals, every, renews, check } = idle;
+    let mut tick = interval(every / renewals.len().max(1) as u32);
     let mut next = renewals.iter().cycle();
     loop {
         tokio::select! {
@@ -93,7 +97,8 @@ async fn renew(idle: IdleConnection, renewed: &AtomicUsize) -> anyhow::Result<()
                 }
             }
             received = connection.receive(|_, message, _| {
-                renewed.fetch_add(count(message)?, Ordering::Relaxed);
+                check(message)?;
+                renewed.fetch_add(renews, Ordering::Relaxed);
                 Ok(())
             }) => received?,
         }

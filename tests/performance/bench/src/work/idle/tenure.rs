@@ -39,17 +39,15 @@ impl Subject for Sessions {
 
 async fn open(port: u16, connection: usize, on_one: usize) -> anyhow::Result<IdleConnection> {
     let mut raw = Raw::open(port).await?;
-    let stream = raw.begin();
-    let sessions: Vec<String> = (0..on_one).map(|number| format!("quiet-{connection}-{number}")).collect();
-    let open: Result<Vec<_>, _> = sessions.iter().map(|session| raw::open_session(session, TTL)).collect();
-    raw.execute([(stream, open?)]).await?;
-    let acquire = sessions.iter().map(|session| raw::acquire(session, format!("lock-of-{session}")));
-    raw.execute([(stream, acquire.collect())]).await?;
-    // Like the library: one message for all sessions of a connection.
+    let stream = raw.begin(&format!("client-of-quiet-{connection}"));
+    let every = raw.declare_holders(stream, &format!("quiet-{connection}"), on_one, TTL).await?;
+    // Like the library: one message for all sessions of a client.
     Ok(IdleConnection {
         connection: raw.connection,
         stream,
-        renewals: vec![raw::keep_alive(sessions)],
-        renewed: raw::renewed,
+        renewals: vec![raw::keep_alive()],
+        every,
+        renews: on_one,
+        check: raw::kept_alive,
     })
 }

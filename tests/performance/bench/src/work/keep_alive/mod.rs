@@ -12,9 +12,9 @@ use crate::work::{Levels, Work};
 pub fn work() -> Work {
     Work {
         name: "keep_alive",
-        title: "Streams on 8 connections renew a session (etcd: a lease) each, over and over. One turn is a renewal. In the \
-                rows with `pairs`, 4 clients acquire and release meanwhile, and one turn is such a pair: alone, and beside \
-                10,000 renewals a second, which is what 100,000 sessions with a TTL of 30 s need.",
+        title: "Streams on 8 connections renew a client with a session (etcd: a lease) each, over and over. One turn is a \
+                renewal. In the rows with `pairs`, 4 clients acquire and release meanwhile, and one turn is such a pair: \
+                alone, and beside 10,000 renewals a second, which is what 100,000 sessions with a TTL of 30 s need.",
         level: "streams",
         levels: Levels::Own { full: &[256], quick: &[16] },
         candidates: vec![tenure::candidate(), etcd::candidate(), pairs::alone(), pairs::beside()],

@@ -1,9 +1,8 @@
-//! Keep-alives of Tenure's sessions, on the contract's stream.
+//! Keep-alives of Tenure's clients, on the declared stream.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use anyhow::ensure;
 use async_trait::async_trait;
 use futures::future::try_join_all;
 use tenure_proto::v1::CloseSessionRequest;
@@ -37,7 +36,7 @@ impl Subject for Sessions {
     }
 }
 
-/// Opened sessions, each with a stream.
+/// Opened sessions, each of a client with a stream of its own.
 pub struct Opened {
     /// The connections, with the renewals of the sessions.
     pub all: Vec<Renewals>,
@@ -51,16 +50,16 @@ pub async fn open(cluster: &Cluster, load: &Load) -> anyhow::Result<Opened> {
     for connection in 0..CONNECTIONS {
         let mut raw = Raw::open(cluster.port()?).await?;
         let mut streams = HashMap::new();
-        let mut commands = Vec::new();
+        let mut declarations = Vec::new();
         for number in (connection..load.level).step_by(CONNECTIONS) {
-            let stream = raw.begin();
             let session = format!("keep-alive-{}-{number}", load.number);
-            commands.push((stream, vec![raw::open_session(&session, TTL)?]));
-            streams.insert(stream, raw::keep_alive(vec![session.clone()]));
+            let stream = raw.begin(&format!("client-of-{session}"));
+            declarations.push((stream, vec![raw.session(&session, TTL, None)?]));
+            streams.insert(stream, raw::keep_alive());
             sessions.push(session);
         }
-        raw.execute(commands).await?;
-        all.push(Renewals { connection: raw.connection, streams, check });
+        raw.declare(declarations).await?;
+        all.push(Renewals { connection: raw.connection, streams, check: raw::kept_alive });
     }
     Ok(Opened { all, sessions })
 }
@@ -73,11 +72,5 @@ pub async fn close(cluster: &Cluster, sessions: Vec<String>) -> anyhow::Result<(
         SessionServiceClient::new(channel.clone()).close_session(request).await
     });
     try_join_all(closed).await?;
-    Ok(())
-}
-
-fn check(message: &[u8]) -> anyhow::Result<()> {
-    let renewed = raw::renewed(message)?;
-    ensure!(renewed == 1, "{renewed} sessions renewed instead of one");
     Ok(())
 }

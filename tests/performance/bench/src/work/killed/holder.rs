@@ -53,13 +53,13 @@ impl Holder {
     async fn hold_tenure(&self) -> anyhow::Result<()> {
         let session = format!("holder-of-{}", self.name);
         let mut raw = Raw::open(self.port).await?;
-        let stream = raw.begin();
-        let open = raw::open_session_with_grace(&session, self.ttl(), self.grace.map(Duration::from_millis))?;
-        raw.execute([(stream, vec![open])]).await?;
+        let stream = raw.begin(&format!("client-of-{session}"));
+        let mut declaration = raw.session(&session, self.ttl(), self.grace.map(Duration::from_millis))?;
+        declaration.claims.push(raw.claim(self.name.clone()));
         let renewed = now();
-        raw.execute([(stream, vec![raw::acquire(&session, self.name.clone())])]).await?;
+        let every = raw.declare([(stream, vec![declaration])]).await?;
         print_time(renewed)?;
-        self.renew(raw.connection, stream, &raw::keep_alive(vec![session])).await
+        renew(raw.connection, stream, &raw::keep_alive(), every).await
     }
 
     async fn hold_etcd(&self) -> anyhow::Result<()> {
@@ -70,24 +70,24 @@ impl Holder {
         print_time(renewed)?;
         let mut connection = http2::Connection::open(self.port).await?;
         let stream = connection.output().begin(KEEP_ALIVE);
-        self.renew(connection, stream, &LeaseKeepAliveRequest { id }.encode_to_vec()).await
-    }
-
-    async fn renew(&self, mut connection: http2::Connection, stream: u32, renewal: &[u8]) -> anyhow::Result<()> {
-        let mut tick = tokio::time::interval(self.ttl() / 3);
-        loop {
-            tokio::select! {
-                _ = tick.tick() => {
-                    print_time(now())?;
-                    connection.output().message(stream, renewal);
-                }
-                received = connection.receive(|_, _, _| Ok(())) => received?,
-            }
-        }
+        renew(connection, stream, &LeaseKeepAliveRequest { id }.encode_to_vec(), self.ttl() / 3).await
     }
 
     fn ttl(&self) -> Duration {
         Duration::from_millis(self.ttl)
+    }
+}
+
+async fn renew(mut connection: http2::Connection, stream: u32, renewal: &[u8], every: Duration) -> anyhow::Result<()> {
+    let mut tick = tokio::time::interval(every);
+    loop {
+        tokio::select! {
+            _ = tick.tick() => {
+                print_time(now())?;
+                connection.output().message(stream, renewal);
+            }
+            received = connection.receive(|_, _, _| Ok(())) => received?,
+        }
     }
 }
 
