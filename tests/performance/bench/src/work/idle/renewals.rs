@@ -43,7 +43,7 @@ pub async fn observe<F: Future<Output = anyhow::Result<IdleConnection>> + Send +
     on_one: usize,
     prepare: impl Fn(usize) -> F,
 ) -> anyhow::Result<Figures> {
-    let empty = server_memory(processes);
+    let (empty, opening) = (server_memory(processes), Instant::now());
     let renewed = Arc::new(AtomicUsize::new(0));
     let (ready, mut prepared) = mpsc::unbounded_channel();
     let (turns, mut tasks) = (Arc::new(Semaphore::new(AT_ONCE)), JoinSet::new());
@@ -70,7 +70,7 @@ pub async fn observe<F: Future<Output = anyhow::Result<IdleConnection>> + Send +
         }
     }
     // The opened sessions are still being written to the tables, and the memory for that is still to be freed.
-    tokio::time::sleep(if load.quick { load.warm_up } else { TTL }).await;
+    tokio::time::sleep(if load.quick { load.warm_up } else { opening.elapsed().max(TTL) }).await;
     let (meter, start, before) = (Meter::start(processes), Instant::now(), renewed.load(Ordering::Relaxed));
     // Each session is renewed twice.
     tokio::time::sleep(if load.quick { load.time } else { TTL * 2 / 3 }).await;

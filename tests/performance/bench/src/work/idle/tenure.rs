@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::renewals::{IdleConnection, observe};
-use super::{CONNECTIONS, ON_ONE, TTL};
+use super::{CONNECTIONS, MOST_CONNECTIONS, ON_ONE, TTL};
 use crate::lab::Lab;
 use crate::measure::{Figures, Load};
 use crate::target::store::Store;
@@ -32,7 +32,7 @@ struct Sessions {
 impl Subject for Sessions {
     async fn measure(&mut self, load: &Load) -> anyhow::Result<Figures> {
         let cluster = Cluster::start_now(Store::Postgres, &self.lab)?;
-        let (port, on_one) = (cluster.port()?, self.on_one);
+        let (port, on_one) = (cluster.port()?, self.on_one.max(load.level / MOST_CONNECTIONS));
         observe(load, &cluster.processes(), on_one, |connection| open(port, connection, on_one)).await
     }
 }
