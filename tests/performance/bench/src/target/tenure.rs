@@ -60,6 +60,12 @@ impl Cluster {
         })
     }
 
+    /// Kills the first server, which is no part of the cluster from then on.
+    pub fn kill_first(&mut self) -> anyhow::Result<()> {
+        let mut server = self.servers.remove(0);
+        start_now(server.kill())
+    }
+
     /// The processes whose processor time counts.
     pub fn processes(&self) -> Processes {
         Processes {

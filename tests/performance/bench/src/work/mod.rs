@@ -1,5 +1,6 @@
 //! The works: what is done, with which targets, and the goals. Each has a file, and a line in [`all`].
 
+mod failover;
 mod handover;
 mod held;
 mod idle;
@@ -29,6 +30,7 @@ pub fn all() -> Vec<Work> {
         held::work(),
         idle::work(),
         killed::work(),
+        failover::work(),
         start::work(),
     ]
 }

@@ -45,6 +45,24 @@ impl Raw {
         self.hello(Hello { client_id: client.into(), epoch: 1, ..Hello::default() })
     }
 
+    /// Connects a client, which was alone on its connection and still has all its `last` numbers, to another server.
+    /// Returns when all its sessions are open, and all its locks are held. The Hello must fit into a stream's window
+    /// (128 KiB): at most 40,000 numbers.
+    ///
+    /// # Errors
+    /// If the server cannot be reached, or something has ended.
+    pub async fn reconnect(port: u16, client: &str, epoch: u64, last: u64) -> anyhow::Result<Self> {
+        let mut raw = Self { last, ..Self::open(port).await? };
+        raw.hello(Hello { client_id: client.into(), epoch, known: (1..=last).collect(), ..Hello::default() });
+        raw.wait_for((1..=last).collect()).await?;
+        Ok(raw)
+    }
+
+    /// The last number that was declared.
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
     /// A declaration that opens a session.
     pub fn session(&mut self, id: &str, ttl: Duration, grace: Option<Duration>) -> anyhow::Result<Declaration> {
         let open = DeclaredSession {
