@@ -132,12 +132,16 @@ pub(super) fn change(kind: &change::Kind, traceparent: &str) -> Context {
     if traceparent.is_empty() || !traces::are_exported() {
         return Context::new();
     }
+    let parent = parent::named(traceparent);
+    if !parent.has_active_span() {
+        return Context::new();
+    }
     let name = match kind {
         change::Kind::Declare(_) => "tenure.v1.ClientService/Declare",
         change::Kind::Withdraw(_) => "tenure.v1.ClientService/Withdraw",
         change::Kind::Pause(_) | change::Kind::Resume(_) => return Context::new(),
     };
-    let call = begin(name, &parent::named(traceparent));
+    let call = begin(name, &parent);
     note(&call, || [KeyValue::new("tenure.stream", true)]);
     call
 }

@@ -21,4 +21,5 @@ mod servers;
 mod snippets;
 mod start;
 mod systemd;
+mod traces;
 mod upgrade;
