@@ -74,8 +74,10 @@ impl PartHandle {
 
 impl Drop for PartHandle {
     fn drop(&mut self) {
-        // If nothing else is in the session, it ends with it: that is one change.
-        if Arc::strong_count(&self.session) > 1 {
+        // A membership ends with a session of its own. A hold is released first, so that history says so.
+        let ends_with_session =
+            Arc::strong_count(&self.session) == 1 && matches!(*self.latest.borrow(), Latest::Joined(_));
+        if !ends_with_session {
             self.session.connection.change(|table, now| table.withdraw(self.number, now));
         }
     }
