@@ -59,16 +59,15 @@ impl End {
 
     /// What a release found: an error if the hold had been lost before.
     pub(crate) fn into_released(self) -> Result<(), Error> {
-        let (reason, is_forgotten) = (self.lost_reason(), matches!(&self, Self::Reported(_)));
-        match reason {
-            LostReason::Ended {
-                reason: EndReason::Released | EndReason::Transferred | EndReason::Closed | EndReason::Unknown,
-                ..
-            }
-            | LostReason::Closed => Ok(()),
-            LostReason::Forgotten if is_forgotten => Ok(()),
-            lost => Err(Error::Lost(lost)),
-        }
+        let is_orderly = match &self {
+            Self::Withdrawn => true,
+            Self::Reported(ended) => matches!(
+                EndReason::from_proto(ended.reason),
+                EndReason::Released | EndReason::Transferred | EndReason::Closed | EndReason::Unknown
+            ),
+            _ => false,
+        };
+        if is_orderly { Ok(()) } else { Err(Error::Lost(self.lost_reason())) }
     }
 }
 

@@ -435,8 +435,8 @@ type Change_Declare struct {
 
 type Change_Withdraw struct {
 	// No longer wants what has this number: a session is closed with everything in it; a claim leaves the queue, or is
-	// released; a membership ends. What is held is handed over if that was requested. Reported as ended. Not an error if it has
-	// ended already.
+	// released; a membership ends. What is held is handed over if that was requested. Reported as ended. Not an error
+	// if it has ended already.
 	Withdraw uint64 `protobuf:"varint,2,opt,name=withdraw,proto3,oneof"`
 }
 

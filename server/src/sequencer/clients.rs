@@ -31,7 +31,7 @@ pub enum ItemState {
         /// Its fencing token.
         token: Revision,
         /// The transfer that the holder is asked for.
-        transfer: Option<Box<TransferRequest>>,
+        transfer: Option<Box<PendingTransfer>>,
     },
     /// The session is a member.
     Joined {
@@ -49,7 +49,7 @@ pub enum ItemState {
 
 /// A transfer that a holder is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TransferRequest {
+pub struct PendingTransfer {
     /// How long the holder may keep the lock.
     pub drain: Duration,
     /// The operator who asks, if one does and that is known.
@@ -64,7 +64,7 @@ impl ItemState {
     /// The state of a claim in the table.
     fn of_claim(claim: &Claim, table: &Table) -> Self {
         let transfer = claim.transfer.as_ref();
-        let transfer = transfer.map(|pending| Box::new(TransferRequest { drain: pending.drain, by: None }));
+        let transfer = transfer.map(|pending| Box::new(PendingTransfer { drain: pending.drain, by: None }));
         match claim.token() {
             Some(token) => Self::Held { token, transfer },
             None => Self::Waiting { holder: table.blocker_of(claim).cloned().map(Box::new) },
@@ -255,7 +255,7 @@ impl Clients {
                 by_claim(&spec.session, spec.declared, ItemState::Held { token: at, transfer: None });
             }
             Event::TransferStarted { token, spec, drain, by, .. } => {
-                let transfer = Some(Box::new(TransferRequest { drain: *drain, by: by.clone() }));
+                let transfer = Some(Box::new(PendingTransfer { drain: *drain, by: by.clone() }));
                 by_claim(&spec.session, spec.declared, ItemState::Held { token: *token, transfer });
             }
             Event::TransferCancelled { token, spec, .. } => {

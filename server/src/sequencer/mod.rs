@@ -30,7 +30,7 @@ use tenure_core::{Command, Outcome, Rejection, Request, Revision, ServerId, Text
 use tokio::sync::{mpsc, oneshot};
 
 use backpressure::Load;
-pub use clients::{Closed, ItemState, Mailbox, TransferRequest, states_after, waits_after};
+pub use clients::{Closed, ItemState, Mailbox, PendingTransfer, states_after, waits_after};
 pub use grant_times::View;
 pub use metrics::Counts;
 pub use namespace::Namespace;

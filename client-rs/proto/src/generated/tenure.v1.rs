@@ -4708,8 +4708,8 @@ pub mod change {
         #[prost(message, tag = "1")]
         Declare(super::Declaration),
         /// No longer wants what has this number: a session is closed with everything in it; a claim leaves the queue, or is
-        /// released; a membership ends. What is held is handed over if that was requested. Reported as ended. Not an error if it has
-        /// ended already.
+        /// released; a membership ends. What is held is handed over if that was requested. Reported as ended. Not an error
+        /// if it has ended already.
         #[prost(uint64, tag = "2")]
         Withdraw(u64),
         /// Keep-alives no longer renew the session with this number: it has its full TTL from the last keep-alive before.
@@ -5068,8 +5068,8 @@ pub mod client_service_client {
         /// unless a server ended the stream or died. What the client waits for, and what it was granted since it disconnected,
         /// ends if it has not connected again within the server's reattach time (5 s).
         ///
-        /// Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers,
-        /// calls of operators. Plain calls that claim something in a session that was declared, or attach it, are rejected
+        /// Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers, calls of operators.
+        /// Plain calls that claim something in a session that was declared, attach it or renew it are rejected
         /// (SESSION_IN_USE). Any caller with the right may close it.
         pub async fn connect(
             &mut self,
@@ -5152,8 +5152,8 @@ pub mod client_service_server {
         /// unless a server ended the stream or died. What the client waits for, and what it was granted since it disconnected,
         /// ends if it has not connected again within the server's reattach time (5 s).
         ///
-        /// Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers,
-        /// calls of operators. Plain calls that claim something in a session that was declared, or attach it, are rejected
+        /// Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers, calls of operators.
+        /// Plain calls that claim something in a session that was declared, attach it or renew it are rejected
         /// (SESSION_IN_USE). Any caller with the right may close it.
         async fn connect(
             &self,

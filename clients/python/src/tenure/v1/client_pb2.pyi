@@ -160,8 +160,8 @@ class Change(google.protobuf.message.Message):
     TRACEPARENT_FIELD_NUMBER: builtins.int
     withdraw: builtins.int
     """No longer wants what has this number: a session is closed with everything in it; a claim leaves the queue, or is
-    released; a membership ends. What is held is handed over if that was requested. Reported as ended. Not an error if it has
-    ended already.
+    released; a membership ends. What is held is handed over if that was requested. Reported as ended. Not an error
+    if it has ended already.
     """
     pause: builtins.int
     """Keep-alives no longer renew the session with this number: it has its full TTL from the last keep-alive before.

@@ -36,8 +36,8 @@ class ClientServiceStub:
     unless a server ended the stream or died. What the client waits for, and what it was granted since it disconnected,
     ends if it has not connected again within the server's reattach time (5 s).
 
-    Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers,
-    calls of operators. Plain calls that claim something in a session that was declared, or attach it, are rejected
+    Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers, calls of operators.
+    Plain calls that claim something in a session that was declared, attach it or renew it are rejected
     (SESSION_IN_USE). Any caller with the right may close it.
     """
 
@@ -66,8 +66,8 @@ class ClientServiceAsyncStub:
     unless a server ended the stream or died. What the client waits for, and what it was granted since it disconnected,
     ends if it has not connected again within the server's reattach time (5 s).
 
-    Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers,
-    calls of operators. Plain calls that claim something in a session that was declared, or attach it, are rejected
+    Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers, calls of operators.
+    Plain calls that claim something in a session that was declared, attach it or renew it are rejected
     (SESSION_IN_USE). Any caller with the right may close it.
     """
 
@@ -98,8 +98,8 @@ class ClientServiceServicer(metaclass=abc.ABCMeta):
         unless a server ended the stream or died. What the client waits for, and what it was granted since it disconnected,
         ends if it has not connected again within the server's reattach time (5 s).
 
-        Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers,
-        calls of operators. Plain calls that claim something in a session that was declared, or attach it, are rejected
+        Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers, calls of operators.
+        Plain calls that claim something in a session that was declared, attach it or renew it are rejected
         (SESSION_IN_USE). Any caller with the right may close it.
         """
 

@@ -89,8 +89,8 @@ export interface Change {
     | //
     /**
      * No longer wants what has this number: a session is closed with everything in it; a claim leaves the queue, or is
-     * released; a membership ends. What is held is handed over if that was requested. Reported as ended. Not an error if it has
-     * ended already.
+     * released; a membership ends. What is held is handed over if that was requested. Reported as ended. Not an error
+     * if it has ended already.
      */
     { $case: "withdraw"; value: bigint }
     | //
@@ -2501,8 +2501,8 @@ export const ClientServiceService = {
    * unless a server ended the stream or died. What the client waits for, and what it was granted since it disconnected,
    * ends if it has not connected again within the server's reattach time (5 s).
    *
-   * Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers,
-   * calls of operators. Plain calls that claim something in a session that was declared, or attach it, are rejected
+   * Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers, calls of operators.
+   * Plain calls that claim something in a session that was declared, attach it or renew it are rejected
    * (SESSION_IN_USE). Any caller with the right may close it.
    */
   connect: {
@@ -2541,8 +2541,8 @@ export interface ClientServiceServer extends UntypedServiceImplementation {
    * unless a server ended the stream or died. What the client waits for, and what it was granted since it disconnected,
    * ends if it has not connected again within the server's reattach time (5 s).
    *
-   * Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers,
-   * calls of operators. Plain calls that claim something in a session that was declared, or attach it, are rejected
+   * Everything else is a plain call: reads, watches, assignments, changes of metadata, transfers, calls of operators.
+   * Plain calls that claim something in a session that was declared, attach it or renew it are rejected
    * (SESSION_IN_USE). Any caller with the right may close it.
    */
   connect: handleBidiStreamingCall<ConnectRequest, ConnectResponse>;
