@@ -1,21 +1,11 @@
 //! A driver's process, which executes requests in its language.
 
-use std::fs;
-use std::path::Path;
-use std::time::{Duration, Instant};
-
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process_group};
+use tenure_harness::freeze_group;
 use tokio::process::{Child, Command};
-use tokio::time::sleep;
 
 use crate::channel::DriverChannel;
-
-/// How long freezing may take ...
-const FREEZE: Duration = Duration::from_secs(10);
-
-/// ... and the interval of the checks.
-const PAUSE: Duration = Duration::from_millis(5);
 
 /// A driver's process, in a process group of its own.
 #[derive(Debug)]
@@ -57,13 +47,8 @@ impl Driver {
     /// If they do not stop.
     pub async fn freeze(&mut self) -> anyhow::Result<()> {
         self.had_fault = true;
-        self.signal(Signal::STOP);
-        let began = Instant::now();
-        while !is_frozen(self.group) {
-            ensure!(began.elapsed() < FREEZE, "the driver does not freeze");
-            sleep(PAUSE).await;
-        }
-        Ok(())
+        // The group id is valid until the process was waited for.
+        if self.child.id().is_some() { freeze_group(self.group).await } else { Ok(()) }
     }
 
     /// Resumes it.
@@ -88,22 +73,4 @@ impl Drop for Driver {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
     }
-}
-
-/// Whether all threads of all processes in a group have stopped or ended.
-fn is_frozen(group: Pid) -> bool {
-    let of = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let members = of(Path::new("/proc")).filter(|process| state_and_group(process).is_some_and(|(_, of)| of == group));
-    let mut threads = members.flat_map(|process| of(&process.join("task")).collect::<Vec<_>>());
-    threads.all(|thread| state_and_group(&thread).is_none_or(|(state, _)| "TZX".contains(state)))
-}
-
-/// The state letter and the group of a process or thread, from its `stat`: `id (name) state parent group ...`.
-fn state_and_group(folder: &Path) -> Option<(char, Pid)> {
-    let stat = fs::read_to_string(folder.join("stat")).ok()?;
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut fields = rest.split_whitespace();
-    let state = fields.next()?.chars().next()?;
-    let group = Pid::from_raw(fields.nth(1)?.parse().ok()?)?;
-    Some((state, group))
 }

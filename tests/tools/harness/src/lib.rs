@@ -42,7 +42,7 @@ pub use patroni::{Patroni, PatroniPorts};
 pub use pgbouncer::PgBouncer;
 pub use port::free as free_port;
 pub use postgres::Postgres;
-pub use process::{Process, freeze_process};
+pub use process::{Process, freeze_group, freeze_process};
 pub use program::{built, find};
 pub use served::Served;
 pub use small_disk::SmallDisk;

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::folder::Folder;
 use crate::program::User;
@@ -250,6 +250,16 @@ pub async fn freeze_process(process: Pid) -> anyhow::Result<()> {
     stopped(&[process]).await
 }
 
+/// Freezes all processes of a group with SIGSTOP, until SIGCONT.
+///
+/// # Errors
+/// If there is no such group, or they do not stop.
+pub async fn freeze_group(group: Pid) -> anyhow::Result<()> {
+    kill_process_group(group, Signal::STOP)?;
+    let members: Vec<Pid> = processes().filter(|(_, stat)| stat.group == Some(group)).map(|(id, _)| id).collect();
+    stopped(&members).await
+}
+
 /// Waits until all threads of processes that were sent SIGSTOP have stopped: on a busy machine they continue for a
 /// while, and may answer a request.
 async fn stopped(processes: &[Pid]) -> anyhow::Result<()> {
@@ -262,20 +272,12 @@ async fn stopped(processes: &[Pid]) -> anyhow::Result<()> {
 fn has_stopped(process: Pid) -> bool {
     let threads = fs::read_dir(format!("/proc/{}/task", process.as_raw_nonzero()));
     let mut threads = threads.into_iter().flatten().flatten();
-    threads.all(|thread| state_and_parent(&thread.path()).is_none_or(|(state, _)| "TtZX".contains(state)))
+    threads.all(|thread| Stat::read(&thread.path()).is_none_or(|stat| "TtZX".contains(stat.state)))
 }
 
 /// A process, the processes in its folder, and their descendants, parents before children.
 fn process_tree(root: Pid, folder: &Path) -> Vec<Pid> {
-    let mut parents: Vec<(Pid, Pid)> = Vec::new();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let id = entry.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
-        if let Some(id) = id
-            && let Some((_, parent)) = state_and_parent(&entry.path())
-        {
-            parents.push((id, parent));
-        }
-    }
+    let parents: Vec<(Pid, Pid)> = processes().filter_map(|(id, stat)| Some((id, stat.parent?))).collect();
     // Processes that were detached from their parent still have their working directory there.
     let detached = parents.iter().filter(|(id, of)| *id != root && works_in(*id, folder) && !works_in(*of, folder));
     let mut found = vec![root];
@@ -297,16 +299,34 @@ fn works_in(process: Pid, folder: &Path) -> bool {
 /// Whether a process exists and is not a zombie.
 fn is_alive(process: Pid) -> bool {
     let folder = format!("/proc/{}", process.as_raw_nonzero());
-    state_and_parent(Path::new(&folder)).is_some_and(|(state, _)| state != 'Z' && state != 'X')
+    Stat::read(Path::new(&folder)).is_some_and(|stat| stat.state != 'Z' && stat.state != 'X')
 }
 
-/// The state letter and the parent of the process or thread with this folder, from its `stat`: `id (name) state parent
-/// ...`.
-fn state_and_parent(folder: &Path) -> Option<(char, Pid)> {
-    let stat = fs::read_to_string(folder.join("stat")).ok()?;
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut fields = rest.split_whitespace();
-    let state = fields.next()?.chars().next()?;
-    let parent = Pid::from_raw(fields.next()?.parse().ok()?)?;
-    Some((state, parent))
+/// All processes.
+fn processes() -> impl Iterator<Item = (Pid, Stat)> {
+    fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| {
+        let id = entry.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw)?;
+        Some((id, Stat::read(&entry.path())?))
+    })
+}
+
+/// A part of the status of a process or thread.
+struct Stat {
+    /// The state letter.
+    state: char,
+    parent: Option<Pid>,
+    group: Option<Pid>,
+}
+
+impl Stat {
+    /// From `stat` in the folder of the process or thread: `id (name) state parent group ...`.
+    fn read(folder: &Path) -> Option<Self> {
+        let stat = fs::read_to_string(folder.join("stat")).ok()?;
+        let (_, rest) = stat.rsplit_once(')')?;
+        let mut fields = rest.split_whitespace();
+        let state = fields.next()?.chars().next()?;
+        let parent = Pid::from_raw(fields.next()?.parse().ok()?);
+        let group = Pid::from_raw(fields.next()?.parse().ok()?);
+        Some(Self { state, parent, group })
+    }
 }

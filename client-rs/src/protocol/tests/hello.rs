@@ -1,0 +1,157 @@
+//! What a Hello states, and what becomes of that.
+
+use super::*;
+
+#[test]
+fn hello_states_the_known_and_the_declared_in_order() {
+    let mut bench = Bench::connected();
+    let session = bench.session();
+    let claim = bench.hold(session, 7);
+    let (late, alone) = (bench.claim(session), bench.open());
+    let with = Some(claim_to("other"));
+    let both = bench.ask(Request::Open { session: v1::DeclaredSession::default(), with });
+    bench.reconnect();
+    let hello = bench.hello();
+    assert_eq!((hello.client_id.as_str(), hello.epoch, hello.more), ("client", 2, false));
+    assert_eq!((hello.known, hello.paused), (vec![session, claim], vec![]));
+    let [of_late, of_alone, of_both] = &hello.declared[..] else { panic!("{:?}", hello.declared) };
+    assert_eq!((of_late.session, of_late.open.is_some(), of_late.claims[0].number), (session, false, late));
+    assert_eq!((of_alone.session, of_alone.open.is_some(), of_alone.claims.len()), (alone, true, 0));
+    assert_eq!((of_both.session, of_both.open.is_some(), of_both.claims[0].number), (both, true, both + 1));
+}
+
+#[test]
+fn lost_hello_is_repeated_with_a_higher_epoch() {
+    let mut bench = Bench::new();
+    let session = bench.open();
+    bench.connect();
+    let first = bench.hello();
+    bench.pass(ms(300));
+    bench.reconnect();
+    let second = bench.hello();
+    assert_eq!(second, v1::Hello { epoch: first.epoch + 1, ..first });
+    bench.pass(ms(50));
+    bench.welcome();
+    bench.events();
+    bench.states([(session, opened())]);
+    assert_eq!(bench.validity().renewed, at(10_300), "counts from the Hello that was answered");
+}
+
+#[test]
+fn changes_in_flight_when_the_stream_breaks_are_stated_again() {
+    let mut bench = Bench::connected();
+    let session = bench.session();
+    let (kept, dropped) = (bench.hold(session, 7), bench.hold(session, 8));
+    let (lost, cancelled) = (bench.claim(session), bench.claim(session));
+    bench.ask(Request::Withdraw(dropped));
+    bench.ask(Request::Withdraw(cancelled));
+    assert_eq!(bench.changes().len(), 4, "sent, and lost");
+    bench.reconnect();
+    let sent = bench.sent();
+    let [Sent::Hello(hello), Sent::Changes(changes)] = &sent[..] else { panic!("{sent:?}") };
+    assert_eq!(hello.known, [session, kept, dropped], "so that the reason of its end is reported");
+    assert_eq!(hello.declared[0].claims.iter().map(|claim| claim.number).collect::<Vec<_>>(), [lost]);
+    let again: Vec<_> = changes.changes.iter().filter_map(|change| change.kind.clone()).collect();
+    assert_eq!(again, [Changed::Withdraw(dropped)]);
+    assert!(bench.events().is_empty());
+    bench.welcome();
+    assert_eq!(bench.ends(), [(cancelled, End::Withdrawn)], "the server has seen that it is not stated");
+    bench.states([(dropped, ended(v1::EndReason::Evicted))]);
+    assert_eq!(bench.ends(), [(dropped, reported(v1::EndReason::Evicted))]);
+}
+
+#[test]
+fn session_that_is_closed_when_the_stream_breaks_is_closed_again_with_all_in_it() {
+    let mut bench = Bench::connected();
+    let session = bench.session();
+    let claim = bench.hold(session, 7);
+    bench.ask(Request::Withdraw(session));
+    bench.reconnect();
+    let sent = bench.sent();
+    let [Sent::Hello(hello), Sent::Changes(changes)] = &sent[..] else { panic!("{sent:?}") };
+    assert_eq!(hello.known, [session, claim]);
+    let again: Vec<_> = changes.changes.iter().filter_map(|change| change.kind.clone()).collect();
+    assert_eq!(again, [Changed::Withdraw(session)]);
+}
+
+#[test]
+fn withdrawal_after_the_hello_is_confirmed_by_its_state() {
+    let mut bench = Bench::connected();
+    let session = bench.session();
+    let claim = bench.hold(session, 7);
+    bench.reconnect();
+    assert_eq!(bench.hello().known, [session, claim]);
+    bench.ask(Request::Withdraw(claim));
+    bench.welcome();
+    bench.states([(claim, held(7))]);
+    assert_eq!(bench.events(), [Event::Welcomed]);
+    assert_eq!(bench.changes(), [Changed::Withdraw(claim)]);
+    bench.states([(claim, ended(v1::EndReason::Released))]);
+    assert_eq!(bench.ends(), [(claim, reported(v1::EndReason::Released))]);
+}
+
+#[test]
+fn what_was_never_sent_is_withdrawn_at_once() {
+    let mut bench = Bench::new();
+    let session = bench.open();
+    let claim = bench.claim(session);
+    bench.ask(Request::Withdraw(session));
+    assert_eq!(bench.ends(), [(claim, End::Withdrawn), (session, End::Withdrawn)]);
+    assert!(bench.protocol.is_empty());
+    bench.connect();
+    assert_eq!(bench.hello(), v1::Hello { client_id: "client".into(), epoch: 1, ..v1::Hello::default() });
+}
+
+#[test]
+fn ten_thousand_claims_are_stated_in_parts_and_confirmed() {
+    let mut bench = Bench::connected();
+    let session = bench.session();
+    let label = "l".repeat(1_000);
+    let declared = || {
+        let metadata = [("label".to_owned(), label.clone())].into();
+        Declared::Claim(v1::DeclaredClaim { names: vec!["job".into()], metadata, ..v1::DeclaredClaim::default() })
+    };
+    let claims: Vec<u64> = (0..10_000).map(|_| bench.ask(Request::Declare { session, declared: declared() })).collect();
+    let sizes: Vec<usize> = bench
+        .sent()
+        .into_iter()
+        .map(|sent| if let Sent::Changes(changes) = sent { changes.changes.len() } else { 0 })
+        .collect();
+    assert_eq!(sizes, [1_000; 10]);
+    bench.reconnect();
+    let hellos: Vec<v1::Hello> = bench
+        .sent()
+        .into_iter()
+        .filter_map(|sent| if let Sent::Hello(part) = sent { Some(part) } else { None })
+        .collect();
+    assert_eq!(hellos.iter().map(|part| part.more).collect::<Vec<_>>(), [true, true, true, false]);
+    assert!(hellos.iter().all(|part| part.epoch == 2 && part.client_id == "client"));
+    let stated = hellos.iter().flat_map(|part| &part.declared).flat_map(|declared| &declared.claims);
+    assert!(stated.map(|claim| claim.number).eq(claims.iter().copied()));
+    bench.welcome();
+    bench.states(claims.iter().map(|claim| (*claim, held(*claim))));
+    assert_eq!(bench.events().len(), 1 + 10_000);
+    bench.reconnect();
+    assert_eq!(bench.hello().known.len(), 1 + 10_000);
+    bench.states(claims.iter().map(|claim| (*claim, ended(v1::EndReason::Evicted))));
+    assert_eq!(bench.ends().len(), 10_000);
+    bench.reconnect();
+    assert_eq!(bench.hello().known, [session]);
+}
+
+#[test]
+fn superseded_client_loses_everything_and_takes_a_new_id() {
+    let mut bench = Bench::connected();
+    let session = bench.session();
+    let claim = bench.hold(session, 7);
+    bench.reconnect();
+    bench.protocol.handle_superseded(bench.epoch - 1, "other".into());
+    assert!(bench.events().is_empty(), "that was this client's own doing");
+    bench.protocol.handle_superseded(bench.epoch, "other".into());
+    assert_eq!(bench.ends(), [(claim, End::Superseded), (session, End::Superseded)]);
+    let next = bench.open();
+    assert!(next > claim, "numbers are never used twice");
+    bench.connect();
+    let hello = bench.hello();
+    assert_eq!((hello.client_id.as_str(), hello.known, hello.declared[0].session), ("other", vec![], next));
+}

@@ -1,0 +1,123 @@
+//! What the states of the server cause.
+
+use super::*;
+
+#[test]
+fn claim_waits_and_is_held() {
+    let mut bench = Bench::connected();
+    let session = bench.session();
+    let claim = bench.claim(session);
+    let holder = Box::new(v1::Claim { token: 3, ..v1::Claim::default() });
+    let waiting = state::Kind::Waiting(v1::WaitingState { holder: Some(holder.clone()) });
+    let transfer = Some(v1::PendingTransfer { operator: "op".into(), ..v1::PendingTransfer::default() });
+    let requested = state::Kind::Held(v1::HeldState { token: 7, transfer: transfer.clone() });
+    bench.states([(claim, waiting), (claim, held(7)), (claim, requested)]);
+    let expected = [
+        Event::Waiting { claim, holder: Some(holder) },
+        Event::Held { claim, token: 7, transfer: None },
+        Event::Held { claim, token: 7, transfer },
+    ];
+    assert_eq!(bench.events(), expected);
+}
+
+#[test]
+fn session_opened_for_a_busy_lock_ends_with_it() {
+    let mut bench = Bench::connected();
+    let with = Some(claim_to("job"));
+    let session = bench.ask(Request::Open { session: v1::DeclaredSession::default(), with });
+    let [Changed::Declare(declared)] = &bench.changes()[..] else { panic!("not one declaration") };
+    assert_eq!((declared.session, declared.claims[0].number), (session, session + 1));
+    let busy = || state::Kind::Busy(v1::BusyState::default());
+    bench.states([(session + 1, busy()), (session, busy())]);
+    let busy = || End::Busy(v1::BusyState::default());
+    assert_eq!(bench.ends(), [(session + 1, busy()), (session, busy())]);
+    assert!(bench.protocol.is_empty());
+}
+
+#[test]
+fn rejected_session_ends_with_everything_in_it() {
+    let mut bench = Bench::connected();
+    let session = bench.open();
+    let claim = bench.claim(session);
+    let refusal = Box::new(v1::Refusal { reason: "INVALID_FIELD".into(), ..v1::Refusal::default() });
+    bench.states([(session, state::Kind::Rejected(refusal.clone()))]);
+    assert_eq!(bench.ends(), [(claim, End::Rejected(refusal.clone())), (session, End::Rejected(refusal))]);
+    let late = bench.claim(session);
+    assert_eq!(bench.ends(), [(late, End::NoSession)]);
+}
+
+#[test]
+fn states_after_a_withdrawal_are_ignored_until_the_end() {
+    let mut bench = Bench::connected();
+    let session = bench.session();
+    let claim = bench.claim(session);
+    bench.ask(Request::Withdraw(claim));
+    bench.ask(Request::Withdraw(claim));
+    assert_eq!(bench.changes().len(), 2, "declared, and withdrawn once");
+    bench.states([(claim, held(7))]);
+    assert!(bench.events().is_empty());
+    bench.states([(claim, ended(v1::EndReason::Released)), (claim, held(7))]);
+    assert_eq!(bench.ends(), [(claim, reported(v1::EndReason::Released))]);
+}
+
+#[test]
+fn withdrawn_session_ends_with_everything_in_it() {
+    let mut bench = Bench::connected();
+    let session = bench.session();
+    let claim = bench.hold(session, 7);
+    bench.ask(Request::Withdraw(session));
+    bench.ask(Request::Withdraw(claim));
+    assert_eq!(bench.changes(), [Changed::Withdraw(session)]);
+    let late = bench.claim(session);
+    assert_eq!(bench.ends(), [(late, End::NoSession)]);
+    bench.states([(session, ended(v1::EndReason::Closed))]);
+    let end = reported(v1::EndReason::Closed);
+    assert_eq!(bench.ends(), [(claim, end.clone()), (session, end)]);
+    bench.pass(VALID_FOR * 2);
+    assert!(bench.sent().is_empty() && bench.events().is_empty(), "nothing is left to renew");
+}
+
+#[test]
+fn hold_that_the_database_lost_ends_at_once() {
+    for state in [held(9), state::Kind::Waiting(v1::WaitingState::default())] {
+        let mut bench = Bench::connected();
+        let session = bench.session();
+        let claim = bench.hold(session, 7);
+        bench.reconnect();
+        bench.hello();
+        bench.welcome();
+        bench.states([(session, opened()), (claim, state)]);
+        assert_eq!(bench.ends(), [(claim, End::HistoryLost)]);
+        assert_eq!(bench.changes(), [Changed::Withdraw(claim)]);
+        bench.states([(claim, ended(v1::EndReason::Released))]);
+        assert!(bench.events().is_empty());
+    }
+}
+
+#[test]
+fn released_hold_that_the_database_lost_is_not_reported_as_released() {
+    for (lost_revision, end) in [(7, reported(v1::EndReason::Unspecified)), (8, End::HistoryLost)] {
+        let mut bench = Bench::connected();
+        let session = bench.session();
+        let claim = bench.hold(session, 7);
+        bench.ask(Request::Withdraw(claim));
+        bench.reconnect();
+        bench.sent();
+        bench.receive(Received::Welcome(v1::Welcome { lost_revision, ..v1::Welcome::default() }));
+        bench.states([(session, opened()), (claim, ended(v1::EndReason::Unspecified))]);
+        assert_eq!(bench.ends(), [(claim, end)]);
+    }
+}
+
+#[test]
+fn states_of_an_earlier_stream_are_ignored() {
+    let mut bench = Bench::connected();
+    let session = bench.session();
+    let claim = bench.claim(session);
+    let old = bench.epoch;
+    bench.connect();
+    let state = v1::State { number: claim, kind: Some(held(7)) };
+    bench.receive_from(old, Received::States(v1::States { states: vec![state] }));
+    assert!(bench.events().is_empty());
+    assert_eq!(bench.hello().declared[0].claims[0].number, claim);
+}
