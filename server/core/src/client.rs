@@ -6,9 +6,9 @@
 //! A change that arrives late, twice or by way of another server is harmless for that reason: its number has been used,
 //! or its client has connected with a later epoch since.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::ascending::Ascending;
 use crate::end::EndReason;
 use crate::model::{AskedMode, Claim, Metadata, Opening, Revision, ServerId};
 use crate::names::{Names, Text};
@@ -28,14 +28,14 @@ pub struct Client {
     /// The highest number that it has used.
     pub last: u64,
     /// What it has, by number.
-    pub items: BTreeMap<u64, Item>,
+    pub items: Ascending<u64, Item>,
 }
 
 impl Client {
     /// A client that has nothing.
     #[must_use]
     pub fn new(id: Text, epoch: u64, home: ServerId, identity: Option<Text>) -> Self {
-        Self { id, epoch, home, identity, last: 0, items: BTreeMap::new() }
+        Self { id, epoch, home, identity, last: 0, items: Ascending::default() }
     }
 
     /// The ids of its open sessions, in the order in which they were declared.

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::mem::replace;
 use std::time::Duration;
 
-use crate::by_revision::ByRevision;
+use crate::ascending::Ascending;
 use crate::end::EndReason;
 use crate::event::{Event, Recorded};
 use crate::map::Map;
@@ -64,7 +64,7 @@ pub struct Home {
     /// The sessions with a disconnect grace, by the stream they are attached to.
     by_stream: BTreeSet<(StreamId, Text)>,
     /// Since when held claims are known here: since their grant, or since their session moved to this home.
-    held: ByRevision<Nanos>,
+    held: Ascending<Revision, Nanos>,
     /// When claims that linger here may end.
     lingering: Map<Revision, Nanos>,
     /// When abandoned claims are cancelled.
@@ -397,7 +397,7 @@ impl Home {
             self.by_stream.remove(&(stream, session.clone()));
         }
         if let Some(client) = timer.client.as_ref().filter(|_| timer.declared > 0) {
-            self.leave_client(client, session, timer.declared, timer.ttl().into());
+            self.leave_client(client, &timer);
         }
     }
 

@@ -7,7 +7,7 @@
 //!   holds no time.
 //! - [`Home`] keeps the timers of the sessions whose renewals one server takes. Time is an argument.
 
-mod by_revision;
+mod ascending;
 mod client;
 mod command;
 mod encoding;
@@ -24,7 +24,7 @@ mod recent;
 mod rejection;
 mod table;
 
-pub use by_revision::ByRevision;
+pub use ascending::Ascending;
 pub use client::{
     Absence, Change, Client, Declaration, DeclaredClaim, DeclaredMembership, DeclaredSession, Hello, Item, Membership,
 };

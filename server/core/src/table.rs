@@ -20,7 +20,7 @@ mod transfer;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::by_revision::ByRevision;
+use crate::ascending::Ascending;
 use crate::client::{Client, Item};
 use crate::group::Group;
 use crate::lock::Lock;
@@ -47,8 +47,8 @@ pub struct Table {
     lost: Revision,
     clients: Map<Text, Client>,
     sessions: Map<Text, Session>,
-    opened: ByRevision<Text>,
-    claims: ByRevision<Claim>,
+    opened: Ascending<Revision, Text>,
+    claims: Ascending<Revision, Claim>,
     locks: Locks,
     /// The settings made by operators, where they are not the default.
     settings: BTreeMap<Text, LockSettings>,
@@ -106,7 +106,7 @@ impl Table {
         let mut table = Self { revision, lost, settings, locks, ..Self::default() };
         table.memory.begin_after(revision);
         for client in clients {
-            table.insert_client(Client { items: BTreeMap::new(), ..client });
+            table.insert_client(Client { items: Ascending::default(), ..client });
         }
         for Session { mut spec, opened, .. } in sessions {
             let client = spec.declared_by().and_then(|client| table.clients.get(client));
@@ -159,7 +159,7 @@ impl Table {
 
     /// The open sessions that were opened after a revision, oldest first.
     pub fn sessions_after(&self, opened: Revision) -> impl Iterator<Item = &Session> {
-        self.opened.after(opened).filter_map(|id| self.sessions.get(id))
+        self.opened.after(opened).filter_map(|(_, id)| self.sessions.get(id))
     }
 
     /// The claim of this id.
@@ -170,12 +170,12 @@ impl Table {
 
     /// All claims in the order in which they were made.
     pub fn claims(&self) -> impl Iterator<Item = &Claim> {
-        self.claims.iter()
+        self.claims.values()
     }
 
     /// The claims that were made after a revision, in order.
     pub fn claims_after(&self, id: Revision) -> impl Iterator<Item = &Claim> {
-        self.claims.after(id)
+        self.claims.after(id).map(|(_, claim)| claim)
     }
 
     /// The claims of an open session, in the order of the requests.

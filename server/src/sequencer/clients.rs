@@ -93,7 +93,7 @@ impl ItemState {
 #[must_use]
 pub fn states_after(table: &Table, client: &str, number: u64, limit: usize) -> Vec<(u64, ItemState)> {
     let Some(client) = table.client(client) else { return Vec::new() };
-    let items = client.items.range(number.saturating_add(1)..).take(limit);
+    let items = client.items.after(number).take(limit);
     items.filter_map(|(number, item)| Some((*number, ItemState::of_item(item, table)?))).collect()
 }
 
@@ -102,7 +102,7 @@ pub fn states_after(table: &Table, client: &str, number: u64, limit: usize) -> V
 #[must_use]
 pub fn waits_after(table: &Table, client: &str, number: u64, limit: usize) -> (Vec<(u64, Names)>, Option<u64>) {
     let Some(client) = table.client(client) else { return (Vec::new(), None) };
-    let items: Vec<_> = client.items.range(number.saturating_add(1)..).take(limit).collect();
+    let items: Vec<_> = client.items.after(number).take(limit).collect();
     let waiting = |(number, item): &(&u64, &Item)| match item {
         Item::Claim(claim) => {
             let claim = table.claim(*claim).filter(|claim| claim.token().is_none())?;

@@ -1,7 +1,7 @@
 //! When each hold was granted, which the log may drop while the hold lasts. For display only: the table contains no
 //! time, and no decision depends on it.
 
-use tenure_core::{ByRevision, Claim, Event, Revision, Table};
+use tenure_core::{Ascending, Claim, Event, Revision, Table};
 
 use crate::store::Batch;
 
@@ -10,14 +10,14 @@ type Granted = (Revision, i64);
 
 /// The grant timestamps of all claims that have a token, by token.
 #[derive(Debug, Default)]
-pub(super) struct GrantTimes(ByRevision<i64>);
+pub(super) struct GrantTimes(Ascending<Revision, i64>);
 
 impl GrantTimes {
     /// Grant times from the rows, in any order.
     pub(super) fn loaded(mut granted: Vec<Granted>) -> Self {
         granted.sort_unstable();
         granted.dedup_by_key(|(token, _)| *token);
-        let mut times = ByRevision::default();
+        let mut times = Ascending::default();
         granted.into_iter().for_each(|(token, at_ms)| times.insert(token, at_ms));
         Self(times)
     }

@@ -1,7 +1,8 @@
 //! Clients at home here: one renewal for all sessions of a client, whatever their number, and the end of what a
 //! disconnected client does not know that it has.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::mem::replace;
 
 use super::floors::Floors;
 use super::nanos::Nanos;
@@ -9,6 +10,7 @@ use super::pauses::Pauses;
 use super::session_timer::SessionTimer;
 use super::timers::Timer;
 use super::{Home, RenewError, Tick};
+use crate::ascending::Ascending;
 use crate::client::Client;
 use crate::command::Command;
 use crate::map::Map;
@@ -23,10 +25,10 @@ pub(super) struct ClientTimer {
     link: Link,
     renewed: Nanos,
     pub(super) pauses: Pauses,
-    /// The sessions that are renewed with the client, by their TTLs.
-    running: BTreeSet<(Nanos, Text)>,
+    /// The number of sessions that are renewed with the client, by their TTLs.
+    running: BTreeMap<Nanos, usize>,
     /// All its sessions, by number. Those that are not renewed with it are paused, or their time is up.
-    sessions: BTreeMap<u64, Text>,
+    sessions: Ascending<u64, Text>,
     /// When the only current timer of this client expires.
     due: Option<Nanos>,
 }
@@ -50,7 +52,7 @@ enum Link {
 
 impl ClientTimer {
     fn new(epoch: u64, link: Link, now: Tick) -> Self {
-        let (running, sessions) = (BTreeSet::new(), BTreeMap::new());
+        let (running, sessions) = (BTreeMap::new(), Ascending::default());
         Self { epoch, link, renewed: now.into(), pauses: Pauses::default(), running, sessions, due: None }
     }
 
@@ -58,7 +60,7 @@ impl ClientTimer {
     /// ended.
     fn deadline(&self, floor: Tick, now: Nanos) -> Option<Nanos> {
         let base = self.renewed.max(floor.into());
-        let expiry = self.running.iter().map(|(ttl, _)| base + *ttl).find(|at| *at > now);
+        let expiry = self.running.keys().map(|ttl| base + *ttl).find(|at| *at > now);
         let end = match self.link {
             Link::Disconnected { abandon, .. } => Some(abandon),
             Link::Abandoned { end } if self.sessions.is_empty() => Some(end),
@@ -69,6 +71,16 @@ impl ClientTimer {
 
     pub(super) fn renewed(&self) -> Tick {
         self.renewed.into()
+    }
+
+    /// One session with this TTL less is renewed with the client.
+    fn stop_running(&mut self, ttl: Nanos) {
+        if let Some(count) = self.running.get_mut(&ttl) {
+            *count -= 1;
+            if *count == 0 {
+                self.running.remove(&ttl);
+            }
+        }
     }
 }
 
@@ -111,7 +123,7 @@ impl Home {
         timer.pause(floor);
         let ttl = timer.ttl().into();
         if let Some(client) = self.clients.get_mut(client) {
-            client.running.remove(&(ttl, session.clone()));
+            client.stop_running(ttl);
         }
         self.schedule(&session, now);
         true
@@ -176,9 +188,9 @@ impl Home {
     pub(super) fn remove_client(&mut self, client: &Text, table: &Table) {
         let Some(timer) = self.clients.swap_remove(client) else { return };
         self.timers.unset(timer.due.unwrap_or_default(), Timer::Client(client.clone()));
-        for session in timer.sessions.into_values() {
-            self.remove_session(&session);
-            for claim in table.session(&session).into_iter().flat_map(|found| table.claims_of(found)) {
+        for session in timer.sessions.values() {
+            self.remove_session(session);
+            for claim in table.session(session).into_iter().flat_map(|found| table.claims_of(found)) {
                 self.drains.swap_remove(&claim.id);
             }
         }
@@ -224,10 +236,15 @@ impl Home {
         let Some(timer) = self.sessions.get_mut(session) else { return };
         let Some(id) = timer.client.clone() else { return };
         let Some(client) = self.clients.get_mut(&id) else { return };
-        timer.runs = true;
-        client.sessions.insert(timer.declared, session.clone());
         let ttl = Nanos::from(timer.ttl());
-        client.running.insert((ttl, session.clone()));
+        let is_known = client.sessions.get(&timer.declared).is_some();
+        if !is_known {
+            client.sessions.insert(timer.declared, session.clone());
+        }
+        // It may have run with the client before that connected anew.
+        if !replace(&mut timer.runs, true) || !is_known {
+            *client.running.entry(ttl).or_default() += 1;
+        }
         if client.renewed.max(self.floors.all.into()) + ttl <= now.into() {
             // Until the next renewal of its client, it lives on by its own.
             self.schedule(session, now);
@@ -245,10 +262,11 @@ impl Home {
     }
 
     /// Removes a session from its client, which may have nothing left.
-    pub(super) fn leave_client(&mut self, client: &Text, session: &Text, number: u64, ttl: Nanos) {
+    pub(super) fn leave_client(&mut self, client: &Text, session: &SessionTimer) {
         let Some(timer) = self.clients.get_mut(client) else { return };
-        timer.running.remove(&(ttl, session.clone()));
-        timer.sessions.remove(&number);
+        if timer.sessions.remove(&session.declared).is_some() && session.runs {
+            timer.stop_running(session.ttl().into());
+        }
         if timer.sessions.is_empty() {
             let renewed = timer.renewed;
             self.schedule_client(client, renewed.into());
@@ -259,14 +277,19 @@ impl Home {
     fn expire_sessions(&mut self, client: &Text, now: Tick) {
         let Some(timer) = self.clients.get(client) else { return };
         let base = timer.renewed.max(self.floors.all.into());
-        let due = timer.running.iter().take_while(|(ttl, _)| base + *ttl <= now.into());
-        for (ttl, session) in due.cloned().collect::<Vec<_>>() {
+        if timer.running.keys().next().is_none_or(|ttl| base + *ttl > now.into()) {
+            return;
+        }
+        let is_due = |timer: &SessionTimer| timer.runs && base + timer.ttl().into() <= now.into();
+        let sessions = timer.sessions.values().filter(|session| self.sessions.get(*session).is_some_and(is_due));
+        for session in sessions.cloned().collect::<Vec<_>>() {
             let Some(timer) = self.sessions.get_mut(&session) else { continue };
             let floor = floor(&self.floors, &self.clients, timer);
             if timer.check(floor, now).is_err() {
                 timer.runs = false;
+                let ttl = timer.ttl().into();
                 if let Some(client) = self.clients.get_mut(client) {
-                    client.running.remove(&(ttl, session.clone()));
+                    client.stop_running(ttl);
                 }
             }
             // Its own timer reports its end, or counts the rest of its time.

@@ -126,7 +126,7 @@ impl Table {
             self.alter_session(&orphan, |spec| spec.home = by);
         }
         let left = |claim: &&Claim| lingers_at(claim, dead) || waits_at(claim) == Some(dead);
-        let left: Vec<Revision> = self.claims.iter().filter(left).map(|claim| claim.id).collect();
+        let left: Vec<Revision> = self.claims.values().filter(left).map(|claim| claim.id).collect();
         for claim in left {
             self.alter(claim, |found| match &mut found.state {
                 ClaimState::Lingering { home, .. } => *home = by,

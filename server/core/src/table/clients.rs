@@ -54,7 +54,7 @@ impl Table {
         let connected = Event::ClientConnected { client: id.clone(), epoch, home, identity };
         self.emit(connected, decided);
         self.withdraw_all_but(&id, &known, &declared, decided);
-        let has = |number: &u64| self.clients.get(&id).is_some_and(|client| client.items.contains_key(number));
+        let has = |number: &u64| self.clients.get(&id).is_some_and(|client| client.items.get(number).is_some());
         let mut absent: Absences =
             known.into_iter().filter(|number| !has(number)).map(|number| (number, self.ended(&id, number))).collect();
         self.grant_anew(&id, decided);
@@ -408,6 +408,7 @@ impl Table {
         let before = found.last;
         match item {
             Some(item) => {
+                found.items.remove(&number);
                 found.items.insert(number, item);
                 found.last = before.max(number);
             }

@@ -22,8 +22,8 @@ fn tables_are_equal_only_if_all_their_state_is_equal() {
         |table| table.clients.clear(),
         |table| table.connected.clear(),
         |table| table.sessions.clear(),
-        |table| table.opened = ByRevision::default(),
-        |table| table.claims = ByRevision::default(),
+        |table| table.opened = Ascending::default(),
+        |table| table.claims = Ascending::default(),
         |table| table.locks = Locks::default(),
         |table| table.settings.clear(),
         |table| table.groups.clear(),
@@ -40,7 +40,7 @@ fn tables_are_equal_only_if_all_their_state_is_equal() {
 
 #[test]
 fn restored_table_has_its_locks_sorted() {
-    let (sessions, claims) = (table().sessions.into_values().collect(), table().claims.iter().cloned().collect());
+    let (sessions, claims) = (table().sessions.into_values().collect(), table().claims.values().cloned().collect());
     let restored = Table::restore(Revision(9), Revision(0), Vec::new(), sessions, claims, Vec::new(), Vec::new());
     assert!(restored.lock("a").is_some() && restored.locks.are_sorted() && !table().locks.are_sorted());
 }

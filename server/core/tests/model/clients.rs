@@ -294,8 +294,8 @@ pub fn request(step: &ClientStep, table: &Table) -> Request {
 pub fn check(table: &Table) {
     let mut count = 0;
     for client in table.clients() {
-        count += client.items.len();
-        for (number, item) in &client.items {
+        count += client.items.iter().count();
+        for (number, item) in client.items.iter() {
             assert!(*number <= client.last);
             let session = match item {
                 Item::Session(id) => id.clone(),

@@ -71,12 +71,15 @@ impl Connection {
     pub(super) async fn run(mut self, mut requests: Requests<v1::ConnectRequest>) -> Status {
         let counted = self.stream_caller.caller().clone();
         let ended = async {
-            let introduction = self.introduction(&mut requests).await?;
-            let mut client = self.connect(introduction).await?;
-            client.run(&mut requests).await
+            let connecting = async {
+                let introduction = self.introduction(&mut requests).await?;
+                self.connect(introduction).await
+            };
+            // In memory of its own: connecting takes more than what follows, which most clients do for long.
+            let mut client = Box::pin(connecting).await?;
+            Box::pin(client.run(&mut requests)).await
         };
-        // In memory of its own, which is as large as connecting takes.
-        match Box::pin(ended).await {
+        match ended.await {
             Ok(()) => Status::ok(""),
             Err(status) => {
                 status::count(&status, counted.refusals());

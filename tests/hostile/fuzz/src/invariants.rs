@@ -52,7 +52,7 @@ pub(crate) fn check(table: &Table) {
 
 /// What a client has exists, and has its number.
 fn check_client(table: &Table, client: &Client) {
-    for (number, item) in &client.items {
+    for (number, item) in client.items.iter() {
         let (session, declared) = match item {
             Item::Session(id) => (id, table.session(id).map(|session| session.spec.declared)),
             Item::Claim(id) => {

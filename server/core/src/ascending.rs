@@ -1,92 +1,108 @@
-//! A map by revision, in which a new entry is nearly always the newest, and often among the first to be removed.
+//! A map by ascending keys, in which a new entry is nearly always the greatest, and often among the first to be removed.
 
 use std::collections::BTreeMap;
 use std::mem::replace;
 
-use crate::model::Revision;
-
 /// The maximum number of entries in a block.
 const BLOCK: usize = 64;
 
-type Block<T> = Vec<(Revision, T)>;
+type Block<K, T> = Vec<(K, T)>;
 
 /// A sorted map in blocks, which are filled one after the other, and completely. (A `BTreeMap` that grows at its end
 /// leaves half of each node empty, and the path to the newest entries is as long as to the oldest.)
-#[derive(Debug)]
-pub struct ByRevision<T> {
-    /// The blocks, each by the revision from which its entries start. A block is seldom empty.
-    blocks: BTreeMap<Revision, Block<T>>,
-    newest: Block<T>,
-    /// Entries from this revision on belong to `newest`.
-    from: Revision,
+#[derive(Clone, Debug)]
+pub struct Ascending<K, T> {
+    /// The blocks, each by the key from which its entries start. A block is seldom empty.
+    blocks: BTreeMap<K, Block<K, T>>,
+    newest: Block<K, T>,
+    /// Entries from this key on belong to `newest`.
+    from: K,
 }
 
-impl<T> Default for ByRevision<T> {
+impl<K: Default, T> Default for Ascending<K, T> {
     fn default() -> Self {
-        Self { blocks: BTreeMap::new(), newest: Vec::new(), from: Revision(0) }
+        Self { blocks: BTreeMap::new(), newest: Vec::new(), from: K::default() }
     }
 }
 
-impl<T: PartialEq> PartialEq for ByRevision<T> {
+impl<K: Copy + Ord + Default, T: PartialEq> PartialEq for Ascending<K, T> {
     fn eq(&self, other: &Self) -> bool {
         self.iter().eq(other.iter())
     }
 }
 
-impl<T> ByRevision<T> {
+impl<K: Copy + Ord + Default, T: Eq> Eq for Ascending<K, T> {}
+
+impl<K: Copy + Ord + Default, T> Ascending<K, T> {
     /// The value of an entry.
     #[must_use]
-    pub fn get(&self, revision: &Revision) -> Option<&T> {
-        let block = if *revision < self.from { self.blocks.range(..=revision).next_back()?.1 } else { &self.newest };
-        index(block, revision).ok().map(|index| &block[index].1)
+    pub fn get(&self, key: &K) -> Option<&T> {
+        let block = if *key < self.from { self.blocks.range(..=key).next_back()?.1 } else { &self.newest };
+        index(block, key).ok().map(|index| &block[index].1)
+    }
+
+    /// All keys, in order.
+    pub fn keys(&self) -> impl Iterator<Item = &K> {
+        self.iter().map(|(key, _)| key)
     }
 
     /// All values, in order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.after(Revision(0))
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.iter().map(|(_, value)| value)
     }
 
-    /// The values after a revision, in order.
-    pub(crate) fn after(&self, revision: Revision) -> impl Iterator<Item = &T> {
-        let first = self.blocks.range(..=revision).next_back().map_or(Revision(0), |(from, _)| *from);
+    /// All entries, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&K, &T)> {
+        self.blocks.values().flatten().chain(&self.newest).map(|(key, value)| (key, value))
+    }
+
+    /// The entries after a key, in order.
+    pub fn after(&self, key: K) -> impl Iterator<Item = (&K, &T)> {
+        let first = self.blocks.range(..=key).next_back().map_or(K::default(), |(from, _)| *from);
         let entries = self.blocks.range(first..).flat_map(|(_, block)| block).chain(&self.newest);
-        entries.skip_while(move |(at, _)| *at <= revision).map(|(_, value)| value)
+        entries.skip_while(move |(at, _)| *at <= key).map(|(key, value)| (key, value))
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
     }
 
     /// Inserts an entry, which must not be present.
-    pub fn insert(&mut self, revision: Revision, value: T) {
-        let block = match revision < self.from {
-            true => match self.blocks.range_mut(..=revision).next_back() {
+    pub fn insert(&mut self, key: K, value: T) {
+        let block = match key < self.from {
+            true => match self.blocks.range_mut(..=key).next_back() {
                 Some((_, block)) => block,
-                None => self.blocks.entry(revision).or_default(),
+                None => self.blocks.entry(key).or_default(),
             },
             false => &mut self.newest,
         };
-        let index = index(block, &revision).unwrap_or_else(|index| index);
+        let index = index(block, &key).unwrap_or_else(|index| index);
         if block.len() < BLOCK {
-            return block.insert(index, (revision, value));
+            return block.insert(index, (key, value));
         }
-        if revision < self.from {
+        if key < self.from {
             let rest = block.split_off(BLOCK / 2);
             self.blocks.insert(rest[0].0, rest);
         } else {
             let mut rest = Vec::with_capacity(BLOCK);
             rest.extend(block.drain(index..));
-            let from = rest.first().map_or(revision, |(first, _)| *first);
+            let from = rest.first().map_or(key, |(first, _)| *first);
             let full = replace(&mut self.newest, rest);
             self.blocks.insert(replace(&mut self.from, from), full);
         }
-        self.insert(revision, value);
+        self.insert(key, value);
     }
 
     /// Removes an entry, if present.
-    pub fn remove(&mut self, revision: &Revision) -> Option<T> {
-        if *revision >= self.from {
-            let index = index(&self.newest, revision).ok()?;
+    pub fn remove(&mut self, key: &K) -> Option<T> {
+        if *key >= self.from {
+            let index = index(&self.newest, key).ok()?;
             return Some(self.newest.remove(index).1);
         }
-        let (from, block) = self.blocks.range_mut(..=revision).next_back()?;
-        let (from, index) = (*from, index(block, revision).ok()?);
+        let (from, block) = self.blocks.range_mut(..=key).next_back()?;
+        let (from, index) = (*from, index(block, key).ok()?);
         let (_, value) = block.remove(index);
         if block.is_empty() {
             self.blocks.remove(&from);
@@ -98,8 +114,8 @@ impl<T> ByRevision<T> {
 }
 
 /// The index of an entry in a block, or the index to insert it at.
-fn index<T>(block: &[(Revision, T)], revision: &Revision) -> Result<usize, usize> {
-    block.binary_search_by_key(revision, |(at, _)| *at)
+fn index<K: Ord, T>(block: &[(K, T)], key: &K) -> Result<usize, usize> {
+    block.binary_search_by(|(at, _)| at.cmp(key))
 }
 
 #[cfg(test)]
@@ -107,6 +123,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::model::Revision;
 
     #[derive(Clone, Debug)]
     enum Step {
@@ -129,7 +146,7 @@ mod tests {
     proptest! {
         #[test]
         fn is_a_sorted_map(steps in prop::collection::vec(step(), 1..100)) {
-            let (mut map, mut plain, mut next) = (ByRevision::default(), BTreeMap::new(), 0);
+            let (mut map, mut plain, mut next) = (Ascending::default(), BTreeMap::new(), 0);
             for step in steps {
                 let mut removal = None;
                 match step {
@@ -156,23 +173,23 @@ mod tests {
                         plain.insert(revision, revision.0);
                     }
                     let later = plain.range(revision..).map(|(_, value)| value).filter(|value| **value > revision.0);
-                    prop_assert!(map.after(revision).eq(later));
+                    prop_assert!(map.after(revision).map(|(_, value)| value).eq(later));
                 }
-                prop_assert!(map.iter().eq(plain.values()));
+                prop_assert!(map.iter().eq(&plain) && map.is_empty() == plain.is_empty());
                 prop_assert!(plain.iter().all(|(revision, value)| map.get(revision) == Some(value)));
             }
         }
     }
 
     /// A map with these entries, inserted in this order.
-    fn filled(numbers: impl IntoIterator<Item = u64>) -> ByRevision<u64> {
-        let mut map = ByRevision::default();
+    fn filled(numbers: impl IntoIterator<Item = u64>) -> Ascending<Revision, u64> {
+        let mut map = Ascending::default();
         numbers.into_iter().for_each(|number| map.insert(Revision(number), number));
         map
     }
 
-    fn assert_has_up_to(map: &ByRevision<u64>, last: u64) {
-        assert!(map.iter().copied().eq(1..=last));
+    fn assert_has_up_to(map: &Ascending<Revision, u64>, last: u64) {
+        assert!(map.values().copied().eq(1..=last));
         assert!((1..=last).all(|number| map.get(&Revision(number)) == Some(&number)));
     }
 
