@@ -1,6 +1,7 @@
 //! Checks sessions that make sequential plain calls: a call that acquires nothing leaves no claim.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tenure_core::{ClaimSpec, Event};
 
@@ -10,7 +11,7 @@ use crate::{PRECISION, Violations};
 
 /// A claim of such a session.
 struct TrackedClaim<'a> {
-    spec: &'a ClaimSpec,
+    spec: &'a Arc<ClaimSpec>,
     began: Moment,
     ended: Option<Moment>,
 }
@@ -43,6 +44,11 @@ pub(crate) fn unsuccessful_calls_leave_no_claim(history: &History, past: &Past, 
             Event::ClaimGranted { claim, spec } => (spec, Some(*claim), None),
             Event::ClaimTransferred { from, claim, spec, .. } => (spec, Some(*claim), Some(*from)),
             Event::ClaimEnded { claim, spec, .. } => (spec, None, Some(*claim)),
+            // If it is lost, the server that has the call is not known to wait for the claim.
+            Event::ClaimAwaited { claim, .. } => match claims.get(&claim.0) {
+                Some(awaited) => (awaited.spec, None, None),
+                None => continue,
+            },
             _ => continue,
         };
         if past.loss_of(recorded.revision.0).is_some() {
