@@ -7,7 +7,8 @@
 
 use std::time::Duration;
 
-use tenure_client::{Assignments, Client, ClientOptions, Group};
+use tenure_client::v1::Group;
+use tenure_client::{Assignments, Client, ClientOptions};
 
 /// The total, which is the group's config; 0 if there is none.
 fn total(group: &Group) -> u64 {

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use tenure_client::{Client, ClientOptions, Ran};
+use tenure_client::{Attempt, Client, ClientOptions};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> tenure_client::Result<()> {
@@ -13,8 +13,8 @@ async fn main() -> tenure_client::Result<()> {
     // The hosts' clocks may differ by some seconds, and the job is shorter than that.
     let job = client.lock("hourly-job").owner(host).min_hold(Duration::from_secs(5));
     match job.try_run(async |hold| println!("running token={}", hold.token())).await? {
-        Ran::Done(()) => println!("done"),
-        Ran::Busy(busy) => {
+        Attempt::Acquired(()) => println!("done"),
+        Attempt::Busy(busy) => {
             let holder = busy.holder.map_or_else(|| "somebody".to_owned(), |holder| holder.owner);
             println!("busy holder={holder}");
         }

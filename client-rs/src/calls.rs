@@ -2,100 +2,52 @@
 
 use std::time::Duration;
 
+use futures::stream::BoxStream;
 use tenure_proto::v1;
-use tokio_stream::Stream;
 
+use crate::Metadata;
 use crate::client::Client;
-use crate::connection::{Retry, call, groups, locks, pages, sessions};
-use crate::convert::{from_wire, to_wire};
+use crate::convert::from_wire;
 use crate::error::Result;
-use crate::handoff::TransferOptions;
-use crate::model::{BlockedClaim, Claim, Group, HistoryEntry, Lock, LockSettings, Metadata, Preempt, SessionInfo};
 
-/// How to evict a holder.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct EvictOptions {
-    token: Option<u64>,
-    operator: String,
-    note: String,
-}
+/// The contract's default of `TransferRequest.drain`.
+const DEFAULT_DRAIN: Duration = Duration::from_secs(10);
 
-impl EvictOptions {
-    /// Evicts every holder of the lock, on behalf of `operator` (1 to 255 bytes, for history).
-    #[must_use]
-    pub fn by(operator: impl Into<String>) -> Self {
-        Self { operator: operator.into(), ..Self::default() }
-    }
-
-    /// Only the hold with this token.
-    #[must_use]
-    pub fn token(self, token: u64) -> Self {
-        Self { token: Some(token), ..self }
-    }
-
-    /// The reason, for history: at most 255 bytes. Default: empty.
-    #[must_use]
-    pub fn note(self, note: impl Into<String>) -> Self {
-        Self { note: note.into(), ..self }
-    }
-}
-
+/// Requests and replies are the contract's messages. In requests, the namespace is set by the client.
 impl Client {
     /// Reads one lock. A lock that was never requested is an idle lock, not an error.
     ///
     /// # Errors
     /// `Unavailable`, `Refused`.
-    pub async fn get_lock(&self, name: &str) -> Result<Lock> {
+    pub async fn get_lock(&self, name: &str) -> Result<v1::Lock> {
         self.connection.get_lock(name).await
     }
 
     /// The locks that are held or waited for and whose names begin with `prefix` (empty: all), in byte order of their
     /// names. Requested page by page; each page is consistent at a revision of its own.
-    pub fn list_locks(&self, prefix: impl Into<String>) -> impl Stream<Item = Result<Lock>> + Send + Unpin + 'static {
-        let prefix = prefix.into();
-        pages(self.connection.clone(), move |connection, page_token| {
-            let prefix = prefix.clone();
-            async move {
-                let page = call!(connection, locks, list_locks, ListLocksRequest { prefix, page_size: 0, page_token })?;
-                Ok((page.locks.into_iter().map(Lock::from).collect(), page.next_page_token))
-            }
-        })
+    pub fn list_locks(&self, prefix: impl Into<String>) -> BoxStream<'static, Result<v1::Lock>> {
+        self.connection.list(v1::ListLocksRequest { prefix: prefix.into(), ..Default::default() })
     }
 
     /// The holds of a lock, as far back as history is kept: current holds first, then ended ones, the last end first.
     /// Requested page by page, so that stopping early costs nothing; the next item may take a while if the server must
     /// search a long log for it.
-    pub fn history(
-        &self,
-        name: impl Into<String>,
-    ) -> impl Stream<Item = Result<HistoryEntry>> + Send + Unpin + 'static {
-        let name = name.into();
-        pages(self.connection.clone(), move |connection, page_token| {
-            let name = name.clone();
-            async move {
-                let page =
-                    call!(connection, locks, list_history, ListHistoryRequest { name, page_size: 0, page_token })?;
-                Ok((page.entries, page.next_page_token))
-            }
-        })
+    pub fn history(&self, name: impl Into<String>) -> BoxStream<'static, Result<v1::HistoryEntry>> {
+        self.connection.list(v1::ListHistoryRequest { name: name.into(), ..Default::default() })
     }
 
     /// Reads one open session, with as many of its claims as fit into 1 MiB.
     ///
     /// # Errors
     /// `Refused` with `SessionNotFound` or `SessionEnded`; `Unavailable`.
-    pub async fn get_session(&self, session_id: &str) -> Result<SessionInfo> {
-        let session_id = session_id.to_owned();
-        let answer = call!(self.connection, sessions, get_session, GetSessionRequest { session_id, after_claim: 0 })?;
-        Ok(answer.session.unwrap_or_default().into())
+    pub async fn get_session(&self, session_id: &str) -> Result<v1::Session> {
+        let request = v1::GetSessionRequest { session_id: session_id.to_owned(), ..Default::default() };
+        Ok(self.connection.call(request).await?.session.unwrap_or_default())
     }
 
     /// The open sessions, oldest first. Requested page by page.
-    pub fn list_sessions(&self) -> impl Stream<Item = Result<SessionInfo>> + Send + Unpin + 'static {
-        pages(self.connection.clone(), |connection, page_token| async move {
-            let page = call!(connection, sessions, list_sessions, ListSessionsRequest { page_size: 0, page_token })?;
-            Ok((page.sessions.into_iter().map(SessionInfo::from).collect(), page.next_page_token))
-        })
+    pub fn list_sessions(&self) -> BoxStream<'static, Result<v1::Session>> {
+        self.connection.list(v1::ListSessionsRequest::default())
     }
 
     /// Renews, once, a session that another program (or a plain call) opened. Returns its minimum remaining lifetime,
@@ -104,9 +56,8 @@ impl Client {
     /// # Errors
     /// `Refused` with `SessionNotFound` or `SessionEnded`; `Unavailable`.
     pub async fn renew(&self, session_id: &str) -> Result<Duration> {
-        let session_id = session_id.to_owned();
-        let answer = call!(self.connection, sessions, renew, RenewRequest { session_id })?;
-        Ok(answer.ttl.map(from_wire).unwrap_or_default())
+        let request = v1::RenewRequest { session_id: session_id.to_owned(), ..Default::default() };
+        Ok(from_wire(self.connection.call(request).await?.ttl))
     }
 
     /// Ends a session, by its id, and all its holds and waits. No error if it was closed already.
@@ -114,8 +65,8 @@ impl Client {
     /// # Errors
     /// `Refused` with `SessionNotFound`; `Unavailable`.
     pub async fn close_session(&self, session_id: &str) -> Result<()> {
-        let (session_id, client_id) = (session_id.to_owned(), String::new());
-        call!(self.connection, sessions, close_session, CloseSessionRequest { session_id, client_id }).map(drop)
+        let request = v1::CloseSessionRequest { session_id: session_id.to_owned(), ..Default::default() };
+        self.connection.call(request).await.map(drop)
     }
 
     /// Releases a hold of a session, by a name and the token of the hold. For holds without a [`Guard`](crate::Guard).
@@ -124,27 +75,19 @@ impl Client {
     /// `Refused` with `NotHolder`, `HoldEnded` or `TokenMismatch`; `Unavailable`.
     pub async fn release(&self, name: &str, session_id: &str, token: u64) -> Result<()> {
         let (name, session_id) = (name.to_owned(), session_id.to_owned());
-        call!(self.connection, locks, release, ReleaseRequest { name, session_id, token }).map(drop)
+        let request = v1::ReleaseRequest { name, session_id, token, ..Default::default() };
+        self.connection.call(request).await.map(drop)
     }
 
-    /// Ends the hold of a lock against its holder's will, and returns the ended claims. For operators; recorded in
-    /// history.
+    /// Ends the hold of a lock against its holder's will, and returns the ended claims: every hold of the lock `name`,
+    /// or only the one with the `token` of the request. For operators; recorded in history.
     ///
     /// # Errors
     /// `Refused`; `Unavailable`, after which it may or may not have taken effect unless a token was given.
-    pub async fn evict(&self, name: &str, options: EvictOptions) -> Result<Vec<Claim>> {
-        let message = v1::EvictRequest {
-            namespace: self.namespace().to_owned(),
-            name: name.to_owned(),
-            token: options.token.unwrap_or_default(),
-            operator: options.operator,
-            note: options.note,
-        };
+    pub async fn evict(&self, request: v1::EvictRequest) -> Result<Vec<v1::Claim>> {
         // Without a token a second attempt could evict the next holder.
-        let retry = if message.token == 0 { Retry::Unsafe } else { Retry::Safe };
-        let call = async |wire, request| locks(wire).evict(request).await;
-        let answer = self.connection.call_with(retry, Duration::ZERO, &message, call).await?;
-        Ok(answer.evicted.into_iter().map(Claim::from).collect())
+        let has_token = request.token != 0;
+        Ok(self.connection.call_with(request, has_token, Duration::ZERO).await?.evicted)
     }
 
     /// Hands a lock over to a waiter: the holder is asked to stop, and confirms by releasing. Returns when the handoff
@@ -154,94 +97,56 @@ impl Client {
     /// `Refused` with `TransferImpossible` (no holder, no waiter, ...), `TransferPending`, or `TransferNotConfirmed` if
     /// the holder did not stop in time, and keeps the lock; `Unavailable`, after which it may or may not have taken
     /// effect.
-    pub async fn transfer(&self, name: &str, options: TransferOptions) -> Result<Claim> {
-        let wait = options.drain.unwrap_or(Preempt::default().drain);
-        let message = v1::TransferRequest {
-            namespace: self.namespace().to_owned(),
-            name: name.to_owned(),
-            token: options.token.unwrap_or_default(),
-            to_session_id: options.to.unwrap_or_default(),
-            drain: options.drain.map(to_wire),
-            operator: options.operator,
-            note: options.note,
-            session_id: String::new(),
-        };
+    pub async fn transfer(&self, request: v1::TransferRequest) -> Result<v1::Claim> {
         // Without a token a second attempt could make the next holder hand over.
-        let retry = if message.token == 0 { Retry::Unsafe } else { Retry::Safe };
-        let call = async |wire, request| locks(wire).transfer(request).await;
-        let answer = self.connection.call_with(retry, wait, &message, call).await?;
-        Ok(answer.claim.unwrap_or_default().into())
+        let (has_token, wait) =
+            (request.token != 0, request.drain.map_or(DEFAULT_DRAIN, |drain| from_wire(Some(drain))));
+        Ok(self.connection.call_with(request, has_token, wait).await?.claim.unwrap_or_default())
     }
 
     /// Replaces the labels of a hold, by a name and the token of the hold.
     ///
     /// # Errors
     /// `Refused` with `NotHolder`, `HoldEnded` or `TokenMismatch`; `Unavailable`.
-    pub async fn update_claim(&self, name: &str, session_id: &str, token: u64, metadata: Metadata) -> Result<Claim> {
-        self.connection.update_claim(name, session_id, token, metadata).await
+    pub async fn update_claim(
+        &self,
+        name: &str,
+        session_id: &str,
+        token: u64,
+        metadata: Metadata,
+    ) -> Result<v1::Claim> {
+        let (name, session_id) = (name.to_owned(), session_id.to_owned());
+        let request = v1::UpdateClaimRequest { name, session_id, token, metadata, ..Default::default() };
+        Ok(self.connection.call(request).await?.claim.unwrap_or_default())
     }
 
-    /// Sets the settings of a lock, in place of the previous ones, on behalf of `operator` (1 to 255 bytes) with a note
-    /// (0 to 255 bytes). Holders keep what they hold; waiters that request more permits than the new limit are ended.
+    /// Sets the settings of a lock, in place of the previous ones. Holders keep what they hold; waiters that request
+    /// more permits than the new limit are ended.
     ///
     /// # Errors
     /// `Refused`; `Unavailable`.
-    pub async fn configure_lock(
-        &self,
-        name: &str,
-        settings: LockSettings,
-        operator: impl Into<String>,
-        note: impl Into<String>,
-    ) -> Result<Lock> {
-        let (name, operator, note) = (name.to_owned(), operator.into(), note.into());
-        let settings = Some(settings.into());
-        let answer =
-            call!(self.connection, locks, configure_lock, ConfigureLockRequest { name, settings, operator, note })?;
-        Ok(answer.lock.unwrap_or_default().into())
+    pub async fn configure_lock(&self, request: v1::ConfigureLockRequest) -> Result<v1::Lock> {
+        Ok(self.connection.call(request).await?.lock.unwrap_or_default())
     }
 
     /// The waiting claims, oldest first, with the claims that they wait for; or only those in a deadlock. Requested
     /// page by page.
-    pub fn list_blocked(
-        &self,
-        deadlocked_only: bool,
-    ) -> impl Stream<Item = Result<BlockedClaim>> + Send + Unpin + 'static {
-        pages(self.connection.clone(), move |connection, page_token| async move {
-            let page = call!(
-                connection,
-                locks,
-                list_blocked,
-                ListBlockedRequest { deadlocked_only, page_size: 0, page_token }
-            )?;
-            let blocked = page.blocked.into_iter().map(|blocked| BlockedClaim {
-                claim: blocked.claim.unwrap_or_default().into(),
-                blocked_by: blocked.blocked_by.into_iter().map(Claim::from).collect(),
-                truncated: blocked.truncated,
-            });
-            Ok((blocked.collect(), page.next_page_token))
-        })
+    pub fn list_blocked(&self, deadlocked_only: bool) -> BoxStream<'static, Result<v1::BlockedClaim>> {
+        self.connection.list(v1::ListBlockedRequest { deadlocked_only, ..Default::default() })
     }
 
     /// Reads one group. A group that was never joined is an empty group, not an error.
     ///
     /// # Errors
     /// `Unavailable`, `Refused`.
-    pub async fn get_group(&self, name: &str) -> Result<Group> {
+    pub async fn get_group(&self, name: &str) -> Result<v1::Group> {
         self.connection.get_group(name).await
     }
 
     /// The groups that have members or a config and whose names begin with `prefix` (empty: all), in byte order of
     /// their names. Requested page by page; each page is consistent at a revision of its own.
-    pub fn list_groups(&self, prefix: impl Into<String>) -> impl Stream<Item = Result<Group>> + Send + Unpin + 'static {
-        let prefix = prefix.into();
-        pages(self.connection.clone(), move |connection, page_token| {
-            let prefix = prefix.clone();
-            async move {
-                let page =
-                    call!(connection, groups, list_groups, ListGroupsRequest { prefix, page_size: 0, page_token })?;
-                Ok((page.groups, page.next_page_token))
-            }
-        })
+    pub fn list_groups(&self, prefix: impl Into<String>) -> BoxStream<'static, Result<v1::Group>> {
+        self.connection.list(v1::ListGroupsRequest { prefix: prefix.into(), ..Default::default() })
     }
 
     /// Sets the config of a group, or clears it with `None`, and returns the revision of the event that set it (0 if

@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
+use tenure_proto::v1;
+use tracing::Instrument;
+
 use crate::connection::Connection;
+use crate::declare::Target;
 use crate::election::Election;
 use crate::error::Result;
 use crate::group::GroupRequest;
 use crate::lock::LockRequest;
-use crate::options::{ClientOptions, SessionOptions, WatchOptions};
+use crate::options::{ClientOptions, SessionOptions};
 use crate::session::Session;
 use crate::transport::{self, Connector, Tcp};
 use crate::watch::Watch;
@@ -46,15 +50,13 @@ impl Client {
     }
 
     /// Options to [`connect`](ClientOptions::connect) with.
-    #[must_use]
     pub fn builder() -> ClientOptions {
         ClientOptions::new()
     }
 
     /// The namespace of this client.
-    #[must_use]
     pub fn namespace(&self) -> &str {
-        self.connection.namespace()
+        &self.connection.namespace
     }
 
     /// Opens a session, which is then renewed in the background.
@@ -62,7 +64,8 @@ impl Client {
     /// # Errors
     /// `Refused` (a TTL out of bounds, ...), `Unavailable`.
     pub async fn session(&self, options: SessionOptions) -> Result<Session> {
-        Session::open(&self.connection, &options).await
+        let span = tracing::info_span!("tenure.open_session", otel.kind = "client");
+        Target { options, ..self.target() }.open().instrument(span).await
     }
 
     /// Requests a lock in a session of its own, which ends with the guard: see [`LockRequest`].
@@ -72,24 +75,23 @@ impl Client {
 
     /// Requests several locks at once, all or nothing, with one token: 1 to 16 different names.
     pub fn locks(&self, names: impl IntoIterator<Item = impl Into<String>>) -> LockRequest {
-        LockRequest::new(self.connection.clone(), None, names.into_iter().map(Into::into).collect())
+        LockRequest::new(self.target(), names)
     }
 
     /// A candidacy in an election.
-    #[must_use]
     pub fn election(&self, name: impl Into<String>) -> Election {
         Election::new(self.connection.clone(), name.into())
     }
 
     /// Requests a membership in a group, in a session of its own, which ends with the membership: see [`GroupRequest`].
     pub fn group(&self, name: impl Into<String>) -> GroupRequest {
-        GroupRequest::new(self.connection.clone(), name.into())
+        GroupRequest::new(self.target(), name.into())
     }
 
-    /// Watches locks and groups. If the watch is refused, the first item is the error.
-    #[must_use]
-    pub fn watch(&self, options: WatchOptions) -> Watch {
-        Watch::start(&self.connection, options)
+    /// Watches locks and groups: with neither names nor prefixes nor groups, all locks. If the watch is refused, the
+    /// first item is the error.
+    pub fn watch(&self, request: v1::WatchRequest) -> Watch {
+        Watch::start(&self.connection, request)
     }
 
     /// Closes all sessions of this client and ends its connection, also for its clones. Await it before a program ends,
@@ -99,6 +101,10 @@ impl Client {
     /// `Unavailable` if no server answered in time; the sessions then end by their TTLs.
     pub async fn close(&self) -> Result<()> {
         self.connection.shut_down().await
+    }
+
+    fn target(&self) -> Target {
+        Target::new(self.connection.clone(), None)
     }
 }
 

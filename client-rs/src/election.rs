@@ -1,20 +1,21 @@
 //! Elections: one leader among several copies of a program.
 
 use std::convert::Infallible;
-use std::ops::Deref;
 use std::time::Duration;
 
+use tenure_proto::v1;
+use tenure_proto::v1::EventType;
+use tenure_proto::v1::watch_response::Kind;
 use tokio::time::{self, MissedTickBehavior};
 use tokio_stream::{Stream, StreamExt};
 
 use crate::backoff::Backoff;
 use crate::connection::Connection;
+use crate::declare::Target;
 use crate::error::{Error, Result};
 use crate::guard::{Guard, Hold};
 use crate::lock::LockRequest;
-use crate::model::{Claim, Event, EventKind, Metadata, WatchEvent};
-use crate::options::WatchOptions;
-use crate::progress::Progress;
+use crate::options::session_setters;
 use crate::watch::Watch;
 
 /// A loop that waits for its next body reports progress this number of times before it would count as stalled ...
@@ -37,80 +38,32 @@ const SHORTEST_TICK: Duration = Duration::from_millis(1);
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Election {
-    connection: Connection,
     name: String,
     request: LockRequest,
 }
 
-/// A leader.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Leader {
-    /// The fencing token of the leadership.
-    pub token: u64,
-    /// The leader's session.
-    pub session_id: String,
-    /// The leader's owner label.
-    pub owner: String,
-    /// The leader's labels.
-    pub metadata: Metadata,
-}
-
-impl Leader {
-    fn of(claim: &Claim) -> Option<Self> {
-        Some(Self {
-            token: claim.token?,
-            session_id: claim.session_id.clone(),
-            owner: claim.owner.clone(),
-            metadata: claim.metadata.clone(),
-        })
-    }
-}
-
 impl Election {
     pub(crate) fn new(connection: Connection, name: String) -> Self {
-        let request = LockRequest::new(connection.clone(), None, vec![name.clone()]);
-        Self { connection, name, request }
+        let request = LockRequest::new(Target::new(connection, None), [name.clone()]);
+        Self { name, request }
     }
 
+    session_setters!(request);
+
     /// The election's name.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How long the leader may be silent before another takes over. Default: 10 s.
-    #[must_use]
-    pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.request = self.request.ttl(ttl);
-        self
-    }
-
-    /// How long after the leader's connection broke another takes over, unless the leader has reconnected: see
-    /// [`SessionOptions::disconnect_grace`](crate::SessionOptions::disconnect_grace). Default: none, the TTL alone
-    /// applies.
-    #[must_use]
-    pub fn disconnect_grace(mut self, grace: Duration) -> Self {
-        self.request = self.request.disconnect_grace(grace);
-        self
-    }
-
-    /// The candidate's owner label, for people. Default: empty.
-    #[must_use]
-    pub fn owner(mut self, owner: impl Into<String>) -> Self {
-        self.request = self.request.owner(owner);
-        self
-    }
-
     /// A label on the candidate, such as the address at which the leader is reached.
-    #[must_use]
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.request = self.request.metadata(key, value);
         self
     }
 
     /// Higher goes first among candidates: -1000 to 1000. Default: 0.
-    #[must_use]
     pub fn priority(mut self, priority: i32) -> Self {
         self.request = self.request.priority(priority);
         self
@@ -118,7 +71,6 @@ impl Election {
 
     /// For at least this long after a candidate was elected, no other is elected, even if it resigns earlier. Default:
     /// 0.
-    #[must_use]
     pub fn min_hold(mut self, min_hold: Duration) -> Self {
         self.request = self.request.min_hold(min_hold);
         self
@@ -130,26 +82,18 @@ impl Election {
     /// In [`lead_every`](Self::lead_every) the loop reports progress itself: this is the longest time for one body. In
     /// [`lead`](Self::lead), and after [`campaign`](Self::campaign), the work reports it by [`Hold::tick`], at least
     /// this often. A long body of `lead_every` may do so, too.
-    #[must_use]
     pub fn stall_after(mut self, within: Duration) -> Self {
         self.request = self.request.stall_after(within);
         self
     }
 
-    /// Takes part only while the program makes this progress, even as a mere candidate: see
-    /// [`SessionOptions::renew_while`](crate::SessionOptions::renew_while).
-    #[must_use]
-    pub fn renew_while(mut self, progress: &Progress) -> Self {
-        self.request.options = self.request.options.renew_while(progress);
-        self
-    }
-
-    /// Waits until this candidate leads.
+    /// Waits until this candidate leads. Returns its hold of the lock, until whose loss or release it leads: one term, with
+    /// a token greater than those of all earlier terms.
     ///
     /// # Errors
     /// As [`LockRequest::acquire`].
-    pub async fn campaign(&self) -> Result<Leadership> {
-        Ok(Leadership { guard: self.request.clone().acquire().await? })
+    pub async fn campaign(&self) -> Result<Guard> {
+        self.request.clone().acquire().await
     }
 
     /// Campaigns, runs `body` while this candidate leads, and repeats this after a loss, and when the body has returned
@@ -165,8 +109,8 @@ impl Election {
     pub async fn lead<F: Future<Output = ()>>(&self, mut body: impl FnMut(Hold) -> F) -> Result<Infallible> {
         let mut backoff = Backoff::of_roles();
         loop {
-            let leadership = match self.campaign().await {
-                Ok(leadership) => leadership,
+            let guard = match self.campaign().await {
+                Ok(guard) => guard,
                 Err(error) if error.is_transient() || matches!(error, Error::Lost(_)) => {
                     tracing::warn!(name = self.name, %error, "the campaign failed, and starts over");
                     time::sleep(backoff.next_pause()).await;
@@ -175,20 +119,19 @@ impl Election {
                 Err(error) => return Err(error),
             };
             backoff.reset();
-            tracing::info!(name = self.name, token = leadership.token(), "leading");
-            let lost = tokio::select! {
+            tracing::info!(name = self.name, token = guard.token(), "leading");
+            let drained = async { guard.transfer_requested().await.drained().await };
+            tokio::select! {
                 biased;
-                reason = leadership.lost() => Some(reason),
-                () = leadership.drained() => None,
-                () = body(leadership.hold()) => None,
-            };
-            match lost {
-                Some(reason) => tracing::warn!(name = self.name, %reason, "the leadership is lost"),
-                None => {
-                    if let Err(error) = leadership.resign().await {
-                        tracing::warn!(name = self.name, %error, "did not resign cleanly");
-                    }
+                reason = guard.lost() => {
+                    tracing::warn!(name = self.name, %reason, "the leadership is lost");
+                    continue;
                 }
+                () = drained => {}
+                () = body(guard.hold()) => {}
+            }
+            if let Err(error) = guard.release().await {
+                tracing::warn!(name = self.name, %error, "did not resign cleanly");
             }
         }
     }
@@ -237,7 +180,7 @@ impl Election {
 
     /// Waits for the next body's time. Waiting is no stall, however long the period is.
     async fn pause(&self, hold: &Hold, ticks: &mut time::Interval) {
-        let stall_after = self.request.spec.stall_after;
+        let stall_after = self.request.stall_after;
         let often = stall_after.map_or(Duration::MAX, |within| (within / TICKS_WHILE_WAITING).max(SHORTEST_TICK));
         while time::timeout(often, ticks.tick()).await.is_err() {
             hold.tick();
@@ -245,97 +188,44 @@ impl Election {
         hold.tick();
     }
 
-    /// The current leader.
+    /// The claim of the current leader.
     ///
     /// # Errors
     /// `Unavailable`, `Refused`.
-    pub async fn leader(&self) -> Result<Option<Leader>> {
-        Ok(self.connection.get_lock(&self.name).await?.holder().and_then(Leader::of))
+    pub async fn leader(&self) -> Result<Option<v1::Claim>> {
+        Ok(self.request.target.connection.get_lock(&self.name).await?.holder().cloned())
     }
 
-    /// The leader, now and after each change; `None` while there is no leader. Continues by itself after failures.
-    pub fn observe(&self) -> impl Stream<Item = Result<Option<Leader>>> + Send + Unpin + 'static {
-        let mut last: Option<Option<Leader>> = None;
-        let name = self.name.clone();
-        let watch = Watch::start(&self.connection, WatchOptions::names([self.name.as_str()]));
+    /// The claim of the leader, now and after each change; `None` while there is no leader. Continues by itself after
+    /// failures.
+    pub fn observe(&self) -> impl Stream<Item = Result<Option<v1::Claim>>> + Send + Unpin + 'static {
+        let (name, mut leader, mut last) = (self.name.clone(), None, None);
+        let request = v1::WatchRequest { names: vec![name.clone()], ..v1::WatchRequest::default() };
+        let watch = Watch::start(&self.request.target.connection, request);
         Box::pin(watch.filter_map(move |item| {
-            let leader = match item {
-                Ok(WatchEvent::Snapshot { locks, .. }) => {
-                    locks.iter().find(|lock| lock.name == name).and_then(|lock| lock.holder()).and_then(Leader::of)
+            match item.map(|response| response.kind) {
+                Ok(Some(Kind::Snapshot(snapshot))) => {
+                    leader = snapshot.locks.iter().find(|lock| lock.name == name).and_then(v1::Lock::holder).cloned();
                 }
-                Ok(WatchEvent::Events { events, .. }) => leader_after(&events, last.clone().flatten()),
-                Ok(WatchEvent::Progress { .. } | WatchEvent::HistoryGone { .. }) => return None,
+                Ok(Some(Kind::Events(events))) => {
+                    leader = events.events.into_iter().fold(leader.take(), leader_after);
+                }
+                Ok(_) => return None,
                 Err(error) => return Some(Err(error)),
-            };
-            let changed = last.as_ref() != Some(&leader);
-            last = Some(leader.clone());
-            changed.then_some(Ok(leader))
+            }
+            (last.as_ref() != Some(&leader)).then(|| Ok(last.insert(leader.clone()).clone()))
         }))
     }
 }
 
-fn leader_after(events: &[Event], mut leader: Option<Leader>) -> Option<Leader> {
-    for event in events {
-        match event.kind {
-            EventKind::Granted | EventKind::Transferred | EventKind::Updated => {
-                leader = event.claim.as_ref().and_then(Leader::of)
-            }
-            EventKind::Ended | EventKind::Lingering => {
-                // The end of a waiter's claim changes nothing.
-                let token = event.claim.as_ref().and_then(|claim| claim.token);
-                leader = leader.filter(|leader| Some(leader.token) != token && !event.vacant);
-            }
-            EventKind::Queued
-            | EventKind::TransferStarted
-            | EventKind::TransferCancelled
-            | EventKind::Configured
-            | EventKind::Unknown => {}
+fn leader_after(leader: Option<v1::Claim>, event: v1::Event) -> Option<v1::Claim> {
+    match event.r#type() {
+        EventType::Granted | EventType::Transferred | EventType::Updated => event.claim,
+        // The end of a waiter's claim changes nothing.
+        EventType::Ended | EventType::Lingering => {
+            let token = event.claim.map(|claim| claim.token);
+            leader.filter(|leader| Some(leader.token) != token)
         }
-    }
-    leader
-}
-
-/// One term of a leader, from its election to its loss. Its token is greater than those of all earlier terms. Dropping
-/// it resigns in the background.
-#[derive(Debug)]
-pub struct Leadership {
-    guard: Guard,
-}
-
-impl Leadership {
-    /// A view of the leadership, to pass to tasks.
-    #[must_use]
-    pub fn hold(&self) -> Hold {
-        self.guard.hold()
-    }
-
-    /// Waits until the server has asked for a handoff and its drain is nearly over.
-    async fn drained(&self) {
-        self.guard.transfer_requested().await.drained().await;
-    }
-
-    /// Hands the leadership over to a waiting candidate, by its session's id (`None`: the first in the queue), without
-    /// a gap in which there is no leader. Returns its token. See [`Guard::transfer_to`].
-    ///
-    /// # Errors
-    /// As [`Guard::transfer_to`].
-    pub async fn transfer_to(self, session_id: Option<&str>) -> Result<u64> {
-        self.guard.transfer_to(session_id).await
-    }
-
-    /// Steps down, and returns when the server has recorded it.
-    ///
-    /// # Errors
-    /// As [`Guard::release`].
-    pub async fn resign(self) -> Result<()> {
-        self.guard.release().await
-    }
-}
-
-impl Deref for Leadership {
-    type Target = Hold;
-
-    fn deref(&self) -> &Hold {
-        &self.guard
+        _ => leader,
     }
 }

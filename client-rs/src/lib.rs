@@ -1,7 +1,7 @@
 //! Tenure's Rust client: locks, leadership, watches and groups.
 //!
 //! ```no_run
-//! use tenure_client::{Attempt, Client, WatchOptions};
+//! use tenure_client::{Attempt, Client};
 //! use std::time::Duration;
 //!
 //! # async fn example() -> tenure_client::Result<()> {
@@ -57,40 +57,38 @@ mod client;
 mod clock;
 mod connection;
 mod convert;
+mod declare;
 mod election;
 mod error;
 mod group;
 mod guard;
-mod handoff;
-mod latest;
 mod lock;
-mod model;
 mod options;
 mod presence;
 mod progress;
 mod protocol;
-mod security;
 mod session;
 mod trace;
 #[doc(hidden)]
 pub mod transport;
 mod watch;
 
-pub use calls::EvictOptions;
 pub use client::Client;
-pub use election::{Election, Leader, Leadership};
-pub use error::{Error, LostReason, Reason, Refusal, Result};
+pub use declare::Attempt;
+pub use election::Election;
+pub use error::{Error, LostReason, Result};
 pub use group::{GroupRequest, Membership, Standing};
-pub use guard::{Guard, Hold};
-pub use handoff::{TransferOptions, TransferRequest};
-pub use lock::{Attempt, LockRequest, Ran};
-pub use model::{
-    Assignments, BlockedClaim, Busy, Claim, ClaimState, EndReason, Event, EventKind, Group, GroupEvent, GroupEventKind,
-    GroupLeader, GroupMember, HistoryEntry, HistoryGoneCause, HoldRecord, Lock, LockSettings, Metadata, Mode,
-    PendingTransfer, Preempt, SessionInfo, WatchEvent, history_entry,
-};
-pub use options::{ClientOptions, SessionOptions, WatchOptions};
-pub use presence::SessionState;
+pub use guard::{Guard, Hold, TransferRequest};
+pub use lock::LockRequest;
+pub use options::{ClientOptions, SessionOptions};
 pub use progress::Progress;
-pub use session::Session;
+pub use session::{Session, SessionState};
+/// The contract: the messages of reads, of operators' calls and of watches.
+pub use tenure_proto::v1;
 pub use watch::Watch;
+
+/// Free labels on a session, a claim or a membership. At most 4096 bytes in all, keys and values together.
+pub type Metadata = std::collections::BTreeMap<String, String>;
+
+/// The assignments of a group, by the members' numbers. Each at most 16384 bytes; all together at most 1048576.
+pub type Assignments = std::collections::BTreeMap<u64, String>;

@@ -2,140 +2,89 @@
 
 use std::time::Duration;
 
+use tenure_proto::v1;
 use tracing::Instrument;
 
-use crate::connection::{AcquireOutcome, AcquireSpec, Connection, Target, Wait};
+use crate::convert::to_wire;
+use crate::declare::{Attempt, Target};
 use crate::error::{Error, Result};
 use crate::guard::{Guard, Hold};
-use crate::model::{Busy, Metadata, Mode};
-use crate::options::SessionOptions;
+use crate::options::{SessionOptions, session_setters};
+use crate::progress::Progress;
 use crate::session::Session;
-use crate::trace;
+use crate::{Metadata, trace};
 
-/// Which locks to acquire, and how. Made by [`Client::lock`](crate::Client::lock) (in a session of its own) or
-/// [`Session::lock`] (in that session).
-///
-/// Nothing is sent before one of [`acquire`](Self::acquire), [`try_acquire`](Self::try_acquire),
-/// [`acquire_within`](Self::acquire_within), [`run`](Self::run) and [`try_run`](Self::try_run) is awaited. Dropping
-/// such a future cancels the request: a grant is released in the background.
-///
-/// Tasks that request the same name in the same session exclude each other like those of different sessions.
+/// A request for one or more locks, all or nothing. Made by [`Client::lock`](crate::Client::lock) and
+/// [`Session::lock`](crate::Session::lock).
 #[derive(Clone, Debug)]
-#[must_use = "nothing is asked until this is awaited by acquire, try_acquire, acquire_within, run or try_run"]
+#[must_use = "nothing is requested until this is awaited by acquire, try_acquire, acquire_within, run or try_run"]
 pub struct LockRequest {
-    connection: Connection,
-    /// `None`: one is opened with `options`.
-    session: Option<Session>,
-    pub(crate) options: SessionOptions,
-    pub(crate) spec: AcquireSpec,
-}
-
-/// The outcome of an attempt.
-#[derive(Debug)]
-pub enum Attempt {
-    /// The locks are held.
-    Acquired(Guard),
-    /// Another claim holds them, or is ahead in the queue.
-    Busy(Busy),
-}
-
-impl Attempt {
-    /// The guard, if the locks are held.
-    #[must_use]
-    pub fn acquired(self) -> Option<Guard> {
-        match self {
-            Self::Acquired(guard) => Some(guard),
-            Self::Busy(_) => None,
-        }
-    }
-}
-
-/// The outcome of [`LockRequest::try_run`].
-#[derive(Debug)]
-#[allow(clippy::large_enum_variant, reason = "there is one for each run under a lock, and it is soon taken apart")]
-pub enum Ran<T> {
-    /// The body ran to its end.
-    Done(T),
-    /// Another claim holds the locks, or is ahead in the queue; the body did not run.
-    Busy(Busy),
+    pub(crate) target: Target,
+    pub(crate) claim: v1::DeclaredClaim,
+    pub(crate) stall_after: Option<Duration>,
 }
 
 impl LockRequest {
-    pub(crate) fn new(connection: Connection, session: Option<Session>, names: Vec<String>) -> Self {
-        Self { connection, session, options: SessionOptions::default(), spec: AcquireSpec::new(names) }
+    pub(crate) fn new(target: Target, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let mut names: Vec<String> = names.into_iter().map(Into::into).collect();
+        names.sort_unstable();
+        Self { target, claim: v1::DeclaredClaim { names, ..v1::DeclaredClaim::default() }, stall_after: None }
     }
+
+    session_setters!(target);
 
     /// The options of the session that is opened for this request. No effect on a request in an existing session.
     pub fn session(mut self, options: SessionOptions) -> Self {
-        self.options = options;
-        self
-    }
-
-    /// The TTL of the session that is opened for this request. No effect on a request in an existing session.
-    pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.options.ttl = ttl;
-        self
-    }
-
-    /// The disconnect grace of the session that is opened for this request: see [`SessionOptions::disconnect_grace`].
-    /// No effect on a request in an existing session.
-    pub fn disconnect_grace(mut self, grace: Duration) -> Self {
-        self.options.disconnect_grace = Some(grace);
-        self
-    }
-
-    /// The owner label of the session that is opened for this request. No effect on a request in an existing session.
-    pub fn owner(mut self, owner: impl Into<String>) -> Self {
-        self.options.owner = owner.into();
+        self.target.options = options;
         self
     }
 
     /// Shares the locks with other shared requests: readers, as opposed to a writer. Later readers wait behind a
     /// waiting writer. Default: exclusive.
     pub fn shared(mut self) -> Self {
-        self.spec.mode = Mode::Shared;
+        self.claim.set_mode(v1::Mode::Shared);
         self
     }
 
     /// Acquires this number of permits of each lock (1 to 1,000,000), out of the lock's limit: a semaphore. The limit
     /// is set by an operator, or by the claims to permits: see [`limit`](Self::limit). Default: exclusive.
     pub fn permits(mut self, permits: u32) -> Self {
-        let limit = if let Mode::Permits { limit, .. } = self.spec.mode { limit } else { None };
-        self.spec.mode = Mode::Permits { permits, limit };
+        self.claim.set_mode(v1::Mode::Permits);
+        self.claim.permits = permits;
         self
     }
 
-    /// The limit of permits that this program expects (1 to 1,000,000): refused if the lock has another one. Acquires
-    /// one permit, unless [`permits`](Self::permits) sets another number. Default: the lock's limit; refused if it has
+    /// The limit of permits that this program expects (1 to 1,000,000): rejected if the lock has another one. Acquires
+    /// one permit, unless [`permits`](Self::permits) sets another number. Default: the lock's limit; rejected if it has
     /// none.
     pub fn limit(mut self, limit: u32) -> Self {
-        let permits = if let Mode::Permits { permits, .. } = self.spec.mode { permits } else { 1 };
-        self.spec.mode = Mode::Permits { permits, limit: Some(limit) };
+        self.claim.set_mode(v1::Mode::Permits);
+        self.claim.limit = limit;
         self
     }
 
     /// The priority among waiters, higher first: -1000 to 1000. Default: 0.
     pub fn priority(mut self, priority: i32) -> Self {
-        self.spec.priority = priority;
+        self.claim.priority = priority;
         self
     }
 
     /// A free label on the claim. All labels together: at most 4096 bytes.
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.spec.metadata.insert(key.into(), value.into());
+        self.claim.metadata.insert(key.into(), value.into());
         self
     }
 
     /// All labels of the claim.
     pub fn with_metadata(mut self, metadata: Metadata) -> Self {
-        self.spec.metadata = metadata;
+        self.claim.metadata = metadata;
         self
     }
 
     /// For at least this long after the grant, no claim is granted these locks again, even if they are released
     /// earlier. For jobs that are shorter than the clock skew of the hosts that start them. At most 24 h. Default: 0.
     pub fn min_hold(mut self, min_hold: Duration) -> Self {
-        self.spec.min_hold = min_hold;
+        self.claim.min_hold = Some(to_wire(min_hold));
         self
     }
 
@@ -146,7 +95,7 @@ impl LockRequest {
     /// [`LostReason::Stalled`](crate::LostReason::Stalled). A session is renewed as a whole: its other holds are lost,
     /// too. Default: renewed while the client runs.
     pub fn stall_after(mut self, within: Duration) -> Self {
-        self.spec.stall_after = Some(within);
+        self.stall_after = Some(within);
         self
     }
 
@@ -155,26 +104,24 @@ impl LockRequest {
     /// # Errors
     /// `Lost` if the session was lost while waiting, `Refused`, and `Unavailable` if no session could be opened in time.
     pub async fn acquire(self) -> Result<Guard> {
-        match self.ask(Wait::Forever).await? {
-            Attempt::Acquired(guard) => Ok(guard),
-            Attempt::Busy(_) => Err(Error::Unavailable("the wait was ended by the server".to_owned())),
-        }
+        let ended = || Error::Unavailable("the wait was ended by the server".to_owned());
+        self.ask(None).await?.acquired().ok_or_else(ended)
     }
 
     /// Makes one attempt.
     ///
     /// # Errors
     /// `Lost`, `Refused` and `Unavailable`. Locks held by another claim are no error.
-    pub async fn try_acquire(self) -> Result<Attempt> {
-        self.ask(Wait::No).await
+    pub async fn try_acquire(self) -> Result<Attempt<Guard>> {
+        self.acquire_within(Duration::ZERO).await
     }
 
-    /// Waits for the locks, at most this long (at most 365 days).
+    /// Waits for the locks, at most this long (at most 10 years).
     ///
     /// # Errors
     /// `Lost`, `Refused` and `Unavailable`. Locks that another claim still holds then are no error.
-    pub async fn acquire_within(self, wait: Duration) -> Result<Attempt> {
-        self.ask(Wait::AtMost(wait)).await
+    pub async fn acquire_within(self, wait: Duration) -> Result<Attempt<Guard>> {
+        self.ask(Some(wait)).await
     }
 
     /// Waits for the locks, runs `body` while they are held, and releases them.
@@ -187,40 +134,49 @@ impl LockRequest {
     /// `Lost` if the body was cancelled; and as [`acquire`](Self::acquire). An error of the release is only
     /// logged: the body did run under the lock.
     pub async fn run<T, F: Future<Output = T>>(self, body: impl FnOnce(Hold) -> F) -> Result<T> {
-        let guard = self.acquire().await?;
-        run_under(guard, body).await
+        run_under(self.acquire().await?, body).await
     }
 
     /// Makes one attempt; if the locks are free, runs `body` as [`run`](Self::run) does.
     ///
     /// # Errors
     /// As [`run`](Self::run). Locks held by another claim are no error.
-    pub async fn try_run<T, F: Future<Output = T>>(self, body: impl FnOnce(Hold) -> F) -> Result<Ran<T>> {
+    pub async fn try_run<T, F: Future<Output = T>>(self, body: impl FnOnce(Hold) -> F) -> Result<Attempt<T>> {
         match self.try_acquire().await? {
-            Attempt::Acquired(guard) => run_under(guard, body).await.map(Ran::Done),
-            Attempt::Busy(busy) => Ok(Ran::Busy(busy)),
+            Attempt::Acquired(guard) => run_under(guard, body).await.map(Attempt::Acquired),
+            Attempt::Busy(busy) => Ok(Attempt::Busy(busy)),
         }
     }
 
-    async fn ask(self, wait: Wait) -> Result<Attempt> {
+    async fn ask(self, wait: Option<Duration>) -> Result<Attempt<Guard>> {
+        let Self { target, mut claim, stall_after } = self;
+        // What is not worth a request; the server checks all bounds.
+        if let Some(pair) = claim.names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(Error::invalid("names", format!("\"{}\" is there twice", pair[0])));
+        }
+        if claim.names.is_empty() {
+            return Err(Error::invalid("names", "there are none"));
+        }
+        if stall_after.is_some_and(|within| within.is_zero()) {
+            return Err(Error::invalid("stall_after", "it is zero"));
+        }
+        claim.queue = wait != Some(Duration::ZERO);
+        let (names, progress) = (claim.names.clone(), stall_after.map(Progress::within));
         let span = tracing::info_span!(
             "tenure.acquire",
             otel.kind = "client",
-            tenure.lock.names = trace::joined(&self.spec.names),
+            tenure.lock.names = trace::joined(&names),
             tenure.fencing_token = tracing::field::Empty
         );
-        let asking = async {
-            let own = Target::Own(&self.options);
-            let target = self.session.as_ref().map_or(own, |session| Target::Session(session.handle()));
-            Ok::<_, Error>(match self.connection.acquire(target, &self.spec, wait).await? {
-                AcquireOutcome::Held(handle) => {
-                    tracing::Span::current().record("tenure.fencing_token", handle.presence.token);
-                    Attempt::Acquired(Guard::new(handle))
-                }
-                AcquireOutcome::Busy(busy) => Attempt::Busy(busy),
-            })
-        };
-        asking.instrument(span).await
+        let declaration = v1::Declaration { claims: vec![claim], ..v1::Declaration::default() };
+        let obtaining = target.obtain(declaration, progress.clone(), wait).instrument(span.clone());
+        Ok(match obtaining.await? {
+            Attempt::Acquired((part, token)) => {
+                span.record("tenure.fencing_token", token);
+                Attempt::Acquired(Guard::new(part, names, token, progress))
+            }
+            Attempt::Busy(busy) => Attempt::Busy(busy),
+        })
     }
 }
 
@@ -232,23 +188,20 @@ impl Session {
 
     /// Requests several locks at once, all or nothing, with one token: 1 to 16 different names.
     pub fn locks(&self, names: impl IntoIterator<Item = impl Into<String>>) -> LockRequest {
-        let names = names.into_iter().map(Into::into).collect();
-        LockRequest::new(self.connection().clone(), Some(self.clone()), names)
+        LockRequest::new(Target::new(self.connection().clone(), Some(self.clone())), names)
     }
 }
 
 /// Runs `body` until it ends or the hold is lost, and releases the hold.
 async fn run_under<T, F: Future<Output = T>>(guard: Guard, body: impl FnOnce(Hold) -> F) -> Result<T> {
-    let ended = tokio::select! {
+    let output = tokio::select! {
         // The loss is checked first, so that the body does not take another step after it.
         biased;
-        reason = guard.lost() => Err(Error::Lost(reason)),
-        output = body(guard.hold()) => Ok(output),
+        reason = guard.lost() => return Err(Error::Lost(reason)),
+        output = body(guard.hold()) => output,
     };
-    if ended.is_ok()
-        && let Err(error) = guard.release().await
-    {
-        tracing::warn!(%error, "the lock was not given back cleanly");
+    if let Err(error) = guard.release().await {
+        tracing::warn!(%error, "the lock was not released cleanly");
     }
-    ended
+    Ok(output)
 }

@@ -42,7 +42,6 @@ pub struct Progress {
 impl Progress {
     /// Progress that requires a tick in each `within`, on a clock that runs while the machine is suspended. The first
     /// one is due this long after the session was opened.
-    #[must_use]
     pub fn within(within: Duration) -> Self {
         Self::begun(within, clock::now())
     }
@@ -69,7 +68,6 @@ impl Progress {
     }
 
     /// Whether the last tick is too long ago, or the program reported a stall.
-    #[must_use]
     pub fn is_stalled(&self) -> bool {
         self.is_stalled_at(Moment::default(), clock::now())
     }

@@ -3,63 +3,76 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::watch;
-use tracing::Instrument;
+use tenure_proto::v1;
+use tokio_stream::Stream;
 
-use crate::clock;
-use crate::connection::{Connection, SessionHandle};
+use crate::clock::{self, Moment};
+use crate::connection::Connection;
+use crate::convert::from_wire;
 use crate::error::{LostReason, Result};
-use crate::options::SessionOptions;
-use crate::presence::SessionState;
+use crate::presence::Presence;
 
 /// This program's presence at the service. All its holds and waits end with it.
 ///
 /// A session is renewed in the background. Clones are handles to the same session; when the last one and the last
 /// [`Guard`](crate::Guard) are dropped, it is closed in the background.
 #[derive(Clone, Debug)]
-pub struct Session {
-    handle: Arc<SessionHandle>,
+pub struct Session(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    number: u64,
+    presence: Arc<Presence>,
+    declared: v1::DeclaredSession,
+    connection: Connection,
+}
+
+/// The state of a session.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub enum SessionState {
+    /// Recently renewed.
+    #[default]
+    Healthy,
+    /// Still valid, but a renewal is overdue (no server answered, or there was no [`Progress`](crate::Progress)): less
+    /// than a third of the TTL, or of the disconnect grace, is left.
+    AtRisk,
+    /// Lost, finally. The locks may be granted to others.
+    Lost(LostReason),
 }
 
 impl Session {
-    /// Opens a session, which is then renewed in the background.
-    pub(crate) async fn open(connection: &Connection, options: &SessionOptions) -> Result<Self> {
-        let span = tracing::info_span!("tenure.open_session", otel.kind = "client");
-        Ok(Self { handle: connection.open_session(options).instrument(span).await? })
-    }
-
-    /// Another handle to the same session.
-    pub(crate) fn of(handle: &Arc<SessionHandle>) -> Self {
-        Self { handle: Arc::clone(handle) }
+    pub(crate) fn new(
+        number: u64,
+        presence: Arc<Presence>,
+        declared: v1::DeclaredSession,
+        connection: Connection,
+    ) -> Self {
+        Self(Arc::new(Inner { number, presence, declared, connection }))
     }
 
     /// Its id.
-    #[must_use]
     pub fn id(&self) -> &str {
-        &self.handle.id
+        &self.0.declared.session_id
     }
 
     /// Its owner label.
-    #[must_use]
     pub fn owner(&self) -> &str {
-        &self.handle.owner
+        &self.0.declared.owner
     }
 
     /// The TTL.
-    #[must_use]
     pub fn ttl(&self) -> Duration {
-        self.handle.ttl
+        from_wire(self.0.declared.ttl)
     }
 
     /// The disconnect grace.
-    #[must_use]
     pub fn disconnect_grace(&self) -> Option<Duration> {
-        self.handle.disconnect_grace
+        self.0.declared.disconnect_grace.is_some().then(|| from_wire(self.0.declared.disconnect_grace))
     }
 
     /// Whether the server cannot have ended the session, decided by the clock at this moment: a process that was paused
     /// for too long gets `false` when it resumes. Once `false` it stays so.
-    #[must_use]
     pub fn is_valid(&self) -> bool {
         self.lost_reason().is_none()
     }
@@ -68,26 +81,35 @@ impl Session {
     ///
     /// `Instant` stops while the machine is suspended; to decide whether the session is valid, call
     /// [`is_valid`](Self::is_valid).
-    #[must_use]
     pub fn valid_until(&self) -> Instant {
-        let left = self.handle.presence.until().since(clock::now());
-        Instant::now() + if self.is_valid() { left } else { Duration::ZERO }
+        Instant::now() + if self.is_valid() { self.0.presence.until().since(clock::now()) } else { Duration::ZERO }
     }
 
-    /// The session's state, and each change of it.
-    #[must_use]
-    pub fn state(&self) -> watch::Receiver<SessionState> {
-        self.handle.presence.subscribe()
+    /// The session's state, decided by the clock at this moment.
+    pub fn state(&self) -> SessionState {
+        self.0.presence.state()
+    }
+
+    /// The session's state, now and after each change. Ends after the loss, and does not keep the session open.
+    pub fn states(&self) -> impl Stream<Item = SessionState> + Send + Unpin + 'static {
+        let start = (Arc::clone(&self.0.presence), None);
+        Box::pin(futures::stream::unfold(start, |(presence, last)| async move {
+            if matches!(last, Some(SessionState::Lost(_))) {
+                return None;
+            }
+            let state = presence.state_after(last.as_ref()).await;
+            Some((state.clone(), (presence, Some(state))))
+        }))
     }
 
     /// Waits until the session is lost: before the server could end it, or as soon as it reports the end.
     pub async fn lost(&self) -> LostReason {
-        self.handle.presence.lost().await
+        self.0.presence.lost().await
     }
 
     /// Why the session is lost, if it is, decided by the clock at this moment.
-    pub(crate) fn lost_reason(&self) -> Option<LostReason> {
-        self.handle.presence.lost_reason()
+    pub fn lost_reason(&self) -> Option<LostReason> {
+        self.0.presence.lost_reason()
     }
 
     /// Closes the session, with all its holds and waits. Returns when the server has closed it.
@@ -95,14 +117,51 @@ impl Session {
     /// # Errors
     /// `Unavailable` if no server answered in time; the session then ends by its TTL at the latest.
     pub async fn close(&self) -> Result<()> {
-        self.handle.close().await
+        self.0.withdraw();
+        self.0.connection.end(&self.0.presence).await.map(drop)
     }
 
-    pub(crate) fn handle(&self) -> &Arc<SessionHandle> {
-        &self.handle
+    pub(crate) fn number(&self) -> u64 {
+        self.0.number
+    }
+
+    pub(crate) fn presence(&self) -> &Arc<Presence> {
+        &self.0.presence
     }
 
     pub(crate) fn connection(&self) -> &Connection {
-        &self.handle.connection
+        &self.0.connection
+    }
+}
+
+impl Presence {
+    fn state(&self) -> SessionState {
+        match (self.lost_reason(), self.validity()) {
+            (Some(reason), _) => SessionState::Lost(reason),
+            (None, Some(validity)) if clock::now() >= validity.at_risk_from() => SessionState::AtRisk,
+            _ => SessionState::Healthy,
+        }
+    }
+
+    async fn state_after(&self, last: Option<&SessionState>) -> SessionState {
+        let changed = self.wait(|| match self.state() {
+            state if last != Some(&state) => Ok(state),
+            SessionState::AtRisk => Err(self.until()),
+            _ => Err(self.validity().map_or(Moment(Duration::MAX), |validity| validity.at_risk_from())),
+        });
+        changed.await.unwrap_or(SessionState::Lost(LostReason::Closed))
+    }
+}
+
+impl Inner {
+    fn withdraw(&self) {
+        self.presence.withdraw();
+        self.connection.change(|table, now| table.withdraw(self.number, now));
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.withdraw();
     }
 }

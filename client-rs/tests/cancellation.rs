@@ -5,8 +5,9 @@ use crate::support;
 
 use std::time::Duration;
 
-use support::{Cluster, until, waiters, within};
-use tenure_client::{Attempt, Client, EndReason, Error, EvictOptions, Guard, LostReason, Session, SessionOptions};
+use support::{Cluster, eviction, until, waiters, within};
+use tenure_client::v1::EndReason;
+use tenure_client::{Attempt, Client, Error, Guard, LostReason, Session, SessionOptions};
 use tenure_server::store::Fault;
 use tokio::task::JoinHandle;
 
@@ -36,7 +37,7 @@ struct Three {
     other: Client,
     client: Client,
     second: Session,
-    pending: Pending<Attempt>,
+    pending: Pending<Attempt<Guard>>,
     third: Pending<Guard>,
 }
 
@@ -191,7 +192,7 @@ async fn eviction_at_the_moment_of_the_grant_ends_the_hold() -> anyhow::Result<(
     let pending = tokio::spawn(session.lock("job").acquire());
     wait_for_arrival().await;
     let evicting = other.clone();
-    let evicted = tokio::spawn(async move { evicting.evict("job", EvictOptions::by("ops")).await });
+    let evicted = tokio::spawn(async move { evicting.evict(eviction("job")).await });
     wait_for_arrival().await;
     drop(hold);
     let opened = within(opening).await??;
@@ -206,9 +207,9 @@ async fn eviction_at_the_moment_of_the_grant_ends_the_hold() -> anyhow::Result<(
         guard => guard?,
     };
     if let [evicted] = &evicted[..] {
-        assert_eq!(evicted.token, Some(guard.token()));
+        assert_eq!(evicted.token, guard.token());
         let lost = within(guard.lost()).await;
-        assert!(matches!(lost, LostReason::Ended { operator: Some(_), .. }), "{lost:?}");
+        assert!(matches!(&lost, LostReason::Ended(ended) if ended.operator == "ops"), "{lost:?}");
         cluster.holds_only(&[], &[session.id(), opened.id()]).await;
     } else {
         // The eviction arrived before the acquire.

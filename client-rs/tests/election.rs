@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use support::{Cluster, within};
-use tenure_client::{ClaimState, EventKind, EvictOptions, Watch, WatchEvent, WatchOptions};
+use support::{Cluster, eviction, watching, within};
+use tenure_client::Watch;
+use tenure_client::v1::{ClaimState, Event, EventType, WatchRequest, watch_response::Kind};
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 
@@ -38,7 +39,7 @@ async fn only_the_leader_runs_its_body_and_a_new_term_has_a_new_token() -> anyho
     }
 
     let client = cluster.client()?;
-    client.evict("leader", EvictOptions::by("ops")).await?;
+    client.evict(eviction("leader")).await?;
     let (second, next) = within(async {
         loop {
             match worked.recv().await.expect("work") {
@@ -80,19 +81,20 @@ async fn observers_receive_each_leader() -> anyhow::Result<()> {
     assert_eq!(within(election.leader()).await?, Some(leader));
 
     cluster.relay(cluster.serving().await).cut();
-    within(leadership.resign()).await?;
+    within(leadership.release()).await?;
     assert_eq!(within(leaders.next()).await.expect("an item")?, None);
     Ok(())
 }
 
 /// Returns the next events, in order of their revisions.
-async fn events(watch: &mut Watch) -> Vec<(u64, String, EventKind)> {
+async fn events(watch: &mut Watch) -> Vec<(u64, EventType, Vec<String>)> {
     loop {
-        match within(watch.next()).await.expect("an item").expect("no error") {
-            WatchEvent::Events { events, .. } => {
-                return events.into_iter().map(|event| (event.revision, event.name, event.kind)).collect();
+        match within(watch.next()).await.expect("an item").expect("no error").kind {
+            Some(Kind::Events(batch)) => {
+                let event = |event: Event| (event.revision, event.r#type(), event.names);
+                return batch.events.into_iter().map(event).collect();
             }
-            WatchEvent::Progress { .. } => {}
+            Some(Kind::Progress(_)) => {}
             other => panic!("{other:?}"),
         }
     }
@@ -103,14 +105,14 @@ async fn watch_resumes_at_the_next_server_without_gaps() -> anyhow::Result<()> {
     let cluster = Cluster::start(2).await?;
     let (client, other) = (cluster.client()?, cluster.client()?);
     let held = within(other.lock("job-0").owner("holder").acquire()).await?;
-    let mut watch = client.watch(WatchOptions::all().prefix("job-"));
-    let Some(Ok(WatchEvent::Snapshot { locks, revision, .. })) = within(watch.next()).await else {
-        panic!("no snapshot")
-    };
-    assert_eq!(locks.len(), 1);
-    assert_eq!(locks[0].holder().map(|claim| (claim.state, claim.token)), Some((ClaimState::Held, Some(held.token()))));
+    let mut watch = client.watch(WatchRequest { prefixes: vec!["job-".into()], ..Default::default() });
+    let first = within(watch.next()).await.expect("an item")?;
+    let Some(Kind::Snapshot(snapshot)) = first.kind else { panic!("no snapshot") };
+    assert_eq!(snapshot.locks.len(), 1);
+    let holder = snapshot.locks[0].holder().map(|claim| (claim.state(), claim.token));
+    assert_eq!(holder, Some((ClaimState::Held, held.token())));
 
-    let mut last = revision;
+    let mut last = first.revision;
     for round in 1..20_u64 {
         if round % 5 == 0 {
             let (cut, healed) = if round % 2 == 0 { (0, 1) } else { (1, 0) };
@@ -122,11 +124,11 @@ async fn watch_resumes_at_the_next_server_without_gaps() -> anyhow::Result<()> {
         let token = guard.token();
         within(guard.release()).await?;
         let mut seen = Vec::new();
-        while seen.last() != Some(&EventKind::Ended) {
-            for (revision, event, kind) in events(&mut watch).await {
+        while seen.last() != Some(&EventType::Ended) {
+            for (revision, kind, names) in events(&mut watch).await {
                 assert!(revision > last, "{revision} after {last}");
-                assert_eq!(event, name);
-                if kind == EventKind::Granted {
+                assert_eq!(names, [name.as_str()]);
+                if kind == EventType::Granted {
                     assert_eq!(revision, token);
                 }
                 last = revision;
@@ -141,8 +143,9 @@ async fn watch_resumes_at_the_next_server_without_gaps() -> anyhow::Result<()> {
 async fn slow_reader_receives_every_event_and_blocks_no_other_call() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
-    let mut watch = client.watch(WatchOptions::names(["job"]));
-    assert!(matches!(within(watch.next()).await, Some(Ok(WatchEvent::Snapshot { .. }))));
+    let mut watch = client.watch(watching("job"));
+    let first = within(watch.next()).await.expect("an item")?;
+    assert!(matches!(first.kind, Some(Kind::Snapshot(_))), "{first:?}");
     let session = within(client.session(Default::default())).await?;
     let mut granted = Vec::new();
     for _ in 0..300 {
@@ -152,7 +155,7 @@ async fn slow_reader_receives_every_event_and_blocks_no_other_call() -> anyhow::
     }
     let mut received = Vec::new();
     while received.len() < granted.len() {
-        let grants = events(&mut watch).await.into_iter().filter(|(_, _, kind)| *kind == EventKind::Granted);
+        let grants = events(&mut watch).await.into_iter().filter(|(_, kind, _)| *kind == EventType::Granted);
         received.extend(grants.map(|(revision, _, _)| revision));
     }
     assert_eq!(received, granted);
@@ -162,7 +165,7 @@ async fn slow_reader_receives_every_event_and_blocks_no_other_call() -> anyhow::
 #[tokio::test(flavor = "multi_thread")]
 async fn rejected_watch_ends_with_the_reason() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
-    let mut watch = cluster.client()?.watch(WatchOptions::names(["line\nbreak"]));
+    let mut watch = cluster.client()?.watch(watching("line\nbreak"));
     assert!(matches!(within(watch.next()).await, Some(Err(_))));
     assert!(within(watch.next()).await.is_none());
     Ok(())

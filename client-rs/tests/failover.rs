@@ -4,8 +4,9 @@ use crate::support;
 
 use std::time::{Duration, Instant};
 
-use support::{Cluster, until, waiters, within};
-use tenure_client::{Attempt, Client, Error, LostReason, SessionOptions, SessionState, WatchOptions};
+use support::{Cluster, reaches, state_change, until, waiters, within};
+use tenure_client::v1::WatchRequest;
+use tenure_client::{Attempt, Client, Error, LostReason, SessionOptions, SessionState};
 use tenure_harness::Yardstick;
 
 /// Long enough for a client to renew in time on a busy machine.
@@ -91,15 +92,14 @@ async fn draining_server_is_left_without_risk_to_the_session() -> anyhow::Result
     let client = cluster.client()?;
     let session = within(client.session(SessionOptions::new().ttl(TTL))).await?;
     let guard = within(session.lock("job").acquire()).await?;
-    let mut state = session.state();
-    state.mark_unchanged();
+    let change = state_change(&session);
     let home = client.get_session(session.id()).await?.home;
 
     let serving = cluster.serving().await;
     within(cluster.drain(serving)).await;
     moved(&client, session.id(), home).await;
     assert!(guard.is_valid());
-    assert!(!state.has_changed()?, "at risk: {:?}", *state.borrow());
+    assert!(!change.is_finished(), "at risk: {:?}", change.await?);
     within(guard.release()).await?;
     Ok(())
 }
@@ -117,7 +117,7 @@ async fn shutdown_of_the_last_server_does_not_wait_for_its_clients() -> anyhow::
             let lock = waiter.lock("job");
             async move { lock.acquire().await.map(drop) }
         });
-        let mut watch = client.watch(WatchOptions::all());
+        let mut watch = client.watch(WatchRequest::default());
         within(watch.next()).await.expect("the watch goes on")?;
         until("it waits", async || client.get_lock("job").await.is_ok_and(|lock| lock.waiter_count == 1)).await;
         if count == 2 {
@@ -144,12 +144,12 @@ async fn hold_without_servers_is_lost_before_its_ttl() -> anyhow::Result<()> {
     let client = cluster.client()?;
     let session = within(client.session(SessionOptions::new().ttl(TTL))).await?;
     let guard = within(session.lock("job").acquire()).await?;
-    let mut state = session.state();
+    let mut states = session.states();
 
     cluster.relay(0).cut();
     cluster.relay(1).cut();
     let cut = Instant::now();
-    within(state.wait_for(|state| *state == SessionState::AtRisk)).await?;
+    within(reaches(&mut states, SessionState::AtRisk)).await;
     assert!(guard.is_valid());
     let until = session.valid_until();
     assert!(until < cut + TTL, "valid for {:?}", until - cut);
@@ -187,13 +187,12 @@ async fn hold_survives_an_outage_of_the_database() -> anyhow::Result<()> {
     let client = cluster.client()?;
     let session = within(client.session(SessionOptions::new().ttl(TTL))).await?;
     let guard = within(session.lock("job").acquire()).await?;
-    let mut state = session.state();
-    state.mark_unchanged();
+    let change = state_change(&session);
 
     cluster.database.set_available(false);
     let outage = tokio::time::timeout(TTL * 2, guard.lost()).await;
     assert!(outage.is_err(), "lost: {outage:?}");
-    assert!(!state.has_changed()?, "at risk: {:?}", *state.borrow());
+    assert!(!change.is_finished(), "at risk: {:?}", change.await?);
     let waiting = tokio::spawn(session.lock("other").acquire());
     cluster.database.set_available(true);
     within(waiting).await??;

@@ -4,10 +4,10 @@ use crate::support;
 
 use std::time::{Duration, Instant};
 
-use support::{Cluster, until, within};
-use tenure_client::{Client, EndReason, LockRequest, LostReason, WatchEvent, WatchOptions};
+use support::{Cluster, state_change, until, watching, within};
+use tenure_client::v1::{self, EndReason, watch_response::Kind};
+use tenure_client::{Client, LockRequest, LostReason};
 use tenure_harness::Yardstick;
-use tenure_proto::v1;
 use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::client_service_client::ClientServiceClient;
 use tenure_proto::v1::command::Kind as Commanded;
@@ -27,14 +27,15 @@ fn lock(client: &Client, grace: Duration) -> LockRequest {
 }
 
 /// Waits for the hold with this token to end, and returns the reason.
-async fn end_of_hold(client: &Client, token: u64) -> Option<EndReason> {
-    let mut watch = client.watch(WatchOptions::names(["job"]).after_revision(token));
+async fn end_of_hold(client: &Client, token: u64) -> EndReason {
+    let mut watch = client.watch(v1::WatchRequest { after_revision: token, ..watching("job") });
     within(async {
         loop {
-            if let WatchEvent::Events { events, .. } = watch.next().await.expect("the stream goes on").expect("watched")
-                && let Some(ended) = events.iter().find(|event| event.end_reason.is_some())
+            let response = watch.next().await.expect("the stream goes on").expect("watched");
+            if let Some(Kind::Events(batch)) = response.kind
+                && let Some(ended) = batch.events.iter().find(|event| event.end_reason != 0)
             {
-                return ended.end_reason;
+                return ended.end_reason();
             }
         }
     })
@@ -62,7 +63,7 @@ async fn crashed_holder_is_replaced_after_its_grace() -> anyhow::Result<()> {
     let guard = within(lock(&client, LONG_GRACE).acquire()).await?;
     assert!(crashed.elapsed() < LONG_GRACE * 3, "it took {:?}", crashed.elapsed());
     assert!(guard.token() > token);
-    assert_eq!(end_of_hold(&client, token).await, Some(EndReason::Disconnected));
+    assert_eq!(end_of_hold(&client, token).await, EndReason::Disconnected);
     Ok(())
 }
 
@@ -77,8 +78,8 @@ async fn hold_survives_a_disconnect_shorter_than_the_grace() -> anyhow::Result<(
         assert!(lost.is_err(), "lost: {lost:?}");
     }
     let session = client.get_session(guard.session().id()).await?;
-    assert_eq!(session.disconnect_grace, Some(LONG_GRACE));
-    assert_eq!(session.claims[0].token, Some(guard.token()));
+    assert_eq!(session.disconnect_grace, Some(to_wire(LONG_GRACE)));
+    assert_eq!(session.claims[0].token, guard.token());
     within(guard.release()).await?;
     Ok(())
 }
@@ -124,7 +125,7 @@ async fn client_fails_over_within_the_grace() -> anyhow::Result<()> {
     assert!(lost.is_err(), "lost: {lost:?}");
     let session = client.get_session(guard.session().id()).await?;
     assert_ne!(session.home, home);
-    assert_eq!(session.claims[0].token, Some(guard.token()));
+    assert_eq!(session.claims[0].token, guard.token());
     Ok(())
 }
 
@@ -133,13 +134,12 @@ async fn drain_ends_no_session() -> anyhow::Result<()> {
     let mut cluster = Cluster::start(2).await?;
     let client = cluster.client()?;
     let guard = within(lock(&client, LONG_GRACE).acquire()).await?;
-    let mut state = guard.session().state();
-    state.mark_unchanged();
+    let change = state_change(guard.session());
     let serving = cluster.serving().await;
     within(cluster.drain(serving)).await;
     let lost = tokio::time::timeout(LONG_GRACE * 2, guard.lost()).await;
     assert!(lost.is_err(), "lost: {lost:?}");
-    assert!(!state.has_changed()?, "at risk: {:?}", *state.borrow());
+    assert!(!change.is_finished(), "at risk: {:?}", change.await?);
     within(guard.release()).await?;
     Ok(())
 }

@@ -5,10 +5,8 @@ use crate::support;
 use std::time::Duration;
 
 use support::{Cluster, within};
-use tenure_client::{
-    Assignments, Client, EndReason, Error, Group, GroupEventKind, LostReason, Membership, Reason, SessionOptions,
-    Standing, WatchEvent, WatchOptions,
-};
+use tenure_client::v1::{EndReason, ErrorReason, Group, GroupEventType, WatchRequest, watch_response::Kind};
+use tenure_client::{Assignments, Client, Error, LostReason, Membership, SessionOptions, Standing};
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 
@@ -55,7 +53,7 @@ async fn leader_assigns_anew_after_each_change_of_members_or_config() -> anyhow:
             assert!(standing.leads() && !second.standing().leads());
             assert_eq!(standing.token(), standing.group.leader.as_ref().map(|leader| leader.token));
 
-            first.set_config(Some("300"), None).await.expect("allowed");
+            one.configure_group(GROUP, Some("300"), None).await.expect("allowed");
             assert_eq!(within(shares.next()).await, Some(Some("150".to_owned())));
             let third = join(&two, "third").await.expect("below the limit");
             assert_eq!(within(shares.next()).await, Some(Some("100".to_owned())));
@@ -154,25 +152,26 @@ async fn dropped_membership_does_not_end_its_session() -> anyhow::Result<()> {
     let session = within(client.session(SessionOptions::new())).await?;
     let membership = within(client.group(GROUP).in_session(&session).metadata("takes", "10").join()).await?;
     let again = within(client.group(GROUP).in_session(&session).join()).await;
-    let is_overlap = again.is_err_and(|error| error.reason() == Some(&Reason::MembershipOverlap));
+    let is_overlap = again.is_err_and(|error| error.reason() == Some(ErrorReason::MembershipOverlap));
     assert!(is_overlap, "one membership for each session");
     let metadata = membership.standing().group.members[0].metadata.clone();
     assert_eq!(metadata["takes"], "10");
-    let mut watch = client.watch(WatchOptions::groups([GROUP]));
-    let Some(Ok(WatchEvent::Snapshot { groups, .. })) = within(watch.next()).await else { panic!("a snapshot") };
-    assert_eq!(groups[0].members.len(), 1);
+    let mut watch = client.watch(WatchRequest { groups: vec![GROUP.into()], ..Default::default() });
+    let Some(Kind::Snapshot(snapshot)) = within(watch.next()).await.expect("an item")?.kind else {
+        panic!("a snapshot")
+    };
+    assert_eq!(snapshot.groups[0].members.len(), 1);
     let mut standings = membership.standings();
     drop(membership);
     let left = loop {
-        let WatchEvent::Events { group_events, .. } = within(watch.next()).await.expect("an item")? else { continue };
-        if let Some(left) = group_events.into_iter().find(|event| event.kind == GroupEventKind::Left) {
+        let Some(Kind::Events(batch)) = within(watch.next()).await.expect("an item")?.kind else { continue };
+        if let Some(left) = batch.group_events.into_iter().find(|event| event.r#type() == GroupEventType::Left) {
             break left;
         }
     };
-    assert_eq!((left.end_reason, left.leader), (Some(EndReason::Released), None));
-    let released = LostReason::Ended { reason: EndReason::Released, operator: None, note: None };
+    assert_eq!((left.end_reason(), left.leader), (EndReason::Released, 0));
     let lost = within(standings.wait_for(|standing| standing.lost.is_some())).await?.lost.clone();
-    assert_eq!(lost, Some(released), "its receivers are notified");
+    assert_eq!(lost, Some(LostReason::Released), "its receivers are notified");
     assert!(session.is_valid());
 
     let own = join(&client, "own").await?;
@@ -195,21 +194,21 @@ async fn stale_assignments_and_configs_are_rejected_with_the_reason() -> anyhow:
     let first = join(&client, "first").await?;
     let old = first.standing().group;
     let second = join(&client, "second").await?;
-    let reason = |error: Error| error.reason().cloned();
+    let reason = |error: Error| error.reason();
     let stale = within(first.assign(&old, old.assign(|_, _| String::new()))).await.expect_err("second has joined");
-    assert_eq!(reason(stale), Some(Reason::StaleAssignment));
+    assert_eq!(reason(stale), Some(ErrorReason::StaleAssignment));
     let current = until(&first, "both", |standing| standing.group.members.len() == 2).await.group;
     let unfit = within(first.assign(&current, Assignments::new())).await.expect_err("the assignments name no member");
-    assert_eq!(reason(unfit), Some(Reason::InvalidField));
+    assert_eq!(reason(unfit), Some(ErrorReason::InvalidField));
     let other = within(second.assign(&current, current.assign(|_, _| String::new()))).await;
     assert!(matches!(other, Err(Error::Invalid { field: "group", .. })), "{other:?}");
     let led = within(first.lead(|_| Assignments::new())).await;
-    assert_eq!(reason(led.expect_err("it never fits")), Some(Reason::InvalidField));
+    assert_eq!(reason(led.expect_err("it never fits")), Some(ErrorReason::InvalidField));
 
     let revision = within(client.configure_group(GROUP, Some("1"), Some(0))).await?;
-    let conflict = within(first.set_config(Some("2"), Some(0))).await.expect_err("there is one");
-    assert_eq!(reason(conflict), Some(Reason::ConfigConflict));
-    assert!(within(first.set_config(Some("2"), Some(revision))).await? > revision);
+    let conflict = within(client.configure_group(GROUP, Some("2"), Some(0))).await.expect_err("there is one");
+    assert_eq!(reason(conflict), Some(ErrorReason::ConfigConflict));
+    assert!(within(client.configure_group(GROUP, Some("2"), Some(revision))).await? > revision);
     assert_eq!(within(client.configure_group(GROUP, None, None)).await?, 0);
     let names: Vec<String> = within(client.list_groups("").map(|group| group.expect("listed").name).collect()).await;
     assert_eq!(names, [GROUP]);

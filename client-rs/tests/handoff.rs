@@ -7,14 +7,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use support::{Cluster, waiters, within};
-use tenure_client::{
-    Client, EndReason, Error, Event, EventKind, Guard, LockSettings, LostReason, Metadata, Preempt, Reason,
-    SessionOptions, TransferOptions, Watch, WatchEvent, WatchOptions,
+use support::{Cluster, waiters, watching, within};
+use tenure_client::v1::{
+    ConfigureLockRequest, EndReason, ErrorReason, Event, EventType, LockSettings, Preempt, TransferRequest,
+    watch_response::Kind,
 };
+use tenure_client::{Client, Error, Guard, LostReason, Metadata, SessionOptions, Watch};
 use tokio::task::JoinHandle;
 
 const LONG: Duration = Duration::from_secs(60);
+
+/// A transfer by an operator, with this drain.
+fn transfer(drain: Duration) -> TransferRequest {
+    let drain = drain.try_into().ok();
+    TransferRequest { name: "job".into(), operator: "ops".into(), drain, ..Default::default() }
+}
 
 /// Starts a session that waits for the lock.
 async fn waiter(client: &Client, id: &str) -> anyhow::Result<JoinHandle<tenure_client::Result<Guard>>> {
@@ -26,12 +33,12 @@ async fn waiter(client: &Client, id: &str) -> anyhow::Result<JoinHandle<tenure_c
 }
 
 /// Returns the events up to the first of this kind.
-async fn events_until(watch: &mut Watch, kind: EventKind) -> Vec<Event> {
+async fn events_until(watch: &mut Watch, kind: EventType) -> Vec<Event> {
     let mut seen = Vec::new();
     within(async {
-        while !seen.iter().any(|event: &Event| event.kind == kind) {
-            if let WatchEvent::Events { events, .. } = watch.next().await.expect("an item").expect("watched") {
-                seen.extend(events);
+        while !seen.iter().any(|event: &Event| event.r#type() == kind) {
+            if let Some(Kind::Events(batch)) = watch.next().await.expect("an item").expect("watched").kind {
+                seen.extend(batch.events);
             }
         }
     })
@@ -47,32 +54,32 @@ async fn transfer_is_requested_confirmed_and_grants_the_named_waiter() -> anyhow
     let first = guard.token();
     let _bob = waiter(&client, "bob").await?;
     let cid = waiter(&client, "cid").await?;
-    let mut watch = client.watch(WatchOptions::names(["job"]));
+    let mut watch = client.watch(watching("job"));
     within(watch.next()).await.expect("a snapshot")?;
     let operator = client.clone();
-    let options = TransferOptions::by("ops").to("cid").drain(LONG).note("maintenance");
-    let transfer = tokio::spawn(async move { operator.transfer("job", options).await });
+    let to_cid = TransferRequest { to_session_id: "cid".into(), note: "maintenance".into(), ..transfer(LONG) };
+    let transfer = tokio::spawn(async move { operator.transfer(to_cid).await });
 
     let request = within(guard.transfer_requested()).await;
-    assert_eq!((request.operator.as_deref(), request.note.as_deref()), (Some("ops"), Some("maintenance")));
+    assert_eq!((&*request.pending.operator, &*request.pending.note), ("ops", "maintenance"));
     assert!(request.remaining() > LONG / 2 && request.remaining() < LONG);
     assert!(guard.is_valid(), "it holds on until it confirms");
     let pending = client.get_lock("job").await?.holders[0].transfer.clone().expect("a handoff is pending");
-    assert_eq!(pending.to.as_deref(), Some("cid"));
+    assert_eq!(pending.to_session_id, "cid");
     guard.release().await?;
 
     let next = within(cid).await??;
     let transferred = within(transfer).await??;
-    assert_eq!((transferred.session_id.as_str(), transferred.token), ("cid", Some(next.token())));
+    assert_eq!((transferred.session_id.as_str(), transferred.token), ("cid", next.token()));
     assert!(next.token() > first);
-    let events = events_until(&mut watch, EventKind::Transferred).await;
-    let kinds: Vec<EventKind> = events.iter().map(|event| event.kind).collect();
-    assert_eq!(kinds, [EventKind::TransferStarted, EventKind::Transferred]);
-    assert!(events.iter().all(|event| !event.vacant), "the lock always has a holder");
+    let events = events_until(&mut watch, EventType::Transferred).await;
+    let kinds: Vec<EventType> = events.iter().map(Event::r#type).collect();
+    assert_eq!(kinds, [EventType::TransferStarted, EventType::Transferred]);
+    assert!(events.iter().all(|event| event.vacant_names.is_empty()), "the lock always has a holder");
     let last = &events[1];
-    assert_eq!(last.end_reason, Some(EndReason::Transferred));
-    assert_eq!(last.previous.as_ref().and_then(|previous| previous.token), Some(first));
-    assert_eq!(last.claim.as_ref().and_then(|claim| claim.token), Some(next.token()));
+    assert_eq!(last.end_reason(), EndReason::Transferred);
+    assert_eq!(last.previous.as_ref().map(|previous| previous.token), Some(first));
+    assert_eq!(last.claim.as_ref().map(|claim| claim.token), Some(next.token()));
     Ok(())
 }
 
@@ -82,9 +89,8 @@ async fn unconfirmed_transfer_leaves_the_hold() -> anyhow::Result<()> {
     let client = cluster.client()?;
     let guard = client.lock("job").acquire().await?;
     let bob = waiter(&client, "bob").await?;
-    let options = TransferOptions::by("ops").drain(Duration::from_millis(100));
-    let refused = within(client.transfer("job", options)).await.expect_err("not confirmed");
-    assert_eq!(refused.reason(), Some(&Reason::TransferNotConfirmed));
+    let refused = within(client.transfer(transfer(Duration::from_millis(100)))).await.expect_err("not confirmed");
+    assert_eq!(refused.reason(), Some(ErrorReason::TransferNotConfirmed));
     assert!(guard.is_valid());
     assert!(client.get_lock("job").await?.holders[0].transfer.is_none());
     guard.release().await?;
@@ -98,7 +104,7 @@ async fn holder_transfers_to_a_waiter_without_a_gap() -> anyhow::Result<()> {
     let client = cluster.client()?;
     let guard = client.lock("job").acquire().await?;
     let rejected = within(guard.transfer_to(None)).await.expect_err("there is no waiter");
-    assert_eq!(rejected.reason(), Some(&Reason::TransferImpossible));
+    assert_eq!(rejected.reason(), Some(ErrorReason::TransferImpossible));
 
     let guard = within(client.lock("job").acquire()).await?;
     let bob = waiter(&client, "bob").await?;
@@ -120,8 +126,7 @@ async fn transfer_request_reaches_a_holder_after_its_failover() -> anyhow::Resul
     cluster.relay(1).cut();
     let direct = cluster.direct_client(1)?;
     let witness = direct.clone();
-    let options = TransferOptions::by("ops").drain(LONG);
-    let transfer = tokio::spawn(async move { direct.transfer("job", options).await });
+    let transfer = tokio::spawn(async move { direct.transfer(transfer(LONG)).await });
     within(async {
         while witness.get_lock("job").await.expect("readable").holders[0].transfer.is_none() {
             tokio::task::yield_now().await;
@@ -156,8 +161,8 @@ async fn lead_every_confirms_transfers() -> anyhow::Result<()> {
     }
     waiters(&client, "job", 1).await;
     for _ in 0..5 {
-        let next = within(client.transfer("job", TransferOptions::by("ops").drain(LONG))).await?;
-        let token = next.token.expect("held");
+        let next = within(client.transfer(transfer(LONG))).await?;
+        let token = next.token;
         within(async {
             while leading.load(Ordering::SeqCst) != token {
                 tokio::task::yield_now().await;
@@ -178,7 +183,7 @@ async fn hung_body_is_cancelled_before_the_drain_is_over() -> anyhow::Result<()>
     let stuck = tokio::spawn(async move { election.lead(async |_| std::future::pending().await).await });
     within(async { while client.get_lock("job").await.expect("readable").holder().is_none() {} }).await;
     let bob = waiter(&client, "bob").await?;
-    within(client.transfer("job", TransferOptions::by("ops").drain(Duration::from_secs(5)))).await?;
+    within(client.transfer(transfer(Duration::from_secs(5)))).await?;
     within(bob).await??;
     stuck.abort();
     Ok(())
@@ -188,14 +193,16 @@ async fn hung_body_is_cancelled_before_the_drain_is_over() -> anyhow::Result<()>
 async fn waiter_of_higher_priority_preempts_the_holder() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
-    let preempt = Preempt { settling: Duration::from_millis(50), drain: LONG };
-    client.configure_lock("job", LockSettings { limit: None, preempt: Some(preempt) }, "ops", "").await?;
+    let preempt = Preempt { settling: Duration::from_millis(50).try_into().ok(), drain: LONG.try_into().ok() };
+    let settings = Some(LockSettings { limit: 0, preempt: Some(preempt) });
+    let (name, operator) = ("job".into(), "ops".into());
+    client.configure_lock(ConfigureLockRequest { name, settings, operator, ..Default::default() }).await?;
     let guard = client.lock("job").acquire().await?;
     let equal = waiter(&client, "equal").await?;
     let better = client.session(SessionOptions::default().id("better")).await?;
     let better = tokio::spawn(better.lock("job").priority(1).acquire());
     let request = within(guard.transfer_requested()).await;
-    assert_eq!(request.operator, None, "the lock's settings ask");
+    assert_eq!(request.pending.operator, "", "the lock's settings ask");
     guard.release().await?;
     let better = within(better).await??;
     assert!(!equal.is_finished());
@@ -209,16 +216,13 @@ async fn holder_replaces_its_metadata() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
     let guard = client.lock("job").metadata("address", "10.0.0.1").acquire().await?;
-    let mut watch = client.watch(WatchOptions::names(["job"]));
+    let mut watch = client.watch(watching("job"));
     within(watch.next()).await.expect("a snapshot")?;
     let labels = Metadata::from([("address".to_owned(), "10.0.0.2".to_owned())]);
     guard.update_metadata(labels.clone()).await?;
     assert_eq!(client.get_lock("job").await?.holders[0].metadata, labels);
-    let events = events_until(&mut watch, EventKind::Updated).await;
-    assert_eq!(
-        events[0].claim.as_ref().map(|claim| (claim.token, &claim.metadata)),
-        Some((Some(guard.token()), &labels))
-    );
+    let events = events_until(&mut watch, EventType::Updated).await;
+    assert_eq!(events[0].claim.as_ref().map(|claim| (claim.token, &claim.metadata)), Some((guard.token(), &labels)));
     let stale = client.update_claim("job", guard.session().id(), guard.token() + 1_000, Metadata::new()).await;
     assert!(matches!(stale, Err(Error::Refused(_))), "{stale:?}");
     Ok(())

@@ -4,10 +4,9 @@ use crate::support;
 
 use std::time::Duration;
 
-use support::{Cluster, waiters, within};
-use tenure_client::{
-    Attempt, Client, EndReason, Error, EvictOptions, LostReason, Ran, Reason, SessionOptions, history_entry::Kind,
-};
+use support::{Cluster, eviction, waiters, within};
+use tenure_client::v1::{EndReason, ErrorReason, EvictRequest, history_entry::Kind};
+use tenure_client::{Attempt, Client, Error, LostReason, SessionOptions};
 use tokio_stream::StreamExt;
 
 /// Waits until a lock has no holder.
@@ -30,7 +29,7 @@ async fn try_acquire_of_a_held_lock_returns_the_holder() -> anyhow::Result<()> {
 
     let Attempt::Busy(busy) = within(second.lock("job").try_acquire()).await? else { panic!("the lock is held twice") };
     let holder = busy.holder.expect("a holder");
-    assert_eq!((holder.owner.as_str(), holder.token), ("host-1", Some(guard.token())));
+    assert_eq!((holder.owner.as_str(), holder.token), ("host-1", guard.token()));
     assert_eq!(holder.metadata["pid"], "7");
 
     let token = guard.token();
@@ -128,7 +127,7 @@ async fn tasks_of_one_session_take_turns() -> anyhow::Result<()> {
     let Attempt::Busy(busy) = within(session.lock("job").try_acquire()).await? else {
         panic!("the lock is held twice")
     };
-    assert_eq!(busy.holder.map(|holder| (holder.owner, holder.token)), Some(("me".into(), Some(guard.token()))));
+    assert_eq!(busy.holder.map(|holder| (holder.owner, holder.token)), Some(("me".into(), guard.token())));
     let short = within(session.lock("job").acquire_within(Duration::from_millis(20))).await?;
     assert!(matches!(short, Attempt::Busy(_)));
 
@@ -153,12 +152,12 @@ async fn body_runs_only_under_the_lock() -> anyhow::Result<()> {
     let (first, second) = (cluster.client()?, cluster.client()?);
     let answer = within(first.lock("job").run(async |hold| {
         let busy = second.lock("job").try_run(async |_| ()).await;
-        assert!(matches!(busy, Ok(Ran::Busy(_))), "{busy:?}");
+        assert!(matches!(busy, Ok(Attempt::Busy(_))), "{busy:?}");
         hold.token()
     }))
     .await?;
     assert!(answer > 0);
-    assert!(matches!(within(second.lock("job").try_run(async |_| 5)).await?, Ran::Done(5)));
+    assert!(matches!(within(second.lock("job").try_run(async |_| 5)).await?, Attempt::Acquired(5)));
     Ok(())
 }
 
@@ -172,12 +171,10 @@ async fn eviction_cancels_the_body_at_once() -> anyhow::Result<()> {
         std::future::pending::<()>().await
     }));
     let token = within(has_started).await?;
-    let evicted = second.evict("job", EvictOptions::by("ops").token(token).note("stuck")).await?;
+    let evicted = second.evict(EvictRequest { token, note: "stuck".into(), ..eviction("job") }).await?;
     assert_eq!(evicted.len(), 1);
-    let Err(Error::Lost(LostReason::Ended { reason, operator, note })) = within(body).await? else {
-        panic!("not lost")
-    };
-    assert_eq!((reason, operator.as_deref(), note.as_deref()), (EndReason::Evicted, Some("ops"), Some("stuck")));
+    let Err(Error::Lost(LostReason::Ended(ended))) = within(body).await? else { panic!("not lost") };
+    assert_eq!((ended.reason(), &*ended.operator, &*ended.note), (EndReason::Evicted, "ops", "stuck"));
     Ok(())
 }
 
@@ -193,7 +190,7 @@ async fn closed_session_releases_its_holds() -> anyhow::Result<()> {
     assert_eq!(guard.lost().await, LostReason::Closed);
     assert!(client.get_lock("job").await?.holder().is_none());
     assert!(matches!(session.lock("job").acquire().await, Err(Error::Lost(LostReason::Closed))));
-    assert_eq!(client.get_session("worker-7").await.unwrap_err().reason(), Some(&Reason::SessionEnded));
+    assert_eq!(client.get_session("worker-7").await.unwrap_err().reason(), Some(ErrorReason::SessionEnded));
     // The id is free again, and the old handles do not affect the new session.
     let again = within(client.session(SessionOptions::new().id("worker-7"))).await?;
     drop((session, guard));
@@ -207,9 +204,9 @@ async fn rejections_name_their_reason() -> anyhow::Result<()> {
     let client = cluster.client()?;
     let refused = within(client.session(SessionOptions::new().ttl(Duration::ZERO))).await.unwrap_err();
     let Error::Refused(refusal) = refused else { panic!("{refused}") };
-    assert_eq!((&refusal.reason, refusal.fact("field")), (&Reason::InvalidField, Some("ttl")));
+    assert_eq!((refusal.error_reason(), &*refusal.metadata["field"]), (ErrorReason::InvalidField, "ttl"));
     let refused = within(client.lock("line\nbreak").acquire()).await.unwrap_err();
-    assert_eq!(refused.reason(), Some(&Reason::InvalidField));
+    assert_eq!(refused.reason(), Some(ErrorReason::InvalidField));
     let twice = within(client.locks(["a", "a"]).acquire()).await.unwrap_err();
     assert!(matches!(twice, Error::Invalid { field: "names", .. }));
     let unknown = client.release("job", "unknown", 1).await.unwrap_err();
@@ -245,7 +242,7 @@ async fn history_reads_all_pages() -> anyhow::Result<()> {
         guard.release().await?;
     }
     let last = within(session.lock("job").acquire()).await?;
-    within(client.evict("job", EvictOptions::by("ops").note("stuck"))).await?;
+    within(client.evict(EvictRequest { note: "stuck".into(), ..eviction("job") })).await?;
     tokens.insert(0, last.token());
     let held = within(session.lock("job").acquire()).await?;
     tokens.insert(0, held.token());
@@ -262,10 +259,10 @@ async fn history_reads_all_pages() -> anyhow::Result<()> {
     assert_eq!(holds[0].ended_time, None, "it lasts");
     assert!(holds[0].longest_pause.is_some_and(|pause| pause.seconds < 10));
     let evicted = &holds[1];
-    assert_eq!(EndReason::from(evicted.end_reason()), EndReason::Evicted);
+    assert_eq!(evicted.end_reason(), EndReason::Evicted);
     assert_eq!((evicted.operator.as_str(), evicted.note.as_str()), ("ops", "stuck"));
     let oldest = holds.last().expect("many");
-    assert_eq!(EndReason::from(oldest.end_reason()), EndReason::Released);
+    assert_eq!(oldest.end_reason(), EndReason::Released);
     assert_eq!((oldest.owner.as_str(), oldest.metadata["step"].as_str()), ("host-1", "one"));
     let waited = oldest.waited.is_some_and(|waited| (waited.seconds, waited.nanos) == (0, 0));
     assert!(oldest.granted_time.is_some() && waited && oldest.ttl.is_some());
@@ -273,7 +270,7 @@ async fn history_reads_all_pages() -> anyhow::Result<()> {
     let first: Vec<_> = within(client.history("job").take(3).collect::<Result<Vec<_>, _>>()).await?;
     assert_eq!(first.len(), 3, "a stream may be left at any point");
     let refused = within(client.history("").next()).await.expect("an item").unwrap_err();
-    assert_eq!(refused.reason(), Some(&Reason::InvalidField));
+    assert_eq!(refused.reason(), Some(ErrorReason::InvalidField));
     Ok(())
 }
 

@@ -98,7 +98,7 @@ async fn busy_reply_is_returned_after_reconnect() -> anyhow::Result<()> {
             cluster.relay(subject.server).swallows().await;
             subject.reconnect(&cluster, fails_over).await;
             let Attempt::Busy(busy) = within(pending).await?? else { panic!("the lock is held twice") };
-            assert_eq!(busy.holder.and_then(|holder| holder.token), Some(held.token()));
+            assert_eq!(busy.holder.map(|holder| holder.token), Some(held.token()));
             cluster.holds_only(&[("job", held.token())], &[subject.id(), held.session().id()]).await;
         }
     }

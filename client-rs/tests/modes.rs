@@ -4,10 +4,9 @@ use crate::support;
 
 use std::time::Duration;
 
-use support::{Cluster, waiters, within};
-use tenure_client::{
-    Attempt, Client, Error, Guard, LockSettings, Mode, Reason, SessionOptions, WatchEvent, WatchOptions,
-};
+use support::{Cluster, waiters, watching, within};
+use tenure_client::v1::{BlockedClaim, ConfigureLockRequest, ErrorReason, LockSettings, Mode, watch_response::Kind};
+use tenure_client::{Attempt, Client, Error, Guard, SessionOptions};
 use tokio_stream::StreamExt;
 
 const AT_ONCE: Duration = Duration::ZERO;
@@ -16,12 +15,12 @@ async fn waiter_count(client: &Client, name: &str) -> anyhow::Result<u64> {
     Ok(client.get_lock(name).await?.waiter_count)
 }
 
-fn acquired(attempt: Attempt) -> Guard {
+fn acquired(attempt: Attempt<Guard>) -> Guard {
     attempt.acquired().expect("free")
 }
 
-fn reason<T: std::fmt::Debug>(refused: Result<T, Error>) -> Option<Reason> {
-    refused.expect_err("refused").reason().cloned()
+fn reason<T: std::fmt::Debug>(refused: Result<T, Error>) -> Option<ErrorReason> {
+    refused.expect_err("refused").reason()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -32,7 +31,7 @@ async fn readers_share_and_a_waiting_writer_is_not_starved() -> anyhow::Result<(
     let second = acquired(client.lock("book").shared().try_acquire().await?);
     assert!(second.token() > first.token(), "each has a token of its own");
     let lock = client.get_lock("book").await?;
-    assert_eq!((lock.holder_count, lock.holders[0].mode), (2, Mode::Shared));
+    assert_eq!((lock.holder_count, lock.holders[0].mode()), (2, Mode::Shared));
 
     let writer = tokio::spawn(client.lock("book").acquire());
     waiters(&client, "book", 1).await;
@@ -59,11 +58,11 @@ async fn permits_in_use_never_exceed_the_limit() -> anyhow::Result<()> {
     let two = acquired(client.lock("pool").limit(3).permits(2).try_acquire().await?);
     let one = acquired(client.lock("pool").permits(1).try_acquire().await?);
     assert!(client.lock("pool").limit(3).try_acquire().await?.acquired().is_none(), "none is left");
-    assert_eq!(client.get_lock("pool").await?.limit, Some(3));
+    assert_eq!(client.get_lock("pool").await?.limit, 3);
 
-    assert_eq!(reason(client.lock("pool").limit(4).try_acquire().await), Some(Reason::LimitMismatch));
-    assert_eq!(reason(client.lock("pool").permits(4).try_acquire().await), Some(Reason::LimitMismatch));
-    assert_eq!(reason(client.lock("other").permits(1).try_acquire().await), Some(Reason::LimitUnknown));
+    assert_eq!(reason(client.lock("pool").limit(4).try_acquire().await), Some(ErrorReason::LimitMismatch));
+    assert_eq!(reason(client.lock("pool").permits(4).try_acquire().await), Some(ErrorReason::LimitMismatch));
+    assert_eq!(reason(client.lock("other").permits(1).try_acquire().await), Some(ErrorReason::LimitUnknown));
 
     let heavy = tokio::spawn(client.lock("pool").permits(3).acquire());
     waiters(&client, "pool", 1).await;
@@ -78,16 +77,20 @@ async fn permits_in_use_never_exceed_the_limit() -> anyhow::Result<()> {
 async fn limit_changes_while_permits_are_in_use() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
-    let limit = |limit| LockSettings { limit, preempt: None };
-    client.configure_lock("pool", limit(Some(1)), "ops", "").await?;
+    let limit = async |limit| {
+        let (name, operator, note) = ("pool".into(), "ops".into(), "more workers".into());
+        let settings = Some(LockSettings { limit, preempt: None });
+        client.configure_lock(ConfigureLockRequest { name, settings, operator, note, ..Default::default() }).await
+    };
+    limit(1).await?;
     let first = acquired(client.lock("pool").permits(1).try_acquire().await?);
     let second = tokio::spawn(client.lock("pool").permits(1).acquire());
     waiters(&client, "pool", 1).await;
-    let lock = client.configure_lock("pool", limit(Some(2)), "ops", "more workers").await?;
-    assert_eq!(lock.limit, Some(2));
+    let lock = limit(2).await?;
+    assert_eq!(lock.limit, 2);
     let second = within(second).await??;
 
-    client.configure_lock("pool", limit(Some(1)), "ops", "").await?;
+    limit(1).await?;
     assert!(first.is_valid() && second.is_valid(), "no holder is evicted");
     first.release().await?;
     assert!(
@@ -99,11 +102,11 @@ async fn limit_changes_while_permits_are_in_use() -> anyhow::Result<()> {
     second.release().await?;
     let third = within(hopeless).await??;
 
-    client.configure_lock("pool", limit(Some(5)), "ops", "").await?;
+    limit(5).await?;
     let greedy = tokio::spawn(client.lock("pool").permits(5).acquire());
     waiters(&client, "pool", 1).await;
-    client.configure_lock("pool", limit(Some(4)), "ops", "").await?;
-    assert_eq!(reason(within(greedy).await?), Some(Reason::ClaimEnded), "it would wait for ever");
+    limit(4).await?;
+    assert_eq!(reason(within(greedy).await?), Some(ErrorReason::ClaimEnded), "it would wait for ever");
     third.release().await?;
     Ok(())
 }
@@ -114,15 +117,15 @@ async fn watch_reports_the_release_of_the_last_of_several_holders() -> anyhow::R
     let client = cluster.client()?;
     let first = acquired(client.lock("book").shared().try_acquire().await?);
     let second = acquired(client.lock("book").shared().try_acquire().await?);
-    let mut watch = client.watch(WatchOptions::names(["book"]));
+    let mut watch = client.watch(watching("book"));
     let snapshot = within(watch.next()).await.expect("an item")?;
-    assert!(matches!(snapshot, WatchEvent::Snapshot { locks, .. } if locks[0].holders.len() == 2));
+    assert!(matches!(snapshot.kind, Some(Kind::Snapshot(snapshot)) if snapshot.locks[0].holders.len() == 2));
     first.release().await?;
     second.release().await?;
     let mut vacant = Vec::new();
     while vacant.len() < 2 {
-        if let WatchEvent::Events { events, .. } = within(watch.next()).await.expect("an item")? {
-            vacant.extend(events.iter().map(|event| event.vacant));
+        if let Some(Kind::Events(batch)) = within(watch.next()).await.expect("an item")?.kind {
+            vacant.extend(batch.events.iter().map(|event| !event.vacant_names.is_empty()));
         }
     }
     assert_eq!(vacant, [false, true]);
@@ -146,13 +149,14 @@ async fn sets_are_all_or_nothing_and_deadlocks_of_separate_acquires_are_reported
     waiters(&client, "c", 1).await;
     assert!(client.get_lock("c").await?.holder().is_none(), "nothing is held while waiting for another");
 
-    let deadlocked: Vec<_> = client.list_blocked(true).map(|blocked| blocked.expect("listed")).collect().await;
-    let sessions: Vec<&str> = deadlocked.iter().map(|blocked| blocked.claim.session_id.as_str()).collect();
+    let claim = |blocked: Result<BlockedClaim, Error>| blocked.expect("listed").claim.expect("a claim");
+    let deadlocked: Vec<_> = client.list_blocked(true).map(claim).collect().await;
+    let sessions: Vec<&str> = deadlocked.iter().map(|claim| claim.session_id.as_str()).collect();
     assert_eq!(sessions, ["ann", "bob"], "the set waits behind them but holds nothing");
-    assert_eq!(deadlocked[0].claim.deadlock.first().map(String::as_str), Some("ann"));
+    assert_eq!(deadlocked[0].deadlock.first().map(String::as_str), Some("ann"));
     let lock = client.get_lock("b").await?;
     assert!(lock.waiters.iter().any(|waiter| waiter.session_id == "ann" && !waiter.deadlock.is_empty()));
-    let all: Vec<_> = client.list_blocked(false).map(|blocked| blocked.expect("listed")).collect().await;
+    let all: Vec<_> = client.list_blocked(false).map(claim).collect().await;
     assert_eq!(all.len(), 3);
 
     bob_waits.abort();

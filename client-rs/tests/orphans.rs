@@ -10,7 +10,8 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use support::Cluster;
-use tenure_client::{Attempt, Client, Error, Guard, Hold, Reason, Session, SessionOptions};
+use tenure_client::v1::ErrorReason;
+use tenure_client::{Attempt, Client, Error, Guard, Hold, Session, SessionOptions};
 use tenure_server::store::Fault;
 use tokio::time::{sleep, timeout};
 
@@ -146,10 +147,11 @@ impl Subject {
 /// Asserts that an error is expected in these circumstances: a hold was lost, a handover had no waiter, or no server
 /// was available for a while.
 fn tolerate(error: &Error) {
-    let ended = [Reason::TransferImpossible, Reason::HoldEnded, Reason::SessionEnded, Reason::NotHolder];
+    let ended =
+        [ErrorReason::TransferImpossible, ErrorReason::HoldEnded, ErrorReason::SessionEnded, ErrorReason::NotHolder];
     let expected = match error {
         Error::Lost(_) | Error::Unavailable(_) => true,
-        Error::Refused(refusal) => ended.contains(&refusal.reason) || refusal.is_transient(),
+        Error::Refused(refusal) => ended.contains(&refusal.error_reason()) || refusal.is_transient(),
         _ => false,
     };
     assert!(expected, "{error:?}");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use support::{Cluster, until, waiters, within};
+use support::{Cluster, reaches, until, waiters, within};
 use tenure_client::{Client, ClientOptions, Error, Hold, LostReason, Progress, SessionOptions, SessionState};
 use tenure_harness::Yardstick;
 use tokio::sync::mpsc;
@@ -150,10 +150,10 @@ async fn session_lives_while_another_thread_ticks() -> anyhow::Result<()> {
     let kept = tokio::time::timeout((STALL + TTL) * 2, guard.lost()).await;
     assert!(kept.is_err(), "lost: {kept:?}");
 
-    let mut state = session.state();
+    let mut states = session.states();
     is_at_work.store(false, Ordering::Relaxed);
     let (stopped, yardstick) = (worker.join().expect("it does not panic"), Yardstick::start());
-    within(state.wait_for(|state| *state == SessionState::AtRisk)).await?;
+    within(reaches(&mut states, SessionState::AtRisk)).await;
     assert!(guard.is_valid());
     assert_eq!(within(guard.lost()).await, LostReason::Stalled);
     let next = within(next).await??;
@@ -173,8 +173,8 @@ async fn failover_does_not_renew_a_stalled_session() -> anyhow::Result<()> {
     let next = tokio::spawn(other.lock("job").acquire());
     waiters(&client, "job", 1).await;
     let home = client.get_session(guard.session().id()).await?.home;
-    let mut state = guard.session().state();
-    within(state.wait_for(|state| *state == SessionState::AtRisk)).await?;
+    let mut states = guard.session().states();
+    within(reaches(&mut states, SessionState::AtRisk)).await;
     // The client moves to another server, with its session, which stays paused.
     cluster.relay(serving).cut();
     until("it has moved", async || {
@@ -193,11 +193,11 @@ async fn tick_in_time_makes_a_session_healthy_again() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
     let guard = within(client.lock("job").ttl(TTL).stall_after(STALL).acquire()).await?;
-    let mut state = guard.session().state();
+    let mut states = guard.session().states();
     for _ in 0..2 {
-        within(state.wait_for(|state| *state == SessionState::AtRisk)).await?;
+        within(reaches(&mut states, SessionState::AtRisk)).await;
         guard.tick();
-        within(state.wait_for(|state| *state == SessionState::Healthy)).await?;
+        within(reaches(&mut states, SessionState::Healthy)).await;
     }
     assert!(guard.is_valid());
     within(guard.release()).await?;

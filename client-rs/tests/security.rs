@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use support::{Cluster, PATIENCE, until, within};
-use tenure_client::{Attempt, Client, ClientOptions, Error, Reason};
+use tenure_client::v1::{ErrorReason, WatchRequest};
+use tenure_client::{Attempt, Client, ClientOptions, Error};
 use tenure_harness::{Authority, Certified};
 use tenure_server::auth::{CredentialOptions, new_token};
 use tenure_server::grpc::TtlBounds;
@@ -65,7 +66,7 @@ impl SecuredServer {
     /// Options with a client certificate for this name.
     fn certified(&self, serial: u64, name: &str) -> ClientOptions {
         let Certified { cert, key } = self.authority.certify(&format!("client-{serial}"), serial, &[name]).unwrap();
-        self.options().client_cert(cert, key)
+        self.options().client_cert(cert).client_key(key)
     }
 }
 
@@ -80,7 +81,7 @@ async fn use_lock(client: &Client) -> tenure_client::Result<()> {
 
 fn rule(refused: &Error) -> &str {
     match refused {
-        Error::Refused(refusal) if refusal.reason == Reason::Unauthenticated => refusal.fact("rule").unwrap(),
+        Error::Refused(refusal) if refusal.error_reason() == ErrorReason::Unauthenticated => &refusal.metadata["rule"],
         other => panic!("not an authentication error: {other:?}"),
     }
 }
@@ -127,7 +128,7 @@ async fn untrusted_peers_fail_with_the_reason() {
     let problem = unavailable(secured.certified(13, "spiffe://secured/worker")).await;
     assert!(problem.to_lowercase().contains("revoked"), "{problem}");
     let Certified { cert, key } = stranger.certify("client", 5, &["spiffe://secured/worker"]).unwrap();
-    let problem = unavailable(secured.options().client_cert(cert, key)).await;
+    let problem = unavailable(secured.options().client_cert(cert).client_key(key)).await;
     assert!(problem.to_lowercase().contains("unknownca") || problem.to_lowercase().contains("unknown ca"), "{problem}");
     let plain = Client::builder().endpoints([format!("http://{}", secured.server.grpc_address)]);
     assert!(!unavailable(plain).await.is_empty());
@@ -179,7 +180,7 @@ async fn stream_ends_when_its_credentials_are_revoked() {
     let ttl = Duration::from_secs(2);
     let first = by_token.lock("one").ttl(ttl).acquire().await.unwrap();
     let second = by_certificate.lock("two").ttl(ttl).acquire().await.unwrap();
-    let mut watch = by_token.watch(tenure_client::WatchOptions::names(["two"]));
+    let mut watch = by_token.watch(WatchRequest { names: vec!["two".into()], ..Default::default() });
     within(watch.next()).await.unwrap().unwrap();
 
     std::fs::write(&tokens, "").unwrap();

@@ -1,8 +1,7 @@
 //! Converts rejections by the service into failures with advice.
 
-use tenure_client::{Reason, Refusal};
+use tenure_proto::v1::Refusal;
 use tonic::{Code, Status};
-use tonic_types::{ErrorInfo, StatusExt};
 
 use crate::exit::{self, Failure};
 
@@ -22,11 +21,11 @@ const UNEXPECTED: &str = "if it happens again, see the server's log";
 
 /// Returns `Some` if the status is not a rejection, but comes from a server that cannot reply now.
 pub fn no_reply(status: &Status) -> Option<NoReply> {
-    let (why, nothing_changed) = match (reason(status).as_deref(), status.code()) {
-        (Some("STORE_UNAVAILABLE"), _) => ("its database cannot be reached".to_owned(), true),
-        (Some("LEASE_LOST"), _) => ("its lease has lapsed".to_owned(), true),
-        (Some("DRAINING"), _) => ("it is shutting down".to_owned(), true),
-        (Some("OVERLOADED"), _) => ("it is overloaded".to_owned(), true),
+    let (why, nothing_changed) = match (Refusal::from(status).reason.as_str(), status.code()) {
+        ("STORE_UNAVAILABLE", _) => ("its database cannot be reached".to_owned(), true),
+        ("LEASE_LOST", _) => ("its lease has lapsed".to_owned(), true),
+        ("DRAINING", _) => ("it is shutting down".to_owned(), true),
+        ("OVERLOADED", _) => ("it is overloaded".to_owned(), true),
         // A connection that breaks during a response yields the code unknown.
         (_, Code::Unavailable | Code::Unknown) => (format!("the connection broke: {}", status.message()), false),
         (_, Code::DeadlineExceeded | Code::Cancelled) => ("no reply in time".to_owned(), false),
@@ -37,21 +36,18 @@ pub fn no_reply(status: &Status) -> Option<NoReply> {
 
 /// Converts a rejection into a failure.
 pub fn failure(status: &Status) -> Failure {
-    let Some(reason) = reason(status) else { return by_code(status.code(), status.message()) };
-    let failure = by_reason(reason, status.message());
-    match detail(status, "obstacle").as_deref().and_then(transfer_advice) {
-        Some(next) => failure.next(next),
-        None => failure,
-    }
+    refused(&Refusal::from(status))
 }
 
-/// Converts a rejection that the client library returned into a failure. Of a status without the service's error reason,
-/// the library returns the name of the code as the reason.
+/// Converts a rejection that the client library returned into a failure.
 pub fn refused(refusal: &Refusal) -> Failure {
-    let reason = reason_name(&refusal.reason);
-    match (0_i32..=16).map(Code::from).find(|code| format!("{code:?}") == reason) {
-        Some(code) => by_code(code, &refusal.message),
-        None => by_reason(reason, &refusal.to_string()),
+    if refusal.reason.is_empty() {
+        return by_code(Code::from(refusal.code), &refusal.message);
+    }
+    let failure = by_reason(refusal.reason.clone(), &refusal.message);
+    match refusal.metadata.get("obstacle").and_then(|obstacle| transfer_advice(obstacle)) {
+        Some(next) => failure.next(next),
+        None => failure,
     }
 }
 
@@ -135,43 +131,12 @@ fn sentence(message: &str) -> String {
     }
 }
 
-/// The service's error reason, if the status has one.
-fn error_info(status: &Status) -> Option<ErrorInfo> {
-    status.get_details_error_info().filter(|info| info.domain == "tenure")
-}
-
-/// The name of the service's error reason, without its prefix.
-fn reason(status: &Status) -> Option<String> {
-    Some(error_info(status)?.reason)
-}
-
-/// A detail from the metadata of the service's error reason.
-pub fn detail(status: &Status, name: &str) -> Option<String> {
-    error_info(status)?.metadata.remove(name)
-}
-
-/// The name of a reason in the API: the name of its variant, in the API's case.
-fn reason_name(reason: &Reason) -> String {
-    if let Reason::Other(name) = reason {
-        return name.clone();
-    }
-    let mut name = String::new();
-    for char in format!("{reason:?}").chars() {
-        if char.is_uppercase() && !name.is_empty() {
-            name.push('_');
-        }
-        name.push(char.to_ascii_uppercase());
-    }
-    name
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
 
     use tenure_client::Error;
-    use tenure_proto::v1::ErrorReason;
-    use tonic_types::ErrorDetails;
+    use tonic_types::{ErrorDetails, StatusExt};
 
     use super::*;
 
@@ -246,14 +211,5 @@ mod tests {
     #[test]
     fn a_status_without_words_still_says_something() {
         assert!(!failure(&Status::new(Code::Internal, "")).message.is_empty());
-    }
-
-    #[test]
-    fn reasons_of_the_client_have_the_names_of_the_api() {
-        for known in (0_i32..).map_while(|number| ErrorReason::try_from(number).ok()) {
-            let name = known.as_str_name().strip_prefix("ERROR_REASON_").unwrap();
-            let Error::Refused(rejection) = Error::from(rejected(Code::Aborted, name)) else { panic!("{name}") };
-            assert_eq!(reason_name(&rejection.reason), name);
-        }
     }
 }

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use tenure_client::transport::{self, Security, Wire};
-use tenure_proto::v1::group_service_client::GroupServiceClient;
-use tenure_proto::v1::lock_service_client::LockServiceClient;
-use tenure_proto::v1::session_service_client::SessionServiceClient;
+use tenure_proto::Call;
+use tenure_proto::codec::Codec;
 use tokio::time::{Instant, timeout};
+use tonic::client::Grpc;
+use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::Uri;
-use tonic::{Response, Status};
+use tonic::{Request, Response, Status};
 
 use crate::exit::{self, Failure};
 use crate::output::exact;
@@ -59,16 +60,30 @@ impl Rpc {
         Self { server_wait: self.server_wait.saturating_add(more), ..self.clone() }
     }
 
+    /// Makes a call at the first endpoint that can reply, as [`call_with`](Self::call_with) does.
+    ///
+    /// # Errors
+    /// As [`call_with`](Self::call_with).
+    pub async fn call<C: Call>(&self, repeat: Repeat, request: &C) -> Result<C::Reply, Failure> {
+        let call = async |wire: Wire, request: C| {
+            let mut service = Grpc::new(wire);
+            service.ready().await?;
+            service.unary(Request::new(request), PathAndQuery::from_static(C::PATH), Codec::default()).await
+        };
+        self.call_with(repeat, request, call).await
+    }
+
     /// Sends `request` to the first endpoint that can reply. A rejection is a reply; an unreachable or draining server
     /// gives none.
     ///
     /// # Errors
     /// The rejection, or why no endpoint could reply.
-    pub async fn call<Q, T, F>(&self, repeat: Repeat, request: &Q, call: impl Fn(Wire, Q) -> F) -> Result<T, Failure>
-    where
-        Q: Clone,
-        F: Future<Output = Result<Response<T>, Status>>,
-    {
+    pub async fn call_with<Q: Clone, T>(
+        &self,
+        repeat: Repeat,
+        request: &Q,
+        call: impl AsyncFn(Wire, Q) -> Result<Response<T>, Status>,
+    ) -> Result<T, Failure> {
         let deadline = Instant::now() + self.timeout.saturating_add(self.server_wait).min(LONGEST_CALL);
         let mut tried = Vec::new();
         for (position, endpoint) in self.endpoints.iter().enumerate() {
@@ -116,29 +131,14 @@ impl Rpc {
     }
 }
 
-/// A client of the lock service.
-pub fn locks(wire: Wire) -> LockServiceClient<Wire> {
-    LockServiceClient::new(wire)
-}
-
-/// A client of the session service.
-pub fn sessions(wire: Wire) -> SessionServiceClient<Wire> {
-    SessionServiceClient::new(wire)
-}
-
-/// A client of the group service.
-pub fn groups(wire: Wire) -> GroupServiceClient<Wire> {
-    GroupServiceClient::new(wire)
-}
-
 /// Reads all pages of a list, and merges their `$items` into one response.
 macro_rules! all_pages {
-    ($rpc:expr, $request:expr, $items:ident, $call:expr) => {{
+    ($rpc:expr, $request:expr, $items:ident) => {{
         let mut request = $request;
-        let mut all = $rpc.call(Repeat::Safe, &request, $call).await?;
+        let mut all = $rpc.call(Repeat::Safe, &request).await?;
         while !all.next_page_token.is_empty() {
             request.page_token = std::mem::take(&mut all.next_page_token);
-            let page = $rpc.call(Repeat::Safe, &request, $call).await?;
+            let page = $rpc.call(Repeat::Safe, &request).await?;
             all.$items.extend(page.$items);
             (all.revision, all.next_page_token) = (page.revision, page.next_page_token);
         }
@@ -169,7 +169,7 @@ pub fn unavailable(tried: &[(&str, String)]) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use tenure_proto::v1::{GetLockRequest, GetLockResponse};
+    use tenure_proto::v1::GetLockRequest;
 
     use super::*;
 
@@ -183,7 +183,7 @@ mod tests {
     async fn endpoints_that_are_away_are_named() {
         let (first, second) = (closed_port(), closed_port());
         let rpc = Rpc::new(vec![first.clone(), second.clone()], Security::default(), Duration::from_secs(5));
-        let failure = rpc.call(Repeat::Safe, &GetLockRequest::default(), get_lock).await.unwrap_err();
+        let failure = rpc.call(Repeat::Safe, &GetLockRequest::default()).await.unwrap_err();
         assert_eq!(failure.code, exit::UNAVAILABLE);
         assert!(failure.message.contains(&format!("{first}: connection refused")), "{failure}");
         assert!(failure.message.contains(&second), "{failure}");
@@ -195,7 +195,7 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (silent, closed) = (format!("http://{}", listener.local_addr().unwrap()), closed_port());
         let rpc = Rpc::new(vec![silent.clone(), closed.clone()], Security::default(), Duration::from_secs(1));
-        let failure = rpc.call(Repeat::Safe, &GetLockRequest::default(), get_lock).await.unwrap_err();
+        let failure = rpc.call(Repeat::Safe, &GetLockRequest::default()).await.unwrap_err();
         assert_eq!(failure.code, exit::UNAVAILABLE);
         assert!(failure.message.contains(&format!("{silent}: no reply in time")), "{failure}");
         assert!(failure.message.contains(&format!("{closed}: connection refused")), "{failure}");
@@ -206,13 +206,9 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let silent = format!("http://{}", listener.local_addr().unwrap());
         let rpc = Rpc::new(vec![silent.clone(), closed_port()], Security::default(), Duration::from_secs(1));
-        let failure = rpc.call(Repeat::Unsafe, &GetLockRequest::default(), get_lock).await.unwrap_err();
+        let failure = rpc.call(Repeat::Unsafe, &GetLockRequest::default()).await.unwrap_err();
         assert_eq!(failure.code, exit::UNAVAILABLE);
         assert!(failure.message.contains(&format!("{silent}: no reply within")), "{failure}");
         assert!(failure.next.unwrap().contains("may or may not have taken effect"));
-    }
-
-    async fn get_lock(wire: Wire, request: GetLockRequest) -> Result<Response<GetLockResponse>, Status> {
-        locks(wire).get_lock(request).await
     }
 }

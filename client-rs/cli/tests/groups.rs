@@ -91,5 +91,5 @@ async fn members_print_their_shares_and_replace_a_killed_leader() {
     // A process killed without leaving would keep its membership until the TTL; this one left on exit.
     assert!(watch.next().await.contains("assigned, for membership"));
     let left = watch.next().await;
-    assert!(left.contains("closed: member") && left.ends_with("no leader"), "{left}");
+    assert!(left.contains("released: member") && left.ends_with("no leader"), "{left}");
 }

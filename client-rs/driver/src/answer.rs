@@ -1,9 +1,8 @@
 //! Answers to requests.
 
 use serde_json::{Map, Value, json};
-use tenure_client::{
-    Busy, Claim, Error, Event, Group, GroupEvent, Hold, Leader, Lock, LostReason, Mode, Reason, SessionState, Standing,
-};
+use tenure_client::v1::{BusyState, Claim, EndReason, Event, Group, GroupEvent, Lock};
+use tenure_client::{Error, Hold, LostReason, SessionState, Standing};
 
 /// The outcome of a request.
 pub(crate) type Answer = Result<Value, Failure>;
@@ -33,7 +32,7 @@ impl Failure {
             Self::Client(Error::Unavailable(message)) => json!({"kind": "unavailable", "message": message}),
             Self::Client(Error::Refused(refusal)) => json!({
                 "kind": "refused",
-                "reason": reason(&refusal.reason),
+                "reason": refusal.reason,
                 "message": refusal.message,
                 "metadata": refusal.metadata,
             }),
@@ -47,21 +46,6 @@ impl Failure {
     }
 }
 
-/// The reason's name in the contract: `NotHolder` is `NOT_HOLDER`.
-fn reason(reason: &Reason) -> String {
-    if let Reason::Other(text) = reason {
-        return text.clone();
-    }
-    let mut name = String::new();
-    for letter in format!("{reason:?}").chars() {
-        if letter.is_ascii_uppercase() && !name.is_empty() {
-            name.push('_');
-        }
-        name.push(letter.to_ascii_uppercase());
-    }
-    name
-}
-
 pub(crate) fn lost(reason: &LostReason) -> Value {
     match reason {
         LostReason::Unrenewed => json!({"reason": "expired"}),
@@ -70,11 +54,28 @@ pub(crate) fn lost(reason: &LostReason) -> Value {
         LostReason::InUse => json!({"reason": "in_use"}),
         LostReason::Released => json!({"reason": "released"}),
         LostReason::Closed => json!({"reason": "closed"}),
-        LostReason::Ended { reason, operator, note } => {
-            json!({"reason": "ended", "end_reason": reason.as_str(), "operator": operator, "note": note})
-        }
+        LostReason::Ended(ended) => json!({
+            "reason": "ended",
+            "end_reason": ended.reason().word(),
+            "operator": unless_empty(&ended.operator),
+            "note": unless_empty(&ended.note),
+        }),
         other => json!({"reason": format!("{other:?}")}),
     }
+}
+
+/// The text, or null if it is empty.
+pub(crate) fn unless_empty(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+/// The number, or null if it is zero.
+fn unless_zero(number: u64) -> Option<u64> {
+    Some(number).filter(|number| *number > 0)
+}
+
+fn end_reason(reason: EndReason) -> Option<&'static str> {
+    (reason != EndReason::Unspecified).then(|| reason.word())
 }
 
 pub(crate) fn state(state: &SessionState, is_valid: bool) -> Value {
@@ -94,22 +95,16 @@ pub(crate) fn hold(hold: &Hold) -> Value {
     })
 }
 
-pub(crate) fn busy(busy: &Busy) -> Value {
-    json!({"acquired": false, "holder": busy.holder.as_ref().map(claim)})
+pub(crate) fn busy(busy: &BusyState) -> Value {
+    json!({"acquired": false, "holder": busy.holder.as_deref().map(claim)})
 }
 
 pub(crate) fn claim(claim: &Claim) -> Value {
-    let mode = match claim.mode {
-        Mode::Exclusive => "exclusive",
-        Mode::Shared => "shared",
-        Mode::Permits { .. } => "permits",
-        _ => "unknown",
-    };
     json!({
         "session_id": claim.session_id,
         "owner": claim.owner,
-        "token": claim.token,
-        "mode": mode,
+        "token": unless_zero(claim.token),
+        "mode": claim.mode().word(),
         "priority": claim.priority,
         "metadata": claim.metadata,
     })
@@ -123,22 +118,25 @@ pub(crate) fn lock(lock: &Lock) -> Value {
     })
 }
 
-pub(crate) fn leader(leader: Option<&Leader>) -> Value {
+pub(crate) fn leader(leader: Option<&Claim>) -> Value {
     let leader =
         leader.map(|leader| json!({"session_id": leader.session_id, "owner": leader.owner, "token": leader.token}));
     json!({"leader": leader})
 }
 
-pub(crate) fn event(event: &Event) -> Value {
+/// An event, once for each of its locks.
+pub(crate) fn events(event: &Event) -> impl Iterator<Item = Value> {
     let claim = event.claim.as_ref();
-    json!({
-        "revision": event.revision,
-        "name": event.name,
-        "kind": event.kind.as_str(),
-        "session_id": claim.map(|claim| &claim.session_id),
-        "token": claim.and_then(|claim| claim.token),
-        "end_reason": event.end_reason.map(|reason| reason.as_str()),
-        "vacant": event.vacant,
+    event.names.iter().map(move |name| {
+        json!({
+            "revision": event.revision,
+            "name": name,
+            "kind": event.r#type().word(),
+            "session_id": claim.map(|claim| &claim.session_id),
+            "token": claim.and_then(|claim| unless_zero(claim.token)),
+            "end_reason": end_reason(event.end_reason()),
+            "vacant": event.vacant_names.contains(name),
+        })
     })
 }
 
@@ -146,11 +144,11 @@ pub(crate) fn group_event(event: &GroupEvent) -> Value {
     json!({
         "revision": event.revision,
         "group": event.group,
-        "kind": event.kind.as_str(),
+        "kind": event.r#type().word(),
         "number": event.member.as_ref().map(|member| member.number),
         "session_id": event.member.as_ref().map(|member| &member.session_id),
-        "end_reason": event.end_reason.map(|reason| reason.as_str()),
-        "leader": event.leader,
+        "end_reason": end_reason(event.end_reason()),
+        "leader": unless_zero(event.leader),
         "config": event.config,
     })
 }

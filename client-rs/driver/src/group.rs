@@ -43,7 +43,7 @@ pub(crate) fn take_part(name: String, place: &Place, things: &Things) -> Answer 
     let request = request(place, things)?;
     let (sender, latest) = watch::channel(None);
     let task = tokio::spawn(async move {
-        let divide = |group: &tenure_client::Group| group.assign(|place, _| (place + 1).to_string());
+        let divide = |group: &tenure_client::v1::Group| group.assign(|place, _| (place + 1).to_string());
         let Err(error) = request.take_part(divide, |standing| drop(sender.send_replace(Some(standing.clone())))).await;
         eprintln!("takes part no more: {error}");
     });

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tenure_client::{Attempt, Guard, Hold, LockRequest, Ran};
+use tenure_client::{Attempt, Guard, Hold, LockRequest};
 use tokio::sync::{Mutex, Notify, watch};
 
 use crate::answer::{self, Answer, Failure};
@@ -105,7 +105,10 @@ pub(crate) async fn transfer_to(held: &Held, session_id: Option<&str>) -> Answer
 
 pub(crate) async fn await_transfer(held: &Held) -> Answer {
     let asked = held.hold.transfer_requested().await;
-    Ok(json!({"drain_ms": asked.drain.as_millis(), "operator": asked.operator, "note": asked.note}))
+    let pending = asked.pending;
+    let drain = pending.drain.and_then(|drain| Duration::try_from(drain).ok()).unwrap_or_default();
+    let (operator, note) = (answer::unless_empty(&pending.operator), answer::unless_empty(&pending.note));
+    Ok(json!({"drain_ms": drain.as_millis(), "operator": operator, "note": note}))
 }
 
 pub(crate) async fn run(name: String, acquire: &Acquire, things: &Things) -> Answer {
@@ -119,8 +122,8 @@ pub(crate) async fn run(name: String, acquire: &Acquire, things: &Things) -> Ans
     match acquire.wait_ms {
         None => Ok(json!({"ran": true, "token": request.run(body).await?})),
         Some(0) => match request.try_run(body).await? {
-            Ran::Done(token) => Ok(json!({"ran": true, "token": token})),
-            Ran::Busy(busy) => Ok(json!({"ran": false, "holder": busy.holder.as_ref().map(answer::claim)})),
+            Attempt::Acquired(token) => Ok(json!({"ran": true, "token": token})),
+            Attempt::Busy(busy) => Ok(json!({"ran": false, "holder": busy.holder.as_deref().map(answer::claim)})),
         },
         Some(_) => Err(Failure::Driver("a body runs at once, or whenever it is its turn".to_owned())),
     }

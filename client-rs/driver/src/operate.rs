@@ -3,42 +3,38 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tenure_client::{EvictOptions, LockSettings, Preempt, TransferOptions};
+use tenure_client::v1::{ConfigureLockRequest, EvictRequest, LockSettings, Preempt, TransferRequest};
 
 use crate::answer::Answer;
 use crate::request::{ConfigureLock, Evict, Transfer};
 use crate::things::Things;
 
 pub(crate) async fn evict(evict: Evict, things: &Things) -> Answer {
-    let mut options = EvictOptions::by(evict.operator).note(evict.note);
-    if let Some(token) = evict.token {
-        options = options.token(token);
-    }
-    things.clients.get(&evict.client)?.evict(&evict.name, options).await?;
+    let Evict { client, name, token, operator, note } = evict;
+    let request = EvictRequest { name, token: token.unwrap_or_default(), operator, note, ..Default::default() };
+    things.clients.get(&client)?.evict(request).await?;
     Ok(json!({}))
 }
 
 pub(crate) async fn transfer(transfer: Transfer, things: &Things) -> Answer {
-    let mut options = TransferOptions::by(transfer.operator).note(transfer.note);
-    if let Some(to) = transfer.to {
-        options = options.to(to);
-    }
-    if let Some(drain) = transfer.drain_ms {
-        options = options.drain(Duration::from_millis(drain));
-    }
-    let claim = things.clients.get(&transfer.client)?.transfer(&transfer.name, options).await?;
+    let Transfer { client, name, to, drain_ms, operator, note } = transfer;
+    let (to_session_id, drain) = (to.unwrap_or_default(), milliseconds(drain_ms));
+    let request = TransferRequest { name, to_session_id, drain, operator, note, ..Default::default() };
+    let claim = things.clients.get(&client)?.transfer(request).await?;
     Ok(json!({"token": claim.token}))
 }
 
 pub(crate) async fn configure_lock(fields: ConfigureLock, things: &Things) -> Answer {
-    let preempt = fields.preempt.map(|preempt| {
-        let default = Preempt::default();
-        Preempt {
-            settling: preempt.settling_ms.map_or(default.settling, Duration::from_millis),
-            drain: preempt.drain_ms.map_or(default.drain, Duration::from_millis),
-        }
-    });
-    let settings = LockSettings { limit: fields.limit, preempt };
-    things.clients.get(&fields.client)?.configure_lock(&fields.name, settings, fields.operator, "").await?;
+    let ConfigureLock { client, name, limit, preempt, operator } = fields;
+    let preempt = preempt
+        .map(|preempt| Preempt { settling: milliseconds(preempt.settling_ms), drain: milliseconds(preempt.drain_ms) });
+    let settings = Some(LockSettings { limit: limit.unwrap_or_default(), preempt });
+    let request = ConfigureLockRequest { name, settings, operator, ..Default::default() };
+    things.clients.get(&client)?.configure_lock(request).await?;
     Ok(json!({}))
+}
+
+/// A duration of the contract.
+fn milliseconds<D: TryFrom<Duration>>(milliseconds: Option<u64>) -> Option<D> {
+    milliseconds.and_then(|milliseconds| Duration::from_millis(milliseconds).try_into().ok())
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures::StreamExt;
 use serde_json::{Value, json};
 use tenure_client::transport::{Secret, Security};
 use tenure_client::{ClientOptions, Session, SessionState};
@@ -44,8 +45,7 @@ pub(crate) async fn open(client: &str, name: String, fields: &SessionFields, thi
 
 /// The session's state, computed by the clock.
 pub(crate) fn state(session: &Session) -> Value {
-    let is_valid = session.is_valid();
-    answer::state(&session.state().borrow(), is_valid)
+    answer::state(&session.state(), session.is_valid())
 }
 
 pub(crate) async fn await_state(session: &Session, wanted: &str) -> Answer {
@@ -56,10 +56,7 @@ pub(crate) async fn await_state(session: &Session, wanted: &str) -> Answer {
     if !["healthy", "at_risk", "lost"].contains(&wanted) {
         return Err(Failure::Driver(format!("there is no state \"{wanted}\"")));
     }
-    let mut changes = session.state();
-    tokio::select! {
-        _ = changes.wait_for(is_wanted) => {}
-        _ = session.lost() => {}
-    }
+    let mut states = session.states();
+    while states.next().await.is_some_and(|state| !is_wanted(&state)) {}
     Ok(state(session))
 }

@@ -4,7 +4,8 @@ use std::pin::Pin;
 
 use futures::{Stream, StreamExt};
 use serde_json::{Value, json};
-use tenure_client::{Error, HistoryGoneCause, Leader, Result, Watch, WatchEvent, WatchOptions};
+use tenure_client::v1::{Claim, WatchRequest, WatchResponse, watch_response::Kind};
+use tenure_client::{Error, Result, Watch};
 use tokio::sync::Mutex;
 
 use crate::answer::{self, Answer};
@@ -12,7 +13,7 @@ use crate::request::WatchFields;
 use crate::things::Things;
 
 /// A stream of leader changes.
-type Leaders = Pin<Box<dyn Stream<Item = Result<Option<Leader>>> + Send>>;
+type Leaders = Pin<Box<dyn Stream<Item = Result<Option<Claim>>> + Send>>;
 
 /// A watch of any kind.
 pub(crate) struct Watching {
@@ -25,17 +26,10 @@ enum Items {
 }
 
 pub(crate) fn watch(fields: WatchFields, things: &Things) -> Answer {
-    let mut options = WatchOptions::names(fields.names);
-    for prefix in fields.prefixes {
-        options = options.prefix(prefix);
-    }
-    for group in fields.groups {
-        options = options.group(group);
-    }
-    if let Some(revision) = fields.after_revision {
-        options = options.after_revision(revision);
-    }
-    let watch = things.clients.get(&fields.client)?.watch(options);
+    let WatchFields { names, prefixes, groups, .. } = fields;
+    let after_revision = fields.after_revision.unwrap_or_default();
+    let request = WatchRequest { names, prefixes, groups, after_revision, ..Default::default() };
+    let watch = things.clients.get(&fields.client)?.watch(request);
     things.watches.put(fields.watch, Watching { items: Mutex::new(Items::Watch(watch)) });
     Ok(json!({}))
 }
@@ -56,30 +50,23 @@ pub(crate) async fn next(watching: &Watching) -> Answer {
     }
 }
 
-fn item(item: &WatchEvent) -> Value {
-    match item {
-        WatchEvent::Snapshot { locks, groups, revision } => json!({
+fn item(response: &WatchResponse) -> Value {
+    let revision = response.revision;
+    match &response.kind {
+        Some(Kind::Snapshot(snapshot)) => json!({
             "kind": "snapshot",
             "revision": revision,
-            "locks": locks.iter().map(answer::lock).collect::<Vec<_>>(),
-            "groups": groups.iter().map(answer::group).collect::<Vec<_>>(),
+            "locks": snapshot.locks.iter().map(answer::lock).collect::<Vec<_>>(),
+            "groups": snapshot.groups.iter().map(answer::group).collect::<Vec<_>>(),
         }),
-        WatchEvent::Events { events, group_events, groups, revision } => json!({
+        Some(Kind::Events(batch)) => json!({
             "kind": "events",
             "revision": revision,
-            "events": events.iter().map(answer::event).collect::<Vec<_>>(),
-            "group_events": group_events.iter().map(answer::group_event).collect::<Vec<_>>(),
-            "groups": groups.iter().map(answer::group).collect::<Vec<_>>(),
+            "events": batch.events.iter().flat_map(answer::events).collect::<Vec<_>>(),
+            "group_events": batch.group_events.iter().map(answer::group_event).collect::<Vec<_>>(),
+            "groups": batch.groups.iter().map(answer::group).collect::<Vec<_>>(),
         }),
-        WatchEvent::Progress { revision } => json!({"kind": "progress", "revision": revision}),
-        WatchEvent::HistoryGone { cause } => {
-            let cause = match cause {
-                HistoryGoneCause::Compacted => "compacted",
-                HistoryGoneCause::Lost => "lost",
-                _ => "unknown",
-            };
-            json!({"kind": "history_gone", "cause": cause})
-        }
-        other => json!({"kind": format!("{other:?}")}),
+        Some(Kind::Progress(_)) | None => json!({"kind": "progress", "revision": revision}),
+        Some(Kind::HistoryGone(gone)) => json!({"kind": "history_gone", "cause": gone.cause().word()}),
     }
 }

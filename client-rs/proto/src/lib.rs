@@ -1,7 +1,13 @@
 //! Tenure's gRPC contract, generated from `proto/`; see there for what each message means.
 
+mod call;
 pub mod codec;
 mod group;
+mod lock;
+mod refusal;
+mod words;
+
+pub use call::{Call, List};
 
 /// Messages, clients and servers of the package `tenure.v1`.
 #[allow(clippy::all, clippy::pedantic, missing_docs)]

@@ -1,22 +1,19 @@
-//! Groups: the membership of a program, and the calls for it.
+//! Groups: the membership of a program.
 
-mod follow;
 mod membership;
-mod standing;
 
 use std::convert::Infallible;
-use std::time::Duration;
 
+use tenure_proto::v1;
 use tokio::time;
 
-pub use self::membership::Membership;
-pub use self::standing::Standing;
+pub use self::membership::{Membership, Standing};
 use crate::backoff::Backoff;
-use crate::connection::{Connection, Target};
+use crate::declare::{Attempt, Target};
 use crate::error::{Error, Result};
-use crate::model::{Assignments, Group, Metadata};
-use crate::options::SessionOptions;
+use crate::options::{SessionOptions, session_setters};
 use crate::session::Session;
+use crate::{Assignments, Metadata};
 
 /// How to join a group. Made by [`Client::group`](crate::Client::group).
 ///
@@ -39,55 +36,41 @@ use crate::session::Session;
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Debug)]
-#[must_use = "nothing is asked until this is awaited by join or take_part"]
+#[must_use = "nothing is requested until this is awaited by join or take_part"]
 pub struct GroupRequest {
-    connection: Connection,
-    name: String,
-    /// `None`: one is opened with `options`.
-    session: Option<Session>,
-    options: SessionOptions,
-    metadata: Metadata,
+    target: Target,
+    membership: v1::DeclaredMembership,
 }
 
 impl GroupRequest {
-    pub(crate) fn new(connection: Connection, name: String) -> Self {
-        Self { connection, name, session: None, options: SessionOptions::default(), metadata: Metadata::new() }
+    pub(crate) fn new(target: Target, group: String) -> Self {
+        Self { target, membership: v1::DeclaredMembership { group, ..v1::DeclaredMembership::default() } }
     }
+
+    session_setters!(target);
 
     /// Joins as a member of this session, which must be one of the client's, instead of a session of its own: all holds
     /// and memberships of the session end together.
-    pub fn in_session(self, session: &Session) -> Self {
-        Self { session: Some(session.clone()), ..self }
+    pub fn in_session(mut self, session: &Session) -> Self {
+        self.target.session = Some(session.clone());
+        self
     }
 
     /// The options of the session that is opened for this request. No effect on a request in an existing session.
     pub fn session(mut self, options: SessionOptions) -> Self {
-        self.options = options;
-        self
-    }
-
-    /// The TTL of the session that is opened for this request: how long this member remains in the group after its last
-    /// renewal. No effect on a request in an existing session.
-    pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.options.ttl = ttl;
-        self
-    }
-
-    /// The owner label of the session that is opened for this request. No effect on a request in an existing session.
-    pub fn owner(mut self, owner: impl Into<String>) -> Self {
-        self.options.owner = owner.into();
+        self.target.options = options;
         self
     }
 
     /// A free label on the membership, such as its capacity. All labels together: at most 4096 bytes.
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.metadata.insert(key.into(), value.into());
+        self.membership.metadata.insert(key.into(), value.into());
         self
     }
 
     /// All labels of the membership.
     pub fn with_metadata(mut self, metadata: Metadata) -> Self {
-        self.metadata = metadata;
+        self.membership.metadata = metadata;
         self
     }
 
@@ -99,10 +82,12 @@ impl GroupRequest {
     /// # Errors
     /// `Refused` (a limit is reached, ...), `Lost` if the session is, `Unavailable`.
     pub async fn join(&self) -> Result<Membership> {
-        let own = Target::Own(&self.options);
-        let target = self.session.as_ref().map_or(own, |session| Target::Session(session.handle()));
-        let (handle, number) = self.connection.join(target, &self.name, &self.metadata).await?;
-        Membership::begin(handle, self.name.clone(), number).await
+        let memberships = vec![self.membership.clone()];
+        let declaration = v1::Declaration { memberships, ..v1::Declaration::default() };
+        match self.target.obtain(declaration, None, Some(time::Duration::ZERO)).await? {
+            Attempt::Acquired((part, number)) => Membership::begin(part, &self.membership.group, number).await,
+            Attempt::Busy(_) => Err(Error::Unavailable("the membership did not begin".to_owned())),
+        }
     }
 
     /// Joins the group and remains in it. While this member leads, it computes the assignments with `divide`, each time
@@ -116,29 +101,29 @@ impl GroupRequest {
     /// refusals other than those of a temporary outage, such as assignments that do not fit the members.
     pub async fn take_part(
         &self,
-        mut divide: impl FnMut(&Group) -> Assignments,
+        mut divide: impl FnMut(&v1::Group) -> Assignments,
         mut on_change: impl FnMut(&Standing),
     ) -> Result<Infallible> {
-        let mut backoff = Backoff::of_roles();
+        let (mut backoff, group) = (Backoff::of_roles(), &self.membership.group);
         loop {
             let membership = match self.join().await {
                 Ok(membership) => membership,
                 Err(error) if self.may_join_later(&error) => {
-                    tracing::warn!(group = self.name, %error, "did not join, and tries again");
+                    tracing::warn!(group, %error, "did not join, and tries again");
                     time::sleep(backoff.next_pause()).await;
                     continue;
                 }
                 Err(error) => return Err(error),
             };
             backoff.reset();
-            tracing::info!(group = self.name, member = membership.number(), "joined");
+            tracing::info!(group, member = membership.number(), "joined");
             let following = async {
                 let mut standings = membership.standings();
                 loop {
                     let standing = standings.borrow_and_update().clone();
                     on_change(&standing);
                     if standing.lost.is_some() || standings.changed().await.is_err() {
-                        return;
+                        return standing.lost;
                     }
                 }
             };
@@ -150,22 +135,21 @@ impl GroupRequest {
                     Ok(never) => match never {},
                 }
             };
-            tokio::select! {
+            let lost = tokio::select! {
                 biased;
-                () = following => {}
+                lost = following => lost,
                 error = leading => return Err(error),
-            }
-            tracing::warn!(group = self.name, member = membership.number(), "the membership is lost");
-            if self.session.is_some()
-                && let Some(reason) = membership.standing().lost
-            {
+            };
+            tracing::warn!(group, member = membership.number(), "the membership is lost");
+            if let (Some(_), Some(reason)) = (&self.target.session, lost) {
                 return Err(Error::Lost(reason));
             }
         }
     }
 
     fn may_join_later(&self, error: &Error) -> bool {
-        let is_lost = matches!(error, Error::Lost(_)) || error.is_session_gone();
-        error.is_transient() || (is_lost && self.session.is_none())
+        let gone = [Some(v1::ErrorReason::SessionNotFound), Some(v1::ErrorReason::SessionEnded)];
+        let is_lost = matches!(error, Error::Lost(_)) || gone.contains(&error.reason());
+        error.is_transient() || (is_lost && self.target.session.is_none())
     }
 }

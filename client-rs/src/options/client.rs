@@ -4,10 +4,11 @@ use std::env;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use derive_setters::Setters;
 use tonic::transport::Uri;
 
+use super::{Secret, Security};
 use crate::error::{Error, Result};
-use crate::security::{Secret, Security};
 
 /// The default address of a server.
 const DEFAULT_ENDPOINT: &str = "http://127.0.0.1:7420";
@@ -19,12 +20,22 @@ const DEFAULT_ENDPOINT: &str = "http://127.0.0.1:7420";
 ///
 /// let options = ClientOptions::new().endpoints(["http://10.0.0.1:7420", "http://10.0.0.2:7420"]).namespace("billing");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Setters)]
+#[must_use]
 pub struct ClientOptions {
-    pub(crate) endpoints: Vec<String>,
+    #[setters(skip)]
+    endpoints: Vec<String>,
+    /// The namespace of the client. Default: `default`.
+    #[setters(into)]
     pub(crate) namespace: String,
+    /// How long connecting to one server may take. After a quarter of this, the next server is tried in parallel. More
+    /// than 0; default: 500 ms.
     pub(crate) connect_timeout: Duration,
+    /// How long a call may take, including retries at other servers. A call that waits for a lock may take this longer
+    /// than its wait. More than 0; default: 5 s.
     pub(crate) call_timeout: Duration,
+    /// How connections are secured.
+    #[doc(hidden)]
     pub(crate) security: Security,
 }
 
@@ -42,7 +53,6 @@ impl Default for ClientOptions {
 
 impl ClientOptions {
     /// One server on this machine's port 7420, namespace `default`.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -50,7 +60,6 @@ impl ClientOptions {
     /// From the environment: `TENURE_ENDPOINTS` (separated by commas), `TENURE_NAMESPACE`, `TENURE_CA_CERT`,
     /// `TENURE_CLIENT_CERT`, `TENURE_CLIENT_KEY`, `TENURE_TLS_SERVER_NAME`, `TENURE_TOKEN` and `TENURE_TOKEN_FILE`,
     /// where they are set and not empty.
-    #[must_use]
     pub fn from_env() -> Self {
         let file = |name| env::var_os(name).filter(|text| !text.is_empty()).map(PathBuf::from);
         let text = |name| env::var(name).ok().filter(|text| !text.is_empty());
@@ -73,73 +82,14 @@ impl ClientOptions {
 
     /// The servers, as URLs (`http://` may be omitted). They are equals: the client uses one at a time and fails over
     /// to the next.
-    #[must_use]
     pub fn endpoints(self, endpoints: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { endpoints: endpoints.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// The namespace of the client. Default: `default`.
-    #[must_use]
-    pub fn namespace(self, namespace: impl Into<String>) -> Self {
-        Self { namespace: namespace.into(), ..self }
-    }
-
-    /// How long connecting to one server may take. After a quarter of this, the next server is tried in parallel. More
-    /// than 0; default: 500 ms.
-    #[must_use]
-    pub fn connect_timeout(self, timeout: Duration) -> Self {
-        Self { connect_timeout: timeout, ..self }
-    }
-
-    /// How long a call may take, including retries at other servers. A call that waits for a lock may take this longer
-    /// than its wait. More than 0; default: 5 s.
-    #[must_use]
-    pub fn call_timeout(self, timeout: Duration) -> Self {
-        Self { call_timeout: timeout, ..self }
-    }
-
-    /// The CA of the servers' certificates at `https://`: a PEM file. It is read for each connection, as the other
-    /// files are, so that they may be replaced. Default: the CAs that the system trusts.
-    #[must_use]
-    pub fn ca_cert(mut self, file: impl Into<PathBuf>) -> Self {
-        self.security.ca_cert = Some(file.into());
-        self
-    }
-
-    /// This client's certificate and its private key: PEM files. Default: none.
-    #[must_use]
-    pub fn client_cert(mut self, cert: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
-        self.security.client_cert = Some(cert.into());
-        self.security.client_key = Some(key.into());
-        self
-    }
-
-    /// The name that the servers' certificates must have. Default: the endpoint's.
-    #[must_use]
-    pub fn tls_server_name(mut self, name: impl Into<String>) -> Self {
-        self.security.tls_server_name = Some(name.into());
-        self
-    }
-
-    /// The token of this client. It is refused with endpoints at `http://`, except on this machine. Default: none.
-    #[must_use]
+    /// The token of this client. It is rejected with endpoints at `http://`, except on this machine. Default: none.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.security.token = Some(Secret(token.into()));
         self
-    }
-
-    /// The file of that token. It is read for each stream and each call, so that the token may be replaced.
-    #[must_use]
-    pub fn token_file(mut self, file: impl Into<PathBuf>) -> Self {
-        self.security.token_file = Some(file.into());
-        self
-    }
-
-    /// How connections are secured.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn security(self, security: Security) -> Self {
-        Self { security, ..self }
     }
 
     /// Checks what no call would report well: a server rejects the whole stream for its namespace.

@@ -1,9 +1,10 @@
-//! How to reach the service, and how to open sessions and watches.
+//! How to reach the service, and how to open sessions.
 
 mod client;
+mod security;
 mod session;
-mod watch;
 
 pub use self::client::ClientOptions;
+pub use self::security::{Secret, Security};
 pub use self::session::SessionOptions;
-pub use self::watch::WatchOptions;
+pub(crate) use self::session::session_setters;

@@ -2,46 +2,34 @@
 
 use std::time::Duration;
 
+use tenure_proto::v1;
+
+use crate::convert::to_wire;
 use crate::error::Result;
-use crate::model::Metadata;
 use crate::progress::Progress;
 
 /// How to open a session.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct SessionOptions {
-    pub(crate) ttl: Duration,
-    pub(crate) disconnect_grace: Option<Duration>,
-    pub(crate) owner: String,
-    pub(crate) metadata: Metadata,
-    pub(crate) id: Option<String>,
+    declared: v1::DeclaredSession,
     pub(crate) progress: Option<Progress>,
 }
 
-impl Default for SessionOptions {
-    fn default() -> Self {
-        Self {
-            ttl: Duration::from_secs(10),
-            disconnect_grace: None,
-            owner: String::new(),
-            metadata: Metadata::new(),
-            id: None,
-            progress: None,
-        }
-    }
-}
+/// The default TTL.
+const TTL: Duration = Duration::from_secs(10);
 
 impl SessionOptions {
     /// A TTL of 10 s, no disconnect grace, a fresh id, no owner, no metadata.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// How long the session outlives this program: 500 ms to 24 h unless the server is configured otherwise. Default:
     /// 10 s.
-    #[must_use]
-    pub fn ttl(self, ttl: Duration) -> Self {
-        Self { ttl, ..self }
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.declared.ttl = Some(to_wire(ttl));
+        self
     }
 
     /// How long the session outlives this program's connection: 100 ms to the TTL. With 300 ms, the lock of a crashed
@@ -59,42 +47,85 @@ impl SessionOptions {
     ///
     /// So choose it longer than it takes to reach another server, or, with only one server, to restart it. A frozen
     /// program, whose connection stays open, is replaced after its TTL.
-    #[must_use]
-    pub fn disconnect_grace(self, grace: Duration) -> Self {
-        Self { disconnect_grace: Some(grace), ..self }
-    }
-
-    /// The owner label, for people: a host, a pod, a job. At most 255 bytes. Default: empty.
-    #[must_use]
-    pub fn owner(self, owner: impl Into<String>) -> Self {
-        Self { owner: owner.into(), ..self }
-    }
-
-    /// A free label. All labels together: at most 4096 bytes.
-    #[must_use]
-    pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.metadata.insert(key.into(), value.into());
+    pub fn disconnect_grace(mut self, grace: Duration) -> Self {
+        self.declared.disconnect_grace = Some(to_wire(grace));
         self
     }
 
-    /// The session's id: 1 to 128 bytes. Two programs must never use the same id at the same time: they would share
-    /// their holds. Default: a fresh one.
-    #[must_use]
-    pub fn id(self, id: impl Into<String>) -> Self {
-        Self { id: Some(id.into()), ..self }
+    /// The owner label, for people: a host, a pod, a job. At most 255 bytes. Default: empty.
+    pub fn owner(mut self, owner: impl Into<String>) -> Self {
+        self.declared.owner = owner.into();
+        self
+    }
+
+    /// A free label. All labels together: at most 4096 bytes.
+    pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.declared.metadata.insert(key.into(), value.into());
+        self
+    }
+
+    /// The session's id: 1 to 128 bytes. Rejected while another program has a session of this id open. Default: a fresh
+    /// one.
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.declared.session_id = id.into();
+        self
     }
 
     /// Renews the session only while the program makes this progress, even while it waits for a lock; counted from the
     /// opening until the first tick. Without progress the session is lost, with all its holds and places in queues. For
     /// progress under one lock, see [`LockRequest::stall_after`](crate::LockRequest::stall_after). Default: renewed
     /// while the client runs.
-    #[must_use]
-    pub fn renew_while(self, progress: &Progress) -> Self {
-        Self { progress: Some(progress.clone()), ..self }
+    pub fn renew_while(mut self, progress: &Progress) -> Self {
+        self.progress = Some(progress.clone());
+        self
     }
 
-    /// Checks what the server cannot check.
-    pub(crate) fn check(&self) -> Result<()> {
-        self.progress.as_ref().map_or(Ok(()), Progress::check)
+    /// As they are declared.
+    ///
+    /// # Errors
+    /// `Invalid` for what the server cannot check.
+    pub(crate) fn to_declare(&self) -> Result<v1::DeclaredSession> {
+        self.progress.as_ref().map_or(Ok(()), Progress::check)?;
+        let mut declared = self.declared.clone();
+        declared.ttl.get_or_insert_with(|| to_wire(TTL));
+        if declared.session_id.is_empty() {
+            declared.session_id = uuid::Uuid::now_v7().to_string();
+        }
+        Ok(declared)
     }
 }
+
+/// The setters of the session that is opened for a request, which this field has as well.
+macro_rules! session_setters {
+    ($field:ident) => {
+        /// The TTL of the session that is opened for this request: see [`SessionOptions::ttl`](crate::SessionOptions::ttl).
+        /// No effect on a request in an existing session.
+        pub fn ttl(mut self, ttl: std::time::Duration) -> Self {
+            self.$field = self.$field.ttl(ttl);
+            self
+        }
+
+        /// The disconnect grace of the session that is opened for this request: see
+        /// [`SessionOptions::disconnect_grace`](crate::SessionOptions::disconnect_grace). No effect on a request in an
+        /// existing session.
+        pub fn disconnect_grace(mut self, grace: std::time::Duration) -> Self {
+            self.$field = self.$field.disconnect_grace(grace);
+            self
+        }
+
+        /// The owner label of the session that is opened for this request. No effect on a request in an existing session.
+        pub fn owner(mut self, owner: impl Into<String>) -> Self {
+            self.$field = self.$field.owner(owner);
+            self
+        }
+
+        /// Takes part only while the program makes this progress, even while it waits: see
+        /// [`SessionOptions::renew_while`](crate::SessionOptions::renew_while). No effect on a request in an existing
+        /// session.
+        pub fn renew_while(mut self, progress: &crate::Progress) -> Self {
+            self.$field = self.$field.renew_while(progress);
+            self
+        }
+    };
+}
+pub(crate) use session_setters;

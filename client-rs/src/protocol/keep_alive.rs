@@ -1,13 +1,13 @@
-//! Keep-alives, the phases of sessions, and the one timer of both.
+//! Keep-alives, the expiry of sessions, and the one timer of both.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use tenure_proto::v1;
 use tenure_proto::v1::change::Kind as Changed;
+use tenure_proto::v1::connect_request::Kind;
 
-use super::item::{Item, Open, Session};
-use super::{End, Event, Outgoing, Protocol, Validity};
+use super::{End, Event, Item, Protocol, Session, Status, Validity};
 use crate::clock::Moment;
 
 /// Without a reply to a change for this long, a keep-alive shows whether the server is there.
@@ -18,12 +18,11 @@ const PATIENCE: Duration = Duration::from_millis(1_000);
 /// The same as a part of the shortest time for which a session is valid, if that is less.
 const PATIENCE_DIVISOR: u32 = 4;
 
-/// The keep-alives of all streams. A Hello renews like a keep-alive, and has a number like one.
+/// The keep-alives of the current stream. A Hello renews like a keep-alive, and has a number like one.
 #[derive(Debug, Default)]
 pub(super) struct KeepAlives {
     last_number: u64,
-    /// Those without an acknowledgement on the current stream and the one before: their numbers, and when they were
-    /// queued, which is not after they are sent.
+    /// Those without an acknowledgement: their numbers, and when they were queued, which is not after they are sent.
     unanswered: VecDeque<(u64, Moment)>,
     /// When the next one is due, if a session needs it.
     due: Option<Moment>,
@@ -32,10 +31,6 @@ pub(super) struct KeepAlives {
 }
 
 impl KeepAlives {
-    pub(super) fn next_number(&self) -> u64 {
-        self.last_number + 1
-    }
-
     /// Adds one, and returns its number.
     fn add(&mut self, now: Moment) -> u64 {
         self.last_number += 1;
@@ -43,9 +38,9 @@ impl KeepAlives {
         self.last_number
     }
 
-    /// Adds a Hello, after those of the last stream, whose first number was `previous`.
-    pub(super) fn add_hello(&mut self, previous: Option<u64>, now: Moment) -> u64 {
-        self.unanswered.retain(|(number, _)| previous.is_some_and(|previous| *number >= previous));
+    /// Adds the Hello of a new stream.
+    pub(super) fn add_hello(&mut self, now: Moment) -> u64 {
+        self.unanswered.clear();
         self.add(now)
     }
 
@@ -55,35 +50,53 @@ impl KeepAlives {
         self.unanswered.retain(|(unanswered, _)| *unanswered > number);
         sent
     }
+
+    /// Takes a session into account.
+    fn include(&mut self, validity: &Validity, renewed: Moment) {
+        self.due = earliest(self.due, renewed.after(validity.renew_after));
+        self.shortest = earliest(self.shortest, validity.valid_for);
+    }
+
+    /// When the server has not replied to the oldest one for too long.
+    fn patience_ends(&self) -> Option<Moment> {
+        let patience = self.shortest.map_or(PATIENCE, |shortest| PATIENCE.min(shortest / PATIENCE_DIVISOR));
+        self.unanswered.front().map(|(_, sent)| sent.after(patience))
+    }
+}
+
+impl Session {
+    /// Whether the keep-alive of this number renews it.
+    fn is_renewed_by(&self, number: u64) -> bool {
+        number >= self.renewed_from && self.paused.is_none_or(|paused| number < paused)
+    }
 }
 
 impl Protocol {
     /// When to call [`handle_timeout`](Self::handle_timeout) next.
     pub(crate) fn poll_timeout(&self) -> Option<Moment> {
         let of_stream = self.stream.iter().flat_map(|stream| {
-            let unanswered = self.oldest_unanswered().map(|sent| sent.after(self.patience()));
             let probe = stream.asked.map(|asked| asked.after(if stream.is_probed { PATIENCE } else { PROBE_AFTER }));
-            let leaving = unanswered.into_iter().chain(probe).filter(|_| !stream.is_left);
+            let leaving = self.keep_alives.patience_ends().into_iter().chain(probe).filter(|_| !stream.is_left);
             leaving.chain(self.keep_alives.due)
         });
-        of_stream.chain(self.next_phase).min()
+        of_stream.chain(self.next_expiry).min()
     }
 
     /// Does what is due at `now`.
     pub(crate) fn handle_timeout(&mut self, now: Moment) {
-        self.check_phases(now);
+        self.expire(now);
         if self.stream.is_some() && self.keep_alives.due.is_some_and(|due| due <= now) {
             self.plan_keep_alive(now);
             if self.keep_alives.due.is_some() {
                 self.send_keep_alive(now);
             }
         }
-        if self.oldest_unanswered().is_some_and(|sent| sent.after(self.patience()) <= now) {
+        if self.keep_alives.patience_ends().is_some_and(|end| end <= now) {
             self.leave();
         }
         let has_session = self.has_open_session();
         let Some(stream) = &mut self.stream else { return };
-        let asked_before = |limit| stream.asked.is_some_and(|asked: Moment| asked.after(limit) <= now);
+        let asked_before = |limit| stream.asked.is_some_and(|asked| asked.after(limit) <= now);
         if asked_before(PATIENCE) {
             stream.asked = None;
             if !has_session {
@@ -95,91 +108,105 @@ impl Protocol {
         }
     }
 
+    pub(super) fn pause(&mut self, number: u64, now: Moment) {
+        let next = self.keep_alives.last_number + 1;
+        if let Some(session) = self.session_mut(number).filter(|session| session.paused.is_none()) {
+            session.paused = Some(next);
+            self.set_paused(number, true);
+            self.send_change(Changed::Pause(number), String::new(), now);
+        }
+    }
+
+    pub(super) fn resume(&mut self, number: u64, now: Moment) {
+        let next = self.keep_alives.last_number + 1;
+        if let Some(session) = self.session_mut(number).filter(|session| session.paused.is_some()) {
+            (session.renewed_from, session.paused) = (next, None);
+            self.set_paused(number, false);
+            self.send_change(Changed::Resume(number), String::new(), now);
+            // Its acknowledgement is that of the change, too.
+            self.send_keep_alive(now);
+            self.plan_keep_alive(now);
+        }
+    }
+
+    fn set_paused(&mut self, number: u64, is_paused: bool) {
+        if let Some(validity) = self.session_mut(number).and_then(|session| session.validity.as_mut()) {
+            validity.is_paused = is_paused;
+            let status = Status::Open(*validity);
+            self.events.push_back(Event::Changed { number, status });
+        }
+    }
+
     /// Queues a keep-alive, if there is a stream.
-    pub(super) fn send_keep_alive(&mut self, now: Moment) {
+    fn send_keep_alive(&mut self, now: Moment) {
         if let Some(stream) = &mut self.stream {
-            stream.outgoing.push_back(Outgoing::KeepAlive(self.keep_alives.add(now)));
+            let number = self.keep_alives.add(now);
+            stream.outgoing.push_back(Kind::KeepAlive(v1::KeepAlive { number }));
         }
     }
 
     /// Plans the next keep-alive after one that is sent at `now`.
     pub(super) fn plan_keep_alive(&mut self, now: Moment) {
-        let to_renew = |session: &&Session| session.paused.is_none();
-        let open = |session: &Session| session.open.as_ref().map(|open| open.validity);
-        let sessions = self.items.values().filter(|item| item.withdrawn.is_none()).flat_map(|item| &item.session);
-        let (due, shortest) =
-            sessions.filter(to_renew).filter_map(open).fold((None, None), |(due, shortest), validity| {
-                (earliest(due, now.after(validity.renew_after)), earliest(shortest, validity.valid_for))
-            });
-        (self.keep_alives.due, self.keep_alives.shortest) = (due, shortest);
+        (self.keep_alives.due, self.keep_alives.shortest) = (None, None);
+        let items = self.items.values().filter(|item| item.withdrawn.is_none());
+        let sessions = items.filter_map(|item| item.session.as_ref().filter(|session| session.paused.is_none()));
+        for validity in sessions.filter_map(|session| session.validity) {
+            self.keep_alives.include(&validity, now);
+        }
     }
 
-    /// A keep-alive was acknowledged by the stream of this epoch.
-    pub(super) fn kept_alive(&mut self, epoch: u64, number: u64) {
+    /// A keep-alive was acknowledged.
+    pub(super) fn kept_alive(&mut self, number: u64) {
         let Some(sent) = self.keep_alives.acknowledge(number) else { return };
-        for (number_of, item) in &mut self.items {
-            let Some(session) = item.session.as_mut().filter(|_| item.withdrawn.is_none()) else { continue };
-            let is_renewed = session.is_renewed_by(number);
-            // If another stream has reported the session, its Hello counts.
-            let Some(open) = session.open.as_mut().filter(|open| is_renewed && open.epoch == epoch) else { continue };
-            if sent > open.validity.renewed {
-                open.validity.renewed = sent;
-                open.is_at_risk = false;
-                self.events.push_back(Event::Renewed { session: *number_of, validity: open.validity });
+        for (session_number, item) in self.items.iter_mut().filter(|(_, item)| item.withdrawn.is_none()) {
+            // A session that this stream has not reported may have ended.
+            let is_renewed = |session: &&mut Session| session.is_renewed_by(number) && session.epoch == self.epoch;
+            let session = item.session.as_mut().filter(is_renewed);
+            if let Some(validity) = session.and_then(|session| session.validity.as_mut())
+                && sent > validity.renewed
+            {
+                validity.renewed = sent;
+                let status = Status::Open(*validity);
+                self.events.push_back(Event::Changed { number: *session_number, status });
             }
         }
     }
 
     /// A session is open, according to the current stream.
-    pub(super) fn opened(&mut self, number: u64, state: &v1::OpenState, epoch: u64, now: Moment) {
-        let hello = self.stream.as_ref().map(|stream| (stream.hello, stream.connected));
+    pub(super) fn opened(&mut self, number: u64, state: &v1::OpenState, now: Moment) {
+        let Some(stream) = &self.stream else { return };
         let Some(item) = self.items.get_mut(&number) else { return };
         let Some(session) = &mut item.session else { return };
-        let by_hello = hello.filter(|(hello, _)| session.is_renewed_by(*hello)).map(|(_, connected)| connected);
+        let by_hello = session.is_renewed_by(stream.hello).then_some(stream.connected);
         // If it was declared on this stream after the Hello, that declaration is later.
-        let before = session.open.as_ref().map_or(item.sent, |open| open.validity.renewed);
-        let validity = Validity::new(state, by_hello.map_or(before, |hello| hello.max(before)));
-        session.open = Some(Open { epoch, validity, is_at_risk: false });
-        if session.paused.is_none() {
-            let keep_alives = &mut self.keep_alives;
-            let due = validity.renewed.after(validity.renew_after);
-            keep_alives.due = earliest(keep_alives.due, due);
-            keep_alives.shortest = earliest(keep_alives.shortest, validity.valid_for);
+        let before = session.validity.map_or(item.sent, |validity| validity.renewed);
+        let renewed = by_hello.map_or(before, |hello| hello.max(before));
+        let validity = Validity::new(state, renewed, session.paused.is_some());
+        (session.validity, session.epoch) = (Some(validity), self.epoch);
+        if !validity.is_paused {
+            self.keep_alives.include(&validity, renewed);
         }
-        self.next_phase = earliest(self.next_phase, validity.at_risk_from());
-        self.events.push_back(Event::Open { session: number, validity });
+        self.next_expiry = earliest(self.next_expiry, validity.until());
+        self.events.push_back(Event::Changed { number, status: Status::Open(validity) });
         // The reply may have taken longer than the session is valid.
-        self.check_phases(now);
+        self.expire(now);
     }
 
-    /// Reports the sessions that are at risk, and ends those that are lost: finally, since the server may have granted
-    /// their locks to others.
-    pub(super) fn check_phases(&mut self, now: Moment) {
-        if self.next_phase.is_none_or(|next| next > now) {
+    /// Ends the sessions that are lost.
+    pub(super) fn expire(&mut self, now: Moment) {
+        if self.next_expiry.is_none_or(|next| next > now) {
             return;
         }
-        self.next_phase = None;
-        let mut lost = Vec::new();
-        for (number, item) in &mut self.items {
-            let Some(session) = item.session.as_mut().filter(|_| item.withdrawn.is_none()) else { continue };
-            let is_paused = session.paused.is_some();
-            let Some(open) = &mut session.open else { continue };
-            if open.validity.until() <= now {
-                lost.push((*number, if is_paused { End::Paused } else { End::Unrenewed }));
-                continue;
+        let (mut lost, mut next) = (Vec::new(), None);
+        for (number, item) in self.items.iter().filter(|(_, item)| item.withdrawn.is_none()) {
+            let Some(validity) = item.session.as_ref().and_then(|session| session.validity) else { continue };
+            match validity.loss(now) {
+                Some(reason) => lost.push((*number, reason)),
+                None => next = earliest(next, validity.until()),
             }
-            if open.validity.at_risk_from() <= now && !open.is_at_risk {
-                open.is_at_risk = true;
-                self.events.push_back(Event::AtRisk { session: *number });
-            }
-            let next = if open.is_at_risk { open.validity.until() } else { open.validity.at_risk_from() };
-            self.next_phase = earliest(self.next_phase, next);
         }
-        for (number, end) in lost {
-            self.end(number, &end);
-            // The server may still have it: others need not wait for its end. The next Hello does not state it.
-            self.send_change(Changed::Withdraw(number), now);
-        }
+        self.next_expiry = next;
+        lost.into_iter().for_each(|(number, reason)| self.abandon(number, End::Lost(reason), now));
     }
 
     /// The shortest time for which a session is valid, if there is one.
@@ -187,21 +214,9 @@ impl Protocol {
         self.keep_alives.shortest
     }
 
-    /// How long a keep-alive or a Hello may remain without a reply.
-    fn patience(&self) -> Duration {
-        self.keep_alives.shortest.map_or(PATIENCE, |shortest| PATIENCE.min(shortest / PATIENCE_DIVISOR))
-    }
-
-    /// When the oldest keep-alive of the current stream without a reply was sent.
-    fn oldest_unanswered(&self) -> Option<Moment> {
-        let stream = self.stream.as_ref().filter(|stream| !stream.is_left)?;
-        let of_stream = |(number, _): &&(u64, Moment)| *number >= stream.hello;
-        self.keep_alives.unanswered.iter().find(of_stream).map(|(_, sent)| *sent)
-    }
-
     pub(super) fn has_open_session(&self) -> bool {
-        let open = |item: &Item| item.session.as_ref().is_some_and(|session| session.open.is_some());
-        self.items.values().any(|item| item.withdrawn.is_none() && open(item))
+        let is_open = |item: &Item| item.session.as_ref().is_some_and(|session| session.validity.is_some());
+        self.items.values().any(|item| item.withdrawn.is_none() && is_open(item))
     }
 }
 

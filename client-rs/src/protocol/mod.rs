@@ -5,103 +5,105 @@
 //! one code path: what the server has not confirmed is stated again, and what is not stated ends there. A number is
 //! declared once, and its item remains in the table until the server has reported its end.
 //!
-//! Relies on the order of messages within a stream, in both directions.
+//! Relies on the order of messages within a stream.
 
-mod item;
 mod keep_alive;
-mod message;
 mod stream;
 #[cfg(test)]
 mod tests;
 mod validity;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use tenure_proto::v1;
 use tenure_proto::v1::change::Kind as Changed;
 use tenure_proto::v1::connect_response::Kind as Received;
 use tenure_proto::v1::state;
 
-use self::item::{Item, Part, Session};
 use self::keep_alive::KeepAlives;
-use self::message::Outgoing;
 use self::stream::Stream;
 pub(crate) use self::validity::Validity;
 use crate::clock::Moment;
-
-/// The namespace that an empty one stands for.
-const DEFAULT_NAMESPACE: &str = "default";
-
-/// What to change in the table.
-#[derive(Debug)]
-pub(crate) enum Request {
-    /// Opens a session, with a claim or a membership in it.
-    Open { session: v1::DeclaredSession, with: Option<Declared> },
-    /// Makes a claim or a membership in a session.
-    Declare { session: u64, declared: Declared },
-    /// Ends what has this number.
-    Withdraw(u64),
-    /// Keep-alives no longer renew this session.
-    Pause(u64),
-    /// Keep-alives renew this session again.
-    Resume(u64),
-}
-
-/// A claim or a membership. Its number is set by the protocol.
-#[derive(Clone, Debug)]
-pub(crate) enum Declared {
-    Claim(v1::DeclaredClaim),
-    Membership(v1::DeclaredMembership),
-}
+use crate::error::LostReason;
 
 /// What has changed.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Event {
-    /// The session is open: when it was opened, and on each later stream.
-    Open { session: u64, validity: Validity },
-    /// The session was renewed.
-    Renewed { session: u64, validity: Validity },
-    /// The session is at risk.
-    AtRisk { session: u64 },
-    /// The claim is in the queue.
-    Waiting { claim: u64, holder: Option<Box<v1::Claim>> },
-    /// The claim holds its locks; its holder may be asked to transfer them.
-    Held { claim: u64, token: u64, transfer: Option<v1::PendingTransfer> },
-    /// The membership exists.
-    Joined { membership: u64, member: u64 },
-    /// The last event of this number.
-    Ended { number: u64, end: End },
-    /// The stream has confirmed the Hello: earlier streams are of no further use.
-    Welcomed,
+    /// What this number stands for. `Ended` is its last status.
+    Changed { number: u64, status: Status },
     /// Connect to another server, and use this stream until then. At most once per stream.
     Leave,
+}
+
+/// The latest that is known of a session, claim or membership.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Status {
+    /// No server has reported it yet.
+    Declared,
+    /// The session is open: when it was opened, on each later stream, and whenever its validity changes.
+    Open(Validity),
+    /// The claim is in the queue.
+    Waiting(v1::BusyState),
+    /// The claim holds its locks. Its holder may be asked to transfer them: since when.
+    Held { token: u64, transfer: Option<(v1::PendingTransfer, Moment)> },
+    /// The membership exists, under this number of the group.
+    Joined(u64),
+    /// This client has withdrawn it, and the server has yet to confirm that.
+    Withdrawn,
+    /// It has ended.
+    Ended(End),
 }
 
 /// Why something has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum End {
-    /// The server reported its end.
-    Reported(v1::EndedState),
+    /// This client withdrew it, and the server has confirmed that, or never received it.
+    Withdrawn,
     /// The locks are not free.
     Busy(v1::BusyState),
     /// The server rejected it.
     Rejected(Box<v1::Refusal>),
-    /// This client withdrew it, and the server has confirmed that, or never received it.
-    Withdrawn,
-    /// Its session was not open when it was declared.
-    NoSession,
-    /// No keep-alive was acknowledged in time.
-    Unrenewed,
-    /// No keep-alive was acknowledged in time, and the session was paused.
-    Paused,
-    /// The database has lost the history in which the claim was granted: others may have held its locks since.
-    HistoryLost,
-    /// Another program uses the client's id.
-    Superseded,
+    /// For any other reason.
+    Lost(LostReason),
+}
+
+/// One session, claim or membership, from its declaration to its end.
+#[derive(Debug)]
+struct Item {
+    /// The first number of its declaration.
+    declaration: u64,
+    /// The number of its session: its own, if it is one.
+    session_number: u64,
+    /// Its declaration, without what was declared with it, until its state is received. Then it is known to exist.
+    declared: Option<v1::Declaration>,
+    /// When the last message that declares it was queued.
+    sent: Moment,
+    /// Whether a server may know it.
+    was_sent: bool,
+    /// The epoch in which it was withdrawn.
+    withdrawn: Option<u64>,
+    /// The fencing token of a held claim.
+    token: Option<u64>,
+    session: Option<Session>,
+}
+
+/// What only a session has.
+#[derive(Debug, Default)]
+struct Session {
+    /// The numbers of its claims and memberships.
+    parts: BTreeSet<u64>,
+    /// Keep-alives from this one on renew it.
+    renewed_from: u64,
+    /// Keep-alives from this one on do not renew it.
+    paused: Option<u64>,
+    /// Once it is open.
+    validity: Option<Validity>,
+    /// The epoch of the last stream that reported it as open.
+    epoch: u64,
 }
 
 /// The table, and the current stream.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Protocol {
     namespace: String,
     client_id: String,
@@ -112,107 +114,54 @@ pub(crate) struct Protocol {
     /// The token of a hold from before the last loss of history is less than this one.
     lost_revision: u64,
     keep_alives: KeepAlives,
-    /// No later than the next change of any session's phase.
-    next_phase: Option<Moment>,
+    /// No later than the end of any session's validity.
+    next_expiry: Option<Moment>,
     events: VecDeque<Event>,
-    /// The trace of the request that is being handled, in the format of the header of this name; empty for none.
-    traceparent: String,
 }
 
 impl Protocol {
     /// A client without anything. The id is random, and used by this program only.
     pub(crate) fn new(namespace: String, client_id: String) -> Self {
-        Self {
-            namespace: if namespace == DEFAULT_NAMESPACE { String::new() } else { namespace },
-            client_id,
-            epoch: 0,
-            last_number: 0,
-            items: BTreeMap::new(),
-            stream: None,
-            lost_revision: 0,
-            keep_alives: KeepAlives::default(),
-            next_phase: None,
-            events: VecDeque::new(),
-            traceparent: String::new(),
-        }
+        Self { namespace, client_id, ..Self::default() }
     }
 
-    /// Makes a change, which is part of this trace. Returns the number of what it declares; what is declared with a
-    /// session has the next one.
-    pub(crate) fn handle_request(&mut self, request: Request, traceparent: String, now: Moment) -> u64 {
-        self.traceparent = traceparent;
-        let number = self.request(request, now);
-        self.traceparent.clear();
-        number
-    }
-
-    fn request(&mut self, request: Request, now: Moment) -> u64 {
-        match request {
-            Request::Open { session, with } => {
-                let number = self.last_number + 1;
-                self.add(Item::new(number, number, Part::Session(session), now));
-                if let Some(declared) = with {
-                    self.add(Item::new(number, number, Part::from(declared), now));
-                }
-                self.send_declared(number, now);
-                number
-            }
-            Request::Declare { session, declared } => {
-                let number = self.last_number + 1;
-                let is_open = self.items.get(&session).is_some_and(|item| item.withdrawn.is_none());
-                if is_open {
-                    self.add(Item::new(session, number, Part::from(declared), now));
-                    self.send_declared(number, now);
-                } else {
-                    self.last_number = number;
-                    self.events.push_back(Event::Ended { number, end: End::NoSession });
-                }
-                number
-            }
-            Request::Withdraw(number) => {
-                self.withdraw(number, now);
-                number
-            }
-            Request::Pause(number) => {
-                let next = self.keep_alives.next_number();
-                if let Some(session) = self.session_mut(number).filter(|session| session.paused.is_none()) {
-                    session.paused = Some(next);
-                    self.send_change(Changed::Pause(number), now);
-                }
-                number
-            }
-            Request::Resume(number) => {
-                let next = self.keep_alives.next_number();
-                if let Some(session) = self.session_mut(number).filter(|session| session.paused.is_some()) {
-                    (session.renewed_from, session.paused) = (next, None);
-                    self.send_change(Changed::Resume(number), now);
-                    // Its acknowledgement is that of the change, too.
-                    self.send_keep_alive(now);
-                    self.plan_keep_alive(now);
-                }
-                number
-            }
+    /// Makes a change; the numbers in a declaration are set here, except for that of a session which is declared
+    /// already. Returns the first number that it declares (each further one is the next), or the one that it is about.
+    pub(crate) fn handle_request(&mut self, v1::Change { kind, traceparent }: v1::Change, now: Moment) -> u64 {
+        match kind {
+            Some(Changed::Declare(declaration)) => return self.declare(declaration, traceparent, now),
+            Some(Changed::Withdraw(number)) => self.withdraw(number, traceparent, now),
+            Some(Changed::Pause(number)) => self.pause(number, now),
+            Some(Changed::Resume(number)) => self.resume(number, now),
+            None => {}
         }
+        self.last_number
     }
 
     /// Processes a message from the stream of this epoch.
     pub(crate) fn handle_response(&mut self, epoch: u64, response: v1::ConnectResponse, now: Moment) {
         // First, because a session that was valid too long ago stays lost, whatever has arrived.
-        self.check_phases(now);
-        let is_current = self.stream.as_ref().is_some_and(|stream| stream.epoch == epoch);
+        self.expire(now);
+        let Some(stream) = self.stream.as_mut().filter(|stream| stream.epoch == epoch) else { return };
         match response.kind {
-            Some(Received::KeptAlive(kept)) => self.kept_alive(epoch, kept.number),
-            // The Hello of a later stream was sent: that stream reports everything again.
-            _ if !is_current => {}
+            Some(Received::KeptAlive(kept)) => self.kept_alive(kept.number),
             Some(Received::Welcome(welcome)) => self.welcomed(&welcome),
             Some(Received::States(states)) => {
-                self.stream.iter_mut().for_each(|stream| stream.asked = None);
+                stream.asked = None;
                 for state in states.states {
-                    self.state(state, now);
+                    state.kind.into_iter().for_each(|kind| self.state(state.number, kind, now));
                 }
             }
             Some(Received::GoingAway(_)) => self.leave(),
             None => {}
+        }
+    }
+
+    /// The credentials are rejected by every server: what no server has confirmed ends.
+    pub(crate) fn handle_rejected(&mut self, refusal: &v1::Refusal, now: Moment) {
+        let declared = self.items.iter().filter(|(_, item)| item.declared.is_some()).map(|(number, _)| *number);
+        for number in declared.collect::<Vec<_>>() {
+            self.abandon(number, End::Rejected(refusal.clone().into()), now);
         }
     }
 
@@ -221,17 +170,56 @@ impl Protocol {
         self.events.pop_front()
     }
 
-    /// Whether everything has ended.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.items.is_empty()
+    /// The numbers of all sessions.
+    pub(crate) fn sessions(&self) -> Vec<u64> {
+        self.items.iter().filter(|(_, item)| item.session.is_some()).map(|(number, _)| *number).collect()
     }
 
-    fn add(&mut self, item: Item) {
+    /// Declares a session with what is in it, or what is new in a session.
+    fn declare(&mut self, mut declaration: v1::Declaration, traceparent: String, now: Moment) -> u64 {
+        let first = self.last_number + 1;
+        let opens = declaration.open.is_some();
+        if opens {
+            declaration.session = first;
+        }
+        let session = declaration.session;
+        let is_open = opens || self.items.get(&session).is_some_and(|item| item.withdrawn.is_none());
+        let empty = v1::Declaration { session, ..v1::Declaration::default() };
+        if opens {
+            self.add(first, v1::Declaration { open: declaration.open.clone(), ..empty.clone() }, now);
+        }
+        for claim in &mut declaration.claims {
+            claim.number = self.last_number + 1;
+            self.add(first, v1::Declaration { claims: vec![claim.clone()], ..empty.clone() }, now);
+        }
+        for membership in &mut declaration.memberships {
+            membership.number = self.last_number + 1;
+            self.add(first, v1::Declaration { memberships: vec![membership.clone()], ..empty.clone() }, now);
+        }
+        if is_open {
+            self.send_change(Changed::Declare(declaration), traceparent, now);
+        } else {
+            (first..=self.last_number).for_each(|number| self.end(number, End::Lost(LostReason::Forgotten)));
+        }
+        first
+    }
+
+    fn add(&mut self, declaration: u64, declared: v1::Declaration, now: Moment) {
         self.last_number += 1;
-        let number = self.last_number;
-        if let Some(session) = self.session_mut(item.session_number) {
+        let (number, session_number) = (self.last_number, declared.session);
+        if let Some(session) = self.session_mut(session_number) {
             session.parts.insert(number);
         }
+        let item = Item {
+            declaration,
+            session_number,
+            session: declared.open.is_some().then(Session::default),
+            declared: Some(declared),
+            sent: now,
+            was_sent: self.stream.is_some(),
+            withdrawn: None,
+            token: None,
+        };
         self.items.insert(number, item);
     }
 
@@ -239,82 +227,87 @@ impl Protocol {
         self.items.get_mut(&number)?.session.as_mut()
     }
 
-    fn withdraw(&mut self, number: u64, now: Moment) {
+    fn withdraw(&mut self, number: u64, traceparent: String, now: Moment) {
         let Some(item) = self.items.get(&number).filter(|item| item.withdrawn.is_none()) else { return };
         if !item.was_sent {
-            self.end(number, &End::Withdrawn);
-            return;
+            return self.end(number, End::Withdrawn);
         }
         let parts = item.session.as_ref().map(|session| session.parts.clone()).unwrap_or_default();
         for number in parts.into_iter().chain([number]) {
-            if let Some(item) = self.items.get_mut(&number)
-                && item.withdrawn.is_none()
-            {
+            if let Some(item) = self.items.get_mut(&number).filter(|item| item.withdrawn.is_none()) {
                 item.withdrawn = Some(self.epoch);
+                self.events.push_back(Event::Changed { number, status: Status::Withdrawn });
             }
         }
-        self.send_change(Changed::Withdraw(number), now);
+        self.send_change(Changed::Withdraw(number), traceparent, now);
     }
 
     /// Processes the state of one number. What is withdrawn has only an end; what is not in the table, nothing.
-    fn state(&mut self, state: v1::State, now: Moment) {
-        let (number, epoch) = (state.number, self.epoch);
+    fn state(&mut self, number: u64, kind: state::Kind, now: Moment) {
         let Some(item) = self.items.get_mut(&number) else { return };
-        if item.withdrawn.is_none() {
+        let is_withdrawn = item.withdrawn.is_some();
+        if !is_withdrawn {
             item.declared = None;
         }
-        let held = item.token;
-        match state.kind {
-            Some(state::Kind::Held(v1::HeldState { token, .. })) if held.is_some_and(|held| held != token) => {
-                self.lose(number, now);
-            }
-            Some(state::Kind::Waiting(_)) if held.is_some() => self.lose(number, now),
-            Some(state::Kind::Ended(ended)) => self.end(number, &End::Reported(ended)),
-            Some(state::Kind::Busy(busy)) => self.end(number, &End::Busy(busy)),
-            Some(state::Kind::Rejected(refusal)) => {
-                self.leave_if_rejected(&refusal);
-                self.end(number, &End::Rejected(refusal));
-            }
-            _ if item.withdrawn.is_some() => {}
-            Some(state::Kind::Open(open)) => self.opened(number, &open, epoch, now),
-            Some(state::Kind::Waiting(waiting)) => {
-                self.events.push_back(Event::Waiting { claim: number, holder: waiting.holder });
-            }
-            Some(state::Kind::Held(held)) => {
-                let v1::HeldState { token, transfer } = held;
-                item.token = Some(token);
-                self.events.push_back(Event::Held { claim: number, token, transfer });
-            }
-            Some(state::Kind::Joined(joined)) => {
-                self.events.push_back(Event::Joined { membership: number, member: joined.member });
-            }
-            None => {}
+        // The database has lost the history in which the claim was granted: others may have held its locks since.
+        let is_lost = match &kind {
+            state::Kind::Held(held) => item.token.is_some_and(|token| token != held.token),
+            state::Kind::Waiting(_) => item.token.is_some(),
+            _ => false,
+        };
+        if is_lost {
+            // Not released, even if it is withdrawn.
+            item.withdrawn = None;
+            return self.abandon(number, End::Lost(LostReason::Forgotten), now);
         }
+        let status = match kind {
+            state::Kind::Ended(ended) if ended.reason == 0 => {
+                return self.end(number, End::Lost(LostReason::Forgotten));
+            }
+            state::Kind::Ended(ended) => return self.end(number, End::Lost(LostReason::Ended(ended))),
+            state::Kind::Busy(busy) => return self.end(number, End::Busy(busy)),
+            state::Kind::Rejected(refusal) => {
+                self.leave_if_rejected(&refusal);
+                return self.end(number, End::Rejected(refusal));
+            }
+            _ if is_withdrawn => return,
+            state::Kind::Open(open) => return self.opened(number, &open, now),
+            state::Kind::Waiting(waiting) => Status::Waiting(v1::BusyState { holder: waiting.holder }),
+            state::Kind::Held(held) => {
+                item.token = Some(held.token);
+                Status::Held { token: held.token, transfer: held.transfer.map(|transfer| (transfer, now)) }
+            }
+            state::Kind::Joined(joined) => Status::Joined(joined.member),
+        };
+        self.events.push_back(Event::Changed { number, status });
     }
 
-    /// Reports the end of a hold that the database has lost.
-    fn lose(&mut self, number: u64, now: Moment) {
-        let Some(item) = self.items.get_mut(&number) else { return };
-        if !std::mem::replace(&mut item.is_reported, true) {
-            self.events.push_back(Event::Ended { number, end: End::HistoryLost });
-        }
-        self.withdraw(number, now);
+    /// Ends what this client must not use any more. The server may still have it: others need not wait for its end.
+    fn abandon(&mut self, number: u64, end: End, now: Moment) {
+        self.end(number, end);
+        self.send_change(Changed::Withdraw(number), String::new(), now);
     }
 
     /// Ends what has this number, with everything in it.
-    fn end(&mut self, number: u64, end: &End) {
+    fn end(&mut self, number: u64, end: End) {
         let Some(item) = self.items.remove(&number) else { return };
         for part in item.session.into_iter().flat_map(|session| session.parts) {
-            self.end(part, end);
+            self.end(part, end.clone());
         }
         if let Some(session) = self.session_mut(item.session_number) {
             session.parts.remove(&number);
         }
-        if !item.is_reported {
-            let may_be_lost = item.token.is_some_and(|token| token < self.lost_revision);
-            let is_unexplained = matches!(end, End::Reported(ended) if ended.reason == 0);
-            let end = if may_be_lost && is_unexplained { End::HistoryLost } else { end.clone() };
-            self.events.push_back(Event::Ended { number, end });
-        }
+        let is_lost = item.token.is_some_and(|token| token < self.lost_revision);
+        let end = match end {
+            End::Lost(LostReason::Forgotten) if item.withdrawn.is_some() && !is_lost => End::Withdrawn,
+            End::Lost(LostReason::Ended(ended)) if item.withdrawn.is_some() && is_by_client(&ended) => End::Withdrawn,
+            end => end,
+        };
+        self.events.push_back(Event::Changed { number, status: Status::Ended(end) });
     }
+}
+
+/// Whether a withdrawal leads to such an end.
+fn is_by_client(ended: &v1::EndedState) -> bool {
+    matches!(ended.reason(), v1::EndReason::Released | v1::EndReason::Transferred | v1::EndReason::Closed)
 }

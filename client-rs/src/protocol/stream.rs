@@ -1,14 +1,22 @@
-//! The current stream: its beginning, what is sent on it, and when to leave its server.
+//! The current stream: its Hello, what is sent on it, and when to leave its server.
 
 use std::collections::VecDeque;
 
+use prost::Message;
 use tenure_proto::v1;
 use tenure_proto::v1::change::Kind as Changed;
+use tenure_proto::v1::connect_request::Kind;
 
-use super::item::Item;
-use super::message::{self, Hellos, Outgoing};
-use super::{End, Event, Protocol};
+use super::{End, Event, Item, Protocol};
 use crate::clock::Moment;
+use crate::error::LostReason;
+
+/// The most changes in one message: the contract's bound.
+const CHANGES_PER_MESSAGE: usize = 1_000;
+/// With this many bytes a message is complete. With what is added last it is below the contract's 4 MiB.
+const BYTES_PER_MESSAGE: usize = 3 << 20;
+/// The most bytes of a number in a message, and of the tag and the length before a declaration.
+const BYTES_PER_NUMBER: usize = 10;
 
 /// A stream, from its Hello on.
 #[derive(Debug)]
@@ -18,7 +26,10 @@ pub(super) struct Stream {
     pub(super) hello: u64,
     /// When its Hello was queued.
     pub(super) connected: Moment,
-    pub(super) outgoing: VecDeque<Outgoing>,
+    /// The messages to send. A keep-alive acknowledges the changes before it.
+    pub(super) outgoing: VecDeque<Kind>,
+    /// The bytes of the last message, if it has changes.
+    bytes: usize,
     /// When the oldest change that has a reply was queued, of those since the last states ...
     pub(super) asked: Option<Moment>,
     /// ... and whether a keep-alive was sent because of it.
@@ -27,25 +38,27 @@ pub(super) struct Stream {
     pub(super) is_left: bool,
 }
 
+impl Item {
+    /// Whether a Hello states it. What was withdrawn before a server confirmed it is not; what was withdrawn later is,
+    /// so that the reason of its end is reported.
+    fn is_stated(&self) -> bool {
+        self.withdrawn.is_none() || self.declared.is_none()
+    }
+}
+
 impl Protocol {
     /// A stream was opened: the current one from now on, on which everything is stated. Returns its epoch.
     pub(crate) fn handle_connected(&mut self, now: Moment) -> u64 {
-        self.check_phases(now);
+        self.expire(now);
         self.epoch += 1;
-        let previous = self.stream.as_ref().map(|stream| stream.hello);
-        let hello = self.keep_alives.add_hello(previous, now);
-        self.stream = Some(Stream {
-            epoch: self.epoch,
-            hello,
-            connected: now,
-            outgoing: self.hello(now).map(Outgoing::Hello).collect(),
-            asked: None,
-            is_probed: false,
-            is_left: false,
-        });
+        let hello = self.keep_alives.add_hello(now);
+        let outgoing = self.hello(now).into_iter().map(Kind::Hello).collect();
+        let (epoch, connected) = (self.epoch, now);
+        let (asked, is_probed, is_left, bytes) = (None, false, false, 0);
+        self.stream = Some(Stream { epoch, hello, connected, outgoing, bytes, asked, is_probed, is_left });
         self.plan_keep_alive(now);
         for change in self.items.iter().filter_map(|(number, item)| self.unstated(*number, item)).collect::<Vec<_>>() {
-            self.send_change(change, now);
+            self.send_change(change, String::new(), now);
         }
         self.epoch
     }
@@ -60,19 +73,17 @@ impl Protocol {
     /// The stream of this epoch was ended because the client has connected again. If it has not, another program uses
     /// its id: everything is lost, and the client continues under the new id.
     pub(crate) fn handle_superseded(&mut self, epoch: u64, new_client_id: String) {
-        if self.epoch != epoch {
-            return;
-        }
-        self.client_id = new_client_id;
-        self.stream = None;
-        while let Some(number) = self.items.first_key_value().map(|(number, _)| *number) {
-            self.end(number, &End::Superseded);
+        if self.epoch == epoch {
+            (self.client_id, self.stream) = (new_client_id, None);
+            while let Some(number) = self.items.first_key_value().map(|(number, _)| *number) {
+                self.end(number, End::Lost(LostReason::InUse));
+            }
         }
     }
 
     /// The next message to send on the current stream.
     pub(crate) fn poll_transmit(&mut self) -> Option<v1::ConnectRequest> {
-        message::next(&mut self.stream.as_mut()?.outgoing)
+        Some(v1::ConnectRequest { kind: Some(self.stream.as_mut()?.outgoing.pop_front()?) })
     }
 
     /// Whether there is a message to send.
@@ -88,9 +99,8 @@ impl Protocol {
         let unstated = |item: &Item| !item.is_stated() && item.withdrawn.is_some_and(|epoch| epoch < stream.epoch);
         let unstated = self.items.iter().filter(|(_, item)| unstated(item));
         for number in unstated.map(|(number, _)| *number).collect::<Vec<_>>() {
-            self.end(number, &End::Withdrawn);
+            self.end(number, End::Withdrawn);
         }
-        self.events.push_back(Event::Welcomed);
     }
 
     /// Another server may do what this one cannot: at once if it is the server's own state that it reports, or if no
@@ -110,30 +120,25 @@ impl Protocol {
         }
     }
 
-    /// Queues the declaration whose first number this is, which is the last one.
-    pub(super) fn send_declared(&mut self, declaration: u64, now: Moment) {
-        if self.stream.is_none() {
-            return;
+    /// Queues a change, if there is a stream: successive ones go together.
+    pub(super) fn send_change(&mut self, kind: Changed, traceparent: String, now: Moment) {
+        let Some(stream) = &mut self.stream else { return };
+        if stream.asked.is_none() && matches!(kind, Changed::Declare(_) | Changed::Withdraw(_)) {
+            (stream.asked, stream.is_probed) = (Some(now), false);
         }
-        let mut hellos = Hellos::new(v1::Hello::default());
-        for (number, item) in self.items.range_mut(declaration..) {
-            item.was_sent = true;
-            hellos.state(*number, item);
-        }
-        for declared in hellos.finish().flat_map(|hello| hello.declared) {
-            self.send_change(Changed::Declare(declared), now);
-        }
-    }
-
-    /// Queues a change, if there is a stream.
-    pub(super) fn send_change(&mut self, kind: Changed, now: Moment) {
-        if let Some(stream) = &mut self.stream {
-            let has_reply = matches!(kind, Changed::Declare(_) | Changed::Withdraw(_));
-            if stream.asked.is_none() && has_reply {
-                (stream.asked, stream.is_probed) = (Some(now), false);
+        let change = v1::Change { kind: Some(kind), traceparent };
+        let bytes = change.encoded_len() + BYTES_PER_NUMBER;
+        match stream.outgoing.back_mut() {
+            Some(Kind::Changes(last))
+                if last.changes.len() < CHANGES_PER_MESSAGE && stream.bytes < BYTES_PER_MESSAGE =>
+            {
+                stream.bytes += bytes;
+                last.changes.push(change);
             }
-            let traceparent = if has_reply { self.traceparent.clone() } else { String::new() };
-            stream.outgoing.push_back(Outgoing::Change(v1::Change { kind: Some(kind), traceparent }));
+            _ => {
+                stream.bytes = bytes;
+                stream.outgoing.push_back(Kind::Changes(v1::Changes { changes: vec![change] }));
+            }
         }
     }
 
@@ -147,19 +152,35 @@ impl Protocol {
         (is_paused && item.withdrawn.is_none() && item.declared.is_some()).then_some(Changed::Pause(number))
     }
 
-    /// States everything, except for what was withdrawn before a server has confirmed it. What was withdrawn later is
-    /// stated, so that the reason of its end is reported.
-    fn hello(&mut self, now: Moment) -> impl Iterator<Item = v1::Hello> + use<> {
-        let mut hellos = Hellos::new(v1::Hello {
-            namespace: self.namespace.clone(),
-            client_id: self.client_id.clone(),
-            epoch: self.epoch,
-            ..v1::Hello::default()
-        });
+    /// States everything, in parts within the contract's bound.
+    fn hello(&mut self, now: Moment) -> Vec<v1::Hello> {
+        let (namespace, client_id) = (self.namespace.clone(), self.client_id.clone());
+        let empty = v1::Hello { namespace, client_id, epoch: self.epoch, ..v1::Hello::default() };
+        let (mut complete, mut part, mut bytes, mut declaration) = (Vec::new(), empty.clone(), 0, 0);
         for (number, item) in self.items.iter_mut().filter(|(_, item)| item.is_stated()) {
             (item.was_sent, item.sent) = (true, now);
-            hellos.state(*number, item);
+            if bytes >= BYTES_PER_MESSAGE {
+                complete.push(v1::Hello { more: true, ..std::mem::replace(&mut part, empty.clone()) });
+                (bytes, declaration) = (0, 0);
+            }
+            bytes += BYTES_PER_NUMBER * 2;
+            let Some(declared) = &item.declared else {
+                part.known.push(*number);
+                let is_paused = item.session.as_ref().is_some_and(|session| session.paused.is_some());
+                part.paused.extend(is_paused.then_some(*number));
+                continue;
+            };
+            bytes += declared.encoded_len();
+            match part.declared.last_mut().filter(|_| declaration == item.declaration) {
+                Some(last) => {
+                    last.claims.extend_from_slice(&declared.claims);
+                    last.memberships.extend_from_slice(&declared.memberships);
+                }
+                None => part.declared.push(declared.clone()),
+            }
+            declaration = item.declaration;
         }
-        hellos.finish()
+        complete.push(part);
+        complete
     }
 }

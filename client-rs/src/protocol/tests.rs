@@ -15,9 +15,10 @@ use tenure_proto::v1::connect_request::Kind as Sent;
 use tenure_proto::v1::connect_response::Kind as Received;
 use tenure_proto::v1::state;
 
-use super::{Declared, End, Event, Protocol, Request, Validity};
+use super::{End, Event, Protocol, Status, Validity};
 use crate::clock::Moment;
 use crate::convert::to_wire;
+use crate::error::LostReason;
 
 const RENEW_AFTER: Duration = ms(400);
 const WARN_AFTER: Duration = ms(720);
@@ -73,12 +74,12 @@ impl Bench {
         self.now = until;
     }
 
-    fn ask(&mut self, request: Request) -> u64 {
-        self.protocol.handle_request(request, String::new(), self.now)
+    fn ask(&mut self, change: Changed) -> u64 {
+        self.protocol.handle_request(v1::Change { kind: Some(change), ..v1::Change::default() }, self.now)
     }
 
     fn open(&mut self) -> u64 {
-        self.ask(Request::Open { session: v1::DeclaredSession::default(), with: None })
+        self.ask(Changed::Declare(opening(vec![])))
     }
 
     /// An open session.
@@ -91,7 +92,8 @@ impl Bench {
     }
 
     fn claim(&mut self, session: u64) -> u64 {
-        self.ask(Request::Declare { session, declared: claim_to("job") })
+        let claims = vec![claim_to("job")];
+        self.ask(Changed::Declare(v1::Declaration { session, claims, ..v1::Declaration::default() }))
     }
 
     /// A held claim.
@@ -155,26 +157,39 @@ impl Bench {
         self.receive(kept(number));
     }
 
+    /// All events but those of what was withdrawn.
     fn events(&mut self) -> Vec<Event> {
-        std::iter::from_fn(|| self.protocol.poll_event()).collect()
+        let events = std::iter::from_fn(|| self.protocol.poll_event());
+        events.filter(|event| !matches!(event, Event::Changed { status: Status::Withdrawn, .. })).collect()
     }
 
     /// The validity in the only event.
     fn validity(&mut self) -> Validity {
         match self.events()[..] {
-            [Event::Open { validity, .. } | Event::Renewed { validity, .. }] => validity,
+            [Event::Changed { status: Status::Open(validity), .. }] => validity,
             ref other => panic!("no validity but {other:?}"),
         }
     }
 
     fn ends(&mut self) -> Vec<(u64, End)> {
-        let ended = |event| if let Event::Ended { number, end } = event { Some((number, end)) } else { None };
+        let ended = |event| match event {
+            Event::Changed { number, status: Status::Ended(end) } => Some((number, end)),
+            _ => None,
+        };
         self.events().into_iter().filter_map(ended).collect()
     }
 }
 
-fn claim_to(name: &str) -> Declared {
-    Declared::Claim(v1::DeclaredClaim { names: vec![name.into()], ..v1::DeclaredClaim::default() })
+fn claim_to(name: &str) -> v1::DeclaredClaim {
+    v1::DeclaredClaim { names: vec![name.into()], ..v1::DeclaredClaim::default() }
+}
+
+fn opening(claims: Vec<v1::DeclaredClaim>) -> v1::Declaration {
+    v1::Declaration { open: Some(v1::DeclaredSession::default()), claims, ..v1::Declaration::default() }
+}
+
+fn changed(number: u64, status: Status) -> Event {
+    Event::Changed { number, status }
 }
 
 fn opened() -> state::Kind {
@@ -200,7 +215,7 @@ fn kept(number: u64) -> Received {
 }
 
 fn reported(reason: v1::EndReason) -> End {
-    End::Reported(v1::EndedState { reason: reason.into(), ..v1::EndedState::default() })
+    End::Lost(LostReason::Ended(v1::EndedState { reason: reason.into(), ..v1::EndedState::default() }))
 }
 
 /// A server that ends a session as early as it may: its clock runs as fast as clocks may.
@@ -254,7 +269,7 @@ proptest! {
             match step {
                 Step::Pass(time) => bench.pass(ms(time)),
                 Step::Pause(pause) => {
-                    bench.ask(if pause { Request::Pause(number) } else { Request::Resume(number) });
+                    bench.ask(if pause { Changed::Pause(number) } else { Changed::Resume(number) });
                 }
                 Step::Break => {
                     (to_server, to_client) = Default::default();
@@ -312,11 +327,11 @@ proptest! {
             to_server.extend(bench.sent());
             for event in bench.events() {
                 match event {
-                    Event::Open { validity, .. } | Event::Renewed { validity, .. } => {
+                    Event::Changed { status: Status::Open(validity), .. } => {
                         prop_assert!(valid_until.is_none_or(|until| bench.now < until), "revived after {:?}", valid_until);
                         valid_until = Some(validity.until());
                     }
-                    Event::Ended { .. } => return Ok(()),
+                    Event::Changed { status: Status::Ended(_), .. } => return Ok(()),
                     _ => {}
                 }
             }

@@ -9,9 +9,8 @@ use tonic::Status;
 use tonic::transport::Uri;
 use tower::{ServiceBuilder, ServiceExt};
 
-use super::traced::Traced;
 use crate::connection::Wire;
-use crate::security::Security;
+use crate::options::Security;
 
 /// The interval of probes of an idle connection, by which a broken one is detected even without a session.
 const PROBE_INTERVAL: Duration = Duration::from_secs(5);
@@ -62,7 +61,6 @@ pub async fn connect(server: &Uri, security: Security, connect_timeout: Duration
         let problem = explained(&server, with_causes(&error));
         Status::new(Status::from_error(error.into()).code(), problem)
     });
-    let channel = Traced(channel);
     if !security.has_token() {
         return Ok(Wire::new(channel));
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use tenure_proto::v1::client_service_client::ClientServiceClient;
-use tenure_proto::v1::{ConnectRequest, ConnectResponse};
+use tenure_proto::v1::{ConnectRequest, ConnectResponse, ErrorReason};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use tokio_stream::wrappers::ReceiverStream;
@@ -53,7 +53,15 @@ pub(crate) async fn dial(
     let mut problem = Error::Unavailable("there are no endpoints".to_owned());
     loop {
         if let Some((index, server)) = order.next().and_then(|index| Some((index, servers.get(index)?))) {
-            tries.push(open(connector, server, index, limit));
+            tries.push(async move {
+                let unreachable = |problem| Error::Unavailable(format!("{server}: {problem}"));
+                match timeout(limit, open(connector, server, index)).await {
+                    Ok(Err(Error::Unavailable(problem))) => Err(unreachable(problem)),
+                    Ok(Err(error)) if !is_unauthenticated(&error) => Err(unreachable(error.to_string())),
+                    Ok(opened) => opened,
+                    Err(_) => Err(unreachable(format!("no answer within {limit:?}"))),
+                }
+            });
         } else if tries.is_empty() {
             return Err(problem);
         }
@@ -61,7 +69,7 @@ pub(crate) async fn dial(
             Some(tried) = tries.next() => match tried {
                 Ok(dialled) => return Ok(dialled),
                 // The user can fix refused credentials; the other servers may be unreachable only temporarily.
-                Err(_) if problem.is_unauthenticated() => {}
+                Err(_) if is_unauthenticated(&problem) => {}
                 Err(error) => problem = error,
             },
             () = sleep(stagger), if order.len() > 0 => {}
@@ -69,25 +77,15 @@ pub(crate) async fn dial(
     }
 }
 
-async fn open(connector: &dyn Connector, server: &Uri, index: usize, limit: Duration) -> Result<Dialled> {
-    let connecting = async {
-        let wire = connector.connect(server).await.map_err(Error::Unavailable)?;
-        let (requests, outgoing) = mpsc::channel(MESSAGES_IN_QUEUE);
-        // A frozen server still accepts connections; only its answer proves that it runs.
-        let responses = ClientServiceClient::new(wire.clone())
-            .max_decoding_message_size(LARGEST_ANSWER)
-            .connect(ReceiverStream::new(outgoing))
-            .await
-            .map_err(Error::from)?
-            .into_inner();
-        Ok(Dialled { endpoint: index, wire, requests, responses })
-    };
-    let problem = match timeout(limit, connecting).await {
-        Ok(Ok(opened)) => return Ok(opened),
-        Ok(Err(error)) if error.is_unauthenticated() => return Err(error),
-        Ok(Err(Error::Unavailable(problem))) => problem,
-        Ok(Err(error)) => error.to_string(),
-        Err(_) => format!("no answer within {limit:?}"),
-    };
-    Err(Error::Unavailable(format!("{server}: {problem}")))
+async fn open(connector: &dyn Connector, server: &Uri, endpoint: usize) -> Result<Dialled> {
+    let wire = connector.connect(server).await.map_err(Error::Unavailable)?;
+    let (requests, outgoing) = mpsc::channel(MESSAGES_IN_QUEUE);
+    let mut service = ClientServiceClient::new(wire.clone()).max_decoding_message_size(LARGEST_ANSWER);
+    // A frozen server still accepts connections; only its answer proves that it runs.
+    let responses = service.connect(ReceiverStream::new(outgoing)).await?.into_inner();
+    Ok(Dialled { endpoint, wire, requests, responses })
+}
+
+fn is_unauthenticated(error: &Error) -> bool {
+    error.reason() == Some(ErrorReason::Unauthenticated)
 }

@@ -1,11 +1,11 @@
 //! The connection's task: owns the stream, passes messages between it and the protocol, and connects to the next server
 //! when it fails.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
+use futures::future::{BoxFuture, OptionFuture};
 use rand::RngExt;
 use tenure_proto::v1;
 use tokio::sync::{mpsc, watch};
@@ -19,7 +19,7 @@ use super::dial::{Dialled, dial};
 use crate::backoff::Backoff;
 use crate::clock::{self, Moment};
 use crate::connection::{Connection, Shared, Wire};
-use crate::error::{Error, Reason, Result};
+use crate::error::{Error, Result};
 use crate::options::ClientOptions;
 
 /// Pauses between failed rounds of connection attempts: from this ...
@@ -35,8 +35,6 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// The next endpoint is tried at the latest after this part of the shortest time for which a session is valid.
 const STAGGER_DIVISOR: u32 = 12;
 
-type Dialling = Pin<Box<dyn Future<Output = Result<Dialled>> + Send>>;
-
 /// An open stream.
 struct Stream {
     epoch: u64,
@@ -50,9 +48,9 @@ struct Driver {
     connect_timeout: Duration,
     shared: Arc<Shared>,
     stream: Option<Stream>,
-    /// The stream before, until the server of the current one has taken over.
-    parked: Option<Stream>,
-    dialling: Option<Dialling>,
+    /// The stream before, until the server of the current one has taken over: its end would be a disconnect.
+    _before: Option<Stream>,
+    dialling: Option<BoxFuture<'static, Result<Dialled>>>,
     next_endpoint: usize,
     /// When the server of the current stream confirmed its Hello.
     welcomed_at: Option<Moment>,
@@ -74,7 +72,7 @@ pub(crate) fn start(options: ClientOptions, connector: Arc<dyn Connector>) -> Re
         connect_timeout: options.connect_timeout,
         shared,
         stream: None,
-        parked: None,
+        _before: None,
         dialling: None,
         welcomed_at: None,
         backoff: Backoff::new(FIRST_PAUSE, LONGEST_PAUSE),
@@ -91,17 +89,17 @@ fn new_client_id() -> String {
 impl Driver {
     /// Runs until the client is closed.
     async fn run(mut self) {
-        self.dial_after(None);
+        self.dial_after(Duration::ZERO);
         loop {
             // Received messages come first: an acknowledgement that has arrived is not overdue.
-            self.receive_arrived();
+            for _ in 0..MESSAGES_PER_TURN {
+                let Some(Some(response)) = next_response(&mut self.stream).now_or_never() else { break };
+                self.received(response);
+            }
             let now = clock::now();
             let due = self.shared.table().due(now);
             if due.is_closed {
                 return;
-            }
-            if due.is_welcomed {
-                (self.parked, self.welcomed_at) = (None, Some(now));
             }
             if due.leave {
                 self.start_dialling();
@@ -111,58 +109,41 @@ impl Driver {
             tokio::select! {
                 // Callers that were notified by one message make their next changes at the same time. After a yield
                 // these are sent in one message, too.
-                () = self.shared.changed() => yield_now().await,
-                response = next_response(&mut self.stream) => self.received(response),
-                response = next_response(&mut self.parked) => self.received_late(response),
-                permit = reserve(requests) => match permit {
-                    Some(permit) => {
-                        if let Some(request) = self.shared.table().protocol.poll_transmit() {
-                            permit.send(request);
-                        }
+                () = self.shared.wake.notified() => yield_now().await,
+                Some(response) = next_response(&mut self.stream) => self.received(response),
+                Some(permit) = OptionFuture::from(requests.map(mpsc::Sender::reserve_owned)) => match permit {
+                    Ok(permit) => {
+                        self.shared.table().protocol.poll_transmit().map(|request| permit.send(request));
                     }
-                    None => self.disconnect("the connection broke".to_owned()),
+                    Err(_) => self.disconnect("the connection broke"),
                 },
-                dialled = finish(&mut self.dialling) => self.dialled(dialled),
+                Some(dialled) = OptionFuture::from(self.dialling.as_mut()) => self.dialled(dialled),
                 () = sleep(nap) => {}
             }
         }
     }
 
-    fn receive_arrived(&mut self) {
-        for _ in 0..MESSAGES_PER_TURN {
-            let Some(response) = next_response(&mut self.stream).now_or_never() else { return };
-            self.received(response);
-        }
-    }
-
     fn received(&mut self, response: Result<Option<v1::ConnectResponse>, Status>) {
+        let Some(epoch) = self.stream.as_ref().map(|stream| stream.epoch) else { return };
         match response {
-            Ok(Some(response)) => self.pass_on(self.stream.as_ref().map(|stream| stream.epoch), response),
-            Ok(None) => self.disconnect("the server ended the stream".to_owned()),
+            Ok(Some(response)) => {
+                let now = clock::now();
+                // The first message is the Welcome.
+                self.welcomed_at.get_or_insert(now);
+                self._before = None;
+                let mut table = self.shared.table();
+                table.protocol.handle_response(epoch, response, now);
+                table.dispatch(now);
+            }
+            Ok(None) => self.disconnect("the server ended the stream"),
             Err(status) => {
                 let problem = status.message().to_owned();
-                if Error::from(status).reason() == Some(&Reason::ClientSuperseded)
-                    && let Some(stream) = &self.stream
-                {
-                    self.shared.table().protocol.handle_superseded(stream.epoch, new_client_id());
+                if Error::from(status).reason() == Some(v1::ErrorReason::ClientSuperseded) {
+                    self.shared.table().protocol.handle_superseded(epoch, new_client_id());
                 }
-                self.disconnect(problem);
+                self.disconnect(&problem);
             }
         }
-    }
-
-    /// The stream before may still acknowledge keep-alives.
-    fn received_late(&mut self, response: Result<Option<v1::ConnectResponse>, Status>) {
-        match response {
-            Ok(Some(response)) => self.pass_on(self.parked.as_ref().map(|stream| stream.epoch), response),
-            Ok(None) | Err(_) => self.parked = None,
-        }
-    }
-
-    fn pass_on(&self, epoch: Option<u64>, response: v1::ConnectResponse) {
-        let (mut table, now) = (self.shared.table(), clock::now());
-        table.protocol.handle_response(epoch.unwrap_or_default(), response, now);
-        table.dispatch(now);
     }
 
     fn start_dialling(&mut self) {
@@ -174,32 +155,24 @@ impl Driver {
         if !is_failing {
             self.backoff.reset();
         }
-        let pause = is_failing.then(|| self.backoff.next_pause());
+        let pause = if is_failing { self.backoff.next_pause() } else { Duration::ZERO };
         self.dial_after(pause);
     }
 
-    fn dial_after(&mut self, pause: Option<Duration>) {
-        let (connector, servers) = (Arc::clone(&self.connector), Arc::clone(&self.servers));
-        let order = self.order();
-        let shortest = self.shared.table().protocol.shortest_validity();
-        let stagger = shortest.unwrap_or(Duration::MAX) / STAGGER_DIVISOR;
-        let limit = self.connect_timeout;
-        let pause = pause.map(|pause| pause.min(stagger));
-        self.dialling = Some(Box::pin(async move {
-            if let Some(pause) = pause {
-                sleep(pause).await;
-            }
-            dial(&*connector, &servers, order, limit, stagger).await
-        }));
-    }
-
-    /// The endpoints in the order in which to try them.
-    fn order(&self) -> Vec<usize> {
-        let count = self.servers.len();
+    fn dial_after(&mut self, pause: Duration) {
+        let (connector, servers, limit) =
+            (Arc::clone(&self.connector), Arc::clone(&self.servers), self.connect_timeout);
         // The endpoint of the current stream comes last; while that stream is still open, it is not tried, unless there
         // is no other.
+        let count = servers.len();
         let others = if self.stream.is_some() && count > 1 { count - 1 } else { count };
-        (0..others).map(|step| (self.next_endpoint + step) % count).collect()
+        let order: Vec<usize> = (0..others).map(|step| (self.next_endpoint + step) % count).collect();
+        let stagger = self.shared.table().protocol.shortest_validity().unwrap_or(Duration::MAX) / STAGGER_DIVISOR;
+        let dialling = async move {
+            sleep(pause.min(stagger)).await;
+            dial(&*connector, &servers, order, limit, stagger).await
+        };
+        self.dialling = Some(dialling.boxed());
     }
 
     fn dialled(&mut self, dialled: Result<Dialled>) {
@@ -216,7 +189,7 @@ impl Driver {
                 let epoch = table.protocol.handle_connected(now);
                 table.dispatch(now);
                 drop(table);
-                self.parked = self.stream.replace(Stream { epoch, requests, responses });
+                self._before = self.stream.replace(Stream { epoch, requests, responses });
                 drop(self.wire.send_replace(Ok(wire)));
             }
             Err(error) => {
@@ -224,45 +197,28 @@ impl Driver {
                 if self.stream.is_none() {
                     drop(self.wire.send_replace(Err(error.clone())));
                     if let Error::Refused(refusal) = error {
-                        self.shared.table().reject_declared(&refusal, now);
+                        let mut table = self.shared.table();
+                        table.protocol.handle_rejected(&refusal, now);
+                        table.dispatch(now);
                     }
                 }
                 let pause = self.backoff.next_pause();
-                self.dial_after(Some(pause));
+                self.dial_after(pause);
             }
         }
     }
 
-    fn disconnect(&mut self, problem: String) {
+    fn disconnect(&mut self, problem: &str) {
         tracing::warn!(problem, "the stream broke");
         if let Some(stream) = self.stream.take() {
             self.shared.table().protocol.handle_disconnected(stream.epoch);
         }
-        drop(self.wire.send_replace(Err(Error::Unavailable(problem))));
+        drop(self.wire.send_replace(Err(Error::Unavailable(problem.to_owned()))));
         self.start_dialling();
     }
 }
 
 /// The next message, if there is a stream.
-async fn next_response(stream: &mut Option<Stream>) -> Result<Option<v1::ConnectResponse>, Status> {
-    match stream {
-        Some(stream) => stream.responses.message().await,
-        None => std::future::pending().await,
-    }
-}
-
-/// A permit to send a message, if there is one to send; `None` if the stream broke.
-async fn reserve(requests: Option<mpsc::Sender<v1::ConnectRequest>>) -> Option<mpsc::OwnedPermit<v1::ConnectRequest>> {
-    match requests {
-        Some(requests) => requests.reserve_owned().await.ok(),
-        None => std::future::pending().await,
-    }
-}
-
-/// The result of the connection attempt, if one is in progress.
-async fn finish(dialling: &mut Option<Dialling>) -> Result<Dialled> {
-    match dialling {
-        Some(dialling) => dialling.await,
-        None => std::future::pending().await,
-    }
+async fn next_response(stream: &mut Option<Stream>) -> Option<Result<Option<v1::ConnectResponse>, Status>> {
+    Some(stream.as_mut()?.responses.message().await)
 }

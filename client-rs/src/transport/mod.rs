@@ -4,10 +4,9 @@
 mod connector;
 mod dial;
 mod driver;
-mod traced;
 
 pub(crate) use self::connector::Tcp;
 pub use self::connector::{Connector, connect};
 pub(crate) use self::driver::start;
 pub use crate::connection::Wire;
-pub use crate::security::{Secret, Security};
+pub use crate::options::{Secret, Security};

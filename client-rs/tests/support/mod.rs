@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use futures::TryStreamExt;
 pub use history::check_history;
-use tenure_client::{Client, ClientOptions, Lock, SessionInfo};
+use tenure_client::v1::{EvictRequest, Lock, Session, WatchRequest};
+use tenure_client::{Client, ClientOptions, SessionState};
 use tenure_server::auth::CredentialOptions;
 use tenure_server::grpc::TtlBounds;
 use tenure_server::node::NodeOptions;
@@ -22,6 +23,8 @@ use tenure_server::transport::ConnectionLimits;
 use tokio::io::{AsyncReadExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_stream::{Stream, StreamExt};
 
 /// Upper bound of every wait in a test.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -161,15 +164,13 @@ impl Cluster {
         let observer = self.bystander().expect("URLs");
         let seen = async || {
             let locks: Vec<Lock> = observer.list_locks("").try_collect().await.ok()?;
-            let open: Vec<SessionInfo> = observer.list_sessions().try_collect().await.ok()?;
+            let open: Vec<Session> = observer.list_sessions().try_collect().await.ok()?;
             Some((locks, open))
         };
-        let expected = |(locks, open): &(Vec<Lock>, Vec<SessionInfo>)| {
+        let expected = |(locks, open): &(Vec<Lock>, Vec<Session>)| {
             let tokens: Vec<(&str, u64)> = locks
                 .iter()
-                .flat_map(|lock| {
-                    lock.holders.iter().map(|holder| (lock.name.as_str(), holder.token.unwrap_or_default()))
-                })
+                .flat_map(|lock| lock.holders.iter().map(|holder| (lock.name.as_str(), holder.token)))
                 .collect();
             let ids: BTreeSet<&str> = open.iter().map(|session| session.id.as_str()).collect();
             tokens == held && ids == sessions() && locks.iter().all(|lock| lock.waiter_count == 0)
@@ -361,4 +362,25 @@ pub async fn waiters(client: &Client, name: &str, count: u64) {
 /// Waits for a future, with a bound.
 pub async fn within<T>(wait: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, wait).await.expect("it takes too long")
+}
+
+/// A request to watch this lock.
+pub fn watching(name: &str) -> WatchRequest {
+    WatchRequest { names: vec![name.to_owned()], ..WatchRequest::default() }
+}
+
+/// The eviction of all holders of this lock, by an operator.
+pub fn eviction(name: &str) -> EvictRequest {
+    EvictRequest { name: name.to_owned(), operator: "ops".to_owned(), ..EvictRequest::default() }
+}
+
+/// Waits for this state of a session.
+pub async fn reaches(states: &mut (impl Stream<Item = SessionState> + Unpin), wanted: SessionState) {
+    while states.next().await.expect("it has not ended") != wanted {}
+}
+
+/// Waits for the first change of a session's state, in the background.
+pub fn state_change(session: &tenure_client::Session) -> JoinHandle<Option<SessionState>> {
+    let mut changes = session.states().skip(1);
+    tokio::spawn(async move { changes.next().await })
 }

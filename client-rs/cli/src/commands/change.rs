@@ -11,7 +11,7 @@ use crate::Context;
 use crate::args::AcquireArgs;
 use crate::exit::{self, Failure};
 use crate::output::{describe_claim, duration, escape, in_mode};
-use crate::rpc::{Repeat, locks, sessions};
+use crate::rpc::Repeat;
 
 pub async fn acquire(context: &Context, args: AcquireArgs) -> Result<u8, Failure> {
     // Without a session id, each endpoint that is tried would create another session.
@@ -29,7 +29,7 @@ pub async fn acquire(context: &Context, args: AcquireArgs) -> Result<u8, Failure
         ..args.mode.of_request()
     };
     let rpc = context.rpc.with_more_time(args.wait);
-    let acquired = rpc.call(repeat, &request, async |wire, request| locks(wire).acquire(request).await);
+    let acquired = rpc.call(repeat, &request);
     let response = if args.wait.is_zero() {
         acquired.await?
     } else {
@@ -51,8 +51,7 @@ pub async fn acquire(context: &Context, args: AcquireArgs) -> Result<u8, Failure
 
 pub async fn renew(context: &Context, session_id: String) -> Result<u8, Failure> {
     let request = RenewRequest { namespace: context.namespace(), session_id };
-    let response =
-        context.rpc.call(Repeat::Safe, &request, async |wire, request| sessions(wire).renew(request).await).await?;
+    let response = context.rpc.call(Repeat::Safe, &request).await?;
     context.output.message(&response, |response| {
         format!("session {} is valid for {}", escape(&request.session_id), duration(response.ttl))
     })
@@ -60,17 +59,13 @@ pub async fn renew(context: &Context, session_id: String) -> Result<u8, Failure>
 
 pub async fn release(context: &Context, name: String, session_id: String, token: u64) -> Result<u8, Failure> {
     let request = ReleaseRequest { namespace: context.namespace(), name, session_id, token };
-    let response =
-        context.rpc.call(Repeat::Safe, &request, async |wire, request| locks(wire).release(request).await).await?;
+    let response = context.rpc.call(Repeat::Safe, &request).await?;
     context.output.message(&response, |_| format!("{}: released", escape(&request.name)))
 }
 
 pub async fn close(context: &Context, session_id: String) -> Result<u8, Failure> {
     let request = CloseSessionRequest { namespace: context.namespace(), session_id, client_id: String::new() };
-    let response = context
-        .rpc
-        .call(Repeat::Safe, &request, async |wire, request| sessions(wire).close_session(request).await)
-        .await?;
+    let response = context.rpc.call(Repeat::Safe, &request).await?;
     context.output.message(&response, |_| format!("session {} is closed", escape(&request.session_id)))
 }
 

@@ -12,7 +12,7 @@ use crate::Context;
 use crate::args::GroupCommand;
 use crate::exit::{self, Failure};
 use crate::output::{self, escape};
-use crate::rpc::{Repeat, all_pages, groups};
+use crate::rpc::{Repeat, all_pages};
 
 pub async fn group(context: &Context, command: GroupCommand) -> Result<u8, Failure> {
     match command {
@@ -35,15 +35,13 @@ pub async fn group(context: &Context, command: GroupCommand) -> Result<u8, Failu
 async fn ls(context: &Context, prefix: String) -> Result<u8, Failure> {
     let (namespace, page_token) = (context.namespace(), String::new());
     let request = ListGroupsRequest { namespace, prefix, page_size: PAGE, page_token };
-    let all: ListGroupsResponse =
-        all_pages!(context.rpc, request, groups, async |wire, request| groups(wire).list_groups(request).await);
+    let all: ListGroupsResponse = all_pages!(context.rpc, request, groups);
     context.output.message(&all, output::groups)
 }
 
 async fn get(context: &Context, group: String) -> Result<u8, Failure> {
     let request = GetGroupRequest { namespace: context.namespace(), group };
-    let response =
-        context.rpc.call(Repeat::Safe, &request, async |wire, request| groups(wire).get_group(request).await).await?;
+    let response = context.rpc.call(Repeat::Safe, &request).await?;
     context.output.message(&response, output::group)
 }
 
@@ -61,8 +59,7 @@ async fn configure(
     // A repeated call would see the config that the first one has set, and conflict with the expected revision.
     let repeat = if expected_revision.is_none() { Repeat::Safe } else { Repeat::Unsafe };
     let request = ConfigureGroupRequest { namespace: context.namespace(), group, config, expected_revision };
-    let response =
-        context.rpc.call(repeat, &request, async |wire, request| groups(wire).configure_group(request).await).await?;
+    let response = context.rpc.call(repeat, &request).await?;
     context.output.message(&response, |response: &ConfigureGroupResponse| match response.config_revision {
         0 => format!("{}: no config", escape(&request.group)),
         revision => format!("{}: config of revision {revision}", escape(&request.group)),

@@ -4,7 +4,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::json;
-use tenure_client::{Assignments, Client, Error, Group, LostReason, Membership, Reason, SessionOptions, Standing};
+use tenure_client::{Assignments, Client, Error, LostReason, Membership, SessionOptions, Standing};
+use tenure_proto::v1::{ErrorReason, Group, GroupMember};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 use tokio::time::{sleep, timeout};
@@ -121,7 +122,7 @@ async fn assign(context: &Context, membership: &Membership, command: &str, group
     match membership.assign(group, assignments).await {
         // The next standing reports a loss.
         Ok(()) | Err(Error::Lost(_)) => None,
-        Err(error) if matches!(error.reason(), Some(Reason::StaleAssignment | Reason::NotLeader)) => None,
+        Err(error) if matches!(error.reason(), Some(ErrorReason::StaleAssignment | ErrorReason::NotLeader)) => None,
         Err(error) => {
             say(&format!("tenure: {error}"));
             Some(if error.is_transient() { PAUSES.0 } else { PAUSES.1 })
@@ -156,7 +157,7 @@ async fn divide(command: &str, group: &Group) -> Result<Assignments, String> {
 
 /// A group with the field names of the API.
 fn as_json(group: &Group) -> serde_json::Value {
-    let member = |member: &tenure_client::GroupMember| {
+    let member = |member: &GroupMember| {
         json!({
             "number": member.number.to_string(),
             "sessionId": member.session_id,
@@ -219,18 +220,10 @@ impl Shown {
 
 #[cfg(test)]
 mod tests {
-    use tenure_client::GroupMember;
-
     use super::*;
 
     fn two_members() -> Group {
-        let member = |number| GroupMember {
-            number,
-            session_id: format!("s{number}"),
-            owner: String::new(),
-            metadata: Default::default(),
-            assignment: None,
-        };
+        let member = |number| GroupMember { number, session_id: format!("s{number}"), ..GroupMember::default() };
         Group { config: Some("1000".into()), members: vec![member(7), member(9)], ..Group::default() }
     }
 

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use crate::Context;
 use crate::exit::Failure;
 use crate::output;
-use crate::rpc::{Repeat, Rpc, locks};
+use crate::rpc::{Repeat, Rpc};
 
 /// The maximum page size.
 const PAGE: u32 = 100;
@@ -40,8 +40,7 @@ pub(super) async fn read(
             page_size: i32::try_from(left.min(PAGE)).unwrap_or_default(),
             page_token: std::mem::take(&mut all.next_page_token),
         };
-        let page =
-            rpc.call(Repeat::Safe, &request, async |wire, request| locks(wire).list_history(request).await).await?;
+        let page = rpc.call(Repeat::Safe, &request).await?;
         let over = page.entries.iter().filter(|entry| !lasts(entry)).count();
         left = left.saturating_sub(u32::try_from(over).unwrap_or(u32::MAX));
         all.entries.extend(page.entries);

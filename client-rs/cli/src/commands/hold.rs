@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tenure_client::{
-    Attempt, Client, ClientOptions, Error, Guard, Progress, Reason, Session, SessionOptions, SessionState,
-    TransferRequest,
+    Attempt, Client, ClientOptions, Error, Guard, Progress, Session, SessionOptions, SessionState, TransferRequest,
 };
+use tenure_proto::v1::ErrorReason;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -20,7 +20,7 @@ use crate::child::{
     Health, HealthCheck, MOST_GRACE_DIVISOR, Outcome, Schedule, Signals, Task, Validity, since_boot, supervise,
 };
 use crate::exit::{self, Failure};
-use crate::output::{by, describe_holder, escape, exact, say};
+use crate::output::{by, describe_obstacle, duration, escape, exact, say};
 use crate::{rejection, rpc};
 
 /// The number of checks for a renewal per window; a session is renewed three times per window.
@@ -135,7 +135,7 @@ impl<'a> Acquisition<'a> {
             match attempt {
                 Ok(Attempt::Acquired(guard)) => return Ok(AcquireResult::Granted(guard)),
                 Ok(Attempt::Busy(busy)) => {
-                    let holder = busy.holder.as_ref().map(describe_holder);
+                    let holder = busy.holder.as_deref().map(describe_obstacle);
                     return Ok(AcquireResult::Busy(holder.unwrap_or_else(|| "held by another session".to_owned())));
                 }
                 Err(Error::Lost(why)) => say(&format!(
@@ -180,7 +180,7 @@ impl<'a> Acquisition<'a> {
         }
     }
 
-    async fn attempt(&self, session: &Session, end: Option<Instant>) -> Result<Attempt, Error> {
+    async fn attempt(&self, session: &Session, end: Option<Instant>) -> Result<Attempt<Guard>, Error> {
         let request = session
             .locks(self.names)
             .priority(self.priority)
@@ -257,12 +257,11 @@ impl<'a> Acquisition<'a> {
     async fn publish_validity(&self, guard: &Guard, session: &Session, sender: &watch::Sender<Validity>) -> Infallible {
         let pause = window(session) / CHECKS_PER_WINDOW;
         let mut lost = std::pin::pin!(guard.lost());
-        let mut state = session.state();
         let mut at_risk = false;
         let mut until = ends_at(session);
         let mut requested = None;
         loop {
-            match &*state.borrow_and_update() {
+            match session.state() {
                 SessionState::AtRisk if !at_risk => {
                     at_risk = true;
                     let why = if self.progress.is_stalled() {
@@ -307,8 +306,8 @@ impl<'a> Acquisition<'a> {
     }
 
     fn announcement(&self, request: &TransferRequest) -> String {
-        let by = by(request.operator.as_deref().unwrap_or_default(), request.note.as_deref().unwrap_or_default());
-        let drain = exact(request.drain);
+        let by = by(&request.pending.operator, &request.pending.note);
+        let drain = duration(request.pending.drain);
         let then = match self.on_transfer {
             OnTransfer::Stop => "stopping the command",
             OnTransfer::Ignore => "the command runs on (see --on-transfer)",
@@ -338,7 +337,7 @@ fn time_left(end: Option<Instant>) -> Option<Duration> {
 
 /// Whether another attempt to lead or to join may succeed: servers are unavailable, or only this attempt has ended.
 pub fn may_retry(error: &Error) -> bool {
-    use Reason::{ClaimEnded, NotMember, SessionEnded, SessionNotFound};
+    use ErrorReason::{ClaimEnded, NotMember, SessionEnded, SessionNotFound};
 
     error.is_transient()
         || matches!(error, Error::Lost(_))
@@ -347,7 +346,7 @@ pub fn may_retry(error: &Error) -> bool {
 
 /// Whether another program uses the session's id.
 fn is_in_use(error: &Error) -> bool {
-    error.reason() == Some(&Reason::SessionInUse)
+    error.reason() == Some(ErrorReason::SessionInUse)
 }
 
 /// How long a renewal keeps the session valid.

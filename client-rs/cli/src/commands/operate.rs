@@ -14,7 +14,7 @@ use crate::Context;
 use crate::args::{OperatorArgs, SetArgs, TransferArgs};
 use crate::exit::{self, Failure};
 use crate::output::{self, claims, describe_claim, escape, settings};
-use crate::rpc::{Repeat, all_pages, locks};
+use crate::rpc::{Repeat, all_pages};
 
 /// How long the service itself waits, after the drain, for the holder's confirmation.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -33,7 +33,7 @@ pub async fn transfer(context: &Context, args: TransferArgs) -> Result<u8, Failu
         session_id: String::new(),
     };
     let rpc = context.rpc.with_more_time(args.drain.saturating_add(PATIENCE));
-    let transferred = rpc.call(repeat, &request, async |wire, request| locks(wire).transfer(request).await);
+    let transferred = rpc.call(repeat, &request);
     let name = escape(&request.name);
     let drains = |left: &str| format!("waiting for the holder of {name} to hand over; it has {left}");
     let response = tokio::select! {
@@ -47,7 +47,7 @@ pub async fn evict(context: &Context, name: String, token: u64, by: OperatorArgs
     // Without a token, a retry could evict the next holder.
     let repeat = if token == 0 { Repeat::Unsafe } else { Repeat::Safe };
     let request = EvictRequest { namespace: context.namespace(), name, token, operator: by.name(), note: by.note };
-    let response = context.rpc.call(repeat, &request, async |wire, request| locks(wire).evict(request).await).await?;
+    let response = context.rpc.call(repeat, &request).await?;
     context.output.message(&response, |response| describe_eviction(&request.name, response))
 }
 
@@ -63,18 +63,14 @@ pub async fn set(context: &Context, args: SetArgs) -> Result<u8, Failure> {
         note: args.by.note,
         name: args.name,
     };
-    let response = context
-        .rpc
-        .call(Repeat::Safe, &request, async |wire, request| locks(wire).configure_lock(request).await)
-        .await?;
+    let response = context.rpc.call(Repeat::Safe, &request).await?;
     context.output.message(&response, |response| describe_settings(response.lock.as_ref()))
 }
 
 pub async fn blocked(context: &Context, deadlocked_only: bool) -> Result<u8, Failure> {
     let (namespace, page_token) = (context.namespace(), String::new());
     let request = ListBlockedRequest { namespace, deadlocked_only, page_size: PAGE, page_token };
-    let all: ListBlockedResponse =
-        all_pages!(context.rpc, request, blocked, async |wire, request| locks(wire).list_blocked(request).await);
+    let all: ListBlockedResponse = all_pages!(context.rpc, request, blocked);
     context.output.message(&all, |all| output::blocked(all, deadlocked_only))?;
     Ok(if deadlocked_only && !all.blocked.is_empty() { exit::CONFLICT } else { exit::OK })
 }

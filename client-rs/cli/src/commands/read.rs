@@ -1,6 +1,5 @@
 //! `ls`, `get`, `sessions`, `servers`: show the current state.
 
-use tenure_proto::v1::server_service_client::ServerServiceClient;
 use tenure_proto::v1::{
     GetLockRequest, GetLockResponse, GetSessionRequest, GetSessionResponse, ListLocksRequest, ListLocksResponse,
     ListServersRequest, ListServersResponse, ListSessionsRequest, ListSessionsResponse,
@@ -9,7 +8,7 @@ use tenure_proto::v1::{
 use crate::Context;
 use crate::exit::Failure;
 use crate::output;
-use crate::rpc::{self, Repeat, Rpc, all_pages, locks};
+use crate::rpc::{Repeat, Rpc, all_pages};
 
 /// The maximum page size of the service.
 pub const PAGE: i32 = 1000;
@@ -23,7 +22,7 @@ pub async fn ls(context: &Context, prefix: &str) -> Result<u8, Failure> {
 pub(super) async fn list_locks(rpc: &Rpc, namespace: &str, prefix: &str) -> Result<ListLocksResponse, Failure> {
     let (namespace, prefix) = (namespace.to_owned(), prefix.to_owned());
     let request = ListLocksRequest { namespace, prefix, page_size: PAGE, page_token: String::new() };
-    Ok(all_pages!(rpc, request, locks, async |wire, request| locks(wire).list_locks(request).await))
+    Ok(all_pages!(rpc, request, locks))
 }
 
 pub async fn get(context: &Context, name: &str) -> Result<u8, Failure> {
@@ -33,7 +32,7 @@ pub async fn get(context: &Context, name: &str) -> Result<u8, Failure> {
 /// One lock with its queue.
 pub(super) async fn get_lock(context: &Context, name: &str) -> Result<GetLockResponse, Failure> {
     let request = GetLockRequest { namespace: context.namespace(), name: name.to_owned() };
-    context.rpc.call(Repeat::Safe, &request, async |wire, request| locks(wire).get_lock(request).await).await
+    context.rpc.call(Repeat::Safe, &request).await
 }
 
 pub async fn sessions(context: &Context, id: Option<String>) -> Result<u8, Failure> {
@@ -50,10 +49,7 @@ async fn get_session(context: &Context, session_id: String) -> Result<GetSession
     let mut request = GetSessionRequest { namespace: context.namespace(), session_id, ..GetSessionRequest::default() };
     let mut claims = Vec::new();
     loop {
-        let mut response = context
-            .rpc
-            .call(Repeat::Safe, &request, async |wire, request| rpc::sessions(wire).get_session(request).await)
-            .await?;
+        let mut response = context.rpc.call(Repeat::Safe, &request).await?;
         let Some(session) = &mut response.session else { return Ok(response) };
         claims.append(&mut session.claims);
         match claims.last() {
@@ -71,7 +67,7 @@ async fn get_session(context: &Context, session_id: String) -> Result<GetSession
 /// All sessions, merged into one response.
 pub(super) async fn list_sessions(rpc: &Rpc, namespace: &str) -> Result<ListSessionsResponse, Failure> {
     let request = ListSessionsRequest { namespace: namespace.to_owned(), page_size: PAGE, page_token: String::new() };
-    Ok(all_pages!(rpc, request, sessions, async |wire, request| rpc::sessions(wire).list_sessions(request).await))
+    Ok(all_pages!(rpc, request, sessions))
 }
 
 pub async fn servers(context: &Context) -> Result<u8, Failure> {
@@ -82,6 +78,5 @@ pub async fn servers(context: &Context) -> Result<u8, Failure> {
 /// The servers, as the replying server sees them.
 pub(super) async fn list_servers(rpc: &Rpc, namespace: &str) -> Result<ListServersResponse, Failure> {
     let request = ListServersRequest { namespace: namespace.to_owned() };
-    rpc.call(Repeat::Safe, &request, async |wire, request| ServerServiceClient::new(wire).list_servers(request).await)
-        .await
+    rpc.call(Repeat::Safe, &request).await
 }

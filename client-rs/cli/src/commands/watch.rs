@@ -72,7 +72,7 @@ pub(super) async fn follow(
 async fn open(context: &Context, request: &WatchRequest) -> Result<Streaming<WatchResponse>, Failure> {
     context
         .rpc
-        .call(Repeat::Safe, request, async |wire, request| WatchServiceClient::new(wire).watch(request).await)
+        .call_with(Repeat::Safe, request, async |wire, request| WatchServiceClient::new(wire).watch(request).await)
         .await
 }
 

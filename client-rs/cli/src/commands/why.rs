@@ -11,7 +11,7 @@ use super::read::get_lock;
 use crate::Context;
 use crate::exit::Failure;
 use crate::output::{self, Explanation};
-use crate::rpc::{Repeat, Rpc, sessions};
+use crate::rpc::{Repeat, Rpc};
 
 /// The number of past holds shown.
 const PAST: u32 = 5;
@@ -43,8 +43,7 @@ async fn at_home(context: &Context, session_id: &str) -> (Rpc, Option<Session>) 
     for endpoint in &context.rpc.endpoints {
         let (rpc, request) = (context.rpc.only(endpoint), request.clone());
         asked.spawn(async move {
-            let call =
-                rpc.call(Repeat::Safe, &request, async |wire, request| sessions(wire).get_session(request).await);
+            let call = rpc.call(Repeat::Safe, &request);
             let session = call.await.ok().and_then(|response| response.session);
             (rpc, session)
         });

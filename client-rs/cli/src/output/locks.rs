@@ -24,24 +24,14 @@ pub fn who(owner: &str, session: &str) -> String {
     }
 }
 
-/// Describes the holder and mode of a claim of the client library.
-pub fn describe_holder(claim: &tenure_client::Claim) -> String {
-    let who = who(&claim.owner, &claim.session_id);
-    match (claim.state, claim.token) {
-        (tenure_client::ClaimState::Lingering, _) => format!("free once the minimum hold of {who} is over"),
-        (_, Some(token)) => format!("held by {who}, token {token}{}", mode_of(claim.mode)),
-        (_, None) => format!("{who} waits ahead"),
+/// Describes a claim that is in the way.
+pub fn describe_obstacle(claim: &Claim) -> String {
+    let who = describe_claim(claim);
+    match (claim.state(), claim.token) {
+        (ClaimState::Lingering, _) => format!("free once the minimum hold of {who} is over"),
+        (_, 0) => format!("{who} waits ahead"),
+        (_, token) => format!("held by {who}, token {token}{}", in_mode(claim)),
     }
-}
-
-/// The mode of a claim of the client library, as a suffix to its holder.
-pub fn mode_of(mode: tenure_client::Mode) -> String {
-    let (mode, permits, limit) = match mode {
-        tenure_client::Mode::Shared => (Mode::Shared, 0, 0),
-        tenure_client::Mode::Permits { permits, limit } => (Mode::Permits, permits, limit.unwrap_or_default()),
-        _ => (Mode::Exclusive, 0, 0),
-    };
-    in_mode(&Claim { mode: mode.into(), permits, limit, ..Claim::default() })
 }
 
 /// A list of the locks whose names start with `prefix`.

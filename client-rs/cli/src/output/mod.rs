@@ -22,7 +22,7 @@ pub use blocked::blocked;
 pub use groups::{describe_group, describe_group_event, group, groups};
 pub use history::{history, history_gone};
 pub use json::{Message, fields, value as json};
-pub use locks::{claims, describe_claim, describe_holder, describe_holders, lock, locks, metadata, mode_of};
+pub use locks::{claims, describe_claim, describe_holders, describe_obstacle, lock, locks, metadata};
 pub use servers::servers;
 pub use sessions::{session, sessions};
 pub use style::{Style, Tint, bold, escape, help_colours};

@@ -42,15 +42,7 @@ pub fn permits_out(lock: &Lock) -> String {
 
 /// The reason why a claim or a membership has ended, in one word.
 pub fn end_reason(reason: EndReason) -> &'static str {
-    match reason {
-        EndReason::Released => "released",
-        EndReason::Expired => "expired",
-        EndReason::Disconnected => "disconnected",
-        EndReason::Closed => "closed",
-        EndReason::Evicted => "evicted",
-        EndReason::Transferred => "transferred",
-        EndReason::Unspecified => "ended",
-    }
+    if reason == EndReason::Unspecified { "ended" } else { reason.word() }
 }
 
 /// Describes the settings made by operators.

@@ -9,13 +9,13 @@ fn claim_waits_and_is_held() {
     let claim = bench.claim(session);
     let holder = Box::new(v1::Claim { token: 3, ..v1::Claim::default() });
     let waiting = state::Kind::Waiting(v1::WaitingState { holder: Some(holder.clone()) });
-    let transfer = Some(v1::PendingTransfer { operator: "op".into(), ..v1::PendingTransfer::default() });
-    let requested = state::Kind::Held(v1::HeldState { token: 7, transfer: transfer.clone() });
+    let transfer = v1::PendingTransfer { operator: "op".into(), ..v1::PendingTransfer::default() };
+    let requested = state::Kind::Held(v1::HeldState { token: 7, transfer: Some(transfer.clone()) });
     bench.states([(claim, waiting), (claim, held(7)), (claim, requested)]);
     let expected = [
-        Event::Waiting { claim, holder: Some(holder) },
-        Event::Held { claim, token: 7, transfer: None },
-        Event::Held { claim, token: 7, transfer },
+        changed(claim, Status::Waiting(v1::BusyState { holder: Some(holder) })),
+        changed(claim, Status::Held { token: 7, transfer: None }),
+        changed(claim, Status::Held { token: 7, transfer: Some((transfer, bench.now)) }),
     ];
     assert_eq!(bench.events(), expected);
 }
@@ -23,15 +23,14 @@ fn claim_waits_and_is_held() {
 #[test]
 fn session_opened_for_a_busy_lock_ends_with_it() {
     let mut bench = Bench::connected();
-    let with = Some(claim_to("job"));
-    let session = bench.ask(Request::Open { session: v1::DeclaredSession::default(), with });
+    let session = bench.ask(Changed::Declare(opening(vec![claim_to("job")])));
     let [Changed::Declare(declared)] = &bench.changes()[..] else { panic!("not one declaration") };
     assert_eq!((declared.session, declared.claims[0].number), (session, session + 1));
     let busy = || state::Kind::Busy(v1::BusyState::default());
     bench.states([(session + 1, busy()), (session, busy())]);
     let busy = || End::Busy(v1::BusyState::default());
     assert_eq!(bench.ends(), [(session + 1, busy()), (session, busy())]);
-    assert!(bench.protocol.is_empty());
+    assert!(bench.protocol.items.is_empty());
 }
 
 #[test]
@@ -43,7 +42,7 @@ fn rejected_session_ends_with_everything_in_it() {
     bench.states([(session, state::Kind::Rejected(refusal.clone()))]);
     assert_eq!(bench.ends(), [(claim, End::Rejected(refusal.clone())), (session, End::Rejected(refusal))]);
     let late = bench.claim(session);
-    assert_eq!(bench.ends(), [(late, End::NoSession)]);
+    assert_eq!(bench.ends(), [(late, End::Lost(LostReason::Forgotten))]);
 }
 
 #[test]
@@ -51,13 +50,14 @@ fn states_after_a_withdrawal_are_ignored_until_the_end() {
     let mut bench = Bench::connected();
     let session = bench.session();
     let claim = bench.claim(session);
-    bench.ask(Request::Withdraw(claim));
-    bench.ask(Request::Withdraw(claim));
+    bench.ask(Changed::Withdraw(claim));
+    bench.ask(Changed::Withdraw(claim));
+    assert_eq!(bench.protocol.poll_event(), Some(changed(claim, Status::Withdrawn)));
     assert_eq!(bench.changes().len(), 2, "declared, and withdrawn once");
     bench.states([(claim, held(7))]);
     assert!(bench.events().is_empty());
     bench.states([(claim, ended(v1::EndReason::Released)), (claim, held(7))]);
-    assert_eq!(bench.ends(), [(claim, reported(v1::EndReason::Released))]);
+    assert_eq!(bench.ends(), [(claim, End::Withdrawn)]);
 }
 
 #[test]
@@ -65,14 +65,13 @@ fn withdrawn_session_ends_with_everything_in_it() {
     let mut bench = Bench::connected();
     let session = bench.session();
     let claim = bench.hold(session, 7);
-    bench.ask(Request::Withdraw(session));
-    bench.ask(Request::Withdraw(claim));
+    bench.ask(Changed::Withdraw(session));
+    bench.ask(Changed::Withdraw(claim));
     assert_eq!(bench.changes(), [Changed::Withdraw(session)]);
     let late = bench.claim(session);
-    assert_eq!(bench.ends(), [(late, End::NoSession)]);
+    assert_eq!(bench.ends(), [(late, End::Lost(LostReason::Forgotten))]);
     bench.states([(session, ended(v1::EndReason::Closed))]);
-    let end = reported(v1::EndReason::Closed);
-    assert_eq!(bench.ends(), [(claim, end.clone()), (session, end)]);
+    assert_eq!(bench.ends(), [(claim, End::Withdrawn), (session, End::Withdrawn)]);
     bench.pass(VALID_FOR * 2);
     assert!(bench.sent().is_empty() && bench.events().is_empty(), "nothing is left to renew");
 }
@@ -87,7 +86,7 @@ fn hold_that_the_database_lost_ends_at_once() {
         bench.hello();
         bench.welcome();
         bench.states([(session, opened()), (claim, state)]);
-        assert_eq!(bench.ends(), [(claim, End::HistoryLost)]);
+        assert_eq!(bench.ends(), [(claim, End::Lost(LostReason::Forgotten))]);
         assert_eq!(bench.changes(), [Changed::Withdraw(claim)]);
         bench.states([(claim, ended(v1::EndReason::Released))]);
         assert!(bench.events().is_empty());
@@ -95,12 +94,22 @@ fn hold_that_the_database_lost_ends_at_once() {
 }
 
 #[test]
+fn withdrawn_hold_that_waits_again_is_not_reported_as_released() {
+    let mut bench = Bench::connected();
+    let session = bench.session();
+    let claim = bench.hold(session, 7);
+    bench.ask(Changed::Withdraw(claim));
+    bench.states([(claim, state::Kind::Waiting(v1::WaitingState::default()))]);
+    assert_eq!(bench.ends(), [(claim, End::Lost(LostReason::Forgotten))]);
+}
+
+#[test]
 fn released_hold_that_the_database_lost_is_not_reported_as_released() {
-    for (lost_revision, end) in [(7, reported(v1::EndReason::Unspecified)), (8, End::HistoryLost)] {
+    for (lost_revision, end) in [(7, End::Withdrawn), (8, End::Lost(LostReason::Forgotten))] {
         let mut bench = Bench::connected();
         let session = bench.session();
         let claim = bench.hold(session, 7);
-        bench.ask(Request::Withdraw(claim));
+        bench.ask(Changed::Withdraw(claim));
         bench.reconnect();
         bench.sent();
         bench.receive(Received::Welcome(v1::Welcome { lost_revision, ..v1::Welcome::default() }));

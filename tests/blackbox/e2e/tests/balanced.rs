@@ -3,7 +3,8 @@
 use std::process::Command;
 use std::time::Duration;
 
-use tenure_client::{Client, ClientOptions, EventKind, Guard, Metadata, Watch, WatchEvent, WatchOptions};
+use tenure_client::v1::{Event, EventType, WatchRequest, watch_response::Kind};
+use tenure_client::{Client, ClientOptions, Guard, Metadata, Watch};
 use tenure_e2e::Calls;
 use tenure_harness::{Postgres, Served, Tenured, TenuredOptions, find, wait_until};
 use tenure_proto::v1::GetSessionRequest;
@@ -73,11 +74,11 @@ async fn home(servers: &mut [Tenured], session: &str) -> Option<usize> {
 }
 
 /// The next event of a watch, which must be a single event, delivered without a restart of the watch.
-async fn next_event(watch: &mut Watch) -> tenure_client::Event {
+async fn next_event(watch: &mut Watch) -> Event {
     loop {
-        match within(watch.next()).await.unwrap().unwrap() {
-            WatchEvent::Progress { .. } => {}
-            WatchEvent::Events { mut events, .. } if events.len() == 1 => return events.remove(0),
+        match within(watch.next()).await.unwrap().unwrap().kind {
+            Some(Kind::Progress(_)) => {}
+            Some(Kind::Events(mut batch)) if batch.events.len() == 1 => return batch.events.remove(0),
             other => panic!("{other:?}"),
         }
     }
@@ -96,9 +97,9 @@ async fn killed_server_costs_only_a_reconnect() {
     let client = Client::connect(ClientOptions::new().endpoints([&url])).unwrap();
     let watcher = Client::connect(ClientOptions::new().endpoints([&url])).unwrap();
     let guard = within(client.lock("ledger").ttl(TTL).acquire()).await.unwrap();
-    let mut watch = watcher.watch(WatchOptions::names(["ledger"]));
+    let mut watch = watcher.watch(WatchRequest { names: vec!["ledger".into()], ..Default::default() });
     let first = within(watch.next()).await.unwrap().unwrap();
-    assert!(matches!(first, WatchEvent::Snapshot { .. }), "{first:?}");
+    assert!(matches!(first.kind, Some(Kind::Snapshot(_))), "{first:?}");
 
     for round in 0..3 {
         let session = guard.session().id().to_owned();
@@ -108,7 +109,7 @@ async fn killed_server_costs_only_a_reconnect() {
         wait_until(PATIENCE, "another server is the session's home", moved).await;
         relabel(&guard, &round.to_string()).await;
         let event = next_event(&mut watch).await;
-        assert_eq!((event.kind, &event.claim.unwrap().metadata["round"]), (EventKind::Updated, &round.to_string()));
+        assert_eq!((event.r#type(), &event.claim.unwrap().metadata["round"]), (EventType::Updated, &round.to_string()));
         assert!(guard.is_valid() && guard.lost_reason().is_none());
         servers[killed].start_again().await.unwrap();
     }
@@ -118,7 +119,7 @@ async fn killed_server_costs_only_a_reconnect() {
     let token = guard.token();
     let waiter =
         tokio::spawn(async move { calls.acquire(calls.acquire_request("ledger", "next", TTL)).await.unwrap() });
-    assert_eq!(next_event(&mut watch).await.kind, EventKind::Queued);
+    assert_eq!(next_event(&mut watch).await.r#type(), EventType::Queued);
     within(guard.release()).await.unwrap();
     assert!(within(waiter).await.unwrap().token > token);
 }

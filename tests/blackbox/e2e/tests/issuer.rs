@@ -9,7 +9,8 @@ use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::json;
-use tenure_client::{Attempt, Client, Error, Reason};
+use tenure_client::v1::ErrorReason;
+use tenure_client::{Attempt, Client, Error};
 use tenure_harness::{Authority, Tenured, TenuredOptions, wait_until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -96,7 +97,10 @@ async fn issuer_keys_are_fetched_when_available() {
     };
     match acquire().await {
         Err(Error::Refused(rejection)) => {
-            assert_eq!((&rejection.reason, rejection.fact("rule")), (&Reason::Unauthenticated, Some("token-key")));
+            assert_eq!(
+                (rejection.error_reason(), &*rejection.metadata["rule"]),
+                (ErrorReason::Unauthenticated, "token-key")
+            );
         }
         other => panic!("without keys: {other:?}"),
     }

@@ -126,7 +126,7 @@ impl Load {
         for (number, guard) in self.guards.iter().enumerate() {
             assert!(guard.is_valid(), "{:?}", guard.lost_reason());
             let lock = self.client(number).get_lock(&format!("held-{number}")).await.unwrap();
-            assert_eq!(lock.holders.first().and_then(|holder| holder.token), Some(guard.token()));
+            assert_eq!(lock.holders.first().map(|holder| holder.token), Some(guard.token()));
         }
         let queue = self.client(0).get_lock("held-0").await.unwrap().waiters;
         let queue: Vec<&str> = queue.iter().map(|waiter| waiter.owner.as_str()).collect();

@@ -2,7 +2,8 @@
 
 use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
-use tenure_client::{Claim, Client, ClientOptions, Error, Reason};
+use tenure_client::v1::{Claim, ErrorReason};
+use tenure_client::{Client, ClientOptions, Error};
 use tokio_stream::StreamExt;
 
 /// Queries the servers about one namespace.
@@ -82,15 +83,15 @@ pub fn expected_state(until: &Map<String, Value>) -> anyhow::Result<Value> {
 }
 
 fn is_gone(error: &Error) -> bool {
-    matches!(error.reason(), Some(Reason::SessionNotFound | Reason::SessionEnded))
+    matches!(error.reason(), Some(ErrorReason::SessionNotFound | ErrorReason::SessionEnded))
 }
 
 fn claim(claim: &Claim) -> Value {
     json!({
         "session_id": claim.session_id,
         "owner": claim.owner,
-        "token": claim.token,
-        "state": claim.state.to_string(),
+        "token": Some(claim.token).filter(|token| *token > 0),
+        "state": claim.state().word(),
         "priority": claim.priority,
         "metadata": claim.metadata,
     })

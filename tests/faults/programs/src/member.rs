@@ -34,8 +34,8 @@ pub async fn run(client: Client, task: Task, mut rng: StdRng) {
         });
         let _ = working.await;
         if rng.random_range(0..6) == 0 {
-            let expected = membership.standing().group.config_revision;
-            let _ = membership.set_config(Some("other"), Some(expected)).await;
+            let group = membership.standing().group;
+            let _ = client.configure_group(GROUP, Some("other"), Some(group.config_revision)).await;
         }
         if rng.random_range(0..3) > 0 {
             let _ = membership.leave().await;

@@ -3,11 +3,13 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use tenure_client::transport::Wire;
+use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::server_service_client::ServerServiceClient;
+use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::watch_service_client::WatchServiceClient;
 use tenure_proto::v1::{
-    AcquireRequest, CloseSessionRequest, ListServersRequest, ListServersResponse, ReleaseRequest, RenewRequest, Server,
-    WatchRequest, WatchResponse, watch_response::Kind,
+    AcquireRequest, CloseSessionRequest, ListServersRequest, ListServersResponse, Refusal, ReleaseRequest,
+    RenewRequest, Server, WatchRequest, WatchResponse, watch_response::Kind,
 };
 use tokio::time::timeout;
 use tonic::{Code, Status, Streaming};
@@ -19,7 +21,7 @@ use super::clocks;
 use super::report::{Check, Endpoint};
 use crate::output::exact;
 use crate::rejection;
-use crate::rpc::{Rpc, locks, sessions};
+use crate::rpc::Rpc;
 
 /// The number of round-trip measurements; the best counts.
 const ROUND_TRIPS: u32 = 5;
@@ -114,7 +116,8 @@ impl Probe<'_> {
         let unique = format!("{}-{}", std::process::id(), crate::child::since_boot().as_nanos());
         let name = format!("tenure-doctor/{unique}");
         let session_id = format!("tenure-doctor-{unique}");
-        let (mut locks, mut sessions) = (locks(self.channel.clone()), sessions(self.channel.clone()));
+        let mut locks = LockServiceClient::new(self.channel.clone());
+        let mut sessions = SessionServiceClient::new(self.channel.clone());
         let mut watches = WatchServiceClient::new(self.channel.clone());
         let namespace = self.namespace.to_owned();
 
@@ -250,7 +253,7 @@ fn seconds(time: SystemTime) -> f64 {
 
 /// The result of a rejected check. A rejection by the policy is no fault of the server.
 fn rejected(name: &'static str, status: &Status) -> Check {
-    match (status.code(), rejection::detail(status, "rule").as_deref()) {
+    match (status.code(), Refusal::from(status).metadata.get("rule").map(String::as_str)) {
         (Code::PermissionDenied, Some("policy")) => Check::note(name, format!("not checked: {}", explain(status))),
         _ => Check::failed(name, explain(status)),
     }

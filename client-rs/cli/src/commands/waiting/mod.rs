@@ -10,10 +10,10 @@ mod throttle;
 use std::cell::Cell;
 use std::convert::Infallible;
 use std::future::pending;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use tenure_client::{Client, Event, EventKind, WatchEvent, WatchOptions};
-use tenure_proto::v1::history_entry::Kind;
+use tenure_client::Client;
+use tenure_proto::v1::{Event, EventType, WatchRequest, WatchResponse, history_entry, watch_response::Kind};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
 
 use super::history;
@@ -104,7 +104,7 @@ impl Waiting<'_> {
 
     async fn show_on_terminal(&self) -> Infallible {
         let mut status_line = StatusLine::default();
-        let mut changes = self.client.watch(WatchOptions::names(self.names));
+        let mut changes = self.client.watch(self.watched());
         let mut tick = interval(REDRAW_INTERVAL);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut known, mut since) = (None, None);
@@ -133,7 +133,7 @@ impl Waiting<'_> {
     }
 
     async fn show_in_log(&self, reported: &Cell<bool>) -> Infallible {
-        let mut changes = self.client.watch(WatchOptions::names(self.names));
+        let mut changes = self.client.watch(self.watched());
         let mut throttle = LogThrottle::new(Instant::now());
         let (mut last, mut since) = (None, None);
         let mut is_stale = true;
@@ -162,6 +162,10 @@ impl Waiting<'_> {
         }
     }
 
+    fn watched(&self) -> WatchRequest {
+        WatchRequest { names: self.names.to_vec(), ..WatchRequest::default() }
+    }
+
     /// The state of the first lock that this session does not hold.
     async fn read(&self) -> Option<WaitState> {
         for name in self.names {
@@ -182,33 +186,34 @@ impl Waiting<'_> {
         let read = history::read(self.context, &self.context.rpc, &state.name, 1, None);
         let entries = timeout(READ_TIMEOUT, read).await.ok()?.ok()?.entries;
         let hold = entries.into_iter().find_map(|entry| match entry.kind {
-            Some(Kind::Hold(hold)) if hold.token == token => Some(hold),
+            Some(history_entry::Kind::Hold(hold)) if hold.token == token => Some(hold),
             _ => None,
         })?;
         let held = Duration::try_from(hold.held?).ok()?;
-        let granted = hold.granted_time.and_then(|time| std::time::SystemTime::try_from(time).ok());
+        let granted = hold.granted_time.and_then(|time| SystemTime::try_from(time).ok());
         Some(HoldStart { token, granted, seen: Instant::now(), held })
     }
 }
 
 /// The grant in a watch event, if it has one: that hold begins now.
-fn granted(change: WatchEvent) -> Option<HoldStart> {
-    let WatchEvent::Events { events, .. } = change else { return None };
-    let is_grant = |event: &&Event| matches!(event.kind, EventKind::Granted | EventKind::Transferred);
-    let event = events.iter().rfind(is_grant)?;
-    let token = event.claim.as_ref()?.token?;
-    Some(HoldStart { token, granted: event.time, seen: Instant::now(), held: Duration::ZERO })
+fn granted(change: WatchResponse) -> Option<HoldStart> {
+    let Some(Kind::Events(batch)) = change.kind else { return None };
+    let is_grant = |event: &&Event| matches!(event.r#type(), EventType::Granted | EventType::Transferred);
+    let event = batch.events.iter().rfind(is_grant)?;
+    let granted = event.time.and_then(|time| SystemTime::try_from(time).ok());
+    Some(HoldStart { token: event.claim.as_ref()?.token, granted, seen: Instant::now(), held: Duration::ZERO })
 }
 
 /// Whether the holder may have changed. A change of the queue is not reported in a log.
-fn concerns_holder(change: &WatchEvent) -> bool {
-    let concerns_queue = |event: &Event| {
-        matches!(event.kind, EventKind::Queued | EventKind::Updated | EventKind::Configured)
-            || event.kind == EventKind::Ended && event.claim.as_ref().is_some_and(|claim| claim.token.is_none())
+fn concerns_holder(change: &WatchResponse) -> bool {
+    let concerns_queue = |event: &Event| match event.r#type() {
+        EventType::Queued | EventType::Updated | EventType::Configured => true,
+        EventType::Ended => event.claim.as_ref().is_some_and(|claim| claim.token == 0),
+        _ => false,
     };
-    match change {
-        WatchEvent::Events { events, .. } => !events.iter().all(concerns_queue),
-        WatchEvent::Progress { .. } => false,
+    match &change.kind {
+        Some(Kind::Events(batch)) => !batch.events.iter().all(concerns_queue),
+        Some(Kind::Progress(_)) => false,
         _ => true,
     }
 }

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, SystemTime};
 
-use tenure_client::{Claim, ClaimState, Lock};
+use tenure_proto::v1::{Claim, ClaimState, Lock};
 use tokio::time::Instant;
 
-use crate::output::{ID_WIDTH, escape, human, mode_of, timestamp, truncate_middle};
+use crate::output::{ID_WIDTH, escape, human, in_mode, timestamp, truncate_middle};
 
 /// The state of a lock that matters to a waiter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,14 +52,14 @@ impl WaitState {
             0 | 1 => String::new(),
             count => format!(" and {} more", count - 1),
         };
-        let (obstacle, holder_text) = match (claim.state, claim.token) {
+        let (obstacle, holder_text) = match (claim.state(), claim.token) {
             (ClaimState::Lingering, _) => ("free", format!(" once the minimum hold of {owner} is over")),
-            (_, Some(_)) => ("held", format!(" by {owner}{others}{}", mode_of(claim.mode))),
-            (_, None) => ("", format!("{owner} waits ahead")),
+            (_, 0) => ("", format!("{owner} waits ahead")),
+            (_, _) => ("held", format!(" by {owner}{others}{}", in_mode(claim))),
         };
         Some(Self {
             name: lock.name.clone(),
-            token: claim.token.filter(|_| claim.state == ClaimState::Held),
+            token: (claim.state() == ClaimState::Held).then_some(claim.token),
             obstacle,
             holder_text,
             session: shown_session,
@@ -129,36 +129,23 @@ fn ordinal(number: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tenure_client::{LockSettings, Mode};
+    use tenure_proto::v1::Mode;
 
     use super::*;
 
-    fn claim(session: &str, token: Option<u64>) -> Claim {
-        Claim {
-            id: 1,
-            names: vec!["nightly".into()],
-            state: if token.is_some() { ClaimState::Held } else { ClaimState::Waiting },
-            token,
-            session_id: session.into(),
-            owner: String::new(),
-            metadata: Default::default(),
-            priority: 0,
-            min_hold: Duration::ZERO,
-            mode: Mode::Exclusive,
-            transfer: None,
-            deadlock: Vec::new(),
-        }
+    fn claim(session: &str, token: u64) -> Claim {
+        let state = if token > 0 { ClaimState::Held } else { ClaimState::Waiting };
+        Claim { state: state.into(), token, session_id: session.into(), ..Claim::default() }
     }
 
     fn lock(waiters: &[&str]) -> Lock {
         Lock {
             name: "nightly".into(),
-            holders: vec![claim("a", Some(41))],
-            waiters: waiters.iter().map(|session| claim(session, None)).collect(),
+            holders: vec![claim("a", 41)],
+            waiters: waiters.iter().map(|session| claim(session, 0)).collect(),
             waiter_count: waiters.len() as u64,
             holder_count: 1,
-            limit: None,
-            settings: LockSettings::default(),
+            ..Lock::default()
         }
     }
 
@@ -205,8 +192,8 @@ mod tests {
     #[test]
     fn several_holders_are_counted() {
         let mut lock = lock(&["me"]);
-        lock.holders[0].mode = Mode::Shared;
-        lock.holders.push(claim("b", Some(42)));
+        lock.holders[0].set_mode(Mode::Shared);
+        lock.holders.push(claim("b", 42));
         lock.holder_count = 2;
         assert!(of_me(&lock).ends_with(": held by session a and 1 more, shared, token 41"), "{}", of_me(&lock));
     }

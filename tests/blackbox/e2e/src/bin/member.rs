@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
-use tenure_client::{Client, Group, Standing};
+use tenure_client::v1::Group;
+use tenure_client::{Client, Standing};
 use tenure_e2e::{Calls, rejection};
 use tenure_proto::v1::AssignGroupRequest;
 

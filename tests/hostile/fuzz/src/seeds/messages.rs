@@ -90,7 +90,7 @@ const REQUESTS: [(&str, &str, &str); 12] = [
 ];
 
 /// The type's byte, the type's name, and the message, as JSON.
-const ANSWERS: [(&str, u8, &str, &str); 7] = [
+const ANSWERS: [(&str, u8, &str, &str); 5] = [
     ("lock-idle", b'l', "Lock", r#"{"name": "a"}"#),
     (
         "lock-held-and-awaited",
@@ -112,34 +112,12 @@ const ANSWERS: [(&str, u8, &str, &str); 7] = [
                 "permits": 2, "limit": 5}]}"#,
     ),
     (
-        "session-with-a-claim",
-        b's',
-        "Session",
-        r#"{"id": "ann", "openedRevision": 3, "ttl": "2s", "owner": "host", "metadata": {"key": "value"}, "home": 7,
-            "remaining": "1.5s", "disconnectGrace": "0s", "identity": "token:ann", "claimCount": 1,
-            "claims": [{"id": 4, "names": ["a"], "state": "CLAIM_STATE_HELD", "token": 5, "mode": "MODE_SHARED"}]}"#,
+        "refusal-with-an-end-reason",
+        b'r',
+        "Refusal",
+        r#"{"code": 9, "reason": "HOLD_ENDED", "message": "said", "metadata": {"end_reason": "evicted"}}"#,
     ),
-    (
-        "event-transferred",
-        b'e',
-        "Event",
-        r#"{"revision": 9, "names": ["a"], "type": "EVENT_TYPE_TRANSFERRED", "time": "2026-01-01T00:00:00Z",
-            "operator": "eve", "claim": {"id": 6, "names": ["a"], "token": 9, "sessionId": "bob"},
-            "previous": {"id": 4, "names": ["a"], "token": 5, "sessionId": "ann"}}"#,
-    ),
-    (
-        "event-ended",
-        b'e',
-        "Event",
-        r#"{"revision": 9, "names": ["a", "b"], "vacantNames": ["b"], "type": "EVENT_TYPE_ENDED",
-            "endReason": "END_REASON_EVICTED", "note": "why", "claim": {"id": 4, "names": ["a", "b"], "token": 5}}"#,
-    ),
-    (
-        "event-configured",
-        b'e',
-        "Event",
-        r#"{"revision": 9, "names": ["a"], "type": "EVENT_TYPE_CONFIGURED", "settings": {"limit": 3}}"#,
-    ),
+    ("refusal-without-a-message", b'r', "Refusal", r#"{"code": 9, "metadata": {"end_reason": "unheard-of"}}"#),
 ];
 
 fn request(call: &str, json: &str) -> Vec<u8> {

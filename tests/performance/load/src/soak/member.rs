@@ -33,7 +33,7 @@ pub async fn run(client: Client, group: String, task: Task, mut rng: StdRng) {
         .await;
         if rng.random_range(0..4) == 0 {
             let (expected, config) = (membership.standing().group.config_revision, rng.random_range(0..100_u32));
-            let set = membership.set_config(Some(&config.to_string()), Some(expected)).await;
+            let set = client.configure_group(&group, Some(&config.to_string()), Some(expected)).await;
             task.counted("configs set", set);
         }
         if rng.random_range(0..4) > 0 {

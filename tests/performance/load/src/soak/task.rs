@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tenure_checker::{Call, CallKind, Entry, Outcome, Recorder};
-use tenure_client::{Error, Reason};
+use tenure_client::Error;
+use tenure_client::v1::ErrorReason;
 
 /// The state that all programs of a run share.
 #[derive(Clone, Debug, Default)]
@@ -85,11 +86,11 @@ fn is_caused_by_others(error: &Error) -> bool {
     matches!(
         error.reason(),
         Some(
-            Reason::TransferImpossible
-                | Reason::StaleAssignment
-                | Reason::ConfigConflict
-                | Reason::NotLeader
-                | Reason::SessionNotFound
+            ErrorReason::TransferImpossible
+                | ErrorReason::StaleAssignment
+                | ErrorReason::ConfigConflict
+                | ErrorReason::NotLeader
+                | ErrorReason::SessionNotFound
         )
     )
 }

@@ -5,28 +5,33 @@ use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use derive_setters::Setters;
 use http::header::AUTHORIZATION;
 use http::{HeaderValue, Request};
 use tonic::body::Body;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity, Uri};
 
+use super::ClientOptions;
 use crate::error::{Error, Result};
 
 /// The settings of TLS and credentials. Files are read for each connection, so that they may be replaced.
 #[doc(hidden)]
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Setters)]
+#[setters(into, strip_option, generate_delegates(ty = "ClientOptions", field = "security"))]
 pub struct Security {
-    /// The CA of the servers' certificates. `None`: the CAs that the system trusts.
+    /// The CA of the servers' certificates at `https://`: a PEM file. It is read for each connection, as the other
+    /// files are, so that they may be replaced. Default: the CAs that the system trusts.
     pub ca_cert: Option<PathBuf>,
-    /// This client's certificate.
+    /// This client's certificate: a PEM file, together with `client_key`. Default: none.
     pub client_cert: Option<PathBuf>,
-    /// Its private key.
+    /// The private key of that certificate: a PEM file.
     pub client_key: Option<PathBuf>,
-    /// The name that the servers' certificates must have. `None`: the endpoint's.
+    /// The name that the servers' certificates must have. Default: the endpoint's.
     pub tls_server_name: Option<String>,
     /// The token of this client.
+    #[setters(skip)]
     pub token: Option<Secret>,
-    /// The file of that token.
+    /// The file of that token. It is read for each stream and each call, so that the token may be replaced.
     pub token_file: Option<PathBuf>,
 }
 
