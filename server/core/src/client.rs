@@ -6,11 +6,15 @@
 //! A change that arrives late, twice or by way of another server is harmless for that reason: its number has been used,
 //! or its client has connected with a later epoch since.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ascending::Ascending;
+use crate::encoding::millis;
 use crate::end::EndReason;
-use crate::model::{AskedMode, Claim, Metadata, Opening, Revision, ServerId};
+use crate::model::{AskedMode, Claim, Metadata, Opening, Revision, ServerId, no_labels};
 use crate::names::{Names, Text};
 use crate::rejection::Rejection;
 
@@ -76,7 +80,7 @@ pub struct Membership {
 }
 
 /// The start of a client's stream: everything that the client has and wants.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Hello {
     /// The client's id.
     pub client: Text,
@@ -95,15 +99,18 @@ pub struct Hello {
 }
 
 /// A session with claims and memberships that a client wants to have.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Declaration {
     /// The number of the session.
     pub session: u64,
     /// Opens the session, unless its number has been used. `None`: the session must be open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opening: Option<DeclaredSession>,
     /// Claims of the session.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<DeclaredClaim>,
     /// Memberships of the session.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memberships: Vec<DeclaredMembership>,
 }
 
@@ -116,7 +123,7 @@ impl Declaration {
 }
 
 /// The parameters of a session that a client wants to have.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct DeclaredSession {
     /// Its id, which no open session may have.
     pub id: Text,
@@ -125,7 +132,7 @@ pub struct DeclaredSession {
 }
 
 /// A claim that a client wants to have.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct DeclaredClaim {
     /// Its number.
     pub number: u64,
@@ -138,24 +145,28 @@ pub struct DeclaredClaim {
     /// Waiters of higher priority are served first.
     pub priority: i32,
     /// Arbitrary labels.
+    #[serde(default = "no_labels", skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: Metadata,
     /// The minimum hold; zero for none.
+    #[serde(rename = "min_hold_ms", default, with = "millis", skip_serializing_if = "Duration::is_zero")]
     pub min_hold: Duration,
 }
 
 /// A membership that a client wants to have.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct DeclaredMembership {
     /// Its number.
     pub number: u64,
     /// The group.
     pub group: Text,
     /// Arbitrary labels.
+    #[serde(default = "no_labels", skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: Metadata,
 }
 
 /// A change of what a client wants to have.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Change {
     /// It wants more.
     Declare(Declaration),

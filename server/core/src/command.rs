@@ -1,17 +1,23 @@
 //! Commands on a namespace, and their outcomes.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use crate::client::{Absence, Change, Hello};
+use crate::encoding::millis;
 use crate::end::{EndReason, Eviction};
 use crate::group::{GroupCommand, GroupOutcome};
-use crate::model::{AskedMode, Attached, Claim, LockSettings, Metadata, Opening, Revision, ServerId, SessionSpec};
+use crate::model::{
+    AskedMode, Attached, Claim, LockSettings, Metadata, Opening, Revision, ServerId, SessionSpec, no_labels,
+};
 use crate::names::{Names, Text};
 
 /// How an Acquire reached the server that issues it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// A plain call, which waits for the claim at that server.
     Call {
@@ -29,11 +35,12 @@ pub enum Origin {
 }
 
 /// The parameters of [`Command::Acquire`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Acquire {
     /// The requesting session.
     pub session: Text,
     /// Opens the session with this if it is not open; otherwise sets its TTL and disconnect grace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opening: Option<Opening>,
     /// The session's home from now on.
     pub home: ServerId,
@@ -41,6 +48,7 @@ pub struct Acquire {
     pub origin: Origin,
     /// The intended session, by the revision that opened it; the command then opens none. `None`: any session with
     /// this id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opened: Option<Revision>,
     /// The locks: at least one, sorted, without duplicates.
     pub names: Names,
@@ -51,13 +59,16 @@ pub struct Acquire {
     /// Waiters of higher priority are served first.
     pub priority: i32,
     /// Arbitrary labels.
+    #[serde(default = "no_labels", skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: Metadata,
     /// The minimum hold; zero for none.
+    #[serde(rename = "min_hold_ms", default, with = "millis", skip_serializing_if = "Duration::is_zero")]
     pub min_hold: Duration,
 }
 
 /// The initiator of a handoff.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Handoff {
     /// The holder itself, which has stopped its work: the handoff is immediate.
     ByHolder {
@@ -69,13 +80,14 @@ pub enum Handoff {
         /// The operator and the reason.
         by: Eviction,
         /// How long the holder may keep the lock while it stops its work.
+        #[serde(rename = "drain_ms", with = "millis")]
         drain: Duration,
     },
 }
 
 /// Limits on what an identity may have in a namespace at once, counted over the sessions that it opened. `None`: no
 /// limit. Lowering a limit removes nothing that exists.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Limits {
     /// The maximum number of open sessions.
     pub sessions: Option<u32>,
@@ -88,8 +100,9 @@ pub struct Limits {
 }
 
 /// A command on a namespace. `home` is always the server that issues it.
-#[derive(Clone, Debug, PartialEq, Eq, IntoStaticStr)]
+#[derive(Clone, Debug, PartialEq, Eq, IntoStaticStr, Deserialize, Serialize)]
 #[strum(serialize_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum Command {
     /// Opens a session, or attaches the open one with this id to this home with this TTL and disconnect grace.
     OpenSession {
@@ -347,9 +360,10 @@ impl Command {
 }
 
 /// A command and its actor.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Request {
     /// The caller; `None`: the service itself, or a caller that need not authenticate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<Actor>,
     /// The command.
     pub command: Command,
@@ -357,7 +371,7 @@ pub struct Request {
 
 /// An authenticated caller. A command is rejected if it concerns the session of another identity, or would exceed the
 /// actor's limits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Actor {
     /// Its identity.
     pub identity: Text,

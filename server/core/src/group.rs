@@ -252,7 +252,8 @@ fn optional_lead<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Op
 pub type Assignments = Arc<BTreeMap<Revision, Text>>;
 
 /// A command on a group.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum GroupCommand {
     /// Makes a session a member. An existing membership stays unchanged.
     Join {

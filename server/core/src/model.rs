@@ -65,23 +65,28 @@ impl fmt::Display for ServerId {
 }
 
 /// The parameters for opening a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Opening {
     /// How long it lives without a renewal.
+    #[serde(rename = "ttl_ms", with = "millis")]
     pub ttl: Duration,
     /// How long it outlives its stream; `None`: until its TTL has passed.
+    #[serde(rename = "disconnect_grace_ms", with = "optional_millis")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disconnect_grace: Option<Duration>,
     /// The owner, for human readers.
     pub owner: Text,
     /// Arbitrary labels.
+    #[serde(default = "no_labels", skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: Metadata,
     /// The authenticated identity that opens it: no other may use it. `None`: no authentication was required, and any
     /// caller that knows its id may use it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<Text>,
 }
 
 /// The home's view of a session when a request came by the stream that the session was attached to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Attached {
     /// The number of attachments that its client has reported; 0 if it does not count them.
     pub count: u64,
@@ -249,7 +254,8 @@ impl Mode {
 }
 
 /// The mode that an Acquire requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum AskedMode {
     /// Not shared.
     #[default]
